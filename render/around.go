@@ -10,9 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// around shows to mutations what of a landscape may shape a render, and reads what they ask for. It
-// implements mutation.Around. What it does not show cannot shape one: so its digest says whether
-// what stands around an owner is the same.
+// around gives mutations the declarations of a landscape that may shape a render. It implements
+// mutation.Around. Declarations that it omits cannot change a render, so equal digests mean equal
+// surroundings.
 type around struct {
 	byKind map[schema.GroupKind][]*landscapes.Declaration
 	byName map[objectName]*landscapes.Declaration
@@ -23,13 +23,13 @@ type objectName struct {
 	namespace, name string
 }
 
-// AroundShoots shows to mutations what of a landscape shapes the render of a Shoot.
+// AroundShoots gives mutations the declarations that shape the render of a Shoot.
 func AroundShoots(l *landscapes.Landscape) mutation.Around { return aroundShoots(l) }
 
-// aroundAll is what Gardens, Seeds and Projects see.
+// aroundAll serves Gardens, Seeds and Projects.
 func aroundAll(l *landscapes.Landscape) around { return newAround(l, mutation.Reads()) }
 
-// aroundShoots is what Shoots see: no other Shoot, and nothing that is there for one of them alone.
+// aroundShoots serves Shoots: it has no other Shoot, and no object that exists for one Shoot only.
 func aroundShoots(l *landscapes.Landscape) around {
 	core := func(kind string) schema.GroupKind {
 		return schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: kind}
@@ -51,7 +51,7 @@ func newAround(l *landscapes.Landscape, kinds []schema.GroupKind) around {
 		d := &l.Declarations[i]
 		id := objectName{d.GroupVersionKind().GroupKind(), d.Namespace(), d.Name()}
 		if _, shown := a.byKind[id.kind]; !shown || id.kind == kindSecret && id.namespace != gardencorev1beta1.GardenNamespace {
-			continue // of Secrets only default domains are looked at
+			continue // only the Secrets of default domains matter
 		}
 		a.byKind[id.kind] = append(a.byKind[id.kind], d)
 		a.byName[id] = d
@@ -74,8 +74,8 @@ func (a around) List(kind schema.GroupKind) []*unstructured.Unstructured {
 	return objects
 }
 
-// digest is that of all that is shown, in its order. No content is read for it where the landscape
-// knows the digest.
+// digest covers all declarations of a in their order. It does not read declarations whose digest
+// the landscape knows.
 func (a around) digest() InputDigest {
 	d := newDigester()
 	for _, kind := range sortedKinds(a.byKind) {

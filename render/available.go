@@ -23,7 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// availableKinds are those that a webhook of upstream's makes highly available.
+// availableKinds are the kinds that an upstream webhook makes highly available.
 var availableKinds = []schema.GroupKind{deploymentKind, statefulSetKind, autoscalerKind}
 
 var (
@@ -32,11 +32,11 @@ var (
 	autoscalerKind  = schema.GroupKind{Group: autoscalingv2.GroupName, Kind: "HorizontalPodAutoscaler"}
 )
 
-// tolerated is how long pods stay on a node that is gone. Upstream: the defaults of nodeToleration
-// in the configuration of gardener-operator and gardenlet.
+// tolerated is how long pods stay on a failed node. Upstream: the defaults of nodeToleration in the
+// configuration of gardener-operator and gardenlet.
 var tolerated = availability.Tolerations{NotReady: ptr.To[int64](60), Unreachable: ptr.To[int64](60)}
 
-// chartInRegistry is what only the bundles of Extensions have.
+// chartInRegistry is the source of bundles of Extensions; no other bundle has it.
 var chartInRegistry = cue.ParsePath("helm.oci")
 
 // placementSpec is the evaluated #Placement of a namespace.
@@ -46,10 +46,9 @@ type placementSpec struct {
 	ZonePinning      bool                                    `json:"zonePinning"`
 }
 
-// makeAvailable gives workload in the namespaces that have a placement the replicas, zones and
-// tolerations that the webhook of gardener-resource-manager would give it. Another number of
-// replicas than the one declared was written by an overlay, who means it: the webhook is told by
-// the annotation that there is for it.
+// makeAvailable sets replicas, zones and tolerations of workload in namespaces with a placement, as
+// the webhook of gardener-resource-manager would. If an overlay changed the declared number of
+// replicas, an annotation makes the webhook preserve the overlay's number.
 func (c Component) makeAvailable(bundles []Bundle, declared map[workloadKey]int64) error {
 	around := autoscaled(bundles)
 	var places map[string]placementSpec
@@ -79,7 +78,7 @@ func (c Component) makeAvailable(bundles []Bundle, declared map[workloadKey]int6
 				keepReplicas(o.Unstructured, before)
 			}
 			err := applyPlacement(o.Unstructured, place.placement(), around[key], b.Delivery.injected())
-			// what the chart of an Extension has wrong, the webhook refuses
+			// the webhook rejects faults in the chart of an Extension
 			if err != nil && !c.sourceOf(b.Name).LookupPath(chartInRegistry).Exists() {
 				return fmt.Errorf("bundle %s: %s %s at %s: %w", b.Name, o.GetKind(), o.GetName(), o.Origin, err)
 			}
@@ -97,8 +96,8 @@ func keyOfWorkload(o *unstructured.Unstructured) workloadKey {
 	return workloadKey{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
 }
 
-// replicasIn are the numbers of replicas that workload of bundles has, or the least numbers of
-// autoscalers; one where none is written, which is the default.
+// replicasIn returns the replicas of the workload of bundles, or the minimum of autoscalers; 1, the
+// default, where the field is not set.
 func replicasIn(bundles []Bundle) map[workloadKey]int64 {
 	out := map[workloadKey]int64{}
 	for _, b := range bundles {
@@ -127,7 +126,7 @@ func replicasOf(o *unstructured.Unstructured) int64 {
 	return replicas
 }
 
-// keepReplicas annotates a workload whose number of replicas is not the one before.
+// keepReplicas annotates a workload whose number of replicas differs from before.
 func keepReplicas(o *unstructured.Unstructured, before int64) {
 	replicas, annotations := replicasOf(o), o.GetAnnotations()
 	if replicas == before || replicas == 0 || o.GetLabels()[gardencorev1beta1.HighAvailabilityConfigType] == "" || annotations[gardencorev1beta1.HighAvailabilityConfigReplicas] != "" {
@@ -140,8 +139,8 @@ func keepReplicas(o *unstructured.Unstructured, before int64) {
 	o.SetAnnotations(annotations)
 }
 
-// autoscaled finds the workload that has an autoscaler. That there is one node only is not known
-// before there is a cluster; the webhook knows it there.
+// autoscaled finds the workload that has an autoscaler. A render cannot know that a cluster has
+// only one node; the webhook in the cluster does.
 func autoscaled(bundles []Bundle) map[workloadKey]availability.Surroundings {
 	out := map[workloadKey]availability.Surroundings{}
 	for _, b := range bundles {
@@ -168,10 +167,9 @@ func (p placementSpec) placement() availability.Placement {
 	return availability.Placement{FailureTolerance: p.FailureTolerance, Zones: slices.Sorted(slices.Values(p.Zones)), ZonePinning: p.ZonePinning || p.FailureTolerance != nil}
 }
 
-// applyPlacement changes an object. One that is no proper Deployment, StatefulSet or
-// HorizontalPodAutoscaler, which the chart of an Extension may have, is left as it is: the API
-// server says what is wrong with it. injected are the labels that its pods get besides those of its
-// template.
+// applyPlacement changes an object. It skips objects that are not a valid Deployment, StatefulSet
+// or HorizontalPodAutoscaler, as in a chart of an Extension: the API server rejects them. injected
+// are labels that pods get in addition to the template's labels.
 func applyPlacement(o *unstructured.Unstructured, place availability.Placement, around availability.Surroundings, injected map[string]string) error {
 	around.SeveralNodes = true
 	switch o.GetKind() {
@@ -196,8 +194,8 @@ func applyPlacement(o *unstructured.Unstructured, place availability.Placement, 
 	}
 }
 
-// injected are the labels that gardener-resource-manager puts on all that a ManagedResource
-// deploys, pods among it.
+// injected are the labels that gardener-resource-manager adds to all objects of a ManagedResource,
+// pods included.
 func (d Delivery) injected() map[string]string {
 	if d.Direct {
 		return nil
@@ -205,7 +203,7 @@ func (d Delivery) injected() map[string]string {
 	return merged(map[string]string{resourcesv1alpha1.ManagedBy: resourcesv1alpha1.ManagedByGardener}, d.InjectLabels)
 }
 
-// orOne is the default of the API for a number of replicas.
+// orOne applies the API default for a number of replicas.
 func orOne(replicas *int32) *int32 {
 	if replicas == nil {
 		return ptr.To[int32](1)
@@ -228,8 +226,8 @@ func spreadFields(replicas *int32, pods corev1.PodSpec) []changedField {
 	}
 }
 
-// changeTyped has a typed object changed, and takes over only the fields that are about it: reading
-// an object adds fields of its own.
+// changeTyped changes an object through its Go type and copies only the given fields back, because
+// decoding adds other fields.
 func changeTyped[T any](o *unstructured.Unstructured, change func(*T) error, fields func(*T) []changedField) error {
 	typed := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
@@ -262,7 +260,7 @@ func changeTyped[T any](o *unstructured.Unstructured, change func(*T) error, fie
 	return nil
 }
 
-// written are the values of fields as JSON.
+// written encodes the values of fields as JSON.
 func written(fields []changedField) ([][]byte, error) {
 	out := make([][]byte, 0, len(fields))
 	for _, field := range fields {

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// A catalogue whose Garden has namespace garden in two zones, and control in one, for a control
-// plane that survives a node.
+// placed is a Garden with namespace garden in two zones. Its namespace control, in one zone, has a
+// control plane that survives the failure of a node.
 const (
 	placed = `package component
 
@@ -66,8 +66,7 @@ func TestMakeAvailable(t *testing.T) {
 	for _, c := range []struct {
 		kind, name string
 		replicas   any
-		// constraints are the keys, with what happens where they are not satisfied and the least
-		// number of domains.
+		// constraints are the keys, each with whenUnsatisfiable and the minimum of domains.
 		constraints []any
 		tolerations int
 		pinned      bool
@@ -118,8 +117,8 @@ func listIn(v any) []any {
 	return list
 }
 
-// TestOverlayGoesBeforeAvailability: who writes a number of replicas means it, and the webhook
-// learns it.
+// TestOverlayGoesBeforeAvailability: a number of replicas in an overlay takes precedence, and is
+// annotated for the webhook.
 func TestOverlayGoesBeforeAvailability(t *testing.T) {
 	patch := `patches:
 - patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: unsaid, namespace: garden}, spec: {replicas: 5}}'
@@ -156,8 +155,8 @@ component: bundles: b: {cluster: "runtime", direct: true, source: cue: [{
 	require.ErrorContains(t, err, `bundle b: Deployment d at components/garden/app/component.cue:4: annotation high-availability-config.resources.gardener.cloud/replicas is "many": want a number of replicas`)
 }
 
-// TestAvailabilityOfCharts: charts of Extensions are treated alike, and one that is wrong stops
-// nothing else.
+// TestAvailabilityOfCharts: charts of Extensions are treated like others, but faults in them are
+// ignored.
 func TestAvailabilityOfCharts(t *testing.T) {
 	const ref = "registry.example.org/charts/watcher:v1"
 	chart := `package component
@@ -183,9 +182,9 @@ spec:
 	}
 }
 
-// TestTolerationsAreThoseOfTheWebhook: what rendering gives to pods is what the webhook of
-// gardener-resource-manager, configured by the catalogue, would give them. With other seconds it
-// would change at once what was applied.
+// TestTolerationsAreThoseOfTheWebhook: rendered tolerations equal those of the webhook of
+// gardener-resource-manager with the catalogue's configuration. With other seconds, the webhook
+// would change applied objects at once.
 func TestTolerationsAreThoseOfTheWebhook(t *testing.T) {
 	configurations, err := fs.Glob(components.FS, "*/gardener-resource-manager/cases/*/gardener-resource-manager.yaml")
 	require.NoError(t, err)

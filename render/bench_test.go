@@ -10,8 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// BenchmarkRenderLocal renders every owner of the local landscape; what a process does only once is
-// done before.
+// BenchmarkRenderLocal renders every owner of the local landscape.
 func BenchmarkRenderLocal(b *testing.B) {
 	l, _, err := landscapes.Load(b.Context(), "../landscapes/local", landscapes.Options{})
 	require.NoError(b, err)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Cluster roles a bundle can be rendered for.
+// Cluster roles that a bundle can be rendered for.
 const (
 	ClusterRuntime = "runtime"
 	ClusterVirtual = "virtual"
@@ -18,39 +18,38 @@ const (
 	ClusterShoot   = "shoot"
 )
 
-// BundleReferences is the one that no component renders: the copies of what a Shoot refers to,
-// whose content no render knows. Whoever reads it makes it.
+// BundleReferences is the bundle with copies of the objects that a Shoot refers to. No component
+// renders it, because a render does not know their content; the reader of the objects makes it.
 const BundleReferences = "referenced-resources"
 
-// Bundle is one part of a component rendered for one owner. It is the value
-// that crosses the house: plan compares it, apply sends it, golden records it.
+// Bundle is one part of a component rendered for one owner. plan compares it, apply sends it,
+// golden records it.
 type Bundle struct {
-	// Name is unique among the bundles of an owner; a ManagedResource has this name.
+	// Name is unique among the bundles of an owner, and the name of the ManagedResource.
 	Name string `json:"name"`
-	// Component is the folder of the catalogue it was rendered from, e.g. "garden/vpa".
+	// Component is the folder of the catalogue that renders it, e.g. "garden/vpa".
 	Component string `json:"component"`
 	Owner     Owner  `json:"owner"`
 	// Cluster is the role of the cluster whose API server gets the objects.
 	Cluster string `json:"cluster"`
-	// Namespace is where the ManagedResource or the inventory of the bundle lives.
+	// Namespace contains the ManagedResource or the inventory of the bundle.
 	Namespace string   `json:"namespace"`
 	Delivery  Delivery `json:"delivery"`
-	// Condition is the care condition that the health of this bundle counts for.
+	// Condition is the care condition that includes the health of this bundle.
 	Condition string   `json:"condition,omitempty"`
 	Objects   []Object `json:"objects"`
 	Digest    Digest   `json:"digest"`
-	// Unresolved names the facts that were not known: the bundle can be shown
-	// and compared, but not applied.
+	// Unresolved names the unknown facts: the bundle can be shown and compared, but not applied.
 	Unresolved []string `json:"unresolved,omitempty"`
-	// Problem says why there are no objects although there should be some: the chart that they come
-	// from cannot be had, or not be rendered. What was applied of the bundle stays as it is.
+	// Problem is set if the bundle has no objects because its chart cannot be pulled or rendered.
+	// Objects that were applied before stay unchanged.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Delivery says how a bundle reaches its cluster.
+// Delivery describes how a bundle gets to its cluster.
 type Delivery struct {
-	// Direct bundles are sent by the owner's own role; all others are wrapped
-	// into a ManagedResource that the resource-manager of Class converges.
+	// Direct bundles are applied by the owner's controller; all others are wrapped into a
+	// ManagedResource that the resource-manager of Class reconciles.
 	Direct bool `json:"direct,omitempty"`
 	// Class is spec.class of the ManagedResource; empty is the default class,
 	// whose target is the virtual garden or the shoot.
@@ -58,18 +57,18 @@ type Delivery struct {
 	Labels       map[string]string `json:"labels,omitempty"`
 	InjectLabels map[string]string `json:"injectLabels,omitempty"`
 	KeepObjects  bool              `json:"keepObjects,omitempty"`
-	// ServedBy is the Deployment in the namespace of the control plane that answers the webhooks of
-	// the bundle. It is not sent while no pod of that is ready.
+	// ServedBy is the Deployment in the namespace of the control plane that serves the webhooks of
+	// the bundle. The bundle is not applied until a pod of the Deployment is ready.
 	ServedBy string `json:"servedBy,omitempty"`
 }
 
-// Object is one rendered object and where it came from.
+// Object is one rendered object and its origin.
 type Object struct {
 	*unstructured.Unstructured
 	Origin Origin `json:"-"`
 }
 
-// UnmarshalJSON reads an object as MarshalJSON of the embedded one writes it.
+// UnmarshalJSON reads an object as the MarshalJSON of the embedded type writes it.
 func (o *Object) UnmarshalJSON(data []byte) error {
 	o.Unstructured = &unstructured.Unstructured{}
 	return o.Unstructured.UnmarshalJSON(data)
@@ -88,12 +87,12 @@ func (b Bundle) MarshalJSON() ([]byte, error) {
 	}{fields(b), origins})
 }
 
-// Origin is the place that produced an object: a file of the catalogue or of
-// the landscape, with a line where the engine knows one.
+// Origin is the source of an object: a file of the catalogue or of the landscape, with a line if
+// the engine knows it.
 type Origin struct {
 	File string `json:"file"`
 	Line int    `json:"line,omitempty"`
-	// Overlay names the overlays that changed or added the object, in their order.
+	// Overlay names the overlays that changed or added the object, in order.
 	Overlay string `json:"overlay,omitempty"`
 }
 
@@ -116,8 +115,8 @@ func (o Origin) String() string {
 	return s
 }
 
-// Digest identifies the content of a bundle. Symbolic is set when facts were
-// symbolic (golden files, diffs before a merge), Resolved when all were known.
+// Digest identifies the content of a bundle. Symbolic is set if facts were symbolic (golden files,
+// diffs before a merge), Resolved if all were known.
 type Digest struct {
 	Symbolic string `json:"symbolic,omitempty"`
 	Resolved string `json:"resolved,omitempty"`
@@ -131,8 +130,8 @@ type Owner struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	UID       string `json:"uid,omitempty"`
-	// ControlPlaneNamespace is where the owner's components run: "garden" for
-	// Garden and Seed, shoot--<project>--<shoot> for a Shoot.
+	// ControlPlaneNamespace is the namespace of the owner's components: "garden" for Garden and
+	// Seed, shoot--<project>--<shoot> for a Shoot.
 	ControlPlaneNamespace string `json:"controlPlaneNamespace"`
 }
 
@@ -143,12 +142,11 @@ func (o Owner) String() string {
 	return o.Kind + " " + o.Name
 }
 
-// Path is the name of an owner as flags have it: "seed/local", "shoot/garden-local/local".
+// Path is the name of an owner in flags: "seed/local", "shoot/garden-local/local".
 func (o Owner) Path() string { return path.Join(o.Kind, o.Namespace, o.Name) }
 
-// IsCalled reports whether a name that somebody wrote is that of the owner
-// ("shoot/garden-local/local", "shoot garden-local/local", "shoot/local", "shoot local"), or its
-// kind ("shoot").
+// IsCalled reports whether name means the owner ("shoot/garden-local/local", "shoot
+// garden-local/local", "shoot/local", "shoot local") or its kind ("shoot").
 func (o Owner) IsCalled(name string) bool {
 	return slices.Contains([]string{o.Path(), o.String(), o.Kind + "/" + o.Name, o.Kind + " " + o.Name, o.Kind}, name)
 }
@@ -158,8 +156,8 @@ func (b Bundle) ID() string {
 	return b.Owner.String() + "/" + b.Name
 }
 
-// sortBundles orders bundles by component and name, so that output does not
-// depend on the order of evaluation.
+// sortBundles orders bundles by component and name, so that output does not depend on the order of
+// evaluation.
 func sortBundles(bundles []Bundle) {
 	sort.Slice(bundles, func(i, j int) bool {
 		a, b := bundles[i], bundles[j]

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// capabilitiesOf are what a chart sees of an API server of a Kubernetes version that has its
-// defaults: group versions and kinds, as Helm takes them from the discovery of a cluster. A version
-// that cannot be read gives those of DefaultKubernetesVersion.
+// capabilitiesOf returns the group versions and kinds of an API server of a Kubernetes version with
+// its defaults. Helm takes them from the discovery of a cluster. An unreadable version means
+// DefaultKubernetesVersion.
 func capabilitiesOf(kubernetes string) *chartutil.Capabilities {
 	caps := chartutil.DefaultCapabilities.Copy()
 	parsed, err := chartutil.ParseKubeVersion(kubernetes)
@@ -28,12 +28,12 @@ func capabilitiesOf(kubernetes string) *chartutil.Capabilities {
 	return caps
 }
 
-// serverTypes are the types that API servers serve, or have served.
+// serverTypes are the types that API servers serve or have served.
 var serverTypes = sync.OnceValue(func() *runtime.Scheme {
 	out := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, apiextensionsv1.AddToScheme, apiextensionsv1beta1.AddToScheme} {
 		if err := add(out); err != nil {
-			panic(err) // two Go types of one name
+			panic(err) // two Go types with one name
 		}
 	}
 	return out
@@ -41,13 +41,13 @@ var serverTypes = sync.OnceValue(func() *runtime.Scheme {
 
 var served sync.Map // chartutil.VersionSet, by major.minor
 
-// servedAt lists what API servers of a release serve.
+// servedAt lists the APIs that API servers of a release serve.
 func servedAt(release string) chartutil.VersionSet {
 	if known, ok := served.Load(release); ok {
 		return known.(chartutil.VersionSet)
 	}
 	at := version.MustParseGeneric(release)
-	// The aggregation layer belongs to every API server; its types are not among those of clients.
+	// Every API server has the aggregation layer, but its types are not among those of clients.
 	out := chartutil.VersionSet{"apiregistration.k8s.io/v1", "apiregistration.k8s.io/v1/APIService"}
 	for gvk := range serverTypes().AllKnownTypes() {
 		if !isServed(gvk, at) {
@@ -63,11 +63,11 @@ func servedAt(release string) chartutil.VersionSet {
 	return out
 }
 
-// betaOff is the release since which new beta versions are not served by default.
+// betaOff is the first release that does not serve new beta versions by default.
 var betaOff = version.MajorMinor(1, 24)
 
-// introduced is the release that first had a kind in a version; false where its Go type does not
-// say.
+// introduced returns the release that added a kind in a version; false if its Go type does not
+// tell.
 func introduced(object any) (*version.Version, bool) {
 	if of, says := object.(interface{ APILifecycleIntroduced() (int, int) }); says {
 		major, minor := of.APILifecycleIntroduced()
@@ -76,8 +76,8 @@ func introduced(object any) (*version.Version, bool) {
 	return nil, false
 }
 
-// isServed tells whether a release serves a kind by default, by what its Go type says of its life.
-// API servers do not enable alpha versions by default, nor the beta versions of kinds that had none
+// isServed reports whether a release serves a kind by default, according to the lifecycle of its Go
+// type. API servers do not enable alpha versions by default, nor beta versions of kinds without one
 // before 1.24
 // (https://github.com/kubernetes/enhancements/tree/master/keps/sig-architecture/3136-beta-apis-off-by-default).
 func isServed(gvk schema.GroupVersionKind, at *version.Version) bool {
@@ -98,7 +98,7 @@ func isServed(gvk schema.GroupVersionKind, at *version.Version) bool {
 	return true
 }
 
-// hadBeta tells whether a kind had a beta version before these stopped being served by default.
+// hadBeta reports whether a kind had a beta version before betaOff.
 func hadBeta(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(serverTypes().VersionsForGroupKind(kind), func(gv schema.GroupVersion) bool {
 		object, err := serverTypes().New(gv.WithKind(kind.Kind))

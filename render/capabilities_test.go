@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestCapabilities: a chart sees what the API servers of its target serve, not what clients know.
+// TestCapabilities: a chart sees the APIs of its target's API servers, not of clients.
 func TestCapabilities(t *testing.T) {
 	for api, want := range map[string]map[string]bool{
 		"v1":                                               {"1.31": true, "1.36": true},
@@ -56,7 +56,7 @@ func TestCapabilities(t *testing.T) {
 	assert.True(t, chartutil.DefaultCapabilities.APIVersions.Has("extensions/v1beta1"), "Helm's own are those that clients know: they stay as they are")
 }
 
-// TestNumbersInValues: a template sees the numbers that Helm gives it, whoever reads the values.
+// TestNumbersInValues: templates see numbers as in Helm, for any source of the values.
 func TestNumbersInValues(t *testing.T) {
 	const template = `apiVersion: v1
 kind: ConfigMap

@@ -16,11 +16,10 @@ import (
 	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 )
 
-// ChartReference names a chart in a registry: by its tag, by its digest, or by both, of which the
-// digest counts.
+// ChartReference names a chart in a registry by tag, digest, or both; the digest takes precedence.
 type ChartReference struct{ Repository, Tag, Digest string }
 
-// String is the form in which people write it.
+// String returns REPOSITORY:TAG@DIGEST.
 func (r ChartReference) String() string {
 	out := r.Repository
 	if r.Tag != "" {
@@ -32,7 +31,7 @@ func (r ChartReference) String() string {
 	return out
 }
 
-// ParseChartReference reads a reference, in whichever way it is written.
+// ParseChartReference reads a reference in any of its notations.
 func ParseChartReference(named gardencorev1.OCIRepository) (ChartReference, error) {
 	text := func(s *string) string {
 		if s == nil {
@@ -52,24 +51,24 @@ func ParseChartReference(named gardencorev1.OCIRepository) (ChartReference, erro
 		return out, fmt.Errorf("chart %q: registry, repository, and tag or digest are needed", out)
 	}
 	if out.Digest != "" {
-		out.Tag = "" // it does not count, and may name something else by now
+		out.Tag = "" // the digest takes precedence, and the tag may have moved
 	}
 	return out, nil
 }
 
 // Chart is a chart that was pulled.
 type Chart struct {
-	// Digest of its manifest.
+	// Digest is that of the manifest.
 	Digest string
-	// Problem says why there is none.
+	// Problem is the reason why the chart is missing.
 	Problem string
 	files   pulledFiles
 }
 
-// pulledFiles by their names in the chart. Their digest is that of the chart.
+// pulledFiles are by their names in the chart. Their digest is the digest of the chart.
 type pulledFiles map[string][]byte
 
-// NewChart makes a chart of its files.
+// NewChart makes a chart from its files.
 func NewChart(digest string, files map[string][]byte) (Chart, error) {
 	c := Chart{Digest: digest, files: files}
 	if _, err := c.load(); err != nil {
@@ -86,17 +85,16 @@ func (c Chart) load() (*chart.Chart, error) {
 	return loader.LoadFiles(files)
 }
 
-// problemError is about a bundle of a chart from a registry: others are rendered nevertheless.
+// problemError concerns one bundle of a chart from a registry; other bundles are still rendered.
 type problemError struct {
 	text string
-	// unasked says that nobody was asked for the chart: it is not known, and nothing is wrong with
-	// it.
+	// unasked means that the chart was not requested: it is unknown, not faulty.
 	unasked bool
 }
 
 func (e *problemError) Error() string { return e.text }
 
-// pulledObjects renders a chart of a registry, as upstream does: missing values are empty.
+// pulledObjects renders a chart from a registry. As upstream, it treats missing values as empty.
 func pulledObjects(in Input, spec bundleSpec, src helmSource, with cue.Value) ([]Object, error) {
 	ref, err := ParseChartReference(*src.OCI)
 	if err != nil {
@@ -135,8 +133,8 @@ func renderPulled(in Input, spec bundleSpec, src helmSource, ref ChartReference,
 	})
 }
 
-// withoutMarks refuses a chart that asks for values of Secrets by itself: who reviewed the
-// Extension has not seen that.
+// withoutMarks rejects a chart that requests values of Secrets: reviewers of the Extension have not
+// seen the request.
 func withoutMarks(objects []Object) error {
 	for _, o := range objects {
 		for _, mark := range []string{MarkCopied, MarkFilled} {
@@ -148,7 +146,7 @@ func withoutMarks(objects []Object) error {
 	return nil
 }
 
-// mergedValues lays values over others.
+// mergedValues merges over into under; over takes precedence.
 func mergedValues(under, over map[string]any) map[string]any {
 	out := map[string]any{}
 	if under != nil {

@@ -1,9 +1,9 @@
 package render
 
-// gardenKubeconfig is the way into the virtual garden that workloads of a chart get, as upstream
-// injects it.
+// gardenKubeconfig is the access to the virtual garden that is injected into workloads of a chart,
+// as upstream does.
 type gardenKubeconfig struct {
-	// Generic is the Secret with the kubeconfig, Access that with the token.
+	// Generic is the Secret with the kubeconfig, Access the Secret with the token.
 	Generic string `json:"generic"`
 	Access  string `json:"access"`
 }
@@ -14,7 +14,7 @@ const (
 	kubeconfigEnv    = "GARDEN_KUBECONFIG"
 )
 
-// inject gives it to all containers of the workloads, but to those of a workload that has one
+// inject adds the kubeconfig to all containers of workloads, except in workloads that have one
 // already.
 func (k gardenKubeconfig) inject(objects []Object) {
 	for _, o := range objects {

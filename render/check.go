@@ -19,12 +19,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// CheckLandscape finds what a landscape asks of the catalogue and cannot have: another version of
-// it, components and images it does not know, overlays that are broken or match nothing, recorded
-// facts about nobody, Shoots without their Seed, Project or CloudProfile, versions of Kubernetes
-// that are none, and Seeds named as another cluster; and what it switches off and others need. Only
-// components with overlays are rendered, unless it switches off any. Files are relative to the
-// landscape.
+// CheckLandscape finds mistakes in a landscape's use of the catalogue. Examples are another version
+// of the catalogue, unknown components and images, overlays that match nothing, and recorded facts
+// without an owner. Others are Shoots without their Seed, Project or CloudProfile, invalid versions
+// of Kubernetes, and Seeds with the name of another cluster. It also finds disabled components that
+// others need. It renders only components with overlays, unless some are disabled. Files are
+// relative to the landscape.
 func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) []schemas.Violation {
 	if l.LacksLayer {
 		return nil
@@ -48,10 +48,10 @@ type landscapeCheck struct {
 	out       []schemas.Violation
 
 	// rendering are the options to render with, nil if the landscape is for another catalogue;
-	// sound the overlays to try.
+	// sound are the valid overlays to test.
 	rendering *Options
 	sound     []Overlay
-	// owned are the kinds of owners that there are.
+	// owned are the kinds of owners that exist.
 	owned map[string]bool
 }
 
@@ -68,7 +68,7 @@ func (c *landscapeCheck) config(field, rule string, kind schemas.Type, format st
 	c.add(c.ofConfig(field, rule, kind, format, args...))
 }
 
-// configWarning reports a field of landscape.yaml that may be meant.
+// configWarning reports a field of landscape.yaml that may be intended.
 func (c *landscapeCheck) configWarning(field, rule string, kind schemas.Type, format string, args ...any) {
 	f := c.ofConfig(field, rule, kind, format, args...)
 	f.warning = true
@@ -82,9 +82,8 @@ func (c *landscapeCheck) ofConfig(field, rule string, kind schemas.Type, format 
 	}
 }
 
-// version refuses a landscape that is written for another catalogue than the one in this program:
-// its render would be one that nobody has reviewed. A landscape that names none gets the one there
-// is.
+// version rejects a landscape for another catalogue than the built-in one: nobody has reviewed its
+// render. A landscape without a version uses the built-in catalogue.
 func (c *landscapeCheck) version() bool {
 	pinned := c.landscape.Config.Spec.Catalogue
 	if pinned == nil || strings.TrimPrefix(pinned.Version, "v") == components.Version {
@@ -96,11 +95,11 @@ func (c *landscapeCheck) version() bool {
 	return false
 }
 
-// components finds settings and overlays of components that do not exist: most likely misspelt.
+// components finds settings and overlays of components that do not exist, most likely misspelt.
 func (c *landscapeCheck) components() {
 	for _, owner := range slices.Sorted(maps.Keys(c.landscape.Config.Spec.Components)) {
 		if !slices.Contains(ownerKinds, string(owner)) {
-			continue // the schema says so
+			continue // the schema reports it
 		}
 		for _, name := range sortedKeys(c.landscape.Config.Spec.Components[owner]) {
 			if !isComponent(c.catalogue, path.Join(string(owner), name)) {
@@ -122,8 +121,8 @@ func (c *landscapeCheck) components() {
 	}
 }
 
-// noComponent says that an owner has no component of a name, and which one is most likely meant:
-// one of the owner, or one of another owner.
+// noComponent is the message for an unknown component, with the most likely name: a component of
+// the owner, or of another owner.
 func (c *landscapeCheck) noComponent(owner, name string) string {
 	component := path.Join(owner, name)
 	own := c.componentNames(owner)
@@ -141,7 +140,7 @@ func (c *landscapeCheck) noComponent(owner, name string) string {
 	return fmt.Sprintf("no component %s in the catalogue; components of a %s are %s", component, owner, strings.Join(own, ", "))
 }
 
-// componentNames are the names of the components that an owner has.
+// componentNames are the names of the components of an owner.
 func (c *landscapeCheck) componentNames(owner string) []string {
 	dirs, err := componentDirs(c.catalogue, owner)
 	if err != nil {
@@ -154,14 +153,14 @@ func (c *landscapeCheck) componentNames(owner string) []string {
 	return names
 }
 
-// The grammar of image references (distribution: reference/regexp.go).
+// Grammar of image references (distribution: reference/regexp.go).
 var (
 	imageRepository = regexp.MustCompile(`^(?:(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?|\[[a-fA-F0-9:]+\])(?::[0-9]+)?/)?[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*$`)
 	imageTag        = regexp.MustCompile(`^(?:sha256:[0-9a-f]{64}|\w[\w.-]{0,127}(?:@sha256:[0-9a-f]{64})?)$`)
 )
 
-// seeds refuses names that the other clusters have: paths of a render, kubeconfigs and inventories
-// are by name of the cluster.
+// seeds rejects names of the other clusters: paths of a render, kubeconfigs and inventories use the
+// name of the cluster.
 func (c *landscapeCheck) seeds() {
 	for i := range c.landscape.Declarations {
 		d := &c.landscape.Declarations[i]
@@ -200,8 +199,7 @@ func (c *landscapeCheck) readOverlays() {
 	c.rendering = &opts
 }
 
-// owners builds the owners, and tries overlays on their components until each part of them has
-// matched.
+// owners builds the owners and tests overlays on their components until each part has matched.
 func (c *landscapeCheck) owners(settings settings) {
 	allShoots := !settings.ruled || c.shootsBeyondRules()
 	wanted := func() bool {
@@ -211,7 +209,7 @@ func (c *landscapeCheck) owners(settings settings) {
 		c.add(findingsIn(err)...)
 		if err == nil {
 			c.try(in)
-			// Shoots have the same components, and there are many
+			// Shoots are many, and have the same components.
 			if in.Owner.Kind != "shoot" || !c.owned["shoot"] {
 				c.needed(in)
 			}
@@ -220,7 +218,7 @@ func (c *landscapeCheck) owners(settings settings) {
 	}
 }
 
-// switchesOff tells whether the landscape switches off a component of owners of a kind.
+// switchesOff reports whether the landscape disables a component of owners of a kind.
 func (c *landscapeCheck) switchesOff(kind string) bool {
 	if c.rendering == nil {
 		return false
@@ -233,9 +231,9 @@ func (c *landscapeCheck) switchesOff(kind string) bool {
 	return false
 }
 
-// shootsBeyondRules tells whether something can be wrong with Shoots that the rules about the
-// landscape do not say: what is declared elsewhere exists for them, but nothing can be rendered
-// from it; nor do they look at what extensions have to merge.
+// shootsBeyondRules reports whether Shoots may have faults that the rules about the landscape
+// cannot find. Objects declared elsewhere exist for the rules, but cannot be rendered. The rules
+// also ignore configuration that extensions have to merge.
 func (c *landscapeCheck) shootsBeyondRules() bool {
 	for _, e := range c.landscape.Config.Spec.External {
 		if slices.Contains([]string{"Seed", "Project", "Namespace", "CloudProfile", "NamespacedCloudProfile"}, e.Kind) {
@@ -253,7 +251,7 @@ func (c *landscapeCheck) shootsBeyondRules() bool {
 	return false
 }
 
-// toTry are the components of owners of a kind that overlays change, or that the landscape enables.
+// toTry lists the components of owners of a kind that overlays change or the landscape enables.
 func (c *landscapeCheck) toTry(kind string) []string {
 	if c.rendering == nil {
 		return nil
@@ -273,7 +271,7 @@ func (c *landscapeCheck) toTry(kind string) []string {
 	return components
 }
 
-// try renders the components of an owner that are to be tried.
+// try renders the components of an owner that need a test.
 func (c *landscapeCheck) try(in Input) {
 	components := c.toTry(in.Owner.Kind)
 	if len(components) == 0 {
@@ -286,8 +284,8 @@ func (c *landscapeCheck) try(in Input) {
 	c.settle(in)
 }
 
-// settle warns of references of overlays that neither the other components of the owner meet, nor
-// what Git declares or names as made elsewhere, and of those that the others break.
+// settle warns of references in overlays that neither other components, Git nor spec.external
+// satisfy, and of references that other components break.
 func (c *landscapeCheck) settle(in Input) {
 	var all []Object
 	byCluster := map[string][]Object{}
@@ -303,7 +301,7 @@ func (c *landscapeCheck) settle(in Input) {
 				opts := *c.rendering
 				opts.probes = nil
 				result, err := Render(in, opts)
-				// what is wrong is found by itself, and what it has is missing here
+				// errors are reported elsewhere, and broken components lack their objects here
 				if len(findingsIn(err)) > 0 {
 					for _, other := range c.sound {
 						c.rendering.probes[other.Name].open = nil
@@ -330,7 +328,7 @@ func (c *landscapeCheck) settle(in Input) {
 	}
 }
 
-// addDeclared adds what Git declares to the objects of the clusters that it is for.
+// addDeclared adds the declarations in Git to the objects of their clusters.
 func (c *landscapeCheck) addDeclared(byCluster map[string][]Object) {
 	referenced := c.landscape.RuntimeReferences()
 	for i := range c.landscape.Declarations {
@@ -347,7 +345,7 @@ func (c *landscapeCheck) declares(kind, name string) bool {
 		slices.ContainsFunc(c.landscape.Declarations, func(d landscapes.Declaration) bool { return d.GroupVersionKind().Kind == kind && d.Name() == name })
 }
 
-// unmatched reports what of the overlays has matched nothing.
+// unmatched reports the parts of overlays that match nothing.
 func (c *landscapeCheck) unmatched() {
 	for _, overlay := range c.sound {
 		c.switchedOff(overlay)
@@ -361,8 +359,8 @@ func (c *landscapeCheck) unmatched() {
 	}
 }
 
-// switchedOff warns of an overlay whose component the same landscape.yaml switches off for every
-// owner: it is never applied. In another layer both can be meant.
+// switchedOff warns of an overlay whose component the same landscape.yaml disables for every owner:
+// it is never applied. In another layer both can be intended.
 func (c *landscapeCheck) switchedOff(overlay Overlay) {
 	on, given := c.rendering.Enabled[overlay.Component]
 	at := c.rendering.enabledAt[overlay.Component]
@@ -376,8 +374,8 @@ func (c *landscapeCheck) switchedOff(overlay Overlay) {
 	})
 }
 
-// leftOut warns of an overlay of the landscape itself, not of a layer, whose component no owner has
-// by its own settings: nothing in it was tried.
+// leftOut warns of an overlay of the landscape (not of a layer) that is untested because no owner
+// has its component.
 func (c *landscapeCheck) leftOut(overlay Overlay) {
 	kind := path.Dir(overlay.Component)
 	if on, given := c.rendering.Enabled[overlay.Component]; given && !on || c.rendering.probes[overlay.Name].applied || !c.owned[kind] || !strings.HasPrefix(overlay.Name, "components/") || schemas.HasErrors(c.out) {

@@ -19,8 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// datedProfile has every kind of date that a rule reads: of versions and of stages, of Kubernetes
-// and of machine images.
+// datedProfile has every kind of date that rules read: for versions and stages, of Kubernetes and
+// of machine images.
 const datedProfile = `  kubernetes:
     versions:
     - {version: 1.36.0, lifecycle: [{classification: preview}, {classification: supported, startTime: "2027-02-01T00:00:00Z"}]}
@@ -48,7 +48,7 @@ kind: Operation
 spec: {object: Shoot garden-local/local, operation: reconcile, notAfter: "2026-10-01T00:00:00Z"}
 `
 
-// datedLandscape is landscapes/local with dates, and with a change in its Shoot.
+// datedLandscape is landscapes/local with dates and a changed Shoot.
 func datedLandscape(t *testing.T, store *kept.Store, change func(shoot string) string) *landscapes.Landscape {
 	t.Helper()
 	files := fstest.MapFS{"projects/local/longer.yaml": {Data: []byte(namespacedProfile)}, "operations/late.yaml": {Data: []byte(lateOperation)}}
@@ -87,7 +87,7 @@ func rewritten(t *testing.T, pairs ...string) func(string) string {
 	}
 }
 
-// days are the moments around every date of the landscape, in order.
+// days are the moments before and at every date of the landscape, in order.
 func days(t *testing.T) []time.Time {
 	var out []time.Time
 	for _, text := range regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`).FindAllString(datedProfile+namespacedProfile+lateOperation, -1) {
@@ -101,17 +101,16 @@ func days(t *testing.T) []time.Time {
 	return out
 }
 
-// TestClock moves the clock over every date of a landscape. On each day the landscape renders as it
-// did before, whatever expires: no command that does not know what was before has an error, nor has
-// one that knows that nothing changed. A static fault is an error on each day. What is new is
-// refused from the day on.
+// TestClock moves the clock over every date of a landscape. The unchanged landscape renders each
+// day without errors, whatever expires, with or without its previous state. A static fault is an
+// error each day. New objects are rejected from the date on.
 func TestClock(t *testing.T) {
 	const version, image = "    version: 1.34.1\n", "          version: 1.0.0\n"
-	store := kept.InMemory() // what is kept from one day must not count on another
+	store := kept.InMemory() // results of one day must not be reused on another
 	type want struct {
 		change []string
-		static string // the rule of the error on each day
-		timed  bool   // a new Shoot like this is refused on some days, and on others not
+		static string // rule of the error on each day
+		timed  bool   // a new Shoot like this is rejected only on some days
 	}
 	for name, test := range map[string]want{
 		"a version with a date": {change: []string{version, "    version: 1.33.5\n"}, timed: true},

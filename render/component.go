@@ -18,50 +18,50 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// Input is everything one owner's components are rendered from.
+// Input is everything that the components of one owner are rendered from.
 type Input struct {
 	Owner Owner
-	// Objects are the declarations the owner sees, with API defaults: "garden",
-	// "seed", "shoot", "cloudProfile", "project".
+	// Objects are the declarations that the owner sees, with API defaults: "garden", "seed",
+	// "shoot", "cloudProfile", "project".
 	Objects map[string]map[string]any
 	Facts   Facts
-	// References are facts of what Git declares of the objects that the owner refers to. Those of
-	// the cluster go before them.
+	// References are facts of the objects that the owner refers to, according to Git. Facts of the
+	// cluster take precedence.
 	References map[string]ReferenceFact
-	// Referred gives these objects as Git declares them, where that is known. It is for who plans
-	// what becomes of them, and nothing is rendered from it.
+	// Referred returns these objects as Git declares them, if known. Only plans use it; nothing is
+	// rendered from it.
 	Referred map[string]func() *unstructured.Unstructured
-	// DeclaredCredentials gives bindings and Secrets by kind, namespace and name as Git declares
-	// them, nil where that is not known. Only a Shoot with Credentials has it.
+	// DeclaredCredentials returns bindings and Secrets by kind, namespace and name as Git declares
+	// them, nil if unknown. Only a Shoot with Credentials has it.
 	DeclaredCredentials func(kind, namespace, name string) *unstructured.Unstructured
-	// Extensions are those of the operator, by name: what Git declares, and what there is besides.
-	// Only a Garden has them.
+	// Extensions are the operator's Extensions by name, in Git and in the cluster. Only a Garden
+	// has them.
 	Extensions map[string]Extension
-	// Charts are those of Extensions that somebody was asked for, by their references. A bundle
-	// whose chart nobody was asked for is not resolved; one whose chart cannot be had, or not be
-	// rendered, has a problem, which is an error where ChartsMatter.
+	// Charts are the requested charts of Extensions, by reference. A bundle whose chart was not
+	// requested is unresolved. If its chart cannot be pulled or rendered, it has a problem, which
+	// is an error if ChartsMatter.
 	Charts       map[string]Chart
 	ChartsMatter bool
-	// ResourceChecksums tell contents of what values of Extensions are taken from apart, by
-	// ReferenceKey, where they are known.
+	// ResourceChecksums are the known checksums of objects that values of Extensions use, by
+	// ReferenceKey.
 	ResourceChecksums map[string]string
-	// GardenAPI says who serves the Gardener API in the virtual garden; empty means definitions
-	// (landscapev1alpha1.GardenAPICRD).
+	// GardenAPI selects the server of the Gardener API in the virtual garden; empty means
+	// definitions (landscapev1alpha1.GardenAPICRD).
 	GardenAPI landscapev1alpha1.GardenAPI
-	// FeatureGates decide what is deployed; nil are their defaults.
+	// FeatureGates select optional parts; nil means their defaults.
 	FeatureGates *landscapev1alpha1.FeatureGates
-	// SeedIsGarden says of a Seed that its cluster is the Garden's runtime cluster, too: what both
-	// need belongs to the Garden there.
+	// SeedIsGarden means that the Seed's cluster is also the Garden's runtime cluster, where common
+	// parts belong to the Garden.
 	SeedIsGarden bool
-	// TargetVersion is the Kubernetes version of the API server the components
-	// serve; empty means that of the cluster they run in.
+	// TargetVersion is the Kubernetes version of the API server that the components serve; empty
+	// means the version of the cluster that they run in.
 	TargetVersion string
-	// Declared is the place of the owner's declaration, for errors; empty if it has none.
+	// Declared is the position of the owner's declaration for errors; empty if it has none.
 	Declared string
-	// FilledIn is what the API fills in of the owner's declaration from other objects, besides its
-	// defaults.
+	// FilledIn are the changes that the API makes to the owner's declaration from other objects,
+	// besides defaults.
 	FilledIn []mutation.Change
-	// Only are the components that are rendered, "shoot/etcd-main"; nil for all.
+	// Only are the components to render, e.g. "shoot/etcd-main"; nil means all.
 	Only []string
 }
 
@@ -75,17 +75,17 @@ type Component struct {
 	Facts     []string
 	Condition string
 	bundles   []bundleSpec
-	// chosen are the images that the vector gives for Images.
+	// chosen are the references that the vector has for Images.
 	chosen map[string]string
-	// value is the component as it was evaluated, and placements what its owner says of namespaces.
+	// value is the evaluated component; placements are the owner's settings for namespaces.
 	value, placements cue.Value
 }
 
-// release lets go of what was evaluated, once nobody asks for it any more: a value holds on to all
-// that was evaluated with it, which is a thousand times as much as what it came to.
+// release drops the evaluated values. They retain everything that was evaluated with them, about a
+// thousand times the size of the result.
 func (c *Component) release() { c.value, c.placements, c.bundles = cue.Value{}, cue.Value{}, nil }
 
-// SecretRequests returns the requests of the component by name, in a stable order.
+// SecretRequests returns the names of the component's requests in a stable order.
 func (c Component) SecretRequests() []string {
 	names := make([]string, 0, len(c.Secrets))
 	for name := range c.Secrets {
@@ -108,16 +108,15 @@ type bundleSpec struct {
 	ServedBy     string            `json:"servedBy"`
 	Condition    string            `json:"condition"`
 	source       cue.Value
-	// value is the bundle as it was evaluated.
+	// value is the evaluated bundle.
 	value cue.Value
 }
 
 func cataloguePath(p string) string { return "components/" + strings.TrimPrefix(p, "/") }
 
-// component evaluates one folder. Which secrets it requests is known from the last owner that had
-// it, or recorded, and holds for most: their facts are filled in along with the declarations, and
-// nothing is evaluated twice. Where that was not so, or something fails, the first pass learns what
-// is requested, and the second one fills the facts in.
+// component evaluates one folder. It expects the secret requests of the last owner with this
+// component, or the recorded ones, and fills in facts and declarations at once. If the requests
+// differ or evaluation fails, a first pass learns the requests and a second one fills in the facts.
 func (e *evaluator) component(dir string, in *Input, images map[string]string) (Component, error) {
 	v, err := e.build(dir, "component")
 	if err != nil {
@@ -149,7 +148,7 @@ func (e *evaluator) component(dir string, in *Input, images map[string]string) (
 
 var secretsPath = cue.ParsePath("facts.secrets")
 
-// expecting evaluates a component with the facts of the secrets that it is expected to request.
+// expecting evaluates a component with the facts of the secrets that it probably requests.
 func expecting(dir string, v, given cue.Value) (Component, error) {
 	c, v, err := asked(dir, v, given)
 	if err != nil || !c.Enabled {
@@ -158,7 +157,7 @@ func expecting(dir string, v, given cue.Value) (Component, error) {
 	return c, c.decode(v)
 }
 
-// asked fills something into a component, and reads what it says of itself.
+// asked fills values into a component and reads its switch and its secret requests.
 func asked(dir string, v, given cue.Value) (Component, cue.Value, error) {
 	v = v.Unify(given)
 	if err := v.Err(); err != nil {
@@ -230,7 +229,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// ownerKinds are the kinds of owners, each with a folder of the catalogue.
+// ownerKinds are the kinds of owners; each has a folder in the catalogue.
 var ownerKinds = []string{"garden", "seed", "shoot"}
 
 // componentDirs lists the component folders of an owner kind.
@@ -252,9 +251,9 @@ func componentDirs(catalogue fs.FS, kind string) ([]string, error) {
 	return dirs, nil
 }
 
-// cueError says what was being done and where, one line per error, without CUE's own stack of
-// conjuncts. A conflict has two places: the later one is the culprit more often, since what a
-// component may be is declared before it.
+// cueError describes the action and the place, one part per error, without CUE's stack of
+// conjuncts. A conflict has two places. The later one is more often the culprit, because the shape
+// of a component is declared first.
 func cueError(doing string, err error) error {
 	var lines []string
 	seen := map[string]bool{}
@@ -262,7 +261,7 @@ func cueError(doing string, err error) error {
 		format, args := e.Msg()
 		msg := fmt.Sprintf(format, args...)
 		if strings.HasSuffix(msg, "errors in empty disjunction:") {
-			continue // the ones that follow say it
+			continue // the following errors say it
 		}
 		if p := strings.Join(e.Path(), "."); p != "" {
 			msg = p + ": " + msg
@@ -293,6 +292,6 @@ func cuePlace(e cueerrors.Error) string {
 	return fmt.Sprintf("%s:%d:%d", best.Filename(), best.Line(), best.Column())
 }
 
-// isSchema reports whether a place declares the shape of components or flows: rarely the place of a
-// mistake.
+// isSchema reports whether a position is in the schema of components or flows, which is rarely the
+// place of a mistake.
 func isSchema(p token.Pos) bool { return path.Dir(p.Filename()) == "components" }

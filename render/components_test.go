@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// TestEveryComponentRenders: in some variant every component of the catalogue is on, and renders
-// something.
+// TestEveryComponentRenders: every component of the catalogue is enabled in some variant and
+// renders objects.
 func TestEveryComponentRenders(t *testing.T) {
 	on := map[string]bool{}
 	eachVariant(t, func(t *testing.T, v variantResult) {
@@ -35,8 +35,7 @@ func TestEveryComponentRenders(t *testing.T) {
 	}
 }
 
-// TestFlowsCoverTheCatalogue: every bundle is in the flows of its owner, and no flow names a bundle
-// that there is not.
+// TestFlowsCoverTheCatalogue: flows contain every bundle of their owner, and no unknown bundle.
 func TestFlowsCoverTheCatalogue(t *testing.T) {
 	for _, operation := range []string{"reconcile", "delete"} {
 		named, rendered := map[string]bool{}, map[string]bool{"shoot/" + BundleReferences: true}
@@ -71,9 +70,8 @@ func TestFlowsCoverTheCatalogue(t *testing.T) {
 	}
 }
 
-// TestWebhooksAreServed: webhooks that fail closed come when the servers with their certificate are
-// there and those of before are gone, so that a CA can be rotated under them, and go before who
-// answers them.
+// TestWebhooksAreServed: webhooks that fail closed are applied after their servers are rolled out
+// with the certificate, so that a CA can rotate. They are removed before their servers.
 func TestWebhooksAreServed(t *testing.T) {
 	nodeOf := func(flow Flow, bundle string) FlowNode {
 		i := slices.IndexFunc(flow.Nodes, func(n FlowNode) bool { return slices.Contains(n.Bundles, bundle) })
@@ -107,10 +105,9 @@ func TestWebhooksAreServed(t *testing.T) {
 	assert.Equal(t, map[string]bool{"gardener-admission-controller-webhooks": true, "gardener-resource-manager-webhooks": true}, seen)
 }
 
-// TestWebhooksHoldUpNothingElse: while nobody answers, webhooks that fail closed refuse what they
-// are asked about. Those that nothing holds back until somebody answers (servedBy) are asked about
-// kinds that come with them, or about objects with labels of their server, alone: else nothing
-// could be written in a cluster whose server does not start, maybe for that.
+// TestWebhooksHoldUpNothingElse: webhooks that fail closed reject requests while their server is
+// down. Without servedBy, they may only match kinds of their own bundle or labels of their server.
+// Otherwise a server that does not start could block all writes, even its own repair.
 func TestWebhooksHoldUpNothingElse(t *testing.T) {
 	seen := map[string]bool{}
 	eachVariant(t, func(t *testing.T, v variantResult) {
@@ -137,8 +134,8 @@ func TestWebhooksHoldUpNothingElse(t *testing.T) {
 						for _, group := range textsIn(rule["apiGroups"]) {
 							for _, resource := range textsIn(rule["resources"]) {
 								if group+"/"+resource == "apps/statefulsets/scale" && b.Name == "etcd-druid" {
-									// as upstream: labels of a StatefulSet do not reach its scale,
-									// and nothing but scaling waits
+									// As upstream: labels of a StatefulSet do not apply to its
+									// scale, and only scaling waits.
 									continue
 								}
 								assert.True(t, own[group+"/"+resource], "%s: webhook %v refuses %s of %q while nobody answers: its bundle needs servedBy", place(b, o), webhook["name"], resource, group)
@@ -152,8 +149,8 @@ func TestWebhooksHoldUpNothingElse(t *testing.T) {
 	assert.Equal(t, map[string]bool{"etcd-druid": true, "terminal-virtual": true}, seen)
 }
 
-// TestImagesComeFromTheVector: containers have images of the vector, each listed by its component,
-// and the vector has none that nothing uses.
+// TestImagesComeFromTheVector: containers use images of the vector that their component lists, and
+// the vector has no unused image.
 func TestImagesComeFromTheVector(t *testing.T) {
 	vector, err := ReadImageVector(components.FS)
 	require.NoError(t, err)
@@ -174,7 +171,7 @@ func TestImagesComeFromTheVector(t *testing.T) {
 					eachContainer(o.Unstructured, func(container map[string]any) {
 						image, _ := container["image"].(string)
 						if image == "auto" {
-							return // istio's injector fills it in
+							return // istio's injector sets it
 						}
 						known := slices.ContainsFunc(listed[b.Component], func(name string) bool { return images[name] == image })
 						assert.True(t, known, "%s: container %v: image %q is not one that component.images lists", place(b, o), container["name"], image)
@@ -188,8 +185,8 @@ func TestImagesComeFromTheVector(t *testing.T) {
 	}
 }
 
-// TestGardenersImagesHaveOneVersion: they are what the catalogue is written for, which the table of
-// its versions says.
+// TestGardenersImagesHaveOneVersion: images of Gardener have the version in the compatibility
+// table.
 func TestGardenersImagesHaveOneVersion(t *testing.T) {
 	vector, err := ReadImageVector(components.FS)
 	require.NoError(t, err)
@@ -218,7 +215,7 @@ func eachContainer(obj *unstructured.Unstructured, visit func(map[string]any)) {
 	}
 }
 
-// TestWorkloadsFitTogether: what the API server, or nobody, would notice late.
+// TestWorkloadsFitTogether finds faults that the API server would report late or never.
 func TestWorkloadsFitTogether(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		bundles := v.bundles()
@@ -291,8 +288,8 @@ func nested(m map[string]any, fields ...string) any {
 	return v
 }
 
-// TestReferencesAreRendered: pods use ConfigMaps and Secrets that are rendered for the same
-// namespace, generated, or made by somebody who is named here.
+// TestReferencesAreRendered: ConfigMaps and Secrets of pods are rendered for their namespace,
+// generated, or listed here with their source.
 func TestReferencesAreRendered(t *testing.T) {
 	used := map[string]bool{}
 	eachVariant(t, func(t *testing.T, v variantResult) {
@@ -330,8 +327,8 @@ func TestReferencesAreRendered(t *testing.T) {
 	}
 }
 
-// referredTo collects the names of Secrets and ConfigMaps that a Garden refers to: whoever declares
-// it makes them, beside its control plane.
+// referredTo collects the names of Secrets and ConfigMaps that a Garden refers to; users create
+// them in the namespace of its control plane.
 func referredTo(value any, names map[string]bool) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -352,8 +349,8 @@ func referredTo(value any, names map[string]bool) {
 	}
 }
 
-// fromElsewhere are the Secrets and ConfigMaps that pods use and that are neither rendered nor
-// generated, with who makes them.
+// fromElsewhere are Secrets and ConfigMaps of pods that are neither rendered nor generated, with
+// their source.
 var fromElsewhere = map[string]string{
 	"ConfigMap/kube-root-ca.crt":           "kube-controller-manager publishes it in every namespace",
 	"ConfigMap/istio-ca-root-cert":         "istiod writes it into every namespace",
@@ -365,7 +362,7 @@ var fromElsewhere = map[string]string{
 	"Secret/istio-ingressgateway-ca-certs": "optional: certificates for the gateway",
 }
 
-// TestMarkersAreTakenOff: instructions to the renderer never reach a cluster, nor does status.
+// TestMarkersAreTakenOff: rendered objects have no marks of the renderer and no status.
 func TestMarkersAreTakenOff(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		for _, b := range v.bundles() {

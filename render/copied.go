@@ -9,20 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// MarkCopied on a Secret without data says where its values come from: a JSON object, by the keys
-// of the Secret, of "<Secret>/<key>", where the Secrets are those in the namespace of the owner's
-// control plane. Values are in no render; whoever applies the Secret puts them in, and takes the
-// mark off. A generated Secret has another name when it has another content, and so has the bundle;
-// for one of a user the component says the checksum in an annotation beside it. On a ConfigMap
-// without data it says the same of ConfigMaps.
+// MarkCopied on a Secret without data names the sources of its values: a JSON object from its keys
+// to "<Secret>/<key>". The sources are in the namespace of the owner's control plane. A render has
+// no values; the applier fills them in and removes the mark. A generated Secret with other content
+// has another name, and so changes the bundle. For a Secret of a user, the component adds an
+// annotation with its checksum. On a ConfigMap without data the mark names ConfigMaps in the same
+// way.
 const MarkCopied = "secrets.pergola.dev/values-from"
 
-// CopiedValue is where a value of a copy comes from: the name of an object of the same kind, and a
-// key of that.
+// CopiedValue is the source of a copied value: an object of the same kind, and its key.
 type CopiedValue struct{ Name, Key string }
 
-// CopiedValues says where the values of a Secret or ConfigMap come from, by its keys; nil where it
-// is no copy.
+// CopiedValues returns the sources of the values of a Secret or ConfigMap, by its keys; nil if it
+// is not a copy.
 func CopiedValues(obj *unstructured.Unstructured) (map[string]CopiedValue, error) {
 	text, is := obj.GetAnnotations()[MarkCopied]
 	if !is {
@@ -46,7 +45,7 @@ func CopiedValues(obj *unstructured.Unstructured) (map[string]CopiedValue, error
 	return out, nil
 }
 
-// checkCopied finds copies that could never be filled in.
+// checkCopied finds copies that can never be filled in.
 func checkCopied(obj *unstructured.Unstructured) error {
 	values, err := CopiedValues(obj)
 	if err != nil || values == nil {

@@ -9,8 +9,8 @@ import (
 
 const copyOfCA = `cue: [{apiVersion: "v1", kind: "Secret", metadata: {name: "copy", namespace: "elsewhere", annotations: "secrets.pergola.dev/values-from": "{\"cacert\":\"\(facts.secrets.ca.bundle)/bundle.crt\"}"}}]`
 
-// TestCopiesOfSecrets: where values come from is rendered, and follows the facts; a bundle with a
-// copy of what is not there yet is not resolved.
+// TestCopiesOfSecrets: the render has the sources of values, which follow the facts. A bundle with
+// a copy of an unknown Secret is unresolved.
 func TestCopiesOfSecrets(t *testing.T) {
 	files := map[string]string{"garden/app/component.cue": component(copyOfCA, `component: secrets: ca: {kind: "ca"}`)}
 	in := gardenInput()
@@ -34,7 +34,7 @@ func TestCopiesOfSecrets(t *testing.T) {
 	assert.NotEqual(t, first.Bundles[0].Digest, second.Bundles[0].Digest, "another content has another name, and is another bundle")
 }
 
-// TestBrokenCopies are refused with their place.
+// TestBrokenCopies: invalid copies are rejected with their position.
 func TestBrokenCopies(t *testing.T) {
 	for name, test := range map[string]struct{ kind, annotations, rest, want string }{
 		"another kind":       {"ServiceAccount", `"secrets.pergola.dev/values-from": "{\"a\":\"b/c\"}"`, "", "only Secrets and ConfigMaps get values of others"},

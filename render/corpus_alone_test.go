@@ -17,19 +17,18 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// aloneCase is a component that the example Garden leaves out, and what upstream's test of it
-// deploys.
+// aloneCase is a component that the example Garden omits, with the objects of upstream's test for
+// it.
 type aloneCase struct {
 	Component string `json:"component"`
 	Corpus    string `json:"corpus"`
-	// Names are names of the test, and what they are in a Garden.
+	// Names map names in the test to names in a Garden.
 	Names       [][2]string  `json:"names"`
 	Differences []difference `json:"differences"`
 }
 
-// TestCorpusAlone compares the components that the example Garden switches off with what upstream's
-// tests of them deploy; names that are the test's own (its namespace, its images) are replaced
-// first.
+// TestCorpusAlone compares components that the example Garden disables with the objects of
+// upstream's tests for them. It first replaces names of the test (its namespace, its images).
 func TestCorpusAlone(t *testing.T) {
 	root := corpus.Dir(t)
 	raw, err := os.ReadFile("testdata/corpus.yaml")

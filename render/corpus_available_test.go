@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// consideredBy are the namespaces of an owner in whose workload upstream's resource manager puts
-// replicas, zones and tolerations: as they are recorded, or as we render those that are not.
+// consideredBy are the namespaces of an owner in which upstream's resource manager sets replicas,
+// zones and tolerations, as recorded, or else as rendered.
 func consideredBy(t *testing.T, root, owner string, res Result) map[string]availability.Placement {
 	t.Helper()
 	out := map[string]availability.Placement{}
@@ -36,17 +36,17 @@ func consideredBy(t *testing.T, root, owner string, res Result) map[string]avail
 	return out
 }
 
-// consider notes where the workload of a namespace goes, if the object is one that is considered.
+// consider records the placement of a namespace if it has the label for it.
 func consider(places map[string]availability.Placement, o *unstructured.Unstructured) {
 	if o.GetKind() == "Namespace" && o.GetLabels()[gardencorev1beta1.HighAvailabilityConfigConsider] == "true" {
 		places[o.GetName()] = availability.PlacementOf(o.GetAnnotations())
 	}
 }
 
-// byManagedResource marks what upstream deploys by one.
+// byManagedResource marks objects that upstream deploys by a ManagedResource.
 var byManagedResource = regexp.MustCompile(`(?m)^# in ManagedResource `)
 
-// recordedObject is one of a recording.
+// recordedObject is an object of a recording.
 type recordedObject struct {
 	*unstructured.Unstructured
 	delivery Delivery
@@ -68,10 +68,9 @@ func recordedIn(t *testing.T, file string) []recordedObject {
 	return out
 }
 
-// admitted are objects that upstream deploys as its cluster has them: the recordings were made
-// without the webhook high-availability-config. That the rules for it are upstream's is tested
-// beside them; here both sides have to say the same to them: labels, replicas, autoscalers,
-// namespaces.
+// admitted applies high availability to objects of upstream, because the recordings lack that
+// webhook. Other tests compare the rules with upstream. This one compares their inputs: labels,
+// replicas, autoscalers, namespaces.
 func admitted(t *testing.T, places map[string]availability.Placement, objects []recordedObject) {
 	t.Helper()
 	b := Bundle{Cluster: ClusterRuntime}

@@ -14,7 +14,6 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// of gives the objects that a case is about: all of its folders, or those that it names.
 func (c corpusCase) of(objects map[string]map[string]any) map[string]map[string]any {
 	out := map[string]map[string]any{}
 	for key, object := range objects {
@@ -25,22 +24,22 @@ func (c corpusCase) of(objects map[string]map[string]any) map[string]map[string]
 	return out
 }
 
-// sameObject compares a key with one of a list, which may end in *.
+// sameObject reports whether key matches listed, which may end in *.
 func sameObject(listed, key string) bool {
 	prefix, open := strings.CutSuffix(listed, "*")
 	return listed == key || open && strings.HasPrefix(key, prefix)
 }
 
-// score is how much of what upstream recorded in a folder is rendered.
+// score counts the objects that upstream recorded in a folder by their state.
 type score struct {
 	recorded, agree, listed int
-	// open are objects that no case is about.
+	// open are objects without a case.
 	open []string
 }
 
-// TestGardenIsAccountedFor prints how many of the objects that upstream writes for the example
-// Garden are rendered alike. Each of them belongs to a case of testdata/corpus.yaml, or is missing
-// there with a reason: what is rendered one day has to come off that list.
+// TestGardenIsAccountedFor prints how many of upstream's objects for the example Garden render to
+// equal content. Each belongs to a case of testdata/corpus.yaml, or is listed there as missing with
+// a reason. Rendered objects must not be listed.
 func TestGardenIsAccountedFor(t *testing.T) {
 	root := corpus.Dir(t)
 	raw, err := os.ReadFile("testdata/corpus.yaml")
@@ -87,7 +86,7 @@ func TestGardenIsAccountedFor(t *testing.T) {
 	}
 }
 
-// scoreOf compares a folder with the components whose cases are about it.
+// scoreOf compares a folder with the components in its cases.
 func scoreOf(t *testing.T, file corpusFile, res Result, folder string, recorded map[string]map[string]any) score {
 	t.Helper()
 	s := score{recorded: len(recorded)}

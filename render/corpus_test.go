@@ -23,39 +23,38 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// corpusCase maps a component to what upstream deploys for it, and lists the
-// differences that are wanted, each with its reason.
+// corpusCase maps a component to upstream's objects and lists the intended differences, each with
+// its reason.
 type corpusCase struct {
 	Component string   `json:"component"`
 	Corpus    []string `json:"corpus"`
-	// Only are the objects of these folders that are the component's; none are all.
+	// Only selects the component's objects in these folders; empty means all.
 	Only        []string     `json:"only"`
 	Differences []difference `json:"differences"`
 }
 
-// difference allows objects (kind/name, * at the end matches any rest) to differ, wholly or below
+// difference allows objects (kind/name, a final * matches any rest) to differ, completely or below
 // one path.
 type difference struct {
 	Object string `json:"object"`
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
-	// Same says that the object has upstream's whole name, with the hash of its content, of which
-	// the corpus lacks something.
+	// Same means that the name is equal to upstream's, including a hash of content that the corpus
+	// lacks in part.
 	Same bool `json:"same"`
 }
 
 type corpusFile struct {
 	Cases []corpusCase `json:"cases"`
-	// Alone are components that the example leaves out: see TestCorpusAlone.
+	// Alone are components that the example omits: see TestCorpusAlone.
 	Alone []aloneCase `json:"alone"`
 	// Missing are folders of the Garden, or "<folder> <object>", that no component renders yet,
 	// with the reason.
 	Missing map[string]string `json:"missing"`
 }
 
-// TestCorpus is the measure of fidelity: with upstream's example declarations our
-// bundles have the same objects as upstream's recorded reconcile, or the
-// difference is listed in testdata/corpus.yaml with its reason.
+// TestCorpus measures fidelity: for upstream's example declarations our bundles have the objects of
+// upstream's recorded reconcile. testdata/corpus.yaml lists the differences with their reasons.
 func TestCorpus(t *testing.T) {
 	root := corpus.Dir(t)
 	raw, err := os.ReadFile("testdata/corpus.yaml")
@@ -103,15 +102,15 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// nameIn is the name of an object, with its hash.
+// nameIn is the name of an object, including its hash.
 func nameIn(object map[string]any) string {
 	meta, _ := object["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)
 	return name
 }
 
-// TestCorpusOperatingSystemConfig: the texts of units and files are our own, so TestCorpus leaves
-// them out; that they are there is compared here.
+// TestCorpusOperatingSystemConfig compares the names of units and files; TestCorpus skips them
+// because their texts are our own.
 func TestCorpusOperatingSystemConfig(t *testing.T) {
 	root := corpus.Dir(t)
 	res, err := Render(corpusInput(t, root, "shoot"), Options{Catalogue: components.FS, Only: []string{"shoot/operatingsystemconfig"}})
@@ -156,8 +155,8 @@ func TestCorpusOperatingSystemConfig(t *testing.T) {
 	require.Greater(t, compared, 20)
 }
 
-// corpusInput reads upstream's example declarations; objects of neighbours that
-// an owner sees are taken from the other examples.
+// corpusInput reads upstream's example declarations; other objects that an owner sees come from the
+// other examples.
 func corpusInput(t *testing.T, root, owner string) Input {
 	t.Helper()
 	read := func(name, kind string) map[string]any {
@@ -174,14 +173,13 @@ func corpusInput(t *testing.T, root, owner string) Input {
 		t.Fatalf("no %s in %s", kind, name)
 		return nil
 	}
-	// Addresses are what upstream's fake API server gave to the Services; CAs of shoots have no
-	// hash in their names.
+	// Addresses are from upstream's fake API server; names of CAs of shoots have no hash.
 	facts := Facts{
 		Clusters:  map[string]ClusterFact{"runtime": {KubernetesVersion: "1.34.1"}, "seed": {KubernetesVersion: "1.34.1"}},
 		Addresses: map[string]string{"kube-apiserver": "10.241.0.5", "gardener-apiserver": "10.2.3.4", "virtual-garden-istio-ingress": "1.2.3.4"},
 		Secrets:   map[string]SecretFact{"ca-kubelet": {Name: "ca-kubelet", Bundle: "ca-kubelet-bundle-" + symbolicMark}, "ssh-keypair": symbolicSecret("ssh-keypair")},
 	}
-	// The public key is part of the recording: it has to come out where it belongs.
+	// The public key is part of the recording and must appear in the render.
 	recorded, err := os.ReadFile(filepath.Join(root, "objects", "shoot/extensions-infrastructure", "reconcile-example.yaml"))
 	require.NoError(t, err)
 	key := facts.Secrets["ssh-keypair"]
@@ -205,7 +203,7 @@ func corpusInput(t *testing.T, root, owner string) Input {
 	}
 }
 
-// dropNull leaves out fields without a value, as an API server does.
+// dropNull removes fields without a value, as an API server does.
 func dropNull(content map[string]any) {
 	for key, field := range content {
 		if inner, is := field.(map[string]any); is {
@@ -217,7 +215,7 @@ func dropNull(content map[string]any) {
 	}
 }
 
-// symbolicCAPrefix begins unknown certificates; 21 bytes of text are 28 of base64, without a rest.
+// symbolicCAPrefix begins unknown certificates; 21 bytes of text are exactly 28 of base64.
 var symbolicCAPrefix = base64.StdEncoding.EncodeToString([]byte(symbolicCAWords[:21]))
 
 var (
@@ -225,7 +223,7 @@ var (
 	referenceKey = regexp.MustCompile(`^reference\.resources\.gardener\.cloud/(secret|configmap)-[0-9a-f]{8}$`)
 )
 
-// corpusKey is kind/namespace/name with generated hashes taken out.
+// corpusKey is kind/namespace/name without generated hashes.
 func corpusKey(obj *unstructured.Unstructured) string {
 	return obj.GetKind() + "/" + obj.GetNamespace() + "/" + hashSuffix.ReplaceAllString(obj.GetName(), "-HASH")
 }
@@ -246,7 +244,7 @@ func ourObjects(t *testing.T, res Result, component string) map[string]map[strin
 	return out
 }
 
-// bundleObjects are those of a bundle, as they are applied, and its ManagedResource.
+// bundleObjects are the applied objects of a bundle and its ManagedResource.
 func bundleObjects(t *testing.T, b Bundle) []*unstructured.Unstructured {
 	t.Helper()
 	var out []*unstructured.Unstructured
@@ -261,7 +259,7 @@ func bundleObjects(t *testing.T, b Bundle) []*unstructured.Unstructured {
 	return out
 }
 
-// filledIn gives a copy of a Secret its keys, as it has when it is applied.
+// filledIn adds the keys of a copied Secret, as when it is applied.
 func filledIn(t *testing.T, obj *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	values, err := CopiedValues(obj)
@@ -293,8 +291,8 @@ func corpusObjects(t *testing.T, file string, places map[string]availability.Pla
 	return out
 }
 
-// canonical removes what is no difference: generated hashes, redacted values,
-// empty maps and lists, and the difference between numbers and their text.
+// canonical removes insignificant differences: generated hashes, redacted values, empty maps and
+// lists, and the type of numbers.
 func canonical(v any) any {
 	switch x := v.(type) {
 	case map[string]any:
@@ -364,7 +362,7 @@ func compareObjects(want, got map[string]map[string]any) []found {
 		case !inGot:
 			out = append(out, found{k, "", "has it", "has no such object"})
 		case strings.HasPrefix(k, "CustomResourceDefinition/"):
-			// Schemas are left out of the corpus.
+			// The corpus has no schemas.
 		default:
 			out = append(out, compareValues(k, "", w, g)...)
 		}

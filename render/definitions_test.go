@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// TestDefinitionsAreAccepted: an API server takes the CustomResourceDefinitions of the catalogue,
-// with defaults as it fills them in.
+// TestDefinitionsAreAccepted: an API server accepts the CustomResourceDefinitions of the catalogue,
+// including defaults.
 func TestDefinitionsAreAccepted(t *testing.T) {
 	problems := func(t *testing.T, object map[string]any) string {
 		t.Helper()

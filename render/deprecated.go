@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// modern is a kustomization without the fields that Kustomize deprecates, of the same meaning:
-// krusty writes a warning for each to the standard error of the process, however often it builds.
-// readKustomization has moved bases and imageTags. The order of patches is that of patchesOf.
+// modern returns an equivalent kustomization without deprecated fields: for each of them krusty
+// prints a warning to standard error in every build. readKustomization has already moved bases and
+// imageTags. The order of patches is that of patchesOf.
 func modern(files filesys.FileSystem, dir string, k types.Kustomization) types.Kustomization {
 	//lint:ignore SA1019 deprecated fields are what this is about
 	merges, operations, labels := k.PatchesStrategicMerge, k.PatchesJson6902, k.CommonLabels
@@ -33,7 +33,7 @@ func modern(files filesys.FileSystem, dir string, k types.Kustomization) types.K
 	return k
 }
 
-// modernise rewrites the kustomizations that another one builds on.
+// modernise rewrites the kustomizations that another one includes.
 func modernise(files filesys.FileSystem, root, except string) error {
 	return files.Walk(root, func(file string, info fs.FileInfo, err error) error {
 		if err != nil || info.IsDir() || file == except || file != kustomizationIn(files, path.Dir(file)) {
@@ -41,7 +41,7 @@ func modernise(files filesys.FileSystem, root, except string) error {
 		}
 		k, found := readKustomization(files, file, func(p string) string { return p })
 		if len(found) > 0 {
-			return nil // nothing builds on it: it would have been found
+			return nil // no kustomization includes it, or it would have been reported
 		}
 		text, err := yaml.Marshal(modern(files, path.Dir(file), k.Kustomization))
 		if err != nil {

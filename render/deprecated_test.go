@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// standardError is what is written there by a function, whoever does it.
+// standardError returns everything written to standard error during a function.
 func standardError(t *testing.T, do func()) string {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -24,8 +24,8 @@ func standardError(t *testing.T, do func()) string {
 	return string(text)
 }
 
-// TestDeprecatedFieldsOfKustomize: they mean what they always did, and krusty does not write to the
-// terminal about them.
+// TestDeprecatedFieldsOfKustomize: deprecated fields keep their meaning, and krusty does not warn
+// about them on the terminal.
 func TestDeprecatedFieldsOfKustomize(t *testing.T) {
 	files := map[string]string{
 		"kustomization.yaml": "commonLabels: {outer: x}\ncomponents: [more]\n",

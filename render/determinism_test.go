@@ -15,16 +15,16 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// childMark asks the test binary for the digest of one rendering only.
+// childMark makes the test binary print only the digest of one render.
 const childMark = "PERGOLA_TEST_PRINT_RENDER"
 
 // printed marks the digest in the output of the test binary.
 const printed = "render digest "
 
-// slow components take most of the time; TestSameBytesEverywhere renders them, too.
+// slow components take most of the time; only TestSameBytesEverywhere renders them.
 var slow = []string{"shoot/operatingsystemconfig", "garden/crds", "seed/crds"}
 
-// renderDigest renders the demonstration landscape and gives one digest of all bytes, files and
+// renderDigest renders the demonstration landscape and returns one digest of all bytes, files and
 // ManagedResources.
 func renderDigest(t *testing.T, skip ...string) string {
 	t.Helper()
@@ -59,7 +59,7 @@ func renderDigest(t *testing.T, skip ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// without lists the components of a kind, less some.
+// without lists the components of a kind except some.
 func without(t *testing.T, kind string, skip []string) []string {
 	t.Helper()
 	dirs, err := componentDirs(components.FS, kind)
@@ -73,7 +73,7 @@ func without(t *testing.T, kind string, skip []string) []string {
 	return out
 }
 
-// TestTwentyTimesTheSameBytes: maps have no order in Go, and none may be seen.
+// TestTwentyTimesTheSameBytes: the random order of Go maps does not affect the output.
 func TestTwentyTimesTheSameBytes(t *testing.T) {
 	first := renderDigest(t, slow...)
 	times := 20
@@ -85,8 +85,8 @@ func TestTwentyTimesTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestSameBytesEverywhere renders in other processes: in other time zones and languages, with other
-// numbers of threads, and without the rest of the environment.
+// TestSameBytesEverywhere renders in other processes: with other time zones, languages and numbers
+// of threads, and without the rest of the environment.
 func TestSameBytesEverywhere(t *testing.T) {
 	if os.Getenv(childMark) != "" {
 		t.Log(printed + renderDigest(t))

@@ -17,19 +17,18 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// InputDigest is the digest of everything that the components of an owner are rendered from,
-// besides the catalogue: two inputs of the same digest render to the same bytes with the same
-// catalogue.
+// InputDigest is the digest of everything that the components of an owner are rendered from, except
+// the catalogue. With one catalogue, inputs of equal digests render to equal bytes.
 type InputDigest [sha256.Size]byte
 
-// notDigested are the fields of an Input that are for errors and for people, or say what is asked
-// for, and not rendered.
+// notDigested are the fields of an Input that serve errors and people or select components, and are
+// not rendered.
 func notDigested() []string {
 	return []string{"ChartsMatter", "Declared", "DeclaredCredentials", "FilledIn", "Only", "Referred"}
 }
 
-// DigestInput takes the digest of an input with the options that it is rendered with. The error is
-// that of an overlay that cannot be read.
+// DigestInput returns the digest of an input with its render options. It fails if an overlay cannot
+// be read.
 func DigestInput(in Input, opts Options) (InputDigest, error) {
 	options, err := opts.digest(in.Owner.Kind)
 	if err != nil {
@@ -38,8 +37,7 @@ func DigestInput(in Input, opts Options) (InputDigest, error) {
 	return digestInput(in, options), nil
 }
 
-// digestInput goes through all fields by reflection: one that is added to Input counts without
-// anybody thinking of it.
+// digestInput visits all fields by reflection, so that new fields of Input count automatically.
 func digestInput(in Input, options InputDigest) InputDigest {
 	d := newDigester()
 	d.add([sha256.Size]byte(options))
@@ -53,8 +51,7 @@ func digestInput(in Input, options InputDigest) InputDigest {
 	return d.sum()
 }
 
-// digest is that of the options as they count for owners of a kind. The catalogue is not part of
-// it.
+// digest covers the options that matter for owners of a kind, without the catalogue.
 func (o Options) digest(kind string) (InputDigest, error) {
 	d := newDigester()
 	counts := func(component string) bool { return path.Dir(component) == kind }
@@ -78,8 +75,7 @@ func (o Options) digest(kind string) (InputDigest, error) {
 	return d.sum(), nil
 }
 
-// addTo adds the files of an overlay, as they are taken to build it: nothing else can be read while
-// it is built.
+// addTo adds the files of an overlay as its build gets them: the build cannot read anything else.
 func (o Overlay) addTo(d *digester) error {
 	memory := filesys.MakeFsInMemory()
 	if err := copyInto(memory, o.FS, o.Dir, "/overlay"); err != nil {
@@ -95,7 +91,7 @@ func (o Overlay) addTo(d *digester) error {
 	})
 }
 
-// digester writes values so that different ones are written differently.
+// digester encodes values so that different values have different encodings.
 type digester struct{ hash hash.Hash }
 
 func newDigester() *digester { return &digester{sha256.New()} }
@@ -120,11 +116,11 @@ func (d *digester) text(s string) {
 	d.hash.Write([]byte(s))
 }
 
-// value writes any plain value. Whole numbers and others are told apart, as CUE and Helm do, and so
-// is nothing from something empty.
+// value encodes any plain value. As in CUE and Helm, integers differ from floats, and nil differs
+// from empty.
 func (d *digester) value(v reflect.Value) {
 	if v.IsValid() && v.Type() == reflect.TypeFor[pulledFiles]() {
-		return // the digest of the chart is beside
+		return // the digest of the chart covers them
 	}
 	switch v.Kind() {
 	case reflect.Invalid:
@@ -171,7 +167,7 @@ func (d *digester) value(v reflect.Value) {
 	}
 }
 
-// fields writes a map with keys of text, sorted.
+// fields encodes a map with string keys, sorted.
 func (d *digester) fields(v reflect.Value) {
 	if v.IsNil() {
 		d.number('n', 0)

@@ -1,16 +1,14 @@
 // Package render turns a declaration, the catalogue and facts into bundles.
 //
-// Rendering is a pure function: no cluster, no clock, no environment. The same
-// inputs give the same bytes on every machine. A component is a folder of the
-// catalogue (see components/README.md); it is evaluated by CUE, and its bundles
-// come from one of the engines: objects written in CUE, a Helm chart, a
-// Kustomize folder, or the CRDs of our own API. What a landscape overlays is
-// applied last, then names are hashed, references annotated and digests taken.
+// Rendering is a pure function: no cluster, no clock, no environment. Equal inputs give equal bytes
+// on every machine. A component is a folder of the catalogue (see components/README.md) that CUE
+// evaluates. Its bundles come from one of the engines: objects written in CUE, a Helm chart, a
+// Kustomize folder, or the CRDs of our own API. Overlays of a landscape are applied last. Then
+// names are hashed, references annotated and digests taken.
 //
-// What upstream deploys is compared in two ways: for its example by recordings of the corpus
-// (testdata/corpus.yaml), for what options change of that by recordings in testdata/options, whose
-// README says how they are made.
+// Recordings compare renders with upstream: testdata/corpus.yaml for its example, testdata/options
+// for the effect of options. The README there says how to make them.
 //
-// What does not live here: reading landscape folders (landscapes), comparing
-// bundles (plan), sending them anywhere (apply).
+// Not part of this package: reading landscape folders (landscapes), comparing bundles (plan),
+// sending them anywhere (apply).
 package render

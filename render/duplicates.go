@@ -2,7 +2,7 @@ package render
 
 import "fmt"
 
-// duplicateObjects finds an object that one bundle has twice.
+// duplicateObjects finds an object that occurs twice in one bundle.
 func duplicateObjects(b Bundle) error {
 	seen := map[string]Origin{}
 	for _, o := range b.Objects {
@@ -15,7 +15,7 @@ func duplicateObjects(b Bundle) error {
 	return nil
 }
 
-// duplicateBundles finds names that two components of an owner give to their bundles.
+// duplicateBundles finds bundle names that two components of an owner use.
 func duplicateBundles(bundles []Bundle) []error {
 	var out []error
 	seen := map[string]string{}
@@ -28,9 +28,9 @@ func duplicateBundles(bundles []Bundle) []error {
 	return out
 }
 
-// duplicatesBetween finds objects that several bundles bring to the same cluster: they would take
-// the object from each other for ever, and whichever goes first would delete it. The version of an
-// API is no difference. Either bundles of one owner are compared, or those of different ones.
+// duplicatesBetween finds objects that several bundles bring to the same cluster. Such bundles
+// would overwrite each other forever, and removing one would delete the object. The API version
+// does not matter. It compares either bundles of one owner or bundles of different owners.
 func duplicatesBetween(bundles []Bundle, clusterOf func(Bundle) string, ofOneOwner bool) []error {
 	type place struct {
 		bundle Bundle
@@ -58,8 +58,8 @@ func duplicatesBetween(bundles []Bundle, clusterOf func(Bundle) string, ofOneOwn
 	return out
 }
 
-// duplicatePlaces finds bundles of different owners that have the same name in a namespace of a
-// cluster: one ManagedResource and one folder of the render cannot be both.
+// duplicatePlaces finds bundles of different owners with the same name in one namespace of a
+// cluster. They would share one ManagedResource and one folder of the render.
 func duplicatePlaces(bundles []Bundle, clusterOf func(Bundle) string) []error {
 	seen := map[[3]string]Bundle{}
 	var out []error

@@ -26,7 +26,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// source renders the source of a bundle with the engine it names.
+// source renders a bundle with the engine that its source names.
 func source(catalogue fs.FS, dir string, in Input, spec bundleSpec) ([]Object, error) {
 	engines := []struct {
 		field  string
@@ -58,14 +58,14 @@ func source(catalogue fs.FS, dir string, in Input, spec bundleSpec) ([]Object, e
 	return nil, at(spec.value, "source names no engine: one of cue, helm, kustomize, crds")
 }
 
-// at is an error about a value of a component, with its place.
+// at is an error about a value of a component, with its position.
 func at(v cue.Value, format string, args ...any) finding {
 	p := writtenAt(v)
 	return finding{Position: schemas.Position{File: p.Filename(), Line: p.Line(), Column: p.Column()}, kind: schemas.TypeInvalid, message: fmt.Sprintf(format, args...)}
 }
 
-// writtenAt is where a component writes a value: the shape that every component has is written in
-// another file.
+// writtenAt is the position where a component sets a value, rather than where the schema declares
+// it.
 func writtenAt(v cue.Value) token.Pos {
 	best := v.Pos()
 	if best.IsValid() && !isSchema(best) {
@@ -88,7 +88,7 @@ func writtenAt(v cue.Value) token.Pos {
 	return best
 }
 
-// definitions are those of our API by groups, each read once; nobody changes them.
+// definitions caches the definitions of our API by group; they are read-only.
 var definitions sync.Map
 
 func ownDefinitions(group string) []*apiextensionsv1.CustomResourceDefinition {
@@ -96,7 +96,7 @@ func ownDefinitions(group string) []*apiextensionsv1.CustomResourceDefinition {
 	return read.(func() []*apiextensionsv1.CustomResourceDefinition)()
 }
 
-// cueObjects takes a list of objects; each knows the line it was written on.
+// cueObjects reads a list of objects; each knows its line.
 func cueObjects(v cue.Value) ([]Object, error) {
 	items, err := v.List()
 	if err != nil {
@@ -125,7 +125,7 @@ func cueObjects(v cue.Value) ([]Object, error) {
 	return out, nil
 }
 
-// crdObjects takes definitions of our API packages by group or <plural>.<group>.
+// crdObjects reads definitions of our API packages by group or <plural>.<group>.
 func crdObjects(v cue.Value) ([]Object, error) {
 	var names []string
 	if err := v.Decode(&names); err != nil {
@@ -166,8 +166,8 @@ func crdGroups() []string {
 	return groups
 }
 
-// resolve finds a folder that a component names: relative to the component, or
-// from the top of the catalogue. Nothing outside of the catalogue is reachable.
+// resolve finds a folder that a component names: relative to the component, or from the root of the
+// catalogue. It rejects paths outside the catalogue.
 func resolve(dir, name string) (string, error) {
 	p := path.Join(dir, name)
 	if strings.HasPrefix(name, "/") {
@@ -179,8 +179,8 @@ func resolve(dir, name string) (string, error) {
 	return p, nil
 }
 
-// DecodeYAML splits a stream of documents into objects and keeps the line each
-// one starts at.
+// DecodeYAML splits a stream of documents into objects and records the line at which each document
+// starts.
 func DecodeYAML(file string, data []byte) ([]Object, error) {
 	var out []Object
 	for _, doc := range splitYAML(data) {
@@ -205,7 +205,7 @@ func DecodeYAML(file string, data []byte) ([]Object, error) {
 		}
 		if err := obj.EachListItem(func(o runtime.Object) error {
 			item := o.(*unstructured.Unstructured)
-			// An API server says once of the list what its items are.
+			// An API server sets the type of the items once, on the list.
 			if kind, typed := strings.CutSuffix(obj.GetKind(), "List"); typed && kind != "" && item.GetKind() == "" && item.GetAPIVersion() == "" {
 				item.SetKind(kind)
 				item.SetAPIVersion(obj.GetAPIVersion())
@@ -219,8 +219,8 @@ func DecodeYAML(file string, data []byte) ([]Object, error) {
 	return out, nil
 }
 
-// documentFinding gives what is wrong with a document its place: the line that the parser names, or
-// where it begins.
+// documentFinding gives an error in a document its position: the line that the parser names, or the
+// start.
 func documentFinding(file string, doc yamlDocument, err error) finding {
 	var node yamlv3.Node
 	if syntax := yamlv3.Unmarshal(doc.text, &node); syntax != nil {
@@ -235,7 +235,7 @@ func documentFinding(file string, doc yamlDocument, err error) finding {
 	return finding{Position: schemas.Position{File: file, Line: doc.first(), Column: 1}, kind: schemas.TypeInvalid, message: message}
 }
 
-// first is the first line of a document that says something.
+// first is the first line of a document that is neither empty nor a comment.
 func (d yamlDocument) first() int {
 	line := d.line
 	for text := range bytes.Lines(d.text) {
@@ -247,16 +247,16 @@ func (d yamlDocument) first() int {
 	return d.line
 }
 
-// yamlDocument is a part of a stream and the line of the stream it starts at.
+// yamlDocument is one document of a stream and the line of the stream where it starts.
 type yamlDocument struct {
 	text []byte
 	line int
-	// follows is set where another value of a JSON stream is before it, without a separator.
+	// follows means that a JSON value precedes this one without a separator.
 	follows bool
 }
 
-// splitYAML cuts a stream into its documents: at lines that begin with ---, after which a document
-// may begin at once, and between the values of a JSON stream. Empty documents are left out.
+// splitYAML cuts a stream into its documents: at lines that begin with ---, and between values of a
+// JSON stream. A document may begin on the line with ---. It skips empty documents.
 func splitYAML(data []byte) []yamlDocument {
 	var out []yamlDocument
 	current := yamlDocument{line: 1}
@@ -307,11 +307,11 @@ func splitJSON(doc yamlDocument) []yamlDocument {
 	}
 }
 
-// errMore is what is wrong with a document after whose end there is more.
+// errMore reports content after the end of a document.
 var errMore = errors.New("there is more after the end of the document")
 
-// isAlone tells whether nothing follows the end of a document. It is asked only where something
-// could.
+// isAlone reports whether nothing follows the end of a document. It parses only documents that may
+// continue.
 func isAlone(doc []byte) bool {
 	text := bytes.TrimSpace(doc)
 	if !bytes.HasPrefix(text, []byte("{")) && !bytes.Contains(text, []byte("\n...")) {
@@ -320,13 +320,12 @@ func isAlone(doc []byte) bool {
 	var node yamlv3.Node
 	documents := yamlv3.NewDecoder(bytes.NewReader(doc))
 	if documents.Decode(&node) != nil {
-		return true // which is said by others
+		return true // reported elsewhere
 	}
 	return errors.Is(documents.Decode(&node), io.EOF)
 }
 
-// decodeObject reads one YAML document the way the API machinery does: whole
-// numbers stay integers.
+// decodeObject reads one YAML document like the API machinery: whole numbers stay integers.
 func decodeObject(doc []byte) (map[string]any, error) {
 	if !isAlone(doc) {
 		return nil, errMore

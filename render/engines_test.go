@@ -93,8 +93,8 @@ func TestKustomizeFolder(t *testing.T) {
 	assert.Equal(t, map[string]any{"url": "https://example.org/?ref=1"}, o.Object["data"], "a URL in an inline patch is no remote base")
 }
 
-// TestKustomizeTakesImagesOfTheVector: only those that the component lists, by their bare names,
-// and as a landscape has them.
+// TestKustomizeTakesImagesOfTheVector: images are replaced only if the component lists them, by
+// their bare names, and with overrides of the landscape.
 func TestKustomizeTakesImagesOfTheVector(t *testing.T) {
 	files := map[string]string{
 		"garden/app/component.cue":      component(`kustomize: "."`, "component: images: [\"app\"]\n"),
@@ -126,8 +126,8 @@ func TestDefinitionsOfOurAPI(t *testing.T) {
 	assert.NotContains(t, seed.Object, "status", "status is the API server's")
 }
 
-// TestEngineErrors: everything that can be wrong in a component is said with the file, and the line
-// where there is one.
+// TestEngineErrors: all faults of a component are reported with the file, and with the line if
+// known.
 func TestEngineErrors(t *testing.T) {
 	const app = "garden local, component garden/app: "
 	chart := func(template string) map[string]string {
@@ -212,8 +212,8 @@ func TestEngineErrors(t *testing.T) {
 	}
 }
 
-// TestKustomizeStaysInItsFolder: krusty runs git and HTTP for what looks remote, also on a file
-// system in memory. Every field that names a file is looked at beforehand.
+// TestKustomizeStaysInItsFolder: krusty uses git and HTTP for names that look remote, even on a
+// file system in memory. Every field that names a file is checked before.
 func TestKustomizeStaysInItsFolder(t *testing.T) {
 	tests := map[string]string{
 		"URL":                "resources: ['https://example.org/base?ref=main']",

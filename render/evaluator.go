@@ -15,19 +15,17 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// evaluator evaluates folders of one catalogue. A CUE context is not safe for
-// concurrent use and never gives memory back, so each goroutine has an evaluator
-// of its own and drops it after some time.
+// evaluator evaluates folders of one catalogue. A CUE context is not safe for concurrent use and
+// never frees memory. So each goroutine has its own evaluator and drops it after some time.
 type evaluator struct {
 	catalogue fs.FS
 	ctx       *cue.Context
-	// dirs are the folders that will be asked for: they are loaded together, because most of a
-	// package is in files that many of them share.
+	// dirs are loaded together, because most of a package is in files that many folders share.
 	dirs      []string
 	instances map[string]*build.Instance
 	built     map[string]cue.Value
 	used      int
-	// inputs are those that were encoded.
+	// inputs caches encoded inputs.
 	inputs map[*Input]cue.Value
 }
 
@@ -41,8 +39,8 @@ func newEvaluator(catalogue fs.FS, dirs ...string) *evaluator {
 	}
 }
 
-// build evaluates the CUE package of a folder, without any input; files of the same
-// package in parent folders belong to it.
+// build evaluates the CUE package of a folder without input; files of the same package in parent
+// folders belong to it.
 func (e *evaluator) build(dir, pkg string) (cue.Value, error) {
 	if v, ok := e.built[dir]; ok {
 		return v, nil
@@ -83,15 +81,14 @@ func (e *evaluator) load(pkg, dir string) {
 	}
 }
 
-// forget gives back the memory of components that are not asked for again.
+// forget frees the memory of components that are not needed again.
 func (e *evaluator) forget(tasks []*task) {
 	for _, t := range tasks {
 		delete(e.built, t.dir)
 	}
 }
 
-// given is what is filled into every component of an owner: declarations, versions, images and
-// facts.
+// given is the input of every component of an owner: declarations, versions, images and facts.
 func (e *evaluator) given(in *Input, images map[string]string) (cue.Value, error) {
 	if v, ok := e.inputs[in]; ok {
 		return v, nil
@@ -104,15 +101,15 @@ func (e *evaluator) given(in *Input, images map[string]string) (cue.Value, error
 	return e.inputs[in], nil
 }
 
-// encode makes CUE of what is filled in. A null stays one: what was left out of a declaration is
-// not there (withoutEmpty), and in parts of free form a null is a value. CUE would take it for any
-// value, which is none that can be rendered.
+// encode converts input to CUE. A null stays null: withoutEmpty has removed empty fields of
+// declarations, and in free-form parts null is a value. CUE's default, any value, cannot be
+// rendered.
 func (e *evaluator) encode(values map[string]any) cue.Value {
 	return e.ctx.Encode(values, cue.NilIsAny(false))
 }
 
-// Given is what is filled into each component of an owner besides the facts of the secrets that it
-// requests, for who evaluates components by himself.
+// Given returns the input of each component of an owner, except facts of requested secrets, for
+// callers that evaluate components themselves.
 func Given(in Input, opts Options) (map[string]any, error) {
 	images, err := imagesFor(in, opts)
 	if err != nil {
@@ -164,8 +161,7 @@ func givenValues(in Input, images map[string]string) (map[string]any, error) {
 	return values, nil
 }
 
-// settings are what components and flows see alike: the declarations, and settings of the
-// landscape.
+// settings are the declarations and settings of the landscape, which both components and flows see.
 func (in Input) settings() map[string]any {
 	values := map[string]any{"landscape": map[string]any{
 		"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD), "featureGates": in.FeatureGates.On(), "seedIsGarden": in.SeedIsGarden,

@@ -11,27 +11,27 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Extension is an Extension of the operator as the components of the Garden see it.
+// Extension is an Extension of the operator as the Garden's components see it.
 type Extension struct {
 	Name        string            `json:"name"`
 	Annotations map[string]string `json:"annotations"`
 	Spec        map[string]any    `json:"spec"`
-	// Leaving says that somebody deletes it: of what was installed for it only that stays which the
-	// Garden needs.
+	// Leaving means that the Extension is being deleted: only the parts that the Garden needs stay
+	// installed.
 	Leaving bool `json:"leaving"`
-	// Required says that the Garden has objects of its types in the runtime cluster
+	// Required means that the Garden has objects of its types in the runtime cluster
 	// (SettleExtensions).
 	Required bool `json:"required"`
 }
 
-// KindExtension are the Extensions of the operator: not the objects that extensions work on.
+// KindExtension is the kind of the operator's Extensions, not of objects that extensions reconcile.
 var KindExtension = schema.GroupKind{Group: operatorv1alpha1.SchemeGroupVersion.Group, Kind: "Extension"}
 
-// annotationPodSecurity is the one annotation of an Extension that says how it is installed
+// annotationPodSecurity is the only annotation of an Extension that affects its installation
 // (upstream's).
 const annotationPodSecurity = "security.gardener.cloud/pod-security-enforce"
 
-// ExtensionOf reads an Extension, declared or live: both give the same.
+// ExtensionOf reads an Extension; a declared and a live object give equal results.
 func ExtensionOf(obj *unstructured.Unstructured) Extension {
 	e := Extension{Name: obj.GetName(), Annotations: map[string]string{}, Spec: map[string]any{}}
 	if level, has := obj.GetAnnotations()[annotationPodSecurity]; has {
@@ -44,13 +44,13 @@ func ExtensionOf(obj *unstructured.Unstructured) Extension {
 	resources, _ := e.Spec["resources"].([]any)
 	for _, item := range resources {
 		if r, ok := item.(map[string]any); ok && r["primary"] == nil {
-			r["primary"] = true // the default of the API
+			r["primary"] = true // the API default
 		}
 	}
 	return e
 }
 
-// extensionsIn are those that a landscape declares.
+// extensionsIn returns the Extensions that a landscape declares.
 func extensionsIn(l *landscapes.Landscape) map[string]Extension {
 	var out map[string]Extension
 	for i := range l.Declarations {

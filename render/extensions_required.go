@@ -11,11 +11,11 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// extensionType is a kind of extension objects and a type of these.
+// extensionType is a kind and type of extension objects.
 type extensionType struct{ kind, typ string }
 
-// SettleExtensions notes which of the Extensions the Garden has objects for in the runtime cluster:
-// those are installed there.
+// SettleExtensions marks the Extensions whose objects the Garden has in the runtime cluster; these
+// are installed there.
 func (in *Input) SettleExtensions() {
 	var garden operatorv1alpha1.Garden
 	if in.Extensions == nil || runtime.DefaultUnstructuredConverter.FromUnstructured(in.Objects["garden"], &garden) != nil {
@@ -32,7 +32,7 @@ func (in *Input) SettleExtensions() {
 	}
 }
 
-// typesUsed are those that the Garden asks for.
+// typesUsed are the extension types that the Garden uses.
 func typesUsed(garden *operatorv1alpha1.Garden) map[extensionType]bool {
 	used := map[extensionType]bool{}
 	for _, e := range garden.Spec.Extensions {
@@ -54,7 +54,7 @@ func typesUsed(garden *operatorv1alpha1.Garden) map[extensionType]bool {
 	return used
 }
 
-// dnsProviders are the names of those that domains ask for; empty for the first one.
+// dnsProviders are the names of the providers that domains use; empty means the first one.
 func dnsProviders(garden *operatorv1alpha1.Garden) []string {
 	var out []string
 	add := func(d operatorv1alpha1.DNSDomain) {
@@ -80,7 +80,7 @@ func dnsProviders(garden *operatorv1alpha1.Garden) []string {
 	return out
 }
 
-// resources are what an Extension offers.
+// resources are the types that an Extension supports.
 func (e Extension) resources() []gardencorev1beta1.ControllerResource {
 	var spec operatorv1alpha1.ExtensionSpec
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(e.Spec, &spec) != nil {
@@ -89,7 +89,7 @@ func (e Extension) resources() []gardencorev1beta1.ControllerResource {
 	return spec.Resources
 }
 
-// WantedCharts are the charts that the bundles of Extensions are rendered from.
+// WantedCharts returns the charts that the bundles of Extensions are rendered from.
 func (in *Input) WantedCharts() []gardencorev1.OCIRepository {
 	var out []gardencorev1.OCIRepository
 	add := func(d *operatorv1alpha1.DeploymentSpec) {
@@ -114,8 +114,8 @@ func (in *Input) WantedCharts() []gardencorev1.OCIRepository {
 	return out
 }
 
-// WantedResources are the Secrets and ConfigMaps that values of charts in the clusters of the
-// Garden are taken from.
+// WantedResources returns the Secrets and ConfigMaps that chart values in the Garden's clusters
+// use.
 func (in *Input) WantedResources() []gardencorev1.NamedResourceReference {
 	var out []gardencorev1.NamedResourceReference
 	for _, name := range sortedKeys(in.Extensions) {

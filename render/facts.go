@@ -13,48 +13,48 @@ import (
 	"github.com/pergola-dev/pergola/render/strict"
 )
 
-// Facts are what rendering needs to know about the world and a landscape folder
-// does not say. They are typed and named; secret values are never among them.
+// Facts are the inputs of rendering that a landscape folder does not contain. They are typed and
+// named, and never contain secret values.
 type Facts struct {
-	// Secrets by the name a component requested: the current name in the cluster.
+	// Secrets are the current names in the cluster, by the name that a component requested.
 	Secrets map[string]SecretFact `json:"secrets,omitempty"`
-	// Clusters by role (runtime, virtual, seed, shoot).
+	// Clusters are by role (runtime, virtual, seed, shoot).
 	Clusters map[string]ClusterFact `json:"clusters,omitempty"`
-	// Addresses that were discovered, e.g. of a load balancer or a Service.
+	// Addresses were discovered, e.g. of a load balancer or a Service.
 	Addresses map[string]string `json:"addresses,omitempty"`
 	// Extensions holds the status of extension objects by "<kind>/<name>" in lower case.
 	Extensions map[string]map[string]any `json:"extensions,omitempty"`
 	// References are the ConfigMaps and Secrets that the declaration refers to, by "<Kind>/<name>".
 	References map[string]ReferenceFact `json:"references,omitempty"`
-	// WildcardCertificate is that for all names under the ingress domains of a Garden; nil where
-	// there is none, or none is known.
+	// WildcardCertificate is for all names under the ingress domains of a Garden; nil if it does
+	// not exist or is unknown.
 	WildcardCertificate *WildcardCertificateFact `json:"wildcardCertificate,omitempty"`
-	// Seeds are those of a virtual garden, by name; none where it was not asked yet.
+	// Seeds are the Seeds of a virtual garden, by name; empty if it was not queried yet.
 	Seeds []SeedFact `json:"seeds,omitempty"`
 }
 
-// SeedFact is what the Garden's monitoring and dashboard know of a Seed.
+// SeedFact holds the facts of a Seed for the Garden's monitoring and dashboard.
 type SeedFact struct {
 	Name string `json:"name"`
-	// IngressDomain of the Seed; empty where it has none.
+	// IngressDomain of the Seed; empty if it has none.
 	IngressDomain string `json:"ingressDomain"`
-	// Private says that it cannot be reached from outside (label
+	// Private means that the Seed is not reachable from outside (label
 	// seed.gardener.cloud/network=private).
 	Private bool `json:"private"`
-	// Managed says that there is a ManagedSeed of its name.
+	// Managed means that a ManagedSeed has its name.
 	Managed bool `json:"managed"`
-	// Monitored says that its gardenlet deploys a Prometheus that sums up what is to be known of
-	// the Seed: upstream's does, and Pergola does not.
+	// Monitored means that its gardenlet deploys an aggregate Prometheus for the Seed: upstream's
+	// does, Pergola's does not.
 	Monitored bool `json:"monitored"`
 }
 
-// WildcardCertificateFact is what is known of a certificate of the user.
+// WildcardCertificateFact holds the facts of a certificate of the user.
 type WildcardCertificateFact struct {
 	// Name of its Secret.
 	Name string `json:"name"`
-	// Checksum of the content.
+	// Checksum of its content.
 	Checksum string `json:"checksum"`
-	// CABundle is its ca.crt, where it has one: base64 of PEM.
+	// CABundle is its ca.crt, if set: base64 of PEM.
 	CABundle string `json:"caBundle,omitempty"`
 }
 
@@ -64,8 +64,7 @@ type SecretFact struct {
 	Checksum string `json:"checksum"`
 	// Bundle is the name of the bundle secret of a CA or key that rotates with overlap.
 	Bundle string `json:"bundle"`
-	// Old is the name of the one that it has replaced, while that is kept; empty where there is
-	// none.
+	// Old is the name of its predecessor while that exists; empty if there is none.
 	Old string `json:"old,omitempty"`
 	// CABundle is the PEM of the certificates of a CA, base64 encoded as in a webhook.
 	CABundle string `json:"caBundle"`
@@ -73,22 +72,21 @@ type SecretFact struct {
 	PublicKey string `json:"publicKey,omitempty"`
 }
 
-// ClusterFact is what a cluster tells about itself.
+// ClusterFact holds the facts that a cluster reports about itself.
 type ClusterFact struct {
 	KubernetesVersion string `json:"kubernetesVersion"`
 	Identity          string `json:"identity,omitempty"`
 }
 
-// DefaultKubernetesVersion is assumed for a cluster whose version is not
-// recorded: the newest one supported by upstream (garden-operator docs: 1.32-1.36).
+// DefaultKubernetesVersion is assumed for a cluster without a recorded version: the newest version
+// that upstream supports (garden-operator docs: 1.32-1.36).
 const DefaultKubernetesVersion = "1.36.0"
 
-// symbolicMark is part of every value that stands for an unknown fact. Upper
-// case is not allowed in names of objects, so it never meets a real one.
+// symbolicMark is part of every placeholder of an unknown fact. Names of objects cannot have upper
+// case, so it never matches a real one.
 const symbolicMark = strict.SymbolicMark
 
-// symbolicCAWords begin the text that stands for unknown certificates, in base64 where a component
-// puts it.
+// symbolicCAWords begin the text for unknown certificates, in base64 if a component encodes it.
 const symbolicCAWords = "symbolic CA bundle of "
 
 func symbolicSecret(name string) SecretFact {
@@ -100,7 +98,7 @@ func symbolicSecret(name string) SecretFact {
 	}
 }
 
-// secretFacts gives the facts of the requested secrets, symbolic where unknown.
+// secretFacts returns the facts of the requested secrets, symbolic if unknown.
 func (f Facts) secretFacts(requested []string) map[string]SecretFact {
 	out := make(map[string]SecretFact, len(requested))
 	for _, name := range requested {
@@ -117,7 +115,7 @@ func (f Facts) secretFacts(requested []string) map[string]SecretFact {
 	return out
 }
 
-// unresolvedIn lists the requested secrets of which a symbolic value appears in text.
+// unresolvedIn lists the requested secrets whose symbolic value appears in text.
 func unresolvedIn(text string, requested []string) []string {
 	var missing []string
 	for _, name := range requested {
@@ -130,8 +128,8 @@ func unresolvedIn(text string, requested []string) []string {
 	return missing
 }
 
-// textOf is everything in objects that may hold a symbolic value, a line for each: that is quicker
-// than to write them as YAML, and nothing is escaped or folded.
+// textOf returns all strings of objects, a line each, to search for symbolic values. It is faster
+// than YAML, and does not escape or fold.
 func textOf(objects []Object) string {
 	var out strings.Builder
 	var walk func(any)
@@ -157,15 +155,15 @@ func textOf(objects []Object) string {
 	return out.String()
 }
 
-// FactTerminalHost is the name of the seed, beside the addresses, in which the dashboard's
-// terminals for the garden run.
+// FactTerminalHost is the key in Addresses for the name of the Seed that runs the dashboard's
+// terminals for the garden.
 const FactTerminalHost = "terminal-host"
 
-// symbolicAddress is what a component writes in the place of an address that is not known, with the
-// name of its fact: address-of-NAME-XXXXXXXX.
+// symbolicAddress is the placeholder for an unknown address, with the name of its fact:
+// address-of-NAME-XXXXXXXX.
 var symbolicAddress = regexp.MustCompile("address-of-([a-z0-9.-]+)-" + symbolicMark)
 
-// unresolvedAddresses lists the addresses that text needs and that are not known.
+// unresolvedAddresses lists the unknown addresses that text needs.
 func unresolvedAddresses(text string) []string {
 	var missing []string
 	for _, match := range symbolicAddress.FindAllStringSubmatch(text, -1) {
@@ -175,11 +173,10 @@ func unresolvedAddresses(text string) []string {
 	return slices.Compact(missing)
 }
 
-// symbolicWildcard is what components write in the place of a wildcard certificate that they cannot
-// do without.
+// symbolicWildcard is the placeholder for a missing wildcard certificate that a component requires.
 const symbolicWildcard = "wildcard-certificate-" + symbolicMark
 
-// unresolvedWildcard says that text needs a wildcard certificate where there is none.
+// unresolvedWildcard names the wildcard certificate if text needs it and it does not exist.
 func unresolvedWildcard(text string) []string {
 	if !mentions(text, symbolicWildcard) {
 		return nil
@@ -187,7 +184,7 @@ func unresolvedWildcard(text string) []string {
 	return []string{"wildcard certificate (a Secret of namespace garden with the label gardener.cloud/role=garden-cert)"}
 }
 
-// mentions finds a symbolic value that is not merely the end of a longer one.
+// mentions reports whether text has a symbolic value that is not just the end of a longer one.
 func mentions(text, value string) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], value)
@@ -202,8 +199,8 @@ func mentions(text, value string) bool {
 	}
 }
 
-// kubernetesInput is what components see of a Kubernetes version: CUE has no
-// comparison of semantic versions, so the parts are given as numbers.
+// kubernetesInput is a Kubernetes version for components. CUE cannot compare semantic versions, so
+// the parts are numbers.
 type kubernetesInput struct {
 	Version string `json:"version"`
 	Minor   int    `json:"minor"`

@@ -22,24 +22,23 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// ReferenceFact is what is known of a ConfigMap or Secret that a declaration refers to.
+// ReferenceFact holds the facts of a ConfigMap or Secret that a declaration refers to.
 type ReferenceFact struct {
-	// Checksum of the content: another one means other pods.
+	// Checksum is that of the content; another one restarts pods.
 	Checksum string `json:"checksum"`
-	// Data are the files of a ConfigMap that the control plane has; those of a Secret are nobody's
-	// matter.
+	// Data are the files of a ConfigMap that the control plane uses; never set for a Secret.
 	Data map[string]string `json:"data,omitempty"`
-	// Keys of a Secret, where it matters which of them it has.
+	// Keys are the keys of a Secret, if they matter.
 	Keys []string `json:"keys,omitempty"`
-	// CABundle are the certificates in ca.crt of a Secret, where somebody has to believe them:
-	// base64 of PEM, and nothing else of it.
+	// CABundle are the certificates in ca.crt of a Secret that acts as an authority: base64 of PEM,
+	// without other content of the Secret.
 	CABundle string `json:"caBundle,omitempty"`
 }
 
 // ReferenceKey names a fact of Facts.References.
 func ReferenceKey(kind, name string) string { return kind + "/" + name }
 
-// ReferenceFactOf is the fact of an object that somebody refers to.
+// ReferenceFactOf returns the fact of an object that a declaration refers to.
 func ReferenceFactOf(r across.Reference, object *unstructured.Unstructured) (ReferenceFact, error) {
 	content, err := contentOf(object)
 	if err != nil {
@@ -65,8 +64,7 @@ func ReferenceFactOf(r across.Reference, object *unstructured.Unstructured) (Ref
 	return fact, nil
 }
 
-// certificatesIn leaves out of PEM what is no certificate: a private key beside one is not to be
-// seen.
+// certificatesIn drops PEM blocks that are not certificates, so that no private key is exposed.
 func certificatesIn(text []byte) []byte {
 	var out []byte
 	for {
@@ -80,7 +78,7 @@ func certificatesIn(text []byte) []byte {
 	}
 }
 
-// contentOf gives the values of a ConfigMap or Secret, however they are written.
+// contentOf returns the decoded values of a ConfigMap or Secret.
 func contentOf(object *unstructured.Unstructured) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for _, field := range []string{"data", "binaryData", "stringData"} {
@@ -101,18 +99,17 @@ func contentOf(object *unstructured.Unstructured) (map[string][]byte, error) {
 	return out, nil
 }
 
-// ChecksumOf tells contents of ConfigMaps and Secrets apart.
+// ChecksumOf returns a checksum of the content of a ConfigMap or Secret.
 func ChecksumOf(content map[string][]byte) string {
-	raw, _ := json.Marshal(content) // sorted by its keys; bytes are always written
+	raw, _ := json.Marshal(content) // sorted by key; bytes always encode
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// sealedFact stands for a Secret that is encrypted in Git: it is not known what it will be, but it
-// is seen that it becomes another one. It does not matter who has the key, so that everybody
-// renders the same.
+// sealedFact represents a Secret that is encrypted in Git: its content is unknown, but changes are
+// visible. It does not depend on the key, so that everybody renders the same.
 func sealedFact(r across.Reference, sealed map[string]any) ReferenceFact {
-	// it was read from JSON or YAML
+	// The input was decoded from JSON or YAML.
 	raw, _ := json.Marshal(map[string]any{"data": sealed["data"], "stringData": sealed["stringData"]})
 	sum := sha256.Sum256(raw)
 	return ReferenceFact{Checksum: strings.ToLower(r.Kind) + "-" + r.Name + "-" + hex.EncodeToString(sum[:4]) + "-" + symbolicMark}
@@ -122,11 +119,11 @@ func symbolicReference(r across.Reference) ReferenceFact {
 	return ReferenceFact{Checksum: strings.ToLower(r.Kind) + "-" + r.Name + "-checksum-" + symbolicMark}
 }
 
-// declarationKinds are the kinds of owners that refer to something, by the folder of the catalogue.
+// declarationKinds are the kinds of owners with references, by the folder of the catalogue.
 var declarationKinds = map[string]string{"garden": "Garden", "shoot": "Shoot"}
 
-// RefersTo is what the control plane of the owner needs by name: ConfigMaps and Secrets in
-// ReferenceNamespace.
+// RefersTo returns the ConfigMaps and Secrets in ReferenceNamespace that the control plane of the
+// owner needs by name.
 func (in Input) RefersTo() []across.Reference {
 	kind, refers := declarationKinds[in.Owner.Kind]
 	if !refers {
@@ -135,13 +132,13 @@ func (in Input) RefersTo() []across.Reference {
 	return across.ControlPlaneReferences(kind, in.Objects[in.Owner.Kind])
 }
 
-// ReferenceNamespace is where what the owner refers to is: in the namespace of a Shoot, and where
-// the control plane of a Garden runs.
+// ReferenceNamespace is the namespace of the objects that the owner refers to: the namespace of a
+// Shoot, or of a Garden's control plane.
 func (in Input) ReferenceNamespace() string {
 	return cmp.Or(in.Owner.Namespace, in.Owner.ControlPlaneNamespace)
 }
 
-// reference gives the fact of one: that of the cluster, or what Git says, or a symbolic one.
+// reference returns the fact of the cluster, else of Git, else a symbolic one.
 func (in Input) reference(r across.Reference) ReferenceFact {
 	key := ReferenceKey(r.Kind, r.Name)
 	if fact, known := in.Facts.References[key]; known {
@@ -153,8 +150,8 @@ func (in Input) reference(r across.Reference) ReferenceFact {
 	return symbolicReference(r)
 }
 
-// referenceValues are the facts as components see them: with the files of configurations read,
-// since YAML of users is not that of CUE.
+// referenceValues are the facts as components see them. They contain parsed configuration files,
+// because users write YAML that CUE cannot read.
 func (in Input) referenceValues() map[string]any {
 	out := map[string]any{}
 	for _, r := range in.RefersTo() {
@@ -178,8 +175,7 @@ func (in Input) referenceValues() map[string]any {
 	return out
 }
 
-// withoutNulls leaves out what is null: to Kubernetes that is as if it was not there, and to CUE it
-// would be anything.
+// withoutNulls removes nulls: Kubernetes treats them as absent, CUE as any value.
 func withoutNulls(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -200,8 +196,7 @@ func withoutNulls(value any) any {
 
 func isSymbolic(fact ReferenceFact) bool { return strings.HasSuffix(fact.Checksum, symbolicMark) }
 
-// unknownReferences are the references of the owner that are not known, by the text that stands for
-// them.
+// unknownReferences are the owner's unknown references, by their placeholder.
 func (in Input) unknownReferences() map[string]string {
 	out := map[string]string{}
 	for _, r := range in.RefersTo() {
@@ -212,7 +207,7 @@ func (in Input) unknownReferences() map[string]string {
 	return out
 }
 
-// unresolvedReferences lists those of which the symbolic value appears in text.
+// unresolvedReferences lists the references whose symbolic value appears in text.
 func unresolvedReferences(text string, unknown map[string]string) []string {
 	var out []string
 	for symbol, name := range unknown {
@@ -224,8 +219,8 @@ func unresolvedReferences(text string, unknown map[string]string) []string {
 	return out
 }
 
-// Credentials is the binding by which a Shoot uses the account of an infrastructure, in
-// ReferenceNamespace; false where the owner has none.
+// Credentials returns the binding, in ReferenceNamespace, that gives a Shoot its infrastructure
+// account; false if the owner has none.
 func (in Input) Credentials() (across.Reference, bool) {
 	if in.Owner.Kind != "shoot" {
 		return across.Reference{}, false
@@ -233,7 +228,7 @@ func (in Input) Credentials() (across.Reference, bool) {
 	return across.Credentials(in.Objects["shoot"])
 }
 
-// referred finds what owners refer to among what Git declares.
+// referred holds the declarations in Git that owners may refer to.
 type referred map[declaredName]*landscapes.Declaration
 
 type declaredName struct{ kind, namespace, name string }
@@ -251,8 +246,8 @@ func referredIn(l *landscapes.Landscape) referred {
 	return out
 }
 
-// give tells an input what Git declares of what its owner refers to. What cannot be read is not
-// known: validation says what is wrong with it.
+// give adds the references that Git declares to an input. Unreadable objects stay unknown:
+// validation reports them.
 func (all referred) give(in *Input) {
 	namespace := in.ReferenceNamespace()
 	for _, r := range in.RefersTo() {
@@ -284,7 +279,7 @@ func (all referred) give(in *Input) {
 	}
 }
 
-// changedNamespaces are those in which something differs that owners may refer to.
+// changedNamespaces returns the namespaces in which an object changed that owners may refer to.
 func changedNamespaces(old, new referred) map[string]bool {
 	out := map[string]bool{}
 	for name, d := range old {

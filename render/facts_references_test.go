@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// referringShoot is the Shoot of the demonstration with an API server that refers to something.
+// referringShoot is the demonstration Shoot with an API server that refers to an object.
 func referringShoot(t *testing.T, server string) Input {
 	t.Helper()
 	l := localLandscape(t)
@@ -34,7 +34,7 @@ func referringShoot(t *testing.T, server string) Input {
 	return in
 }
 
-// apiServerOf renders it, and gives its bundle, its pods, and the text of a file that a volume has.
+// apiServerOf renders in and returns bundle, pods, and a function for files in volumes.
 func apiServerOf(t *testing.T, in Input) (Bundle, corev1.PodTemplateSpec, func(volume, key string) string) {
 	t.Helper()
 	result, err := Render(in, Options{Catalogue: components.FS})
@@ -83,9 +83,8 @@ func known(files map[string]string) map[string]ReferenceFact {
 	return out
 }
 
-// A policy of the user is a file of ours under a name that changes with it; as long as it is not
-// known, nothing can be applied. TestFactsOfSecrets hold no value but certificates that somebody
-// has to believe.
+// TestFactsOfSecrets: facts of Secrets contain no values except certificates that act as an
+// authority.
 func TestFactsOfSecrets(t *testing.T) {
 	pemOf := func(kind string) string { return "-----BEGIN " + kind + "-----\nYWJj\n-----END " + kind + "-----\n" }
 	secret := &unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "stringData": map[string]any{
@@ -105,6 +104,8 @@ func TestFactsOfSecrets(t *testing.T) {
 	}
 }
 
+// TestAuditPolicyOfTheUser: a policy of the user is a file under a name that changes with it. While
+// it is unknown, nothing can be applied.
 func TestAuditPolicyOfTheUser(t *testing.T) {
 	in := referringShoot(t, "auditConfig: {auditPolicy: {configMapRef: {name: audited}}}")
 	b, _, file := apiServerOf(t, in)
@@ -119,14 +120,14 @@ func TestAuditPolicyOfTheUser(t *testing.T) {
 	_, two, _ := apiServerOf(t, in)
 	assert.NotEqual(t, one, two, "other pods")
 
-	// Git says what it will be, until the cluster does.
+	// Git determines the value until the cluster does.
 	in.References, in.Facts.References = in.Facts.References, nil
 	_, declared, _ := apiServerOf(t, in)
 	assert.Equal(t, two, declared)
 }
 
-// Webhooks of the user come after our authorizers, with the kubeconfigs that the declaration names,
-// and their Secrets count for the pods.
+// TestAuthorizersOfTheUser: webhooks of the user follow our authorizers and use the kubeconfigs in
+// the declaration. Pods depend on their Secrets.
 func TestAuthorizersOfTheUser(t *testing.T) {
 	in := referringShoot(t, "structuredAuthorization: {configMapName: authorizers, kubeconfigs: [{authorizerName: First, secretName: one}, {authorizerName: second, secretName: two}]}")
 	_, template, file := apiServerOf(t, in)
@@ -180,14 +181,14 @@ authorizers:
 	assert.Equal(t, []string{"ref-one first-kubeconfig.yaml", "ref-two second-kubeconfig.yaml"}, paths)
 }
 
-// Who may come without a name is said by the file of the user, or by ours in it, and by a flag
-// where no file may say it.
+// TestAuthenticationOfTheUser: the file of the user sets anonymous access, or we set it there. A
+// flag sets it if the file must not.
 func TestAuthenticationOfTheUser(t *testing.T) {
 	const mine = "apiVersion: apiserver.config.k8s.io/v1beta1\nkind: AuthenticationConfiguration\njwt: [{issuer: {url: \"https://issuer\", audiences: [\"yes\"]}}]\n"
 	for name, c := range map[string]struct {
 		server, text    string
 		anonymous, flag any
-		asked           bool // probes may ask for health
+		asked           bool // probes may request health
 	}{
 		"not said":            {"", mine, map[string]any{"enabled": true, "conditions": []any{map[string]any{"path": "/livez"}, map[string]any{"path": "/readyz"}, map[string]any{"path": "/healthz"}}}, nil, true},
 		"everybody":           {"enableAnonymousAuthentication: true", mine, map[string]any{"enabled": true}, nil, true},

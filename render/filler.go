@@ -11,18 +11,17 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Filler fills in of Seeds and Shoots what the API fills in, as Owners does with those that are
-// declared: for such as are in force in a cluster with more than their declaration says. It is not
-// safe for concurrent use.
+// Filler fills in Seeds and Shoots like the API does and like Owners does for declared objects. It
+// serves live objects that differ from their declaration. It is not safe for concurrent use.
 type Filler struct{ of *ownerBuilder }
 
-// NewFiller gives one for the objects of a landscape.
+// NewFiller returns a Filler for the objects of a landscape.
 func NewFiller(l *landscapes.Landscape, settings ...Setting) *Filler {
 	return &Filler{newOwnerBuilder(l, settingsOf(settings))}
 }
 
-// Fill gives the content of a Seed or Shoot in the form in which it is in Input.Objects. The object
-// stays as it is.
+// Fill returns the content of a Seed or Shoot in the form of Input.Objects. It does not change the
+// object.
 func (f *Filler) Fill(o *unstructured.Unstructured) (map[string]any, error) {
 	if o.GetKind() == "Seed" {
 		seed := &gardencorev1beta1.Seed{}

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// InvalidError says that a landscape asks for something that cannot be rendered: everything that
-// was found, each with its place.
+// InvalidError means that a landscape asks for something that cannot be rendered. It has all
+// findings with their positions.
 type InvalidError struct{ Violations []schemas.Violation }
 
 func (e *InvalidError) Error() string {
@@ -22,7 +22,7 @@ func (e *InvalidError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// invalid is an InvalidError of the errors among violations, nil when there are none.
+// invalid returns an InvalidError if violations have errors, else nil.
 func invalid(violations []schemas.Violation) error {
 	if !schemas.HasErrors(violations) {
 		return nil
@@ -30,7 +30,7 @@ func invalid(violations []schemas.Violation) error {
 	return &InvalidError{Violations: violations}
 }
 
-// Rules of the findings about what a landscape asks of the catalogue.
+// Rules of the findings about the use of the catalogue by a landscape.
 const (
 	ruleCatalogue   = "landscape/catalogue"
 	ruleImage       = "landscape/image"
@@ -39,7 +39,7 @@ const (
 	ruleObject      = "landscape/object"
 	ruleOverlayPath = "landscape/overlay-path"
 	ruleOverlayItem = "landscape/overlay-item"
-	// ruleOverlayReference is for what objects name.
+	// ruleOverlayReference is for references between objects.
 	ruleOverlayReference = "landscape/overlay-reference"
 	ruleFacts            = "landscape/facts"
 	ruleBinding          = "landscape/binding"
@@ -50,17 +50,17 @@ const (
 	ruleAwaited          = "landscape/component-awaited"
 )
 
-// finding is something wrong at a place of a file.
+// finding is a fault at a position of a file.
 type finding struct {
 	schemas.Position
 	field   string
 	kind    schemas.Type
 	message string
-	// rule is set where a landscape is wrong, and not the catalogue.
+	// rule is set if the fault is in a landscape, not in the catalogue.
 	rule string
-	// object is the one that the finding is about, where it is a declaration.
+	// object is the object that the finding is about, if any.
 	object identity
-	// warning says that it may be meant like that.
+	// warning means that it may be intended.
 	warning bool
 }
 
@@ -84,7 +84,7 @@ func (f finding) Error() string {
 	return b.String() + f.message
 }
 
-// violation is the finding as a command shows it.
+// violation converts the finding for commands.
 func (f finding) violation() schemas.Violation {
 	severity := schemas.SeverityError
 	if f.warning {
@@ -97,7 +97,7 @@ func (f finding) violation() schemas.Violation {
 	}
 }
 
-// findings are an error each.
+// findings convert to one error each.
 type findings []finding
 
 func (list findings) err() error {
@@ -108,7 +108,7 @@ func (list findings) err() error {
 	return errors.Join(errs...)
 }
 
-// ruled gives all findings in an error that have no rule one; another error stays as it is.
+// ruled sets a rule on all findings in an error that have none; other errors stay unchanged.
 func ruled(err error, rule string) error {
 	found := findingsIn(err)
 	if len(found) == 0 {
@@ -122,7 +122,7 @@ func ruled(err error, rule string) error {
 	return found.err()
 }
 
-// findingsIn takes the findings out of an error, wherever in it they are.
+// findingsIn returns the findings in an error at any depth.
 func findingsIn(err error) findings {
 	if f, ok := err.(finding); ok {
 		return findings{f}
@@ -140,7 +140,7 @@ func findingsIn(err error) findings {
 	return nil
 }
 
-// sortedViolations are in the order of their places, each once.
+// sortedViolations sorts by position and removes duplicates.
 func sortedViolations(violations []schemas.Violation) []schemas.Violation {
 	schemas.Sort(violations)
 	return slices.Compact(violations)

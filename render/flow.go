@@ -22,7 +22,7 @@ import (
 type Flow struct {
 	Owner     string `json:"owner"`
 	Operation string `json:"operation"`
-	// Covers says that the graph has to mention every bundle of the owner.
+	// Covers means that the graph has to mention every bundle of the owner.
 	Covers bool       `json:"cover"`
 	Nodes  []FlowNode `json:"nodes"`
 }
@@ -30,14 +30,14 @@ type Flow struct {
 // Verb is the work of a node; a node without one only joins others.
 type Verb string
 
-// The verbs of nodes.
+// Verbs of nodes.
 const (
-	// Apply sends bundles and waits until they are healthy, then until they are rolled out.
+	// Apply applies bundles and waits until they are healthy, then until they are rolled out.
 	Apply Verb = "apply"
-	// Remove deletes the objects of bundles and waits until they are gone.
+	// Remove deletes the objects of bundles and waits until they no longer exist.
 	Remove Verb = "remove"
-	// Request is Apply for bundles of objects whose controllers act on request: it asks them for an
-	// operation, and waits for the answer.
+	// Request is Apply for objects whose controllers act on request: it requests an operation and
+	// waits for the result.
 	Request Verb = "request"
 	// Await succeeds when a registered state is reached.
 	Await Verb = "await"
@@ -45,32 +45,32 @@ const (
 	Task Verb = "task"
 )
 
-// verbs are all of them, with true for those that take bundles.
+// verbs are all verbs; true means that the verb takes bundles.
 var verbs = map[Verb]bool{Apply: true, Remove: true, Request: true, Await: false, Task: false}
 
 // OtherBundles stands for the bundles that no node of a flow names.
 const OtherBundles = "*"
 
-// FlowNode is a step.
+// FlowNode is a step of a flow.
 type FlowNode struct {
 	ID   string `json:"id"`
 	Verb Verb   `json:"verb,omitempty"`
-	// Bundles are those that the node applies, removes or requests.
+	// Bundles are applied, removed or requested by the node.
 	Bundles []string `json:"bundles,omitempty"`
 	// Name is the state that the node awaits, or its task.
 	Name string `json:"name,omitempty"`
-	// Operation is the one that a request asks for.
+	// Operation is requested by the verb request.
 	Operation string `json:"operation,omitempty"`
-	// KeepObjects leaves the objects of bundles that are removed.
+	// KeepObjects preserves the objects of removed bundles.
 	KeepObjects bool `json:"keepObjects,omitempty"`
-	// After maps a node to the state it has to reach first: applied, healthy or rolledOut.
+	// After maps a node to the state that it has to reach first: applied, healthy or rolledOut.
 	After   map[string]string `json:"after,omitempty"`
 	Timeout time.Duration     `json:"timeout,omitempty"`
 	// If is the evaluated condition; false skips the node and releases its dependents.
 	If bool `json:"if"`
 }
 
-// Work says for people what the node does; it is empty for a point where others meet.
+// Work describes the work of the node for people; empty for a node that only joins others.
 func (n FlowNode) Work() string {
 	words := append([]string{string(n.Verb)}, strings.Join(n.Bundles, ", ")+n.Name)
 	if n.Operation != "" {
@@ -104,9 +104,9 @@ func flowsOf(catalogue fs.FS, in Input) (cue.Value, error) {
 // required are the operations that every owner has.
 var required = []string{"reconcile", deletion}
 
-// operationsOf are the operations that the flows of an owner have.
+// operationsOf returns the operations of the flows of an owner.
 func operationsOf(v cue.Value) (names []string) {
-	operations, _ := v.LookupPath(cue.ParsePath("flow")).Fields() // without any there is none
+	operations, _ := v.LookupPath(cue.ParsePath("flow")).Fields() // an error means no operations
 	for operations != nil && operations.Next() {
 		names = append(names, operations.Selector().Unquoted())
 	}
@@ -141,7 +141,7 @@ func decodeFlow(v cue.Value, operation string, in Input) (Flow, error) {
 	return flow, flow.check()
 }
 
-// nodeFields are those of #Node in components/flow.cue, without the verbs.
+// nodeFields are the fields of #Node in components/flow.cue, without the verbs.
 var nodeFields = []string{"after", "if", "keepObjects", "operation", "timeout"}
 
 func decodeNode(id string, v cue.Value) (FlowNode, error) {
@@ -199,9 +199,8 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 	return node, nil
 }
 
-// CoveringFlow is the flow to reconcile an owner. It is an error when one of its flows does not
-// mention all bundles that it has to, or is not sound: what is applied by such a catalogue could
-// never be removed.
+// CoveringFlow returns the flow that reconciles an owner. It fails if one of the owner's flows is
+// invalid or omits a required bundle: objects of such a catalogue could never be removed.
 func CoveringFlow(catalogue fs.FS, in Input, bundles []Bundle) (Flow, error) {
 	flows, err := flowsFor(catalogue, in)
 	if err != nil {
@@ -215,7 +214,7 @@ func CoveringFlow(catalogue fs.FS, in Input, bundles []Bundle) (Flow, error) {
 	return flows[0], nil
 }
 
-// flowsFor are the flows of all operations of an owner, that to reconcile it first.
+// flowsFor returns the flows of all operations of an owner; reconcile comes first.
 func flowsFor(catalogue fs.FS, in Input) ([]Flow, error) {
 	v, err := flowsOf(catalogue, in)
 	if err != nil {
@@ -261,9 +260,8 @@ func (n FlowNode) recorded() map[string]any {
 	return out
 }
 
-// FlowFiles are the flows of all owners of a landscape as golden files have them, by the name
-// _flows/<owner kind>/[<namespace>.]<name>.yaml: what comes after what is as much a part of a
-// render as the objects.
+// FlowFiles returns the flows of all owners of a landscape as golden files, named _flows/<owner
+// kind>/[<namespace>.]<name>.yaml. The order of steps is as much a part of a render as the objects.
 func FlowFiles(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) (map[string][]byte, error) {
 	inputs, err := Owners(l, settings...)
 	if err != nil {
@@ -295,14 +293,14 @@ func FlowFiles(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) (m
 	return files, nil
 }
 
-// FlowFolder holds the flows among golden files; no cluster has such a name.
+// FlowFolder holds the flows among golden files; no cluster has this name.
 const FlowFolder = "_flows"
 
-// deletion is the operation that takes an owner down.
+// deletion is the operation that deletes an owner.
 const deletion = "delete"
 
-// check finds verbs that the operation does not have, edges to nodes that do not exist, cycles, and
-// bundles that two nodes claim.
+// check finds verbs that the operation does not allow, edges to unknown nodes, cycles, and bundles
+// that two nodes claim.
 func (f Flow) check() error {
 	nodes, claimed := map[string]FlowNode{}, map[string]string{}
 	for _, n := range f.Nodes {
@@ -336,9 +334,9 @@ func (f Flow) check() error {
 	return nil
 }
 
-// Cover reports bundles that no node of the flow mentions where it has to: they would never be
-// applied, or never removed. It reports bundles, too, that a node applies and that have objects to
-// request: they would be applied and nobody asked to act on them.
+// Cover reports bundles that the flow has to mention and does not: they would never be applied, or
+// never removed. It also reports bundles that a node applies although their objects act only on
+// request.
 func (f Flow) Cover(bundles []Bundle) error {
 	nodes := map[string]FlowNode{}
 	for _, n := range f.Nodes {
@@ -352,7 +350,7 @@ func (f Flow) Cover(bundles []Bundle) error {
 		if !found && f.Covers && !slices.Contains(missing, b.Name) {
 			missing = append(missing, b.Name)
 		}
-		// An overlay cannot change the flow. Its objects are asked to reconcile, whatever the verb.
+		// Overlays cannot change the flow. Their objects are asked to reconcile with any verb.
 		i := slices.IndexFunc(b.Objects, func(o Object) bool { return o.Origin.Overlay == "" && IsRequested(o.GroupVersionKind()) })
 		if n.Verb == Apply && b.Delivery.Direct && i >= 0 {
 			return fmt.Errorf("components/%s/flow.cue: %s: node %s applies bundle %s, whose %s acts on request alone; use the verb request", f.Owner, f.Operation, n.ID, b.Name, b.Objects[i].GetKind())
@@ -373,7 +371,7 @@ func IsRequested(gvk schema.GroupVersionKind) bool {
 	return IsExtension(gvk) || gvk.Group == "druid.gardener.cloud" && gvk.Kind == "Etcd"
 }
 
-// IsExtension reports whether a kind is one that extensions reconcile.
+// IsExtension reports whether extensions reconcile a kind.
 func IsExtension(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == "extensions.gardener.cloud" && gvk.Kind != "Cluster"
 }

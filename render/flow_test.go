@@ -67,8 +67,8 @@ func normalised(f Flow) Flow {
 	return f
 }
 
-// An operation mentions every bundle unless it says otherwise, and requests those of which nobody
-// would act on an apply.
+// TestFlowCovers: an operation mentions every bundle unless it opts out, and requests the bundles
+// whose controllers ignore an apply.
 func TestFlowCovers(t *testing.T) {
 	flow, err := flowOf(t, `	a: apply: ["one", "two"]`, 1)
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestFlowErrors(t *testing.T) {
 	_, err := LoadFlow(components.FS, "explode", gardenInput())
 	require.EqualError(t, err, `components/garden/flow.cue: there is no operation "explode"; want one of reconcile, delete`)
 	catalogue := smallCatalogue(t, map[string]string{"garden/flow.cue": appFlow})
-	// A file of a former version brings a #Node of its own.
+	// A file of a previous version has its own #Node.
 	catalogue["garden/flow.cue"] = &fstest.MapFile{Data: []byte("package flow\n\n#Node: {bundles: [...string], ...}\nflow: reconcile: nodes: {\n\ta: bundles: [\"x\"]\n}\n")}
 	_, err = LoadFlow(catalogue, "reconcile", gardenInput())
 	require.ErrorContains(t, err, `components/garden/flow.cue: reconcile: node a: components/garden/flow.cue:3:18: there is no field "bundles"; want one of after, apply, await, if, keepObjects, operation, remove, request, task, timeout`)
@@ -144,8 +144,8 @@ func TestFlowErrors(t *testing.T) {
 	require.EqualError(t, err, "components/garden/flow.cue: the catalogue has no components/flow.cue, which defines the verbs: take that of the catalogue that is built in")
 }
 
-// TestFlowOfFeatureGates: each gate of a landscape turns its own steps of the Garden on or off, and
-// no others. What follows on a step that is left out does not wait for it.
+// TestFlowOfFeatureGates: each gate of a landscape switches only its own steps of the Garden. Steps
+// do not wait for a skipped one.
 func TestFlowOfFeatureGates(t *testing.T) {
 	on, off := ptr.To(true), ptr.To(false)
 	steps := func(gates *landscapev1alpha1.FeatureGates) map[string]bool {

@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// healthFields finds fields in rules of health that the kind does not have, and values that a field
-// never has: no object of the kind would ever be healthy, or progressing.
+// healthFields finds fields in health rules that the kind does not have, and values that a field
+// never has. With such a rule no object would ever be healthy or progressing.
 func (c *landscapeCheck) healthFields() {
 	health := c.landscape.Config.Spec.Health
 	if health == nil || c.rendering == nil {
@@ -32,9 +32,9 @@ func (c *landscapeCheck) healthFields() {
 			for _, read := range custom.Fields(e.text) {
 				wrong := ""
 				if e.field == "message" {
-					read.Whole = false // it may be of any type
+					read.Whole = false // a message may be of any type
 				}
-				for _, version := range versions { // the rule is for all of them
+				for _, version := range versions { // the rule is for all versions
 					if wrong = misread(version.Root, read); wrong == "" {
 						break
 					}
@@ -48,8 +48,7 @@ func (c *landscapeCheck) healthFields() {
 	}
 }
 
-// misread says what is wrong with how an expression reads a field, "" if nothing is, or the schema
-// leaves it open.
+// misread describes an invalid read of a field; "" if it is valid or the schema leaves it open.
 func misread(n *structure.Node, read custom.Field) string {
 	for i, name := range read.Path {
 		next := n.Properties[name]
@@ -57,7 +56,7 @@ func misread(n *structure.Node, read custom.Field) string {
 		case name == custom.AnyItem && n.Items != nil:
 			next = n.Items
 		case name == custom.AnyItem:
-			return "" // keys of a map, or a schema that says nothing
+			return "" // keys of a map, or an open schema
 		case next != nil:
 		case n.Additional != nil:
 			next = n.Additional
@@ -77,7 +76,7 @@ func misread(n *structure.Node, read custom.Field) string {
 	last := len(read.Path) - 1
 	values := n.Enum
 	if last > 1 && slices.Equal(read.Path[last-2:], []string{"conditions", custom.AnyItem, "status"}) {
-		values = []string{"True", "False", "Unknown"} // API conventions of Kubernetes
+		values = []string{"True", "False", "Unknown"} // Kubernetes API conventions
 	}
 	switch kind := literalType(read.Compared); {
 	case read.Whole && n.Type != "" && n.Type != "boolean":
@@ -91,12 +90,12 @@ func misread(n *structure.Node, read custom.Field) string {
 	return ""
 }
 
-// pathOf is a path as an expression has it.
+// pathOf writes a path as in an expression.
 func pathOf(path []string) string {
 	return "self." + strings.ReplaceAll(strings.Join(path, "."), "."+custom.AnyItem, custom.AnyItem)
 }
 
-// literalType is the type in a schema of a literal of CEL, "" for one that is not known.
+// literalType is the schema type of a CEL literal, "" if unknown.
 func literalType(literal any) string {
 	switch literal.(type) {
 	case string:
@@ -109,7 +108,7 @@ func literalType(literal any) string {
 	return ""
 }
 
-// versions are the schemas of a kind in all versions of a group that are known.
+// versions returns the schemas of a kind in all known versions of a group.
 func (k *kinds) versions(group, kind string) []*strict.Kind {
 	var out []*strict.Kind
 	for _, gvk := range strict.KubernetesKinds() {
@@ -119,7 +118,7 @@ func (k *kinds) versions(group, kind string) []*strict.Kind {
 			}
 		}
 	}
-	k.plurals(group) // reads all there is
+	k.plurals(group) // reads all kinds
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.groups[group], k.charts, k.added} {

@@ -21,18 +21,18 @@ type helmSource struct {
 	Chart   string         `json:"chart"`
 	Release string         `json:"release"`
 	Values  map[string]any `json:"values"`
-	// OCI names a chart in a registry, in the place of Chart; the others are for such charts alone.
+	// OCI names a chart in a registry instead of Chart; it enables the next fields.
 	OCI       *gardencorev1.OCIRepository `json:"oci"`
 	Namespace string                      `json:"namespace"`
-	// Overrides go before Values, which are those of a user.
+	// Overrides take precedence over Values, which the user sets.
 	Overrides        map[string]any    `json:"overrides"`
 	GardenKubeconfig *gardenKubeconfig `json:"gardenKubeconfig"`
-	// Resources are what Values may take something from.
+	// Resources are the objects that Values may use.
 	Resources []gardencorev1.NamedResourceReference `json:"resources"`
 }
 
-// helmObjects renders a chart without a cluster: lookup returns nothing, and the
-// capabilities are those of the Kubernetes version the bundle is rendered for.
+// helmObjects renders a chart without a cluster: lookup returns nothing, and the chart sees the
+// capabilities of the bundle's Kubernetes version.
 func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.Value) ([]Object, error) {
 	var src helmSource
 	if err := v.Decode(&src); err != nil {
@@ -76,7 +76,7 @@ func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.V
 	return helmOutput(catalogue, chartDir, chart.Name(), rendered)
 }
 
-// helmValues are values as Helm reads them from a file: every number is a float64.
+// helmValues converts values as if Helm read them from a file: every number is a float64.
 func helmValues(values map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(values)
 	if err != nil {
@@ -89,9 +89,8 @@ func helmValues(values map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// helmOutput decodes the rendered templates in a stable order; notes and
-// partials are not objects. Files under crds/ are not rendered by Helm and have no
-// place in a chart of the catalogue.
+// helmOutput decodes the rendered templates in a stable order. It skips notes and partials. Helm
+// does not render files under crds/, so charts of the catalogue have none.
 func helmOutput(catalogue fs.FS, chartDir, chartName string, rendered map[string]string) ([]Object, error) {
 	names := make([]string, 0, len(rendered))
 	for name := range rendered {
@@ -110,7 +109,7 @@ func helmOutput(catalogue fs.FS, chartDir, chartName string, rendered map[string
 			return nil, outputError(catalogue, template, rendered[name], err)
 		}
 		for i := range objects {
-			// The line is one of the output, not of the template: it would mislead.
+			// The line is in the output, not in the template: it would mislead.
 			objects[i].Origin.Line = 0
 		}
 		out = append(out, objects...)
@@ -118,7 +117,7 @@ func helmOutput(catalogue fs.FS, chartDir, chartName string, rendered map[string
 	return out, nil
 }
 
-// helmKubeVersion is the version of Kubernetes of a cluster.
+// helmKubeVersion is the Kubernetes version of a cluster.
 func helmKubeVersion(in Input, cluster string) string {
 	if cluster == ClusterVirtual || cluster == ClusterShoot {
 		if in.TargetVersion != "" {

@@ -12,14 +12,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// templatePlace is how text/template and Helm name a place: chart/templates/file.yaml:12:3
+// templatePlace is a position as text/template and Helm write it: chart/templates/file.yaml:12:3
 var templatePlace = regexp.MustCompile(`([\w.-]+(?:/[\w.-]+)+):(\d+)(?::(\d+))?`)
 
-// templateNoise is what they put around it.
+// templateNoise is the text that they write around it.
 var templateNoise = regexp.MustCompile(`^(?:(?:template|(?:parse|execution|values|function) error(?: at)?)[: ]+)?\(?([\w.-]+(?:/[\w.-]+)+:\d+(?::\d+)?)\)?: `)
 
-// templateError puts the place of a failing template first, as a file of the catalogue. Where
-// templates include each other, it is the innermost: the last one that Helm names.
+// templateError begins with the position of a failing template, as a file of the catalogue. For
+// nested templates this is the innermost one, which Helm names last.
 func templateError(chartDir, chartName string, err error) error {
 	text := err.Error()
 	var file string
@@ -39,14 +39,14 @@ func templateError(chartDir, chartName string, err error) error {
 	text = templateNoise.ReplaceAllString(text, "")
 	text = strings.ReplaceAll(text, chartName+"/templates/", cataloguePath(path.Join(chartDir, "templates"))+"/")
 	return finding{
-		// text/template counts the characters before the place.
+		// text/template columns start at 0.
 		Position: schemas.Position{File: file, Line: line, Column: column + 1}, kind: schemas.TypeInvalid,
 		message: "helm: " + text,
 	}
 }
 
-// outputError is about what a template rendered to. Its lines are not those of the template, so the
-// line is shown, and found in the template where it stands there as it was rendered.
+// outputError is about the output of a template. Lines of output and template differ, so the
+// message quotes the line. If exactly one line of the template is identical, its position is used.
 func outputError(catalogue fs.FS, template, rendered string, err error) error {
 	var f finding
 	if !errors.As(err, &f) {

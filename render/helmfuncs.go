@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// impureFunction says why a function of Helm is refused, and what to write instead; "" for one that
-// is not. Functions: sprig, functions.go; Helm, pkg/engine/funcs.go.
+// impureFunction returns why a Helm function is rejected, with an alternative; "" if it is allowed.
+// Functions: sprig, functions.go; Helm, pkg/engine/funcs.go.
 func impureFunction(name string) string {
 	switch name {
 	case "now", "date", "dateInZone", "date_in_zone", "dateModify", "date_modify", "mustDateModify", "must_date_modify",
@@ -38,15 +38,15 @@ func impureFunction(name string) string {
 	return ""
 }
 
-// unordered gives lists in the order of a map, which changes from run to run.
+// unordered reports whether a function returns a list in the random order of a map.
 func unordered(name string) bool { return name == "keys" || name == "values" }
 
-// settles tells whether the order of a list means nothing to the result of a function.
+// settles reports whether the result of a function does not depend on the order of a list.
 func settles(name string) bool {
 	return slices.Contains([]string{"sortAlpha", "has", "mustHas", "len", "empty", "not"}, name)
 }
 
-// passes tells whether a function only passes the order of a list on.
+// passes reports whether a function preserves the order of a list.
 func passes(name string) bool {
 	return slices.Contains([]string{
 		"uniq", "mustUniq", "compact", "mustCompact", "without", "mustWithout", "concat", "reverse", "mustReverse", "append", "mustAppend",
@@ -54,15 +54,15 @@ func passes(name string) bool {
 	}, name)
 }
 
-// checkTemplates finds calls in the templates of a chart and its subcharts that would make its
-// render change by itself.
+// checkTemplates finds function calls in a chart and its subcharts that would make the render
+// change without a change of input.
 func checkTemplates(c *chart.Chart, dir string) findings {
 	var out findings
 	for _, template := range c.Templates {
 		out = append(out, checkTemplate(cataloguePath(path.Join(dir, template.Name)), string(template.Data))...)
 	}
 	for _, file := range c.Files {
-		if strings.Contains(string(file.Data), "{{") { // tpl (.Files.Get …)
+		if strings.Contains(string(file.Data), "{{") { // may be rendered by tpl (.Files.Get …)
 			out = append(out, checkTemplate(cataloguePath(path.Join(dir, file.Name)), string(file.Data))...)
 		}
 	}
@@ -94,7 +94,7 @@ func checkValues(values any, v cue.Value) findings {
 	return out
 }
 
-// checkTemplate checks one template. One that cannot be parsed is left to Helm, which says so.
+// checkTemplate checks one template. It skips templates that do not parse: Helm reports them.
 func checkTemplate(file, text string) findings {
 	root := parse.New(file)
 	root.Mode = parse.SkipFuncCheck
@@ -126,8 +126,8 @@ func (w *templateWalk) report(at parse.Pos, name, message string) {
 	})
 }
 
-// node visits a node of a template. settled says that the order of a list that the node gives means
-// nothing.
+// node visits a node of a template. settled means that the order of a list from this node does not
+// matter.
 func (w *templateWalk) node(n parse.Node, settled bool) {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -167,7 +167,7 @@ func (w *templateWalk) branch(n *parse.BranchNode, settled bool) {
 	w.node(n.ElseList, false)
 }
 
-// pipe visits commands from the last one, whose result is that of the pipe, to the first.
+// pipe visits commands backwards from the last one, whose result is that of the pipe.
 func (w *templateWalk) pipe(n *parse.PipeNode, settled bool) {
 	if n == nil {
 		return

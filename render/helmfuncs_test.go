@@ -12,8 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// TestImpureFunctionsOfHelm: no clock, no environment, no randomness, wherever in a template they
-// are called.
+// TestImpureFunctionsOfHelm: clock, environment and randomness are rejected anywhere in a template.
 func TestImpureFunctionsOfHelm(t *testing.T) {
 	for call, words := range map[string]string{
 		"now": "clock", "date \"2006\" .t": "clock", "dateInZone \"2006\" .t \"UTC\"": "clock", "date_in_zone \"2006\" .t \"UTC\"": "clock",
@@ -77,7 +76,7 @@ func TestListsInTheOrderOfAMap(t *testing.T) {
 	}
 }
 
-// TestImpureChart: a chart is refused before it is rendered, with all places; so are templates in
+// TestImpureChart: a chart is rejected before rendering, with all positions, including templates in
 // its values.
 func TestImpureChart(t *testing.T) {
 	files := map[string]string{
@@ -108,7 +107,7 @@ func TestImpureChart(t *testing.T) {
 	assert.ErrorContains(t, err, "helm: function randAlpha gives something else every time")
 }
 
-// TestChartsOfTheCatalogueArePure also where no landscape renders them.
+// TestChartsOfTheCatalogueArePure covers charts that no landscape renders, too.
 func TestChartsOfTheCatalogueArePure(t *testing.T) {
 	checked := 0
 	require.NoError(t, fs.WalkDir(components.FS, ".", func(p string, d fs.DirEntry, err error) error {

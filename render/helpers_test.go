@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// smallCatalogue is a catalogue with the given files, and what every catalogue has.
+// smallCatalogue is a catalogue of the given files, plus the files of every catalogue.
 func smallCatalogue(t *testing.T, files map[string]string) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{"imagevector.yaml": {Data: []byte("images:\n- name: app\n  repository: registry.example.org/app\n  tag: v1.2.3\n")}}
@@ -28,7 +28,7 @@ func smallCatalogue(t *testing.T, files map[string]string) fstest.MapFS {
 	return out
 }
 
-// gardenInput is a Garden with almost nothing in it.
+// gardenInput is an almost empty Garden.
 func gardenInput() Input {
 	return Input{
 		Owner:         Owner{Kind: "garden", Name: "local", ControlPlaneNamespace: "garden"},
@@ -48,7 +48,7 @@ func component(source, rest string) string {
 	return "package component\n\ncomponent: {\n\tbundles: app: {cluster: \"runtime\", direct: true, source: " + source + "}\n}\n" + rest
 }
 
-// with adds files, given as name and text in turn.
+// with adds files, given as alternating names and texts.
 func with(files map[string]string, more ...string) map[string]string {
 	for i := 0; i+1 < len(more); i += 2 {
 		files[more[i]] = more[i+1]
@@ -56,7 +56,7 @@ func with(files map[string]string, more ...string) map[string]string {
 	return files
 }
 
-// manifest is what all bundles render to, as text.
+// manifest is the output of all bundles as text.
 func manifest(t *testing.T, bundles []Bundle) string {
 	t.Helper()
 	var out strings.Builder
@@ -83,7 +83,7 @@ func objectOf(t *testing.T, bundles []Bundle, kind, name string) Object {
 	return Object{}
 }
 
-// loadLandscape reads a landscape from memory; it has to have no findings about its files.
+// loadLandscape reads a landscape from memory; its files must have no errors.
 func loadLandscape(t *testing.T, files map[string]string) *landscapes.Landscape {
 	t.Helper()
 	tree := fstest.MapFS{}

@@ -15,12 +15,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// images finds overrides of images that the image vector does not have, what is no image, and what
-// has no effect or one that nobody means.
+// images finds overrides of unknown images, invalid images, and overrides without effect or with an
+// unlikely one.
 func (c *landscapeCheck) images() {
 	vector, err := ReadImageVector(c.catalogue)
 	if err != nil {
-		return // rendering says it; the landscape is not to blame
+		return // rendering reports it; the landscape is not to blame
 	}
 	c.gardenlets(vector)
 	names := imageNames(vector)
@@ -45,7 +45,7 @@ func (c *landscapeCheck) images() {
 		}
 		found := len(c.out)
 		c.gardenerImages(vector, field, Image{Name: image.Name, Repository: image.Repository, Tag: image.Tag})
-		if len(c.out) == found { // else its version is wrong, which tells more
+		if len(c.out) == found { // else a wrong version is reported already
 			c.overriddenImage(vector, field, image)
 		}
 		if image.Repository == "" && image.Tag == "" {
@@ -69,9 +69,8 @@ func (c *landscapeCheck) images() {
 	}
 }
 
-// overriddenImage holds an override against the image that it replaces: one like it changes
-// nothing, a tag has a v or not as it has, and the repository of another image is that of another
-// program.
+// overriddenImage compares an override with the replaced image. It warns if both are equal, if the
+// v prefix of the tag differs, and if the repository belongs to another image.
 func (c *landscapeCheck) overriddenImage(vector []Image, field string, override landscapev1alpha1.ImageOverride) {
 	own, same := []Image{}, override.Repository != "" || override.Tag != ""
 	other := ""
@@ -95,7 +94,7 @@ func (c *landscapeCheck) overriddenImage(vector []Image, field string, override 
 	}
 	for _, image := range own {
 		if override.Repository != "" && path.Base(image.Repository) != path.Base(override.Repository) {
-			continue // another program has tags of its own
+			continue // another program has its own tags
 		}
 		if _, err := semver.StrictNewVersion(override.Tag); err == nil && strings.HasPrefix(image.Tag, "v") {
 			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid, "tags of this image begin with v, as %s does; did you mean v%s?", image.Tag, override.Tag)
@@ -110,14 +109,14 @@ func (c *landscapeCheck) overriddenImage(vector []Image, field string, override 
 	}
 }
 
-// replaces tells whether an override leaves nothing of one before it.
+// replaces reports whether later replaces all of an earlier override.
 func replaces(later, earlier landscapev1alpha1.ImageOverride) bool {
 	return later.Name == earlier.Name && (later.Version == "" || later.Version == earlier.Version) &&
 		(later.Repository != "" || earlier.Repository == "") && (later.Tag != "" || earlier.Tag == "")
 }
 
-// kubernetesImage warns of an image of Kubernetes from another minor release than a cluster that it
-// is for: the tag is the version of the cluster where the image vector has none.
+// kubernetesImage warns if the minor release of a Kubernetes image differs from that of one of its
+// clusters. Without a tag in the image vector, the tag is the version of the cluster.
 func (c *landscapeCheck) kubernetesImage(vector []Image, field string, override landscapev1alpha1.ImageOverride, allowed *semver.Constraints) {
 	if !slices.ContainsFunc(vector, func(image Image) bool { return image.Name == override.Name && image.Tag == "" }) {
 		return
@@ -132,7 +131,7 @@ func (c *landscapeCheck) kubernetesImage(vector []Image, field string, override 
 	}
 }
 
-// declaredVersions are those of Kubernetes that Gardens and Shoots name.
+// declaredVersions returns the Kubernetes versions of Gardens and Shoots.
 func (c *landscapeCheck) declaredVersions() []*semver.Version {
 	var texts []string
 	for i := range c.landscape.Declarations {
@@ -147,15 +146,14 @@ func (c *landscapeCheck) declaredVersions() []*semver.Version {
 	return versionsOf(texts)
 }
 
-// possibleVersions are the declared ones, those that cloud profiles offer, and those of the
-// clusters that are there already. It is not all where Shoots or cloud profiles are declared
-// elsewhere.
+// possibleVersions returns the declared versions, the versions in cloud profiles, and the versions
+// of existing clusters. all is false if Shoots or cloud profiles are declared elsewhere.
 func (c *landscapeCheck) possibleVersions() (versions []*semver.Version, all bool) {
 	all = !slices.ContainsFunc(c.landscape.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool {
 		return slices.Contains([]string{"Shoot", "CloudProfile", "NamespacedCloudProfile"}, e.Kind)
 	})
 	texts := []string{DefaultKubernetesVersion}
-	facts, _ := RecordedFacts(c.landscape) // owners say what is wrong with them
+	facts, _ := RecordedFacts(c.landscape) // owners report the errors
 	for _, of := range facts {
 		for _, cluster := range of.Clusters {
 			texts = append(texts, cluster.KubernetesVersion)
@@ -174,7 +172,7 @@ func (c *landscapeCheck) possibleVersions() (versions []*semver.Version, all boo
 	return slices.SortedFunc(slices.Values(append(versionsOf(texts), c.declaredVersions()...)), (*semver.Version).Compare), all
 }
 
-// versionsOf leaves out what is no version, which has rules of its own.
+// versionsOf skips invalid versions, which have their own rules.
 func versionsOf(texts []string) []*semver.Version {
 	known := map[string]*semver.Version{}
 	for _, text := range texts {
@@ -185,8 +183,8 @@ func versionsOf(texts []string) []*semver.Version {
 	return slices.SortedFunc(maps.Values(known), (*semver.Version).Compare)
 }
 
-// mayBe tells whether a version is in a range; one without a patch release may be any of its minor
-// release.
+// mayBe reports whether a version is in a range. A version without a patch level matches if any
+// patch level does.
 func mayBe(allowed *semver.Constraints, version *semver.Version) bool {
 	if allowed.Check(version) {
 		return true

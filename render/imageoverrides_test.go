@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestImageOverrides: entries that have no effect, or one that nobody means.
+// TestImageOverrides: entries without effect, or with an unlikely one, are reported.
 func TestImageOverrides(t *testing.T) {
 	shoot := "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: s, namespace: garden-a}\nspec: {kubernetes: {version: %s}}\n"
 	for name, test := range map[string]struct{ images, shoot, config, want string }{

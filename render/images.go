@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ImageVectorFile is where the catalogue lists its images.
+// ImageVectorFile lists the images of the catalogue.
 const ImageVectorFile = "imagevector.yaml"
 
-// Image is an entry of the image vector, in upstream's format: an entry counts for a
-// Kubernetes version when its constraints allow it.
+// Image is an entry of the image vector in upstream's format. It applies to the Kubernetes versions
+// that its constraints allow.
 type Image struct {
 	Name       string `json:"name"`
 	Repository string `json:"repository"`
-	// Tag may be left out for images that are tagged with the Kubernetes version.
+	// Tag may be empty for images that are tagged with the Kubernetes version.
 	Tag string `json:"tag,omitempty"`
 	// RuntimeVersion and TargetVersion are semantic version constraints.
 	RuntimeVersion string `json:"runtimeVersion,omitempty"`
@@ -40,7 +40,7 @@ func ReadImageVector(catalogue fs.FS) ([]Image, error) {
 	return vector.Images, nil
 }
 
-// imageNames are the names that an image vector has, in order.
+// imageNames returns the sorted names in an image vector.
 func imageNames(vector []Image) []string {
 	names := make([]string, 0, len(vector))
 	for _, image := range vector {
@@ -50,9 +50,8 @@ func imageNames(vector []Image) []string {
 	return slices.Compact(names)
 }
 
-// ResolveImages picks, for each name, the entry of the vector that allows both versions; the most
-// constrained one wins. Overrides (of a landscape) replace what they name of it, later ones after
-// earlier ones.
+// ResolveImages picks, for each name, the most constrained entry of the vector that allows both
+// versions. Overrides of a landscape replace the fields that they set; later ones win.
 func ResolveImages(vector, overrides []Image, runtimeVersion, targetVersion string) (map[string]string, error) {
 	runtime, err := semver.NewVersion(runtimeVersion)
 	if err != nil {
@@ -92,7 +91,7 @@ func ResolveImages(vector, overrides []Image, runtimeVersion, targetVersion stri
 	return out, nil
 }
 
-// overridden keeps of an image what the override leaves open.
+// overridden fills fields that the override leaves empty from the image.
 func overridden(image, override Image) Image {
 	if override.Repository == "" {
 		override.Repository = image.Repository

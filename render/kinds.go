@@ -21,19 +21,17 @@ import (
 	"github.com/pergola-dev/pergola/render/strict"
 )
 
-// kinds are the schemas of what a render may have: Kubernetes' own, those of our API, of the
-// catalogue, and of what overlays add.
+// kinds are the schemas of all kinds in a render: of Kubernetes, our API, the catalogue and
+// overlays. A cluster may define others, so objects of other kinds are not checked.
 type kinds struct {
 	catalogue fs.FS
 	overlays  []Overlay
 
 	mu sync.Mutex
-	// groups are the kinds of our API that were asked for; charts and added are nil until somebody
-	// asks.
+	// groups caches kinds of our API; charts and added are nil until first use.
 	groups        map[string]map[schema.GroupVersionKind]*strict.Kind
 	charts, added map[schema.GroupVersionKind]*strict.Kind
-	// resources are those of the groups that were asked for, by the names of their kinds in small
-	// letters.
+	// resources caches the resources of groups, by the lower-case names of their kinds.
 	resources map[string]map[string]string
 }
 
@@ -41,8 +39,6 @@ func newKinds(opts Options) *kinds {
 	return &kinds{catalogue: opts.Catalogue, overlays: opts.Overlays, groups: map[string]map[schema.GroupVersionKind]*strict.Kind{}, resources: map[string]map[string]string{}}
 }
 
-// of gives the schema of a kind, nil where nothing defines it: such an object is not checked, since
-// the cluster may have a definition from elsewhere.
 func (k *kinds) of(gvk schema.GroupVersionKind) *strict.Kind {
 	if kind := strict.Kubernetes(gvk); kind != nil {
 		return kind
@@ -72,9 +68,9 @@ func (k *kinds) of(gvk schema.GroupVersionKind) *strict.Kind {
 	return k.added[gvk]
 }
 
-// plurals gives the resources of a group, by the names of their kinds in small letters.
+// plurals returns the resources of a group, by the lower-case names of their kinds.
 func (k *kinds) plurals(group string) map[string]string {
-	k.of(schema.GroupVersionKind{Group: group, Kind: "?"}) // reads all there is
+	k.of(schema.GroupVersionKind{Group: group, Kind: "?"}) // reads all kinds
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.resources[group] == nil {
@@ -91,8 +87,8 @@ func (k *kinds) plurals(group string) map[string]string {
 	return k.resources[group]
 }
 
-// unknown says what is wrong with a kind that an API of Kubernetes, or one that the catalogue
-// defines, does not have; "" where the API is neither.
+// unknown describes a kind that an API of Kubernetes or of the catalogue does not have; "" for
+// other APIs.
 func (k *kinds) unknown(gvk schema.GroupVersionKind) string {
 	k.of(gvk)
 	known := strict.KubernetesKinds()
@@ -104,8 +100,8 @@ func (k *kinds) unknown(gvk schema.GroupVersionKind) string {
 	return strict.Unknown(gvk, known)
 }
 
-// near says which API was probably meant by one that nothing defines: one that is written nearly
-// the same and has the kind, or differs by a letter.
+// near suggests the API that was probably meant by an undefined one. Its spelling is similar and it
+// has the kind, or it differs by a letter.
 func (k *kinds) near(gvk schema.GroupVersionKind) string {
 	k.of(gvk)
 	known := strict.KubernetesKinds()
@@ -131,22 +127,22 @@ func defineAll(into map[schema.GroupVersionKind]*strict.Kind, objects []Object) 
 			continue
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		// what is wrong with it is found when it is checked itself
+		// checking the definition itself reports errors
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, crd) == nil {
 			define(into, crd)
 		}
 	}
 }
 
-// definitionCharts is the folder of the charts of the catalogue; those whose names begin with this
-// hold definitions and nothing else.
+// definitionCharts is the name prefix, in the folder of charts, of charts that contain only
+// definitions.
 const (
 	chartsFolder     = "charts"
 	definitionCharts = "crds-"
 )
 
-// kindsOfCharts are the kinds that the catalogue's charts define. A chart with a folder kinds is
-// rendered for each file in it, as components do.
+// kindsOfCharts returns the kinds that the catalogue's charts define. It renders a chart with a
+// folder kinds once for each file there, as components do.
 func kindsOfCharts(catalogue fs.FS) map[schema.GroupVersionKind]*strict.Kind {
 	if embedded, ok := catalogue.(embed.FS); ok { // it never changes
 		chartKinds.Lock()
@@ -183,7 +179,7 @@ func readKindsOfCharts(catalogue fs.FS) map[schema.GroupVersionKind]*strict.Kind
 			}
 		}
 		for _, v := range values {
-			// what is wrong with the chart is said by the component that renders it
+			// the component that renders the chart reports errors
 			objects, _ := objectsOfChart(catalogue, dir, v)
 			defineAll(out, objects)
 		}
@@ -191,7 +187,7 @@ func readKindsOfCharts(catalogue fs.FS) map[schema.GroupVersionKind]*strict.Kind
 	return out
 }
 
-// objectsOfChart renders a chart of the catalogue with few values.
+// objectsOfChart renders a chart of the catalogue with minimal values.
 func objectsOfChart(catalogue fs.FS, dir string, values map[string]any) ([]Object, error) {
 	files, err := chartFiles(catalogue, dir)
 	if err != nil {
@@ -212,13 +208,13 @@ func objectsOfChart(catalogue fs.FS, dir string, values map[string]any) ([]Objec
 	return helmOutput(catalogue, dir, chart.Name(), rendered)
 }
 
-// kindsOfOverlays are the kinds that files of overlays define.
+// kindsOfOverlays returns the kinds that files of overlays define.
 func kindsOfOverlays(overlays []Overlay) map[schema.GroupVersionKind]*strict.Kind {
 	out := map[schema.GroupVersionKind]*strict.Kind{}
 	for _, overlay := range overlays {
 		_ = fs.WalkDir(overlay.FS, overlay.Dir, func(p string, d fs.DirEntry, err error) error {
 			if ext := path.Ext(p); err != nil || d.IsDir() || ext != ".yaml" && ext != ".yml" && ext != ".json" {
-				return nil // what cannot be read is found when the overlay is built
+				return nil // building the overlay reports unreadable files
 			}
 			if data, err := fs.ReadFile(overlay.FS, p); err == nil {
 				objects, _ := DecodeYAML(p, data) // patches and kustomizations are among the files

@@ -16,13 +16,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// kustomization is a kustomization.yaml with the places of its fields.
+// kustomization is a kustomization.yaml with the positions of its fields.
 type kustomization struct {
 	types.Kustomization
 	yamlFile
-	// path is the file in the file system of the build.
+	// path is in the file system of the build.
 	path string
-	// aimed are the patches in the place of those that are written, see aim.
+	// aimed are the patches with explicit targets, see aim.
 	aimed []patch
 }
 
@@ -32,16 +32,16 @@ func (k kustomization) finding(field string, kind schemas.Type, format string, a
 	return finding{Position: k.position(field), field: field, kind: kind, message: fmt.Sprintf(format, args...)}
 }
 
-// kustomizationCheck finds what is wrong in the kustomizations of a folder before krusty builds it:
-// krusty says one thing at a time, knows no lines, and would run git and HTTP for what looks
+// kustomizationCheck finds faults in the kustomizations of a folder before krusty builds it. krusty
+// reports one error at a time, has no line numbers, and would use git and HTTP for names that look
 // remote.
 type kustomizationCheck struct {
 	files filesys.FileSystem
-	// root bounds what may be read.
+	// root limits the readable files.
 	root string
-	// place is a path for people.
+	// place converts a path for messages.
 	place func(string) string
-	// isOverlay refuses what an overlay must not have.
+	// isOverlay rejects fields that an overlay must not have.
 	isOverlay bool
 
 	out  findings
@@ -50,7 +50,7 @@ type kustomizationCheck struct {
 	resources []string
 }
 
-// folder checks the kustomization of a folder and those it builds on.
+// folder checks the kustomization of a folder and the kustomizations that it includes.
 func (c *kustomizationCheck) folder(dir string) {
 	if c.seen[dir] {
 		return
@@ -91,10 +91,10 @@ func (c *kustomizationCheck) folder(dir string) {
 	c.out = append(c.out, found...)
 }
 
-// kustomizationNames are those that Kustomize knows.
+// kustomizationNames are the file names that Kustomize recognizes.
 var kustomizationNames = konfig.RecognizedKustomizationFileNames()
 
-// kustomizationIn is the file of a folder that krusty reads, empty when there is none.
+// kustomizationIn is the file of a folder that krusty reads, empty if it does not exist.
 func kustomizationIn(files filesys.FileSystem, dir string) string {
 	for _, name := range kustomizationNames {
 		if file := path.Join(dir, name); files.Exists(file) && !files.IsDir(file) {
@@ -132,8 +132,8 @@ func firstLine(text string) string {
 	return line
 }
 
-// refused finds what krusty would fetch or execute, and what has no place in a landscape, however
-// it is written.
+// refused finds fields that krusty would fetch or execute, and fields that are not allowed in a
+// landscape.
 func (c *kustomizationCheck) refused(k kustomization) findings {
 	const (
 		helm   = "Helm is not run here: a component of the catalogue takes a chart by source.helm"
@@ -153,7 +153,7 @@ func (c *kustomizationCheck) refused(k kustomization) findings {
 		fields = append(fields, struct{ field, message string }{
 			"secretGenerator", "a render is readable for everyone: declare the Secret in the landscape, encrypted with SOPS, and refer to it",
 		})
-		// else it is for what the folder holds
+		// in other folders it applies to their own resources only
 		if k.dir() == c.root || k.Kind == types.ComponentKind {
 			for _, field := range []string{"namePrefix", "nameSuffix"} {
 				fields = append(fields, struct{ field, message string }{field,
@@ -174,7 +174,7 @@ func (c *kustomizationCheck) refused(k kustomization) findings {
 	return out
 }
 
-// covers reports whether one of the findings is about a field of the file that a path leads into.
+// covers reports whether path is a field in one of the findings, or below it.
 func (f findings) covers(path string) bool {
 	return slices.ContainsFunc(f, func(one finding) bool {
 		rest, inside := strings.CutPrefix(path, one.field)
@@ -185,13 +185,12 @@ func (f findings) covers(path string) bool {
 // fileRef is a field of a kustomization that names a file or folder.
 type fileRef struct {
 	field, path string
-	// folders says that it may be a folder with a kustomization; objects that it is a file of
-	// objects.
+	// folders allows a folder with a kustomization; objects means a file of objects.
 	folders, objects bool
 }
 
-// fileRefs collects every field of a kustomization that krusty reads a file or folder by, except
-// patches and replacements.
+// fileRefs collects all fields of a kustomization that name a file or folder, except patches and
+// replacements.
 func fileRefs(k kustomization) []fileRef {
 	var out []fileRef
 	list := func(field string, paths []string, folders, objects bool) {
@@ -201,7 +200,7 @@ func fileRefs(k kustomization) []fileRef {
 	}
 	resources := k.Resources
 	if bases := k.node("bases"); bases != nil {
-		// They were put behind the resources; their place is another one.
+		// FixKustomization appended them to the resources, but their position differs.
 		at := max(0, len(resources)-len(bases.Content))
 		list("bases", resources[at:], true, false)
 		resources = resources[:at]
@@ -235,7 +234,7 @@ func fileRefs(k kustomization) []fileRef {
 	return out
 }
 
-// reference checks one of them, and what it leads to.
+// reference checks a fileRef and its target.
 func (c *kustomizationCheck) reference(k kustomization, ref fileRef) {
 	target, problem := locate(c.files, c.root, k.dir(), ref.path)
 	if problem != "" {
@@ -254,7 +253,7 @@ func (c *kustomizationCheck) reference(k kustomization, ref fileRef) {
 	}
 }
 
-// locate finds what a kustomization names, or says what is wrong with the name.
+// locate finds the target of a name in a kustomization, or describes its fault.
 func locate(files filesys.FileSystem, root, dir, name string) (target, problem string) {
 	if !isLocal(name) {
 		return "", fmt.Sprintf("%q is not in this folder: nothing remote is read", name)
@@ -275,7 +274,7 @@ func locate(files filesys.FileSystem, root, dir, name string) (target, problem s
 	return target, ""
 }
 
-// objects checks that a file holds objects.
+// objects checks that a file contains objects.
 func (c *kustomizationCheck) objects(file string) {
 	c.resources = append(c.resources, file)
 	data, err := c.files.ReadFile(file)
@@ -311,8 +310,8 @@ func nameless(o Object) findings {
 	return findings{{Position: schemas.Position{File: o.Origin.File, Line: o.Origin.Line, Column: 1}, field: "metadata.name", kind: schemas.TypeRequired, message: message}}
 }
 
-// isLocal allows less than krusty does: whatever may be a URL, user@host:path or a short form of
-// GitHub is none.
+// isLocal is stricter than krusty: it rejects possible URLs, user@host:path, and short forms of
+// GitHub.
 func isLocal(p string) bool {
 	return p != "" && !strings.ContainsAny(p, ":@?") && !strings.Contains(p, "//") && !strings.HasPrefix(strings.ToLower(p), "github.com/")
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestFieldsThatKustomizeWarnsOf are findings: krusty would write to standard error.
+// TestFieldsThatKustomizeWarnsOf: findings replace krusty's output to standard error.
 func TestFieldsThatKustomizeWarnsOf(t *testing.T) {
 	for text, want := range map[string]string{
 		"vars: []\n":                   "components/garden/app/kustomization.yaml:1:1: vars: is deprecated by Kustomize: use replacements",

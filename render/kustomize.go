@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// originAnnotation is written by krusty when buildMetadata asks for origins.
+// originAnnotation is written by krusty if buildMetadata asks for origins.
 const originAnnotation = "config.kubernetes.io/origin"
 
 // kustomizeSource builds a folder of the catalogue.
@@ -36,8 +36,8 @@ func kustomizeSource(catalogue fs.FS, dir string, v cue.Value) ([]Object, error)
 	if info, err := fs.Stat(catalogue, folder); err != nil || !info.IsDir() {
 		return nil, at(v, "there is no folder %s", cataloguePath(folder))
 	}
-	// A folder inside the component sees the whole component, so that it can
-	// build on a base beside it.
+	// A folder inside the component sees the whole component, so that it can build on a base beside
+	// it.
 	root := folder
 	if folder == dir || strings.HasPrefix(folder, dir+"/") {
 		root = dir
@@ -51,8 +51,7 @@ func kustomizeSource(catalogue fs.FS, dir string, v cue.Value) ([]Object, error)
 	})
 }
 
-// kustomizeBuild runs krusty on an in-memory file system. Everything that can be said without it is
-// said beforehand.
+// kustomizeBuild runs krusty on an in-memory file system. Checks before the run report most errors.
 func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) string) ([]Object, error) {
 	check := kustomizationCheck{files: memory, root: buildRoot(dir), place: place}
 	if check.folder(dir); len(check.out) > 0 {
@@ -62,7 +61,7 @@ func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) st
 	if len(found) > 0 {
 		return nil, found.err()
 	}
-	k.aimed, _ = patchesOf(memory, k, place) // for their places
+	k.aimed, _ = patchesOf(memory, k, place) // for their positions
 	k.Kustomization = modern(memory, k.dir(), k.Kustomization)
 	resources, err := krustyOrCulprit(memory, k, place)
 	if err != nil {
@@ -75,8 +74,8 @@ func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) st
 	return objects, nil
 }
 
-// krustyOrCulprit runs krusty with a kustomization in the place of the one that is there, and finds
-// out which part of it is wrong when that fails.
+// krustyOrCulprit runs krusty with k instead of the kustomization in memory, and finds the faulty
+// part if krusty fails.
 func krustyOrCulprit(memory filesys.FileSystem, k kustomization, place func(string) string) (resmap.ResMap, error) {
 	root := buildRoot(k.path)
 	if err := modernise(memory, root, k.path); err != nil {
@@ -89,8 +88,7 @@ func krustyOrCulprit(memory filesys.FileSystem, k kustomization, place func(stri
 	return nil, culprit(memory, k, strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root)))
 }
 
-// culprit is the part of a kustomization at which krusty fails: parts are added one after the
-// other.
+// culprit finds the part of a kustomization at which krusty fails, by adding part after part.
 func culprit(memory filesys.FileSystem, k kustomization, said string) finding {
 	text := withoutContent(said)
 	found := k.firstPart(func(part types.Kustomization) bool {
@@ -114,8 +112,8 @@ func (k kustomization) partFinding(p part, message string) finding {
 	return k.finding(p.field, schemas.TypeInvalid, "%s", message)
 }
 
-// unwritable finds the part of a kustomization that makes an object which cannot be written: krusty
-// gives a value a type that its text does not have.
+// unwritable finds the part of a kustomization that makes an object unwritable: krusty gives a
+// value a type that its text does not have.
 func unwritable(memory filesys.FileSystem, k kustomization, place func(string) string, err error) error {
 	found := k.firstPart(func(part types.Kustomization) bool {
 		resources, err := krustyBuild(memory, k.path, part)
@@ -131,7 +129,7 @@ func unwritable(memory filesys.FileSystem, k kustomization, place func(string) s
 	return k.partFinding(found, "gives a field of "+name+" a value of another type than it had (the value is not shown)")
 }
 
-// unwritableError is about an object that krusty made, and which is no YAML.
+// unwritableError is about an object from krusty that cannot be written as YAML.
 type unwritableError struct {
 	kind, name string
 	err        error
@@ -141,7 +139,7 @@ func (e *unwritableError) Error() string {
 	return fmt.Sprintf("kustomize: %s %s: %s", e.kind, e.name, e.err)
 }
 
-// krustyBuild builds a folder with another kustomization than the one that is written there.
+// krustyBuild builds a folder with k instead of its kustomization.
 func krustyBuild(memory filesys.FileSystem, file string, k types.Kustomization) (resmap.ResMap, error) {
 	k.BuildMetadata = []string{types.OriginAnnotations}
 	out, err := yaml.Marshal(k)
@@ -167,7 +165,7 @@ func krustyBuild(memory filesys.FileSystem, file string, k types.Kustomization) 
 	return resources, err
 }
 
-// decodeResources takes objects from krusty, each with its origin.
+// decodeResources decodes objects from krusty, each with its origin.
 func decodeResources(memory filesys.FileSystem, k kustomization, resources resmap.ResMap, place func(string) string) ([]Object, error) {
 	var out []Object
 	lines := objectLines{files: memory, known: map[string][]Object{}}
@@ -190,13 +188,12 @@ func decodeResources(memory filesys.FileSystem, k kustomization, resources resma
 	return out, nil
 }
 
-// objectLines knows where the objects of files begin.
+// objectLines finds the line at which an object of a file begins; 0 if it is unknown.
 type objectLines struct {
 	files filesys.FileSystem
 	known map[string][]Object
 }
 
-// of is the line of an object in a file, 0 when it cannot be told.
 func (l objectLines) of(file, kind, name string) int {
 	objects, ok := l.known[file]
 	if !ok {
@@ -213,11 +210,10 @@ func (l objectLines) of(file, kind, name string) int {
 	return 0
 }
 
-// buildRoot is the top folder of a path: one build is in it, and reads nothing else.
+// buildRoot is the top folder of a path: one build is below it and reads nothing else.
 func buildRoot(p string) string { return p[:1+strings.IndexByte(p[1:]+"/", '/')] }
 
-// krustyRuns lets one build run at a time: krusty keeps the schema of the build it works on in
-// variables of its package.
+// krustyRuns serializes builds: krusty has the schema of the current build in package variables.
 var krustyRuns sync.Mutex
 
 func runKrusty(k *krusty.Kustomizer, files filesys.FileSystem, dir string) (resmap.ResMap, error) {
@@ -226,7 +222,7 @@ func runKrusty(k *krusty.Kustomizer, files filesys.FileSystem, dir string) (resm
 	return k.Run(files, dir)
 }
 
-// withoutContent cuts what kustomize quotes of patches and generator settings off its errors: that
+// withoutContent removes quotes of patches and generator settings from errors of kustomize: they
 // may be a Secret.
 func withoutContent(text string) string {
 	for _, quoted := range []string{" with config:", " from [", ": [", "\n", "`"} {
@@ -237,7 +233,7 @@ func withoutContent(text string) string {
 	return strings.TrimRight(internals.ReplaceAllString(text, ""), " :") + " (the content is not shown; check its YAML and names)"
 }
 
-// takeOrigin takes krusty's origin annotation off the object: the file it comes from.
+// takeOrigin removes krusty's origin annotation from the object and returns the file in it.
 func takeOrigin(obj *Object) string {
 	annotations := obj.GetAnnotations()
 	text, ok := annotations[originAnnotation]
@@ -258,7 +254,7 @@ func takeOrigin(obj *Object) string {
 	return origin.Path
 }
 
-// copyInto copies a folder of an fs.FS into krusty's file system.
+// copyInto copies a folder of an fs.FS to krusty's file system.
 func copyInto(memory filesys.FileSystem, from fs.FS, dir, to string) error {
 	return fs.WalkDir(from, dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

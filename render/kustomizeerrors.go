@@ -19,12 +19,12 @@ var (
 	missingID    = regexp.MustCompile(`id resid\.ResId\{.*Kind:"([^"]*)".*Name:"([^"]*)", Namespace:"([^"]*)"\} does not exist; cannot merge or replace`)
 	takenID      = regexp.MustCompile(`id resid\.ResId\{.*Kind:"([^"]*)".*Name:"([^"]*)", Namespace:"([^"]*)"\} exists; can not use behavior`)
 	registeredID = regexp.MustCompile(`already registered id: ([^.]+)\.\S*/(\S+)\.([^\s':]+)`)
-	// internals are what krusty prints of its own data: pointers, and what an id leaves open.
+	// internals match krusty's internal data: pointers, and empty parts of an id.
 	internals = regexp.MustCompile(`&\{0x[^}]*\}|\.\[no(?:Ver|Grp|Ns)\]`)
 )
 
-// plainly says in plain words what krusty says of objects that a part of a kustomization names; nil
-// where krusty says something else.
+// plainly explains krusty errors about objects that a part of a kustomization names; nil for other
+// errors.
 func (k kustomization) plainly(memory filesys.FileSystem, p part, said string) *finding {
 	for i, r := range k.Replicas {
 		if p.field == fmt.Sprintf("replicas[%d]", i) && strings.Contains(said, "does not match a config") {
@@ -56,7 +56,7 @@ func named(kind, namespace, name string) string {
 	return kind + " " + strings.TrimPrefix(namespace+"/"+name, "/")
 }
 
-// hintOf is the name that is meant most likely, or all names where they are few.
+// hintOf suggests the most likely name, or all names if there are few.
 func hintOf(name string, known []string) string {
 	const few = 5
 	if hint := didYouMean(name, known); hint != "" || len(known) == 0 || len(known) > few {
@@ -76,7 +76,7 @@ func (k kustomization) generatorOf(field, name string) string {
 	return field
 }
 
-// without is the kustomization without a part, and without what changes objects.
+// without is the kustomization without a part and without changes to objects.
 func (k kustomization) without(p part) types.Kustomization {
 	built := k.Kustomization
 	built.Patches, built.Replacements, built.Images, built.Replicas = nil, nil, nil, nil
@@ -88,7 +88,7 @@ func (k kustomization) without(p part) types.Kustomization {
 	return built
 }
 
-// namesOf are the names of the objects of some kinds that a kustomization has without a part.
+// namesOf are the names of objects of some kinds in a kustomization without a part.
 func (k kustomization) namesOf(memory filesys.FileSystem, p part, kinds ...string) []string {
 	return k.objectsBut(memory, p, func(kind, name, namespace string) string {
 		if slices.Contains(kinds, kind) {
@@ -98,7 +98,7 @@ func (k kustomization) namesOf(memory filesys.FileSystem, p part, kinds ...strin
 	})
 }
 
-// namespacesOf are those of the objects of a kind and name.
+// namespacesOf are the namespaces of the objects of a kind and name.
 func (k kustomization) namespacesOf(memory filesys.FileSystem, p part, kind, name string) []string {
 	return k.objectsBut(memory, p, func(its, called, namespace string) string {
 		if its == kind && called == name {
@@ -108,8 +108,8 @@ func (k kustomization) namespacesOf(memory filesys.FileSystem, p part, kind, nam
 	})
 }
 
-// objectsBut gives the sorted texts that a function has for the objects that a kustomization has
-// without a part.
+// objectsBut applies a function to the objects of a kustomization without a part and returns its
+// sorted results.
 func (k kustomization) objectsBut(memory filesys.FileSystem, p part, text func(kind, name, namespace string) string) []string {
 	resources, err := krustyBuild(memory, k.path, k.without(p))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestListsAsAnAPIServerServesThem: it says once of the list what its items are.
+// TestListsAsAnAPIServerServesThem: only the list has the type of its items.
 func TestListsAsAnAPIServerServesThem(t *testing.T) {
 	objects, err := DecodeYAML("x", []byte(`{"apiVersion": "apps/v1", "kind": "DeploymentList", "items": [{"metadata": {"name": "a"}}, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}}]}`))
 	require.NoError(t, err)

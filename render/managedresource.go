@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// DataKey is the one key of a data Secret written by us; the suffix says brotli.
+// DataKey is the only key of a data Secret that Pergola writes; the suffix means brotli.
 const DataKey = "data.yaml.br"
 
 // ManifestYAML is the multi-document YAML of a bundle: sorted objects with sorted keys.
@@ -32,9 +32,9 @@ func ManifestYAML(objects []Object) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// ManagedResource wraps a bundle into the ManagedResource and the data Secret that
-// upstream's resource manager understands: the Secret is immutable, named after its content and
-// garbage-collectable; the ManagedResource refers to it by name and by annotation.
+// ManagedResource wraps a bundle into a ManagedResource and a data Secret for upstream's resource
+// manager. The Secret is immutable, named after its content and garbage-collectable. The
+// ManagedResource refers to it by name and by annotation.
 func ManagedResource(b Bundle) (mr, secret *unstructured.Unstructured, err error) {
 	manifest, err := ManifestYAML(b.Objects)
 	if err != nil {
@@ -78,9 +78,8 @@ func ManagedResource(b Bundle) (mr, secret *unstructured.Unstructured, err error
 	return mr, secret, nil
 }
 
-// KeepData makes a ManagedResource and its data Secret keep the Secret that is there when both hold
-// the same manifests: a library that compresses them otherwise is no reason to replace it. It tells
-// whether it did; have is the Secret that is there.
+// KeepData makes mr and secret reuse the existing Secret, have, if both contain the same manifests.
+// A change of compression alone does not replace the Secret. It reports whether they reuse it.
 func KeepData(mr, secret, have *unstructured.Unstructured) (bool, error) {
 	if manifestOf(secret) == nil || !bytes.Equal(manifestOf(secret), manifestOf(have)) {
 		return false, nil
@@ -102,7 +101,7 @@ func KeepData(mr, secret, have *unstructured.Unstructured) (bool, error) {
 	return true, unstructured.SetNestedField(secret.Object, data, "data", DataKey)
 }
 
-// manifestOf is the manifest in a data Secret of ours, nil if it cannot be read or is not alone.
+// manifestOf is the manifest in a data Secret of Pergola, nil if unreadable or not alone.
 func manifestOf(secret *unstructured.Unstructured) []byte {
 	data, _, err := unstructured.NestedStringMap(secret.Object, "data")
 	if err != nil || len(data) != 1 {
@@ -132,12 +131,12 @@ func pack(data []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// MaxManifestSize bounds what Unpack accepts: far above any bundle, far below what
-// a crafted Secret could expand to.
+// MaxManifestSize limits the input of Unpack: far above any bundle, far below the possible
+// expansion of a crafted Secret.
 const MaxManifestSize = 64 << 20
 
-// Unpack reads the objects of a data Secret: every key counts, the suffix .br
-// means brotli. A document that does not decode is reported beside the ones that do.
+// Unpack reads the objects of a data Secret: every key counts, the suffix .br means brotli. It
+// reports documents that do not decode and returns the others.
 func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 	var out []*unstructured.Unstructured
 	var problems []error
@@ -158,7 +157,7 @@ func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 		for i, doc := range splitYAML(raw) {
 			content, err := decodeObject(doc.text)
 			if err != nil {
-				// Not what the parser says: it quotes the text, and that may be a secret.
+				// The message of the parser quotes the text, which may be a secret.
 				problems = append(problems, fmt.Errorf("key %s, document %d, line %d: not YAML of an object", key, i+1, brokenAt(doc, err)))
 				continue
 			}
@@ -176,8 +175,7 @@ func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 	return out, problems
 }
 
-// brokenAt is the line of a document that does not decode, as the parser gives it, or where the
-// document begins.
+// brokenAt is the line of the parser's error in a document, or the start of the document.
 func brokenAt(doc yamlDocument, err error) int {
 	var at finding
 	if errors.As(documentFinding("", doc, err), &at) {
@@ -186,7 +184,7 @@ func brokenAt(doc yamlDocument, err error) int {
 	return doc.first()
 }
 
-// incomplete says what a document lacks to be an object.
+// incomplete describes the fields that a document lacks to be an object.
 func incomplete(obj *unstructured.Unstructured) string {
 	if obj.IsList() {
 		return "a list is no object: write its items as documents of their own"
@@ -208,7 +206,7 @@ func anyMap(in map[string]string) map[string]any {
 	return out
 }
 
-// digestOf covers everything that reaches a cluster: objects and delivery.
+// digestOf covers everything that is sent to a cluster: objects and delivery.
 func digestOf(b Bundle) (string, error) {
 	objects := make([]map[string]any, 0, len(b.Objects))
 	for _, o := range b.Objects {

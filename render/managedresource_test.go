@@ -116,14 +116,14 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestUnpackShowsNoContent: a data Secret may hold anything.
+// TestUnpackShowsNoContent: a data Secret may contain anything.
 func TestUnpackShowsNoContent(t *testing.T) {
 	_, problems := Unpack(map[string][]byte{"d": []byte("password: hunter2\n\t- x\n")})
 	require.Len(t, problems, 1)
 	assert.NotContains(t, problems[0].Error(), "hunter2")
 }
 
-// TestUnpackIsBounded: a few kilobytes that expand to more than the limit are refused.
+// TestUnpackIsBounded: a few kilobytes that expand beyond the limit are rejected.
 func TestUnpackIsBounded(t *testing.T) {
 	var bomb bytes.Buffer
 	w := brotli.NewWriter(&bomb)
@@ -140,7 +140,7 @@ func TestUnpackIsBounded(t *testing.T) {
 	assert.EqualError(t, problems[0], "key a.br: more than 64 MiB of manifests")
 }
 
-// A Secret with the same manifests stays, however it is compressed.
+// TestKeepData: a Secret with equal manifests stays, whatever its compression.
 func TestKeepData(t *testing.T) {
 	b := Bundle{Name: "thing", Namespace: "garden", Objects: []Object{{Unstructured: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c", "namespace": "garden"}, "data": map[string]any{"a": "b"}}}}}}

@@ -23,7 +23,7 @@ func openShoot(spec string) string {
 	return "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: a, namespace: garden-dev}\nspec:\n  kubernetes: {}\n  seedName: eu\n  cloudProfile: {name: local}\n" + spec
 }
 
-// TestOwnersAreFilledIn: a Shoot is rendered as the API shows it, at a time.
+// TestOwnersAreFilledIn: a Shoot is rendered as the API fills it in at a time.
 func TestOwnersAreFilledIn(t *testing.T) {
 	l := loadLandscape(t, map[string]string{
 		"landscape.yaml": landscapeFile("{}"), "p.yaml": projectYAML, "profile.yaml": versionsYAML,
@@ -58,8 +58,8 @@ func TestOwnersAreFilledIn(t *testing.T) {
 	assert.ErrorContains(t, err, "spec.kubernetes.version", "without a time no version is chosen")
 }
 
-// TestNothingToFillIn: a version that cannot be chosen now stops no render. The Shoot may have had
-// it before; the rules say what a new one may not have.
+// TestNothingToFillIn: a version that cannot be selected now does not prevent a render, because the
+// Shoot may have it already. Rules check new Shoots.
 func TestNothingToFillIn(t *testing.T) {
 	l := loadLandscape(t, map[string]string{
 		"landscape.yaml": landscapeFile("{}"), "p.yaml": projectYAML, "s.yaml": seedYAML, "profile.yaml": versionsYAML,

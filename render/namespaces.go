@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// clusterScoped are the kinds of Kubernetes' own API and of ours that have no namespace, by group;
-// all other kinds of these have one. Tests compare them with what an API server says, and with our
-// definitions, which take too long to read for this.
+// clusterScoped are the kinds without a namespace in the APIs of Kubernetes and Pergola, by group;
+// the other kinds of these groups have one. Tests compare them with an API server and with our
+// definitions, which are too slow to read here.
 var clusterScoped = map[string][]string{
 	"":                             {"Namespace", "Node", "PersistentVolume", "ComponentStatus"},
 	"admissionregistration.k8s.io": {"*"},
@@ -42,8 +42,8 @@ var clusterScoped = map[string][]string{
 	"perses.dev":          {"PersesGlobalDatasource"},
 }
 
-// namespacedGroups are APIs that the catalogue installs or expects, whose kinds have a namespace
-// unless they are above.
+// namespacedGroups are APIs that the catalogue installs or expects. Their kinds have a namespace
+// unless they are in clusterScoped.
 var namespacedGroups = []string{
 	"autoscaling.gardener.cloud", "autoscaling.k8s.io", "extensions.istio.io", "fluentbit.fluent.io", "monitoring.coreos.com", "networking.istio.io",
 	"opentelemetry.io", "operator.victoriametrics.com", "perses.dev", "security.istio.io", "telemetry.istio.io",
@@ -51,7 +51,7 @@ var namespacedGroups = []string{
 	"resources.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud",
 }
 
-// isNamespaced tells whether objects of a kind have a namespace, where that can be known without a
+// isNamespaced reports whether objects of a kind have a namespace, if that is known without a
 // cluster.
 func isNamespaced(gvk schema.GroupVersionKind) (namespaced, known bool) {
 	kinds := clusterScoped[gvk.Group]
@@ -65,8 +65,7 @@ func isNamespaced(gvk schema.GroupVersionKind) (namespaced, known bool) {
 	return recognized, recognized
 }
 
-// giveNamespaces gives the objects of a bundle that need a namespace and name none the one that is
-// meant.
+// giveNamespaces sets the namespace of objects of a bundle that need one and have none.
 func (b *Bundle) giveNamespaces() {
 	defined := scopesIn(b.Objects)
 	for _, o := range b.Objects {
@@ -76,10 +75,10 @@ func (b *Bundle) giveNamespaces() {
 	}
 }
 
-// namespaceFor is the namespace of an object that names none, empty where its kind has none or is
-// not known. In a cluster that many owners share it is that of the bundle: an overlay for all
-// Shoots cannot name it, and "default" would be one for all of them. In a cluster of its owner it
-// is "default", where upstream's resource-manager puts such objects.
+// namespaceFor is the namespace of an object that names none, empty if its kind has none or is
+// unknown. In a cluster that owners share it is the bundle's namespace. An overlay for all Shoots
+// cannot name it, and "default" would be common to them. In a cluster of its owner it is "default",
+// as with upstream's resource-manager.
 func (b *Bundle) namespaceFor(o Object, defined map[schema.GroupKind]bool) string {
 	namespaced, known := defined[o.GroupVersionKind().GroupKind()]
 	if !known {
@@ -94,10 +93,10 @@ func (b *Bundle) namespaceFor(o Object, defined map[schema.GroupKind]bool) strin
 	return metav1.NamespaceDefault
 }
 
-// isShared is true for a bundle in a cluster that is not the owner's alone.
+// isShared reports whether the bundle's cluster also serves other owners.
 func (b *Bundle) isShared() bool { return b.Cluster == ClusterSeed || b.Cluster == ClusterRuntime }
 
-// scopesIn are the kinds that objects define, true for those with a namespace.
+// scopesIn returns the kinds that objects define; true means namespaced.
 func scopesIn(objects []Object) map[schema.GroupKind]bool {
 	out := map[schema.GroupKind]bool{}
 	for _, o := range objects {
@@ -112,9 +111,8 @@ func scopesIn(objects []Object) map[schema.GroupKind]bool {
 	return out
 }
 
-// sharedByShoots says what is wrong with an object that an overlay adds for every Shoot under one
-// name in the cluster of their seed: the second Shoot there would have the object of the first.
-// Empty if nothing is.
+// sharedByShoots describes the fault of an object that an overlay adds for every Shoot under one
+// name in the Seed's cluster. Such Shoots would share it. Empty if there is none.
 func (b *Bundle) sharedByShoots(o Object, defined map[schema.GroupKind]bool) string {
 	if b.Owner.Kind != "shoot" || !b.isShared() || o.GetKind() == "CustomResourceDefinition" {
 		return ""
@@ -136,8 +134,8 @@ func (b *Bundle) sharedByShoots(o Object, defined map[schema.GroupKind]bool) str
 		o.GetKind(), o.GetName(), what, remedy)
 }
 
-// twinOf is the object of the bundle that another one without a namespace would be; nil if there is
-// none.
+// twinOf is the object of the bundle with the identity of o after namespaces are set; nil if there
+// is none.
 func (b *Bundle) twinOf(o Object, defined map[schema.GroupKind]bool) *Object {
 	named := func(o Object) [4]string {
 		namespace := o.GetNamespace()

@@ -45,8 +45,8 @@ func added(t *testing.T, owner Owner, bundle, object string) (Result, error) {
 	})
 }
 
-// TestObjectsWithoutNamespace: in a cluster that others share an object is in the namespace of its
-// bundle, in one of the owner's own where upstream puts it.
+// TestObjectsWithoutNamespace: in a shared cluster an object gets the namespace of its bundle, in a
+// cluster of the owner upstream's default.
 func TestObjectsWithoutNamespace(t *testing.T) {
 	const custom = "{apiVersion: example.org/v1, kind: Thing, metadata: {name: x}}"
 	owners := map[string]Owner{
@@ -96,15 +96,15 @@ func TestObjectsWithoutNamespace(t *testing.T) {
 	}
 }
 
-// TestTwoObjectsOfOneNamespace: an object that an overlay adds without a namespace is the one that
-// the component has there.
+// TestTwoObjectsOfOneNamespace: an object without a namespace in an overlay is the same as the
+// component's object there.
 func TestTwoObjectsOfOneNamespace(t *testing.T) {
 	owner := Owner{Kind: "seed", Name: "s", ControlPlaneNamespace: "own"}
 	_, err := added(t, owner, "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: first-seed}}")
 	require.ErrorContains(t, err, "components/seed/app/more.yaml:1:1: the overlay adds ConfigMap first-seed, which is in bundle seed already (components/seed/app/component.cue:4): patch that one")
 }
 
-// TestScopesAsServed: what we take a kind for is what an API server says.
+// TestScopesAsServed: the scopes of kinds are those of an API server.
 func TestScopesAsServed(t *testing.T) {
 	client, err := discovery.NewDiscoveryClientForConfig(apiserver.Start(t))
 	require.NoError(t, err)
@@ -139,7 +139,7 @@ func TestScopesAsServed(t *testing.T) {
 			ours[gk] = true
 		}
 	}
-	// Those that this server does not serve are named once more, by their types.
+	// kinds that this server does not serve exist as types
 	for group, kinds := range clusterScoped {
 		for _, kind := range kinds {
 			known := kind == "*" || ours[schema.GroupKind{Group: group, Kind: kind}] || slices.ContainsFunc(scheme.Scheme.PrioritizedVersionsForGroup(group), func(gv schema.GroupVersion) bool {

@@ -14,15 +14,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// needed finds what a landscape switches off of an owner and other components of it need. Nobody
-// has to say who needs what: it follows from what the components render and from the flow.
+// needed finds disabled components of an owner that other components need. The needs follow from
+// rendered objects and from the flow:
 //
-//   - Others use objects of it: their pods, kinds, namespaces, webhooks, addresses and kubeconfigs.
-//     That is an error, unless landscape.yaml says that the object exists outside of the landscape.
-//     So it is where pods connect to a Service of it and the flow lets them wait for it.
-//   - Others have objects of kinds that it works on, connect to it, or wait for it in the flow.
-//     That is a warning: whether they can do without, or somebody else is there for them, is not
-//     known here.
+//   - Others use its pods, kinds, namespaces, webhooks, addresses or kubeconfigs. This is an error,
+//     unless landscape.yaml lists the object as external. The same is true if pods connect to its
+//     Service and the flow makes them wait for it.
+//   - Others have objects of kinds that it reconciles, connect to it, or wait for it in the flow.
+//     This is a warning, because they may work without it or use a replacement.
 func (c *landscapeCheck) needed(in Input) {
 	if c.rendering == nil {
 		return
@@ -40,7 +39,7 @@ func (c *landscapeCheck) needed(in Input) {
 		return
 	}
 	in.Only = nil
-	result, _ := Render(in, opts) // what cannot be rendered is told by who renders it
+	result, _ := Render(in, opts) // rendering elsewhere reports errors
 	n.bundles = result.Bundles
 	flow, err := LoadFlow(c.catalogue, required[0], in)
 	if err == nil { // else a landscape is not to blame
@@ -63,31 +62,31 @@ type thing struct{ cluster, kind, namespace, name string }
 
 func (t thing) String() string { return t.kind + " " + path.Join(t.namespace, t.name) }
 
-// needs are those of the components of an owner.
+// needs are the needs of the components of an owner.
 type needs struct {
 	owner   Owner
 	off     map[string]bool
 	bundles []Bundle
 
-	// provided are the things that nobody has but components that are off, with these; kinds are
-	// those that they define, services those that they are reached by, by the names that others
-	// call them, and addresses what is known by that of a Service.
+	// provided are objects that only disabled components have, with the component. kinds are the
+	// kinds that these define. services are their Services by the names in client labels; addresses
+	// are Services by the names of address facts.
 	provided  map[thing]string
 	kinds     map[string]thing
 	services  map[string]thing
 	addresses map[string]thing
 
-	// uses are what others use of a component that is off, with these others; waits are who waits
-	// for it, calls who connects to it, and works the kinds that it works on, with who has objects
-	// of them.
+	// uses are objects of a disabled component with the components that use them. waits are the
+	// components that wait for it, calls the components that connect to it. works are the kinds
+	// that it reconciles, with the components that have such objects.
 	uses  map[string]map[thing]map[string]bool
 	waits map[string]map[string]bool
 	calls map[string]map[thing]map[string]bool
 	works map[string]map[string]map[string]bool
 }
 
-// wait notes who waits in the flow until a component that is off is healthy, maybe behind a task or
-// a point where others meet.
+// wait notes the components that wait in the flow until a disabled component is healthy, directly
+// or through nodes without bundles.
 func (n *needs) wait(flow Flow) {
 	of := map[string]string{}
 	for _, b := range n.bundles {
@@ -129,7 +128,7 @@ func (n *needs) wait(flow Flow) {
 	}
 }
 
-// provide notes what only components that are off have.
+// provide notes the objects that only disabled components have.
 func (n *needs) provide() {
 	n.provided, n.kinds, n.services, n.addresses = map[thing]string{}, map[string]thing{}, map[string]thing{}, map[string]thing{}
 	others := map[thing]bool{}
@@ -157,11 +156,10 @@ func (n *needs) provide() {
 			n.reach(t)
 			n.addresses[t.name] = t
 			if other, known := n.addresses[t.namespace]; !known || t.name < other.name {
-				// a gateway has a namespace of its own; what is beside it is called as it is, and
-				// more
+				// A gateway's own namespace may have further Services with longer names.
 				n.addresses[t.namespace] = t
 			}
-		case "Etcd": // who reconciles it makes the Service
+		case "Etcd": // its controller makes the Service
 			client := thing{t.cluster, "Service", t.namespace, t.name + "-client"}
 			n.provided[client] = component
 			n.reach(client)
@@ -169,8 +167,7 @@ func (n *needs) provide() {
 	})
 }
 
-// work notes who has objects of kinds that nobody works on but a component that is off: whoever may
-// change them.
+// work notes objects of kinds that only disabled components reconcile, that is, may change.
 func (n *needs) work() {
 	plurals, workers := map[string]string{}, map[string]map[string]bool{}
 	n.each(func(b Bundle, o Object) {
@@ -184,7 +181,7 @@ func (n *needs) work() {
 				for _, group := range textsIn(rule["apiGroups"]) {
 					for _, resource := range textsIn(rule["resources"]) {
 						if slices.ContainsFunc(textsIn(rule["verbs"]), func(verb string) bool { return verb == "*" || verb == "update" || verb == "patch" }) {
-							// most may write the status alone
+							// most may only write the status
 							plural, _, _ := strings.Cut(resource, "/")
 							note(workers, path.Join(b.Cluster, group, plural), b.Component)
 						}
@@ -220,7 +217,7 @@ func textsIn(list any) []string {
 	return out
 }
 
-// reach notes the names by which clients say that they connect to a Service.
+// reach notes the names of a Service in the labels of its clients.
 func (n *needs) reach(service thing) {
 	n.services[service.name] = service
 	n.services[service.namespace+"-"+service.name] = service
@@ -234,7 +231,7 @@ func (n *needs) each(visit func(Bundle, Object)) {
 	}
 }
 
-// use notes what others need of what is provided, as far as it is not there by other means.
+// use notes the provided objects that other components need, unless they exist externally.
 func (n *needs) use(external func(thing) bool) {
 	n.calls = map[string]map[thing]map[string]bool{}
 	for _, b := range n.bundles {
@@ -260,7 +257,7 @@ func (n *needs) use(external func(thing) bool) {
 			}
 		}
 		for _, o := range b.Objects {
-			// that is there before the Garden
+			// the runtime namespace exists before the Garden
 			if ns := o.GetNamespace(); b.Cluster != ClusterRuntime || ns != n.owner.ControlPlaneNamespace {
 				use(n.uses, thing{b.Cluster, "Namespace", "", ns})
 			}
@@ -295,8 +292,8 @@ func (n *needs) use(external func(thing) bool) {
 	}
 }
 
-// calledBy is the Service that pods with a label may connect to, as the network policies of
-// namespaces have it; empty for another label.
+// calledBy is the Service that a label lets pods connect to (network policies of namespaces); empty
+// for another label.
 func calledBy(label string) string {
 	name, ok := strings.CutPrefix(label, "networking.resources.gardener.cloud/to-")
 	if at := strings.LastIndex(name, "-tcp-"); ok && at > 0 {
@@ -312,7 +309,7 @@ func note[K comparable](in map[K]map[string]bool, key K, component string) {
 	in[key][component] = true
 }
 
-// report says who needs a component.
+// report reports the components that need a disabled one.
 func (n *needs) report(component string, c *landscapeCheck) {
 	field := fmt.Sprintf("spec.components.%s.%s.enabled", path.Dir(component), path.Base(component))
 	told := map[string]bool{}
@@ -340,7 +337,7 @@ func (n *needs) report(component string, c *landscapeCheck) {
 	}
 }
 
-// untold leaves out who is told already.
+// untold skips components that were reported already.
 func untold(uses map[thing]map[string]bool, told map[string]bool) map[thing]map[string]bool {
 	left := map[thing]map[string]bool{}
 	for t, by := range uses {
@@ -353,7 +350,7 @@ func untold(uses map[thing]map[string]bool, told map[string]bool) map[thing]map[
 	return left
 }
 
-// listed are things, or kinds, with who uses them.
+// listed are objects or kinds, each with its users.
 func listed[K comparable](uses map[K]map[string]bool) string {
 	var parts []string
 	for t, by := range uses {

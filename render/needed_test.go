@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// neededFlow has app, a point where others meet behind it, a step that is skipped, and user, which
-// comes after WAITS.
+// neededFlow has app, a node after it that only joins others, a skipped step, and user, which comes
+// after WAITS.
 const neededFlow = `package flow
 
 flow: reconcile: nodes: {
@@ -27,18 +27,18 @@ flow: delete: nodes: all: remove: ["app", "user"]
 
 const podOfUser = `{apiVersion: "apps/v1", kind: "Deployment", metadata: {name: "user", namespace: "garden"}, spec: {selector: matchLabels: app: "user", template: {metadata: labels: {app: "user", LABELS}, spec: {containers: [{name: "a", image: "i"}], SPEC}}}}`
 
-// neededObject is one in CUE.
+// neededObject is an object in CUE.
 func neededObject(api, kind, name, rest string) string {
 	return `{apiVersion: "` + api + `", kind: "` + kind + `", metadata: {name: "` + name + `"` + rest + `}`
 }
 
-// kubeconfigOf is a Secret with one for a server.
+// kubeconfigOf is a Secret with a kubeconfig for a server.
 func kubeconfigOf(server string) string {
 	text := "apiVersion: v1\nkind: Config\nclusters:\n- name: a\n  cluster: {server: '" + server + "'}\n"
 	return neededObject("v1", "Secret", "a", `, namespace: "garden"}, data: "a.yaml": "`+base64.StdEncoding.EncodeToString([]byte(text))+`"`)
 }
 
-// TestNeeded: of a component that is off is said who needs it, and for what.
+// TestNeeded: the users of a disabled component and their reasons are reported.
 func TestNeeded(t *testing.T) {
 	pod := func(labels, spec string) string {
 		return strings.NewReplacer("LABELS", labels, "SPEC", spec).Replace(podOfUser)
@@ -114,7 +114,7 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// TestNeededInTheCatalogue: what follows from the components that there are.
+// TestNeededInTheCatalogue checks the needs of the real components.
 func TestNeededInTheCatalogue(t *testing.T) {
 	config, err := os.ReadFile("../landscapes/local/landscape.yaml")
 	require.NoError(t, err)

@@ -9,18 +9,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// serviceName is how somebody in the cluster calls a Service.
+// serviceName identifies a Service in the cluster.
 type serviceName struct{ namespace, name string }
 
-// serversOf are the servers that the kubeconfigs in a Secret or ConfigMap name, such as those of
-// the webhooks that an API server asks: without one, what it would have allowed is refused.
+// serversOf returns the servers in kubeconfigs of a Secret or ConfigMap, such as the webhooks of an
+// API server. Without a webhook, the API server denies the requests that it would allow.
 func serversOf(o *unstructured.Unstructured) []serviceName {
 	if kind := o.GetKind(); o.GroupVersionKind().Group != "" || kind != "Secret" && kind != "ConfigMap" {
 		return nil
 	}
 	content, err := contentOf(o)
 	if err != nil {
-		return nil // who renders it says so
+		return nil // rendering reports it
 	}
 	var out []serviceName
 	for _, key := range sortedKeys(content) {
@@ -41,7 +41,7 @@ func serversOf(o *unstructured.Unstructured) []serviceName {
 }
 
 // serviceAt is the Service that an address names, seen from a namespace: NAME, NAME.NAMESPACE,
-// NAME.NAMESPACE.svc and so on. A name on the internet looks alike, and names none that there is.
+// NAME.NAMESPACE.svc and so on. Names on the internet look the same, but match no Service.
 func serviceAt(address, from string) serviceName {
 	at, err := url.Parse(address)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// withoutEmpty leaves out of a declaration of the given type what is null, which to the API is as
-// if it was not there. In the parts of free form, such as providerConfig, a null is a value: who
-// reads them decides what it means. The value itself is changed.
+// withoutEmpty removes nulls from a declaration of the given type: the API treats them as absent.
+// In free-form parts such as providerConfig, null is a value with a meaning for their reader. It
+// changes value in place.
 func withoutEmpty(t reflect.Type, value any) any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -36,7 +36,7 @@ func withoutEmpty(t reflect.Type, value any) any {
 	return value
 }
 
-// freeForm are the types of parts that the API takes as they are.
+// freeForm are the types of parts that the API does not interpret.
 var freeForm = map[reflect.Type]bool{
 	reflect.TypeFor[runtime.RawExtension](): true,
 	reflect.TypeFor[apiextensionsv1.JSON](): true,
@@ -56,7 +56,7 @@ func fieldsWithoutEmpty(t reflect.Type, object map[string]any) {
 	entriesWithoutEmpty(object, func(name string) reflect.Type { return types[name] })
 }
 
-// entriesWithoutEmpty passes over the entries whose type is not known here.
+// entriesWithoutEmpty skips entries of unknown type.
 func entriesWithoutEmpty(object map[string]any, typeOf func(name string) reflect.Type) {
 	for name, value := range object {
 		switch t := typeOf(name); {

@@ -12,8 +12,7 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// TestNullInFreeForm: what a null in a part of free form means is decided by who reads it, so it
-// gets there.
+// TestNullInFreeForm: a null in a free-form part is preserved for its reader.
 func TestNullInFreeForm(t *testing.T) {
 	config := func() map[string]any {
 		return map[string]any{"apiVersion": "local.provider.extensions.gardener.cloud/v1alpha1", "kind": "Config", "none": nil, "in": map[string]any{"none": nil, "list": []any{nil, int64(1)}}}
@@ -77,8 +76,7 @@ spec:
 	}
 }
 
-// TestWithoutEmpty: what is null in a field of the API is not there, and in a part of free form it
-// is null.
+// TestWithoutEmpty: nulls in API fields are removed, in free-form parts they stay.
 func TestWithoutEmpty(t *testing.T) {
 	object := map[string]any{
 		"metadata": map[string]any{"name": "a", "labels": map[string]any{"b": nil, "c": "d"}, "annotations": nil},

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// objectCheck holds the objects of a component against the schemas of their kinds.
+// objectCheck checks the objects of a component against the schemas of their kinds.
 type objectCheck struct {
 	kinds *kinds
 	in    *Input
@@ -24,7 +24,7 @@ func (o Options) check(in *Input) objectCheck { return objectCheck{kinds: o.kind
 
 func (c objectCheck) kindOf(gvk schema.GroupVersionKind) *strict.Kind { return c.kinds.of(gvk) }
 
-// minorOf is the minor release of Kubernetes of a cluster.
+// minorOf is the Kubernetes minor release of a cluster.
 func (c objectCheck) minorOf(cluster string) int {
 	version, err := semver.NewVersion(helmKubeVersion(*c.in, cluster))
 	if err != nil {
@@ -33,7 +33,7 @@ func (c objectCheck) minorOf(cluster string) int {
 	return int(version.Minor())
 }
 
-// check lists what is wrong with an object.
+// check lists the faults of an object.
 func (c objectCheck) check(o *unstructured.Unstructured, minor int) []structure.Finding {
 	kind := c.kindOf(o.GroupVersionKind())
 	if kind == nil {
@@ -43,7 +43,7 @@ func (c objectCheck) check(o *unstructured.Unstructured, minor int) []structure.
 	if strict.IsRole(o.GroupVersionKind()) {
 		found = append(found, strict.Role(o.Object, c.kinds.plurals)...)
 	}
-	if _, copied := o.GetAnnotations()[MarkCopied]; copied { // its data comes in the cluster
+	if _, copied := o.GetAnnotations()[MarkCopied]; copied { // the cluster fills in its data
 		found = slices.DeleteFunc(found, func(f structure.Finding) bool { return f.Type == string(schemas.TypeRequired) && f.Path[0] == "data" })
 	}
 	return found
@@ -56,13 +56,13 @@ func (c objectCheck) checkForm(o *unstructured.Unstructured, minor int) []struct
 	return nil
 }
 
-// checkUnfinished is check for an object that does not have its namespace yet.
+// checkUnfinished is check for an object without its final namespace.
 func (c objectCheck) checkUnfinished(o *unstructured.Unstructured, minor int) []structure.Finding {
 	return slices.DeleteFunc(c.check(o, minor), strict.MissesNamespace)
 }
 
-// bundles finds what API servers would refuse or drop of rendered objects: an error at the place
-// that each comes from.
+// bundles finds faults of rendered objects that API servers would reject or drop. Each error has
+// the object's origin.
 func (c objectCheck) bundles(bundles []Bundle) error {
 	var problems []error
 	for _, b := range bundles {
@@ -70,8 +70,8 @@ func (c objectCheck) bundles(bundles []Bundle) error {
 		for _, o := range b.Objects {
 			check := c.check
 			if o.GetKind() == "CustomResourceDefinition" {
-				// the rest takes as long as all other objects; tests do it for those of the
-				// catalogue, and overlays were looked at
+				// The full check takes as long as all other objects; tests run it for the
+				// catalogue, and overlays were checked.
 				check = c.checkForm
 			}
 			for _, found := range check(o.Unstructured, minor) {
@@ -83,8 +83,8 @@ func (c objectCheck) bundles(bundles []Bundle) error {
 	return errors.Join(problems...)
 }
 
-// chart finds the same of the objects of a chart from a registry, which the landscape does not
-// hold: the bundle has a problem.
+// chart is bundles for a chart from a registry, which is not part of the landscape: the bundle gets
+// a problem.
 func (c objectCheck) chart(objects []Object, cluster string) error {
 	minor := c.minorOf(cluster)
 	for _, o := range objects {
@@ -95,7 +95,7 @@ func (c objectCheck) chart(objects []Object, cluster string) error {
 	return nil
 }
 
-// objectFinding is what is wrong with a field of a rendered object.
+// objectFinding is about a field of a rendered object.
 func objectFinding(at schemas.Position, o *unstructured.Unstructured, found structure.Finding) finding {
 	return finding{
 		Position: at, field: found.Path.String(), kind: schemas.Type(found.Type), message: found.Message,

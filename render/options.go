@@ -12,46 +12,46 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Options are the parts of a landscape that shape every rendering.
+// Options are the parts of a landscape that shape every render.
 type Options struct {
 	// Catalogue holds the components; normally components.FS.
 	Catalogue fs.FS
-	// Overlays of the landscape and its layers, in the order they are applied.
+	// Overlays of the landscape and its layers, in the order of their application.
 	Overlays []Overlay
 	// ImageOverrides replace entries of the catalogue's image vector; later ones win.
 	ImageOverrides []Image
 	// Enabled switches components ("garden/vpa") on or off against their own rule.
 	Enabled map[string]bool
-	// enabledAt are the places of Enabled.
+	// enabledAt are the positions of Enabled.
 	enabledAt map[string]schemas.Position
-	// probes learn what overlays do, by name of the overlay.
+	// probes record the effect of overlays, by name of the overlay.
 	probes map[string]*overlayProbe
 	// kinds are the schemas that rendered objects are checked against.
 	kinds *kinds
-	// unchecked leaves out the check of what was rendered.
+	// unchecked skips the check of rendered objects.
 	unchecked bool
-	// evaluators keep what components are made of from one render to the next; nil to keep nothing.
+	// evaluators cache evaluated components between renders; nil disables the cache.
 	evaluators *evaluators
-	// Only renders the named components, which are sorted; empty means all.
+	// Only selects components, sorted; empty means all.
 	Only []string
 }
 
-// Again gives options for who renders the same components many times, each time a little different:
-// what does not change is built once. It is kept as long as the options are, which takes some
-// hundred MB for all components of an owner.
+// Again returns options for repeated renders of the same components with small changes: constant
+// parts are built once. The cache lives as long as the options, and takes some hundred MB for all
+// components of an owner.
 func (o Options) Again() Options {
 	o.kinds, o.evaluators = newKinds(o), &evaluators{}
 	return o
 }
 
-// Unchecked gives options for who only looks at what values come to: objects are not held against
-// the schemas of their kinds.
+// Unchecked returns options that do not check objects against schemas, for callers that only need
+// values.
 func (o Options) Unchecked() Options {
 	o.unchecked = true
 	return o
 }
 
-// LandscapeOptions takes from a landscape what shapes every rendering. What CheckLandscape finds is
+// LandscapeOptions returns the options of a landscape. If CheckLandscape finds errors, it returns
 // an *InvalidError.
 func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) (Options, error) {
 	if !settingsOf(settings).checked {
@@ -62,7 +62,7 @@ func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape, settings ...Sett
 	return landscapeOptions(catalogue, l), nil
 }
 
-// landscapeOptions takes what fits the catalogue.
+// landscapeOptions uses the settings that fit the catalogue.
 func landscapeOptions(catalogue fs.FS, l *landscapes.Landscape) Options {
 	o := Options{Catalogue: catalogue, Enabled: map[string]bool{}, enabledAt: map[string]schemas.Position{}}
 	for owner, settings := range l.Config.Spec.Components {
@@ -101,7 +101,7 @@ func isComponent(catalogue fs.FS, component string) bool {
 	return err == nil
 }
 
-// configPosition is the place of a field of landscape.yaml.
+// configPosition is the position of a field of landscape.yaml.
 func configPosition(l *landscapes.Landscape, field string) schemas.Position {
 	if l.ConfigDeclaration == nil {
 		return schemas.Position{File: "landscape.yaml", Line: 1, Column: 1}

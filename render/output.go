@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Files lays bundles out as golden files and `render --output-dir` have them:
-// <cluster>/<namespace>/<bundle>/<kind>-<name>.yaml, one object a file, and bundle.yaml with what
-// belongs to the bundle as a whole. clusterOf names the cluster of a bundle (a seed has its own
-// name). All Shoots share the folder of their role: namespaces of control planes tell them apart.
+// Files returns bundles as golden files and `render --output-dir` have them:
+// <cluster>/<namespace>/<bundle>/<kind>-<name>.yaml, one object per file, and bundle.yaml for the
+// bundle as a whole. clusterOf names the cluster of a bundle (a seed has its own name). All Shoots
+// share the folder of their role: namespaces of control planes distinguish them.
 func Files(bundles []Bundle, clusterOf func(Bundle) string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, b := range bundles {

@@ -47,7 +47,7 @@ owner: garden local
 	assert.Contains(t, string(files["cluster-virtual/kube-system/inner/bundle.yaml"]), "unresolved:\n  - secret server\n")
 }
 
-// Names of Shoots are no paths: what is in them is by their control planes.
+// TestFilesOfShoots: paths use the control planes of Shoots, not their names.
 func TestFilesOfShoots(t *testing.T) {
 	in := func(name string) Bundle {
 		return Bundle{Name: "app", Cluster: ClusterShoot, Namespace: "shoot--" + name, Owner: Owner{Kind: "shoot", Namespace: "garden-dev", Name: name}}

@@ -17,27 +17,27 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// bundleAnnotation carries the bundle of an object through an overlay build. An
-// overlay that adds an object names the bundle with it.
+// bundleAnnotation is the bundle of an object during an overlay build. An overlay names the bundle
+// of an added object with it.
 const bundleAnnotation = "render.pergola.dev/bundle"
 
-// indexAnnotation carries the origin of an object through an overlay build.
+// indexAnnotation identifies the original object during an overlay build.
 const indexAnnotation = "render.pergola.dev/index"
 
-// Overlay is a kustomization that a landscape, or one of its layers, puts on top of a component.
+// Overlay is a kustomization that a landscape, or one of its layers, applies to a component.
 type Overlay struct {
 	// Component is "<owner kind>/<name>".
 	Component string
 	// FS and Dir are the folder.
 	FS  fs.FS
 	Dir string
-	// Name of the folder for people: relative to the landscape.
+	// Name is the folder in messages: relative to the landscape.
 	Name string
 }
 
-// applyOverlay builds the landscape's kustomization of a component on top of all its bundles. A
-// patch that matches nothing is left out, since the objects of another owner may be those it is
-// for: the probe, where there is one, learns what it was.
+// applyOverlay builds the landscape's kustomization of a component on top of all its bundles. It
+// skips patches that match nothing, because they may match objects of another owner. probe, if set,
+// records them.
 func applyOverlay(overlay Overlay, bundles []Bundle, check objectCheck, probe *overlayProbe) error {
 	return ruled(buildOverlay(overlay, bundles, check, probe), ruleOverlay)
 }
@@ -92,9 +92,8 @@ func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe 
 	return probe.learn(files.memory, k, aimed.selections, resources, changed)
 }
 
-// moved warns of objects of the component that get to another namespace: the Secrets that are made
-// for them, the policies and certificates stay where they are, and others call them by the name of
-// before.
+// moved warns of objects that get another namespace. Their Secrets, policies and certificates stay
+// in the old one, and other objects still use the old name.
 func (c *overlayCheck) moved(k kustomization, made, before []Object) {
 	var first string
 	others := 0
@@ -119,21 +118,21 @@ func (c *overlayCheck) moved(k kustomization, made, before []Object) {
 		message: first + ": Secrets and network policies that are made for the component stay where it is, and others call it by its former name; leave the namespace as it is"})
 }
 
-// componentFolder holds the objects of the component while an overlay is built.
+// componentFolder contains the objects of the component during an overlay build.
 const componentFolder = "zz-component"
 
-// overlayFiles are the files of an overlay while it is built.
+// overlayFiles are the files of an overlay during its build.
 type overlayFiles struct {
 	memory filesys.FileSystem
-	// place is a path for people.
+	// place converts a path for messages.
 	place func(string) string
 	// resources are the files of objects.
 	resources []string
-	// asked are the files that are named.
+	// asked are the files that a kustomization names.
 	asked map[string]bool
 }
 
-// read takes the files of an overlay into memory and checks what can be checked without the
+// read loads the files of an overlay into memory and makes the checks that do not need the
 // component.
 func (o Overlay) read() (overlayFiles, error) {
 	f := overlayFiles{memory: filesys.MakeFsInMemory()}
@@ -148,15 +147,15 @@ func (o Overlay) read() (overlayFiles, error) {
 	return f, ruled(check.out.err(), ruleOverlay)
 }
 
-// aims are what an overlay picks objects by, in the order in which krusty applies it.
+// aims are the selections of an overlay, in the order in which krusty applies them.
 type aims struct {
 	selections []selection
 	patches    []patch
 }
 
-// aimed reads the kustomization of an overlay, with the objects of the component among its
-// resources and each patch aimed at what it names. Nested components of Kustomize patch the same
-// objects: theirs are aimed in their files.
+// aimed reads the kustomization of an overlay, adds the objects of the component, and gives each
+// patch an explicit target. Nested components of Kustomize patch the same objects: their files get
+// explicit targets, too.
 func (f overlayFiles) aimed() (kustomization, aims, error) {
 	memory, place := f.memory, f.place
 	k, found := readKustomization(memory, "/overlay/kustomization.yaml", place)
@@ -189,7 +188,7 @@ func (f overlayFiles) aimed() (kustomization, aims, error) {
 	return k, all, err
 }
 
-// aim gives every patch of a kustomization its target, and notes what is selected.
+// aim gives every patch of a kustomization its target and records the selections.
 func aim(memory filesys.FileSystem, k *kustomization, selections *[]selection, place func(string) string) error {
 	patches, found := patchesOf(memory, *k, place)
 	replacements, more := replacementsOf(memory, *k, place)
@@ -207,7 +206,7 @@ func aim(memory filesys.FileSystem, k *kustomization, selections *[]selection, p
 	return nil
 }
 
-// overlayInput writes the objects of all bundles, marked with where they belong.
+// overlayInput writes the objects of all bundles, marked with bundle and index.
 func overlayInput(bundles []Bundle) ([]byte, []Object, error) {
 	var index, marked []Object
 	for _, b := range bundles {
@@ -224,8 +223,8 @@ func overlayInput(bundles []Bundle) ([]byte, []Object, error) {
 	return manifest, index, err
 }
 
-// distribute puts the objects of the overlay build back into their bundles, and tells whether one
-// is new, gone or different.
+// distribute moves the built objects back into their bundles and reports whether an object was
+// added, removed or changed.
 func distribute(dir string, objects, index []Object, bundles []Bundle) (changed bool, err error) {
 	byName := map[string]*Bundle{}
 	for i := range bundles {
@@ -294,7 +293,7 @@ func overlayFinding(at Origin, kind schemas.Type, format string, args ...any) fi
 	return finding{Position: schemas.Position{File: at.File, Line: at.Line, Column: 1}, kind: kind, message: fmt.Sprintf(format, args...)}
 }
 
-// setsSecretData is true when an overlay adds a Secret with values or changes those of one.
+// setsSecretData reports whether an overlay adds a Secret with values or changes its values.
 func setsSecretData(before, obj *unstructured.Unstructured) bool {
 	if kind := obj.GetKind(); kind != "Secret" && kind != "InternalSecret" {
 		return false
@@ -311,8 +310,8 @@ func setsSecretData(before, obj *unstructured.Unstructured) bool {
 	return false
 }
 
-// normalise makes sure that an object has an identity and holds only the types the API machinery
-// copies.
+// normalise checks the identity of an object and converts its values to the types of the API
+// machinery.
 func normalise(obj *unstructured.Unstructured) error {
 	if obj.GetAPIVersion() == "" || obj.GetKind() == "" || obj.GetName() == "" {
 		return errors.New("apiVersion, kind and metadata.name are required")

@@ -110,8 +110,7 @@ func overlayLandscape(t *testing.T, files map[string]string) *landscapes.Landsca
 	return loadLandscape(t, all)
 }
 
-// TestOverlayFindings: whatever is wrong with an overlay is found before anything is done, with its
-// place.
+// TestOverlayFindings: all faults of an overlay are found before any action, with their position.
 func TestOverlayFindings(t *testing.T) {
 	const (
 		good  = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\ndata: {x: z}\n"
@@ -252,7 +251,7 @@ func TestOverlayForSomeOwners(t *testing.T) {
 	require.ErrorContains(t, err, `components/seed/app/kustomization.yaml:4:3: error: patches[2]: matches nothing: the component has no ConfigMap "a-me" of v1; of kind ConfigMap it has a-eu, a-us, all `)
 }
 
-// TestOverlayOfADisabledComponent: there is nothing to match, but what is broken is broken.
+// TestOverlayOfADisabledComponent: nothing can match, but faults are still reported.
 func TestOverlayOfADisabledComponent(t *testing.T) {
 	catalogue := smallCatalogue(t, map[string]string{"garden/app/component.cue": twoBundles + "component: enabled: false\n"})
 	l := overlayLandscape(t, map[string]string{"kustomization.yaml": "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}'}]\n"})
@@ -263,8 +262,7 @@ func TestOverlayOfADisabledComponent(t *testing.T) {
 	assert.Len(t, CheckLandscape(catalogue, l), 1)
 }
 
-// TestOverlayOfAComponentThatIsSwitchedOff: an overlay that is never applied says so, and which
-// switch is the reason.
+// TestOverlayOfAComponentThatIsSwitchedOff: the warning about an unused overlay names the switch.
 func TestOverlayOfAComponentThatIsSwitchedOff(t *testing.T) {
 	catalogue := smallCatalogue(t, map[string]string{
 		"garden/app/component.cue": component("cue: ["+oneConfigMap+"]", ""), "garden/flow.cue": appFlow,

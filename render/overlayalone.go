@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// onlyOne wants an object to be rendered once: two bundles would take it from each other.
+// onlyOne requires that an object is rendered once: two bundles would overwrite each other.
 func (w *referenceWalk) onlyOne(o Object) {
 	twins := func(among []Object) []Object {
 		byNamespace := map[string][]Object{}
@@ -44,8 +44,8 @@ func (w *referenceWalk) onlyOne(o Object) {
 	})
 }
 
-// onlyBudget wants a PodDisruptionBudget to be the only one of its pods: API servers accept a
-// second one, and refuse every eviction then.
+// onlyBudget requires that a PodDisruptionBudget is the only one for its pods: API servers accept a
+// second one, but then reject every eviction.
 func (w *referenceWalk) onlyBudget(o Object) {
 	w.found = append(w.found, objectReference{
 		path: fieldpath.Path{"spec", "selector"}, alone: true,
@@ -59,7 +59,7 @@ func (w *referenceWalk) onlyBudget(o Object) {
 	})
 }
 
-// evictable wants a PodDisruptionBudget to let a pod go: no node can be drained else.
+// evictable requires that a PodDisruptionBudget allows evictions, or no node can be drained.
 func (w *referenceWalk) evictable(o Object) {
 	least, most := valueIn(o.Object, "spec", "minAvailable"), valueIn(o.Object, "spec", "maxUnavailable")
 	field, why := "maxUnavailable", func([]Object) string {
@@ -92,7 +92,7 @@ func (w *referenceWalk) evictable(o Object) {
 	})
 }
 
-// rivalBudget finds another PodDisruptionBudget that selects the same pods, and what makes these.
+// rivalBudget finds another PodDisruptionBudget for the same pods, and their creator.
 func rivalBudget(o Object, among []Object) (rival, pods Object, found bool) {
 	own := budgetSelector(o)
 	for _, pods := range among {
@@ -114,7 +114,7 @@ func rivalBudget(o Object, among []Object) (rival, pods Object, found bool) {
 	return rival, pods, false
 }
 
-// budgetSelector is that of a PodDisruptionBudget. One without a selector selects nothing.
+// budgetSelector is the selector of a PodDisruptionBudget. Without one it selects nothing.
 func budgetSelector(o Object) labels.Selector {
 	var selector *metav1.LabelSelector
 	if given, ok := valueIn(o.Object, "spec", "selector").(map[string]any); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOverlayAddsWhatAnotherComponentHas: validate finds it, as render does, although it tries no
-// component without an overlay for itself.
+// TestOverlayAddsWhatAnotherComponentHas: validate finds it like render, although it does not test
+// components without an overlay.
 func TestOverlayAddsWhatAnotherComponentHas(t *testing.T) {
 	added := func(text string) map[string]string {
 		return map[string]string{"kustomization.yaml": "resources: [more.yaml]\n", "more.yaml": text}

@@ -8,12 +8,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// allContainers is the name in a policy of a VerticalPodAutoscaler that stands for all containers
-// without a policy of their own.
+// allContainers in a policy of a VerticalPodAutoscaler means all containers without their own
+// policy.
 const allContainers = "*"
 
-// policies want the containers that the policies of a VerticalPodAutoscaler are for, where its
-// target is an object with pods that is rendered.
+// policies requires the containers that policies of a VerticalPodAutoscaler name, if its target is
+// rendered.
 func (w *referenceWalk) policies(object map[string]any) {
 	kind, name := textAt(object, "spec", "targetRef", "kind"), textAt(object, "spec", "targetRef", "name")
 	if !slices.Contains([]string{"DaemonSet", "Deployment", "StatefulSet"}, kind) {
@@ -52,8 +52,8 @@ func (w *referenceWalk) policies(object map[string]any) {
 	}
 }
 
-// scaler wants what a HorizontalPodAutoscaler measures: the containers that it names, and requests,
-// of which a utilization is a share.
+// scaler requires the containers that a HorizontalPodAutoscaler names, and requests for metrics of
+// utilization, which is a share of the request.
 func (w *referenceWalk) scaler(object map[string]any) {
 	kind, name := textAt(object, "spec", "scaleTargetRef", "kind"), textAt(object, "spec", "scaleTargetRef", "name")
 	containers := func(among []Object) (all []map[string]any) {
@@ -105,9 +105,9 @@ func (w *referenceWalk) scaler(object map[string]any) {
 	}
 }
 
-// unscaled wants no VerticalPodAutoscaler to set the requests that a HorizontalPodAutoscaler
-// measures usage by: each of the two answers the other one's change. An average value is no share
-// of a request, so that the two may go together.
+// unscaled requires that no VerticalPodAutoscaler sets requests that a HorizontalPodAutoscaler
+// uses: each would react to the other. Both may act if the metric is an average value, which does
+// not depend on requests.
 func (w *referenceWalk) unscaled(o Object) {
 	both := func(other Object) (resource string) {
 		horizontal, vertical := o, other
@@ -146,14 +146,14 @@ func (w *referenceWalk) unscaled(o Object) {
 	})
 }
 
-// targetText is the kind and name of what an autoscaler is for.
+// targetText is the kind and name of an autoscaler's target.
 func targetText(ref any) string {
 	of, _ := ref.(map[string]any)
 	return textAt(of, "kind") + " " + textAt(of, "name")
 }
 
-// setsRequest reports whether a VerticalPodAutoscaler sets the request of a container. An empty one
-// is any of the target: where policies name containers, these are taken for all there are.
+// setsRequest reports whether a VerticalPodAutoscaler sets the request of a container; empty means
+// any. If policies name containers, it assumes that they cover all.
 func setsRequest(object map[string]any, container, resource string) bool {
 	if textAt(object, "spec", "updatePolicy", "updateMode") == "Off" {
 		return false
@@ -177,8 +177,8 @@ func setsRequest(object map[string]any, container, resource string) bool {
 	return all || other
 }
 
-// onlyAutoscaler wants an autoscaler to be the only one of its kind for its target: two of them act
-// against each other.
+// onlyAutoscaler requires that an autoscaler is the only one of its kind for its target: two would
+// counteract each other.
 func (w *referenceWalk) onlyAutoscaler(o Object, field string) {
 	target := func(o Object) string { return targetText(valueIn(o.Object, "spec", field)) }
 	rivals := func(among []Object) []Object {

@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// changed warns of changes of an object of the component that are side effects, as its former state
-// shows.
+// changed warns of unintended side effects on objects of the component, compared with their
+// previous state.
 func (c *overlayCheck) changed(k kustomization, made, before []Object) {
 	type fault struct {
 		at      schemas.Position
@@ -33,7 +33,7 @@ func (c *overlayCheck) changed(k kustomization, made, before []Object) {
 		former := before[i]
 		for _, wrong := range changesOf(former, o) {
 			if everywhere[wrong.Path.String()] {
-				continue // one object stands for all
+				continue // one object is enough
 			}
 			at, by, ok := c.culprit(k, o, wrong, func(o Object, _ []Object) bool {
 				return slices.ContainsFunc(changesOf(former, o), func(f structure.Finding) bool {
@@ -44,11 +44,11 @@ func (c *overlayCheck) changed(k kustomization, made, before []Object) {
 				continue
 			}
 			if by.patch >= 0 && len(k.aimed) == len(k.Patches) && wrong.Type == string(typeLost) && (k.aimed[by.patch].node.Kind != yamlv3.SequenceNode || removesFrom(k.aimed[by.patch].node)) {
-				continue // it is meant, or told of the list that a merge replaces
+				continue // it is intended, or reported with the list that a merge replaces
 			}
 			if by.isWholesale() {
 				everywhere[wrong.Path.String()] = true
-				// commonLabels has become this
+				// commonLabels was converted to this
 				if slices.ContainsFunc(k.Labels, func(l types.Label) bool { return l.IncludeSelectors }) {
 					wrong.Message += "; write labels: [{pairs: {…}, includeTemplates: true}], which leaves selectors as they are"
 				}
@@ -63,7 +63,7 @@ func (c *overlayCheck) changed(k kustomization, made, before []Object) {
 	}
 }
 
-// typeLost is the type of findings about arguments that are gone.
+// typeLost is the type of findings about lost arguments.
 const typeLost = schemas.TypeRequired
 
 // removesFrom reports whether a list of operations removes an argument.
@@ -89,7 +89,7 @@ func flagsOf(container map[string]any) (names []string) {
 	return names
 }
 
-// changesOf finds what an object is without, or has otherwise, that others count on.
+// changesOf finds lost or changed fields of an object that other objects depend on.
 func changesOf(before, now Object) (out []structure.Finding) {
 	add := func(path fieldpath.Path, typ schemas.Type, format string, args ...any) {
 		out = append(out, structure.Finding{Path: path, Type: string(typ), Message: fmt.Sprintf(format, args...)})
@@ -147,13 +147,12 @@ func changesOf(before, now Object) (out []structure.Finding) {
 	return out
 }
 
-// isTraffic reports whether a label of pods opens a way for them.
+// isTraffic reports whether a label of pods allows traffic.
 func isTraffic(label string) bool {
 	return strings.HasPrefix(label, "networking.gardener.cloud/to-") || strings.HasPrefix(label, clientLabel)
 }
 
-// renamedKeys finds fields of a configuration that are nearly the names of ones that it had and has
-// no more.
+// renamedKeys finds new fields of a configuration whose names resemble removed ones.
 func renamedKeys(before, now string) (out [][2]string) {
 	var former, is any
 	if yaml.Unmarshal([]byte(before), &former) != nil || yaml.Unmarshal([]byte(now), &is) != nil {

@@ -21,35 +21,35 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// overlayCheck holds what the files of an overlay say against the schemas of the objects that they
-// are for, before krusty merges both: here each value has a place.
+// overlayCheck checks the files of an overlay against the schemas of their objects before krusty
+// merges both, because only here values have positions.
 type overlayCheck struct {
 	objectCheck
 	overlayFiles
 	k kustomization
-	// nested is how many of the patches are those of nested components, which krusty applies first.
+	// nested is the number of patches of nested components, which krusty applies first.
 	nested int
-	// objects are those that the overlay is put on (the first of them, own is their number), then
-	// those that it adds; all are the same as krusty selects from them.
+	// objects are the objects of the component (the first own ones), then objects that the overlay
+	// adds; all are the same for krusty's selectors.
 	objects []Object
 	own     int
 	all     resmap.ResMap
-	// warn takes what may be meant like that; nil where nobody asks.
+	// warn receives possibly intended faults; nil disables warnings.
 	warn func(finding)
-	// open takes references that others may meet; nil where nobody asks.
+	// open receives references that others may satisfy; nil disables them.
 	open func(openReference)
 	out  findings
 	seen map[string]bool
 }
 
-// sources checks the files of objects that the overlay adds, and its patches.
+// sources checks the files of added objects, and patches.
 func (c *overlayCheck) sources(patches []patch) error {
 	c.seen = map[string]bool{}
 	for _, file := range c.resources {
 		c.resource(file)
 	}
 	if err := c.index(); err != nil {
-		return nil // krusty says what is wrong with it, and where
+		return nil // krusty reports the error and its position
 	}
 	c.nested = len(patches) - len(c.k.aimed)
 	for i := range patches {
@@ -69,8 +69,8 @@ func (c *overlayCheck) sources(patches []patch) error {
 	return c.out.err()
 }
 
-// patched are objects as they are once the patches before one were applied. Objects of which that
-// is not known are left out.
+// patched returns objects after the patches before a given one. It skips objects whose state is
+// unknown.
 func (c *overlayCheck) patched(objects []Object, patches []patch, until int) []Object {
 	was := map[*unstructured.Unstructured]bool{}
 	for _, p := range patches[:until] {
@@ -110,7 +110,7 @@ func (c *overlayCheck) patched(objects []Object, patches []patch, until int) []O
 	return out
 }
 
-// report adds a finding, once for each place and message: a patch may be for several objects.
+// report adds a finding once per position and message, because a patch may be for several objects.
 func (c *overlayCheck) report(f finding) {
 	if key := f.Error(); !c.seen[key] {
 		c.seen[key] = true
@@ -118,7 +118,7 @@ func (c *overlayCheck) report(f finding) {
 	}
 }
 
-// index makes what krusty selects from.
+// index builds the objects that krusty selects from.
 func (c *overlayCheck) index() error {
 	marked := make([]Object, 0, len(c.objects))
 	for i, o := range c.objects {
@@ -136,7 +136,7 @@ func (c *overlayCheck) index() error {
 	return err
 }
 
-// targets are the objects that a selector picks.
+// targets are the objects that a selector matches.
 func (c *overlayCheck) targets(s types.Selector) []Object {
 	found, err := c.all.Select(s)
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *overlayCheck) targets(s types.Selector) []Object {
 func (c *overlayCheck) resource(file string) {
 	data, err := c.memory.ReadFile(file)
 	if err != nil {
-		return // which was found
+		return // reported before
 	}
 	objects, err := DecodeYAML(c.place(file), data)
 	if err != nil {
@@ -192,12 +192,12 @@ func textIn(content map[string]any, field string) string {
 	return text
 }
 
-// openKind stands for a kind that nothing defines.
+// openKind represents a kind that nothing defines.
 func openKind(gvk schema.GroupVersionKind) *strict.Kind {
 	return &strict.Kind{Kind: structure.Foreign(gvk)}
 }
 
-// part checks a part of an object: its values, and how they are written.
+// part checks a part of an object: its values and their notation.
 func (c *overlayCheck) part(kind *strict.Kind, entry string, node *yamlv3.Node, content map[string]any, at func(*yamlv3.Node) schemas.Position) {
 	bad := map[string]bool{}
 	for _, found := range kind.CheckPart(content) {
@@ -220,8 +220,8 @@ func (c *overlayCheck) finding(entry string, kind *strict.Kind, at schemas.Posit
 	return finding{Position: at, field: field, kind: schemas.Type(found.Type), rule: ruleObject, message: found.Message}
 }
 
-// nodeAt is the place of a field, or of the closest parent that is written: the name of a field,
-// the first of an item.
+// nodeAt is the node of a field, or of its closest parent that is set. For a field this is its
+// name, for an item its first node.
 func nodeAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 	at := node
 	for _, step := range path {
@@ -234,7 +234,7 @@ func nodeAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 	return at
 }
 
-// patch checks what a strategic merge says of objects.
+// patch checks a strategic merge for objects.
 func (c *overlayCheck) patch(p *patch, targets []Object) {
 	if p.node.Kind == yamlv3.SequenceNode {
 		return
@@ -259,8 +259,8 @@ func (c *overlayCheck) patch(p *patch, targets []Object) {
 	}
 }
 
-// named warns of a patch whose target is another object than the one that it names, which is there,
-// too: the patch was copied.
+// named warns of a patch that names another existing object than its target: the patch was probably
+// copied.
 func (c *overlayCheck) named(p *patch, content map[string]any) {
 	kind, name, target := textIn(content, "kind"), textAt(content, "metadata", "name"), strings.ReplaceAll(p.Target.Name, `\`, "")
 	if c.warn == nil || target == "" || name == "" || name == target || !slices.ContainsFunc(c.objects, func(o Object) bool { return o.GetKind() == kind && o.GetName() == name }) {
@@ -271,11 +271,11 @@ func (c *overlayCheck) named(p *patch, content map[string]any) {
 		message: fmt.Sprintf("the patch names %s %q and is for %q, by its target; write the same name in both", kind, name, target)})
 }
 
-// deletable are fields with maps, of which null in a strategic merge deletes an entry.
+// deletable are map fields in which null deletes an entry of a strategic merge.
 var deletable = []string{"annotations", "data", "labels", "limits", "matchLabels", "nodeSelector", "requests"}
 
-// directives finds those of a strategic merge that are none: Kustomize takes $patch with another
-// value for a field.
+// directives finds invalid directives of a strategic merge: Kustomize treats $patch with an unknown
+// value as a field.
 func (c *overlayCheck) directives(p *patch, path fieldpath.Path, value any) {
 	known := []string{"delete", "merge", "replace"}
 	switch v := value.(type) {
@@ -300,7 +300,7 @@ func (c *overlayCheck) directives(p *patch, path fieldpath.Path, value any) {
 	}
 }
 
-// withoutDirectives leaves out what tells a strategic merge how to merge.
+// withoutDirectives removes the directives of a strategic merge.
 func withoutDirectives(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -326,7 +326,7 @@ func withoutDirectives(value any) any {
 	return value
 }
 
-// scalars finds values that krusty turns into others than the API would.
+// scalars finds values that krusty converts differently from the API.
 type scalars struct {
 	report func(*yamlv3.Node, fieldpath.Path, schemas.Type, string)
 	depth  int
@@ -364,7 +364,7 @@ func (s scalars) walk(node *yamlv3.Node, path fieldpath.Path) {
 	}
 }
 
-// isEmpty reports whether nothing is written in the place of a value.
+// isEmpty reports whether a value is missing.
 func isEmpty(value *yamlv3.Node) bool {
 	return value.Kind == yamlv3.ScalarNode && value.Style == 0 && value.Value == "" && value.ShortTag() == "!!null"
 }

@@ -50,8 +50,8 @@ func indentedBy(spaces, text string) string {
 	return spaces + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+spaces) + "\n"
 }
 
-// TestOverlayObjects: what an overlay makes of objects is held against their schemas, at the place
-// where it is written.
+// TestOverlayObjects: objects of an overlay are checked against their schemas and reported at their
+// position.
 func TestOverlayObjects(t *testing.T) {
 	const place = "components/garden/app/kustomization.yaml:"
 	replacement := func(field, target string) map[string]string {
@@ -142,7 +142,7 @@ func TestOverlayObjects(t *testing.T) {
 	}
 }
 
-// TestOverlayItems: a strategic merge that adds an item where the component has others is a warning
+// TestOverlayItems: a strategic merge that adds an item beside others of the component is a warning
 // with their names.
 func TestOverlayItems(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -177,7 +177,7 @@ func TestOverlayItems(t *testing.T) {
 	}
 }
 
-// TestRenderedObjectsOfTheCatalogue: each engine's objects are checked, also where no overlay is.
+// TestRenderedObjectsOfTheCatalogue: objects of each engine are checked, even without an overlay.
 func TestRenderedObjectsOfTheCatalogue(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"cue":       {"garden/app/component.cue": component(`cue: [{apiVersion: "v1", kind: "ConfigMap", metadata: name: "a", datta: {}}]`, "")},

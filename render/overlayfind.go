@@ -6,7 +6,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// This file finds objects and values that references are about.
+// Helpers that find objects and values of references.
 
 func withName(among []Object, kind, name, namespace string) []Object {
 	var out []Object
@@ -20,7 +20,7 @@ func withName(among []Object, kind, name, namespace string) []Object {
 
 func sameNamespace(a, b string) bool { return a == "" || b == "" || a == b }
 
-// podsWith are the templates of pods that have labels.
+// podsWith are the pod templates with the given labels.
 func podsWith(among []Object, namespace string, labels map[string]string) []map[string]any {
 	var out []map[string]any
 	for _, o := range among {
@@ -33,7 +33,7 @@ func podsWith(among []Object, namespace string, labels map[string]string) []map[
 	return out
 }
 
-// servicesWith are the Services that have labels.
+// servicesWith are the Services with the given labels.
 func servicesWith(among []Object, namespace string, labels map[string]string) []map[string]any {
 	var out []map[string]any
 	for _, o := range among {

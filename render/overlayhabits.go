@@ -11,13 +11,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// This file has what an object says that API servers and programs take, or refuse when it is too
-// late, whatever else there is.
+// This file finds settings that API servers and programs accept, or reject too late, whatever other
+// objects exist.
 
-// says notes something that is hardly meant. It is a warning, unless the component says the same.
+// says records a probably unintended setting: a warning, unless the component has it, too.
 func (w *referenceWalk) says(path fieldpath.Path, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
-	// An item of a list is the same one in another place.
+	// The same item may have another index.
 	plain := slices.DeleteFunc(slices.Clone(path), func(step any) bool { _, isIndex := step.(int); return isIndex })
 	w.found = append(w.found, objectReference{
 		path: path, wanted: plain.String() + " " + message,
@@ -26,11 +26,11 @@ func (w *referenceWalk) says(path fieldpath.Path, format string, args ...any) {
 	})
 }
 
-// everybody are users and groups that anyone is
+// everybody are users and groups that include anyone
 // (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#discovery-roles).
 var everybody = []string{"system:anonymous", "system:authenticated", "system:serviceaccounts", "system:unauthenticated"}
 
-// rights finds a binding for anyone to a role that is not one of Kubernetes for that.
+// rights finds bindings that grant anyone a role, except the system: roles of Kubernetes.
 func (w *referenceWalk) rights(object map[string]any) {
 	role := textAt(object, "roleRef", "name")
 	for i, subject := range mapsIn(object["subjects"]) {
@@ -40,8 +40,8 @@ func (w *referenceWalk) rights(object map[string]any) {
 	}
 }
 
-// closed finds webhooks for pods everywhere that refuse what they cannot look at: without their
-// pods no pod starts, nor theirs.
+// closed finds webhooks for all pods that fail closed: without the webhook no pod starts, not even
+// its own.
 func (w *referenceWalk) closed(object map[string]any) {
 	selects := func(selector any) bool {
 		fields, _ := selector.(map[string]any)
@@ -65,18 +65,18 @@ func (w *referenceWalk) closed(object map[string]any) {
 }
 
 var (
-	// timed are endings of flags that take a time in most programs.
+	// timed are endings of flags that take a duration in most programs.
 	timed = []string{"-delay", "-duration", "-grace-period", "-interval", "-period", "-timeout", "-ttl"}
-	// untimed are flags of Kubernetes that have such an ending and take seconds.
+	// untimed are flags of Kubernetes with such an ending that take seconds.
 	untimed = []string{"min-request-timeout"}
-	// repeated are flags of Kubernetes that may be given several times.
+	// repeated are flags of Kubernetes that may occur several times.
 	repeated = []string{"api-audiences", "service-account-issuer", "service-account-key-file", "tls-sni-cert-key"}
 
 	withUnit = regexp.MustCompile(`^[0-9][0-9.]*[A-Za-z]*$`)
 	flagForm = regexp.MustCompile(`^--?([A-Za-z][A-Za-z0-9.-]*)=(.*)$`)
 )
 
-// flags finds values that programs written in Go do not start with, and flags that are given twice.
+// flags finds values that Go programs reject, and flags that are set twice.
 func (w *referenceWalk) flags(path fieldpath.Path, spec map[string]any) {
 	for _, list := range []string{"containers", "initContainers"} {
 		for i, container := range mapsIn(spec[list]) {
@@ -103,7 +103,7 @@ func (w *referenceWalk) flags(path fieldpath.Path, spec map[string]any) {
 	}
 }
 
-// flagValue says what is wrong with the value of a flag, "" if nothing is as far as the name tells.
+// flagValue describes the fault of a flag's value; "" if there is none, judging by the name.
 func flagValue(name, value string) string {
 	has := func(word string) bool { return slices.Contains(strings.Split(value, ","), word) }
 	switch {

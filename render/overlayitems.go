@@ -13,9 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// newItems warns of items that a strategic merge adds to lists of the component: a misspelt name of
-// a container makes a second one. An item that one of the objects has is no new one, nor is one of
-// a list that the component does not have.
+// newItems warns of items that a strategic merge adds to lists of the component: a misspelt
+// container name makes a second container. Items of one of the objects are not new, nor are items
+// of a list that the component does not have.
 func (c *overlayCheck) newItems(p *patch, targets []Object) {
 	var added map[*yamlv3.Node]finding
 	for i, o := range targets {
@@ -39,7 +39,7 @@ func (c *overlayCheck) newItems(p *patch, targets []Object) {
 	}
 }
 
-// itemWalk goes through a patch and an object side by side.
+// itemWalk visits a patch and an object in parallel.
 type itemWalk struct {
 	patch  *patch
 	object Object
@@ -75,8 +75,8 @@ func (w *itemWalk) walk(node *yamlv3.Node, n *structure.Node, value any, path fi
 	}
 }
 
-// replaced finds arguments that a patch takes away, since a strategic merge replaces the whole
-// list: most likely one was to be added, or changed.
+// replaced finds arguments that a patch drops, because a strategic merge replaces the whole list:
+// most likely it should add or change one.
 func (w *itemWalk) replaced(node *yamlv3.Node, items []any, path fieldpath.Path) {
 	flags := func(text string) string {
 		name, _, _ := strings.Cut(text, "=")
@@ -100,8 +100,7 @@ func (w *itemWalk) replaced(node *yamlv3.Node, items []any, path fieldpath.Path)
 	}
 }
 
-// list compares the items of a list that are told apart by their keys; a strategic merge knows the
-// first of them.
+// list compares the items of a list by their key. A strategic merge uses only the first key.
 func (w *itemWalk) list(node *yamlv3.Node, n *structure.Node, items []any, path fieldpath.Path) {
 	key := n.ListKeys[0]
 	byKey := map[string]any{}

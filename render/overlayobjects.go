@@ -17,9 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// built checks the objects that an overlay changed or added, as krusty made them, and finds the
-// part of the overlay that made them wrong. What is wrong without the overlay is not its fault, and
-// found later.
+// built checks objects that an overlay changed or added, as krusty made them, and finds the faulty
+// part of the overlay. A later check reports faults that exist without the overlay.
 func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle) findings {
 	minors := map[string]int{}
 	for _, b := range bundles {
@@ -32,7 +31,7 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 	said, more := map[fault]int{}, map[int]int{}
 	for _, o := range objects {
 		minor, known := minors[o.GetAnnotations()[bundleAnnotation]]
-		// where that is not the only one, it is found that the bundle is missing
+		// with several bundles, the missing bundle is reported instead
 		if !known && len(bundles) > 0 {
 			minor = c.minorOf(bundles[0].Cluster)
 		}
@@ -65,8 +64,8 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 	return c.out
 }
 
-// checkOverlaid is checkUnfinished, and holds objects of Gardener against the rules that are for
-// declarations of their kinds.
+// checkOverlaid is checkUnfinished, and checks objects of Gardener against the rules for
+// declarations.
 func (c *overlayCheck) checkOverlaid(o *unstructured.Unstructured, minor int) []structure.Finding {
 	found := c.checkUnfinished(o, minor)
 	if len(found) > 0 || !strings.HasSuffix(o.GroupVersionKind().Group, ".gardener.cloud") {
@@ -84,8 +83,8 @@ func (c *overlayCheck) checkOverlaid(o *unstructured.Unstructured, minor int) []
 	return found
 }
 
-// culprit is the place of the part of an overlay with which a field is wrong: is tells whether that
-// of an object is, among all objects.
+// culprit finds the part of an overlay that makes a field wrong, and its position. is reports
+// whether the field of an object is wrong, given all objects.
 func (c *overlayCheck) culprit(k kustomization, o Object, wrong structure.Finding, is func(Object, []Object) bool) (at schemas.Position, by part, ok bool) {
 	isWrong := func(part types.Kustomization) bool {
 		resources, err := krustyBuild(c.memory, k.path, part)
@@ -115,13 +114,13 @@ func (c *overlayCheck) culprit(k kustomization, o Object, wrong structure.Findin
 	case o.GetAnnotations()[indexAnnotation] == "":
 		return c.inFile(o, wrong), by, true
 	}
-	// Nested components and folders belong to what it starts from, too.
+	// Nested components and folders are part of the start, too.
 	i, err := strconv.Atoi(o.GetAnnotations()[indexAnnotation])
 	return k.position(""), by, err != nil || i >= len(c.objects) || !is(c.objects[i], c.objects)
 }
 
-// patchedAt is the place of a field in a patch: in a list of operations, that of the last one on it
-// or on what is above it.
+// patchedAt is the node of a field in a patch. In a list of operations it is the last one on the
+// field or on a parent.
 func patchedAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 	if node.Kind != yamlv3.SequenceNode {
 		return nodeAt(node, path)
@@ -146,7 +145,7 @@ func patchedAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 	return at
 }
 
-// inFile is the place of a field of an object that the overlay adds.
+// inFile is the position of a field of an object that the overlay adds.
 func (c *overlayCheck) inFile(o Object, wrong structure.Finding) schemas.Position {
 	at := schemas.Position{File: o.Origin.File, Line: max(o.Origin.Line, 1), Column: 1}
 	_ = c.memory.Walk("/overlay", func(file string, info fs.FileInfo, err error) error {
@@ -172,20 +171,20 @@ func (c *overlayCheck) inFile(o Object, wrong structure.Finding) schemas.Positio
 // part is a part of a kustomization.
 type part struct {
 	field string
-	// patch and replacement are their indices, -1 where the part is another one.
+	// patch and replacement are indices, -1 for another part.
 	patch, replacement int
 }
 
-// partResources is what a kustomization starts from.
+// partResources is the initial part of a kustomization.
 const partResources = "resources"
 
 type wholesalePart struct {
 	field string
-	// take takes the part over from another kustomization.
+	// take copies the part from another kustomization.
 	take func(to, from *types.Kustomization)
 }
 
-// wholesale are the parts of a kustomization that change all objects, or add some.
+// wholesale are the parts of a kustomization that change all objects or add some.
 var wholesale = []wholesalePart{
 	{"configMapGenerator", func(to, from *types.Kustomization) { to.ConfigMapGenerator = from.ConfigMapGenerator }},
 	{"secretGenerator", func(to, from *types.Kustomization) { to.SecretGenerator = from.SecretGenerator }},
@@ -202,8 +201,7 @@ func (p part) isWholesale() bool {
 	return slices.ContainsFunc(wholesale, func(w wholesalePart) bool { return w.field == p.field })
 }
 
-// firstPart finds the first part of a kustomization with which something is wrong: they are added
-// one after the other.
+// firstPart adds the parts of a kustomization one by one and returns the first that makes it wrong.
 func (k kustomization) firstPart(isWrong func(types.Kustomization) bool) part {
 	built := k.Kustomization
 	built.Patches, built.Replacements, built.Images, built.Replicas = nil, nil, nil, nil

@@ -18,13 +18,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// operations does the operations of a JSON patch (RFC 6902) one after the other on each object that
-// it is for. Kustomize adds what replace does not find, so the path of a misspelt field would
-// become a field.
+// operations applies the operations of a JSON patch (RFC 6902) to each target in turn. Kustomize
+// lets replace add missing fields, so a misspelt path would become a field.
 func (c *overlayCheck) operations(p *patch, targets []Object) {
 	operations, err := jsonpatch.DecodePatch([]byte(p.Patch.Patch))
 	if err != nil {
-		return // krusty says it
+		return // krusty reports it
 	}
 	for _, o := range targets {
 		text, err := json.Marshal(withAnnotations(o))
@@ -43,8 +42,8 @@ func (c *overlayCheck) operations(p *patch, targets []Object) {
 	}
 }
 
-// withAnnotations is the object as krusty has it: what carries the bundle through the build makes
-// that there always are annotations, which an operation can add one to.
+// withAnnotations is the object as krusty sees it: the annotations for the build always exist, so
+// an operation can add to them.
 func withAnnotations(o Object) map[string]any {
 	metadata, ok := o.Object["metadata"].(map[string]any)
 	if !ok || metadata["annotations"] != nil {
@@ -56,7 +55,7 @@ func withAnnotations(o Object) map[string]any {
 	return out
 }
 
-// failed reports an operation that cannot be done.
+// failed reports an operation that cannot be applied.
 func (c *overlayCheck) failed(p *patch, i int, o Object, text []byte, err error) {
 	item := resolved(p.node).Content[i]
 	_, op := child(item, "op")
@@ -82,7 +81,7 @@ func (c *overlayCheck) failed(p *patch, i int, o Object, text []byte, err error)
 		message: fmt.Sprintf("operation %d (%s): %s", i, op.Value, message)})
 }
 
-// missingPath says which part of a path does not exist, and what may be meant.
+// missingPath names the part of a path that does not exist, and the likely intention.
 func missingPath(text []byte, pointer, op string, o Object) string {
 	var value any
 	if json.Unmarshal(text, &value) != nil {
@@ -130,7 +129,7 @@ func missingPath(text []byte, pointer, op string, o Object) string {
 
 func nameOfObject(o Object) string { return o.GetKind() + " " + o.GetName() }
 
-// has reports whether there is a value at a JSON pointer.
+// has reports whether a value exists at a JSON pointer.
 func has(text []byte, pointer string) bool {
 	var value any
 	if json.Unmarshal(text, &value) != nil {
@@ -169,7 +168,7 @@ func pointerSteps(pointer string) []string {
 	return steps
 }
 
-// value checks what an operation writes, and the path that it writes to.
+// value checks the value and the path of an operation.
 func (c *overlayCheck) value(p *patch, i int, operation jsonpatch.Operation, o Object) {
 	kind := c.kindOf(o.GroupVersionKind())
 	item := resolved(p.node).Content[i]
@@ -193,7 +192,7 @@ func (c *overlayCheck) value(p *patch, i int, operation jsonpatch.Operation, o O
 		if len(found.Path) >= len(path) {
 			if at = nodeAt(written, found.Path[len(path):]); len(found.Path) == len(path) {
 				at = written
-				// the path names what does not exist
+				// the path names a field that does not exist
 				if found.Type == string(schemas.TypeForbidden) {
 					at = pointer
 				}
@@ -203,8 +202,8 @@ func (c *overlayCheck) value(p *patch, i int, operation jsonpatch.Operation, o O
 	}
 }
 
-// wrapped is an object with nothing but a value at a path, whose lists have that one item. It is
-// not made of a path into what the schema leaves open.
+// wrapped is an object with only a value at a path; its lists have one item. ok is false for a path
+// into parts that the schema leaves open.
 func wrapped(n *structure.Node, steps []string, value any) (content map[string]any, path fieldpath.Path, ok bool) {
 	for _, step := range steps {
 		switch {
@@ -231,7 +230,7 @@ func wrapped(n *structure.Node, steps []string, value any) (content map[string]a
 	return content, path, ok
 }
 
-// withIndices puts the indices of a JSON pointer into a path.
+// withIndices sets the indices of a JSON pointer in a path.
 func withIndices(found structure.Finding, steps []string) structure.Finding {
 	path := slices.Clone(found.Path)
 	for i := range min(len(path), len(steps)) {

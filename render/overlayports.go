@@ -7,10 +7,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// portOf is a port by its name or number.
+// portOf is a port by name or number.
 type portOf struct{ text, protocol string }
 
-// protocolOf is the field of a port, which has a default.
+// protocolOf is the protocol of a port with its default.
 func protocolOf(port map[string]any) string {
 	if protocol := textAt(port, "protocol"); protocol != "" {
 		return protocol
@@ -18,7 +18,7 @@ func protocolOf(port map[string]any) string {
 	return "TCP"
 }
 
-// policyPorts wants the ports of the pods that a NetworkPolicy is for, where these have any.
+// policyPorts requires the ports of the pods of a NetworkPolicy, if these have any.
 func (w *referenceWalk) policyPorts(object map[string]any) {
 	labels := labelsIn(valueIn(object, "spec", "podSelector", "matchLabels"))
 	for i, rule := range mapsIn(valueIn(object, "spec", "ingress")) {
@@ -30,8 +30,8 @@ func (w *referenceWalk) policyPorts(object map[string]any) {
 	}
 }
 
-// portOfService wants a port of a Service that is rendered: by name or number, as a backend has it,
-// or by number, as a webhook has it.
+// portOfService requires a port of a rendered Service: by name or number for a backend, by number
+// for a webhook.
 func (w *referenceWalk) portOfService(path fieldpath.Path, object map[string]any, namespace string) {
 	name, port := textAt(object, "name"), object["port"]
 	if of, is := port.(map[string]any); is {
@@ -66,7 +66,7 @@ func (w *referenceWalk) portOfService(path fieldpath.Path, object map[string]any
 	})
 }
 
-// port wants a port of what is selected, where that has any. An empty protocol is any.
+// port requires a port of the selected objects, if they have any. An empty protocol matches any.
 func (w *referenceWalk) port(path fieldpath.Path, port any, protocol, what string, labels map[string]string, ports func([]Object) []portOf) {
 	if port == nil || len(labels) == 0 {
 		return
@@ -89,7 +89,7 @@ func (w *referenceWalk) port(path fieldpath.Path, port any, protocol, what strin
 	})
 }
 
-// portsOfPods are those of the pods with labels, by name and by number.
+// portsOfPods are the ports of the pods with labels, by name and by number.
 func (w *referenceWalk) portsOfPods(labels map[string]string) func([]Object) []portOf {
 	return func(among []Object) []portOf { return portsOfPods(podsWith(among, w.namespace, labels)) }
 }
@@ -110,7 +110,7 @@ func portsOfPods(templates []map[string]any) (out []portOf) {
 	return out
 }
 
-// portsOfServices are those by name.
+// portsOfServices are the named ports of Services.
 func portsOfServices(services []map[string]any) (out []portOf) {
 	for _, service := range services {
 		for _, port := range mapsIn(valueIn(service, "spec", "ports")) {

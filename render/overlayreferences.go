@@ -15,39 +15,38 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// objectReference is what an object says of others: their names, their keys, their labels, their
-// ports. API servers take it whether or not the others are there; pods do not start then, and what
-// selects nothing has no effect.
+// objectReference is a reference of an object to others: names, keys, labels, ports. API servers
+// accept it even if the others do not exist. Then pods do not start, and selectors have no effect.
 type objectReference struct {
 	path fieldpath.Path
-	// kind and name are those of the object that is wanted, where it is one.
+	// kind and name are set if the reference is to a single object.
 	kind, name string
-	// wanted tells references apart.
+	// wanted identifies the reference.
 	wanted string
-	// met reports whether what is wanted is among objects.
+	// met reports whether objects satisfy the reference.
 	met func([]Object) bool
-	// missing says what is not there.
+	// missing describes the missing object.
 	missing func([]Object) string
-	// alone is set where any other object can break it, and near where any other one can tell what
-	// was meant: all objects of the owner in the same cluster are asked, even if those of the
-	// component meet it.
+	// alone means that any other object can break the reference, near that any other one can show a
+	// typo. Both check all objects of the owner in the cluster, even if the component satisfies the
+	// reference.
 	alone, near bool
-	// rule is set where it has to be met; else it is a warning.
+	// rule makes it an error; else it is a warning.
 	rule string
 }
 
-// openReference is one that nothing in the component meets, or that others can break. Objects of
-// other components decide.
+// openReference is a reference that nothing in the component satisfies, or that others can break.
+// Objects of other components decide.
 type openReference struct {
 	objectReference
-	// cluster is where the object is wanted.
+	// cluster is the cluster of the wanted object.
 	cluster string
-	// at finds the part of the overlay that is to blame, if one is.
+	// at finds the faulty part of the overlay, if any.
 	at func(message string) (finding, bool)
 }
 
-// references leaves open what objects want with the overlay, did not want without it, and nothing
-// in the component meets. What the component itself wants of others comes from elsewhere.
+// references leaves new references of the overlay open if nothing in the component satisfies them.
+// References of the component itself are satisfied elsewhere.
 func (c *overlayCheck) references(k kustomization, objects []Object, bundles []Bundle) {
 	known := map[string]bool{}
 	for _, o := range c.objects[:c.own] {
@@ -60,7 +59,7 @@ func (c *overlayCheck) references(k kustomization, objects []Object, bundles []B
 	}
 	clusters := map[string]string{}
 	for _, b := range bundles {
-		// without a name there is one bundle only
+		// without a name there is only one bundle
 		clusters[b.Name], clusters[""] = b.Cluster, b.Cluster
 	}
 	for _, o := range objects {
@@ -68,7 +67,7 @@ func (c *overlayCheck) references(k kustomization, objects []Object, bundles []B
 		if len(found) == 0 {
 			continue
 		}
-		o := Object{o.DeepCopy(), o.Origin} // its marks go
+		o := Object{o.DeepCopy(), o.Origin} // its marks are removed later
 		for _, r := range found {
 			c.open(openReference{r, clusters[o.GetAnnotations()[bundleAnnotation]], func(message string) (finding, bool) {
 				wrong := structure.Finding{Path: r.path, Type: "NotFound", Message: message}
@@ -95,7 +94,7 @@ func referencesOf(o Object) []objectReference {
 	}
 	switch o.GetKind() {
 	case "ConfigMap", "Secret", "CustomResourceDefinition":
-		return w.found // what they hold is somebody else's
+		return w.found // their content is not ours
 	case "Service":
 		w.service(o.Object)
 		w.worldPorts(o)
@@ -160,7 +159,7 @@ func referencesOf(o Object) []objectReference {
 	return w.found
 }
 
-// class wants one of a ManagedResource that a resource manager of a landscape has.
+// class requires that a resource manager of a landscape has the class of a ManagedResource.
 func (w *referenceWalk) class(class string) {
 	if class == "" {
 		return
@@ -179,14 +178,12 @@ func (w *referenceWalk) class(class string) {
 	})
 }
 
-// selectors are the fields by which a Prometheus selects what tells it whom to scrape and what to
-// compute, by the kinds of these.
+// selectors are the fields by which a Prometheus selects scrape and rule objects, by kind.
 var selectors = map[string]string{
 	"ServiceMonitor": "serviceMonitorSelector", "PodMonitor": "podMonitorSelector", "Probe": "probeSelector", "ScrapeConfig": "scrapeConfigSelector", "PrometheusRule": "ruleSelector",
 }
 
-// scraped wants a Prometheus that selects an object, where there is one in the cluster that selects
-// by labels.
+// scraped requires a Prometheus that selects an object, if one in the cluster selects by labels.
 func (w *referenceWalk) scraped(o Object) {
 	field := selectors[o.GetKind()]
 	if field == "" || !strings.HasPrefix(o.GetAPIVersion(), "monitoring.coreos.com/") {
@@ -202,7 +199,7 @@ func (w *referenceWalk) scraped(o Object) {
 				if p.GetKind() != "Prometheus" || len(wanted(p)) == 0 {
 					continue
 				}
-				// one of the name tells what is wrong with its selector
+				// a Prometheus of this name reports faults of its selector
 				if all++; label != "" && p.GetName() == label || hasLabels(o.GetLabels(), wanted(p)) {
 					return true
 				}
@@ -224,7 +221,7 @@ func (w *referenceWalk) scraped(o Object) {
 	})
 }
 
-// referenceWalk finds references by the names that Kubernetes and its operators have for them.
+// referenceWalk finds references by the field names of Kubernetes and its operators.
 type referenceWalk struct {
 	namespace string
 	found     []objectReference
@@ -252,7 +249,7 @@ func (w *referenceWalk) field(path fieldpath.Path, field string, value any) {
 			w.name(path, "ServiceAccount", text, w.namespace)
 		}
 	case "priorityClassName":
-		if !strings.HasPrefix(text, "system-") { // those of Kubernetes
+		if !strings.HasPrefix(text, "system-") { // the others are from Kubernetes
 			w.name(path, "PriorityClass", text, "")
 		}
 	case "secret", "secretRef", "secretKeyRef":
@@ -303,10 +300,10 @@ func (w *referenceWalk) field(path fieldpath.Path, field string, value any) {
 	w.walk(value, path)
 }
 
-// name wants an object of a kind and name. An empty namespace means any: objects get theirs after
-// the overlay, or have none.
+// name requires an object of a kind and name. An empty namespace means any: objects get theirs
+// after the overlay, or have none.
 func (w *referenceWalk) name(path fieldpath.Path, kind, name, namespace string) {
-	// which Kubernetes puts into each namespace
+	// Kubernetes creates it in each namespace
 	if kind == "" || name == "" || kind == "ConfigMap" && name == "kube-root-ca.crt" {
 		return
 	}
@@ -331,7 +328,7 @@ func (w *referenceWalk) names(path fieldpath.Path, kind string, list any) {
 	}
 }
 
-// content wants a Secret or ConfigMap, and its keys where some are named.
+// content requires a Secret or ConfigMap, and the named keys.
 func (w *referenceWalk) content(path fieldpath.Path, kind string, object map[string]any) {
 	field := "name"
 	if object["secretName"] != nil {
@@ -351,7 +348,7 @@ func (w *referenceWalk) content(path fieldpath.Path, kind string, object map[str
 	}
 }
 
-// subPaths want the keys of ConfigMaps and Secrets that containers mount alone.
+// subPaths requires the keys of ConfigMaps and Secrets that containers mount singly.
 func (w *referenceWalk) subPaths(path fieldpath.Path, spec map[string]any) {
 	for _, list := range []string{"containers", "initContainers"} {
 		for i, container := range mapsIn(spec[list]) {
@@ -375,8 +372,8 @@ func (w *referenceWalk) subPaths(path fieldpath.Path, spec map[string]any) {
 	}
 }
 
-// key wants a key of a Secret or ConfigMap. One that is not there, or has no data before it is in
-// the cluster, is not asked.
+// key requires a key of a Secret or ConfigMap. It skips objects that do not exist or get their data
+// in the cluster.
 func (w *referenceWalk) key(path fieldpath.Path, kind, name, key, namespace string) {
 	if key == "" {
 		return
@@ -402,7 +399,7 @@ func (w *referenceWalk) key(path fieldpath.Path, kind, name, key, namespace stri
 	})
 }
 
-// service wants pods with the labels of a Service, and the ports of these.
+// service requires pods with the labels of a Service, and their ports.
 func (w *referenceWalk) service(object map[string]any) {
 	labels := labelsIn(valueIn(object, "spec", "selector"))
 	if len(labels) == 0 {
@@ -418,18 +415,18 @@ func (w *referenceWalk) service(object map[string]any) {
 	}
 }
 
-// pods wants pods with the labels at a path.
+// pods requires pods with the labels at a path.
 func (w *referenceWalk) pods(path fieldpath.Path, object map[string]any) {
 	w.labels(path, labelsIn(valueIn(object, textPath(path)...)), podsWith, "pods")
 }
 
-// monitor wants what a ServiceMonitor or PodMonitor selects, and its ports.
+// monitor requires the objects that a ServiceMonitor or PodMonitor selects, and their ports.
 func (w *referenceWalk) monitor(object map[string]any, endpoints string, find func([]Object, string, map[string]string) []map[string]any, what string) {
 	namespace := w.namespace
 	if selector := valueIn(object, "spec", "namespaceSelector"); selector != nil {
 		names, _ := valueIn(object, "spec", "namespaceSelector", "matchNames").([]any)
 		if len(names) != 1 {
-			return // others than those of this cluster's components are meant, too
+			return // it also selects objects of other components
 		}
 		namespace, _ = names[0].(string)
 	}
@@ -465,7 +462,7 @@ func (w *referenceWalk) labels(path fieldpath.Path, labels map[string]string, fi
 	})
 }
 
-// instead says what there is.
+// instead lists the existing names, or the most likely one.
 func instead(name string, names []string, there string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	if guess := suggest.Word(name, names); guess != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// namingApp is a component whose objects name each other, and a Secret that somebody else makes.
+// namingApp is a component whose objects refer to each other, and to a Secret from elsewhere.
 const namingApp = `package component
 
 component: bundles: app: {cluster: "runtime", direct: true, source: cue: [
@@ -34,14 +34,14 @@ component: bundles: app: {cluster: "runtime", direct: true, source: cue: [
 ]}
 `
 
-// deploymentOf and budgetOf are in CUE, for a name n, and one of them for "other".
+// deploymentOf and budgetOf are in CUE, for a name n and for "other".
 const (
 	deploymentOf = `apiVersion: "apps/v1", kind: "Deployment", metadata: {name: n, namespace: "garden"}, spec: {selector: matchLabels: app: n, template: {metadata: labels: app: n, spec: containers: [{name: "a", image: "i:1"}]}}`
 	budgetOf     = `{apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: {name: "other", namespace: "garden"}, spec: {maxUnavailable: 1, selector: matchLabels: app: "other"}}`
 )
 
-// TestOverlayReferences: what an overlay makes objects name has to be there, in any component, in
-// Git, or named as made elsewhere.
+// TestOverlayReferences: references in an overlay need their object in any component, in Git, or in
+// spec.external.
 func TestOverlayReferences(t *testing.T) {
 	patch := func(kind, spec string) map[string]string {
 		return map[string]string{"kustomization.yaml": "patches:\n- target: {kind: " + kind + "}\n  patch: |\n    {apiVersion: x, kind: " + kind + ", metadata: {name: app},\n    " + spec + "}\n"}

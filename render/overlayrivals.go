@@ -8,10 +8,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// This file has references to objects that act on the same pods as the one that is looked at.
+// This file has references to objects that act on the same pods as the given one.
 
-// onlyOwner wants a workload to be the only one with its selector: two of them count each other's
-// pods.
+// onlyOwner requires that a workload is the only one with its selector: two would count each
+// other's pods.
 func (w *referenceWalk) onlyOwner(o Object) {
 	selector := labelsIn(valueIn(o.Object, "spec", "selector", "matchLabels"))
 	if len(selector) == 0 || len(podTemplates(o.Unstructured)) == 0 {
@@ -33,8 +33,8 @@ func (w *referenceWalk) onlyOwner(o Object) {
 	})
 }
 
-// fewReplicas wants a VerticalPodAutoscaler to evict: it does not where fewer pods live than it
-// says.
+// fewReplicas requires enough replicas for a VerticalPodAutoscaler: it does not evict below
+// minReplicas.
 func (w *referenceWalk) fewReplicas(object map[string]any) {
 	kind, name := textAt(object, "spec", "targetRef", "kind"), textAt(object, "spec", "targetRef", "name")
 	least, ok := valueIn(object, "spec", "updatePolicy", "minReplicas").(int64)
@@ -60,7 +60,7 @@ func (w *referenceWalk) fewReplicas(object map[string]any) {
 	})
 }
 
-// bound wants a binding of an admission policy, without which it is asked by nobody.
+// bound requires a binding of an admission policy; without it the policy has no effect.
 func (w *referenceWalk) bound(o Object) {
 	binding := o.GetKind() + "Binding"
 	bindings := func(among []Object) []Object {
@@ -75,8 +75,8 @@ func (w *referenceWalk) bound(o Object) {
 	})
 }
 
-// limited wants pods of a namespace to say what a ResourceQuota counts: API servers refuse those
-// that do not.
+// limited requires that pods of a namespace set the amounts of a ResourceQuota, or API servers
+// reject them.
 func (w *referenceWalk) limited(object map[string]any) {
 	hard, _ := valueIn(object, "spec", "hard").(map[string]any)
 	for _, amount := range sortedKeys(hard) {

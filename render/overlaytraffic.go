@@ -12,10 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// This file has references by which traffic finds its way: labels of clients, annotations of
-// Services, and the objects of Istio.
+// This file has references that direct traffic: labels of clients, annotations of Services, and
+// objects of Istio.
 
-// Words by which the network policies of a landscape know clients and servers
+// Labels and annotations of the network policies of a landscape
 // (controllers/resourcemanager/networkpolicy).
 const (
 	clientLabel    = gardencorev1beta1.LabelNetworkPolicyToPrefix
@@ -23,10 +23,10 @@ const (
 	allowedClient  = gardencorev1beta1.LabelNetworkPolicyAllowed
 )
 
-// clients wants the Services that labels of pods name, where a Service has nearly that name: others
-// may be those of other clusters.
+// clients requires the Services in labels of pods, if a Service has a similar name: other names may
+// be those of other clusters.
 func (w *referenceWalk) clients(path fieldpath.Path, template map[string]any) {
-	// what is missing is sorted by its place
+	// findings are sorted by position
 	for label, value := range labelsIn(valueIn(template, "metadata", "labels")) {
 		id, is := strings.CutPrefix(label, clientLabel)
 		if !is || value != allowedClient {
@@ -45,8 +45,7 @@ func (w *referenceWalk) clients(path fieldpath.Path, template map[string]any) {
 	}
 }
 
-// nearest is the ID of a Service that is meant: a similar name, or another port of the same
-// Service.
+// nearest is the ID of the likely Service: a similar name, or another port of the same Service.
 func nearest(id string, known []string) string {
 	if hint := hintOf(id, known); strings.Contains(hint, "did you mean") {
 		_, after, _ := strings.Cut(hint, `"`)
@@ -62,7 +61,7 @@ func nearest(id string, known []string) string {
 }
 
 // reachedBy are the IDs of ports of Services in labels of clients: <service>-<protocol>-<target
-// port>, in other namespaces after the one of the Service.
+// port>. In other namespaces the namespace of the Service comes first.
 func reachedBy(among []Object, namespace string) (ids []string) {
 	for _, o := range among {
 		if o.GetKind() != "Service" {
@@ -83,12 +82,12 @@ func reachedBy(among []Object, namespace string) (ids []string) {
 	return ids
 }
 
-// worldPorts wants the ports of pods that a Service opens to everybody.
+// worldPorts requires the ports of pods that a Service opens to everybody.
 func (w *referenceWalk) worldPorts(o Object) {
 	text := o.GetAnnotations()[fromWorldPorts]
 	var ports []map[string]any
 	if text == "" || json.Unmarshal([]byte(text), &ports) != nil {
-		return // it is found that it cannot be read
+		return // another check reports it
 	}
 	labels := labelsIn(valueIn(o.Object, "spec", "selector"))
 	for _, port := range ports {
@@ -100,7 +99,7 @@ func (w *referenceWalk) worldPorts(o Object) {
 	}
 }
 
-// alertmanagers wants the Services that a Prometheus sends its alerts to.
+// alertmanagers requires the Services that receive alerts of a Prometheus.
 func (w *referenceWalk) alertmanagers(object map[string]any) {
 	path := fieldpath.Path{"spec", "alerting", "alertmanagers"}
 	for i, of := range mapsIn(valueIn(object, textPath(path)...)) {
@@ -113,7 +112,7 @@ func (w *referenceWalk) alertmanagers(object map[string]any) {
 	}
 }
 
-// scrapes wants something that a Prometheus selects by its labels.
+// scrapes requires objects that a Prometheus selects by labels.
 func (w *referenceWalk) scrapes(object map[string]any) {
 	for _, kind := range sortedKeys(selectors) {
 		field := selectors[kind]
@@ -133,11 +132,11 @@ func (w *referenceWalk) scrapes(object map[string]any) {
 	}
 }
 
-// jobForm is how an expression picks the targets of a job.
+// jobForm matches the selection of a job in an expression.
 var jobForm = regexp.MustCompile(`\bjob="([^"]+)"`)
 
-// jobs want what an alert is about, where something has nearly its name: an alert on what there is
-// not never fires, or always.
+// jobs requires the target of an alert, if something has a similar name: an alert on a missing job
+// fires never, or always.
 func (w *referenceWalk) jobs(object map[string]any) {
 	known := func(among []Object) (names []string) {
 		for _, o := range among {
@@ -166,7 +165,7 @@ func (w *referenceWalk) jobs(object map[string]any) {
 	}
 }
 
-// replacements are the values that relabellings write, the names of jobs among them.
+// replacements are the values that relabellings write, including job names.
 func replacements(value any) (out []string) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -184,7 +183,7 @@ func replacements(value any) (out []string) {
 	return out
 }
 
-// istio wants the gateways, hosts and pods that objects of Istio name.
+// istio requires the gateways, hosts and pods that objects of Istio name.
 func (w *referenceWalk) istio(o Object) {
 	switch o.GetKind() {
 	case "VirtualService":
@@ -218,7 +217,7 @@ func (w *referenceWalk) istio(o Object) {
 	}
 }
 
-// host wants the Service of a host that is one of the cluster.
+// host requires the Service of a host in the cluster.
 func (w *referenceWalk) host(path fieldpath.Path, host string) {
 	name, rest, _ := strings.Cut(host, ".")
 	namespace, domain, _ := strings.Cut(rest, ".")

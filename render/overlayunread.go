@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// askedFiles notes which files were asked for: those that a kustomization names.
+// askedFiles records the files that kustomizations name.
 type askedFiles struct {
 	filesys.FileSystem
 	asked map[string]bool
@@ -27,14 +27,14 @@ func (f askedFiles) ReadFile(name string) ([]byte, error) {
 	return f.FileSystem.ReadFile(name)
 }
 
-// unread are findings about files of objects and patches that no kustomization of the overlay
-// names: they have no effect.
+// unread reports files of objects and patches that no kustomization of the overlay names: they have
+// no effect.
 func (f overlayFiles) unread() (findings, error) {
 	var out findings
 	err := f.memory.Walk("/overlay", func(name string, info os.FileInfo, err error) error {
 		switch {
 		case err != nil || info.IsDir() || f.asked[name] || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)):
-		case strings.Contains(name, "/."): // for people and programs
+		case strings.Contains(name, "/."): // hidden files are for people and programs
 		default:
 			out = append(out, finding{Position: schemas.Position{File: f.place(name)}, kind: schemas.TypeNotSupported, rule: ruleOverlay, warning: true,
 				message: "no kustomization.yaml of the overlay names the file, so that it has no effect; list it under resources or patches, or remove it"})

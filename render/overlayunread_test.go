@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFilesThatNoKustomizationNames have no effect, which is said of each.
+// TestFilesThatNoKustomizationNames: such files have no effect, and each is reported.
 func TestFilesThatNoKustomizationNames(t *testing.T) {
 	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\n"
 	for name, test := range map[string]struct {

@@ -18,10 +18,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// Owners builds the inputs of every owner in a landscape: the Garden, then the Seeds, then the
-// Shoots that are bound to one of them. API defaults are applied, and what the API fills in from
-// the other objects of the landscape (package mutation); facts are those recorded, the rest stays
-// symbolic.
+// Owners builds the inputs of every owner in a landscape: the Garden, the Seeds, then the Shoots
+// that are bound to one of them. It applies API defaults and the API's changes from other objects
+// of the landscape (package mutation). Facts are the recorded ones; the rest stays symbolic.
 func Owners(l *landscapes.Landscape, settings ...Setting) ([]Input, error) {
 	inputs, err := owners(l, settingsOf(settings))
 	if err != nil {
@@ -30,7 +29,7 @@ func Owners(l *landscapes.Landscape, settings ...Setting) ([]Input, error) {
 	return inputs, nil
 }
 
-// owners is Owners with those that can be built, whatever is wrong with the others.
+// owners is Owners, but returns the valid owners together with the errors.
 func owners(l *landscapes.Landscape, settings settings) ([]Input, error) {
 	var inputs []Input
 	var problems []error
@@ -44,8 +43,8 @@ func owners(l *landscapes.Landscape, settings settings) ([]Input, error) {
 	return inputs, errors.Join(problems...)
 }
 
-// eachOwner gives the owners one by one, an error in the place of one that cannot be built. Shoots
-// come last, each read only if it is wanted.
+// eachOwner yields the owners, with an error for each that cannot be built. Shoots come last, and
+// are read one by one while shoots returns true.
 func eachOwner(l *landscapes.Landscape, settings settings, shoots func() bool) iter.Seq2[Input, error] {
 	return func(yield func(Input, error) bool) {
 		facts, err := RecordedFacts(l)
@@ -65,25 +64,25 @@ func eachOwner(l *landscapes.Landscape, settings settings, shoots func() bool) i
 type ownerBuilder struct {
 	landscape *landscapes.Landscape
 	mutations *mutation.Surroundings
-	// around is what Shoots see, by shootMutations.
+	// around has the objects that Shoots see through shootMutations.
 	around         around
 	shootMutations *mutation.Surroundings
 	garden         map[string]any
 	seeds          map[string]map[string]any
-	// seedChanges are what was filled in of Seeds.
+	// seedChanges are the changes of mutations to Seeds.
 	seedChanges map[string][]mutation.Change
 	projects    map[string]map[string]any
 	profiles    map[string]*gardencorev1beta1.CloudProfile
-	// projectOf finds the project by its namespace.
+	// projectOf is the project by its namespace.
 	projectOf map[string]string
 	referred  referred
-	// charts pulls those of Extensions; nil where nobody is asked.
+	// charts pulls charts of Extensions; nil disables it.
 	charts    func([]gardencorev1.OCIRepository) map[string]Chart
 	gardenAPI landscapev1alpha1.GardenAPI
 	gates     *landscapev1alpha1.FeatureGates
 }
 
-// each gives the owners without facts.
+// each yields the owners without facts.
 func (b *ownerBuilder) each(shoots func() bool) iter.Seq2[Input, error] {
 	return func(yield func(Input, error) bool) {
 		first, err := b.gardenAndSeeds()
@@ -142,7 +141,7 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 		}
 	}
 	problems = append(problems, b.neighbours())
-	seeds, _ := b.landscape.Seeds() // the neighbours have its error
+	seeds, _ := b.landscape.Seeds() // neighbours reports the error
 	for _, s := range seeds {
 		inputs = append(inputs, Input{
 			Owner:   Owner{Kind: "seed", Name: s.Object.Name, UID: string(s.Object.UID), ControlPlaneNamespace: "garden"},
@@ -153,7 +152,7 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 	return inputs, errors.Join(problems...)
 }
 
-// seedIsGarden tells whether the cluster of a Seed is declared as the runtime cluster is.
+// seedIsGarden reports whether a Seed and the runtime cluster are declared with the same access.
 func seedIsGarden(clusters *landscapev1alpha1.Clusters, seed string) bool {
 	if clusters == nil || clusters.Runtime == nil {
 		return false
@@ -162,7 +161,7 @@ func seedIsGarden(clusters *landscapev1alpha1.Clusters, seed string) bool {
 	return declared && reflect.DeepEqual(access, *clusters.Runtime)
 }
 
-// neighbours reads what owners see besides their own declaration.
+// neighbours reads the objects that owners see besides their own declaration.
 func (b *ownerBuilder) neighbours() error {
 	b.seeds, b.projects, b.projectOf = map[string]map[string]any{}, map[string]map[string]any{}, map[string]string{}
 	b.profiles, b.seedChanges = map[string]*gardencorev1beta1.CloudProfile{}, map[string][]mutation.Change{}
@@ -200,9 +199,9 @@ func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[s
 	return out
 }
 
-// shoot is rendered when it is bound to a seed of the landscape; an unbound one waits for the
-// scheduler. The object is filled in. What it leaves open is as before, the Shoot at an earlier
-// time; nil if there was none.
+// shoot builds the input of a Shoot; false if it is not bound to a Seed and waits for the
+// scheduler. It fills the object in. Open fields keep their values of before, the Shoot at an
+// earlier time; nil if it did not exist.
 func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot], before *gardencorev1beta1.Shoot) (Input, bool, error) {
 	s := declared.Object
 	profile, profileErr := b.profile(declared)
@@ -211,7 +210,7 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot],
 	const versionField = "spec.kubernetes.version"
 	versionRefused := false
 	for _, p := range filled.Problems {
-		if p.NewOnly { // the rules judge it
+		if p.NewOnly { // the rules report it
 			continue
 		}
 		versionRefused = versionRefused || p.Field == versionField
@@ -253,7 +252,7 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot],
 	return in, true, nil
 }
 
-// checkVersion refuses a version of Kubernetes that images and components cannot be chosen by.
+// checkVersion rejects a Kubernetes version that cannot select images and components.
 func checkVersion(d *landscapes.Declaration, field, version string) error {
 	if _, err := kubernetesVersion(version); err != nil {
 		return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q is no version of Kubernetes such as %s", version, DefaultKubernetesVersion))
@@ -261,7 +260,7 @@ func checkVersion(d *landscapes.Declaration, field, version string) error {
 	return nil
 }
 
-// checkFull refuses a version that is still open after all that the API fills in.
+// checkFull rejects a version that is still incomplete after the API's changes.
 func checkFull(d *landscapes.Declaration, field, version string) error {
 	if !mutation.Open(version) {
 		return nil
@@ -292,9 +291,9 @@ func toMap(object any) (map[string]any, error) {
 	return content, nil
 }
 
-// annotationConfirmed confirms to an API server that an object may be deleted. It is set and taken
-// off again by hand, in Git or in the cluster, and says nothing about how the object shall be: what
-// is rendered, such as the copy of a Shoot for extensions, is the same with it.
+// annotationConfirmed confirms to an API server that an object may be deleted. It is set and
+// removed by hand, in Git or in the cluster. Renders do not depend on it, such as the copy of a
+// Shoot for extensions.
 const annotationConfirmed = "confirmation.gardener.cloud/deletion"
 
 // All renders every owner of a landscape; errors of one owner do not hide those of another.
@@ -318,8 +317,8 @@ func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool, settin
 	return checked(inputs, results, problems, catalogue, ClusterOf(seeds))
 }
 
-// Partial renders what can be rendered of a landscape that is not valid, to have something to
-// compare with. It must never be applied.
+// Partial renders the valid parts of an invalid landscape for comparisons. The result must never be
+// applied.
 func Partial(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) []Bundle {
 	options := landscapeOptions(catalogue, l)
 	options.Overlays = slices.DeleteFunc(options.Overlays, func(o Overlay) bool {
@@ -335,8 +334,8 @@ func Partial(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) []Bu
 	return bundles
 }
 
-// checkFlows finds bundles that a flow of their owner leaves out: they would never be applied, or
-// never removed. A flow belongs to a kind of owner, so one input of the kind is enough to read it.
+// checkFlows finds bundles that a flow of their owner omits: they would never be applied or never
+// removed. A flow belongs to a kind of owner, so it uses one input of the kind.
 func checkFlows(catalogue fs.FS, inputs []Input, bundles []Bundle) []error {
 	byKind := map[string][]Bundle{}
 	for _, b := range bundles {
@@ -357,8 +356,8 @@ func checkFlows(catalogue fs.FS, inputs []Input, bundles []Bundle) []error {
 	return problems
 }
 
-// ClusterOf names the cluster a bundle goes to: a seed by its own name, the API server of a Shoot
-// by that of the Shoot.
+// ClusterOf names the cluster of a bundle: a seed by its own name, the API server of a Shoot by the
+// name of the Shoot.
 func ClusterOf(in map[string]string) func(Bundle) string {
 	return func(b Bundle) string {
 		switch {
@@ -375,8 +374,8 @@ func ClusterOf(in map[string]string) func(Bundle) string {
 	}
 }
 
-// ShootCluster is the name of the API server of a Shoot, as plans, approvals and errors have it:
-// each Shoot has objects of the same names.
+// ShootCluster is the name of a Shoot's API server in plans, approvals and errors: objects of
+// different Shoots have equal names.
 func ShootCluster(shoot Owner) string { return shoot.String() }
 
 // SeedsOfShoots maps "<namespace>/<name>" of each shoot to its seed.

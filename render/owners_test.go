@@ -82,7 +82,7 @@ func nestedField(m map[string]any, fields ...string) (any, bool, error) {
 	return v, v != nil, nil
 }
 
-// TestOwnersErrors: all that is missing is said at once, each with the file and line of the Shoot.
+// TestOwnersErrors: all missing objects are reported at once, each with file and line of the Shoot.
 func TestOwnersErrors(t *testing.T) {
 	l := loadLandscape(t, map[string]string{
 		"landscape.yaml": landscapeFile("{}"), "s.yaml": seedYAML, "p.yaml": projectYAML,
@@ -150,7 +150,7 @@ func TestRecordedFactsErrors(t *testing.T) {
 	}
 }
 
-// TestSeedNames: clusters are told apart by name, in paths and in --kubeconfig.
+// TestSeedNames: paths and --kubeconfig identify clusters by name.
 func TestSeedNames(t *testing.T) {
 	for _, name := range []string{"runtime", "virtual"} {
 		l := loadLandscape(t, map[string]string{"landscape.yaml": landscapeFile("{}"), "s.yaml": strings.Replace(seedYAML, "name: eu", "name: "+name, 1)})
@@ -159,7 +159,7 @@ func TestSeedNames(t *testing.T) {
 	}
 }
 
-// TestCheckLandscapeOfAnything: what is not valid for other reasons is no reason to fail here.
+// TestCheckLandscapeOfAnything: landscapes with other faults do not make it fail.
 func TestCheckLandscapeOfAnything(t *testing.T) {
 	empty := func(api, kind string) string {
 		return "---\napiVersion: " + api + "\nkind: " + kind + "\nmetadata: {name: x, namespace: ns}\n"
@@ -196,7 +196,7 @@ func TestLandscapeOptions(t *testing.T) {
 	assert.Equal(t, "components/garden/app", o.Overlays[0].Name)
 }
 
-// TestUnknownComponents: names that fit nothing are most likely misspelt, so nothing is rendered.
+// TestUnknownComponents: unknown names are probably misspelt, so nothing is rendered.
 func TestUnknownComponents(t *testing.T) {
 	catalogue := smallCatalogue(t, map[string]string{
 		"garden/app/component.cue": "", "garden/etcd-druid/component.cue": "", "seed/system/component.cue": "", "seed/etcd-druid/component.cue": "", "shoot/worker/component.cue": "",
@@ -228,10 +228,10 @@ func TestUnknownComponents(t *testing.T) {
 	}
 }
 
-// appFlow mentions the one bundle of a small catalogue in both operations.
+// appFlow mentions the only bundle of a small catalogue in both operations.
 const appFlow = "package flow\n\nflow: reconcile: nodes: app: apply: [\"app\"]\nflow: delete: nodes: app: remove: [\"app\"]\n"
 
-// TestFlowsAreChecked: a bundle that a flow leaves out would never be applied, or never go.
+// TestFlowsAreChecked: a bundle that a flow omits would never be applied or never removed.
 func TestFlowsAreChecked(t *testing.T) {
 	tree := fstest.MapFS{"landscape.yaml": {Data: []byte(landscapeFile("{}"))}, "g.yaml": {Data: []byte(gardenYAML)}}
 	l, violations, err := landscapes.LoadFS(t.Context(), tree, ".", landscapes.Options{})
@@ -245,7 +245,7 @@ func TestFlowsAreChecked(t *testing.T) {
 	require.ErrorContains(t, err, `components/garden/flow.cue: there is no operation "delete"; want one of reconcile`)
 }
 
-// TestOverlaysOfLayers: a layer brings its overlays along.
+// TestOverlaysOfLayers: the overlays of a layer apply.
 func TestOverlaysOfLayers(t *testing.T) {
 	patch := func(key string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: garden}, data: {" + key + ": set}}'}]\n")}
@@ -274,8 +274,7 @@ func TestOverlaysOfLayers(t *testing.T) {
 	assert.Equal(t, "components/garden/app/component.cue:4 overlaid by ../base/components/garden/app, components/garden/app", a.Origin.String())
 }
 
-// TestCatalogueVersion: a landscape is rendered with the catalogue it is written for, or not at
-// all.
+// TestCatalogueVersion: a landscape is only rendered with the catalogue version that it names.
 func TestCatalogueVersion(t *testing.T) {
 	for spec, refused := range map[string]bool{
 		"{}": false,

@@ -23,31 +23,31 @@ import (
 
 // patch is one patch of a kustomization: an entry may hold several.
 type patch struct {
-	// Patch is the entry with the text inline. A strategic merge patch has the object that it names
-	// for its target.
+	// Patch is the entry with inline text. A strategic merge patch targets the object that it
+	// names.
 	types.Patch
 	selection
-	// entry is the field of the kustomization that holds it, start where its text begins, and node
-	// what it says; position is the place of a part of it.
+	// entry is the field of the kustomization with the patch, start the position of its text. node
+	// is its content; position is that of a part.
 	entry    string
 	start    schemas.Position
 	node     *yamlv3.Node
 	position func(*yamlv3.Node) schemas.Position
 }
 
-// selection is a part of a kustomization that picks objects.
+// selection is a part of a kustomization that selects objects.
 type selection struct {
 	at    schemas.Position
 	field string
 	what  string
 	kind  string
 	name  string
-	// image is the name of one that is replaced, instead of kind and name of an object.
+	// image is the name of a replaced image, instead of kind and name of an object.
 	image   string
 	matches func(resmap.ResMap) bool
 }
 
-// selects tells whether objects are picked by a selector, and by none of those that reject some.
+// selects returns a test for objects that a selector selects and no reject selects.
 func selects(s types.Selector, rejects ...*types.Selector) func(resmap.ResMap) bool {
 	return func(objects resmap.ResMap) bool {
 		found, err := objects.Select(s)
@@ -60,14 +60,14 @@ func selects(s types.Selector, rejects ...*types.Selector) func(resmap.ResMap) b
 	}
 }
 
-// patchesOf reads all patches of a kustomization, in all the forms it may have.
+// patchesOf reads all patches of a kustomization in all their forms.
 func patchesOf(files filesys.FileSystem, k kustomization, place func(string) string) ([]patch, findings) {
 	r := patchReader{files: files, k: k, place: place}
 	//lint:ignore SA1019 deprecated fields are read by krusty, too
 	merges, operations := k.PatchesStrategicMerge, k.PatchesJson6902
 	for i, p := range merges {
 		field := fmt.Sprintf("patchesStrategicMerge[%d]", i)
-		// Either a path or the patch itself, which has several lines or is an object in braces.
+		// A path, or an inline patch, which has several lines or is an object in braces.
 		if text := strings.TrimSpace(string(p)); strings.Contains(text, "\n") || strings.HasPrefix(text, "{") {
 			r.text(field, field, types.Patch{Patch: string(p)})
 		} else {
@@ -136,7 +136,7 @@ func (r *patchReader) file(entry, field string, p types.Patch) {
 	})
 }
 
-// text reads a patch that is written in the kustomization.
+// text reads an inline patch of the kustomization.
 func (r *patchReader) text(entry, field string, p types.Patch) {
 	start := r.k.position(field)
 	node := resolved(r.k.node(field))
@@ -150,7 +150,7 @@ func (r *patchReader) text(entry, field string, p types.Patch) {
 	})
 }
 
-// indentation is how far a block of text is indented, by the first line of it that says something.
+// indentation is that of a block of text, by its first line that is not empty.
 func (r *patchReader) indentation(block *yamlv3.Node) int {
 	data, err := r.files.ReadFile(r.k.path)
 	if err != nil {
@@ -165,7 +165,7 @@ func (r *patchReader) indentation(block *yamlv3.Node) int {
 	return 0
 }
 
-// documents takes an entry apart into patches.
+// documents splits an entry into patches.
 func (r *patchReader) documents(entry string, p types.Patch, at func(line, column int) schemas.Position) {
 	found := false
 	for _, doc := range splitYAML([]byte(p.Patch)) {
@@ -190,7 +190,7 @@ func (r *patchReader) documents(entry string, p types.Patch, at func(line, colum
 			part.at, part.field = r.k.position(entry+".target"), entry+".target"
 		}
 		if problem := part.aim(top, doc.text); problem != "" {
-			// Nothing of it is quoted: it may be secret.
+			// Do not quote it: it may be secret.
 			r.report(finding{Position: part.start, field: entry, kind: schemas.TypeInvalid, message: problem})
 			return
 		}
@@ -201,7 +201,7 @@ func (r *patchReader) documents(entry string, p types.Patch, at func(line, colum
 	}
 }
 
-// aim finds out which objects the patch is for.
+// aim sets the target of the patch.
 func (p *patch) aim(node *yamlv3.Node, text []byte) (problem string) {
 	switch node.Kind {
 	case yamlv3.SequenceNode:
@@ -211,7 +211,7 @@ func (p *patch) aim(node *yamlv3.Node, text []byte) (problem string) {
 		if problem := checkOperations(node); problem != "" {
 			return problem
 		}
-		// What begins with a bracket has to be JSON for krusty.
+		// krusty expects JSON after a leading bracket.
 		operations, err := yaml.YAMLToJSON(text)
 		if err != nil {
 			return "this is no list of operations"
@@ -237,7 +237,7 @@ func (p *patch) aim(node *yamlv3.Node, text []byte) (problem string) {
 	return ""
 }
 
-// checkOperations looks at a JSON patch (RFC 6902).
+// checkOperations checks the form of a JSON patch (RFC 6902).
 func checkOperations(list *yamlv3.Node) string {
 	for i, item := range list.Content {
 		_, op := child(item, "op")
@@ -254,8 +254,8 @@ func checkOperations(list *yamlv3.Node) string {
 	return ""
 }
 
-// targetOf selects the object that a strategic merge patch names. Without a namespace it is the
-// object of that name in any namespace: the components of every Shoot are in one of their own.
+// targetOf selects the object that a strategic merge patch names. Without a namespace it matches
+// any namespace, because the components of every Shoot have their own.
 func targetOf(content map[string]any) (types.Selector, string) {
 	obj := unstructured.Unstructured{Object: content}
 	if obj.GetAPIVersion() == "" || obj.GetKind() == "" || obj.GetName() == "" {
@@ -271,7 +271,7 @@ func targetOf(content map[string]any) (types.Selector, string) {
 	}}, ""
 }
 
-// describe names what a selector picks.
+// describe names the objects that a selector selects.
 func describe(s types.Selector) string {
 	plain := func(text string) string { return strings.ReplaceAll(text, `\`, "") }
 	parts := []string{"object"}
@@ -296,7 +296,7 @@ func describe(s types.Selector) string {
 	return strings.Join(parts, " ")
 }
 
-// replacementsOf reads what the replacements of a kustomization select: sources and targets.
+// replacementsOf reads the selections of a kustomization's replacements: sources and targets.
 func replacementsOf(files filesys.FileSystem, k kustomization, place func(string) string) ([]selection, findings) {
 	var out []selection
 	var problems findings
@@ -336,7 +336,7 @@ func replacementsOf(files filesys.FileSystem, k kustomization, place func(string
 	return out, problems
 }
 
-// decodeReplacements reads a file with one replacement or several.
+// decodeReplacements reads a file with one or several replacements.
 func decodeReplacements(data []byte) ([]types.Replacement, error) {
 	var list []types.Replacement
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("-")) {

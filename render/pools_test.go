@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// TestNamesOfWorkerPools: the Secret of the node agent is named as upstream names it. Another name
-// replaces all machines of a shoot that is taken over.
+// TestNamesOfWorkerPools: the Secret of the node agent has upstream's name. Another name would
+// replace all machines of an adopted Shoot.
 func TestNamesOfWorkerPools(t *testing.T) {
 	raw, err := os.ReadFile("testdata/pools.yaml")
 	require.NoError(t, err)

@@ -12,26 +12,26 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// overlayProbe learns, from one owner after the other, which parts of an overlay have an effect.
+// overlayProbe records, over several owners, which parts of an overlay have an effect.
 type overlayProbe struct {
 	overlay    Overlay
 	applied    bool
 	changed    bool
 	selections []selection
 	matched    []bool
-	// names of the objects there are, by kind.
+	// names are the names of the existing objects, by kind.
 	names map[string][]string
-	// ids say what else is known of an object, by its kind and name.
+	// ids describe an object further, by its kind and name.
 	ids map[string]string
-	// images are those of the containers there are, without tag and digest.
+	// images are the images of the existing containers, without tag and digest.
 	images []string
-	// warnings are about what may be meant.
+	// warnings are about possibly intended settings.
 	warnings findings
-	// open are the references of the owner that is rendered which nothing in the component meets.
+	// open are references of the current owner that nothing in the component satisfies.
 	open []openReference
 }
 
-// warn takes a warning, once for all owners.
+// warn adds a warning, once for all owners.
 func (p *overlayProbe) warn(f finding) {
 	if !slices.Contains(p.warnings, f) {
 		p.warnings = append(p.warnings, f)
@@ -40,7 +40,7 @@ func (p *overlayProbe) warn(f finding) {
 
 func (p *overlayProbe) leaveOpen(r openReference) { p.open = append(p.open, r) }
 
-// learn looks at what the overlay was applied to, and at what came out.
+// learn records what the overlay matched and changed.
 func (p *overlayProbe) learn(memory filesys.FileSystem, k kustomization, selections []selection, after resmap.ResMap, changed bool) error {
 	p.applied, p.changed = true, p.changed || changed
 	if p.selections == nil {
@@ -68,12 +68,12 @@ func (p *overlayProbe) learn(memory filesys.FileSystem, k kustomization, selecti
 	return nil
 }
 
-// complete says that nothing more can be learned.
+// complete reports whether all parts have matched and something changed.
 func (p *overlayProbe) complete() bool {
 	return p.applied && p.changed && !slices.Contains(p.matched, false)
 }
 
-// findings are the parts that had no effect for any owner.
+// findings are the parts without effect for any owner.
 func (p *overlayProbe) findings() findings {
 	out := slices.Clone(p.warnings)
 	for i, s := range p.selections {
@@ -90,7 +90,7 @@ func (p *overlayProbe) findings() findings {
 	return out
 }
 
-// hint names the objects that may be meant.
+// hint names the objects that were probably meant.
 func (p *overlayProbe) hint(s selection) string {
 	names := slices.Compact(slices.Sorted(slices.Values(p.names[s.kind])))
 	switch {

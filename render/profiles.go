@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// profile gives the CloudProfile of a Shoot as its components see it, nil when the Shoot names
-// none, which the schemas say.
+// profile returns the CloudProfile of a Shoot as its components see it, nil if the Shoot names
+// none, which the schemas report.
 func (b *ownerBuilder) profile(declared landscapes.Typed[gardencorev1beta1.Shoot]) (map[string]any, error) {
 	spec := declared.Object.Spec
 	kind, name, field := gardencorev1beta1.CloudProfileKind, "", "spec.cloudProfile.name"
@@ -41,7 +41,7 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// namespacedProfile gives the CloudProfile that a NamespacedCloudProfile makes of its parent.
+// namespacedProfile merges a NamespacedCloudProfile into its parent.
 func (b *ownerBuilder) namespacedProfile(shoot landscapes.Typed[gardencorev1beta1.Shoot], name string) (map[string]any, error) {
 	kind := schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: gardencorev1beta1.NamespacedCloudProfileKind}
 	namespace := shoot.Object.Namespace

@@ -14,8 +14,7 @@ const (
 	namespacedYAML = "apiVersion: core.gardener.cloud/v1beta1\nkind: NamespacedCloudProfile\nmetadata: {name: own, namespace: garden-dev}\nspec: {parent: {kind: CloudProfile, name: PARENT}REST}\n"
 )
 
-// TestShootsAndVersionsThatCannotBeRendered are findings of the landscape, at the field that is to
-// blame.
+// TestShootsAndVersionsThatCannotBeRendered: findings have the position of the faulty field.
 func TestShootsAndVersionsThatCannotBeRendered(t *testing.T) {
 	for name, test := range map[string]struct {
 		shoot, more string
@@ -81,7 +80,7 @@ func TestNamespacedCloudProfile(t *testing.T) {
 	assert.EqualError(t, err, `own.yaml:4:43: NamespacedCloudProfile garden-dev/own: spec.parent.name: no CloudProfile "nope" in this landscape`)
 }
 
-// TestErrorsOfComponentsNameTheDeclaration whose value may be to blame.
+// TestErrorsOfComponentsNameTheDeclaration: a value of the declaration may be to blame.
 func TestErrorsOfComponentsNameTheDeclaration(t *testing.T) {
 	l := loadLandscape(t, map[string]string{"landscape.yaml": landscapeFile("{}"), "s.yaml": "# the Seed\n" + seedYAML})
 	_, err := All(l, smallCatalogue(t, map[string]string{"seed/app/component.cue": component("cue: [{kind: seed.spec.nope}]", "")}), nil)

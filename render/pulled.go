@@ -14,27 +14,26 @@ import (
 	"helm.sh/helm/v3/pkg/engine"
 )
 
-// Bounds of what a chart of a registry renders to. Helm cannot be stopped while it renders: what
-// takes longer is left behind, and what is larger is refused before it is read, when it is in
-// memory already.
+// Limits of a render of a chart from a registry. Helm cannot be stopped: slow renders continue in
+// the background. Large output is rejected before it is parsed, but is in memory by then.
 const (
 	chartTime    = 20 * time.Second
 	chartOutput  = 16 << 20
 	chartObjects = 2000
 )
 
-// ObjectsOf renders a chart of a registry for a release, as the Extensions' charts are. Errors may
+// ObjectsOf renders a chart of a registry for a release, like charts of Extensions. Errors may
 // quote values.
 func (c Chart) ObjectsOf(ref ChartReference, release, namespace, kubeVersion string, values map[string]any) ([]Object, error) {
 	options := chartutil.ReleaseOptions{Name: release, Namespace: namespace, Revision: 1, IsInstall: true}
 	return inTime(c.Digest, chartTime, func() ([]Object, error) { return c.objects(ref, options, kubeVersion, values) })
 }
 
-// endless are charts, by their digests, of which a rendering was left behind: a second one would
-// take more of the process.
+// endless are the digests of charts with a render that timed out: a second one would use more of
+// the process.
 var endless sync.Map
 
-// inTime waits for the rendering of a chart, and not for ever.
+// inTime waits for the render of a chart, at most for limit.
 func inTime(digest string, limit time.Duration, render func() ([]Object, error)) ([]Object, error) {
 	if _, is := endless.Load(digest); is {
 		return nil, fmt.Errorf("it takes more than %s to render: it still renders", limit)
@@ -63,7 +62,7 @@ func inTime(digest string, limit time.Duration, render func() ([]Object, error))
 		endless.Store(digest, true)
 		select {
 		case got := <-done:
-			// it has ended meanwhile, and may not take out what was put in after that
+			// it ended meanwhile, and its own Delete may have come before the Store
 			endless.Delete(digest)
 			return got.objects, got.err
 		default:
@@ -72,7 +71,7 @@ func inTime(digest string, limit time.Duration, render func() ([]Object, error))
 	}
 }
 
-// objects renders the chart, as upstream does: missing values are empty.
+// objects renders the chart as upstream does: missing values are empty.
 func (c Chart) objects(ref ChartReference, release chartutil.ReleaseOptions, kubeVersion string, values map[string]any) ([]Object, error) {
 	loaded, err := c.load()
 	if err != nil {
@@ -115,7 +114,7 @@ func (c Chart) objects(ref ChartReference, release chartutil.ReleaseOptions, kub
 			return nil, err
 		}
 		for i := range objects {
-			objects[i].Origin.Line = 0 // of the output
+			objects[i].Origin.Line = 0 // it is a line of the output
 			if namespaced, known := isNamespaced(objects[i].GroupVersionKind()); known && namespaced && objects[i].GetNamespace() == "" {
 				objects[i].SetNamespace(release.Namespace)
 			}

@@ -27,7 +27,7 @@ func TestBoundsOfPulledCharts(t *testing.T) {
 	assert.Equal(t, "garden/watcher-b-d", objects[0].GetNamespace()+"/"+objects[0].GetName())
 }
 
-// TestWhatDoesNotEnd is left behind once, and not begun again before its end.
+// TestWhatDoesNotEnd: a render that times out is not started again before it ends.
 func TestWhatDoesNotEnd(t *testing.T) {
 	end := make(chan struct{})
 	begun := make(chan struct{}, 2)

@@ -17,29 +17,27 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// Reach is what a change of a landscape can reach: the owners that are rendered from something else
-// after it, or are on one side only.
+// Reach is the effect of a change to a landscape: the owners whose inputs differ, or that exist on
+// one side only.
 type Reach struct {
 	Old, New Side
-	// Same are the owners that are rendered from the same on both sides, Shoots among them that
-	// wait for their Seed.
+	// Same are the owners with equal inputs on both sides, including Shoots that wait for their
+	// Seed.
 	Same []Owner
-	// Left are Shoots that were not compared, because others were in their place (Sample); Sampled
-	// are these.
+	// Left are Shoots that were not compared because Sampled ones represent them.
 	Left, Sampled []Owner
 
-	// cores that render.
+	// cores limits the parallelism of Render.
 	cores int
 }
 
-// Side is one state of a landscape: the owners that a change can reach, as they are in it.
+// Side is one state of a landscape: the affected owners in it.
 type Side struct {
 	Inputs  []Input
 	Options Options
-	// Alike are Shoots that are declared in another way on the other side, and render the same all
-	// the same.
+	// Alike are Shoots whose declaration differs on the other side, but whose inputs are equal.
 	Alike []Input
-	// Partial says that what cannot be rendered is left out.
+	// Partial omits parts that cannot be rendered.
 	Partial bool
 
 	name    string
@@ -49,25 +47,25 @@ type Side struct {
 	shoots  map[string]*landscapes.Declaration
 }
 
-// State is one of the landscapes that are compared; nil is none.
+// State is one of the compared landscapes; nil means none.
 type State struct {
 	Landscape *landscapes.Landscape
-	// Name stands before errors; empty for none.
+	// Name precedes errors; empty for none.
 	Name string
-	// Partial is for one that is not valid: it is compared as far as it renders. The others have
+	// Partial is for an invalid landscape: its valid parts are compared. Other landscapes have
 	// passed CheckLandscape.
 	Partial bool
 }
 
-// Reached compares what two states of a landscape are rendered from. Only what differs is read: of
-// a Shoot whose declaration and whose surroundings are the same nothing at all.
+// Reached compares the inputs of two states of a landscape. It reads only differences, and skips
+// Shoots with equal declarations and surroundings.
 func Reached(catalogue fs.FS, before, after State, settings ...Setting) (Reach, error) {
 	var old, new *Side
 	var oldErr, newErr error
 	var group panics.Group
 	group.Go(func() error { old, oldErr = newSide(catalogue, before, settingsOf(settings)); return nil })
 	new, newErr = newSide(catalogue, after, settingsOf(settings))
-	_ = group.Wait() // the errors are told in their order
+	_ = group.Wait() // the errors are reported in a fixed order
 	if oldErr != nil {
 		return Reach{}, old.named(oldErr)
 	}
@@ -87,7 +85,7 @@ func Reached(catalogue fs.FS, before, after State, settings ...Setting) (Reach, 
 		c.options[kind] = [2]InputDigest{of, after}
 	}
 	for i := range old.Inputs {
-		// that one is gone is no reason not to show what takes its place
+		// a removed chart must not hide its replacement
 		old.Inputs[i].ChartsMatter = false
 	}
 	c.gardensAndSeeds()
@@ -141,7 +139,7 @@ func newSide(catalogue fs.FS, state State, settings settings) (*Side, error) {
 	return s, nil
 }
 
-// named says which side an error is about.
+// named adds the name of the side to an error.
 func (s *Side) named(err error) error {
 	if err == nil || s.name == "" {
 		return err
@@ -156,16 +154,16 @@ func shootOwner(d *landscapes.Declaration) Owner {
 // reaching compares two sides.
 type reaching struct {
 	old, new *Side
-	// options are those of owners of a kind, on both sides.
+	// options are the digests for owners of a kind on both sides.
 	options map[string][2]InputDigest
 	sample  sample
 	sparing bool
 	same    []Owner
-	// left and sampled are those of the sample.
+	// left and sampled become Reach.Left and Reach.Sampled.
 	left, sampled []Owner
 }
 
-// isSame tells whether two inputs render alike.
+// isSame reports whether two inputs render to equal bytes.
 func (c *reaching) isSame(old, new Input) bool {
 	options := c.options[new.Owner.Kind]
 	return digestInput(old, options[0]) == digestInput(new, options[1])
@@ -238,8 +236,8 @@ func (s *Side) shootsInOrder() []*landscapes.Declaration {
 	return out
 }
 
-// shoot builds the input of a Shoot, nil if there is none, or it is not bound, and gives the Shoot
-// with what is filled in. What it leaves open is as in the other one, from before.
+// shoot builds the input of a Shoot, nil if it does not exist or is not bound, and returns the
+// filled-in Shoot. Open fields keep their values of before.
 func (s *Side) shoot(d *landscapes.Declaration, before *gardencorev1beta1.Shoot) (*Input, *gardencorev1beta1.Shoot, error) {
 	if d == nil {
 		return nil, nil, nil
@@ -266,11 +264,9 @@ func (s *Side) take(in *Input) {
 	}
 }
 
-// Render renders the owners that a change reaches, before and after it. Objects and bundles that
-// several of them have are errors, but what an owner has that is not reached is not known. What is
-// wrong with the state before keeps nobody from comparing with what of it renders, so that its
-// repair can be reviewed: it is given apart. A secret that a cluster generates, and that the change
-// asks for in another way, has another symbolic name after it.
+// Render renders the affected owners before and after the change. Duplicates among them are errors;
+// other owners are not checked. Errors of the old state are returned separately, so that its repair
+// can be reviewed. Secrets that the change requests differently get another symbolic name.
 func (r Reach) Render() (before, after []Bundle, wrongBefore, err error) {
 	old, new := newPending(r.Old.Inputs, r.Old.Options), newPending(r.New.Inputs, r.New.Options)
 	runTasksOn(r.cores, r.New.Options.Catalogue, slices.Concat(old.tasks, new.tasks), nil)
@@ -281,15 +277,15 @@ func (r Reach) Render() (before, after []Bundle, wrongBefore, err error) {
 	var oldErr, newErr error
 	group.Go(func() error { before, oldErr = r.Old.bundles(was, oldProblems); return nil })
 	group.Go(func() error { after, newErr = r.New.bundles(is, newProblems); return nil })
-	_ = group.Wait() // both errors are told
+	_ = group.Wait() // both errors are returned
 	return before, after, oldErr, r.New.named(newErr)
 }
 
-// renew marks the secrets that the new side requests in another way.
+// renew marks secrets that the new side requests differently.
 func (r Reach) renew(old, new []Result) {
 	was := map[string]map[string]json.RawMessage{}
 	for i, in := range r.Old.Inputs {
-		if requests, err := old[i].Secrets(); err == nil { // the error is that of the side
+		if requests, err := old[i].Secrets(); err == nil { // the side reports the error
 			was[in.Owner.String()] = requests
 		}
 	}
@@ -300,7 +296,7 @@ func (r Reach) renew(old, new []Result) {
 	}
 }
 
-// bundles are those of a side that was rendered.
+// bundles returns the bundles of a rendered side.
 func (s *Side) bundles(results []Result, problems []error) ([]Bundle, error) {
 	if !s.Partial {
 		return checked(s.Inputs, results, problems, s.Options.Catalogue, s.ClusterOf())
@@ -312,7 +308,7 @@ func (s *Side) bundles(results []Result, problems []error) ([]Bundle, error) {
 	return bundles, nil
 }
 
-// ClusterOf names the cluster a bundle of the side goes to.
+// ClusterOf names the cluster of a bundle of the side.
 func (s *Side) ClusterOf() func(Bundle) string {
 	seeds := map[string]string{}
 	for _, in := range s.Inputs {
@@ -325,7 +321,7 @@ func (s *Side) ClusterOf() func(Bundle) string {
 	return ClusterOf(seeds)
 }
 
-// checked gives the bundles of all owners, and what is wrong with what they are together.
+// checked returns the bundles of all owners and the errors of their combination.
 func checked(inputs []Input, results []Result, problems []error, catalogue fs.FS, clusterOf func(Bundle) string) ([]Bundle, error) {
 	var bundles []Bundle
 	for i, result := range results {
@@ -340,7 +336,7 @@ func checked(inputs []Input, results []Result, problems []error, catalogue fs.FS
 	return bundles, errors.Join(problems...)
 }
 
-// newOwnerBuilder looks at what stands around the owners of a landscape.
+// newOwnerBuilder prepares the objects that owners of a landscape see.
 func newOwnerBuilder(l *landscapes.Landscape, settings settings) *ownerBuilder {
 	around := aroundShoots(l)
 	return &ownerBuilder{
@@ -349,8 +345,7 @@ func newOwnerBuilder(l *landscapes.Landscape, settings settings) *ownerBuilder {
 	}
 }
 
-// aroundShoots is the digest of all that Shoots are rendered from besides their own declaration,
-// options and facts.
+// aroundShoots is the digest of all inputs that Shoots share, except options and facts.
 func (b *ownerBuilder) aroundShoots() InputDigest {
 	d := newDigester()
 	d.add([len(InputDigest{})]byte(b.around.digest()), b.garden, b.seeds, b.projects, b.projectOf, b.gardenAPI, b.gates)

@@ -23,7 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// dump is a component that renders what the tests change of what a component can read.
+// dump is a component that renders the values that tests change.
 func dump(kind, cluster string, values ...string) string {
 	text := ""
 	for _, v := range values {
@@ -60,7 +60,7 @@ func dumpCatalogue(t *testing.T) fstest.MapFS {
 	return smallCatalogue(t, files)
 }
 
-// reachable is a landscape with two Seeds and three Shoots, one of which waits.
+// reachable is a landscape with two Seeds, three bound Shoots and an unbound one.
 func reachable() map[string]string {
 	seed := func(name string) string {
 		return "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: " + name + "}\nspec: {provider: {type: local, region: local}}\n"
@@ -81,8 +81,8 @@ func reachable() map[string]string {
 
 const everyone = "garden main, seed eu, seed us, shoot garden-dev/a, shoot garden-dev/b, shoot garden-dev/c"
 
-// TestReached changes one thing after the other. What is said to be the same has to render to the
-// same bytes; what is rendered is what the change can reach, and no more.
+// TestReached makes one change after the other. Owners reported as the same must render to equal
+// bytes, and only affected owners may be rendered.
 func TestReached(t *testing.T) {
 	const shoots = "shoot garden-dev/a, shoot garden-dev/b, shoot garden-dev/c"
 	overlay := "kind: Kustomization\napiVersion: kustomize.config.k8s.io/v1beta1\npatches:\n- target: {kind: ConfigMap}\n  patch: |\n    [{op: add, path: /data/more, value: x}]\n"
@@ -115,7 +115,7 @@ func TestReached(t *testing.T) {
 		"a feature gate":      {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, featureGates: {RemoveVali: true}}")}, everyone},
 		"a layer below all":   {map[string]string{"landscape.yaml": landscapeFile("{facts: facts.yaml, gardenAPI: crd}")}, ""},
 	}
-	// What a Seed is filled in with reaches its Shoots, and no others.
+	// Changes of mutations to a Seed affect only its Shoots.
 	seed := tests["a Seed"]
 	seed.change, seed.want = map[string]string{"us.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: us, labels: {a: b}}\nspec: {provider: {type: local, region: local}}\n"}, "seed us, shoot garden-dev/b, shoot garden-dev/c"
 	tests["a Seed"] = seed
@@ -143,7 +143,7 @@ func TestReached(t *testing.T) {
 			old, new := manifests(t, catalogue, before, now), manifests(t, catalogue, after, now)
 			for owner := range old {
 				if name == "a default domain" {
-					// a Shoot that is made anew has another one; those that exist keep theirs
+					// only a new Shoot gets another domain; existing ones keep theirs
 					continue
 				}
 				assert.Equal(t, reached[owner], old[owner] != new[owner], "%s differs exactly if it is reached", owner)
@@ -157,7 +157,7 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// differing are the objects that a change makes, loses or alters, as they were and are.
+// differing are the objects that a change adds, removes or alters, before and after it.
 func differing(t *testing.T, reach Reach) map[string][2]string {
 	t.Helper()
 	before, after, wrong, err := reach.Render()
@@ -180,15 +180,14 @@ func differing(t *testing.T, reach Reach) map[string][2]string {
 	return out
 }
 
-// TestSparingly: of the owners that only a setting reaches, only what it is about is rendered; of
-// Shoots that are reached from outside, a sample of all forms; a Shoot that is declared in another
-// way is always compared.
+// TestSparingly: for owners that only a setting affects, only its components are rendered. Shoots
+// with unchanged declarations are sampled by form; others are always compared.
 func TestSparingly(t *testing.T) {
 	const overlay = "patches:\n- target: {kind: ConfigMap}\n  patch: |\n    [{op: add, path: /data/more, value: x}]\n"
 	catalogue := dumpCatalogue(t)
 	now := At(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	files := reachable()
-	files["c.yaml"] = shootYAML("c", "garden-dev", ", seedName: us") // of the same form as many
+	files["c.yaml"] = shootYAML("c", "garden-dev", ", seedName: us") // the same form as many
 	for i := range 8 {
 		files[fmt.Sprintf("many-%d.yaml", i)] = shootYAML(fmt.Sprintf("many-%d", i), "garden-dev", ", seedName: eu")
 	}
@@ -220,8 +219,7 @@ func TestSparingly(t *testing.T) {
 	assert.Equal(t, 4*1+2, rendered, "one component of those that the overlay reaches, both of the other")
 }
 
-// loadKept reads a landscape twice with a store, so that the content of its files is known by
-// digests.
+// loadKept reads a landscape twice with a store, so that the digests of its files are known.
 func loadKept(t *testing.T, files map[string]string) (l *landscapes.Landscape) {
 	t.Helper()
 	tree := fstest.MapFS{}
@@ -239,7 +237,7 @@ func loadKept(t *testing.T, files map[string]string) (l *landscapes.Landscape) {
 	return l
 }
 
-// manifests renders all owners in full.
+// manifests renders all owners completely.
 func manifests(t *testing.T, catalogue fstest.MapFS, l *landscapes.Landscape, settings ...Setting) map[string]string {
 	t.Helper()
 	inputs, err := Owners(l, settings...)
@@ -253,9 +251,8 @@ func manifests(t *testing.T, catalogue fstest.MapFS, l *landscapes.Landscape, se
 	return out
 }
 
-// TestReachedKeepsWhatWasChosen: a Shoot that leaves versions open has those of before, whatever
-// else a profile offers by now. Only a declaration that means others moves it, and a Shoot that is
-// new has the newest.
+// TestReachedKeepsWhatWasChosen: a Shoot with incomplete versions keeps its previous ones, whatever
+// a profile offers later. Only another declaration changes them; a new Shoot gets the newest.
 func TestReachedKeepsWhatWasChosen(t *testing.T) {
 	profile := func(versions, images string) string {
 		return "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}\nspec: {type: local, kubernetes: {versions: [" + versions + "]}, " +
@@ -268,7 +265,7 @@ func TestReachedKeepsWhatWasChosen(t *testing.T) {
 	const before, after = "{version: 1.33.5}", "{version: 1.34.1}, {version: 1.33.6}, {version: 1.33.5}"
 	const imagesBefore, imagesAfter = "{version: 1.0.0}", "{version: 1.1.0}, {version: 1.0.0}"
 	tests := map[string]struct {
-		old, new  string // of Shoot a
+		old, new  string // for Shoot a
 		version   string
 		image     string
 		unchanged bool
@@ -331,8 +328,8 @@ func TestReachedNamesTheSideOfAnError(t *testing.T) {
 	assert.Equal(t, "shoot garden-dev/a", reach.New.Inputs[0].Owner.String())
 }
 
-// TestDigestSeesEveryField: there is no field of an input or of the options that does not count,
-// but those that are listed.
+// TestDigestSeesEveryField: every field of an input or the options changes the digest, except the
+// listed ones.
 func TestDigestSeesEveryField(t *testing.T) {
 	digest := func(in Input, opts Options) InputDigest {
 		d, err := DigestInput(in, opts)
@@ -391,7 +388,7 @@ func TestDigestSeesEveryField(t *testing.T) {
 		"a new option has to count in Options.digest; the catalogue is the same by contract, places, probes and unchecked are for findings, kinds follow from the others, and evaluators only save time")
 }
 
-// eachLeaf changes one field of text after the other.
+// eachLeaf sets one field at a time to zero.
 func eachLeaf(v reflect.Value, do func(path string, change, restore func())) {
 	for i := range v.NumField() {
 		field := v.Field(i)
@@ -401,7 +398,7 @@ func eachLeaf(v reflect.Value, do func(path string, change, restore func())) {
 	}
 }
 
-// TestDigestTellsValuesApart lists what is easily taken for the same.
+// TestDigestTellsValuesApart lists values that are easily confused.
 func TestDigestTellsValuesApart(t *testing.T) {
 	seen := map[InputDigest]any{}
 	for _, value := range []any{
@@ -416,8 +413,8 @@ func TestDigestTellsValuesApart(t *testing.T) {
 	}
 }
 
-// TestSameDigestSameBytes: in all variants of the real catalogue, owners of the same digest render
-// to the same bytes, and a variant that differs has another digest.
+// TestSameDigestSameBytes: in all variants of the real catalogue, owners with equal digests render
+// to equal bytes, and different variants have different digests.
 func TestSameDigestSameBytes(t *testing.T) {
 	known := map[InputDigest]string{}
 	kinds := map[string]map[InputDigest]bool{}

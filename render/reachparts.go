@@ -2,9 +2,8 @@ package render
 
 import "iter"
 
-// Parts divides what a change reaches by owners, at most size of them at a time and with both sides
-// of each: rendering one after the other bounds memory, whatever the size of the landscape. What
-// several owners have in common is not checked then.
+// Parts splits the affected owners, at most size at a time and with both sides of each. Rendering
+// parts one by one bounds memory for any landscape. It omits the checks between owners.
 func (r Reach) Parts(size int) iter.Seq[Reach] {
 	return func(yield func(Reach) bool) {
 		old := map[Owner]Input{}
@@ -43,7 +42,7 @@ func (r Reach) Parts(size int) iter.Seq[Reach] {
 	}
 }
 
-// none is the same without owners.
+// none is the Reach without owners.
 func (r Reach) none() Reach {
 	r.Old.Inputs, r.New.Inputs, r.Old.Alike, r.New.Alike, r.Same = nil, nil, nil, nil, nil
 	return r

@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// RecordedFacts reads the facts file of a landscape: facts by owner, e.g. "garden local". All that
-// is wrong with it is part of the error, with its place.
+// RecordedFacts reads the facts file of a landscape: facts by owner, e.g. "garden local". The error
+// has all faults with their positions.
 func RecordedFacts(l *landscapes.Landscape) (map[string]Facts, error) {
 	name := l.Config.Spec.Facts
 	if name == "" {
@@ -46,7 +46,7 @@ func RecordedFacts(l *landscapes.Landscape) (map[string]Facts, error) {
 	return facts, ruled(checkFacts(file, facts, ownerNames(l)).err(), ruleFacts)
 }
 
-// checkFacts finds facts about nobody and nothing.
+// checkFacts finds facts about unknown owners and objects.
 func checkFacts(file yamlFile, facts map[string]Facts, owners []string) findings {
 	var out findings
 	report := func(path fieldpath.Path, kind schemas.Type, format string, args ...any) {
@@ -98,7 +98,7 @@ func checkFacts(file yamlFile, facts map[string]Facts, owners []string) findings
 	return out
 }
 
-// isAddress tells IP addresses and names of hosts, whose last label is no number.
+// isAddress reports whether text is an IP address or a host name, not ending in a number.
 func isAddress(text string) bool {
 	if net.ParseIP(text) != nil {
 		return true
@@ -107,17 +107,16 @@ func isAddress(text string) bool {
 	return len(validation.IsDNS1123Subdomain(text)) == 0 && strings.Trim(last, "0123456789") != ""
 }
 
-// knownAddresses are what components ask for, by the kind of the owner.
+// knownAddresses are the addresses that components use, by kind of owner.
 var knownAddresses = map[string][]string{
 	"garden": {"gardener-apiserver", FactTerminalHost, "virtual-garden-istio-ingress"},
 	"shoot":  {"kube-apiserver"},
 }
 
-// extensionFacts are the kinds of extension objects, in small letters, whose status components ask
-// for.
+// extensionFacts are the lower-case kinds of extension objects whose status components use.
 var extensionFacts = []string{"backupbucket", "controlplane", "infrastructure", "network", "operatingsystemconfig", "worker"}
 
-// ownerNames are the names of the owners a landscape declares, bound or not.
+// ownerNames are the names of all declared owners, bound or not.
 func ownerNames(l *landscapes.Landscape) []string {
 	var out []string
 	for _, d := range l.Declarations {

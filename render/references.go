@@ -10,15 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Markers that a component puts on an object as annotations; rendering acts on
-// them and takes them off.
+// Marks that a component sets on an object as annotations; rendering acts on them and removes them.
 const (
-	// MarkHashedName on a ConfigMap or Secret: the name gets a hash of the data,
-	// the object becomes immutable and garbage-collectable.
+	// MarkHashedName on a ConfigMap or Secret adds a hash of the data to the name, and makes the
+	// object immutable and garbage-collectable.
 	MarkHashedName = "render.pergola.dev/hashed-name"
-	// MarkReferences on a workload: annotations say which Secrets and ConfigMaps
-	// its pods use, so that the garbage collector keeps those. The value is "true",
-	// or the kind of those that need it.
+	// MarkReferences on a workload annotates it with the Secrets and ConfigMaps of its pods, so
+	// that the garbage collector keeps them. The value is "true", or a kind to restrict the
+	// annotations to.
 	MarkReferences = "render.pergola.dev/reference-annotations"
 )
 
@@ -29,8 +28,8 @@ const (
 	annotationReferencePrefix = "reference.resources.gardener.cloud/"
 )
 
-// hashNames renames marked ConfigMaps and Secrets to <name>-<8 hex of their data>
-// and follows the new names into the pod templates of the same component.
+// hashNames renames marked ConfigMaps and Secrets to <name>-<8 hex of their data> and updates
+// references in the pod templates of the same component.
 func hashNames(objects []Object) error {
 	renamed := map[string]string{} // "<kind>/<namespace>/<name>" to the new name
 	for _, obj := range objects {
@@ -67,8 +66,8 @@ func hashNames(objects []Object) error {
 	return nil
 }
 
-// dataHash is SHA-256 over the SHA-256 of each value, values in the order of their
-// keys: the names upstream gives to the same content.
+// dataHash is SHA-256 over the SHA-256 of each value, values in the order of their keys, so that
+// names are equal to upstream's.
 func dataHash(obj *unstructured.Unstructured) (string, error) {
 	values := map[string][]byte{}
 	for _, field := range []string{"data", "stringData", "binaryData"} {
@@ -102,8 +101,8 @@ func hashValues(values map[string][]byte) string {
 	return hex.EncodeToString(all.Sum(nil))
 }
 
-// annotateReferences writes the reference annotations of marked workloads, on
-// the object and on its pod template.
+// annotateReferences sets the reference annotations of marked workloads, on the object and on its
+// pod template.
 func annotateReferences(objects []Object) {
 	for _, obj := range objects {
 		of := takeMark(obj.Unstructured, MarkReferences)
@@ -151,7 +150,7 @@ func merged(a, b map[string]string) map[string]string {
 	return out
 }
 
-// takeMark takes a mark off and gives its value; none if it is not there.
+// takeMark removes a mark and returns its value, "" if it is not set.
 func takeMark(obj *unstructured.Unstructured, mark string) string {
 	annotations := obj.GetAnnotations()
 	value, ok := annotations[mark]
@@ -166,7 +165,7 @@ func takeMark(obj *unstructured.Unstructured, mark string) string {
 	return value
 }
 
-// podTemplates gives the pod templates inside a workload.
+// podTemplates returns the pod templates of a workload.
 func podTemplates(obj *unstructured.Unstructured) []map[string]any {
 	var paths [][]string
 	switch obj.GetKind() {
@@ -193,8 +192,8 @@ func podTemplates(obj *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-// podSpecs gives what is said about pods in a workload. Prometheus and Alertmanager objects have
-// volumes and containers in their own spec.
+// podSpecs returns the pod specs of a workload. The spec of Prometheus and Alertmanager objects has
+// volumes and containers, too.
 func podSpecs(obj *unstructured.Unstructured) []map[string]any {
 	var out []map[string]any
 	for _, template := range podTemplates(obj) {
@@ -209,8 +208,8 @@ func podSpecs(obj *unstructured.Unstructured) []map[string]any {
 	return out
 }
 
-// eachReference calls visit for every Secret and ConfigMap name in the pod templates of
-// a workload and stores what it returns.
+// eachReference calls visit for every Secret and ConfigMap name in the pod templates of a workload
+// and replaces the name by its result.
 func eachReference(obj *unstructured.Unstructured, visit func(kind, name string) string) {
 	for _, spec := range podSpecs(obj) {
 		for _, volume := range mapsIn(spec["volumes"]) {

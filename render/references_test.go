@@ -11,7 +11,7 @@ import (
 
 const hashedMark = `annotations: "render.pergola.dev/hashed-name": "true"`
 
-// TestHashedNamesAreUpstreams compares with names that upstream gives to the same content.
+// TestHashedNamesAreUpstreams compares with upstream's names for the same content.
 func TestHashedNamesAreUpstreams(t *testing.T) {
 	tests := map[string]struct {
 		kind, data, want string
@@ -51,9 +51,9 @@ func TestDataHash(t *testing.T) {
 	}
 }
 
-// TestHashedNamesAreFollowed: a workload in another bundle of the component refers to the new name,
-// wherever a pod may name a ConfigMap or Secret; one of the same name in another namespace is left
-// alone.
+// TestHashedNamesAreFollowed: a workload in another bundle of the component gets the new name,
+// wherever a pod may name a ConfigMap or Secret. Objects of the same name in another namespace are
+// unaffected.
 func TestHashedNamesAreFollowed(t *testing.T) {
 	res, err := renderSmall(t, map[string]string{"garden/app/component.cue": `package component
 
@@ -128,7 +128,7 @@ _pod: spec: {
 	}
 }
 
-// TestReferencesOfAKind: a workload may ask for the references to one kind alone.
+// TestReferencesOfAKind: a workload may request the references to only one kind.
 func TestReferencesOfAKind(t *testing.T) {
 	res, err := renderSmall(t, map[string]string{"garden/app/component.cue": `package component
 
@@ -171,8 +171,7 @@ func cut(reference string) (kind, name string, ok bool) {
 	return reference, "", false
 }
 
-// TestReferenceAnnotationIsUpstreams compares with keys that upstream writes.
-// TestHashedNamesAreFollowedIntoPrometheus: it has the volumes of its pods in its own spec.
+// TestHashedNamesAreFollowedIntoPrometheus: the spec of a Prometheus has the volumes of its pods.
 func TestHashedNamesAreFollowedIntoPrometheus(t *testing.T) {
 	res, err := renderSmall(t, map[string]string{"garden/app/component.cue": component(`cue: [
 		{apiVersion: "v1", kind: "ConfigMap", metadata: {name: "c", namespace: "garden", `+hashedMark+`}, data: a: "x"},
@@ -192,6 +191,7 @@ func TestHashedNamesAreFollowedIntoPrometheus(t *testing.T) {
 	assert.Equal(t, "c", used("Probe", "other"), "other kinds have fields of other meaning")
 }
 
+// TestReferenceAnnotationIsUpstreams compares with upstream's keys.
 func TestReferenceAnnotationIsUpstreams(t *testing.T) {
 	for _, test := range [][3]string{
 		{"ConfigMap", "kube-scheduler-config-805aeb6f", "reference.resources.gardener.cloud/configmap-b1943279"},

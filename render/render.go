@@ -13,15 +13,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Result is what one owner's components rendered to.
+// Result is the outcome of rendering one owner's components.
 type Result struct {
 	Bundles []Bundle
-	// Components evaluated, disabled ones included.
+	// Components are all evaluated ones, including disabled ones.
 	Components []Component
 }
 
-// Secrets collects the requests of all enabled components. Two components may ask for the
-// same secret only in the same words.
+// Secrets collects the requests of all enabled components. Two components may request the same
+// secret only with equal requests.
 func (r Result) Secrets() (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	from := map[string]string{}
@@ -39,32 +39,32 @@ func (r Result) Secrets() (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// sameJSON compares content: CUE writes fields in the order a component has them.
+// sameJSON compares content: CUE writes fields in the order of the component.
 func sameJSON(a, b json.RawMessage) bool {
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// Render renders every enabled component of the owner's catalogue. All errors
-// are reported, not only the first; the result has what renders nevertheless.
+// Render renders every enabled component of the owner's catalogue. It reports all errors, not only
+// the first; the result has everything that renders.
 func Render(in Input, opts Options) (Result, error) {
 	results, errs := renderOwners([]Input{in}, opts)
 	return results[0], errs[0]
 }
 
-// Each is Render for several owners, in their order: what the components are made of is evaluated
-// once for a few of them.
+// Each is Render for several owners, in their order. It evaluates a component once for several
+// owners.
 func Each(inputs []Input, opts Options) ([]Result, []error) { return renderOwners(inputs, opts) }
 
-// renderOwners renders the components of all owners side by side. What one owner has is in
-// the same order as if they were rendered one after the other.
+// renderOwners renders the components of all owners in parallel. The result for each owner has the
+// same order as a sequential render.
 func renderOwners(inputs []Input, opts Options) ([]Result, []error) {
 	p := newPending(inputs, opts)
 	runTasks(opts, p.tasks)
 	return p.collect()
 }
 
-// pending are owners that are to be rendered.
+// pending are owners to render.
 type pending struct {
 	inputs []Input
 	tasks  []*task
@@ -84,7 +84,7 @@ func newPending(inputs []Input, opts Options) *pending {
 	return p
 }
 
-// collect gives what the owners came to, once the tasks were run.
+// collect returns the results of the owners after the tasks have run.
 func (p *pending) collect() ([]Result, []error) {
 	byOwner := map[*Input][]*task{}
 	for _, t := range p.tasks {
@@ -99,7 +99,7 @@ func (p *pending) collect() ([]Result, []error) {
 	return results, errs
 }
 
-// collect puts the components of one owner together.
+// collect combines the components of one owner.
 func collect(tasks []*task) (Result, error) {
 	var result Result
 	var problems []error
@@ -122,8 +122,8 @@ func collect(tasks []*task) (Result, error) {
 	return result, errors.Join(problems...)
 }
 
-// taskError says whose component fails. CUE names places of the catalogue only, also where the
-// value of a declaration is to blame.
+// taskError names the owner of a failing component. CUE names only positions in the catalogue, even
+// if a value of a declaration is to blame.
 func taskError(t *task) error {
 	if t.in.Declared == "" || len(findingsIn(t.err)) > 0 {
 		return fmt.Errorf("%s, component %s: %w", t.in.Owner, t.dir, t.err)
@@ -163,7 +163,7 @@ func renderComponent(eval *evaluator, dir string, in *Input, images map[string]s
 	return c, bundles, err
 }
 
-// render runs the engines, then what is common to all of them.
+// render runs the engines, then the steps that are common to all of them.
 func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 	bundles := make([]Bundle, 0, len(c.bundles))
 	var without []Bundle // objects
@@ -218,7 +218,7 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 	return append(bundles, without...), nil
 }
 
-// sourceOf is where the source of a bundle is written.
+// sourceOf is the source of a bundle, for its position.
 func (c Component) sourceOf(bundle string) cue.Value {
 	for _, spec := range c.bundles {
 		if spec.Name == bundle {
@@ -244,8 +244,8 @@ func newBundle(c Component, in Input, spec bundleSpec, objects []Object) Bundle 
 	return b
 }
 
-// conventions adds the labels upstream's helper gives to ManagedResources
-// (gardener: pkg/utils/managedresources).
+// conventions adds the labels that upstream's helper sets on ManagedResources (gardener:
+// pkg/utils/managedresources).
 func conventions(spec bundleSpec) (labels, inject map[string]string) {
 	labels, inject = merged(nil, spec.Labels), merged(nil, spec.InjectLabels)
 	if spec.Class == "" {
@@ -255,9 +255,8 @@ func conventions(spec bundleSpec) (labels, inject map[string]string) {
 	return labels, inject
 }
 
-// finish makes workload available and hashes names across the component, since one bundle may refer
-// to a ConfigMap of another, and puts every bundle in order. replicas are those before the
-// overlays.
+// finish makes workload available, hashes names across the component, because bundles may refer to
+// each other's ConfigMaps, and sorts every bundle. replicas are the numbers before overlays.
 func (c Component) finish(bundles []Bundle, replicas map[workloadKey]int64) error {
 	var all []Object
 	for i := range bundles {
@@ -285,8 +284,7 @@ func (c Component) finish(bundles []Bundle, replicas map[workloadKey]int64) erro
 	return nil
 }
 
-// Seal takes the digest of a bundle that was made without rendering, and notes what is not known of
-// it.
+// Seal sets the digest of a bundle that was made without rendering, and its unresolved facts.
 func (b *Bundle) Seal(unresolved ...string) error {
 	sortObjects(b.Objects)
 	b.Unresolved = unresolved
@@ -301,7 +299,7 @@ func (b *Bundle) Seal(unresolved ...string) error {
 	return nil
 }
 
-// seal takes the digest and notes which facts are still symbolic.
+// seal sets the digest and the facts that are still symbolic.
 func (b *Bundle) seal(requested []string, unknown map[string]string) error {
 	text := textOf(b.Objects)
 	b.Unresolved = append(unresolvedReferences(text, unknown), unresolvedIn(text, requested)...)

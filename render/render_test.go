@@ -55,7 +55,7 @@ func TestDuplicates(t *testing.T) {
 	require.EqualError(t, err, "cluster runtime: ConfigMap garden/a is rendered by garden local, bundle one (components/garden/a/component.cue:4) and by garden local, bundle two (components/garden/b/component.cue:4): leave it to one of them")
 }
 
-// TestDuplicatesBetweenOwners: a Shoot must not bring what its Seed brings.
+// TestDuplicatesBetweenOwners: a Shoot must not bring objects of its Seed.
 func TestDuplicatesBetweenOwners(t *testing.T) {
 	bundle := func(owner Owner, name, apiVersion, object string) Bundle {
 		o := Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": "X", "metadata": map[string]any{"name": object}}}, Origin: Origin{File: owner.Name + ".cue", Line: 3}}
@@ -117,8 +117,8 @@ func TestOnly(t *testing.T) {
 	assert.Equal(t, "garden/a", res.Components[0].Path)
 }
 
-// TestFacts: before there is a cluster, facts are symbolic and the bundle says which are missing;
-// the same inputs with the facts give another digest and nothing unresolved.
+// TestFacts: without a cluster, facts are symbolic and the bundle lists the missing ones. With the
+// facts, equal inputs have another digest and nothing is unresolved.
 func TestFacts(t *testing.T) {
 	catalogue := smallCatalogue(t, map[string]string{"garden/app/component.cue": `package component
 
@@ -173,7 +173,7 @@ component: {
 	assert.Equal(t, symbolic[1].Digest, resolved[1].Digest, "what reads no fact does not change with them")
 }
 
-// TestDigestCoversDelivery: everything that reaches a cluster counts.
+// TestDigestCoversDelivery: everything that is sent to a cluster changes the digest.
 func TestDigestCoversDelivery(t *testing.T) {
 	digests := map[string]string{}
 	for _, settings := range []string{

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Secrets that a cluster generates have the same symbolic names on both sides of a comparison.
-// Where a change asks for another one, its name changes in the cluster, too, and whatever refers to
-// it: that must not be taken for the same.
+// Secrets that a cluster generates have equal symbolic names on both sides of a comparison. If a
+// change requests another one, its name and all references to it change in the cluster. The
+// comparison must show that.
 
-// renewedMark stands in the place of symbolicMark for a secret that the change makes anew.
+// renewedMark replaces symbolicMark for a secret that the change regenerates.
 const renewedMark = "YYYYYYYY"
 
-// notOfContent are the fields of a request that say how a secret is kept, and not what is in it
+// notOfContent are the fields of a request that affect the storage of a secret, not its content
 // (package secrets, Config).
 var notOfContent = []string{
 	"rotation", "persist", "labels", "ignoreOldSecrets", "ignoreOldSecretsAfter", "useCurrentCA", "useOldCA", "renewAfterValidityPercentage",
@@ -26,8 +26,7 @@ var notOfContent = []string{
 // requestReferences are the fields of a request that name another one.
 var requestReferences = []string{"signingCA", "ca", "clientCertificate", "key"}
 
-// renewed lists the secrets that both sides request, and not alike, with those that are made from
-// them.
+// renewed lists the secrets that both sides request differently, and the secrets derived from them.
 func renewed(old, new map[string]json.RawMessage) []string {
 	content := func(request json.RawMessage) map[string]any {
 		var fields map[string]any
@@ -62,8 +61,8 @@ func renewed(old, new map[string]json.RawMessage) []string {
 	return out
 }
 
-// markRenewed writes in the bundles of an owner that secrets are others than before. Objects in
-// which nothing changes stay the same ones.
+// markRenewed marks secrets in the bundles of an owner as regenerated. Unchanged objects are not
+// copied.
 func markRenewed(bundles []Bundle, facts Facts, names []string) {
 	if len(names) == 0 {
 		return
@@ -98,7 +97,7 @@ func markRenewed(bundles []Bundle, facts Facts, names []string) {
 	}
 }
 
-// replaceMentions is strings.ReplaceAll for what mentions finds.
+// replaceMentions is strings.ReplaceAll for the matches of mentions.
 func replaceMentions(text, value, with string) string {
 	if !mentions(text, value) {
 		return text
@@ -129,7 +128,7 @@ func mentionsAny(value any, rename func(string) string) bool {
 	return found
 }
 
-// mapTexts changes all texts of a value, in place.
+// mapTexts changes all texts of a value in place.
 func mapTexts(value any, change func(string) string) any {
 	switch v := value.(type) {
 	case string:
@@ -150,7 +149,7 @@ func mapTexts(value any, change func(string) string) any {
 	return value
 }
 
-// sameText keeps objects that are only looked at from being written.
+// sameText avoids writes to objects that do not change.
 func sameText(a, b any) bool {
 	x, text := a.(string)
 	if !text {

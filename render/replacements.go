@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// What krusty says of a replacement (sigs.k8s.io/kustomize/api/filters/replacement), which names no
-// place.
+// Errors of krusty about replacements (sigs.k8s.io/kustomize/api/filters/replacement), which have
+// no position.
 var (
 	noSource      = regexp.MustCompile(`nothing selected by `)
 	noSourceField = regexp.MustCompile("fieldPath `([^`]*)` is missing for replacement source")
@@ -18,13 +18,13 @@ var (
 	manySources   = regexp.MustCompile(`multiple matches for selector`)
 )
 
-// failedReplacement says in our words which part of a replacement cannot be done.
+// failedReplacement finds the failing part of a replacement and explains the error.
 func failedReplacement(k kustomization, i int, said string) finding {
 	field := fmt.Sprintf("replacements[%d]", i)
 	r := k.Replacements[i]
 	at := func(inner, format string, args ...any) finding {
 		if r.Path != "" {
-			inner = ".path" // it is written in another file
+			inner = ".path" // the replacement is in another file
 		}
 		return k.finding(field+inner, schemas.TypeInvalid, format, args...)
 	}

@@ -6,25 +6,23 @@ import (
 	"sync"
 )
 
-// requested are the names of the secrets that components requested when they were evaluated last,
-// by folder, or those that are recorded of the catalogue of this program. It is only an
-// expectation, which is compared with what a component requests: another owner may have another
-// one, and another catalogue too.
+// requested are the secrets that components requested in their last evaluation, by folder, or the
+// recorded ones of the built-in catalogue. It is only an expectation that is compared with the
+// actual requests, which vary by owner and catalogue.
 var requested expectations
 
-// recordedRequests has one line for each component: its folder, and the names of the secrets that
-// it requests of most owners. A test says when it is no longer so, which costs time and nothing
-// else.
+// recordedRequests has a line per component: its folder, and the secrets that it requests for most
+// owners. A test fails if it is outdated, which only costs time.
 //
 //go:embed requested.txt
 var recordedRequests string
 
 type expectations struct {
 	mutex sync.Mutex
-	byDir map[string][]string // nil before anybody asked
+	byDir map[string][]string // nil until first use
 }
 
-// last gives the sorted names; false where nothing is known.
+// last returns the sorted names; false if unknown.
 func (e *expectations) last(dir string) ([]string, bool) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -40,14 +38,14 @@ func (e *expectations) learn(dir string, names []string) {
 	e.byDir[dir] = names
 }
 
-// begin takes what is recorded.
+// begin loads the recorded requests.
 func (e *expectations) begin() {
 	if e.byDir == nil {
 		e.byDir = requestsIn(recordedRequests)
 	}
 }
 
-// forget makes the next evaluation of each component one that expects nothing.
+// forget removes all expectations.
 func (e *expectations) forget() {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -14,9 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "record anew what is recorded of the catalogue")
 
-// What is recorded of the requests of components holds for the owners of the demonstration
-// landscape, of several that differ for the one that requests most: otherwise every process
-// evaluates a component once more than it has to.
+// TestRecordedRequests: the recorded requests match the owners of the demonstration landscape, for
+// each component the one with most requests. Otherwise every process evaluates a component once too
+// often.
 func TestRecordedRequests(t *testing.T) {
 	inputs, err := Owners(localLandscape(t))
 	require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// What was expected of a component makes no difference to what it comes to: nothing, the right
-// names, others, or those of another owner.
+// TestExpectationsChangeNothing: no, right, wrong, or another owner's expectations give the same
+// render.
 func TestExpectationsChangeNothing(t *testing.T) {
 	l := localLandscape(t)
 	render := func() []Bundle {
@@ -31,8 +31,8 @@ func TestExpectationsChangeNothing(t *testing.T) {
 	assert.Contains(t, names, "ca-etcd", "and corrected then")
 }
 
-// A component that requests more because of what it got is evaluated as ever: the first pass
-// decides.
+// TestExpectationsOfAComponentThatDependsOnItsFacts: the first pass determines the requests even if
+// facts would add some.
 func TestExpectationsOfAComponentThatDependsOnItsFacts(t *testing.T) {
 	catalogue := fstest.MapFS{}
 	for name, text := range map[string]string{
@@ -63,7 +63,7 @@ component: {
 	}
 }
 
-// What was evaluated is not held on to: of a landscape with many Shoots it would be gigabytes.
+// TestRenderedComponentsHoldNoValues: retained values would need gigabytes for many Shoots.
 func TestRenderedComponentsHoldNoValues(t *testing.T) {
 	inputs, err := Owners(localLandscape(t))
 	require.NoError(t, err)

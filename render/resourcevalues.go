@@ -19,22 +19,20 @@ import (
 	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 )
 
-// Values of an Extension may take something from the Secrets and ConfigMaps of
-// spec.deployment.resources: {{ .resources.NAME.data.KEY }} (upstream: pkg/utils/chart/values.go).
-// A render does not know what is in them, and what is in a Secret belongs into none. So the chart
-// is rendered with tokens in the place of such values, and whoever applies the objects puts the
-// values in. A chart that does something else with a value than writing it, as it is or in base64,
-// cannot be rendered so: that is found by rendering it with other tokens, too.
+// Values of an Extension may refer to Secrets and ConfigMaps of spec.deployment.resources: {{
+// .resources.NAME.data.KEY }} (upstream: pkg/utils/chart/values.go). A render does not know their
+// content and must not contain secrets. So it renders the chart with tokens, which the applier of
+// the objects replaces by values. A chart may only write such a value, as it is or in base64. A
+// second render with other tokens detects any other use.
 
-// MarkFilled on an object says which tokens in it stand for values of others: a JSON object, by
-// token, of "<Kind>/<name>/<key>", where the objects are those in the namespace of the owner's
-// control plane.
+// MarkFilled on an object describes its tokens: a JSON object from token to "<Kind>/<name>/<key>".
+// The objects are in the namespace of the owner's control plane.
 const MarkFilled = "secrets.pergola.dev/values-in"
 
-// FilledValue is where a value comes from that a token stands for.
+// FilledValue is the source of the value for a token.
 type FilledValue struct{ Kind, Name, Key string }
 
-// FilledValues says what the tokens in an object stand for; nil where there are none.
+// FilledValues returns the sources of the tokens in an object; nil if it has none.
 func FilledValues(obj *unstructured.Unstructured) (map[string]FilledValue, error) {
 	text, is := obj.GetAnnotations()[MarkFilled]
 	if !is {
@@ -55,7 +53,7 @@ func FilledValues(obj *unstructured.Unstructured) (map[string]FilledValue, error
 	return out, nil
 }
 
-// Fill gives the object with values in the place of tokens, and without the mark.
+// Fill returns the object with values instead of tokens, and without the mark.
 func Fill(obj *unstructured.Unstructured, values map[string]string) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	annotations := out.GetAnnotations()
@@ -68,7 +66,7 @@ func Fill(obj *unstructured.Unstructured, values map[string]string) *unstructure
 	return out
 }
 
-// replaced puts values in the place of tokens in all texts, also in those that are base64.
+// replaced replaces tokens by values in all texts, including base64.
 func replaced(value any, values map[string]string) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -96,7 +94,7 @@ func replacedIn(text string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// decodedWith tells whether a text is the base64 of one with a token in it.
+// decodedWith reports whether a text is base64 with a token in it, and returns the decoded text.
 func decodedWith[V any](text string, tokens map[string]V) (string, bool) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
@@ -110,19 +108,19 @@ func decodedWith[V any](text string, tokens map[string]V) (string, bool) {
 	return "", false
 }
 
-// resourceTemplate is what values may have (upstream: pkg/apis/core/v1beta1/constants/utils.go).
+// resourceTemplate matches a reference (upstream: pkg/apis/core/v1beta1/constants/utils.go).
 var resourceTemplate = regexp.MustCompile(`\{\{\s*\.resources\.([a-zA-Z0-9]+)\.data\.([a-zA-Z0-9]+)\s*\}\}`)
 
 // resourceValues are the values that a chart takes from resources.
 type resourceValues struct {
 	resources []gardencorev1.NamedResourceReference
-	// checksums of the resources: a chart that has a checksum of its configuration gets another one
-	// when a value becomes another.
+	// checksums of the resources are part of tokens: a changed value changes checksums in the
+	// chart.
 	checksums map[string]string
 }
 
-// tokens gives values with tokens instead of templates, and what these stand for. Other seeds give
-// other tokens.
+// tokens replaces templates in values by tokens and returns the sources of the tokens. Each seed
+// gives other tokens.
 func (r resourceValues) tokens(values map[string]any, seed string) (map[string]any, map[string]FilledValue, error) {
 	tokens := map[string]FilledValue{}
 	var problems []error
@@ -159,7 +157,7 @@ func (r resourceValues) tokens(values map[string]any, seed string) (map[string]a
 	return out, tokens, errors.Join(problems...)
 }
 
-// hasTemplates tells whether values take something from resources.
+// hasTemplates reports whether values refer to resources.
 func hasTemplates(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -176,7 +174,7 @@ func hasTemplates(value any) bool {
 	return false
 }
 
-// objects renders a chart with tokens and marks what has to be filled in.
+// objects renders a chart with tokens and marks the objects to fill in.
 func (r resourceValues) objects(values map[string]any, chart func(map[string]any) ([]Object, error)) ([]Object, error) {
 	if !hasTemplates(values) {
 		return chart(values)
@@ -204,10 +202,10 @@ func (r resourceValues) objects(values map[string]any, chart func(map[string]any
 	return rendered[0], nil
 }
 
-// onlyWritten fails where a chart has made something else of a token than a text with it.
-// Annotations are let through: checksums are there.
+// onlyWritten fails if a chart uses a token other than by writing it. It ignores annotations, which
+// may contain checksums.
 func onlyWritten(rendered [2][]Object, tokens [2]map[string]FilledValue) error {
-	other := map[string]string{} // tokens of the second rendering, by those of the first
+	other := map[string]string{} // tokens of the second render by tokens of the first
 	for first, from := range tokens[0] {
 		for second, same := range tokens[1] {
 			if from == same {
@@ -227,7 +225,7 @@ func onlyWritten(rendered [2][]Object, tokens [2]map[string]FilledValue) error {
 	return nil
 }
 
-// firstDifference finds the first path at which two values differ; "" for none. Annotations may.
+// firstDifference finds the first path where values differ, except annotations; else "".
 func firstDifference(a, b any, at string) string {
 	if strings.HasSuffix(at, ".metadata.annotations") {
 		return ""
@@ -260,8 +258,8 @@ func firstDifference(a, b any, at string) string {
 	return at
 }
 
-// markFilled notes which tokens are in an object. Values of Secrets may be in Secrets alone, where
-// nobody sees them.
+// markFilled records the tokens in an object. Values of Secrets may only be in Secrets, where they
+// are hidden.
 func markFilled(obj *unstructured.Unstructured, tokens map[string]FilledValue) error {
 	isSecret := obj.GetKind() == "Secret" && obj.GroupVersionKind().Group == ""
 	used := map[string]string{}

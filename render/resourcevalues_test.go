@@ -19,7 +19,7 @@ func resource(name, kind, of string) gardencorev1.NamedResourceReference {
 	return r
 }
 
-// renderedWith renders a chart whose values take something from resources.
+// renderedWith renders a chart with values from resources.
 func renderedWith(t *testing.T, template string, values map[string]any, checksums map[string]string) ([]Object, error) {
 	t.Helper()
 	const ref = "registry.example.org/charts/watcher:v1"
@@ -53,8 +53,8 @@ metadata: {name: untouched}
 data: {encoded: aGVsbG8=}
 `
 
-// TestValuesFromResources: a render has tokens in the place of values, and who fills them in gets
-// what the chart would have made of the values.
+// TestValuesFromResources: a render has tokens instead of values. Filling them in gives the same
+// result as rendering with the values.
 func TestValuesFromResources(t *testing.T) {
 	values := map[string]any{"user": "{{ .resources.account.data.user }}", "password": "{{.resources.account.data.password}}", "level": "{{ .resources.settings.data.level }}"}
 	objects, err := renderedWith(t, fromResources, values, nil)
@@ -89,7 +89,7 @@ func TestValuesFromResources(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, tokens)
 
-	// Another content is another checksum of the configuration, so that pods start anew.
+	// Other content changes the checksum of the configuration, so that pods restart.
 	changed, err := renderedWith(t, fromResources, values, map[string]string{"Secret/login": "another"})
 	require.NoError(t, err)
 	assert.NotEqual(t, objects[1].GetAnnotations()["checksum"], changed[1].GetAnnotations()["checksum"])

@@ -12,25 +12,24 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Sparingly is for a process that has other things to do, and asks what a change does rather than
-// whether it is right:
+// Sparingly is for a process with other duties that needs the effect of a change rather than its
+// correctness:
 //
-//   - It bounds how many Shoots are compared of those that a change reaches from outside, by
-//     settings of the landscape or by what they refer to: what it does to them differs with how
-//     they are made, and hardly otherwise. The sample has as many forms of them as there is room
-//     for. Shoots that are declared in another way are always compared.
-//   - Of an owner that only settings reach, the components are rendered that they are about. What
-//     two components of it have in common is not found.
-//   - One core renders, which takes half the memory of two.
+//   - It limits how many Shoots are compared if only settings of the landscape or their references
+//     change. The effect depends almost only on the form of a Shoot, so the sample prefers
+//     different forms. Shoots with changed declarations are always compared.
+//   - For owners that only settings change, it renders only the components of these settings.
+//     Conflicts between two components are not found.
+//   - It renders on one core, which uses half the memory of two.
 func Sparingly(most int) Setting { return func(s *settings) { s.sparing, s.sample = true, most } }
 
-// sample chooses Shoots.
+// sample selects Shoots.
 type sample struct {
 	most, taken int
 	forms       map[string]bool
 }
 
-// takes tells whether a Shoot is to be compared.
+// takes reports whether to compare a Shoot.
 func (s *sample) takes(d *landscapes.Declaration) bool {
 	if s.most == 0 { // no sample
 		return true
@@ -47,8 +46,7 @@ func (s *sample) takes(d *landscapes.Declaration) bool {
 	return true
 }
 
-// formOf says how a Shoot is made: which fields it has, what is switched on or off, types, purpose
-// and minor versions.
+// formOf describes the form of a Shoot: its fields, switches, types, purpose and minor versions.
 func formOf(d *landscapes.Declaration) string {
 	var lines []string
 	var walk func(path string, value any)
@@ -82,9 +80,9 @@ func formOf(d *landscapes.Declaration) string {
 	return strings.Join(slices.Compact(lines), "\n")
 }
 
-// isBound tells whether a Shoot names its Seed: nothing is rendered for the others.
+// isBound reports whether a Shoot names its Seed: other Shoots are not rendered.
 func isBound(d *landscapes.Declaration) bool {
-	// of another form it is none
+	// any other type means unbound
 	seed, _, _ := unstructured.NestedString(d.Object().Object, "spec", "seedName")
 	return seed != ""
 }
@@ -94,7 +92,7 @@ func minorOf(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// narrow leaves of the owners that only settings reach the components that these are about.
+// narrow restricts owners that only settings change to the components of these settings.
 func (c *reaching) narrow(catalogue fs.FS) error {
 	between := map[string][]string{}
 	for kind := range c.options {
@@ -117,8 +115,8 @@ func (c *reaching) narrow(catalogue fs.FS) error {
 	return nil
 }
 
-// componentsBetween are those of a kind that settings make another, nil for all: which of them an
-// image is for is not known before they are rendered.
+// componentsBetween are the components of a kind that settings change, nil for all. Which
+// components use an image is unknown before rendering.
 func componentsBetween(catalogue fs.FS, kind string, old, new Options) ([]string, error) {
 	if !reflect.DeepEqual(old.ImageOverrides, new.ImageOverrides) || !slices.Equal(old.Only, new.Only) {
 		return nil, nil
@@ -144,7 +142,6 @@ func componentsBetween(catalogue fs.FS, kind string, old, new Options) ([]string
 	return out, nil
 }
 
-// of leaves of the options what counts for one component.
 func (o Options) of(component string) Options {
 	o.Overlays = slices.DeleteFunc(slices.Clone(o.Overlays), func(overlay Overlay) bool { return overlay.Component != component })
 	enabled := map[string]bool{}

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// TestTimesOfEtcds: who is taken over keeps the times that upstream gave (gardener:
-// pkg/apis/utils/timewindow), and where upstream goes by the time of creation, owners differ.
+// TestTimesOfEtcds: adopted etcds keep upstream's times (gardener: pkg/apis/utils/timewindow). If
+// upstream uses the creation time, owners differ.
 func TestTimesOfEtcds(t *testing.T) {
 	k8s, err := newEvaluator(components.FS).build("kubernetes", "kubernetes")
 	require.NoError(t, err)

@@ -17,16 +17,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// seededTypo is a patch with a misspelt field in it.
+// seededTypo is a patch with a misspelt field.
 type seededTypo struct {
 	component, engine string
 	object            *unstructured.Unstructured
-	// field is the one that is misspelt: an item of the metadata where the definition leaves
-	// everything else open.
+	// field is the misspelt one: in the metadata if the definition allows any other field.
 	field []string
 }
 
-// hashedName is one that an object has only after the overlays.
+// hashedName matches names that objects get only after overlays.
 var hashedName = regexp.MustCompile(`-[0-9a-f]{8}$`)
 
 // engineOf is the engine that made an object.
@@ -69,7 +68,7 @@ func typosIn(t *testing.T, bundles []Bundle) map[string]seededTypo {
 	return out
 }
 
-// misspelt leaves out a letter of the field.
+// misspelt omits a letter of the field.
 func (s seededTypo) misspelt() []string {
 	last := s.field[len(s.field)-1]
 	return append(slices.Clone(s.field[:len(s.field)-1]), last[:len(last)-2]+last[len(last)-1:])

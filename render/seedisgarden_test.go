@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// Where a Seed's cluster is the Garden's runtime cluster, too, no object belongs to both, and the
-// Seed has the rest of what is its own.
+// TestSeedInTheGardensCluster: if a Seed runs in the Garden's runtime cluster, no object belongs to
+// both, and the Seed has the rest of its objects.
 func TestSeedInTheGardensCluster(t *testing.T) {
 	rendered := func(clusters landscapev1alpha1.Clusters) (both, ofSeed []string, seen map[string]bool) {
 		l := localLandscape(t)

@@ -11,15 +11,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// gardenerImage is the image of the catalogue whose tag is the version of Gardener that it renders.
+// gardenerImage is the catalogue's image whose tag is the rendered version of Gardener.
 const gardenerImage = "gardener-apiserver"
 
-// olderGardenlets is how many minor releases a gardenlet may be behind the API server, and it is
-// never ahead of it (upstream: docs/deployment/version_skew_policy.md).
+// olderGardenlets is the number of minor releases that a gardenlet may be behind the API server; it
+// is never ahead (upstream: docs/deployment/version_skew_policy.md).
 const olderGardenlets = 2
 
-// GardenerVersion is the release of Gardener whose images a catalogue has, such as v1.150.0; empty
-// where it has none.
+// GardenerVersion is the Gardener release of a catalogue's images, such as v1.150.0; empty if it
+// has none.
 func GardenerVersion(catalogue fs.FS) (string, error) {
 	images, err := ReadImageVector(catalogue)
 	if err != nil {
@@ -37,18 +37,17 @@ func gardenerIn(images []Image) string {
 	return ""
 }
 
-// otherMinor tells whether a tag is a version of another minor release. A digest, or a tag that is
-// no version, says nothing.
+// otherMinor reports whether a tag is a version of another minor release. It ignores digests and
+// tags that are not a version.
 func otherMinor(gardener *semver.Version, tag string) bool {
 	version, err := semver.NewVersion(tag)
 	return err == nil && (version.Major() != gardener.Major() || version.Minor() != gardener.Minor())
 }
 
-// gardenerImages warns of images of Gardener from another minor release than the objects that are
-// rendered for them.
+// gardenerImages warns of images of Gardener from another minor release than the rendered objects.
 func (c *landscapeCheck) gardenerImages(vector []Image, field string, override Image) {
 	if name := path.Base(override.Repository); override.Repository != "" && name != override.Name {
-		return // another program in its place, with versions of its own
+		return // another program, with its own versions
 	}
 	tag := gardenerIn(vector)
 	gardener, err := semver.NewVersion(tag)
@@ -65,7 +64,7 @@ func (c *landscapeCheck) gardenerImages(vector []Image, field string, override I
 	}
 }
 
-// gardenlets warns of gardenlets that are ahead of the API server, or too far behind it.
+// gardenlets warns of gardenlets that are ahead of the API server or too far behind.
 func (c *landscapeCheck) gardenlets(vector []Image) {
 	gardener, err := semver.NewVersion(gardenerIn(vector))
 	if err != nil {

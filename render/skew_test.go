@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestVersionSkew: images and gardenlets of other releases than the catalogue is written for, which
-// has Gardener v1.150.0.
+// TestVersionSkew checks images and gardenlets of other releases than the catalogue's Gardener
+// v1.150.0.
 func TestVersionSkew(t *testing.T) {
 	version, err := GardenerVersion(components.FS)
 	require.NoError(t, err)

@@ -36,10 +36,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// Every variant of the Garden starts for real: kube-apiserver and kube-controller-manager of the
-// version that it asks for take the flags and the files that are rendered, and are ready. A flag
-// that they do not know, a field of a file, a gate, a controller or a resource would end them at
-// once.
+// TestGardensStart starts every variant of the Garden: kube-apiserver and kube-controller-manager
+// of its version accept the rendered flags and files and become ready. They would exit at an
+// unknown flag, field, gate, controller or resource.
 func TestGardensStart(t *testing.T) {
 	apiserver.Needed(t)
 	pki := newStartedPKI(t)
@@ -62,7 +61,7 @@ func TestGardensStart(t *testing.T) {
 			}
 			flags := setFlags(t, api.args, map[string]string{
 				"--etcd-servers": fmt.Sprintf("http://127.0.0.1:%d", etcd[0]),
-				"--bind-address": "127.0.0.1", // there may be no IPv6
+				"--bind-address": "127.0.0.1", // IPv6 may be missing
 				"--secure-port":  "PORT",
 			})
 			for j, flag := range flags {
@@ -83,19 +82,19 @@ func TestGardensStart(t *testing.T) {
 	})
 }
 
-// startedContainer is what a Deployment starts.
+// startedContainer is the command of a Deployment.
 type startedContainer struct {
 	args     []string
 	emulated string
 }
 
-// startedFiles are those that containers have mounted: rendered, or made here where they are
-// generated in a cluster.
+// startedFiles are the mounted files of containers: rendered, or made here if a cluster generates
+// them.
 type startedFiles struct {
 	pki        *startedPKI
 	encryption string
 	objects    []Bundle
-	// server is the port of the API server that kubeconfigs lead to; zero for nobody.
+	// server is the port of the API server in kubeconfigs; zero for none.
 	server int
 }
 
@@ -130,7 +129,7 @@ func (f startedFiles) container(t *testing.T, deployment string) startedContaine
 	return out
 }
 
-// setFlags gives flags other values. They have to be there.
+// setFlags sets other values for existing flags.
 func setFlags(t *testing.T, flags []string, values map[string]string) []string {
 	t.Helper()
 	out := slices.Clone(flags)
@@ -145,8 +144,8 @@ func setFlags(t *testing.T, flags []string, values map[string]string) []string {
 // mountedPath is a file of a container, in a flag or in another file.
 var mountedPath = regexp.MustCompile(`/(?:srv/kubernetes|etc/kubernetes|var/lib/kube-controller-manager-server|var/run/secrets/gardener\.cloud)/[\w./-]+`)
 
-// write puts the files that flags name into a folder, and those that these name, and gives the
-// flags with their paths there.
+// write copies the files in flags, and the files that these name, into a folder. It returns the
+// flags with the new paths.
 func (f startedFiles) write(t *testing.T, dir string, port int, flags []string) []string {
 	t.Helper()
 	rendered := map[string]string{}
@@ -154,8 +153,7 @@ func (f startedFiles) write(t *testing.T, dir string, port int, flags []string) 
 		for _, o := range b.Objects {
 			if data, _, _ := unstructured.NestedStringMap(o.Object, "data"); o.GetKind() == "ConfigMap" && o.GetNamespace() == "garden" {
 				for name, text := range data {
-					// The files of a component have names of their own; those of others are of no
-					// matter here.
+					// Mounted files of a component have unique names; others do not matter.
 					for _, folder := range mountsOf(t, b, o.GetName()) {
 						rendered[folder+"/"+name] = text
 					}
@@ -187,7 +185,7 @@ func (f startedFiles) write(t *testing.T, dir string, port int, flags []string) 
 	return out
 }
 
-// mountsOf are the folders where the Deployment of a bundle has a ConfigMap.
+// mountsOf are the folders where the Deployment of a bundle mounts a ConfigMap.
 func mountsOf(t *testing.T, b Bundle, configMap string) []string {
 	t.Helper()
 	var out []string
@@ -215,12 +213,12 @@ func mountsOf(t *testing.T, b Bundle, configMap string) []string {
 	return out
 }
 
-// generated is what the secrets manager or the user would have put there.
+// generated is the file that the secrets manager or the user would provide.
 func (f startedFiles) generated(t *testing.T, file string) string {
 	t.Helper()
 	switch name := path.Base(file); {
 	case strings.Contains(file, "/ca-front-proxy/"):
-		return f.pki.frontProxyCA // an API server wants it to be another one
+		return f.pki.frontProxyCA // an API server requires a separate one
 	case name == "bundle.crt", name == "ca.crt":
 		return f.pki.ca
 	case name == "ca.key":
@@ -251,7 +249,7 @@ func (f startedFiles) generated(t *testing.T, file string) string {
 	return ""
 }
 
-// encryptionOf is the configuration that the secrets manager makes of a request.
+// encryptionOf is the configuration that the secrets manager makes from a request.
 func encryptionOf(t *testing.T, secrets map[string]json.RawMessage) string {
 	t.Helper()
 	var config struct{ Resources, EncryptedResources []string }
@@ -271,8 +269,7 @@ func encryptionOf(t *testing.T, secrets map[string]json.RawMessage) string {
 	return string(text)
 }
 
-// startedPKI has one certificate for all, of an administrator and for the address that everybody
-// has.
+// startedPKI has one certificate for everything: of an administrator, and for the common address.
 type startedPKI struct {
 	ca, caKey, frontProxyCA, certificate, key, signingKey string
 	client                                                *http.Client
@@ -323,17 +320,17 @@ func newStartedPKI(t *testing.T) *startedPKI {
 	return &out
 }
 
-// program is started with a folder and two ports of its own, and ready when the address answers.
+// program starts with its own folder and two ports, and is ready when the address responds.
 type program struct {
 	name  string
 	args  func(dir string, ports []int) []string
 	ready func(ports []int) string
 }
 
-// startProgram gives the ports of one that is ready. It ends with the test.
+// startProgram returns the ports of a ready program. It ends with the test.
 func startProgram(t *testing.T, pki *startedPKI, p program) []int {
 	t.Helper()
-	// A port that was free may be taken when the program wants it.
+	// A free port may be in use when the program opens it.
 	for attempt := 1; ; attempt++ {
 		ports, output, err := tryProgram(t, pki, p)
 		if err == nil {

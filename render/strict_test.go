@@ -21,22 +21,22 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 )
 
-// TestObjectsAreStrictlyTyped decodes every rendered object the way an API server with strict field
-// validation does: Kubernetes' own kinds into their Go types, all others by the definitions that
-// the catalogue itself brings along. A misspelt field, or a number where text belongs, fails here.
+// TestObjectsAreStrictlyTyped decodes every rendered object like an API server with strict field
+// validation. Kubernetes' own kinds use their Go types, all others the definitions in the
+// catalogue. A misspelt field, or a number instead of text, fails here.
 func TestObjectsAreStrictlyTyped(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
 	decoder := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{Strict: true})
-	// Kinds that are installed only where something asks for them are in the second.
+	// The second has kinds that are installed only if needed.
 	definitions := definitionsOf(t, slices.Concat(renderedVariants["local"](t).bundles(), renderedVariants["highly available"](t).bundles()))
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		for _, b := range v.bundles() {
 			for _, o := range b.Objects {
 				gvk := o.GroupVersionKind()
 				if gvk.Group == "apiregistration.k8s.io" {
-					continue // its types are in a module that nothing else here needs
+					continue // its types are in a module that only this test would need
 				}
 				if !scheme.Recognizes(gvk) {
 					definition, ok := definitions[gvk]
@@ -57,7 +57,7 @@ func TestObjectsAreStrictlyTyped(t *testing.T) {
 	})
 }
 
-// TestStrictDecodingFindsTypos: the test above can fail.
+// TestStrictDecodingFindsTypos proves that the test above can fail.
 func TestStrictDecodingFindsTypos(t *testing.T) {
 	definitions := definitionsOf(t, renderedVariants["local"](t).bundles())
 	for kind, content := range map[string]string{
@@ -93,7 +93,7 @@ func (d definition) check(object map[string]any) []string {
 	return out
 }
 
-// definitionsOf reads the CustomResourceDefinitions among rendered objects, and those of our API.
+// definitionsOf reads the CustomResourceDefinitions of rendered objects and of our API.
 func definitionsOf(t *testing.T, bundles []Bundle) map[schema.GroupVersionKind]definition {
 	t.Helper()
 	all := crds.All()
@@ -122,8 +122,8 @@ func definitionsOf(t *testing.T, bundles []Bundle) map[schema.GroupVersionKind]d
 	return out
 }
 
-// TestNamespacedObjectsHaveOne: an object of the catalogue is in the namespace that its component
-// says, and all kinds have a known scope.
+// TestNamespacedObjectsHaveOne: objects of the catalogue are in the namespace of their component,
+// and all kinds have a known scope.
 func TestNamespacedObjectsHaveOne(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		for _, b := range v.bundles() {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 )
 
-// task is one component of one owner, and what became of it.
+// task is one component of one owner, and its result.
 type task struct {
 	in     *Input
 	opts   *Options
@@ -22,7 +22,7 @@ type task struct {
 	err       error
 }
 
-// tasksOf lists the components that are wanted for an owner.
+// tasksOf lists the selected components of an owner.
 func tasksOf(in *Input, opts *Options) ([]*task, error) {
 	images, err := imagesFor(*in, *opts)
 	if err != nil {
@@ -41,17 +41,16 @@ func tasksOf(in *Input, opts *Options) ([]*task, error) {
 	return tasks, nil
 }
 
-// tasksPerWorker is how many components make another goroutine worth it, which has to load the
-// catalogue again.
+// tasksPerWorker is the number of components that justifies another goroutine, which has to load
+// the catalogue again.
 const tasksPerWorker = 4
 
-// ownersPerWorker is how many owners for each worker make it worth that each has a worker of its
-// own.
+// ownersPerWorker is the minimum of owners per worker for units of one owner.
 const ownersPerWorker = 4
 
-// units are tasks that one worker does one after the other: the same component of a few owners,
-// which it builds once for all of them, those with the most text first; or all components of one of
-// many owners, whose declarations it encodes once.
+// units are tasks that one worker runs in sequence. For few owners, a unit is one component, which
+// is built once for all of them; larger components come first. For many owners, a unit is one
+// owner, whose declarations are encoded once.
 func units(catalogue fs.FS, tasks []*task) [][]*task {
 	byOwner, byDir := map[*Input][]*task{}, map[string][]*task{}
 	var owners []*Input
@@ -83,9 +82,9 @@ func units(catalogue fs.FS, tasks []*task) [][]*task {
 	return out
 }
 
-// sizeOf is how much CUE there is in a folder, which says roughly how long it takes.
+// sizeOf is the size of the CUE files in a folder, a rough measure of the time.
 func sizeOf(catalogue fs.FS, dir string) int64 {
-	entries, _ := fs.ReadDir(catalogue, dir) // whoever renders it will say what is wrong with it
+	entries, _ := fs.ReadDir(catalogue, dir) // rendering reports errors
 	size := int64(0)
 	for _, entry := range entries {
 		if info, err := entry.Info(); err == nil && path.Ext(entry.Name()) == ".cue" {
@@ -95,8 +94,7 @@ func sizeOf(catalogue fs.FS, dir string) int64 {
 	return size
 }
 
-// evaluators are those that nobody uses at the moment. With none of its own a render makes new
-// ones.
+// evaluators are the idle ones; nil makes a new one for each use.
 type evaluators struct {
 	mutex sync.Mutex
 	free  []*evaluator
@@ -128,7 +126,7 @@ func (e *evaluators) give(back *evaluator) {
 	e.free = append(e.free, back)
 }
 
-// runTasks renders on all cores, each with an evaluator of its own. The tasks are of one catalogue.
+// runTasks renders on all cores, each with its own evaluator. The tasks have one catalogue.
 func runTasks(opts Options, tasks []*task) {
 	runTasksOn(runtime.GOMAXPROCS(0), opts.Catalogue, tasks, opts.evaluators)
 }
@@ -171,6 +169,6 @@ func runTasksOn(cores int, catalogue fs.FS, tasks []*task, from *evaluators) {
 	}
 	group.Wait()
 	if p := panicked.Load(); p != nil {
-		panic(*p) // in the goroutine of the caller, who may know what to do
+		panic(*p) // in the caller's goroutine, which may handle it
 	}
 }

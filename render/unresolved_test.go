@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A symbolic value is found wherever it stands, also at the beginning of a line of a text, and as a
-// key.
+// TestUnresolvedWhereverItStands: a symbolic value is found anywhere, also at the beginning of a
+// line in a text, and as a key.
 func TestUnresolvedWhereverItStands(t *testing.T) {
 	symbol := symbolicSecret("ca")
 	for name, object := range map[string]map[string]any{

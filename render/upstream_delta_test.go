@@ -12,14 +12,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// delta is what one set of objects has other than another: facts, each a path in an object and its
+// delta is the difference between two sets of objects: facts, each a path in an object and its
 // value.
 type delta struct {
-	// Added are objects with all that is in them.
+	// Added are complete objects.
 	Added map[string]map[string]string `json:"added,omitempty"`
-	// Changed are fields that have another value, or are added.
+	// Changed are fields with another value, or added ones.
 	Changed map[string]map[string]string `json:"changed,omitempty"`
-	// Gone are fields that are there no more, Removed such objects.
+	// Gone are removed fields, Removed are removed objects.
 	Gone    map[string][]string `json:"gone,omitempty"`
 	Removed []string            `json:"removed,omitempty"`
 }
@@ -56,10 +56,10 @@ func deltaOf(before, after map[string]any) delta {
 	return out
 }
 
-// fact is one that a delta says.
+// fact identifies a fact of a delta.
 type fact struct{ object, path string }
 
-// facts are all of a delta. A field that is gone has no value.
+// facts returns all facts of a delta. A removed field has no value.
 func (d delta) facts() map[fact]string {
 	out := map[fact]string{}
 	for key, fields := range d.Added {
@@ -84,8 +84,7 @@ func (d delta) facts() map[fact]string {
 	return out
 }
 
-// compareDeltas gives the number of facts, and those that are not the same. Where one side does not
-// have an object, that is said once.
+// compareDeltas returns the number of facts and the differences. A missing object is reported once.
 func compareDeltas(want, got map[fact]string) (int, []found) {
 	all := map[fact]bool{}
 	for f := range want {
@@ -116,8 +115,7 @@ func compareDeltas(want, got map[fact]string) (int, []found) {
 	return len(all), out
 }
 
-// differ reports the leaves in which a value is other than before; what is gone is reported as a
-// whole.
+// differ reports the leaves with another value; removed parts are reported as a whole.
 func differ(path string, before, after any, report func(path, value string, there bool)) {
 	switch a := after.(type) {
 	case nil:
@@ -155,7 +153,7 @@ func differ(path string, before, after any, report func(path, value string, ther
 	}
 }
 
-// counted says of each item of a list how often it is there.
+// counted returns how often each item of a list occurs.
 func counted(list []any) map[string]any {
 	times := map[string]int{}
 	for _, item := range list {
@@ -170,15 +168,14 @@ func counted(list []any) map[string]any {
 }
 
 var (
-	// hashes are those in names of objects, wherever such a name stands.
+	// hashes are the hashes in names of objects, anywhere.
 	hashes = regexp.MustCompile(`-(?:[0-9a-f]{8}|X{8})(?:-[0-9a-f]{5})?(\z|[^0-9a-zA-Z-])`)
 	sums   = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
 )
 
-// factsOf is an object in a form in which facts have the same path in all that have them: items of
-// lists go by their names, flags by theirs, documents in texts are fields. What is in no form, or
-// is somebody's text, is left out: scripts, dashboards, rules, schemas, secrets. So is what belongs
-// to the moment.
+// factsOf converts an object so that equal facts have equal paths: list items and flags by name,
+// documents in texts as fields. It omits unstructured and user-defined texts: scripts, dashboards,
+// rules, schemas, secrets. It also omits metadata that changes over time.
 func factsOf(o *unstructured.Unstructured) any {
 	o = o.DeepCopy()
 	for _, field := range []string{"creationTimestamp", "generation", "resourceVersion", "uid"} {
@@ -203,7 +200,7 @@ func factsOf(o *unstructured.Unstructured) any {
 	return canonical(keyed(o.Object, false))
 }
 
-// withheld says what there is, and no more.
+// withheld returns the keys without their values.
 func withheld(values ...any) any {
 	out := map[string]any{}
 	for _, value := range values {
@@ -215,8 +212,7 @@ func withheld(values ...any) any {
 	return out
 }
 
-// keyed gives items their keys; ordered says that their order matters, as it does in documents of
-// programs.
+// keyed replaces lists by maps; ordered preserves their order, as in documents of programs.
 func keyed(value any, ordered bool) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -247,7 +243,7 @@ func keyed(value any, ordered bool) any {
 	}
 }
 
-// byName are items that all have a name of their own.
+// byName converts items that all have a unique name.
 func byName(list []any, ordered bool) map[string]any {
 	out := map[string]any{}
 	var names []string
@@ -267,7 +263,7 @@ func byName(list []any, ordered bool) map[string]any {
 	return out
 }
 
-// byText are texts, of which those that are flags have a value.
+// byText converts texts; flags have a value.
 func byText(list []any) map[string]any {
 	out := map[string]any{}
 	for _, item := range list {
@@ -291,7 +287,7 @@ func byText(list []any) map[string]any {
 	return out
 }
 
-// longestText is that of a document whose fields are compared.
+// longestText is the maximum length of a document whose fields are compared.
 const longestText = 10_000
 
 func textFacts(text string) any {
@@ -319,10 +315,10 @@ func withoutHashes(text string) string {
 	return sums.ReplaceAllString(hashes.ReplaceAllString(text, "-HASH$1"), "SHA256")
 }
 
-// setting is a line of what programs such as Fluent Bit read: a key, then its value.
+// setting is a line of configuration for programs such as Fluent Bit: a key, then its value.
 var setting = regexp.MustCompile(`^([A-Za-z_]+)\s+(\S.*)$`)
 
-// settingsIn are the lines of a text that has nothing else.
+// settingsIn are the lines of a text that consists only of settings.
 func settingsIn(text string) map[string]any {
 	out := map[string]any{}
 	for line := range strings.Lines(text) {

@@ -21,35 +21,33 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// optionsDir has Gardens, and what each of them changes of upstream's objects.
+// optionsDir has Gardens, each with the changes that it makes to upstream's objects.
 const optionsDir = "testdata/options"
 
-// optionsGarden is a Garden that says more than the one of base.yaml, or something else.
+// optionsGarden is a variation of the Garden in base.yaml.
 type optionsGarden struct {
 	name string
-	// About says which options these are.
+	// About describes the options.
 	About        string                          `json:"about"`
 	FeatureGates *landscapev1alpha1.FeatureGates `json:"featureGates"`
-	// Change is a merge patch for the Garden of the base; Variant names one of our variants, whose
-	// changes are made.
+	// Change is a merge patch for the Garden of the base; Variant names one of our variants to
+	// apply.
 	Change  map[string]any `json:"change"`
 	Variant string         `json:"variant"`
-	// Objects are there besides.
+	// Objects are additional declarations.
 	Objects []map[string]any `json:"objects"`
 }
 
-// optionsDifference is a difference from upstream that is wanted in some Gardens; none named are
-// all.
+// optionsDifference is an intended difference from upstream in some Gardens; empty means all.
 type optionsDifference struct {
 	difference
 	Gardens []string `json:"gardens"`
 }
 
-// TestUpstreamOptions compares what options do: the objects and fields that a Garden adds, removes
-// or changes beside those of a plain one are the same as with upstream's constructors, as
-// testdata/options/*.upstream.yaml has recorded them, or the difference is listed in
-// testdata/options.yaml with its reason. Differences that both Gardens have are the matter of
-// TestCorpus.
+// TestUpstreamOptions compares the effect of options: the objects and fields that a Garden adds,
+// removes or changes compared with a plain one. They equal those of upstream's constructors,
+// recorded in testdata/options/*.upstream.yaml, or testdata/options.yaml lists the difference with
+// its reason. TestCorpus covers differences that both Gardens have.
 func TestUpstreamOptions(t *testing.T) {
 	recordUpstreamOptions(t)
 	var file struct {
@@ -101,7 +99,7 @@ func TestUpstreamOptions(t *testing.T) {
 		})
 	}
 	if compared < len(gardens) {
-		return // somebody asked for some of them
+		return // only some were selected
 	}
 	for i, d := range file.Differences {
 		if strings.TrimSpace(d.Reason) == "" {
@@ -118,7 +116,7 @@ func TestUpstreamOptions(t *testing.T) {
 	}
 }
 
-// optionsGardens are those of the folder.
+// optionsGardens are the Gardens in the folder.
 func optionsGardens(t *testing.T) []optionsGarden {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(optionsDir, "*.yaml"))
@@ -148,7 +146,7 @@ func readYAML(t *testing.T, file string, into any) {
 	require.NoError(t, yaml.UnmarshalStrict(raw, into), file)
 }
 
-// declarations are the Garden and what is declared beside it.
+// declarations are the Garden and the declarations beside it.
 func (g optionsGarden) declarations(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(optionsDir, "base.yaml"))
@@ -206,8 +204,7 @@ func mergePatched(value, patch any) any {
 	return out
 }
 
-// input is what the Garden is rendered from: declarations that have to be valid, and the facts of
-// the corpus.
+// input is the input for the Garden: valid declarations, and the facts of the corpus.
 func (g optionsGarden) input(t *testing.T) (Input, Options) {
 	t.Helper()
 	gates := g.FeatureGates
@@ -249,7 +246,7 @@ func (g optionsGarden) input(t *testing.T) (Input, Options) {
 	return in, options
 }
 
-// objects are all that are rendered for the Garden.
+// objects are all rendered objects of the Garden.
 func (g optionsGarden) objects(t *testing.T) map[string]any {
 	t.Helper()
 	in, options := g.input(t)
@@ -269,8 +266,8 @@ func (g optionsGarden) objects(t *testing.T) map[string]any {
 	return out
 }
 
-// encryptions are the facts of the Secrets that say what is encrypted in etcd: the secrets manager
-// makes them from these requests.
+// encryptions are the facts of the Secrets with the encryption of etcd: the secrets manager makes
+// them from these requests.
 func encryptions(t *testing.T, res Result) map[string]any {
 	t.Helper()
 	type request struct{ Kind, Key, Provider, Resources any }
@@ -297,7 +294,7 @@ func encryption(provider, resources any) any {
 	return canonical(keyed(map[string]any{"provider": provider, "resources": resources}, false))
 }
 
-// optionsKey is that of the corpus; what is in the virtual garden says so.
+// optionsKey is the key of the corpus; in the virtual garden it has a prefix.
 func optionsKey(cluster string, o *unstructured.Unstructured) string {
 	if cluster == ClusterVirtual {
 		return "virtual " + corpusKey(o)

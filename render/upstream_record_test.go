@@ -17,13 +17,12 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// upstreamFolder names the folder by which recordings are made.
+// upstreamFolder is the environment variable for the folder of recordings.
 const upstreamFolder = "PERGOLA_UPSTREAM_OPTIONS"
 
-// recordUpstreamOptions makes the recordings anew before TestUpstreamOptions compares with them,
-// where a folder is named (testdata/options/README.md says how). It writes what upstream's
-// constructors are given for NAME as NAME.in.yaml, and reads what they made of it from
-// NAME.out.yaml.
+// recordUpstreamOptions renews the recordings before TestUpstreamOptions compares them, if the
+// folder is set (see testdata/options/README.md). It writes the input of upstream's constructors
+// for NAME as NAME.in.yaml and reads their output from NAME.out.yaml.
 func recordUpstreamOptions(t *testing.T) {
 	t.Helper()
 	folder := os.Getenv(upstreamFolder)
@@ -61,7 +60,7 @@ func recordUpstreamOptions(t *testing.T) {
 	}
 }
 
-// upstreamObjects are what upstream's constructors wrote for a Garden, as its clusters have them.
+// upstreamObjects are the objects of upstream's constructors for a Garden, as in its clusters.
 func (g optionsGarden) upstreamObjects(t *testing.T, folder string) map[string]any {
 	t.Helper()
 	given := map[string]bool{}
@@ -83,7 +82,7 @@ func (g optionsGarden) upstreamObjects(t *testing.T, folder string) map[string]a
 			continue
 		}
 		if strings.HasSuffix(o.GetKind(), "WebhookConfiguration") {
-			o.SetNamespace("") // the resource manager's has one, which API servers leave out
+			o.SetNamespace("") // the resource manager sets one, which API servers drop
 		}
 		cluster := ClusterRuntime
 		if !o.delivery.Direct && wrapped["class"] == "" {
@@ -107,7 +106,7 @@ func (g optionsGarden) upstreamObjects(t *testing.T, folder string) map[string]a
 	return out
 }
 
-// encryptionIn are the facts of a Secret that says what is encrypted in etcd, without its keys.
+// encryptionIn are the facts of a Secret with the encryption of etcd, without its keys.
 func encryptionIn(t *testing.T, o *unstructured.Unstructured) any {
 	t.Helper()
 	text, has, err := unstructured.NestedString(o.Object, "data", "encryption-configuration.yaml")

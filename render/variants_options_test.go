@@ -15,7 +15,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// everyOption says all that a Garden can say, with the feature gates that are off elsewhere.
+// everyOption sets all options of a Garden, and the feature gates that are off elsewhere.
 var everyOption = variant{
 	name:      "every option",
 	gardenAPI: landscapev1alpha1.GardenAPIAggregated,
@@ -209,7 +209,7 @@ data: {frontend-config.yaml: "landingPageUrl: https://example.org\nbranding: {pr
 `},
 }
 
-// parsed is YAML as a part of an object has it.
+// parsed decodes YAML as part of an object.
 func parsed(text string) map[string]any {
 	var out map[string]any
 	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
@@ -218,7 +218,7 @@ func parsed(text string) map[string]any {
 	return numbers(out).(map[string]any)
 }
 
-// numbers are whole where they can be, as in unstructured objects.
+// numbers converts to integers where possible, as in unstructured objects.
 func numbers(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -237,7 +237,7 @@ func numbers(value any) any {
 	return value
 }
 
-// A field that is added to the Garden is added to the variant, too.
+// TestEveryOption: new fields of the Garden must be added to the variant.
 func TestEveryOption(t *testing.T) {
 	text, err := os.ReadFile("../api/crds/operator.gardener.cloud_gardens.yaml")
 	require.NoError(t, err)
@@ -255,36 +255,34 @@ func TestEveryOption(t *testing.T) {
 			var missing []string
 			unsaid(spec, in.Objects["garden"]["spec"], "spec", &missing)
 			assert.ElementsMatch(t, []string{
-				"spec.dns.providers.providerConfig", // nothing reads what is in it
+				"spec.dns.providers.providerConfig", // nothing reads its content
 				"spec.extensions", "spec.resources", // the variant with extensions has them
-				// of parts that are not deployed
+				// for parts that are not deployed
 				"spec.runtimeCluster.ingress.controller.providerConfig", "spec.runtimeCluster.networking.blockCIDRs",
 				// the subject is a group
 				gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.unrestrictedSubjects.namespace",
 				// labels select, too
 				gardener + "gardenerControllerManager.defaultProjectQuotas.projectSelector.matchExpressions",
-				// No effect, upstream's neither: sizes are dynamic, and the virtual cluster has no
-				// nodes.
+				// No effect, as upstream: sizes are dynamic, and the virtual cluster has no nodes.
 				gardener + "gardenerAPIServer.watchCacheSizes.default", kubernetes + "kubeAPIServer.watchCacheSizes.default",
-				// comes from the structured authentication
+				// set by the structured authentication
 				kubernetes + "kubeAPIServer.enableAnonymousAuthentication",
 				kubernetes + "kubeControllerManager.nodeCIDRMaskSize", kubernetes + "kubeControllerManager.nodeCIDRMaskSizeIPv6",
 				kubernetes + "kubeControllerManager.nodeMonitorGracePeriod", kubernetes + "kubeControllerManager.podEvictionTimeout",
 				kubernetes + "kubeControllerManager.horizontalPodAutoscaler",
-				// off, there is less
+				// disabling it renders less
 				"spec.virtualCluster.gardener.gardenerDashboard.ingress",
-				// a certificate that would have to be genuine
+				// needs a genuine certificate
 				"spec.virtualCluster.gardener.gardenerDashboard.oidcConfig.certificateAuthoritySecretRef",
 			}, missing)
 		}
 	}
 }
 
-// borrowed are types of Kubernetes of which a Garden uses a part.
+// borrowed are fields with Kubernetes types that a Garden uses in part.
 var borrowed = []string{"configMapRef", "config"}
 
-// unsaid collects the fields of a schema that a value does not have; items of a list are taken
-// together.
+// unsaid collects the fields of a schema that a value does not set; items of a list are merged.
 func unsaid(schema map[string]any, value any, path string, missing *[]string) {
 	if items, is := schema["items"].(map[string]any); is {
 		together := map[string]any{}

@@ -31,12 +31,12 @@ type variant struct {
 	gardenAPI landscapev1alpha1.GardenAPI
 	gates     *landscapev1alpha1.FeatureGates
 	changes   []change
-	// files are added to the landscape, external is what is there besides.
+	// files are added to the landscape; external are existing objects.
 	files    map[string]string
 	external []landscapev1alpha1.ExternalObject
 }
 
-// variants are the ways in which declarations differ most.
+// variants are the most different forms of declarations.
 var variants = []variant{
 	{name: "local"},
 	{name: "highly available", gardenAPI: landscapev1alpha1.GardenAPIAggregated, gates: &landscapev1alpha1.FeatureGates{VictoriaLogsBackend: ptr.To(true), DisableNginxIngressInGarden: ptr.To(false), DefaultSeccompProfile: ptr.To(true)}, changes: []change{
@@ -90,13 +90,13 @@ var variants = []variant{
 	}},
 }
 
-// variantResult is what a variant renders to.
+// variantResult is the render of a variant.
 type variantResult struct {
 	inputs  []Input
 	results []Result
 }
 
-// bundles of all owners.
+// bundles returns the bundles of all owners.
 func (r variantResult) bundles() []Bundle {
 	var out []Bundle
 	for _, result := range r.results {
@@ -105,7 +105,7 @@ func (r variantResult) bundles() []Bundle {
 	return out
 }
 
-// renderedVariants are shared by the tests, since rendering the whole catalogue is what takes the
+// renderedVariants are shared by the tests, because rendering the whole catalogue takes most of the
 // time.
 var renderedVariants = map[string]func(*testing.T) variantResult{}
 
@@ -187,7 +187,7 @@ func (c change) apply(t *testing.T, obj *unstructured.Unstructured) {
 	require.NoError(t, unstructured.SetNestedField(obj.Object, c.value, fields...))
 }
 
-// variantExtensions are asked by the Garden at every moment that there is.
+// variantExtensions are used by the Garden at every possible time.
 var variantExtensions = func() string {
 	text := `
 apiVersion: operator.gardener.cloud/v1alpha1
@@ -213,7 +213,7 @@ spec:
 	return text + "  - {kind: Network, type: calico}\n"
 }()
 
-// someCharts are at hand wherever a test asks for them.
+// someCharts provides every chart that a test requests.
 func someCharts(t *testing.T) func([]gardencorev1.OCIRepository) map[string]Chart {
 	return func(wanted []gardencorev1.OCIRepository) map[string]Chart {
 		out := map[string]Chart{}
@@ -231,7 +231,7 @@ func someCharts(t *testing.T) func([]gardencorev1.OCIRepository) map[string]Char
 	}
 }
 
-// extended is the demonstration landscape with some more files.
+// extended is the demonstration landscape with additional files.
 func extended(t *testing.T, files map[string]string) *landscapes.Landscape {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "landscape")

@@ -1,8 +1,7 @@
 package render
 
-// nameImages gives the containers of objects whose image is just a name of the image vector the
-// image that was chosen for it: YAML files cannot ask the vector as CUE and charts do. It is what
-// Kustomize does with `images`.
+// nameImages replaces container images that are only a name of the image vector by the chosen
+// image, because YAML files cannot use the vector. Kustomize does the same with `images`.
 func nameImages(objects []Object, chosen map[string]string) {
 	for _, o := range objects {
 		nameImagesIn(o.Object, chosen)

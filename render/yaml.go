@@ -13,9 +13,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 )
 
-// MarshalYAML writes an object with its keys in byte order. The usual encoders sort
-// keys in a "natural" order that is no total order for keys with digits in them, so
-// the same object may come out in several ways; here it has one form only.
+// MarshalYAML writes an object with its keys in byte order. The "natural" order of usual encoders
+// is not total for keys with digits, so the same object may have several encodings.
 func MarshalYAML(object any) ([]byte, error) {
 	if !isPlain(object) {
 		raw, err := json.Marshal(object)
@@ -87,8 +86,8 @@ func yamlNode(v any) (*yamlv3.Node, error) {
 	return nil, fmt.Errorf("a %T has no YAML form", v)
 }
 
-// isPlain tells whether a value is what reading its JSON would give: no other types than those that
-// the API machinery copies, and no fractions, which may be whole numbers.
+// isPlain reports whether a value equals its decoded JSON. It has only types that the API machinery
+// copies, and no fractions, which may be whole numbers.
 func isPlain(v any) bool {
 	switch x := v.(type) {
 	case map[string]any:
@@ -108,14 +107,14 @@ func isPlain(v any) bool {
 	return false
 }
 
-// ambiguous strings mean something else to a YAML 1.1 reader (yes, off, 1_000,
-// 12:30) when they are not quoted.
+// ambiguous strings mean something else to a YAML 1.1 reader (yes, off, 1_000, 12:30) when they are
+// not quoted.
 var (
 	ambiguousNumber = regexp.MustCompile(`^[-+.0-9][-+.0-9_:eExXoOa-fA-F]*$`)
 	ambiguousWord   = regexp.MustCompile(`^(?:[yYnN]|[yY]es|YES|[nN]o|NO|[tT]rue|TRUE|[fF]alse|FALSE|[oO]n|ON|[oO]ff|OFF|[nN]ull|NULL|~|=|<<)$`)
 )
 
-// longestWord is the length of the longest that ambiguousWord finds.
+// longestWord is the length of the longest match of ambiguousWord.
 const longestWord = len("false")
 
 func stringNode(s string) *yamlv3.Node {

@@ -27,8 +27,8 @@ func TestYAMLHasOneForm(t *testing.T) {
 	require.Equal(t, object, back)
 }
 
-// TestMarshalYAMLGoesByJSON: an object has the same form whether it is written directly or by way
-// of its JSON.
+// TestMarshalYAMLGoesByJSON: an object has the same form whether it is encoded directly or through
+// JSON.
 func TestMarshalYAMLGoesByJSON(t *testing.T) {
 	type named struct {
 		Name  string `json:"name"`

@@ -18,14 +18,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// yamlFile is a YAML file of one document with the places of its values.
+// yamlFile is a YAML file of one document with the positions of its values.
 type yamlFile struct {
 	name string
 	root *yamlv3.Node
 }
 
-// readYAMLFile parses a file; what is wrong with it is a finding. Nothing of its content is quoted:
-// it may be secret.
+// readYAMLFile parses a file and reports faults as findings. Findings do not quote the content: it
+// may be secret.
 func readYAMLFile(name string, data []byte) (yamlFile, error) {
 	file := yamlFile{name: name}
 	decoder := yamlv3.NewDecoder(bytes.NewReader(data))
@@ -46,7 +46,7 @@ func readYAMLFile(name string, data []byte) (yamlFile, error) {
 	return file, nil
 }
 
-// syntaxFinding gives an error of the YAML parser its place and cause.
+// syntaxFinding adds position and cause to an error of the YAML parser.
 func syntaxFinding(name string, data []byte, err error) finding {
 	line, column, message := landscapes.YAMLFault(data, err)
 	return finding{Position: schemas.Position{File: name, Line: line, Column: column}, kind: schemas.TypeInvalid, message: message}
@@ -54,7 +54,7 @@ func syntaxFinding(name string, data []byte, err error) finding {
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// position is where a field is written, or else its closest parent.
+// position is the position of a field, or of its closest existing parent.
 func (f yamlFile) position(field string) schemas.Position {
 	at := schemas.Position{File: f.name, Line: 1, Column: 1}
 	node := f.root
@@ -71,7 +71,7 @@ func (f yamlFile) position(field string) schemas.Position {
 	return at
 }
 
-// node is the value of a field; nil where there is none.
+// node is the value of a field; nil if it does not exist.
 func (f yamlFile) node(field string) *yamlv3.Node {
 	node := f.root
 	for _, step := range fieldpath.Parse(field) {
@@ -82,7 +82,7 @@ func (f yamlFile) node(field string) *yamlv3.Node {
 	return node
 }
 
-// child follows one step: the place where it is named, and its value.
+// child follows one step: the node of the name, and the value.
 func child(node *yamlv3.Node, step any) (key, value *yamlv3.Node) {
 	node = resolved(node)
 	if node == nil {
@@ -112,8 +112,8 @@ func resolved(node *yamlv3.Node) *yamlv3.Node {
 	return node
 }
 
-// checkShape compares a file with the Go type it is decoded into: unknown and doubled fields,
-// values of another type.
+// checkShape compares a file with its Go type: unknown and duplicate fields, values of another
+// type.
 func (f yamlFile) checkShape(target reflect.Type) findings {
 	var out findings
 	if f.root != nil {
@@ -136,7 +136,7 @@ func (s shape) report(node *yamlv3.Node, path fieldpath.Path, kind schemas.Type,
 	})
 }
 
-// maxDepth bounds what anchors that hold themselves can do.
+// maxDepth limits recursive anchors.
 const maxDepth = 64
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
@@ -210,7 +210,7 @@ func (s shape) mapping(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
 	}
 }
 
-// yaml11Bool are words that the decoders read as true or false where they are not quoted.
+// yaml11Bool are words that the decoders read as true or false unless quoted.
 var yaml11Bool = regexp.MustCompile(`^([yYnN]|[yY]es|YES|[nN]o|NO|[oO]n|ON|[oO]ff|OFF)$`)
 
 func (s shape) scalar(node *yamlv3.Node, want reflect.Kind, path fieldpath.Path) {
@@ -228,7 +228,7 @@ func (s shape) scalar(node *yamlv3.Node, want reflect.Kind, path fieldpath.Path)
 	}
 }
 
-// jsonFields are the fields of a struct by their JSON names, those of embedded structs included.
+// jsonFields are the fields of a struct, including embedded structs, by JSON name.
 func jsonFields(t reflect.Type) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for i := range t.NumField() {

@@ -15,7 +15,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// read makes a value of YAML, strictly.
+// read decodes YAML strictly.
 func read[T any](t *testing.T, text string) *T {
 	t.Helper()
 	value := new(T)
@@ -23,7 +23,7 @@ func read[T any](t *testing.T, text string) *T {
 	return value
 }
 
-// same compares two values as they are written.
+// same compares two values by their YAML.
 func same[T any](t *testing.T, want string, got *T) {
 	t.Helper()
 	written := func(value *T) string {
@@ -53,7 +53,7 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// namespaces by their tolerance; unsaid is one that does not say it.
+// unsaid is a tolerance that a namespace does not set.
 const unsaid = "unsaid"
 
 func in(tolerance string, zones ...string) Placement {
@@ -77,7 +77,7 @@ func TestReplicas(t *testing.T) {
 		{unsaid, "server", "", ptr.To[int32](4), true, 4},
 		{unsaid, "server", "", ptr.To[int32](1), true, 2},
 		{unsaid, "", "", ptr.To[int32](1), false, 1},
-		{unsaid, "", "3", ptr.To[int32](1), false, 1}, // the number is for components only
+		{unsaid, "", "3", ptr.To[int32](1), false, 1}, // the number applies only to components
 		{unsaid, "server", "3", ptr.To[int32](1), false, 3},
 		{unsaid, "server", "", ptr.To[int32](0), false, 0}, // hibernated
 		{unsaid, "server", "3", ptr.To[int32](0), false, 0},
@@ -209,8 +209,8 @@ spec:
 	}
 }
 
-// Pods of a StatefulSet are found by its selector, which does not change, and counted whatever
-// their revision.
+// TestConstraintsOfStatefulSets: a constraint uses the selector of a StatefulSet, which does not
+// change, and counts pods of all revisions.
 func TestConstraintsOfStatefulSets(t *testing.T) {
 	s := read[appsv1.StatefulSet](t, "{spec: {replicas: 2, selector: {matchExpressions: [{key: app, operator: Exists}]}, template: {metadata: {labels: {app: a, version: v2}}}}}")
 	w := OfStatefulSet(s)
@@ -218,12 +218,12 @@ func TestConstraintsOfStatefulSets(t *testing.T) {
 	same(t, "[{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchExpressions: [{key: app, operator: Exists}]}}]", &s.Spec.Template.Spec.TopologySpreadConstraints)
 
 	s.Spec.Template.Spec.TopologySpreadConstraints = nil
-	w.selector = nil // no valid StatefulSet, which is not for this webhook to say
+	w.selector = nil // an invalid StatefulSet, which this webhook does not report
 	require.NoError(t, in(unsaid).Spread(w, Surroundings{}, Tolerations{}))
 	assert.Equal(t, s.Spec.Template.Labels, s.Spec.Template.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels)
 }
 
-// Kubernetes refuses matchLabelKeys without a selector, and keys that the selector has.
+// TestCountRevision: Kubernetes rejects keys without a selector, and keys in the selector.
 func TestCountRevision(t *testing.T) {
 	for _, unchanged := range []string{
 		"{topologyKey: a, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}",

@@ -1,9 +1,9 @@
-// Package availability says what high availability asks of workload: how many replicas, over which
-// zones and nodes they are spread, and how long pods stay on a node that is gone.
+// Package availability implements high availability of workload: replicas, their spread over zones
+// and nodes, and the time that pods stay on a failed node.
 //
-// The rules are those of the webhook high-availability-config of gardener-resource-manager
-// (upstream: pkg/resourcemanager/webhook/highavailabilityconfig). Rendering applies them to what
-// the catalogue declares, so that a plan shows what the cluster will have; the webhook
-// (controllers/resourcemanager/webhooks) applies them to what operators and extensions make. Who
-// knows what of the cluster, and how it is asked, does not live here.
+// It implements the rules of the webhook high-availability-config of gardener-resource-manager
+// (upstream: pkg/resourcemanager/webhook/highavailabilityconfig). Rendering applies them to the
+// catalogue's objects, so that a plan shows the cluster's future state. The webhook
+// (controllers/resourcemanager/webhooks) applies them to objects of operators and extensions.
+// Reading facts from a cluster is not part of this package.
 package availability

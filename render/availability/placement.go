@@ -13,24 +13,24 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// componentController is the value of label HighAvailabilityConfigType for controllers; others are
-// servers.
+// componentController is the value of label HighAvailabilityConfigType for controllers; all other
+// values mean servers.
 const componentController = "controller"
 
 const (
-	// Skip is the label of workload and autoscalers that keep their replicas and constraints.
+	// Skip is the label of workload and autoscalers whose replicas and constraints stay unchanged.
 	Skip = "high-availability-config.resources.gardener.cloud/skip"
-	// ZonePinning `true`, on a namespace, has its pods run in the zones of the namespace only.
+	// ZonePinning `true` on a namespace restricts its pods to the zones of the namespace.
 	ZonePinning = "high-availability-config.resources.gardener.cloud/zone-pinning"
-	// HostSpread `true`, on a workload, makes it a must that its pods run on different nodes.
+	// HostSpread `true` on a workload forces its pods onto different nodes.
 	HostSpread = "high-availability-config.resources.gardener.cloud/host-spread"
 )
 
-// Placement is what a namespace says about its pods.
+// Placement holds the high-availability settings of a namespace.
 type Placement struct {
-	// FailureTolerance is which failures they survive: nil if not said, empty for none.
+	// FailureTolerance is the failure that pods survive: nil if not set, empty for none.
 	FailureTolerance *gardencorev1beta1.FailureToleranceType
-	// Zones they run in, sorted, and whether in these only.
+	// Zones are sorted; ZonePinning restricts the pods to them.
 	Zones       []string
 	ZonePinning bool
 }
@@ -48,18 +48,18 @@ func PlacementOf(annotations map[string]string) Placement {
 	}
 	slices.Sort(p.Zones)
 	p.Zones = slices.Compact(p.Zones)
-	// Namespaces of control planes are pinned without saying so.
+	// Namespaces of control planes are always pinned.
 	p.ZonePinning = p.FailureTolerance != nil || isTrue(annotations[ZonePinning])
 	return p
 }
 
-// MustSpreadHosts tells whether pods have to run on different nodes, if there are some.
+// MustSpreadHosts reports whether pods have to run on different nodes if there are several.
 func (p Placement) MustSpreadHosts(annotations map[string]string) bool {
 	return ptr.Deref(p.FailureTolerance, "") != "" || isTrue(annotations[HostSpread])
 }
 
-// mustSpreadZones tells whether pods have to run in different zones: in control planes if a zone
-// may fail, elsewhere if there are several.
+// mustSpreadZones reports whether pods have to run in different zones. Control planes spread if
+// they tolerate the failure of a zone, other workload always; both need several zones.
 func (p Placement) mustSpreadZones() bool {
 	return len(p.Zones) > 1 && (p.FailureTolerance == nil || *p.FailureTolerance == gardencorev1beta1.FailureToleranceTypeZone)
 }
@@ -69,8 +69,8 @@ func isTrue(value string) bool {
 	return err == nil && yes
 }
 
-// replicas says how many there should be of what has this metadata and number now; nil leaves the
-// number alone. What is scaled to none stays so: it is hibernated.
+// replicas returns the wanted number of replicas, nil to leave it unchanged. Workload that is
+// scaled to zero stays so: it is hibernated.
 func (p Placement) replicas(metadata *metav1.ObjectMeta, now *int32) (*int32, error) {
 	component := metadata.Labels[gardencorev1beta1.HighAvailabilityConfigType]
 	if ptr.Deref(now, 0) == 0 || component == "" {
@@ -89,7 +89,7 @@ func (p Placement) replicas(metadata *metav1.ObjectMeta, now *int32) (*int32, er
 	return ptr.To[int32](2), nil
 }
 
-// ScaleWithin raises the least number of replicas of an autoscaler.
+// ScaleWithin raises the minimum, and if necessary the maximum, of an autoscaler.
 func (p Placement) ScaleWithin(autoscaler *autoscalingv2.HorizontalPodAutoscaler) error {
 	wanted, err := p.replicas(&autoscaler.ObjectMeta, autoscaler.Spec.MinReplicas)
 	if wanted == nil || err != nil {

@@ -9,44 +9,43 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Workload is what a Deployment and a StatefulSet have in common. It refers to the object that it
-// was made of, which Spread changes.
+// Workload is the common part of a Deployment and a StatefulSet. It points into that object, which
+// Spread changes.
 type Workload struct {
 	metadata *metav1.ObjectMeta
 	replicas **int32
 	template *corev1.PodTemplateSpec
-	// selector finds the pods that are spread; nil takes the labels of the template.
+	// selector selects the pods to spread; nil means the labels of the template.
 	selector *metav1.LabelSelector
-	// revisions says that pods of each revision are spread by themselves.
+	// revisions means that the pods of each revision are spread separately.
 	revisions bool
 }
 
-// OfDeployment has the pods of each revision spread by themselves, so the labels of the new one may
-// be others.
+// OfDeployment spreads the pods of each revision separately, so a new revision may have other
+// labels.
 func OfDeployment(d *appsv1.Deployment) Workload {
 	return Workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, &metav1.LabelSelector{MatchLabels: d.Spec.Template.Labels}, true}
 }
 
-// OfStatefulSet has the pods of both revisions counted, so what selects them must not change when
-// labels do.
+// OfStatefulSet counts the pods of both revisions, so the selector must not change when labels do.
 func OfStatefulSet(s *appsv1.StatefulSet) Workload {
 	return Workload{&s.ObjectMeta, &s.Spec.Replicas, &s.Spec.Template, s.Spec.Selector, false}
 }
 
-// Surroundings are facts about a workload that it does not say itself.
+// Surroundings are facts about a workload that are not in the object itself.
 type Surroundings struct {
-	// Scaled says that an autoscaler sets the replicas, up to MaxReplicas.
+	// Scaled means that an autoscaler sets the replicas, up to MaxReplicas.
 	Scaled      bool
 	MaxReplicas int32
-	// SeveralNodes says that there is more than one node.
+	// SeveralNodes means that the cluster has more than one node.
 	SeveralNodes bool
 }
 
-// Tolerations are how long pods stay on a node that is not ready, or not reachable, in seconds,
-// where they do not say so themselves; nil leaves them to Kubernetes (300).
+// Tolerations are the seconds that pods stay on a node that is not ready or not reachable, unless
+// they set it themselves. Nil leaves the Kubernetes default (300).
 type Tolerations struct{ NotReady, Unreachable *int64 }
 
-// hosts is the number of nodes that pods are spread over at least, where they must be.
+// hosts is the minimum number of nodes for pods that must be spread over nodes.
 const hosts = 3
 
 // Spread sets replicas, zones, constraints and tolerations of a workload in a namespace.
@@ -55,7 +54,7 @@ func (p Placement) Spread(w Workload, around Surroundings, tolerated Tolerations
 	if err != nil {
 		return err
 	}
-	// An autoscaler knows better how many are needed, if not fewer.
+	// An autoscaler determines the number of replicas, unless it is below the wanted one.
 	if wanted != nil && (!around.Scaled || **w.replicas < *wanted) {
 		*w.replicas = wanted
 	}
@@ -79,8 +78,8 @@ func (p Placement) Spread(w Workload, around Surroundings, tolerated Tolerations
 	return nil
 }
 
-// pinToZones demands the zones in each alternative of a pod's node affinity, instead of what these
-// say of zones.
+// pinToZones requires the zones in each term of a pod's node affinity and replaces the zone
+// requirements of the term.
 func pinToZones(spec *corev1.PodSpec, zones []string) {
 	if spec.Affinity == nil {
 		spec.Affinity = &corev1.Affinity{}
@@ -103,7 +102,7 @@ func pinToZones(spec *corev1.PodSpec, zones []string) {
 	}
 }
 
-// constraints spread two and more replicas over nodes and zones.
+// constraints spread workload with two or more replicas over nodes and zones.
 func (p Placement) constraints(w Workload, around Surroundings) []corev1.TopologySpreadConstraint {
 	replicas := ptr.Deref(*w.replicas, 0)
 	if replicas <= 1 {
@@ -111,7 +110,7 @@ func (p Placement) constraints(w Workload, around Surroundings) []corev1.Topolog
 	}
 	most := replicas
 	if around.Scaled {
-		// The autoscaler may not be mutated yet, and allow fewer.
+		// The autoscaler may not be mutated yet, and so have a lower maximum.
 		most = max(most, around.MaxReplicas)
 	}
 	selector := w.selector
@@ -130,8 +129,8 @@ func (p Placement) constraints(w Workload, around Surroundings) []corev1.Topolog
 	return result
 }
 
-// countRevision makes a constraint count pods of the same revision only. Kubernetes takes no keys
-// without a selector, and none that the selector has.
+// countRevision makes a constraint count only pods of the same revision. Kubernetes rejects keys
+// without a selector, and keys that the selector contains.
 func countRevision(c *corev1.TopologySpreadConstraint) {
 	if c.LabelSelector == nil || slices.Contains(c.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey) {
 		return
@@ -145,7 +144,7 @@ func countRevision(c *corev1.TopologySpreadConstraint) {
 	c.MatchLabelKeys = append(c.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey)
 }
 
-// tolerate says how long a pod stays on a node with a taint, unless the pod does.
+// tolerate sets how long a pod stays on a node with a taint, unless the pod sets it itself.
 func tolerate(spec *corev1.PodSpec, taint string, seconds *int64) {
 	if seconds == nil || slices.ContainsFunc(spec.Tolerations, func(t corev1.Toleration) bool {
 		return t.Key == taint && (t.Effect == "" || t.Effect == corev1.TaintEffectNoExecute)

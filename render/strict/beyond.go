@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// beyond finds mistakes that API servers accept, or that parts of them refuse which no schema tells
-// of: kubelets, aggregators and operators report them in their own logs only.
+// beyond finds mistakes that API servers accept, or reject without a rule in the schema: kubelets,
+// aggregators and operators report them only in their logs.
 func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	out := append(annotations(object), readLabels(nil, object)...)
 	if k.goType == nil {
@@ -94,7 +94,7 @@ func (k *Kind) beyond(object map[string]any) []structure.Finding {
 	return out
 }
 
-// containers looks at those of all pods that an object makes.
+// containers checks the containers of all pods of an object.
 func containers(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	switch v := value.(type) {
@@ -119,8 +119,7 @@ func containers(at fieldpath.Path, value any) []structure.Finding {
 	return out
 }
 
-// checkContainer: its image has the form of one, and what asks it for a port by name names one that
-// it has.
+// checkContainer checks the form of the image, and named ports of probes and hooks.
 func checkContainer(at fieldpath.Path, container map[string]any) []structure.Finding {
 	var out []structure.Finding
 	if image, ok := container["image"].(string); ok {
@@ -158,8 +157,8 @@ func checkContainer(at fieldpath.Path, container map[string]any) []structure.Fin
 	return out
 }
 
-// alikeFlags: a flag that is but one letter away from another one of the program is that one
-// misspelt, and the program would not start.
+// alikeFlags finds flags that differ by one letter from another flag of the program: the misspelt
+// one would prevent the start.
 func alikeFlags(at fieldpath.Path, container map[string]any) []structure.Finding {
 	var out []structure.Finding
 	seen := []string{}
@@ -180,11 +179,10 @@ func alikeFlags(at fieldpath.Path, container map[string]any) []structure.Finding
 	return out
 }
 
-// shortestAlike is the length of a flag from which on two that differ by a letter are the same one.
+// shortestAlike is the minimum length of flags for which one different letter is a misspelling.
 const shortestAlike = 12
 
-// featureGates looks at those of programs of Kubernetes, which do not start with one that they do
-// not know.
+// featureGates checks feature gates of Kubernetes programs, which do not start with unknown ones.
 func featureGates(at fieldpath.Path, container map[string]any) []structure.Finding {
 	if name, _ := container["name"].(string); !slices.Contains([]string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"}, name) {
 		return nil
@@ -223,8 +221,8 @@ func valueAt(value any, path fieldpath.Path) any {
 
 var promQL = parser.NewParser(parser.Options{})
 
-// expressions looks at those of a PrometheusRule: the operator leaves out a rule with one that
-// Prometheus does not read, or that is an alert and a recording at once.
+// expressions checks the rules of a PrometheusRule. The operator skips rules with expressions that
+// Prometheus cannot parse, and rules that are both alert and recording.
 func expressions(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	groups, _ := valueAt(object, fieldpath.Path{"spec", "groups"}).([]any)
@@ -263,9 +261,9 @@ func expressions(object map[string]any) []structure.Finding {
 	return out
 }
 
-// podSecurity looks at the labels by which a Namespace asks for a level of pod security
-// (https://kubernetes.io/docs/concepts/security/pod-security-admission/#pod-security-admission-labels-for-namespaces):
-// the admission of API servers refuses one that there is not.
+// podSecurity checks the labels of a Namespace for levels of pod security
+// (https://kubernetes.io/docs/concepts/security/pod-security-admission/#pod-security-admission-labels-for-namespaces).
+// Admission of API servers rejects unknown levels.
 func podSecurity(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	labels, _ := valueAt(object, fieldpath.Path{"metadata", "labels"}).(map[string]any)
@@ -286,8 +284,8 @@ func podSecurity(object map[string]any) []structure.Finding {
 	return out
 }
 
-// annotations looks at those by which gardener-resource-manager is told how to manage an object:
-// one that it does not know changes nothing.
+// annotations checks annotations that control gardener-resource-manager: invalid values have no
+// effect.
 func annotations(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	given, _ := valueAt(object, fieldpath.Path{"metadata", "annotations"}).(map[string]any)
@@ -327,8 +325,8 @@ var yesOrNo = []string{
 	resourcesv1alpha1.PreserveResources, resourcesv1alpha1.SkipHealthCheck,
 }
 
-// replicas are never below zero; definitions of operators do not say so, and their workloads are
-// refused then.
+// replicas are never negative. Definitions of operators allow it, and then API servers reject their
+// workload.
 func replicas(object map[string]any) []structure.Finding {
 	path := fieldpath.Path{"spec", "replicas"}
 	var count float64
@@ -344,7 +342,7 @@ func replicas(object map[string]any) []structure.Finding {
 	return nil
 }
 
-// apiService has what kube-aggregator asks for
+// apiService checks the rules of kube-aggregator
 // (k8s.io/kube-aggregator/pkg/apis/apiregistration/validation).
 func apiService(object map[string]any) []structure.Finding {
 	var out []structure.Finding
@@ -361,7 +359,7 @@ func apiService(object map[string]any) []structure.Finding {
 	return out
 }
 
-// bounds of a VerticalPodAutoscaler: what is allowed at least is not above what is allowed at most.
+// bounds of a VerticalPodAutoscaler: minAllowed must not exceed maxAllowed.
 func bounds(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	policies, _ := valueAt(object, fieldpath.Path{"spec", "resourcePolicy", "containerPolicies"}).([]any)
@@ -382,7 +380,7 @@ func bounds(object map[string]any) []structure.Finding {
 	return out
 }
 
-// schedules of an Etcd; etcd-backup-restore does not start with one that it cannot read.
+// schedules of an Etcd; etcd-backup-restore does not start with an invalid one.
 func schedules(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	for _, path := range []fieldpath.Path{{"spec", "backup", "fullSnapshotSchedule"}, {"spec", "etcd", "defragmentationSchedule"}} {

@@ -83,7 +83,7 @@ func TestPodSecurity(t *testing.T) {
 	}
 }
 
-// opened is a kind whose definition takes anything.
+// opened is a kind whose definition accepts anything.
 func opened(group, version, kind string) *Kind {
 	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 		Group: group, Scope: apiextensionsv1.NamespaceScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind},
@@ -123,7 +123,7 @@ func TestWhatDefinitionsDoNotSay(t *testing.T) {
 	}
 }
 
-// TestFeatureGatesOfPrograms: a gate that nobody knows keeps a program of Kubernetes from starting.
+// TestFeatureGatesOfPrograms: an unknown gate prevents the start of a Kubernetes program.
 func TestFeatureGatesOfPrograms(t *testing.T) {
 	for name, tt := range map[string]struct{ container, want string }{
 		"known":              {"name: kube-apiserver, args: ['--feature-gates=InPlacePodVerticalScaling=true,AllAlpha=false']", ""},

@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// files looks at what a ConfigMap holds as files: who mounts one that is named .yaml or .json reads
-// it as such. Templates are for others to fill in.
+// files parses the values of a ConfigMap with keys *.yaml, *.yml or *.json, because programs read
+// them as such. It skips templates.
 func files(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	data, _ := object["data"].(map[string]any)
@@ -40,14 +40,14 @@ func files(object map[string]any) []structure.Finding {
 			}
 		}
 		if err != nil {
-			// Their texts name lines and what was expected, JSON's also single characters.
+			// The messages name lines and expected tokens, and for JSON single characters.
 			out = append(out, structure.Finding{Path: fieldpath.Path{"data", fieldpath.Key(name)}, Type: "Invalid", Message: fmt.Sprintf("is no %s: %s", language, strings.TrimPrefix(err.Error(), "yaml: "))})
 		}
 	}
 	return out
 }
 
-// readJSON says in which line of the text a fault is.
+// readJSON adds the line of a fault to the error.
 func readJSON(text string, into any) error {
 	err := json.Unmarshal([]byte(text), into)
 	var syntax *json.SyntaxError
@@ -69,8 +69,8 @@ func readYAML(text string) error {
 	}
 }
 
-// scrapeTimes: Prometheus takes no configuration in which a scrape may take longer than until the
-// next one. Source: the operator's pkg/prometheus, CompareScrapeTimeoutToScrapeInterval.
+// scrapeTimes checks that a scrape times out before the next one, or Prometheus rejects the
+// configuration. Source: the operator's pkg/prometheus, CompareScrapeTimeoutToScrapeInterval.
 func scrapeTimes(at fieldpath.Path, value any, interval, timeout string) []structure.Finding {
 	object, _ := value.(map[string]any)
 	every, set := object[interval].(string)

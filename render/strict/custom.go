@@ -18,14 +18,14 @@ import (
 // custom is the API server's check of objects of one version of a definition.
 type custom struct {
 	structural *structuralschema.Structural
-	// schema is nil where package structure has seen all of it.
+	// schema is nil if package structure covers all of it.
 	schema validation.SchemaValidator
-	// rules are those in CEL, nil for none.
+	// rules are CEL rules, nil for none.
 	rules *schemacel.Validator
 }
 
-// validatorOf makes the check when the first object asks for it. A schema that the server would
-// refuse leaves the check of the metadata.
+// validatorOf builds the check at first use. For a schema that the server would reject, it checks
+// only the metadata.
 func validatorOf(props *apiextensionsv1.JSONSchemaProps, whole bool) func(map[string]any) field.ErrorList {
 	made := sync.OnceValue(func() custom { return newCustom(props, whole) })
 	return func(object map[string]any) field.ErrorList {
@@ -63,8 +63,8 @@ func newCustom(props *apiextensionsv1.JSONSchemaProps, whole bool) custom {
 	return c
 }
 
-// decoded is an object as the server reads it: rules tell whole numbers from others by how they are
-// written.
+// decoded is an object as the server reads it: rules distinguish integers from floats by their
+// notation.
 func decoded(object map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(object)
 	if err != nil {

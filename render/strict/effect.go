@@ -19,8 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// This file finds parts of objects that API servers take, and that have no effect, or none that
-// anybody wants.
+// This file finds parts of objects that API servers accept, but that have no effect or an unwanted
+// one.
 
 // labelValues are the values of labels that webhooks and controllers of Gardener read
 // (docs/concepts/resource-manager.md, docs/operations/network_policies.md of upstream).
@@ -36,7 +36,7 @@ var labelValues = map[string][]string{
 // networkLabel is the prefix of labels of pods that allow connections.
 const networkLabel = "networking.resources.gardener.cloud/to-"
 
-// readLabels looks at the labels of an object and of its pods.
+// readLabels checks the labels of an object and of its pods.
 func readLabels(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	fields, _ := value.(map[string]any)
@@ -64,12 +64,12 @@ func readLabels(at fieldpath.Path, value any) []structure.Finding {
 	return out
 }
 
-// flagAndValue is a flag and its value in one text, which a program reads as a flag with a space in
-// its name.
+// flagAndValue matches a flag and its value in one argument, which a program reads as a flag with a
+// space in its name.
 var flagAndValue = regexp.MustCompile(`^(--?[A-Za-z][A-Za-z0-9-]*) ([^ ].*)$`)
 
-// commandWords finds a command that is one text with its arguments, and a flag that is one text
-// with its value: no program has the one or the other.
+// commandWords finds a command in one string with its arguments, and a flag in one string with its
+// value.
 func commandWords(at fieldpath.Path, container map[string]any) []structure.Finding {
 	var out []structure.Finding
 	for _, field := range []string{"command", "args"} {
@@ -98,8 +98,8 @@ func commandName(at fieldpath.Path, container map[string]any) []structure.Findin
 	return nil
 }
 
-// policyTypes of a NetworkPolicy: rules for a direction that the policy is not for have no effect,
-// and an empty list of peers allows all.
+// policyTypes finds rules of a NetworkPolicy without effect, because its types omit the direction,
+// and empty lists of peers, which allow all.
 func policyTypes(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	for _, of := range [][2]string{{"ingress", "from"}, {"egress", "to"}} {
@@ -122,7 +122,7 @@ func policyTypes(object map[string]any) []structure.Finding {
 	return out
 }
 
-// claimedStorage looks at the sizes of volumes that an object claims.
+// claimedStorage checks the sizes of volumes that an object claims.
 func claimedStorage(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	check := func(at fieldpath.Path, claim any) {
@@ -165,7 +165,7 @@ func mounts(spec any, name string) bool {
 	return false
 }
 
-// schedule of a CronJob that never comes.
+// schedule finds a CronJob that never runs.
 func schedule(object map[string]any) []structure.Finding {
 	path := fieldpath.Path{"spec", "schedule"}
 	if text, _ := valueAt(object, path).(string); schemas.CronProblem(text) == "" && schemas.IsNever(text) {
@@ -174,7 +174,7 @@ func schedule(object map[string]any) []structure.Finding {
 	return nil
 }
 
-// subjects of a binding: users and groups nearly like those of the system are nobody.
+// subjects finds users and groups of a binding with nearly the name of a system subject.
 func subjects(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	list, _ := object["subjects"].([]any)
@@ -188,14 +188,14 @@ func subjects(object map[string]any) []structure.Finding {
 	return out
 }
 
-// clusterResources are resources without a namespace, which a Role cannot grant: Namespaces are not
-// among them, since a request for one is in it.
+// clusterResources are resources without a namespace, which a Role cannot grant. Namespaces are not
+// among them: a request for a Namespace is in that namespace.
 var clusterResources = []string{
 	"apiservices", "clusterrolebindings", "clusterroles", "csidrivers", "csinodes", "customresourcedefinitions", "ingressclasses", "mutatingwebhookconfigurations",
 	"nodes", "persistentvolumes", "priorityclasses", "runtimeclasses", "storageclasses", "validatingadmissionpolicies", "validatingwebhookconfigurations", "volumeattachments",
 }
 
-// unnamedVerbs are verbs of requests that name no object, so that resourceNames cannot grant them
+// unnamedVerbs are verbs whose requests name no object, so resourceNames cannot grant them
 // (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources).
 var unnamedVerbs = []string{"create", "deletecollection"}
 
@@ -227,7 +227,7 @@ func grants(kind string, object map[string]any) []structure.Finding {
 			}
 		}
 		if slices.ContainsFunc(texts("apiGroups"), func(group string) bool { return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") }) {
-			continue // an API of others has what it likes
+			continue // other APIs may have any subresources
 		}
 		for j, resource := range resources {
 			plain, part, _ := strings.Cut(resource, "/")
@@ -242,13 +242,13 @@ func grants(kind string, object map[string]any) []structure.Finding {
 	return out
 }
 
-// subresources are those of Kubernetes' and Gardener's APIs.
+// subresources are the subresources of the Kubernetes and Gardener APIs.
 var subresources = []string{
 	"adminkubeconfig", "approval", "attach", "binding", "ephemeralcontainers", "eviction", "exec", "finalize", "finalizers", "log", "metrics", "portforward", "proxy", "resize",
 	"scale", "spec", "stats", "status", "token", "viewerkubeconfig",
 }
 
-// alerts finds rules of a PrometheusRule that are two in one, or there twice.
+// alerts finds rules of a PrometheusRule that mix alert and recording, and duplicates.
 func alerts(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	groups, _ := valueAt(object, fieldpath.Path{"spec", "groups"}).([]any)
@@ -274,7 +274,7 @@ func alerts(object map[string]any) []structure.Finding {
 	return out
 }
 
-// budget of disruption without a selector, which is for no pod.
+// budget finds a disruption budget without a selector, which applies to no pod.
 func budget(object map[string]any) []structure.Finding {
 	if valueAt(object, fieldpath.Path{"spec", "selector"}) != nil {
 		return nil
@@ -282,8 +282,8 @@ func budget(object map[string]any) []structure.Finding {
 	return []structure.Finding{{Path: fieldpath.Path{"spec", "selector"}, Type: "Required", Message: "must be set: a budget without a selector is for no pod"}}
 }
 
-// members of an etcd: with an even number it lives through the loss of no more of them than with
-// one less.
+// members finds an etcd with an even number of members, which tolerates no more failures than one
+// member less.
 func members(object map[string]any) []structure.Finding {
 	path := fieldpath.Path{"spec", "replicas"}
 	if count, ok := valueAt(object, path).(int64); ok && count > 0 && count%2 == 0 {
@@ -292,8 +292,7 @@ func members(object map[string]any) []structure.Finding {
 	return nil
 }
 
-// allowedPorts looks at the annotations of a Service by which it is scraped: no policy is made of
-// one that cannot be read.
+// allowedPorts checks annotations of a Service that open ports: unreadable ones create no policy.
 func allowedPorts(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	given, _ := valueAt(object, fieldpath.Path{"metadata", "annotations"}).(map[string]any)
@@ -320,7 +319,7 @@ func allowedPorts(object map[string]any) []structure.Finding {
 	return out
 }
 
-// targetAPI of an autoscaler: workloads of Kubernetes are in the API apps.
+// targetAPI checks the API of an autoscaler's target: workloads of Kubernetes are in apps/v1.
 func targetAPI(object map[string]any) []structure.Finding {
 	for _, field := range []string{"scaleTargetRef", "targetRef"} {
 		kind, _ := valueAt(object, fieldpath.Path{"spec", field, "kind"}).(string)
@@ -332,7 +331,7 @@ func targetAPI(object map[string]any) []structure.Finding {
 	return nil
 }
 
-// webhookRules name groups and resources that requests are for.
+// webhookRules finds unknown groups and resources in rules of webhooks.
 func webhookRules(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	webhooks, _ := object["webhooks"].([]any)
@@ -351,7 +350,7 @@ func webhookRules(object map[string]any) []structure.Finding {
 				for k, word := range words {
 					text, _ := word.(string)
 					if strings.Contains(text, "*") {
-						groups = append(groups, "*") // nothing is known of its resources
+						groups = append(groups, "*") // its resources are unknown
 						continue
 					}
 					if wrong := check.wrong(text); wrong != "" && !strings.Contains(text, SymbolicMark) {
@@ -364,8 +363,8 @@ func webhookRules(object map[string]any) []structure.Finding {
 	return out
 }
 
-// always reports whether an alert fires whatever its metrics are: a comparison with bool yields 0
-// or 1, and both are values.
+// always reports whether an alert fires for any metrics: a comparison with bool yields 0 or 1, and
+// both are values.
 func always(expression parser.Expr) bool {
 	for {
 		paren, is := expression.(*parser.ParenExpr)
@@ -378,7 +377,7 @@ func always(expression parser.Expr) bool {
 	return is && binary.ReturnBool
 }
 
-// labelsOf are the labels that the result of an expression has, where an aggregation says which.
+// labelsOf are the labels of the result of an expression, if an aggregation determines them.
 func labelsOf(expression parser.Expr) (names []string, known bool) {
 	switch e := expression.(type) {
 	case *parser.ParenExpr:
@@ -398,7 +397,7 @@ func labelsOf(expression parser.Expr) (names []string, known bool) {
 
 var usedLabel = regexp.MustCompile(`\$labels\.([A-Za-z_][A-Za-z0-9_]*)`)
 
-// emptyLabels finds labels in the texts of an alert that its expression has aggregated away.
+// emptyLabels finds labels in annotations of an alert that its expression aggregates away.
 func emptyLabels(at fieldpath.Path, rule map[string]any, expression parser.Expr) []structure.Finding {
 	names, known := labelsOf(expression)
 	if !known {
@@ -419,8 +418,7 @@ func emptyLabels(at fieldpath.Path, rule map[string]any, expression parser.Expr)
 	return out
 }
 
-// requiredFields of a definition are among its fields: an object that has to have another one is
-// never valid.
+// requiredFields checks that required fields of a definition exist, or no object is ever valid.
 func requiredFields(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	var walk func(at fieldpath.Path, value any)

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestNoEffect: parts of objects that API servers take, and that do nothing.
+// TestNoEffect: parts of objects that API servers accept but that do nothing are found.
 func TestNoEffect(t *testing.T) {
 	const rbac = "apiVersion: rbac.authorization.k8s.io/v1, "
 	role := func(kind, rules string) string {
@@ -71,7 +71,7 @@ func TestNoEffect(t *testing.T) {
 	}
 }
 
-// TestAlerts: a rule records or alerts, and is there once.
+// TestAlerts: a rule records or alerts, and is unique.
 func TestAlerts(t *testing.T) {
 	kind := opened("monitoring.coreos.com", "v1", "PrometheusRule")
 	for name, tt := range map[string]struct{ rules, want string }{

@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// dnsValues of a DNSRecord have the form that its type asks for.
+// dnsValues checks that values of a DNSRecord have the form of its type.
 func dnsValues(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	of, _ := valueAt(object, fieldpath.Path{"spec", "recordType"}).(string)
@@ -38,14 +38,14 @@ func dnsValues(object map[string]any) []structure.Finding {
 	return out
 }
 
-// unitTypes are those of systemd (systemd.unit(5)).
+// unitTypes are the unit types of systemd (systemd.unit(5)).
 var unitTypes = []string{".automount", ".device", ".mount", ".path", ".scope", ".service", ".slice", ".socket", ".swap", ".target", ".timer"}
 
-// decimalPermissions are those that are meant in octal digits where they stand in decimal ones:
-// none of them is a mode of a file that anybody writes.
+// decimalPermissions are likely octal permissions written in decimal: none of them is a useful file
+// mode.
 var decimalPermissions = []float64{400, 440, 444, 500, 544, 550, 555, 600, 640, 644, 660, 664, 666, 700, 740, 744, 750, 755, 770, 775, 777}
 
-// osConfig looks at the files and units of an OperatingSystemConfig.
+// osConfig checks the files and units of an OperatingSystemConfig.
 func osConfig(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	files, _ := valueAt(object, fieldpath.Path{"spec", "files"}).([]any)

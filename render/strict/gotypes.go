@@ -16,10 +16,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// quantityForm is what resource.Quantity reads, as definitions have it.
+// quantityForm matches strings that resource.Quantity reads, as in definitions.
 var quantityForm = regexp.MustCompile(`^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$`)
 
-// goTypes makes schemas of Go types, each once: a type may hold itself.
+// goTypes converts Go types to schemas, each once, because types may be recursive.
 type goTypes struct {
 	nodes map[reflect.Type]*structure.Node
 }
@@ -37,17 +37,17 @@ func newGoTypes() *goTypes {
 		reflect.TypeFor[[]byte]():                                {Type: "string", Format: "byte"},
 		reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool](): anything,
 	}}
-	// A list of schemas is not allowed in a definition: items have one.
+	// Definitions do not allow a list of schemas for items, only one.
 	items := &structure.Node{}
 	g.nodes[reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]()] = items
 	*items = *g.node(reflect.TypeFor[apiextensionsv1.JSONSchemaProps]())
-	// ports are told apart by it
+	// It is part of the key of ports.
 	g.node(reflect.TypeFor[corev1.Protocol]()).Default = string(corev1.ProtocolTCP)
 	g.hideSecrets()
 	return g
 }
 
-// hideSecrets marks what no message may show.
+// hideSecrets marks values that messages must not show.
 func (g *goTypes) hideSecrets() {
 	secret := g.node(reflect.TypeFor[corev1.Secret]())
 	secret.SecretNames = true
@@ -60,7 +60,7 @@ func (g *goTypes) hideSecrets() {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// node is the schema of a type. What a type with a decoder of its own takes is not known.
+// node is the schema of a type. Types with their own decoder accept anything.
 func (g *goTypes) node(t reflect.Type) *structure.Node {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -97,7 +97,7 @@ func (g *goTypes) node(t reflect.Type) *structure.Node {
 
 func nameOf(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
-// fields adds those of a struct, and of the structs that are written in line.
+// fields adds the fields of a struct and of inlined structs.
 func (g *goTypes) fields(n *structure.Node, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -122,7 +122,7 @@ func (g *goTypes) fields(n *structure.Node, t reflect.Type) {
 	}
 }
 
-// withKeys is a list whose items are told apart by keys, or which is a set where there are none.
+// withKeys is a list with keys for its items; without keys it is a set.
 func withKeys(list *structure.Node, keys []string) *structure.Node {
 	apart := *list
 	apart.ListType, apart.ListKeys = "set", nil

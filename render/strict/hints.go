@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// Hints finds parts of an object that work and are hardly meant: they are warnings, where all else
-// that the package finds is wrong.
+// Hints finds parts of an object that work but are probably unintended: they are warnings, unlike
+// all other findings of the package.
 func Hints(o *unstructured.Unstructured) []structure.Finding {
 	switch kind := o.GetKind(); kind {
 	case "PrometheusRule":
@@ -23,7 +23,7 @@ func Hints(o *unstructured.Unstructured) []structure.Finding {
 	}
 }
 
-// unmounted finds volumes that no container has: the mount is missing, or has another name.
+// unmounted finds volumes that no container mounts: the mount is missing or has another name.
 func unmounted(kind string, object map[string]any) []structure.Finding {
 	at, spec := podSpec(kind, object)
 	volumes, _ := valueAt(spec, fieldpath.Path{"volumes"}).([]any)
@@ -51,11 +51,11 @@ func unmounted(kind string, object map[string]any) []structure.Finding {
 	return out
 }
 
-// leastDeadline is the time in seconds between two runs of the controller of CronJobs
+// leastDeadline is the interval in seconds of the CronJob controller
 // (https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#starting-deadline).
 const leastDeadline = 10
 
-// deadline of a CronJob that may be over before its controller looks.
+// deadline finds a CronJob whose deadline may expire before its controller runs.
 func deadline(object map[string]any) []structure.Finding {
 	at := fieldpath.Path{"spec", "startingDeadlineSeconds"}
 	if seconds, given := numberAt(object, at); given && seconds >= 0 && seconds < leastDeadline {

@@ -12,10 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// This file finds configuration of Istio that its definitions take, and istiod or Envoy refuse, or
+// This file finds configuration of Istio that its definitions accept, but istiod or Envoy reject or
 // never use.
 
-// istioFields looks at the objects of Istio's APIs.
+// istioFields checks the objects of Istio's APIs.
 func istioFields(kind string, object map[string]any) []structure.Finding {
 	switch kind {
 	case "VirtualService":
@@ -30,8 +30,7 @@ func istioFields(kind string, object map[string]any) []structure.Finding {
 	return nil
 }
 
-// istioDurations are fields that hold durations, and istioMaps those whose keys are names of
-// anything.
+// istioDurations are fields with durations; istioMaps are fields with arbitrary keys.
 var (
 	istioDurations = []string{
 		"baseEjectionTime", "connectTimeout", "fixedDelay", "idleTimeout", "interval", "maxAge", "maxConnectionDuration", "perTryTimeout", "time", "timeout", "ttl",
@@ -40,8 +39,8 @@ var (
 	onlyDigits = regexp.MustCompile(`^[0-9]*[1-9][0-9]*(\.[0-9]+)?$`)
 )
 
-// istioValues finds durations without a unit, and regular expressions that Envoy does not read. Its
-// expressions are those of RE2, as Go's are.
+// istioValues finds durations without a unit and invalid regular expressions. Envoy uses RE2, as Go
+// does.
 func istioValues(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	switch v := value.(type) {
@@ -72,7 +71,7 @@ func istioValues(at fieldpath.Path, value any) []structure.Finding {
 	return out
 }
 
-// unreachable finds routes for all requests before others, which no request comes to then.
+// unreachable finds routes after a route that matches all requests.
 func unreachable(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	for _, protocol := range []string{"http", "tcp"} {
@@ -88,8 +87,8 @@ func unreachable(object map[string]any) []structure.Finding {
 	return out
 }
 
-// servers of a Gateway have a certificate where they need one, and none where their protocol has no
-// TLS. Source: istio's pkg/config/validation, validateServer and validateTLSOptions.
+// servers checks that servers of a Gateway have a certificate if and only if they use one. Source:
+// istio's pkg/config/validation, validateServer and validateTLSOptions.
 func servers(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	list, _ := valueAt(object, fieldpath.Path{"spec", "servers"}).([]any)
@@ -111,7 +110,7 @@ func servers(object map[string]any) []structure.Finding {
 	return out
 }
 
-// addressRanges of an AuthorizationPolicy.
+// addressRanges checks the addresses of an AuthorizationPolicy.
 func addressRanges(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	check := func(at fieldpath.Path, value any) {

@@ -17,24 +17,23 @@ import (
 // Kind is the schema of one version of a kind.
 type Kind struct {
 	*structure.Kind
-	// Resource is the name by which requests are for its objects, as a definition gives it; empty
-	// for a kind of Kubernetes.
+	// Resource is the plural of the kind in requests, from its definition; empty for a Kubernetes
+	// kind.
 	Resource string
-	// goType is that of a kind of Kubernetes.
+	// goType is set for a Kubernetes kind.
 	goType reflect.Type
-	// validate is the API server's own check of an object whose form is right.
+	// validate is the API server's own check of a well-formed object.
 	validate func(map[string]any) field.ErrorList
 }
 
-// kubernetes are the kinds of Kubernetes that were asked for.
+// kubernetes caches the Kubernetes kinds.
 var kubernetes = struct {
 	sync.Mutex
 	types *goTypes
 	kinds map[schema.GroupVersionKind]*Kind
 }{kinds: map[schema.GroupVersionKind]*Kind{}}
 
-// Kubernetes gives the schema of a kind of Kubernetes itself, nil where k8s.io/api has no such
-// kind.
+// Kubernetes returns the schema of a Kubernetes kind, nil if k8s.io/api does not have it.
 func Kubernetes(gvk schema.GroupVersionKind) *Kind {
 	kubernetes.Lock()
 	defer kubernetes.Unlock()
@@ -59,8 +58,8 @@ func Kubernetes(gvk schema.GroupVersionKind) *Kind {
 
 var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 
-// Defined gives the kinds of a definition, one for each of its versions. A version whose schema
-// cannot be read has none.
+// Defined returns the kinds of a definition, one per version. It skips versions with an unreadable
+// schema.
 func Defined(crd *apiextensionsv1.CustomResourceDefinition) map[schema.GroupVersionKind]*Kind {
 	out := map[schema.GroupVersionKind]*Kind{}
 	for _, version := range crd.Spec.Versions {
@@ -74,8 +73,8 @@ func Defined(crd *apiextensionsv1.CustomResourceDefinition) map[schema.GroupVers
 	return out
 }
 
-// Check finds what an API server of a minor release would refuse or drop of an object, in the order
-// of its fields.
+// Check finds everything that an API server of a minor release would reject or drop, in the order
+// of the fields.
 func (k *Kind) Check(object map[string]any, minor int) []structure.Finding {
 	found := k.CheckForm(object, minor)
 	if slices.ContainsFunc(found, func(f structure.Finding) bool { return !MissesNamespace(f) }) {
@@ -89,13 +88,13 @@ func (k *Kind) Check(object map[string]any, minor int) []structure.Finding {
 	return inOrder(append(found, k.beyond(object)...))
 }
 
-// MissesNamespace reports whether all that is found is that an object has no namespace, which many
-// get later.
+// MissesNamespace reports whether a finding is about a missing namespace, which many objects get
+// later.
 func MissesNamespace(f structure.Finding) bool {
 	return f.Type == typeRequired && f.Path.String() == "metadata.namespace"
 }
 
-// CheckForm is Check without what the API server looks at once it could read the object.
+// CheckForm is Check without the API server's validation after decoding.
 func (k *Kind) CheckForm(object map[string]any, minor int) []structure.Finding {
 	found := slices.Concat(k.Kind.Check(object), k.Root.Doubles(object))
 	if k.goType != nil {
@@ -109,8 +108,7 @@ func inOrder(found []structure.Finding) []structure.Finding {
 	return found
 }
 
-// CheckPart finds what is wrong with a part of an object: it need not have all that the object must
-// have.
+// CheckPart finds faults of a part of an object; required fields may be missing.
 func (k *Kind) CheckPart(object map[string]any) []structure.Finding {
 	found := slices.Concat(k.Kind.Check(object), k.Root.Doubles(object))
 	return slices.DeleteFunc(found, func(f structure.Finding) bool { return f.Type == string(typeRequired) })
@@ -118,7 +116,7 @@ func (k *Kind) CheckPart(object map[string]any) []structure.Finding {
 
 const typeRequired = "Required"
 
-// typeOf is the type of an error in the words of package structure.
+// typeOf converts an error type to package structure.
 func typeOf(t field.ErrorType) string {
 	for of, name := range map[field.ErrorType]string{
 		field.ErrorTypeRequired: typeRequired, field.ErrorTypeNotSupported: "NotSupported", field.ErrorTypeForbidden: "Forbidden",

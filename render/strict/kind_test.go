@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// found checks an object for a minor release and gives what is found as "path: message" lines.
+// found checks an object for a minor release and returns the findings as "path: message" lines.
 func found(t *testing.T, kind *Kind, text string, minor int) string {
 	t.Helper()
 	var object map[string]any
@@ -112,8 +112,8 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-// TestTableIsCurrent: the table was generated from the k8s.io/api that this is built with, and is
-// about types and fields that it has.
+// TestTableIsCurrent: the table is generated from the k8s.io/api in go.mod, and contains only its
+// types and fields.
 func TestTableIsCurrent(t *testing.T) {
 	module, err := os.ReadFile("../../go.mod")
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestTableIsCurrent(t *testing.T) {
 	}
 }
 
-// goKinds gives the Go types of all kinds.
+// goKinds returns the Go types of all kinds.
 func goKinds() map[reflect.Type]bool {
 	out := map[reflect.Type]bool{}
 	for _, gvk := range KubernetesKinds() {

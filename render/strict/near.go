@@ -11,9 +11,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// This file finds words that are nearly those which a program reads.
+// This file finds misspelt words that programs read.
 
-// near gives the known word that another one is nearly, "" for a known one.
+// near returns the known word that is similar to word, "" for a known word.
 func near(word string, known []string, limit int) string {
 	if slices.Contains(known, word) || strings.Contains(word, SymbolicMark) {
 		return ""
@@ -21,7 +21,7 @@ func near(word string, known []string, limit int) string {
 	return suggest.Within(word, known, limit)
 }
 
-// meaning is the end of a message about a word that is none of those known.
+// meaning is the end of a message about an unknown word.
 func meaning(word string, known []string) string {
 	if meant := suggest.Word(word, known); meant != "" {
 		return fmt.Sprintf("; did you mean %q?", meant)
@@ -39,28 +39,27 @@ func numberAt(value any, path fieldpath.Path) (float64, bool) {
 	return 0, false
 }
 
-// podSecurityLabels are those of Namespaces
+// podSecurityLabels are labels of Namespaces
 // (https://kubernetes.io/docs/concepts/security/pod-security-admission/).
 var podSecurityLabels = []string{
 	"pod-security.kubernetes.io/audit", "pod-security.kubernetes.io/audit-version", "pod-security.kubernetes.io/enforce",
 	"pod-security.kubernetes.io/enforce-version", "pod-security.kubernetes.io/warn", "pod-security.kubernetes.io/warn-version",
 }
 
-// aggregationLabels are those by which ClusterRoles of Kubernetes and Gardener take the rules of
-// others
+// aggregationLabels let ClusterRoles of Kubernetes and Gardener aggregate rules
 // (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings).
 var aggregationLabels = []string{
 	"rbac.authorization.k8s.io/aggregate-to-admin", "rbac.authorization.k8s.io/aggregate-to-edit", "rbac.authorization.k8s.io/aggregate-to-view",
 	"rbac.gardener.cloud/aggregate-to-project-member", "rbac.gardener.cloud/aggregate-to-project-serviceaccountmanager", "rbac.gardener.cloud/aggregate-to-project-viewer",
 }
 
-// namespaceLabels are those that Kubernetes and Gardener give to Namespaces.
+// namespaceLabels are labels that Kubernetes and Gardener set on Namespaces.
 var namespaceLabels = []string{
 	"gardener.cloud/purpose", "gardener.cloud/role", "high-availability-config.resources.gardener.cloud/consider", "kubernetes.io/metadata.name",
 	"project.gardener.cloud/name", "shoot.gardener.cloud/no-cleanup",
 }
 
-// nearKeys finds keys of a map that are nearly known ones.
+// nearKeys finds keys of a map that are similar to known ones.
 func nearKeys(at fieldpath.Path, object map[string]any, known []string) []structure.Finding {
 	var out []structure.Finding
 	keys, _ := valueAt(object, at).(map[string]any)
@@ -72,8 +71,8 @@ func nearKeys(at fieldpath.Path, object map[string]any, known []string) []struct
 	return out
 }
 
-// namespaceSelectors of webhooks and policies: no Namespace has a label that is nearly one of the
-// system.
+// namespaceSelectors finds labels in selectors of webhooks and policies that are similar to system
+// labels.
 func namespaceSelectors(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	wrong := func(path fieldpath.Path, name string) {
@@ -108,8 +107,8 @@ func namespaceSelectors(at fieldpath.Path, value any) []structure.Finding {
 
 var knownAccessModes = []string{"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"}
 
-// accessModes of volumes that operators claim: definitions take any text, and the claim is refused.
-// Outside of claims a field may be called so for something else, so that only near words are found
+// accessModes checks volumes that operators claim: definitions accept any text, but the claim is
+// rejected. Outside of claims the field may mean something else, so it reports only similar words
 // there.
 func accessModes(at fieldpath.Path, value any, claim bool) []structure.Finding {
 	var out []structure.Finding
@@ -137,7 +136,7 @@ func accessModes(at fieldpath.Path, value any, claim bool) []structure.Finding {
 	return out
 }
 
-// leastReplicas of a VerticalPodAutoscaler, whose admission takes only numbers above zero.
+// leastReplicas checks minReplicas of a VerticalPodAutoscaler, which must be positive.
 func leastReplicas(object map[string]any) []structure.Finding {
 	path := fieldpath.Path{"spec", "updatePolicy", "minReplicas"}
 	if count, given := numberAt(object, path); given && count <= 0 {

@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// objectCase is an object and a part of what is found of it, "" for nothing.
+// objectCase is an object and a part of its findings, "" for none.
 type objectCase struct{ object, want string }
 
-// checkObjects checks objects of kinds of Kubernetes, and of other kinds as if their definitions
-// took anything.
+// checkObjects checks objects of Kubernetes kinds, and of other kinds as if their definitions
+// accepted anything.
 func checkObjects(t *testing.T, cases map[string]objectCase) {
 	t.Helper()
 	for name, tt := range cases {

@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// nodeLabels are those that Kubernetes gives to nodes, with their values where it knows all
+// nodeLabels are labels that Kubernetes sets on nodes, with their values if all are known
 // (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 var nodeLabels = map[string][]string{
 	"kubernetes.io/arch":               {"386", "amd64", "arm", "arm64", "loong64", "mips64le", "ppc64le", "riscv64", "s390x"},
@@ -23,8 +23,8 @@ var nodeLabels = map[string][]string{
 	"topology.kubernetes.io/zone":      nil,
 }
 
-// placementErrors finds what leaves pods without a node: labels nearly as those that nodes have,
-// and a spread over nodes that counts other pods.
+// placementErrors finds pods that no node fits, because labels are misspelt, and spread constraints
+// that count other pods.
 func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.ErrorList {
 	var errs field.ErrorList
 	key := func(at *field.Path, name string) {
@@ -58,7 +58,7 @@ func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.Error
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(spread.LabelSelector.MatchLabels)) {
-			// A label that the pods lack may be added when they are delivered.
+			// Delivery may add a label that the pods lack.
 			want := spread.LabelSelector.MatchLabels[name]
 			if has, labelled := template.Labels[name]; labelled && has != want {
 				errs = append(errs, field.Invalid(at.Child("labelSelector", "matchLabels").Key(name), want, fmt.Sprintf("the pods themselves have %q: others are counted, and these are not spread", has)))
@@ -109,7 +109,7 @@ func affinityTerms(a *core.Affinity) map[string][]core.PodAffinityTerm {
 	return out
 }
 
-// contradictions of a selector and all terms of an affinity: a node has one value of a label.
+// contradictions finds a nodeSelector that excludes all affinity terms.
 func contradictions(at *field.Path, terms []core.NodeSelectorTerm, selector map[string]string) field.ErrorList {
 	var errs field.ErrorList
 	for i, term := range terms {

@@ -16,10 +16,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// This file finds fields of pods that API servers and kubelets take, and that do not do as they are
+// This file finds fields of pods that API servers and kubelets accept, but that do not work as
 // written.
 
-// fieldErrors finds what the fields of pods and their containers do not do.
+// fieldErrors finds fields of pods and their containers that do not work as written.
 func fieldErrors(at *field.Path, spec *core.PodSpec) field.ErrorList {
 	errs := slices.Concat(volumeErrors(at.Child("volumes"), spec.Volumes), tolerationErrors(at.Child("tolerations"), spec.Tolerations))
 	pods.VisitContainersWithPath(spec, at, func(c *core.Container, path *field.Path) bool {
@@ -30,7 +30,7 @@ func fieldErrors(at *field.Path, spec *core.PodSpec) field.ErrorList {
 	return errs
 }
 
-// volumeErrors finds modes of files in decimal digits, and sizes of some bytes.
+// volumeErrors finds file modes in decimal digits, and sizes of a few bytes.
 func volumeErrors(at *field.Path, volumes []core.Volume) field.ErrorList {
 	var errs field.ErrorList
 	for i, volume := range volumes {
@@ -45,7 +45,7 @@ func volumeErrors(at *field.Path, volumes []core.Volume) field.ErrorList {
 	return errs
 }
 
-// fewBytes says what is wrong with a quantity of bytes that holds nothing, "" for a larger one.
+// fewBytes describes the fault of a quantity of bytes that is too small; "" if there is none.
 func fewBytes(amount resource.Quantity) string {
 	if amount.Sign() <= 0 || amount.CmpInt64(1<<10) >= 0 {
 		return ""
@@ -53,8 +53,7 @@ func fewBytes(amount resource.Quantity) string {
 	return structure.Amount("storage", amount)
 }
 
-// decimalModes are the modes of files that are meant in octal digits where they stand in decimal
-// ones; API servers refuse those above 511.
+// decimalModes are likely octal file modes written in decimal; API servers reject values above 511.
 var decimalModes = []int32{400, 440, 444, 500}
 
 func modeErrors(at *field.Path, source core.VolumeSource) field.ErrorList {
@@ -104,7 +103,7 @@ func modeErrors(at *field.Path, source core.VolumeSource) field.ErrorList {
 	return errs
 }
 
-// knownTaints are those that Kubernetes and Gardener put on nodes
+// knownTaints are the taints that Kubernetes and Gardener set on nodes
 // (https://kubernetes.io/docs/reference/labels-annotations-taints/).
 var knownTaints = []string{
 	"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master", "node.cloudprovider.kubernetes.io/shutdown",
@@ -123,7 +122,7 @@ func tolerationErrors(at *field.Path, tolerations []core.Toleration) field.Error
 	return errs
 }
 
-// taints of a Node.
+// taints finds misspelt taints of a Node.
 func taints(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	list, _ := valueAt(object, fieldpath.Path{"spec", "taints"}).([]any)
@@ -136,11 +135,10 @@ func taints(object map[string]any) []structure.Finding {
 	return out
 }
 
-// variableName is a name that programs of a shell do not have, which could stand in the same
-// brackets.
+// variableName excludes shell commands, which may also be in $( ).
 var variableName = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
 
-// references gives the variables that a kubelet replaces in a text: $(NAME), and not $$(NAME).
+// references returns the variables that a kubelet expands in a text: $(NAME), but not $$(NAME).
 func references(text string) []string {
 	var out []string
 	for i := 0; i+1 < len(text); i++ {
@@ -157,10 +155,10 @@ func references(text string) []string {
 	return out
 }
 
-// variableErrors finds $(NAME) that stays as it is: a kubelet knows only variables that are defined
-// before, and leaves the others as text
+// variableErrors finds $(NAME) that is not expanded: a kubelet expands only variables that are
+// defined before
 // (https://kubernetes.io/docs/tasks/inject-data-application/define-interdependent-environment-variables/).
-// Any variable may come of envFrom.
+// With envFrom, any variable may exist.
 func variableErrors(at *field.Path, c *core.Container) field.ErrorList {
 	if len(c.EnvFrom) > 0 {
 		return nil
@@ -172,7 +170,7 @@ func variableErrors(at *field.Path, c *core.Container) field.ErrorList {
 	}
 	check := func(at *field.Path, text string, before []string, self string) {
 		for _, name := range references(text) {
-			// those of Services
+			// variables of Services
 			if slices.Contains(before, name) || strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT") {
 				continue
 			}
@@ -199,10 +197,10 @@ func variableErrors(at *field.Path, c *core.Container) field.ErrorList {
 	return errs
 }
 
-// sleeps is a program that does nothing else, or nothing before.
+// sleeps matches commands that begin with sleep.
 var sleeps = regexp.MustCompile(`^\s*(?:/usr)?(?:/bin/)?sleep +([0-9]{1,9})(s|m)?\s*(?:$|;|&&)`)
 
-// hookErrors finds hooks that take all of the time that a container has to stop.
+// hookErrors finds hooks that use all of the container's grace period.
 func hookErrors(at *field.Path, c *core.Container, grace *int64) field.ErrorList {
 	if c.Lifecycle == nil || c.Lifecycle.PreStop == nil || c.Lifecycle.PreStop.Exec == nil || grace == nil || *grace == 0 {
 		return nil
@@ -226,7 +224,7 @@ func hookErrors(at *field.Path, c *core.Container, grace *int64) field.ErrorList
 	return field.ErrorList{field.Invalid(at.Child("exec", "command"), text, fmt.Sprintf("the pod has %d seconds (terminationGracePeriodSeconds) to stop: the container is killed before it can", *grace))}
 }
 
-// podSpec gives the pods that an object of Kubernetes makes, as they are written.
+// podSpec returns the path and content of an object's pod spec.
 func podSpec(kind string, object map[string]any) (fieldpath.Path, any) {
 	path := fieldpath.Path{"spec", "template", "spec"}
 	switch kind {
@@ -240,8 +238,7 @@ func podSpec(kind string, object map[string]any) (fieldpath.Path, any) {
 	return path, valueAt(object, path)
 }
 
-// dnsPolicy of pods in the network of a node: they ask the servers of the node whatever
-// ClusterFirst says.
+// dnsPolicy finds pods with hostNetwork and ClusterFirst: they use the DNS servers of the node.
 func dnsPolicy(kind string, object map[string]any) []structure.Finding {
 	at, spec := podSpec(kind, object)
 	if valueAt(spec, fieldpath.Path{"hostNetwork"}) != true || valueAt(spec, fieldpath.Path{"dnsPolicy"}) != "ClusterFirst" {
@@ -250,7 +247,7 @@ func dnsPolicy(kind string, object map[string]any) []structure.Finding {
 	return []structure.Finding{{Path: at.Append("dnsPolicy"), Type: "Invalid", Message: "with hostNetwork ClusterFirst is the same as Default; write ClusterFirstWithHostNet or Default"}}
 }
 
-// byteAmounts finds quantities of bytes that hold nothing in lists of resources.
+// byteAmounts finds too small quantities of bytes in lists of resources.
 func byteAmounts(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	list, _ := value.(map[string]any)
@@ -267,7 +264,7 @@ func byteAmounts(at fieldpath.Path, value any) []structure.Finding {
 	return out
 }
 
-// amountsOf looks at the lists of resources of objects that bound them.
+// amountsOf checks the lists of resources of objects that limit them.
 func amountsOf(kind string, object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	in := func(at fieldpath.Path, value any, names ...string) {

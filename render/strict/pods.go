@@ -18,8 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// podsOf gives the template of the pods that an object makes, or that it is, and where it stands;
-// nil where there is none.
+// podsOf returns the path and template of the pods of an object; nil if it has none.
 func podsOf(o runtime.Object) (*field.Path, *core.PodTemplateSpec) {
 	spec := field.NewPath("spec")
 	switch o := o.(type) {
@@ -45,8 +44,8 @@ func podsOf(o runtime.Object) (*field.Path, *core.PodTemplateSpec) {
 	return nil, nil
 }
 
-// podErrors finds what API servers take of pods, and nodes do not run, or run otherwise than it is
-// written: what kube-apiserver warns of, and what kubelets and container runtimes refuse.
+// podErrors finds settings of pods that API servers accept, but nodes do not run as written. These
+// are warnings of kube-apiserver, and faults that kubelets and container runtimes reject.
 func podErrors(o runtime.Object) field.ErrorList {
 	at, template := podsOf(o)
 	if template == nil {
@@ -54,7 +53,7 @@ func podErrors(o runtime.Object) field.ErrorList {
 	}
 	var errs field.ErrorList
 	for _, warning := range podutil.GetWarningsForPodTemplate(context.Background(), at, template, nil) {
-		// What is only deprecated works.
+		// Deprecated fields still work.
 		if !strings.Contains(warning, "deprecated") || strings.Contains(warning, "non-functional") {
 			errs = append(errs, errorOf(at, warning))
 		}
@@ -71,8 +70,8 @@ func child(at *field.Path, name string) *field.Path {
 	return at.Child(name)
 }
 
-// errorOf takes the field out of a warning of kube-apiserver, which names it before a colon, or
-// begins with the volume that it is about.
+// errorOf finds the field in a warning of kube-apiserver, which precedes a colon, or else is the
+// volumes.
 func errorOf(at *field.Path, warning string) *field.Error {
 	place, words, _ := strings.Cut(warning, ": ")
 	if strings.ContainsAny(place, " \"") {
@@ -81,14 +80,14 @@ func errorOf(at *field.Path, warning string) *field.Error {
 	return &field.Error{Type: field.ErrorTypeInvalid, Field: place, Detail: words}
 }
 
-// capabilityNames are those of Linux (include/uapi/linux/capability.h), and ALL, as container
-// runtimes take them.
+// capabilityNames are the capabilities of Linux (include/uapi/linux/capability.h), and ALL, in the
+// notation of container runtimes.
 var capabilityNames = strings.Fields(`ALL AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE DAC_READ_SEARCH
 	FOWNER FSETID IPC_LOCK IPC_OWNER KILL LEASE LINUX_IMMUTABLE MAC_ADMIN MAC_OVERRIDE MKNOD NET_ADMIN NET_BIND_SERVICE NET_BROADCAST NET_RAW
 	PERFMON SETFCAP SETGID SETPCAP SETUID SYSLOG SYS_ADMIN SYS_BOOT SYS_CHROOT SYS_MODULE SYS_NICE SYS_PACCT SYS_PTRACE SYS_RAWIO SYS_RESOURCE
 	SYS_TIME SYS_TTY_CONFIG WAKE_ALARM`)
 
-// nodeErrors finds what a kubelet or a container runtime refuses of a pod.
+// nodeErrors finds faults of a pod that a kubelet or a container runtime rejects.
 func nodeErrors(at *field.Path, spec *core.PodSpec) field.ErrorList {
 	var errs field.ErrorList
 	for i, volume := range spec.Volumes {
@@ -100,7 +99,7 @@ func nodeErrors(at *field.Path, spec *core.PodSpec) field.ErrorList {
 	pods.VisitContainersWithPath(spec, at, func(c *core.Container, path *field.Path) bool {
 		for kind, list := range map[string]core.ResourceList{"requests": c.Resources.Requests, "limits": c.Resources.Limits} {
 			for name, amount := range list {
-				// kube-apiserver itself warns of thousandths of a byte.
+				// kube-apiserver warns of fractions of a byte.
 				if wrong := structure.Amount(string(name), amount); wrong != "" && (name == core.ResourceCPU || !strings.HasSuffix(amount.String(), "m")) {
 					errs = append(errs, field.Invalid(path.Child("resources", kind).Key(string(name)), amount.String(), wrong))
 				}

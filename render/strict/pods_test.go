@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestPods: what API servers take of pods, and nodes do not run as it is written.
+// TestPods: settings of pods that API servers accept, but nodes do not run as written, are found.
 func TestPods(t *testing.T) {
 	for name, tt := range map[string]struct{ pod, want string }{
 		"as it should be":         {"securityContext: {runAsNonRoot: true, runAsUser: 65532}, volumes: [{name: v, emptyDir: {medium: Memory}}], containers: [{name: c, image: i, securityContext: {capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}}, resources: {requests: {memory: 10Mi, cpu: 100m}}}]", ""},

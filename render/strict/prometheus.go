@@ -16,17 +16,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// This file finds configuration that Prometheus and its operator refuse, or that selects nothing.
+// This file finds configuration that Prometheus and its operator reject, or that selects nothing.
 
-// relabelLists are the fields that hold steps of relabelling.
+// relabelLists are the fields with relabelling steps.
 var relabelLists = []string{"relabelings", "metricRelabelings", "relabelingConfigs", "relabelConfigs", "metricRelabelConfigs", "writeRelabelConfigs", "alertRelabelings"}
 
-// targetActions are those that write to a label, or compare with one (prometheus/model/relabel,
-// Config.Validate). The first one is the default.
+// targetActions write to a label or compare with one (prometheus/model/relabel, Config.Validate).
+// The first is the default.
 var targetActions = []string{"replace", "hashmod", "lowercase", "uppercase", "keepequal", "dropequal"}
 
-// relabellings of an object have regular expressions that Prometheus reads, labels to write to, and
-// labels to read.
+// relabellings checks that relabelling steps have valid regular expressions, a target label, and
+// existing source labels.
 func relabellings(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	switch v := value.(type) {
@@ -74,7 +74,7 @@ func relabelStep(at fieldpath.Path, step map[string]any, ofMetrics bool) []struc
 	return out
 }
 
-// remotes are the addresses that a Prometheus writes to and reads from.
+// remotes checks the URLs that a Prometheus writes to and reads from.
 func remotes(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	for _, field := range []string{"remoteWrite", "remoteRead"} {
@@ -89,8 +89,8 @@ func remotes(object map[string]any) []structure.Finding {
 	return out
 }
 
-// receivers of the routes of an AlertmanagerConfig are its own; the operator leaves out the whole
-// object else.
+// receivers checks that routes of an AlertmanagerConfig use its own receivers; else the operator
+// skips the object.
 func receivers(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	var names []string
@@ -118,7 +118,7 @@ func receivers(object map[string]any) []structure.Finding {
 	return out
 }
 
-// quantiles says what is wrong with those of an expression, "" if nothing is.
+// quantiles describes a fault of quantiles in an expression, "" if there is none.
 func quantiles(expression parser.Expr) string {
 	wrong := ""
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
@@ -148,8 +148,8 @@ func quantile(function string, expression parser.Expr) string {
 	return fmt.Sprintf("%s of %v is infinite: a quantile is between 0 and 1, such as 0.99", function, number.Val)
 }
 
-// withoutBuckets finds an aggregation of classic buckets that drops the label by which they differ.
-// Native histograms have no such label.
+// withoutBuckets finds an aggregation of classic buckets that drops their label le. Native
+// histograms have no such label.
 func withoutBuckets(expression parser.Expr) string {
 	for {
 		paren, is := expression.(*parser.ParenExpr)
@@ -174,8 +174,8 @@ func withoutBuckets(expression parser.Expr) string {
 	return fmt.Sprintf("histogram_quantile finds no buckets: %s drops the label le; add it to by (...)", e.Op)
 }
 
-// recordedNames finds names of recorded series that are nearly those which the object itself
-// records. A name with one letter for another may be that of something else.
+// recordedNames finds names that are similar to a series that the object records. Names with one
+// different letter may be intended.
 func recordedNames(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	var recorded []string
@@ -216,13 +216,13 @@ func recordedNames(object map[string]any) []structure.Finding {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// sameLetters reports whether two words differ in the order of their letters only.
+// sameLetters reports whether two words differ only in the order of their letters.
 func sameLetters(a, b string) bool {
 	return slices.Equal(slices.Sorted(slices.Values([]byte(a))), slices.Sorted(slices.Values([]byte(b))))
 }
 
-// templateFunctions are those that texts of alerts may use: Prometheus' own (template/template.go
-// of Prometheus) and those of text/template.
+// templateFunctions are the functions in templates of alerts: Prometheus' own (template/template.go
+// of Prometheus) and the functions of text/template.
 var templateFunctions = strings.Fields(`args externalURL first graphLink humanize humanize1024 humanizeDuration humanizePercentage humanizeTimestamp label match
 	now parseDuration pathPrefix query reReplaceAll safeHtml sortByLabel stripDomain stripPort strvalue tableLink title tmpl toDuration toLower toTime
 	toUpper urlQueryEscape value
@@ -230,12 +230,11 @@ var templateFunctions = strings.Fields(`args externalURL first graphLink humaniz
 
 var noFunction = regexp.MustCompile(`function "([^"]+)" not defined`)
 
-// templateProblem says what is wrong with a text that Prometheus reads as a template for alerts, ""
-// if nothing is.
+// templateProblem describes the fault of a Prometheus template, "" if there is none.
 func templateProblem(text string) string {
 	functions := map[string]any{}
 	for _, name := range templateFunctions {
-		functions[name] = fmt.Sprint // the parser reads the names only
+		functions[name] = fmt.Sprint // the parser uses only the names
 	}
 	_, err := parse.New("text").Parse(`{{$labels := .}}{{$externalLabels := .}}{{$externalURL := .}}{{$value := .}}`+text, "", "", map[string]*parse.Tree{}, functions)
 	if err == nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// IsRole tells whether objects of a kind have rules that Role looks at.
+// IsRole reports whether Role can check objects of a kind.
 func IsRole(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == "rbac.authorization.k8s.io" && (gvk.Kind == "Role" || gvk.Kind == "ClusterRole")
 }
 
-// Role looks at the rules of a Role or ClusterRole: API servers take any words, and grant nothing
-// by those that no request has. An API is known by what Plurals gives for its kinds.
+// Role checks the rules of a Role or ClusterRole: API servers accept any words, but unknown ones
+// grant nothing. known returns Plurals of a group.
 func Role(object map[string]any, known func(group string) map[string]string) []structure.Finding {
 	var out []structure.Finding
 	rules, _ := object["rules"].([]any)
@@ -44,8 +44,8 @@ func Role(object map[string]any, known func(group string) map[string]string) []s
 	return out
 }
 
-// Plurals are the resources of a group of Kubernetes, and of the kinds that definitions make of it,
-// by the names of the kinds in small letters.
+// Plurals returns the resources of a group by lower-case kind, from Kubernetes and from
+// definitions.
 func Plurals(group string, defined iter.Seq[*Kind]) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, requests.Kubernetes(group))

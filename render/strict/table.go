@@ -11,17 +11,17 @@ import (
 //go:embed kubernetes.tsv
 var tableText string
 
-// table holds what Go types do not say, by "type<TAB>field"; an enumeration has no field.
+// table holds facts that are not in Go types, by "type<TAB>field"; an enumeration has no field.
 type table struct {
-	// keys tell the items of a list apart; an empty list of keys says that items are a set.
+	// keys are the keys of list items; an empty list means a set.
 	keys  map[string][]string
 	enums map[string][]string
-	// since are the minor releases of Kubernetes that introduced a field, or a kind, which has no
-	// field. Those of the oldest known release have none.
+	// since are the minor releases of Kubernetes that introduced a field or, with an empty field, a
+	// kind. Fields and kinds of the oldest known release have no entry.
 	since map[string]int
 }
 
-// known is the table that was generated; tests read it, too.
+// known is the generated table; tests read it, too.
 var known = sync.OnceValue(func() table { return parseTable(tableText) })
 
 func parseTable(text string) table {
@@ -29,7 +29,7 @@ func parseTable(text string) table {
 	for line := range strings.Lines(text) {
 		cells := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(cells) != 4 {
-			continue // the comment at the top
+			continue // the header
 		}
 		place := cells[0] + "\t" + cells[1]
 		switch cells[2] {

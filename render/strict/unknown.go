@@ -22,9 +22,9 @@ func KubernetesKinds() []schema.GroupVersionKind {
 	return out
 }
 
-// Unknown says why there is no such kind, where the known ones tell: the APIs of Kubernetes have no
-// other kinds, and an API without a dot in its name is one of these. Of an API that definitions
-// make, it names a kind that was probably meant. It is "" where neither is so.
+// Unknown explains why a kind does not exist, or returns "". Kubernetes APIs have no other kinds
+// than known ones, and an API without a dot in its name must be one of them. For APIs of
+// definitions, it reports only likely misspellings.
 func Unknown(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) string {
 	groups, versions, kinds := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	elsewhere := ""
@@ -41,7 +41,7 @@ func Unknown(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) strin
 		}
 	}
 	api := gvk.GroupVersion().String()
-	// An API of definitions may have further kinds in a cluster.
+	// A cluster may have further kinds of an API of definitions.
 	whole := scheme.Scheme.IsGroupRegistered(gvk.Group)
 	switch {
 	case kinds[gvk.Kind]:
@@ -58,9 +58,8 @@ func Unknown(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) strin
 	return ""
 }
 
-// Near says which API was probably meant by one that is unknown: one that is written nearly the
-// same and has the kind, or one that differs by a letter. It is "" where the API is known or like
-// none.
+// Near suggests an API for an unknown one: with a similar name and the kind, or with one different
+// letter. It is "" if the API is known or not similar to any.
 func Near(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) string {
 	var all, ofKind []string
 	for _, k := range known {
@@ -84,7 +83,7 @@ func Near(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) string {
 	return fmt.Sprintf("nothing that is rendered defines the API %q; did you mean %q?", gvk.Group, guess)
 }
 
-// meant names the word that was probably meant.
+// meant is a hint with the most likely word.
 func meant(word string, known map[string]bool) string {
 	words := make([]string, 0, len(known))
 	for w := range known {

@@ -68,21 +68,21 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// validators are kube-apiserver's own checks of an object that is created, with the options that
-// the strategies of k8s.io/kubernetes/pkg/registry give them. They take the internal version, in
-// which every served version ends.
+// validators are kube-apiserver's checks of a created object, with the options of the strategies in
+// k8s.io/kubernetes/pkg/registry. They take the internal version, to which every served version is
+// converted.
 var validators = map[reflect.Type]func(runtime.Object) field.ErrorList{}
 
 func validated[T runtime.Object](check func(T) field.ErrorList) {
 	validators[reflect.TypeFor[T]()] = func(o runtime.Object) field.ErrorList { return check(o.(T)) }
 }
 
-// SymbolicMark is part of every value that stands for an unknown fact. Errors about such a value
-// are ignored: the true value takes its place.
+// SymbolicMark is part of every placeholder for an unknown fact. Errors about such values are
+// ignored, because actual values replace them.
 const SymbolicMark = "XXXXXXXX"
 
 func init() {
-	// as --allow-privileged of kube-apiserver, which a landscape's clusters need
+	// like --allow-privileged of kube-apiserver, which a landscape's clusters need
 	capabilities.Setup(true, 0)
 	validated(corevalidation.ValidateConfigMap)
 	validated(corevalidation.ValidateSecret)
@@ -90,7 +90,7 @@ func init() {
 	validated(corevalidation.ValidateNode)
 	validated(corevalidation.ValidateServiceAccount)
 	validated(func(o *core.Service) field.ErrorList {
-		// The server fills these in before.
+		// The server sets these before.
 		if len(o.Spec.ClusterIPs) == 0 && o.Spec.ClusterIP != "" {
 			o.Spec.ClusterIPs = []string{o.Spec.ClusterIP}
 		}
@@ -196,7 +196,7 @@ func ofPods(template *core.PodTemplateSpec) corevalidation.PodValidationOptions 
 	return podutil.GetValidationOptionsFromPodTemplate(template, nil)
 }
 
-// selectOwnPods gives a Job the selector that the API server generates before it validates.
+// selectOwnPods sets the selector of a Job that the API server generates before validation.
 func selectOwnPods(job *batch.Job) {
 	if job.Spec.Selector != nil || job.Spec.ManualSelector != nil && *job.Spec.ManualSelector {
 		return
@@ -210,11 +210,11 @@ func selectOwnPods(job *batch.Job) {
 	job.Spec.Template.Labels = labels
 }
 
-// validateObject finds what kube-apiserver refuses of an object that it stores.
+// validateObject finds faults for which kube-apiserver rejects an object.
 func validateObject(gvk schema.GroupVersionKind, object map[string]any) field.ErrorList {
 	scheme := legacyscheme.Scheme
 	versioned, err := scheme.New(gvk)
-	if err != nil { // its group has no validators here
+	if err != nil { // no validators for its group
 		return validateMetadata(object)
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, versioned); err != nil {
@@ -233,8 +233,7 @@ func validateObject(gvk schema.GroupVersionKind, object map[string]any) field.Er
 	if len(errs) == 0 {
 		errs = podErrors(internal)
 	}
-	// Some rules are written in the types only. Those that may still change are compared by the
-	// server, and not enforced.
+	// Some rules are only in the types. The server does not enforce alpha rules.
 	for _, e := range scheme.Validate(context.Background(), nil, versioned) {
 		said := slices.ContainsFunc(errs, func(o *field.Error) bool { return o.Field == e.Field && o.Type == e.Type })
 		if !said && !e.IsAlpha() && e.Type != field.ErrorTypeInternal {
@@ -244,9 +243,8 @@ func validateObject(gvk schema.GroupVersionKind, object map[string]any) field.Er
 	return errs
 }
 
-// withoutFollowUp leaves out what follows from other errors: that labels do not match a selector
-// that is not there, and that a container has no volume where something is wrong with a volume,
-// which the server then does not know.
+// withoutFollowUp removes errors that follow from others: labels that do not match a missing
+// selector, and mounts without a volume if a volume is invalid.
 func withoutFollowUp(errs field.ErrorList) field.ErrorList {
 	noSelector, wrongVolume := false, false
 	for _, e := range errs {
@@ -263,7 +261,7 @@ var (
 	ofMount  = regexp.MustCompile(`\.(?:volumeMounts|volumeDevices)\[\d+\]\.name$`)
 )
 
-// validateDefinition is validateObject for a definition, which another scheme knows.
+// validateDefinition is validateObject for a definition, which has another scheme.
 func validateDefinition(object map[string]any) field.ErrorList {
 	versioned, internal := &apiextensionsv1.CustomResourceDefinition{}, &apiextensions.CustomResourceDefinition{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, versioned); err != nil {
@@ -275,7 +273,7 @@ func validateDefinition(object map[string]any) field.ErrorList {
 		return field.ErrorList{unreadable(err)}
 	}
 	errs := apiextensionsvalidation.ValidateCustomResourceDefinition(context.Background(), internal)
-	for _, e := range errs { // the internal version has what an only version says at the top
+	for _, e := range errs { // for a single version, the internal version has its fields at the top
 		for was, is := range map[string]string{"spec.validation.": "schema.", "spec.subresources": "subresources", "spec.additionalPrinterColumns": "additionalPrinterColumns"} {
 			if rest, ok := strings.CutPrefix(e.Field, was); ok {
 				e.Field = "spec.versions[0]." + is + rest
@@ -289,15 +287,15 @@ func unreadable(err error) *field.Error {
 	return field.Invalid(nil, nil, "cannot be read: "+err.Error())
 }
 
-// validateMetadata is what the server checks of every object. Whether the kind has namespaces is
-// not known here.
+// validateMetadata checks metadata like the server does for every object. It does not know whether
+// the kind is namespaced.
 func validateMetadata(object map[string]any) field.ErrorList {
 	o := &unstructured.Unstructured{Object: object}
 	return apivalidation.ValidateObjectMetaAccessor(o, o.GetNamespace() != "", apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 }
 
-// findingOf converts an error to the words of package structure. Some constraints name the field in
-// the server's words only.
+// findingOf converts an error to package structure. Some constraints have the field only in the
+// message.
 func findingOf(e *field.Error, secret bool) structure.Finding {
 	path, words := e.Field, wordsOf(e, secret)
 	if m := quotedField.FindStringSubmatch(words); m != nil && atTop(e) {
@@ -311,7 +309,7 @@ func atTop(e *field.Error) bool { return e.Field == "" || e.Field == (*field.Pat
 
 var quotedField = regexp.MustCompile(`^"([^"]+)" (.*)$`)
 
-// isSymbolic reports whether an error is about a value that only stands for another.
+// isSymbolic reports whether an error is about a placeholder.
 func isSymbolic(e *field.Error) bool {
 	switch value := e.BadValue.(type) {
 	case string:
@@ -322,10 +320,10 @@ func isSymbolic(e *field.Error) bool {
 	return false
 }
 
-// example is what the server's words say of a form besides the form itself.
+// example matches the server's examples of a form.
 var example = regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*'\)$`)
 
-// wordsOf says what is wrong, with the value where that is short and no secret.
+// wordsOf is the message of an error, with the value if it is short and not secret.
 func wordsOf(e *field.Error, secret bool) string {
 	words := strings.TrimSpace(example.ReplaceAllString(e.Detail, ""))
 	value := ""
@@ -342,7 +340,7 @@ func wordsOf(e *field.Error, secret bool) string {
 	switch e.Type {
 	case field.ErrorTypeRequired:
 		value = ""
-		// which the server also says where another value is set
+		// the server also uses this type for wrong values
 		if valid, ok := strings.CutPrefix(words, "valid values: "); ok {
 			words = "must be one of " + valid
 		} else {

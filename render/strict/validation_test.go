@@ -13,13 +13,12 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// deployed is a Deployment around the one container of its pods.
+// deployed is a Deployment with one container in its pods.
 func deployed(container string) string {
 	return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: b}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [" + container + "]}}}}"
 }
 
-// TestServersRules: what an API server refuses of an object that it can read, in the field it would
-// name.
+// TestServersRules: faults that an API server rejects are found in the same field.
 func TestServersRules(t *testing.T) {
 	const (
 		rbacHead   = "apiVersion: rbac.authorization.k8s.io/v1, "
@@ -88,8 +87,8 @@ func TestServersRules(t *testing.T) {
 	}
 }
 
-// TestServersRulesForAll names the kinds of which only the metadata is validated: nobody declares
-// them, or they are younger than any cluster here.
+// TestServersRulesForAll lists the kinds with checks of metadata only: they are not declared, or
+// younger than any cluster here.
 func TestServersRulesForAll(t *testing.T) {
 	without := map[string]bool{}
 	removedOrNotDeclared := []string{"extensions", "authentication.k8s.io", "authorization.k8s.io", "internal.apiserver.k8s.io", "lifecycle.k8s.io", "resource.k8s.io", "storagemigration.k8s.io"}
@@ -101,7 +100,7 @@ func TestServersRulesForAll(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"Binding", "ComponentStatus", "CompositePodGroup.scheduling.k8s.io",
-		// of another scheme, see validateDefinition
+		// in another scheme, see validateDefinition
 		"CustomResourceDefinition.apiextensions.k8s.io",
 		"Event", "Event.events.k8s.io", "Eviction.policy", "LeaseCandidate.coordination.k8s.io", "PodCertificateRequest.certificates.k8s.io",
 		"PodGroup.scheduling.k8s.io", "RangeAllocation", "Scale.apps", "Scale.autoscaling", "Workload.scheduling.k8s.io",

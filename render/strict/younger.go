@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// served is what the types of k8s.io/api say of the releases that serve them.
+// introduced and removed are the lifecycle methods of types in k8s.io/api.
 type (
 	introduced interface {
 		APILifecycleIntroduced() (major, minor int)
@@ -19,8 +19,8 @@ type (
 	}
 )
 
-// younger finds what a release does not have: the kind itself, which it has not yet or no more, or
-// fields. What a status holds is not declared.
+// younger finds parts that a release does not have: the kind, which may be too new or removed, or
+// fields. It skips the status.
 func (k *Kind) younger(object map[string]any, minor int) []structure.Finding {
 	version := func(of int) string { return fmt.Sprintf("Kubernetes 1.%d", of) }
 	typed := reflect.New(k.goType).Interface()

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// commented reads what markers in comments say of the types below a folder: how items of lists are
-// told apart, and which values an enumeration has.
+// commented reads markers in comments of the types below a folder: keys of lists, and values of
+// enumerations.
 func commented(dir, module string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
@@ -109,7 +109,7 @@ func markers(comments ...*ast.CommentGroup) map[string][]string {
 	return out
 }
 
-// constantsOf are the texts of constants of types.
+// constantsOf are the values of string constants of types.
 func constantsOf(source *ast.File, types map[string]bool) map[string][]string {
 	out := map[string][]string{}
 	for _, declaration := range source.Decls {

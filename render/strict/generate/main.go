@@ -1,9 +1,9 @@
-// Command generate writes render/strict/kubernetes.tsv: what the Go types of Kubernetes do not say
-// themselves, but their comments and the objects of each release that k8s.io/api ships do.
+// Command generate writes render/strict/kubernetes.tsv: facts that are not in the Go types of
+// Kubernetes. It finds them in comments and in the sample objects of each release in k8s.io/api.
 //
-// It is run by `make generate`, as `go run ./render/strict/generate render/strict/kubernetes.tsv`,
-// from the root of the repository. Its output depends on the modules below and on that of go.mod
-// only; they are taken from the module cache, or downloaded into it.
+// `make generate` runs it as `go run ./render/strict/generate render/strict/kubernetes.tsv` from
+// the root of the repository. Its output depends only on the modules below and in go.mod, which it
+// takes from the module cache or downloads.
 package main
 
 import (
@@ -19,8 +19,8 @@ import (
 	"strings"
 )
 
-// releases are the modules that hold the objects of the releases that clusters may have: that of
-// go.mod has its own release only.
+// releases are modules with sample objects of the releases that clusters may have: the module in
+// go.mod has only its own release.
 var releases = []struct {
 	module string
 	// folders of testdata by minor release.
@@ -79,7 +79,7 @@ func run(file string) error {
 	return os.WriteFile(file, out.Bytes(), 0o644)
 }
 
-// goModule is what the go command says of a module.
+// goModule is the go command's description of a module.
 type goModule struct{ Version, Dir, Error string }
 
 func module(args ...string) (goModule, error) {
@@ -97,10 +97,10 @@ func module(args ...string) (goModule, error) {
 	return m, nil
 }
 
-// minorOf is the minor release of Kubernetes whose API a module v0.MINOR.PATCH has.
+// minorOf is the Kubernetes minor release of module version v0.MINOR.PATCH.
 func minorOf(version string) int {
 	var minor, patch int
-	_, _ = fmt.Sscanf(version, "v0.%d.%d", &minor, &patch) // 0 is no release, which is found below
+	_, _ = fmt.Sscanf(version, "v0.%d.%d", &minor, &patch) // 0 means unknown and fails later
 	return minor
 }
 

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// fieldsOf are the kinds and fields of the objects of a release, "type<TAB>field" each. The field
-// of a kind is empty.
+// fieldsOf are the kinds and fields of the objects of a release, as "type<TAB>field". For a kind
+// the field is empty.
 func fieldsOf(folder string) (map[string]bool, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
@@ -40,7 +40,7 @@ func fieldsOf(folder string) (map[string]bool, error) {
 		}
 		typed, err := scheme.Scheme.New(gv.WithKind(kind))
 		if err != nil {
-			continue // the newest release has it no more
+			continue // the newest release removed it
 		}
 		t := reflect.TypeOf(typed).Elem()
 		if _, declared := t.FieldByName("ObjectMeta"); !declared {
@@ -54,7 +54,7 @@ func fieldsOf(folder string) (map[string]bool, error) {
 
 func typeName(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
-// collect notes the fields that a value has of its type, and of those within.
+// collect records the fields of a value by type, recursively.
 func collect(t reflect.Type, value any, seen map[string]bool) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -90,5 +90,5 @@ func collect(t reflect.Type, value any, seen map[string]bool) {
 	}
 }
 
-// ofKubernetes leaves out types with a form of their own, such as quantities.
+// ofKubernetes excludes types with their own encoding, such as quantities.
 func ofKubernetes(t reflect.Type) bool { return strings.HasPrefix(t.PkgPath(), "k8s.io/") }
