@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// GenerateAll fulfils requests in the order of what they refer to, in parallel where they do not.
-// Names that are neither requested here nor before are an error, as are cycles, before anything is
-// generated. A request that fails stops only those that refer to it; all errors are reported. The
-// result is in the order of the requests.
+// GenerateAll fulfils requests in the order of their references, in parallel where they have none.
+// Before it generates anything, it rejects cycles and references to names that were never
+// requested. A failed request stops only its dependents; all errors are reported. The result is in
+// the order of the requests.
 func (m *Manager) GenerateAll(ctx context.Context, configs []Config) ([]Ref, error) {
 	configs, err := Dedupe(configs)
 	if err != nil {
@@ -28,7 +28,7 @@ func (m *Manager) GenerateAll(ctx context.Context, configs []Config) ([]Ref, err
 	failed := map[string]bool{}
 	for _, wave := range waves {
 		group := errgroup.Group{}
-		group.SetLimit(runtime.GOMAXPROCS(0) * 2) // keys are work, requests are waiting
+		group.SetLimit(runtime.GOMAXPROCS(0) * 2) // keys need CPU, requests wait
 		for _, i := range wave {
 			if on := slices.IndexFunc(configs[i].dependencies(), func(d string) bool { return failed[d] }); on >= 0 {
 				errs[i] = fmt.Errorf("secret %q waits for %q", configs[i].Name, configs[i].dependencies()[on])
@@ -52,8 +52,7 @@ func (m *Manager) GenerateAll(ctx context.Context, configs []Config) ([]Ref, err
 	return refs, nil
 }
 
-// waves sorts requests, by their indices, so that each comes in a later wave than those it refers
-// to.
+// waves groups the indices of requests, so that each comes in a later wave than its dependencies.
 func (m *Manager) waves(configs []Config) ([][]int, error) {
 	requested := map[string]bool{}
 	for _, c := range configs {

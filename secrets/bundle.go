@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/secrets/internal/upstreamhash"
 )
 
-// bundleOf makes the Secret with the current and the old certificate of a CA, or the current and
-// old private key, so that what either of them signed is trusted. Its name follows its content.
+// bundleOf creates the Secret with the current and old certificate of a CA, or the current and old
+// private key. So clients trust signatures of both. Its name depends on its content.
 func (m *Manager) bundleOf(ctx context.Context, e *entry) (*record, error) {
 	var dataKey, bundleKey string
 	switch e.config.Kind {
@@ -45,7 +45,7 @@ func (m *Manager) bundleOf(ctx context.Context, e *entry) (*record, error) {
 	return m.ensure(ctx, p)
 }
 
-// withNewlines ends every part with a line break: adopted data may lack it, and the next block
+// withNewlines ends every part with a line break: adopted data may lack it, and the next PEM block
 // would be lost.
 func withNewlines(parts [][]byte) [][]byte {
 	out := make([][]byte, len(parts))

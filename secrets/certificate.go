@@ -21,11 +21,11 @@ const (
 	keyBundleCert = "bundle.crt"
 
 	defaultCertificateYears = 10
-	// clockSkew is how far a certificate's validity begins in the past.
+	// clockSkew is how long before now a certificate becomes valid.
 	clockSkew = time.Minute
 )
 
-// authority is a CA ready to sign.
+// authority is a CA that can sign.
 type authority struct {
 	certPEM     []byte
 	certificate *x509.Certificate

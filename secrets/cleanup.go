@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Cleanup deletes the secrets of this identity that nobody asked for since New, and gives their
-// names. Call it only when everything that uses secrets was reconciled: what is not current, old or
-// a bundle by now is of no use. It refuses when a request failed or none was made, since then it
-// cannot know.
+// Cleanup deletes the secrets of this identity that were not requested since New, and returns their
+// names. Call it only after everything that uses secrets was reconciled: other Secrets than
+// current, old and bundle are unused by then. It refuses if a request failed or none was made,
+// because then it cannot know.
 func (m *Manager) Cleanup(ctx context.Context) ([]string, error) {
 	m.mu.Lock()
 	used, failed := m.usedObjects(), len(m.failed) > 0
@@ -45,7 +45,7 @@ func (m *Manager) Cleanup(ctx context.Context) ([]string, error) {
 	return deleted, errors.Join(errs...)
 }
 
-// usedObjects are the names of all Secrets that fulfil a request. The caller holds mu.
+// usedObjects returns the names of all Secrets that fulfil a request. The caller holds mu.
 func (m *Manager) usedObjects() map[string]bool {
 	used := map[string]bool{}
 	for _, e := range m.entries {
@@ -75,8 +75,8 @@ func (m *Manager) Persisted(ctx context.Context) ([]corev1.Secret, error) {
 	return list, nil
 }
 
-// DeleteAll deletes all secrets of an identity in a namespace, whoever asks for them, and gives
-// their names: those who use them are gone.
+// DeleteAll deletes all secrets of an identity in a namespace and returns their names. Their users
+// no longer exist.
 func DeleteAll(ctx context.Context, store Store, namespace, identity string) ([]string, error) {
 	m := New(store, namespace, identity, nil)
 	list, err := store.List(ctx, namespace, m.selector())

@@ -51,7 +51,7 @@ func (s *stage) manager(namespace string, opts ...Option) *Manager {
 	return New(NewStore(s.client), namespace, "gardener-operator", s.clock, append([]Option{WithKeyBits(testBits)}, opts...)...)
 }
 
-// versions are the resource versions of all Secrets by name.
+// versions returns the resource versions of all Secrets by name.
 func (s *stage) versions(t *testing.T) map[string]string {
 	t.Helper()
 	list, err := s.client.CoreV1().Secrets("garden").List(t.Context(), metav1.ListOptions{})

@@ -12,28 +12,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Kind is what a request asks for.
+// Kind is the kind of a request.
 type Kind string
 
 // The kinds of requests, and the data keys of their Secrets.
 const (
 	KindCA                = Kind("ca")                // ca.crt, ca.key; its bundle has bundle.crt
-	KindCertificate       = Kind("certificate")       // tls.crt, tls.key, ca.crt unless left out
+	KindCertificate       = Kind("certificate")       // tls.crt, tls.key, ca.crt unless omitted
 	KindRSAPrivateKey     = Kind("rsaPrivateKey")     // id_rsa; its bundle has bundle.key
 	KindSSHKeypair        = Kind("sshKeypair")        // id_rsa, id_rsa.pub
 	KindEtcdEncryptionKey = Kind("etcdEncryptionKey") // provider, key, secret, encoding
 	KindStaticToken       = Kind("staticToken")       // static_tokens.csv
 	KindBasicAuth         = Kind("basicAuth")         // username, password, auth
 	KindKubeconfig        = Kind("kubeconfig")        // kubeconfig
-	// KindEtcdEncryptionConfiguration is derived from an encryption key; it holds
-	// encryption-configuration.yaml.
+	// KindEtcdEncryptionConfiguration derives encryption-configuration.yaml from an encryption key.
 	KindEtcdEncryptionConfiguration = Kind("etcdEncryptionConfiguration")
-	// KindWorkloadIdentityDocuments is derived from an RSA key; it holds openid-configuration.json
-	// and jwks.json.
+	// KindWorkloadIdentityDocuments derives openid-configuration.json and jwks.json from an RSA
+	// key.
 	KindWorkloadIdentityDocuments = Kind("workloadIdentityDocuments")
 )
 
-// CertType is what a certificate may be used for.
+// CertType is the permitted use of a certificate.
 type CertType string
 
 // The uses of a certificate.
@@ -43,14 +42,14 @@ const (
 	CertServerClient = CertType("serverclient")
 )
 
-// Rotation is what becomes of the old secret when a new one takes its place.
+// Rotation decides what happens to the old secret when a new one replaces it.
 type Rotation string
 
 const (
-	// InPlace forgets the old secret.
+	// InPlace drops the old secret.
 	InPlace = Rotation("inPlace")
-	// KeepOld keeps the old secret, in bundles and for what still depends on it, until the request
-	// says otherwise.
+	// KeepOld retains the old secret, in bundles and for its remaining users, until the request
+	// ends that.
 	KeepOld = Rotation("keepOld")
 )
 
@@ -61,8 +60,8 @@ type User struct {
 	Groups   []string `json:"groups,omitempty"`
 }
 
-// Config is a request for a secret, as a component declares it. Which fields apply is a matter of
-// the kind.
+// Config is a request for a secret, as a component declares it. The kind decides which fields
+// apply.
 type Config struct {
 	// Name of the request; the Secret's name starts with it.
 	Name string `json:"name,omitempty"`
@@ -74,24 +73,24 @@ type Config struct {
 	DNSNames     []string `json:"dnsNames,omitempty"`
 	IPAddresses  []string `json:"ipAddresses,omitempty"`
 	CertType     CertType `json:"certType,omitempty"`
-	// SigningCA is the name of a request of kind ca. While an old one is kept, certificates of
-	// servers are signed by the old one, because clients may not know the new one yet, those of
-	// clients by the current one.
+	// SigningCA is the name of a request of kind ca. While an old CA exists, it signs server
+	// certificates, because clients may not know the new one yet. The current CA signs client
+	// certificates.
 	SigningCA string `json:"signingCA,omitempty"`
 	// UseCurrentCA and UseOldCA override that choice.
 	UseCurrentCA bool `json:"useCurrentCA,omitempty"`
 	UseOldCA     bool `json:"useOldCA,omitempty"`
 	// Validity is 10 years for certificates by default, unlimited for passwords.
 	Validity *metav1.Duration `json:"validity,omitempty"`
-	// SkipPublishingCACertificate leaves ca.crt out.
+	// SkipPublishingCACertificate omits ca.crt.
 	SkipPublishingCACertificate bool `json:"skipPublishingCACertificate,omitempty"`
 	// IncludeCACertificateInServerChain appends the CA to tls.crt of a server.
 	IncludeCACertificateInServerChain bool `json:"includeCACertificateInServerChain,omitempty"`
-	// RenewAfterValidityPercentage is the share of its validity after which a secret is renewed,
+	// RenewAfterValidityPercentage is the share of its validity after which a secret is renewed;
 	// default 80.
 	RenewAfterValidityPercentage int `json:"renewAfterValidityPercentage,omitempty"`
 
-	// Bits of an RSA key of kind rsaPrivateKey or sshKeypair, default 4096. Certificates have 3072.
+	// Bits of an RSA key of kind rsaPrivateKey or sshKeypair, default 4096. Certificates use 3072.
 	Bits int `json:"bits,omitempty"`
 
 	// Provider of an encryption key: aescbc (default), aesgcm or secretbox.
@@ -105,7 +104,7 @@ type Config struct {
 	PasswordLength int    `json:"passwordLength,omitempty"`
 
 	// kubeconfig. CA is the name of a request of kind ca, whose bundle is embedded; CAFile is a
-	// path instead. The user is a TokenFile or a ClientCertificate, the name of a request that is
+	// path instead. The user is a TokenFile, or a ClientCertificate: the name of a request that is
 	// embedded.
 	ContextName       string `json:"contextName,omitempty"`
 	Server            string `json:"server,omitempty"`
@@ -116,33 +115,32 @@ type Config struct {
 	Namespace         string `json:"namespace,omitempty"`
 
 	// etcdEncryptionConfiguration. Key is the name of a request of kind etcdEncryptionKey.
-	// Resources are encrypted; those of EncryptedResources that are no longer among them can still
-	// be read. During a rotation new data is written with the old key until EncryptWithCurrentKey
-	// (default true).
+	// Resources are encrypted; EncryptedResources that are not in Resources remain readable. During
+	// a rotation the old key encrypts new data if EncryptWithCurrentKey (default true) is false.
 	Key                   string   `json:"key,omitempty"`
 	Resources             []string `json:"resources,omitempty"`
 	EncryptedResources    []string `json:"encryptedResources,omitempty"`
 	EncryptWithCurrentKey *bool    `json:"encryptWithCurrentKey,omitempty"`
 
-	// workloadIdentityDocuments. Key is the name of a request of kind rsaPrivateKey, Issuer the URL
-	// that tokens have which it signs.
+	// workloadIdentityDocuments. Key is the name of a request of kind rsaPrivateKey. Issuer is the
+	// issuer URL of the tokens that it signs.
 	Issuer string `json:"issuer,omitempty"`
 
 	// Rotation is inPlace by default.
 	Rotation Rotation `json:"rotation,omitempty"`
 	// IgnoreOldSecrets drops the old secret at once (the phase Completing of a rotation),
-	// IgnoreOldSecretsAfter when the current one has reached that age.
+	// IgnoreOldSecretsAfter when the current one reaches that age.
 	IgnoreOldSecrets      bool             `json:"ignoreOldSecrets,omitempty"`
 	IgnoreOldSecretsAfter *metav1.Duration `json:"ignoreOldSecretsAfter,omitempty"`
 	// Persist marks secrets that move with a shoot's control plane (ShootState).
 	Persist bool `json:"persist,omitempty"`
-	// Labels are put on the Secret besides those of the manager.
+	// Labels are added to the Secret besides those of the manager.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// ParseRequests reads the requests of a component by their names; the result is sorted by name.
-// Fields that are unknown, or do not apply to the kind, are errors that name the component. All
-// errors are reported.
+// ParseRequests parses the requests of a component by name; the result is sorted by name. Fields
+// that are unknown, or do not apply to the kind, are errors that name the component. It reports all
+// errors.
 func ParseRequests(component string, requests map[string]json.RawMessage) ([]Config, error) {
 	var (
 		out  []Config
@@ -162,7 +160,7 @@ func ParseRequests(component string, requests map[string]json.RawMessage) ([]Con
 	return out, nil
 }
 
-// ParseConfig reads one request and validates it.
+// ParseConfig parses and validates one request.
 func ParseConfig(component, name string, raw []byte) (Config, error) {
 	where := fmt.Sprintf("component %s: secret %q", component, name)
 	var fields map[string]json.RawMessage
@@ -196,7 +194,7 @@ func ParseConfig(component, name string, raw []byte) (Config, error) {
 	return c, nil
 }
 
-// Dedupe makes one request of several with the same name. They have to be equal.
+// Dedupe merges requests with the same name. They must be equal.
 func Dedupe(configs []Config) ([]Config, error) {
 	seen := map[string]Config{}
 	var out []Config
@@ -213,7 +211,7 @@ func Dedupe(configs []Config) ([]Config, error) {
 	return out, nil
 }
 
-// dependencies are the names of the requests that have to be fulfilled first.
+// dependencies returns the names of the requests that must be fulfilled first.
 func (c Config) dependencies() []string {
 	var out []string
 	for _, name := range []string{c.SigningCA, c.CA, c.ClientCertificate, c.Key} {

@@ -111,7 +111,7 @@ func TestValueNeverPrints(t *testing.T) {
 	assert.Equal(t, secret, string(v.Reveal()))
 }
 
-// leakyStore fails as a webhook does that quotes what it denies.
+// leakyStore fails like a webhook that quotes the denied object.
 type leakyStore struct {
 	*memory
 	seen string

@@ -83,7 +83,7 @@ func TestConformanceNames(t *testing.T) {
 	assert.Greater(t, count, 80)
 }
 
-// TestConformanceChecksums plans requests as a component would make them, and finds upstream's
+// TestConformanceChecksums plans requests as a component declares them, and expects upstream's
 // names.
 func TestConformanceChecksums(t *testing.T) {
 	recordings := recordedSecrets(t)
@@ -126,7 +126,7 @@ func TestConformanceChecksums(t *testing.T) {
 			}
 			clk := clocktesting.NewFakeClock(start)
 			m := New(newMemory(clk), want.namespace, identity, clk, opts...)
-			config.Bits = 0 // the size is not generated here, but hashed as upstream's
+			config.Bits = 0 // the size is not generated here, but hashed like upstream's
 			p, err := m.plan(config)
 			require.NoError(t, err)
 			assert.Equal(t, want.name, p.object)

@@ -1,11 +1,10 @@
-// Package secrets is the secrets manager: it generates CAs, certificates, keys, tokens and
-// kubeconfigs as Secrets of one namespace, finds them again, renews and rotates them, with the
-// names, labels and data keys of Gardener's (pkg/utils/secrets/manager), so that an existing
-// landscape's CAs, keys and tokens are taken over as they are.
+// Package secrets is the secrets manager: it generates, finds, renews and rotates CAs,
+// certificates, keys, tokens and kubeconfigs as Secrets of one namespace. Names, labels and data
+// keys are those of Gardener (pkg/utils/secrets/manager), so an existing landscape's CAs, keys and
+// tokens are adopted unchanged.
 //
-// Requests are data that components declare in CUE (Config). Values are Value, which never prints
-// itself; what rendering gets to know of a secret is a Fact, which holds none.
+// Components declare requests (Config) in CUE. Values are of type Value, which never prints its
+// content. Rendering gets a Fact of each secret, without a Value.
 //
-// Not here: which secrets a component wants (the catalogue), and the phases of a rotation
-// (controllers).
+// The catalogue decides which secrets a component needs; controllers run the phases of a rotation.
 package secrets

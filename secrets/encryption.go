@@ -25,7 +25,7 @@ const (
 	encryptionKeyBytes = 32
 )
 
-// hashedProvider is empty for aescbc, which was there before others were; so old keys keep their
+// hashedProvider is empty for aescbc, which was once the only provider; so old keys retain their
 // names.
 func hashedProvider(provider string) string {
 	if provider == providerAESCBC {
@@ -43,8 +43,7 @@ func newEncryptionKey(c Config, now time.Time) (map[string]Value, error) {
 		keyEncryptionProvider: {[]byte(hashedProvider(c.Provider))},
 		keyEncryptionName:     {fmt.Appendf(nil, "key%d", now.Unix())},
 		keyEncryptionSecret:   {secret},
-		// none: the bytes are the key. Without this, the bytes are its base64
-		// (gardener/gardener#11150).
+		// none: the bytes are the key. Otherwise they are its base64 (gardener/gardener#11150).
 		keyEncryptionEncoding: {[]byte("none")},
 	}, nil
 }
@@ -77,8 +76,8 @@ type encryptionKey struct {
 	Secret string `json:"secret"`
 }
 
-// newEncryptionConfiguration encrypts with the first key and reads with all. Resources that are no
-// longer to be encrypted are written in plain text and can still be read
+// newEncryptionConfiguration encrypts with the first key and decrypts with all. Resources that are
+// no longer encrypted are written in plain text and remain readable
 // (pkg/component/apiserver/encryptionconfiguration.go).
 func newEncryptionConfiguration(c Config, current, old map[string]Value) (map[string]Value, error) {
 	keys := []map[string]Value{current}
@@ -116,7 +115,7 @@ func newEncryptionConfiguration(c Config, current, old map[string]Value) (map[st
 	return map[string]Value{keyEncryptionConfig: {raw}}, nil
 }
 
-// encryptionProviders puts neighbouring keys of one provider together.
+// encryptionProviders groups neighbouring keys of one provider.
 func encryptionProviders(keys []map[string]Value) ([]encryptionProvider, error) {
 	var out []encryptionProvider
 	previous := ""

@@ -5,7 +5,7 @@ import (
 	"maps"
 )
 
-// Fact is what rendering may know of a secret; it holds no secret value.
+// Fact is the part of a secret that rendering may use; it contains no secret value.
 type Fact struct {
 	// Name of the current Secret.
 	Name string `json:"name"`
@@ -13,7 +13,7 @@ type Fact struct {
 	Checksum string `json:"checksum"`
 	// Bundle is the name of the Secret with the current and the old certificate or key.
 	Bundle string `json:"bundle,omitempty"`
-	// Old is the name of the Secret that the current one has replaced, while it is kept.
+	// Old is the name of the Secret that the current one replaced; empty if there is none.
 	Old string `json:"old,omitempty"`
 	// CABundle are the certificates of a CA, current and old, as base64 of PEM: the form of a
 	// webhook's caBundle.
@@ -22,7 +22,7 @@ type Fact struct {
 	PublicKey string `json:"publicKey,omitempty"`
 }
 
-// Facts are the facts of all fulfilled requests by their names.
+// Facts returns the facts of all fulfilled requests by name.
 func (m *Manager) Facts() map[string]Fact {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,8 +44,7 @@ func (m *Manager) Facts() map[string]Fact {
 	return out
 }
 
-// Secret is the content of a generated Secret, for those who have to use it: clients, never
-// renders.
+// Secret is the content of a generated Secret, for clients, never for renders.
 type Secret struct {
 	// Name of the Secret.
 	Name string
@@ -53,17 +52,17 @@ type Secret struct {
 	Data map[string]Value
 }
 
-// Get gives the current secret of a fulfilled request.
+// Get returns the current secret of a fulfilled request.
 func (m *Manager) Get(name string) (Secret, bool) {
 	return m.secretOf(name, func(e *entry) *record { return e.current })
 }
 
-// GetOld gives the secret that the current one replaced, while it is kept.
+// GetOld returns the secret that the current one replaced, if it still exists.
 func (m *Manager) GetOld(name string) (Secret, bool) {
 	return m.secretOf(name, func(e *entry) *record { return e.old })
 }
 
-// GetBundle gives the bundle of a CA or key.
+// GetBundle returns the bundle of a CA or key.
 func (m *Manager) GetBundle(name string) (Secret, bool) {
 	return m.secretOf(name, func(e *entry) *record { return e.bundle })
 }
@@ -77,7 +76,7 @@ func (m *Manager) secretOf(name string, pick func(*entry) *record) (Secret, bool
 	return Secret{Name: r.name, Data: maps.Clone(r.data)}, true
 }
 
-// StaticToken gives the token of a user of a static token file.
+// StaticToken returns the token of a user of a static token file.
 func (m *Manager) StaticToken(name, username string) (Value, bool) {
 	s, ok := m.Get(name)
 	if !ok {

@@ -16,21 +16,21 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Ref names what a request was fulfilled with.
+// Ref names the Secrets that fulfil a request.
 type Ref struct {
 	// Name of the request.
 	Name string
 	// Namespace and Secret name the current Secret.
 	Namespace, Secret string
-	// Bundle names the Secret with the current and the old certificate or key; empty for kinds
-	// without one.
+	// Bundle names the Secret with the current and old certificate or key; empty for kinds without
+	// one.
 	Bundle string
 	// Checksum of the current Secret's data.
 	Checksum string
 }
 
-// Generate finds the secret of the request, or generates it. Requests that it refers to (CA, key)
-// come first.
+// Generate finds or generates the secret of the request. Requests that it refers to (CA, key) must
+// be fulfilled before.
 func (m *Manager) Generate(ctx context.Context, c Config) (Ref, error) {
 	ref, err := m.generate(ctx, c)
 	if err != nil {
@@ -106,7 +106,7 @@ func (m *Manager) entryOf(name string) (*entry, bool) {
 	return e, ok
 }
 
-// ensure gives the Secret of a plan: known, generated, or made by somebody else in the meantime.
+// ensure returns the Secret of a plan: known, generated, or created by another process meanwhile.
 func (m *Manager) ensure(ctx context.Context, p *planned) (*record, error) {
 	r := m.find(p.config.Name, p.object)
 	if r == nil {
@@ -162,8 +162,8 @@ func (m *Manager) create(ctx context.Context, p *planned) (*record, error) {
 	return r, nil
 }
 
-// adopt takes a Secret that is there under the name already: another process was quicker, or it was
-// restored.
+// adopt takes over a Secret that already exists under the name: another process created it, or it
+// was restored.
 func (m *Manager) adopt(ctx context.Context, p *planned) (*record, error) {
 	found, err := m.store.Get(ctx, m.namespace, p.object)
 	if err != nil {
@@ -182,8 +182,8 @@ func (m *Manager) adopt(ctx context.Context, p *planned) (*record, error) {
 	return r, nil
 }
 
-// dataFor takes the data of a Secret that is labelled for it (migration of a landscape), or
-// generates.
+// dataFor copies the data of a Secret that is labelled for it (migration of a landscape), or
+// generates data.
 func (m *Manager) dataFor(ctx context.Context, p *planned) (map[string]Value, error) {
 	if !p.bundle && !p.derived {
 		selector := labels.SelectorFromSet(labels.Set{labelUseDataForName: p.config.Name})
@@ -209,7 +209,7 @@ func (m *Manager) dataFor(ctx context.Context, p *planned) (map[string]Value, er
 	return data, nil
 }
 
-// lifetimeLabels completes the labels of a plan by when the data was made and how long it is valid.
+// lifetimeLabels adds the issue time and the end of validity to the labels of a plan.
 func (m *Manager) lifetimeLabels(p *planned, r *record) (map[string]string, error) {
 	want := maps.Clone(p.labels)
 	issued := m.clock.Now()
@@ -238,7 +238,7 @@ func (m *Manager) lifetimeLabels(p *planned, r *record) (map[string]string, erro
 	return want, nil
 }
 
-// reconcileLabels patches what differs; foreign labels stay.
+// reconcileLabels patches labels that differ; it does not touch foreign labels.
 func (m *Manager) reconcileLabels(ctx context.Context, r *record, want map[string]string) (*record, error) {
 	differs := !r.immutable
 	for key, value := range want {
@@ -260,7 +260,7 @@ func (m *Manager) reconcileLabels(ctx context.Context, r *record, want map[strin
 	return out, nil
 }
 
-// oldOf is the secret that the current one replaces, so long as the request keeps it.
+// oldOf returns the secret that the current one replaces, if the request retains it.
 func (m *Manager) oldOf(c Config, current *record) (*record, error) {
 	if c.Rotation != KeepOld || c.IgnoreOldSecrets {
 		return nil, nil
@@ -284,14 +284,15 @@ func (m *Manager) oldOf(c Config, current *record) (*record, error) {
 	return old, nil
 }
 
-// expired says that a certificate is of no use any more: what an expired CA signs, nobody accepts.
+// expired reports whether a secret is past its validity. Nobody accepts signatures of an expired
+// CA.
 func expired(r *record, now time.Time) bool {
 	until, err := unixLabel(r.labels, labelValidUntil)
 	return err == nil && now.After(until)
 }
 
-// derive makes the encryption configuration. Its name is a hash of its content, and the resource
-// manager collects it when nothing refers to it any more, as upstream has it.
+// derive creates a Secret that is named by a hash of its content. The resource manager
+// garbage-collects it when nothing refers to it any more, as in upstream.
 func (m *Manager) derive(ctx context.Context, c Config, p *planned) (Ref, error) {
 	data, err := p.generate(m.clock.Now())
 	if err != nil {

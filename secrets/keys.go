@@ -34,7 +34,7 @@ func encodeRSA(key *rsa.PrivateKey) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 }
 
-// decodeRSA reads PKCS#1, as generated here, and PKCS#8, as adopted secrets may have it.
+// decodeRSA parses PKCS#1, as generated here, and PKCS#8, as in some adopted secrets.
 func decodeRSA(raw []byte) (*rsa.PrivateKey, error) {
 	block, _ := pem.Decode(raw)
 	if block == nil {

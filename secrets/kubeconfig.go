@@ -11,8 +11,7 @@ import (
 
 const keyKubeconfig = "kubeconfig"
 
-// kubeconfigParts resolves the names in a request: the bundle of the CA and the certificate of the
-// user.
+// kubeconfigParts resolves the references of a request: the CA bundle and the user's certificate.
 func kubeconfigParts(c Config, caBundle Value, certificate map[string]Value) upstreamhash.KubeconfigSecretConfig {
 	parts := upstreamhash.KubeconfigSecretConfig{
 		Name: c.Name, ContextName: orText(c.ContextName, c.Name), Namespace: c.Namespace,
@@ -26,7 +25,7 @@ func kubeconfigParts(c Config, caBundle Value, certificate map[string]Value) ups
 	return parts
 }
 
-// newKubeconfig has one cluster, one user and one context, all of the context's name.
+// newKubeconfig has one cluster, user and context, all named after the context.
 func newKubeconfig(parts upstreamhash.KubeconfigSecretConfig) (map[string]Value, error) {
 	name := parts.ContextName
 	config := clientcmdv1.Config{

@@ -18,15 +18,13 @@ import (
 const (
 	// defaultRenewPercentage is the share of a secret's validity after which it is renewed.
 	defaultRenewPercentage = 80
-	// renewBefore is how long before its end a secret is renewed at the latest. It does not count
-	// for secrets that are valid for less than that: upstream renews those with every
-	// reconciliation.
+	// renewBefore is the latest renewal time before the end of validity. It does not apply to
+	// secrets with a shorter validity, which upstream renews with every reconciliation.
 	renewBefore = 10 * 24 * time.Hour
 )
 
-// Manager generates the secrets of one identity in one namespace. It is made for one
-// reconciliation: it reads what is there once, and knows what was requested since. It is safe for
-// concurrent use.
+// Manager generates the secrets of one identity in one namespace, for one reconciliation: it lists
+// existing Secrets once and records requests. It is safe for concurrent use.
 type Manager struct {
 	store     Store
 	namespace string
@@ -39,18 +37,18 @@ type Manager struct {
 	certificateBits int
 	defaultBits     int
 
-	loading sync.Mutex // held while reading what is there
+	loading sync.Mutex // held while listing Secrets
 
 	mu       sync.Mutex // guards everything below
 	loaded   bool
 	existing map[string][]*record   // by the name of the request
 	rotation map[string]string      // last-rotation-initiation-time by the name of the request
-	entries  map[string]*entry      // what was requested
-	locks    map[string]*sync.Mutex // one at a time for each name
+	entries  map[string]*entry      // fulfilled requests by name
+	locks    map[string]*sync.Mutex // one holder at a time for each name
 	failed   map[string]bool        // requests that were not fulfilled
 }
 
-// record is a Secret as the manager knows it.
+// record is the cached state of a Secret.
 type record struct {
 	name      string
 	uid       types.UID
@@ -68,35 +66,34 @@ type entry struct {
 	bundle  *record
 }
 
-// Option changes how a Manager works.
+// Option configures a Manager.
 type Option func(*Manager)
 
-// WithRotationTimes says when the rotation of a secret was last initiated, by the names of
-// requests; another time makes another secret. Zero times do not count.
+// WithRotationTimes sets when the rotation of a secret was last initiated, by request name; another
+// time creates another secret. Zero times are ignored.
 func WithRotationTimes(times map[string]time.Time) Option {
 	return func(m *Manager) { m.rotationTimes = times }
 }
 
-// WithStaticCANames leaves the hash out of the names of CAs, except ca-client. Shoots have it so,
-// since extensions refer to `ca` and its like by name.
+// WithStaticCANames omits the hash from the names of CAs, except ca-client. Shoots use it, because
+// extensions refer to `ca` and similar CAs by name.
 func WithStaticCANames() Option { return func(m *Manager) { m.staticCANames = true } }
 
-// WithCAAutoRotation renews CAs like other secrets when their time comes, by the names of their
-// requests; without it a CA is rotated only on request, or when it has expired. It is for those
-// whose clients learn of a new one by themselves. (Upstream has it for all CAs of a Garden, so that
-// those whose rotation people accompany would be replaced one day without their knowing.)
+// WithCAAutoRotation renews the named CAs like other secrets. Without it a CA is rotated only on
+// request, or after it expired. It is for CAs whose clients learn of a new CA automatically.
+// (Upstream renews all CAs of a Garden, even those whose rotation needs an operator.)
 func WithCAAutoRotation(names ...string) Option {
 	return func(m *Manager) { m.caAutoRotation = append(m.caAutoRotation, names...) }
 }
 
-// WithKeyBits sets the size of the RSA keys of certificates, and of keys whose request gives none.
-// Only tests want that.
+// WithKeyBits sets the size of the RSA keys of certificates, and of keys whose request has no size.
+// It is for tests.
 func WithKeyBits(bits int) Option {
 	return func(m *Manager) { m.certificateBits, m.defaultBits = bits, bits }
 }
 
-// New gives a manager. The identity keeps the secrets of several managers in one namespace apart;
-// upstream's are gardener-operator and gardenlet. Nothing is read until the first request.
+// New returns a manager. The identity separates the secrets of several managers in one namespace;
+// upstream's are gardener-operator and gardenlet. Nothing is read before the first request.
 func New(store Store, namespace, identity string, clk clock.PassiveClock, opts ...Option) *Manager {
 	m := &Manager{
 		store: store, namespace: namespace, identity: identity, clock: clk,
@@ -114,7 +111,7 @@ func (m *Manager) selector() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{labelManagedBy: valueSecretsManager, labelManagerIdentity: m.identity})
 }
 
-// load reads what is there, once.
+// load lists the existing Secrets, once.
 func (m *Manager) load(ctx context.Context) error {
 	m.loading.Lock()
 	defer m.loading.Unlock()
@@ -155,7 +152,7 @@ func (m *Manager) remember(r *record) {
 	m.existing[name] = append(m.existing[name], r)
 }
 
-// find gives the record of an object name; nil if it is not known.
+// find returns the record of an object name; nil if it is not known.
 func (m *Manager) find(name, object string) *record {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -167,10 +164,10 @@ func (m *Manager) find(name, object string) *record {
 	return nil
 }
 
-// decideRotations takes the rotation of each name from its newest secret, renews those whose time
-// has come, and lets the times given override both. A CA that is rotated on request only is
-// replaced, too, once it has expired: nobody accepts any more what it signs, so that there are no
-// clients left who would have to be told first.
+// decideRotations takes the rotation of each name from its newest secret, sets it anew for due
+// renewals, and overrides both with the given times. A CA that is rotated only on request is also
+// replaced after it expired. Nobody accepts its signatures then, so no client needs to learn of the
+// new CA first.
 func (m *Manager) decideRotations() error {
 	now := m.clock.Now()
 	replaced := map[string]time.Time{}
@@ -193,7 +190,7 @@ func (m *Manager) decideRotations() error {
 		}
 	}
 	for name, t := range m.rotationTimes {
-		// Whoever gives the times does not know of a CA that was replaced since.
+		// The caller who sets the times does not know of a CA that was replaced since.
 		if !t.IsZero() && !t.Before(replaced[name].Truncate(time.Second)) {
 			m.rotation[name] = unixText(t)
 		}
@@ -201,7 +198,7 @@ func (m *Manager) decideRotations() error {
 	return nil
 }
 
-// rotatedAt is when the rotation was initiated that a secret comes of; zero for the first one.
+// rotatedAt is when the rotation that created a secret was initiated; zero for the first secret.
 func rotatedAt(r *record) time.Time {
 	t, err := unixLabel(r.labels, labelRotationInitiation)
 	if err != nil {
@@ -210,7 +207,7 @@ func rotatedAt(r *record) time.Time {
 	return t
 }
 
-// renewalDue says whether a secret has to be renewed, by its labels.
+// renewalDue reports whether a secret needs renewal, by its labels.
 func renewalDue(l map[string]string, now time.Time) (bool, error) {
 	if l[labelIssuedAt] == "" || l[labelValidUntil] == "" {
 		return false, nil
@@ -247,7 +244,7 @@ func unixLabel(l map[string]string, key string) (time.Time, error) {
 
 func unixText(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-// newestOf gives the record created last, leaving one object out.
+// newestOf returns the record created last, ignoring one object.
 func newestOf(records []*record, except string) *record {
 	var newest *record
 	for _, r := range records {
@@ -258,8 +255,8 @@ func newestOf(records []*record, except string) *record {
 	return newest
 }
 
-// compare orders by age. Creation times have seconds, so the rotation decides between two of the
-// same second, then when the data was made, then the name.
+// compare orders by age. Creation times have seconds, so the ties are broken by rotation, issue
+// time and name.
 func (r *record) compare(other *record) int {
 	number := func(r *record, key string) int64 {
 		n, _ := strconv.ParseInt(r.labels[key], 10, 64)
@@ -288,7 +285,7 @@ func recordOf(s *corev1.Secret) *record {
 	}
 }
 
-// String tells whose manager this is; a Manager holds values, so no other verb may print it.
+// String identifies the manager. A Manager holds secret values, so no verb may print its fields.
 func (m *Manager) String() string {
 	return fmt.Sprintf("secrets manager %s/%s", m.namespace, m.identity)
 }

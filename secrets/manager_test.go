@@ -65,7 +65,7 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, clock: clk, store: newMemory(clk)}
 }
 
-// manager is a new one, as each reconciliation makes it.
+// manager returns a new Manager, as in each reconciliation.
 func (w *world) manager(opts ...Option) *Manager {
 	return New(w.store, "garden", "gardener-operator", w.clock, append([]Option{WithKeyBits(testBits)}, opts...)...)
 }
@@ -256,7 +256,7 @@ func TestUseDataForName(t *testing.T) {
 	second.Name = "another"
 	_, err = w.store.Create(t.Context(), second)
 	require.NoError(t, err)
-	w.generate(w.manager(), ca) // what is there needs no data
+	w.generate(w.manager(), ca) // an existing Secret needs no data
 	w.clock.Step(time.Hour)
 	_, err = w.manager(WithRotationTimes(map[string]time.Time{"ca": w.clock.Now()})).Generate(t.Context(), ca)
 	require.ErrorContains(t, err, "2 Secrets have label")

@@ -23,14 +23,14 @@ const testBits = 1024
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// memory is a Store with the rules of the API server that matter here, and a clock of its own.
+// memory is a Store with the relevant rules of the API server, and its own clock.
 type memory struct {
 	mu      sync.Mutex
 	clock   clock.PassiveClock
 	secrets map[string]*corev1.Secret
 	calls   map[string]int
 	uid     int
-	// failCreate fails creations by the name label.
+	// failCreate maps the name label to the error of its creation.
 	failCreate map[string]error
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// LabelUseDataForName is on a Secret whose data are taken for the request of that name, when it is
-// fulfilled for the first time (migration of a landscape).
+// LabelUseDataForName is on a Secret whose data is copied when the named request is fulfilled for
+// the first time (migration of a landscape).
 const LabelUseDataForName = labelUseDataForName
 
 // Labels of generated Secrets (pkg/utils/secrets/manager/manager.go).
@@ -53,7 +53,7 @@ func objectName(name string, labels map[string]string, withoutHash bool) string 
 	return name
 }
 
-// dataChecksum is SHA-256 over the SHA-256 of each value, in the order of the keys (pkg/utils:
+// dataChecksum is SHA-256 over the SHA-256 of each value, in key order (pkg/utils:
 // ComputeSecretChecksum).
 func dataChecksum(data map[string]Value) string {
 	var b strings.Builder
@@ -64,5 +64,5 @@ func dataChecksum(data map[string]Value) string {
 	return sha256Hex(b.String())
 }
 
-// labelChecksum is a checksum as a label value, one character short.
+// labelChecksum truncates a checksum to the 63 characters of a label value.
 func labelChecksum(sum string) string { return sum[:min(len(sum), maxLabelValue)] }

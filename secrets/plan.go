@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/secrets/internal/upstreamhash"
 )
 
-// planned is a Secret to be found or made.
+// planned is a Secret to find or create.
 type planned struct {
 	config   Config
 	object   string
@@ -18,8 +18,7 @@ type planned struct {
 	generate func(now time.Time) (map[string]Value, error)
 }
 
-// usable checks the data of a Secret that was not generated here: whether it holds what the kind
-// needs.
+// usable checks whether the data of a Secret that was not generated here has all keys of its kind.
 func (p *planned) usable(data map[string]Value) error {
 	for _, key := range requiredKeys(p.config.Kind, p.bundle) {
 		if data[key].Len() == 0 {
@@ -68,7 +67,7 @@ func requiredKeys(kind Kind, bundle bool) []string {
 	return nil
 }
 
-// plan resolves what a request refers to, and from that the name and labels of its Secret, and how
+// plan resolves the references of a request, and returns the name and labels of its Secret and how
 // to generate it.
 func (m *Manager) plan(c Config) (*planned, error) {
 	p := &planned{config: c}
@@ -91,7 +90,7 @@ func (m *Manager) plan(c Config) (*planned, error) {
 	return p, nil
 }
 
-// labelsFor are the labels of every generated Secret, but for its lifetime.
+// labelsFor returns the labels of every generated Secret, without those of its lifetime.
 func (m *Manager) labelsFor(name string, hashed any, signerSum string) (map[string]string, error) {
 	sum, err := upstreamhash.Of(hashed)
 	if err != nil {
@@ -110,8 +109,7 @@ func (m *Manager) labelsFor(name string, hashed any, signerSum string) (map[stri
 	return l, nil
 }
 
-// prepare gives what the checksum of the configuration is computed over, and the checksum of the
-// signing CA.
+// prepare returns the hashed configuration and the checksum of the signing CA.
 func (m *Manager) prepare(c Config, p *planned) (hashed any, signerSum string, err error) {
 	switch c.Kind {
 	case KindCA:
@@ -247,7 +245,7 @@ func (m *Manager) prepareWorkloadIdentityDocuments(c Config, p *planned) error {
 	return nil
 }
 
-// dependency is a request that has to be fulfilled already.
+// dependency returns a request that must already be fulfilled.
 func (m *Manager) dependency(name string, kind Kind) (*entry, error) {
 	e, ok := m.entryOf(name)
 	if !ok {

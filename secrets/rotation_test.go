@@ -99,7 +99,7 @@ func TestRotationOfACA(t *testing.T) {
 	assert.Equal(t, preparing, w.generate(w.manager(times), all...))
 	assert.Equal(t, writes, w.store.writes())
 
-	// Completing: the old CA is dropped, server certificates are signed by the new one.
+	// Completing: the old CA is dropped, and the new one signs server certificates.
 	all[0].IgnoreOldSecrets = true
 	m = w.manager(times)
 	completing := w.generate(m, all...)
@@ -144,9 +144,9 @@ func TestExpiredCASignsNothing(t *testing.T) {
 	assert.False(t, ok)
 }
 
-// A CA that is rotated on request is replaced when it has expired, and not before: by then it lets
-// nobody in. What it has signed is signed anew, nothing of it is kept, and a rotation that was
-// asked for before it was replaced does not bring it back.
+// TestExpiredCAIsReplaced: a CA that is rotated on request is replaced when it has expired, not
+// before. Its certificates are reissued, the old CA is dropped, and an earlier rotation request
+// does not restore it.
 func TestExpiredCAIsReplaced(t *testing.T) {
 	for name, rotated := range map[string]bool{"never rotated": false, "rotated once": true} {
 		t.Run(name, func(t *testing.T) {

@@ -12,23 +12,23 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Store is where Secrets live. Errors are those of the API server (NotFound, AlreadyExists …).
+// Store stores Secrets. Its errors are those of the API server (NotFound, AlreadyExists …).
 type Store interface {
 	List(ctx context.Context, namespace string, selector labels.Selector) ([]corev1.Secret, error)
 	Get(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 	Create(ctx context.Context, secret *corev1.Secret) (*corev1.Secret, error)
 	// Patch merges labels into those of the Secret and makes it immutable.
 	Patch(ctx context.Context, namespace, name string, labels map[string]string) (*corev1.Secret, error)
-	// Delete deletes the very object given, by its UID.
+	// Delete deletes exactly the given object, by its UID.
 	Delete(ctx context.Context, secret *corev1.Secret) error
 }
 
-// NewStore stores in a cluster.
+// NewStore returns a Store in a cluster.
 func NewStore(client kubernetes.Interface) Store { return clusterStore{client} }
 
 type clusterStore struct{ client kubernetes.Interface }
 
-// listPage bounds one answer; Secrets are small but many.
+// listPage is the number of Secrets in one answer; Secrets are small but many.
 const listPage = 500
 
 func (s clusterStore) List(ctx context.Context, namespace string, selector labels.Selector) ([]corev1.Secret, error) {

@@ -40,8 +40,8 @@ func randomText(n int) (string, error) {
 	return string(out), nil
 }
 
-// newStaticTokens makes the file of kube-apiserver's --token-auth-file, users in the order of their
-// names.
+// newStaticTokens creates the file of kube-apiserver's --token-auth-file, with users ordered by
+// name.
 func newStaticTokens(c Config) (map[string]Value, error) {
 	users := slices.SortedFunc(slices.Values(c.Users), func(a, b User) int { return strings.Compare(a.Username, b.Username) })
 	lines := make([]string, 0, len(users))

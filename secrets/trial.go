@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Trial is a store that reads from another one and keeps what is written to itself: a manager on it
-// says what the requests would come to, and nothing is stored.
+// Trial returns a store that reads from another one and stores writes in memory only. A manager on
+// it computes the result of requests without changing the other store.
 func Trial(of Store) Store {
 	return &trial{of: of, changed: map[string]*corev1.Secret{}, made: map[string]bool{}}
 }
@@ -21,10 +21,9 @@ type trial struct {
 	of Store
 
 	mu sync.Mutex
-	// changed are the Secrets that were written, by namespace and name; nil for one that was
-	// deleted.
+	// changed are the written Secrets, by namespace and name; nil for a deleted one.
 	changed map[string]*corev1.Secret
-	// made are those that were created.
+	// made are the created Secrets.
 	made map[string]bool
 }
 
@@ -105,8 +104,8 @@ func (t *trial) put(namespace, name string, s *corev1.Secret) {
 	t.changed[trialKey(namespace, name)] = s
 }
 
-// Made tells whether a store of Trial was asked to create a Secret, which the one below does not
-// have.
+// Made reports whether a Secret was created in a store of Trial, and so does not exist in the store
+// below.
 func Made(in Store, namespace, name string) bool {
 	t, is := in.(*trial)
 	if !is {

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTrial: what a manager would make has the names that it gets in earnest, and nothing is
-// written.
+// TestTrial: a manager on Trial computes the same names as on the real store, and writes nothing.
 func TestTrial(t *testing.T) {
 	w := newWorld(t)
 	ca := Config{Name: "ca", Kind: KindCA, CommonName: "ca"}

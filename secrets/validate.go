@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// maxNameLength leaves room for `-bundle`, the hash and the rotation suffix within a label value.
+// maxNameLength leaves room for `-bundle` in a label value.
 const maxNameLength = 63 - len("-bundle")
 
-// fieldNames are the JSON names of all fields of Config.
+// fieldNames returns the JSON names of all fields of Config.
 func fieldNames() []string {
 	t := reflect.TypeFor[Config]()
 	out := make([]string, 0, t.NumField())
@@ -26,7 +26,7 @@ func fieldNames() []string {
 	return out
 }
 
-// fieldsOf are the fields that apply to a kind.
+// fieldsOf returns the fields that apply to a kind.
 func fieldsOf(kind Kind) ([]string, bool) {
 	common := []string{"name", "kind", "rotation", "ignoreOldSecrets", "ignoreOldSecretsAfter", "persist", "labels"}
 	subject := []string{"commonName", "organization", "validity", "renewAfterValidityPercentage"}
@@ -54,7 +54,7 @@ func fieldsOf(kind Kind) ([]string, bool) {
 	return nil, false
 }
 
-// Validate reports everything that is wrong with the request.
+// Validate reports all errors of the request.
 func (c Config) Validate() error {
 	var errs []error
 	add := func(format string, args ...any) {
@@ -94,7 +94,7 @@ func (c Config) validateKind(add func(string, ...any)) {
 	}
 	switch c.Kind {
 	case KindCA:
-		// Upstream has CAs without a subject, whose names depend on just that.
+		// Upstream has CAs without a subject, and their names depend on that.
 	case KindCertificate:
 		required("commonName", c.CommonName)
 		required("signingCA", c.SigningCA)
@@ -157,7 +157,7 @@ func (c Config) validateUsers(add func(string, ...any)) {
 		}
 		seen[u.Username] = true
 		for _, text := range append([]string{u.Username, u.UserID}, u.Groups...) {
-			// The file is read as CSV, groups are one quoted field.
+			// The file is read as CSV; groups are one quoted field.
 			if strings.ContainsAny(text, ",\"\n\r") {
 				add("users: %q has a comma, a quote or a line break", text)
 			}

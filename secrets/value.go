@@ -12,14 +12,14 @@ import (
 
 const redacted = "[redacted]"
 
-// Value is one secret value in memory. It prints, logs and marshals as [redacted]; Reveal is the
-// only way to it.
+// Value is one secret value in memory. It prints, logs and marshals as [redacted]; only Reveal
+// returns it.
 type Value struct{ bytes []byte }
 
 // NewValue copies the bytes.
 func NewValue(b []byte) Value { return Value{bytes: bytes.Clone(b)} }
 
-// Reveal gives a copy of the value. Whoever calls it keeps it out of logs, events, errors and
+// Reveal returns a copy of the value. The caller must not put it into logs, events, errors or
 // renders.
 func (v Value) Reveal() []byte { return bytes.Clone(v.bytes) }
 
@@ -52,11 +52,11 @@ func (e *safeError) Error() string        { return e.text }
 func (e *safeError) Is(target error) bool { return errors.Is(e.err, target) }
 func (e *safeError) As(target any) bool   { return errors.As(e.err, target) }
 
-// minQuoted is the length from which a value is looked for in error texts; shorter ones would hit
-// ordinary words.
+// minQuoted is the minimum length of values that redact searches for in error texts; shorter values
+// match ordinary words.
 const minQuoted = 8
 
-// redact cleans an error of values that a server or a webhook may have quoted, plain or base64.
+// redact removes values from an error that a server or webhook may have quoted, plain or base64.
 func redact(err error, data map[string]Value) error {
 	if err == nil {
 		return nil
@@ -76,7 +76,7 @@ func redact(err error, data map[string]Value) error {
 	return &safeError{text: clean, err: err}
 }
 
-// isPublic says which data keys hold nothing secret.
+// isPublic reports whether a data key contains nothing secret.
 func isPublic(key string) bool {
 	switch key {
 	case keyUsername, keyEncryptionProvider, keyEncryptionEncoding:

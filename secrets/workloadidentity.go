@@ -10,16 +10,14 @@ import (
 	"math/big"
 )
 
-// The documents by which those who get tokens of workload identities find out whether they are
-// genuine. They are public, and derived from the keys that sign such tokens: during a rotation both
-// are good.
+// Verifiers of workload identity tokens use these documents. They are public, and derived from the
+// keys that sign such tokens: during a rotation, from both.
 const (
 	keyOpenIDConfiguration = "openid-configuration.json"
 	keyJWKS                = "jwks.json"
 )
 
-// openIDConfiguration is what OpenID Connect Discovery asks for, as far as verifiers of tokens need
-// it.
+// openIDConfiguration has the OpenID Connect Discovery fields that token verifiers need.
 type openIDConfiguration struct {
 	Issuer                string   `json:"issuer"`
 	JWKSURI               string   `json:"jwks_uri"`
@@ -38,7 +36,7 @@ type webKey struct {
 	Exponent  string `json:"e"`
 }
 
-// newWorkloadIdentityDocuments publishes the current key and, while it is kept, the old one.
+// newWorkloadIdentityDocuments publishes the current key and, during a rotation, the old one.
 func newWorkloadIdentityDocuments(c Config, keys []map[string]Value) (map[string]Value, error) {
 	set := struct {
 		Keys []webKey `json:"keys"`
@@ -68,7 +66,7 @@ func newWorkloadIdentityDocuments(c Config, keys []map[string]Value) (map[string
 	return map[string]Value{keyOpenIDConfiguration: {configuration}, keyJWKS: {jwks}}, nil
 }
 
-// webKeyOf names a key by the hash of it, as gardener-apiserver does in the tokens that it signs
+// webKeyOf names a key by its hash, as gardener-apiserver does in the tokens that it signs
 // (gardener: pkg/utils/workloadidentity).
 func webKeyOf(key *rsa.PublicKey) (webKey, error) {
 	der, err := x509.MarshalPKIXPublicKey(key)

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWorkloadIdentityDocuments: both keys of a rotation are published until the old one is
-// dropped, and nothing that is private.
+// TestWorkloadIdentityDocuments: both public keys of a rotation are published until the old one is
+// dropped, and nothing private is.
 func TestWorkloadIdentityDocuments(t *testing.T) {
 	w := newWorld(t)
 	key := request(t, "key", `{"kind":"rsaPrivateKey","rotation":"keepOld"}`)

@@ -19,14 +19,15 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
-// objectStores is where a repository has its objects: in its own store, and in those that it
-// borrows from (objects/info/alternates), as clones by `git clone --reference` and `--shared` and
-// the forks of forges do. go-git itself looks there for contents only, and one store deep.
+// objectStores are a repository's own object store and those it borrows from
+// (objects/info/alternates). Clones by `git clone --reference` and `--shared` and forks on forges
+// borrow. go-git reads alternates for contents only, and one store deep.
 type objectStores struct {
-	// EncodedObjectStorer is the own store, for whatever is not about one object.
+	// EncodedObjectStorer is the repository's own store, for operations that are not about one
+	// object.
 	storer.EncodedObjectStorer
 	all []*filesystem.ObjectStorage
-	// gone are stores that are named and do not exist.
+	// gone are referenced stores that do not exist.
 	gone []string
 }
 
@@ -67,8 +68,7 @@ func openObjectStores(dir string, unpacked cache.Object) (*objectStores, error) 
 	return out, nil
 }
 
-// alternates are the stores that a store borrows from. A path that is not absolute starts at the
-// store.
+// alternates returns the stores that a store borrows from. A relative path starts at the store.
 func alternates(dir string) ([]string, error) {
 	name := filepath.Join(dir, "info", "alternates")
 	data, err := os.ReadFile(name)
@@ -114,7 +114,7 @@ func (s *objectStores) HasEncodedObject(hash plumbing.Hash) error {
 	return err
 }
 
-// withPrefix are the objects whose names begin with hexadecimal digits, in order.
+// withPrefix returns the objects whose names begin with the hexadecimal digits, sorted.
 func (s *objectStores) withPrefix(digits string) ([]plumbing.Hash, error) {
 	var whole []byte
 	for i := 0; i+1 < len(digits); i += 2 {
@@ -140,7 +140,7 @@ func (s *objectStores) withPrefix(digits string) ([]plumbing.Hash, error) {
 	return slices.Compact(out), nil
 }
 
-// first asks one store after the other. An object that one store cannot read may be whole in
+// first tries one store after the other: an object that is unreadable in one may be intact in
 // another.
 func first[T any](s *objectStores, get func(*filesystem.ObjectStorage) (T, error)) (T, error) {
 	var failed error
@@ -157,8 +157,8 @@ func first[T any](s *objectStores, get func(*filesystem.ObjectStorage) (T, error
 	return none, failed
 }
 
-// objectsFS shows a store of objects as go-git wants to find it: as the folder objects of a
-// repository, without alternates of its own.
+// objectsFS presents an object store as go-git expects it: as the folder objects of a repository,
+// without its own alternates.
 type objectsFS struct{ billy.Filesystem }
 
 func (f objectsFS) within(name string) (string, error) {
@@ -181,7 +181,7 @@ func (f objectsFS) Open(name string) (billy.File, error) {
 	return namedFile{file, name}, nil
 }
 
-// namedFile is a file under the name that it was asked for: go-git opens a pack again by it.
+// namedFile is a file with the requested name: go-git opens a pack again by that name.
 type namedFile struct {
 	billy.File
 	name string

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// archiveFS is an unpacked archive. The contents are one after the other in a file without a name;
-// names are only in memory.
+// archiveFS is an unpacked archive. One file without a name holds all contents one after the other;
+// file names exist only in memory.
 type archiveFS struct {
 	file  *os.File
 	nodes map[string]*archiveNode
@@ -31,14 +31,14 @@ type archiveNode struct {
 	entries []fs.DirEntry
 }
 
-// unpack reads a compressed archive. Only folders and plain files are taken, and no name may lead
-// out.
+// unpack unpacks a compressed archive. It accepts only folders and regular files, and no name may
+// lead out of the archive.
 func unpack(ctx context.Context, packed io.Reader, dir string, when time.Time, limits Limits) (fs.FS, error) {
 	file, err := os.CreateTemp(dir, incoming)
 	if err != nil {
 		return nil, fmt.Errorf("unpack the artifact: %w", err)
 	}
-	// Without a name, nothing is left of it, however this process ends.
+	// Without a name, the file disappears when the process ends.
 	if err := os.Remove(file.Name()); err != nil {
 		_ = file.Close()
 		return nil, fmt.Errorf("unpack the artifact: %w", err)
@@ -111,7 +111,7 @@ func (a *archiveFS) read(ctx context.Context, packed io.Reader, when time.Time, 
 	}
 }
 
-// add puts a node into its place, and the folders above it, which archives may leave out.
+// add adds a node and its parent folders, which archives may omit.
 func (a *archiveFS) add(name string, info treeInfo, offset int64) error {
 	if former := a.nodes[name]; former != nil {
 		if former.info.IsDir() && info.IsDir() {
@@ -134,7 +134,7 @@ func (a *archiveFS) add(name string, info treeInfo, offset int64) error {
 	return nil
 }
 
-// finish makes the folders.
+// finish fills the entries of the folders.
 func (a *archiveFS) finish() {
 	for name, node := range a.nodes {
 		if name != "." {
@@ -225,7 +225,7 @@ func (a *archiveFS) ReadLink(name string) (string, error) {
 	return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
 }
 
-// sweepArtifacts removes what is incomplete and all but the files that were used last.
+// sweepArtifacts removes incomplete files and all but the most recently used artifacts.
 func sweepArtifacts(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -242,7 +242,7 @@ func sweepArtifacts(dir string) error {
 		}
 	}
 	sort.Slice(kept, func(i, j int) bool { return kept[i].ModTime().After(kept[j].ModTime()) })
-	// A manifest and a layer for each.
+	// Each artifact has a manifest and a layer.
 	for _, info := range kept[min(len(kept), 2*keptArtifacts):] {
 		_ = os.Remove(filepath.Join(dir, info.Name()))
 	}

@@ -24,7 +24,7 @@ func large(t testing.TB) *gittest.Repository {
 	return repo
 }
 
-// TestManyFilesAreNotRead: a snapshot looks at folders, not at files.
+// TestManyFilesAreNotRead: a snapshot reads folders, not files.
 func TestManyFilesAreNotRead(t *testing.T) {
 	repo := large(t)
 	r := remote(t, Options{URL: "file://" + repo.Bare})

@@ -2,7 +2,7 @@ package source
 
 import (
 	"bytes"
-	"crypto/sha1" // The checksum of Git's packs.
+	"crypto/sha1" // the checksum of Git's packs
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,49 +20,49 @@ import (
 
 const (
 	notesFile = "remote.json"
-	// incoming is the beginning of names of what is not complete yet.
+	// incoming is the name prefix of incomplete files.
 	incoming = "incoming-"
-	// objectCacheSize bounds the objects that are kept unpacked in memory.
+	// objectCacheSize bounds the unpacked objects in memory.
 	objectCacheSize = 8 * cache.MiByte
-	// maxPacks is how many fetches a generation of the cache holds before it is written anew.
+	// maxPacks is how many fetches a generation of the cache holds before it is rewritten.
 	maxPacks = 48
-	// keptCommits is how many commits that were looked at last stay in the cache.
+	// keptCommits is how many recently used commits stay in the cache.
 	keptCommits = 32
 )
 
-// gitCache keeps what was fetched of one remote:
+// gitCache stores the fetched objects of one remote:
 //
-//	remote.json      what is remembered: the URL, tags, branches, commits that were looked at
-//	objects-<n>      a bare repository of packs; a later n when it was written anew
-//	incoming-*       a transfer under way
+//	remote.json      metadata: the URL, tags, branches, recently used commits
+//	objects-<n>      a bare repository of packs; a later n after it was rewritten
+//	incoming-*       a transfer in progress
 type gitCache struct {
 	dir     string
 	notes   notes
 	storage *filesystem.Storage
 	objects *objects
-	// unpacked are objects that were read last.
+	// unpacked are recently read objects.
 	unpacked cache.Object
-	// suspect is set when something could not be read that should be there.
+	// suspect is set when an object that should exist could not be read.
 	suspect *atomic.Bool
 }
 
-// notes are what a remote remembers.
+// notes are the metadata of a remote.
 type notes struct {
 	URL        string `json:"url"`
 	Generation int    `json:"generation"`
-	// Tags and the commits they were seen at.
+	// Tags and the commits they pointed to when last seen.
 	Tags map[string]string `json:"tags,omitempty"`
-	// Branches and the commits they were seen at.
+	// Branches and the commits they pointed to when last seen.
 	Branches map[string]string `json:"branches,omitempty"`
-	// Rewritten says for the commit that a branch was pushed over to, from which one it came.
+	// Rewritten maps the new commit of a force-pushed branch to the previous one.
 	Rewritten map[string]string `json:"rewritten,omitempty"`
-	// Recent are the commits that were looked at last, the latest first.
+	// Recent are the recently used commits, the latest first.
 	Recent []string `json:"recent,omitempty"`
-	// TagObjects are annotated tags by the commits they name.
+	// TagObjects are annotated tags by the commits that they name.
 	TagObjects map[string]tagNote `json:"tagObjects,omitempty"`
-	// Shallow are commits whose parents are not there.
+	// Shallow are commits whose parents are missing.
 	Shallow []string `json:"shallow,omitempty"`
-	// Narrow says that the history is left out, because something in it is too large.
+	// Narrow says that the history is omitted, because something in it is too large.
 	Narrow bool `json:"narrow,omitempty"`
 }
 
@@ -71,8 +71,9 @@ type tagNote struct {
 	Object string `json:"object"`
 }
 
-// openGitCache opens the folder of a remote. What is broken, or of another remote, is thrown away:
-// it can be fetched again. Only what a tag was seen at is kept as long as it can be read.
+// openGitCache opens the folder of a remote. It discards a cache that is damaged or belongs to
+// another remote, because it can be fetched again. The recorded commits of this remote's tags and
+// branches are retained.
 func openGitCache(dir, address string) (*gitCache, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the cache: %w", err)
@@ -107,7 +108,7 @@ func (c *gitCache) saveNotes() error {
 	return nil
 }
 
-// writeFile puts a file into its place when it is complete.
+// writeFile writes a temporary file and renames it when it is complete.
 func writeFile(dir, name string, content io.Reader) error {
 	file, err := os.CreateTemp(dir, incoming)
 	if err != nil {
@@ -127,7 +128,7 @@ func writeFile(dir, name string, content io.Reader) error {
 	return os.Rename(file.Name(), filepath.Join(dir, name))
 }
 
-// sweep removes what a process that was killed left, and former generations.
+// sweep removes files of killed processes, and earlier generations.
 func (c *gitCache) sweep() error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
@@ -189,7 +190,7 @@ func checksum(name string) error {
 	return err
 }
 
-// reset begins with an empty repository. What tags and branches were seen at is not forgotten.
+// reset starts with an empty repository. It retains the recorded commits of tags and branches.
 func (c *gitCache) reset() error {
 	former := c.repository()
 	c.notes.Generation++
@@ -206,7 +207,7 @@ func (c *gitCache) reset() error {
 	return c.openStorage()
 }
 
-// makeRepository writes what makes a folder a bare repository.
+// makeRepository turns a folder into an empty bare repository.
 func makeRepository(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("clean the cache: %w", err)
@@ -238,19 +239,19 @@ func (c *gitCache) newStorage() *filesystem.Storage {
 	return filesystem.NewStorageWithOptions(osfs.New(c.repository()), c.unpacked, filesystem.Options{KeepDescriptors: true})
 }
 
-// refresh looks at the folder again. The mutex of the objects is held.
+// refresh reopens the folder. The caller holds the mutex of the objects.
 func (c *gitCache) refresh() {
 	_ = c.storage.Close()
 	c.storage = c.newStorage()
 	c.objects.storer = c.storage
 }
 
-// has tells whether an object is there.
+// has reports whether an object exists.
 func (c *gitCache) has(hash plumbing.Hash) bool {
 	return c.objects.has(hash)
 }
 
-// looked notes that a commit was of use, so that it stays.
+// looked records the use of a commit, so that it stays in the cache.
 func (n *notes) looked(commit string) {
 	recent := []string{commit}
 	for _, other := range n.Recent {

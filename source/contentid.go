@@ -4,8 +4,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 )
 
-// ContentID identifies the content of a regular file that the repository has, without reading it:
-// two files of the same identifier are the same. It is false for all else.
+// ContentID identifies the content of a regular file in the repository without reading it: equal
+// ids mean equal content. It returns false for everything else.
 func (t *TreeFS) ContentID(name string) (string, bool) {
 	owner, inside := t.locate(name)
 	entry, err := owner.entry(inside)

@@ -13,40 +13,40 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Credentials are what a server is shown. They print as nothing.
+// Credentials authenticate a connection to a server. They never print.
 type Credentials struct {
 	// Username and Password for HTTPS and OCI.
 	Username, Password string
 	// BearerToken for HTTPS and OCI.
 	BearerToken string
-	// CA are certificates that are trusted besides those of the system.
+	// CA are trusted certificates besides those of the system.
 	CA []byte
-	// Certificate that is shown to the server.
+	// Certificate is the client certificate.
 	Certificate *tls.Certificate
 	// Identity is the key for SSH.
 	Identity ssh.Signer
-	// KnownHosts are the keys of SSH servers, in the form of known_hosts.
+	// KnownHosts are the keys of SSH servers, in the format of known_hosts.
 	KnownHosts []byte
-	// Registries are logins by host, of a Secret of type kubernetes.io/dockerconfigjson.
+	// Registries are logins by host, from a Secret of type kubernetes.io/dockerconfigjson.
 	Registries map[string]Login
 }
 
-// Login is for one registry.
+// Login is the login of one registry.
 type Login struct{ Username, Password, Token string }
 
-// String shows nothing.
+// String shows nothing secret.
 func (Credentials) String() string { return "credentials" }
 
-// GoString shows nothing.
+// GoString shows nothing secret.
 func (Credentials) GoString() string { return "credentials" }
 
-// String shows nothing.
+// String shows nothing secret.
 func (Login) String() string { return "login" }
 
-// GoString shows nothing.
+// GoString shows nothing secret.
 func (Login) GoString() string { return "login" }
 
-// forHTTP tells whether something would be readable on a plain connection.
+// forHTTP reports whether a plain HTTP connection would reveal a secret.
 func (c Credentials) forHTTP() bool {
 	return c.Username != "" || c.Password != "" || c.BearerToken != "" || len(c.Registries) > 0
 }
@@ -64,8 +64,8 @@ const (
 	keyAddress     = "address"
 )
 
-// CredentialsOf reads a Secret for a URL. It says which keys are missing or contradict each other,
-// and never what is in them.
+// CredentialsOf reads the Secret of a URL. Errors name keys that are missing or contradict each
+// other, never their values.
 func CredentialsOf(address string, data map[string][]byte) (Credentials, error) {
 	location, err := url.Parse(address)
 	if err != nil {
@@ -150,7 +150,7 @@ func sshCredentials(data map[string][]byte) (Credentials, error) {
 	if password := data[keyPassword]; len(password) > 0 {
 		signer, err = ssh.ParsePrivateKeyWithPassphrase(data[keyIdentity], []byte(text(password)))
 		if err != nil {
-			// A key without a passphrase beside one that is not needed is still the right key.
+			// A passphrase may accompany a key that needs none.
 			signer, err = ssh.ParsePrivateKey(data[keyIdentity])
 		}
 	} else {
@@ -202,8 +202,8 @@ func registriesOf(data []byte) (map[string]Login, error) {
 	return out, nil
 }
 
-// registryHost takes what clients write as a key to a host: `https://index.docker.io/v1/` is
-// docker.io's.
+// registryHost converts a key of dockerconfigjson to a host: `https://index.docker.io/v1/` means
+// registry-1.docker.io.
 func registryHost(key string) string {
 	if _, rest, ok := strings.Cut(key, "://"); ok {
 		key = rest
@@ -215,12 +215,12 @@ func registryHost(key string) string {
 	return host
 }
 
-// Proxy is what connections go through. It prints as its address, without the login.
+// Proxy is the proxy of connections. It prints as its address, without the login.
 type Proxy struct {
 	address *url.URL
 }
 
-// String shows the address alone.
+// String shows only the address.
 func (p Proxy) String() string {
 	if p.address == nil {
 		return "no proxy"
@@ -228,10 +228,10 @@ func (p Proxy) String() string {
 	return p.address.Scheme + "://" + p.address.Host
 }
 
-// GoString shows the address alone.
+// GoString shows only the address.
 func (p Proxy) GoString() string { return p.String() }
 
-// ProxyOf reads a Secret with the address of an HTTP, HTTPS or SOCKS5 proxy, and its username and
+// ProxyOf reads a Secret with the address of an HTTP, HTTPS or SOCKS5 proxy, its username and
 // password.
 func ProxyOf(data map[string][]byte) (Proxy, error) {
 	raw := text(data[keyAddress])
@@ -264,5 +264,5 @@ func ProxyOf(data map[string][]byte) (Proxy, error) {
 	return Proxy{address: out}, nil
 }
 
-// text is a value without the line break that editors and shells leave at its end.
+// text returns a value without the line break that editors and shells add at its end.
 func text(value []byte) string { return strings.TrimRight(string(value), "\r\n") }

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// damage cuts off all files of a folder with an ending, or removes them for a negative length.
+// damage truncates all files of a folder with an ending, or removes them for a negative length.
 func damage(t *testing.T, dir, ending string, length int64) {
 	t.Helper()
 	found := 0
@@ -34,8 +34,8 @@ func damage(t *testing.T, dir, ending string, length int64) {
 	require.Positive(t, found, "there is nothing to be damaged")
 }
 
-// TestDamagedCache: while the operator runs, and before it does, whatever becomes of the kept files
-// costs no more than another fetch.
+// TestDamagedCache: damaged files of the cache cost no more than another fetch, before and while
+// the operator runs.
 func TestDamagedCache(t *testing.T) {
 	for name, test := range map[string]struct {
 		ending string
@@ -59,7 +59,7 @@ func TestDamagedCache(t *testing.T) {
 			r = remote(t, options)
 			assert.Equal(t, "1", content(t, get(t, r), "a.yaml"), "after a restart")
 
-			// And while it runs: what reads it is told, and the next fetch gets it anew.
+			// While it runs, readers get an error, and the next fetch replaces the file.
 			repo.Push("b.yaml", "2", "two")
 			head, err := r.Resolve(t.Context())
 			require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestDamagedCache(t *testing.T) {
 			require.NoError(t, err)
 			damage(t, filepath.Join(options.Dir), test.ending, test.length)
 			s, err := r.Fetch(t.Context(), head)
-			if err == nil { // what it read before it was damaged is enough for the folders
+			if err == nil { // folders that were read before the damage are enough
 				if _, err = fs.ReadFile(s.FS, "b.yaml"); err != nil {
 					requireReason(t, ReasonDamaged, err)
 					require.ErrorContains(t, err, "what is kept of "+options.URL+" is damaged, and is fetched anew")
@@ -84,7 +84,7 @@ func TestDamagedCache(t *testing.T) {
 	}
 }
 
-// explosive is a store that panics, as go-git does with some of what is damaged.
+// explosive is a store that panics, like go-git with some damaged objects.
 type explosive struct {
 	storer.EncodedObjectStorer
 	armed *bool
@@ -104,7 +104,7 @@ func (e explosive) EncodedObjectSize(hash plumbing.Hash) (int64, error) {
 	return e.EncodedObjectStorer.EncodedObjectSize(hash)
 }
 
-// TestPanicsOfGoGit: they are errors of the revision, and leave no lock behind.
+// TestPanicsOfGoGit: panics become errors of the revision and leave no lock behind.
 func TestPanicsOfGoGit(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
@@ -143,8 +143,8 @@ func TestPanicsOfGoGit(t *testing.T) {
 	assert.Equal(t, "1", content(t, get(t, r), "dir/a.yaml"))
 }
 
-// TestDamagedRepository: of a repository on disk that is damaged, it is said that it is, and not
-// that somebody named the wrong revision.
+// TestDamagedRepository: the error about a damaged repository on disk says so, instead of blaming
+// the revision.
 func TestDamagedRepository(t *testing.T) {
 	for _, length := range []int64{0, 60, 100} {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {

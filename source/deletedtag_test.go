@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestDeletedVersion: the tag of the version that is followed goes away. That is no reason to go
-// back, unless somebody says so by the range.
+// TestDeletedVersion: the tag of the applied version was deleted. Nothing is rolled back unless the
+// range demands it.
 func TestDeletedVersion(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	tagged := func(name, value string) {
@@ -37,7 +37,7 @@ func TestDeletedVersion(t *testing.T) {
 	lost := options
 	lost.Dir, lost.Applied = "", s.Revision()
 	lost.Dir = filepath.Join(t.TempDir(), "cache")
-	gone(lost) // the applied revision is enough to know it by
+	gone(lost) // the applied revision suffices
 	narrower := options
 	narrower.Ref.SemVer = ">=1.0.0 <1.1.0"
 	require.NoError(t, r.Close())

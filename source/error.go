@@ -9,53 +9,52 @@ import (
 	"strings"
 )
 
-// Reason is the kind of an Error, in the form of a reason of a condition.
+// Reason is the kind of an Error, in the format of a condition reason.
 type Reason string
 
 // The reasons.
 const (
-	// ReasonAuthenticationFailed: the server does not take the credentials, or wants some.
+	// ReasonAuthenticationFailed: the server rejects the credentials, or requires some.
 	ReasonAuthenticationFailed Reason = "AuthenticationFailed"
-	// ReasonHostKeyMismatch: the SSH server has another key than known_hosts says, or none is
-	// known.
+	// ReasonHostKeyMismatch: the SSH server's key is not in known_hosts, or differs from it.
 	ReasonHostKeyMismatch Reason = "HostKeyMismatch"
 	// ReasonRepositoryNotFound: the server has no such repository, or hides it from these
 	// credentials.
 	ReasonRepositoryNotFound Reason = "RepositoryNotFound"
 	// ReasonReferenceNotFound: the repository has no such branch, tag, version or commit.
 	ReasonReferenceNotFound Reason = "ReferenceNotFound"
-	// ReasonTagRewritten: a tag names another commit than before.
+	// ReasonTagRewritten: a tag points to another commit than before.
 	ReasonTagRewritten Reason = "TagRewritten"
-	// ReasonVerificationFailed: a demanded signature is missing, wrong or of no trusted key; a
+	// ReasonVerificationFailed: a required signature is missing, wrong or by an untrusted key; or a
 	// digest does not match.
 	ReasonVerificationFailed Reason = "VerificationFailed"
-	// ReasonTooLarge: a limit was met.
+	// ReasonTooLarge: a limit was exceeded.
 	ReasonTooLarge Reason = "TooLarge"
 	// ReasonTimeout: it took too long.
 	ReasonTimeout Reason = "Timeout"
-	// ReasonUnreachable: no connection, one that broke, or an answer that cannot be understood.
+	// ReasonUnreachable: there is no connection, it broke, or the answer is not understood.
 	ReasonUnreachable Reason = "Unreachable"
-	// ReasonLFSUnsupported: a file is only a pointer of Git LFS.
+	// ReasonLFSUnsupported: a file is only a Git LFS pointer.
 	ReasonLFSUnsupported Reason = "LFSUnsupported"
 	// ReasonSubmoduleMissing: a path is in a submodule that is not read.
 	ReasonSubmoduleMissing Reason = "SubmoduleMissing"
-	// ReasonDamaged: what is kept of a repository lost something. What was fetched is fetched
+	// ReasonDamaged: stored objects of a repository are missing or unreadable. A cache is fetched
 	// again.
 	ReasonDamaged Reason = "Damaged"
-	// ReasonIncomplete: a repository on disk leaves objects elsewhere, as a partial clone does.
+	// ReasonIncomplete: objects of a repository on disk are elsewhere, as in a partial clone.
 	ReasonIncomplete Reason = "Incomplete"
-	// ReasonInvalid: settings that cannot work.
+	// ReasonInvalid: the settings cannot work.
 	ReasonInvalid Reason = "Invalid"
 )
 
-// Error says why something could not be read. It never has credentials in it.
+// Error says why something could not be read. It never contains credentials.
 type Error struct {
 	Reason Reason
-	// Permanent: to try the same again gives the same. Settings, a Secret or the repository have to
-	// change first.
+	// Permanent: a retry has the same result. Settings, a Secret or the repository must change
+	// first.
 	Permanent bool
-	// Field is the setting that cannot work, below spec.source of a Landscape; empty where it is
-	// not one of them. Message begins with it.
+	// Field is the invalid setting, below spec.source of a Landscape; empty if no setting is to
+	// blame. Message begins with it.
 	Field string
 	// Message says what is wrong and what to do.
 	Message string
@@ -71,10 +70,10 @@ func (e *Error) Error() string {
 	return e.Message + ": " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ReasonOf gives the reason of an error, empty when it is of another kind.
+// ReasonOf returns the reason of an error, empty if it is not an Error.
 func ReasonOf(err error) Reason {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Reason
@@ -82,13 +81,13 @@ func ReasonOf(err error) Reason {
 	return ""
 }
 
-// IsPermanent tells whether trying the same again cannot help.
+// IsPermanent reports whether a retry cannot help.
 func IsPermanent(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Permanent
 }
 
-// permanent are the reasons that stay until somebody changes something.
+// permanent reports whether the error persists until somebody changes something.
 func (r Reason) permanent() bool {
 	switch r {
 	case ReasonHostKeyMismatch, ReasonTagRewritten, ReasonVerificationFailed, ReasonTooLarge, ReasonLFSUnsupported,
@@ -99,19 +98,19 @@ func (r Reason) permanent() bool {
 	}
 }
 
-// failure is an Error without a cause.
+// failure returns an Error without a cause.
 func failure(reason Reason, format string, args ...any) *Error {
 	return &Error{Reason: reason, Permanent: reason.permanent(), Message: fmt.Sprintf(format, args...)}
 }
 
-// ofField is the Error of a setting that cannot work.
+// ofField returns the Error of an invalid setting.
 func ofField(field, format string, args ...any) *Error {
 	e := failure(ReasonInvalid, field+" "+format, args...)
 	e.Field = field
 	return e
 }
 
-// unreachable gives the error of a connection its reason. What is of a kind already stays as it is.
+// unreachable wraps the error of a connection in an Error. An Error stays unchanged.
 func unreachable(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
@@ -131,8 +130,7 @@ func unreachable(ctx context.Context, what string, err error) error {
 	return &Error{Reason: ReasonUnreachable, Message: what + untrusted(err), Err: plain(err)}
 }
 
-// untrusted says what to do about a certificate that is not accepted; empty where that is not what
-// is wrong.
+// untrusted says what to do about a rejected server certificate; empty for other errors.
 func untrusted(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return ": nobody who is trusted here has signed the certificate of the server: put that of its authority into ca.crt of the Secret of secretRef"
@@ -146,8 +144,7 @@ func untrusted(err error) string {
 	return ""
 }
 
-// plain takes an error of another library to one line of bounded length, since it may have text of
-// the server in it.
+// plain truncates an error of another library to one line, because it may quote the server.
 func plain(err error) error {
 	return &plainError{text: printable(err.Error(), 300), err: err}
 }
@@ -160,7 +157,7 @@ type plainError struct {
 func (e *plainError) Error() string { return e.text }
 func (e *plainError) Unwrap() error { return e.err }
 
-// printable makes one line of bounded length of foreign text.
+// printable makes one line of bounded length from foreign text.
 func printable(text string, limit int) string {
 	var out strings.Builder
 	for i, r := range strings.TrimSpace(text) {

@@ -11,23 +11,21 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/config"
 )
 
-// format is what the configuration of a repository says about how its objects and references are
-// kept.
+// format says how a repository stores objects and references, according to its configuration.
 type format struct {
-	// reftable tells that references are kept in a form that only git reads.
+	// reftable says that references are stored in a format that only git reads.
 	reftable bool
-	// promisor is the remote that a partial clone leaves objects at, empty for a clone that has
-	// all; filter says in words which it leaves.
+	// promisor is the remote with the missing objects of a partial clone, empty for a full clone;
+	// filter describes the missing objects.
 	promisor, filter string
 }
 
-// harmless are the extensions that change nothing for somebody who only reads:
-// https://git-scm.com/docs/repository-version.
+// harmless are extensions that do not affect readers: https://git-scm.com/docs/repository-version.
 var harmless = map[string]bool{"noop": true, "noop-v1": true, "preciousobjects": true, "worktreeconfig": true, "relativeworktrees": true,
 	"compatobjectformat": true, "partialclone": true}
 
-// readFormat reads the configuration of a repository. A format that cannot be read is an error with
-// a way out.
+// readFormat reads the configuration of a repository. The error about an unreadable format says how
+// to convert it.
 func readFormat(name string) (format, error) {
 	data, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

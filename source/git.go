@@ -17,32 +17,32 @@ import (
 	"github.com/pergola-dev/pergola/source/signature"
 )
 
-// gitRemote is a Git repository somewhere else.
+// gitRemote is a remote Git repository.
 type gitRemote struct {
 	options  Options
 	location *url.URL
 	trusted  *signature.Keys
 	wire     wire
-	// depth of this repository among submodules.
+	// depth of this repository among nested submodules.
 	depth int
 
-	// capabilities of the server, as it said last.
+	// capabilities of the server, from its last answer.
 	capabilities atomic.Pointer[capability.List]
-	// turn lets one transfer at a time go on.
+	// turn permits one transfer at a time.
 	turn chan struct{}
 
-	// mutex guards what follows, and the notes of the cache.
+	// mutex guards the fields below, and the notes of the cache.
 	mutex     sync.Mutex
 	cache     *gitCache
 	temporary bool
-	// checked are the trees of commits of which everything is there, by commit.
+	// checked are the trees of complete commits, by commit.
 	checked map[string]*TreeFS
 	modules map[string]*gitRemote
-	// found counts the submodules of a repository and of those in it.
+	// found counts the submodules of a repository, including nested ones.
 	found *atomic.Int32
 }
 
-// maxChecked bounds how many revisions keep their folders in memory.
+// maxChecked bounds the revisions whose folders stay in memory.
 const maxChecked = 4
 
 func newGitRemote(options Options, location *url.URL, trusted *signature.Keys) (*gitRemote, error) {
@@ -56,7 +56,7 @@ func newGitRemote(options Options, location *url.URL, trusted *signature.Keys) (
 
 func (r *gitRemote) where() string { return r.location.Redacted() }
 
-// Resolve implements Remote. A commit that is named needs no request at all.
+// Resolve implements Remote. A named commit needs no request.
 func (r *gitRemote) Resolve(ctx context.Context) (_ Head, err error) {
 	defer r.caught(&err)
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
@@ -71,7 +71,7 @@ func (r *gitRemote) Resolve(ctx context.Context) (_ Head, err error) {
 	return r.resolve(ctx)
 }
 
-// resolve asks the server what a branch or tag names.
+// resolve asks the server for the commit of a branch or tag.
 func (r *gitRemote) resolve(ctx context.Context) (Head, error) {
 	have, err := r.wire.references(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (r *gitRemote) resolve(ctx context.Context) (Head, error) {
 	return head, r.checkTag(cache, head)
 }
 
-// checkGone refuses to go back to a lower version because the tag of a higher one was deleted:
+// checkGone refuses to roll back to a lower version because the tag of a higher one was deleted:
 // nobody has asked for that.
 func (r *gitRemote) checkGone(cache *gitCache, have *packp.AdvRefs, head Head) error {
 	ref := r.options.Ref
@@ -108,13 +108,13 @@ func (r *gitRemote) checkGone(cache *gitCache, have *packp.AdvRefs, head Head) e
 	return gone(r.options, head.Name, seen, func(name string) bool { _, there := have.References[tagPrefix+name]; return there })
 }
 
-// byTag tells whether heads are tags, which do not move.
+// byTag reports whether heads are tags, which do not move.
 func (r *gitRemote) byTag() bool {
 	ref := r.options.Ref
 	return ref.Commit == "" && (ref.Tag != "" || ref.SemVer != "")
 }
 
-// checkTag refuses a tag that names another commit than before.
+// checkTag rejects a tag that points to another commit than before.
 func (r *gitRemote) checkTag(cache *gitCache, head Head) error {
 	if !r.byTag() {
 		return nil
@@ -168,16 +168,16 @@ func (r *gitRemote) Fetch(ctx context.Context, head Head) (_ *Snapshot, err erro
 	return snapshot, r.note(cache, snapshot)
 }
 
-// tagAnew asks for the tag of a commit again whose verification failed. Who is told that a tag is
-// not signed pushes a signed one of the same commit, and the head that is fetched may be of before
-// that: nothing but its tag tells it from the new one.
+// tagAnew resolves a tag again if the verification of its commit failed. The user may have replaced
+// an unsigned tag by a signed one of the same commit. The head may be older; it differs only in the
+// tag object.
 func (r *gitRemote) tagAnew(ctx context.Context, head Head) (Head, bool) {
 	if !r.byTag() || !r.verifiesTag() || r.options.Offline {
 		return Head{}, false
 	}
 	newer, err := r.resolve(ctx)
-	// Of another commit it is the next poll that tells; an error of asking says less than why the
-	// verification failed.
+	// The next poll handles a tag of another commit. An error here says less than the failed
+	// verification.
 	return newer, err == nil && newer.Commit == head.Commit && newer != head
 }
 
@@ -201,7 +201,7 @@ func (r *gitRemote) At(ctx context.Context, commit string) (_ *Snapshot, err err
 	ready := r.checked[commit] != nil
 	r.mutex.Unlock()
 	if ready && !cache.suspect.Load() {
-		// What is complete is given without waiting for a transfer of something else.
+		// A complete revision does not wait for another transfer.
 		return r.snapshot(ctx, cache, head)
 	}
 	if err := r.take(ctx); err != nil {
@@ -228,15 +228,14 @@ func (r *gitRemote) At(ctx context.Context, commit string) (_ *Snapshot, err err
 	return snapshot, err
 }
 
-// tagOf asks for the tag of a commit that was followed once: a cache that was lost does not know it
-// any more.
+// tagOf asks for the tag of an earlier commit, which a lost cache does not know.
 func (r *gitRemote) tagOf(ctx context.Context, commit string) (Head, bool) {
 	if !r.byTag() || !r.verifiesTag() || r.options.Offline {
 		return Head{}, false
 	}
 	have, err := r.wire.references(ctx)
 	if err != nil {
-		return Head{}, false // it says less than why the verification failed
+		return Head{}, false // this error says less than the failed verification
 	}
 	name := r.options.Ref.Tag
 	if versions := r.options.Ref.SemVer; versions != "" {
@@ -252,8 +251,8 @@ func (r *gitRemote) tagOf(ctx context.Context, commit string) (Head, bool) {
 	return head, ok && head.Commit == commit && head.Tag != ""
 }
 
-// caught makes an error of a panic of go-git, which believes much of what is damaged. The cache is
-// made anew then. It has to be deferred itself.
+// caught turns a panic of go-git about damaged objects into an error, so that the cache is
+// recreated. It must be deferred directly.
 func (r *gitRemote) caught(err *error) {
 	p := recover()
 	if p == nil {
@@ -269,8 +268,7 @@ func (r *gitRemote) caught(err *error) {
 	*err = r.cache.objects.failed(cause)
 }
 
-// bring gives a revision, and transfers what is missing of it. A cache that turns out to lack
-// something is made anew once.
+// bring returns a revision, and transfers missing objects. It recreates an incomplete cache once.
 func (r *gitRemote) bring(ctx context.Context, cache *gitCache, head Head) (*Snapshot, error) {
 	fresh := false
 	if cache.suspect.Load() {
@@ -294,7 +292,7 @@ func (r *gitRemote) bring(ctx context.Context, cache *gitCache, head Head) (*Sna
 	}
 }
 
-// attempt works with the cache as it is.
+// attempt uses the cache in its current state.
 func (r *gitRemote) attempt(ctx context.Context, cache *gitCache, head Head) (snapshot *Snapshot, err error) {
 	defer r.caught(&err)
 	if r.lacks(cache, head) {
@@ -322,7 +320,7 @@ func (r *gitRemote) lacks(cache *gitCache, head Head) bool {
 	return !cache.has(plumbing.NewHash(head.Commit)) || head.Tag != "" && !cache.has(plumbing.NewHash(head.Tag))
 }
 
-// note remembers what was fetched.
+// note records the fetched revision.
 func (r *gitRemote) note(cache *gitCache, snapshot *Snapshot) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -335,7 +333,7 @@ func (r *gitRemote) note(cache *gitCache, snapshot *Snapshot) error {
 			notes.TagObjects = remember(notes.TagObjects, snapshot.Commit, tagNote{Name: snapshot.Name, Object: snapshot.Tag})
 		}
 	case ref.Commit != "" && ref.Branch == "" && ref.Tag != "":
-		// A person named the commit beside the tag: from now on the tag is this commit.
+		// A user named the commit beside the tag: from now on the tag means this commit.
 		notes.Tags = remember(notes.Tags, ref.Tag, snapshot.Commit)
 	}
 	notes.looked(snapshot.Commit)
@@ -345,7 +343,7 @@ func (r *gitRemote) note(cache *gitCache, snapshot *Snapshot) error {
 	return nil
 }
 
-// take waits for its turn.
+// take waits for the turn of this transfer.
 func (r *gitRemote) take(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
@@ -357,7 +355,7 @@ func (r *gitRemote) take(ctx context.Context) error {
 
 func (r *gitRemote) release() { <-r.turn }
 
-// open opens the cache when it is first needed.
+// open opens the cache at the first use.
 func (r *gitRemote) open() (*gitCache, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -382,7 +380,7 @@ func (r *gitRemote) open() (*gitCache, error) {
 	return cache, nil
 }
 
-// Close implements Remote. It waits for a transfer that is under way.
+// Close implements Remote. It waits for a running transfer.
 func (r *gitRemote) Close() error {
 	r.turn <- struct{}{}
 	defer r.release()

@@ -55,7 +55,7 @@ func requireReason(t *testing.T, want Reason, err error) {
 	require.Equal(t, want.permanent(), IsPermanent(err))
 }
 
-// entries are the files of a cache that are not complete.
+// incompleteFiles returns the incomplete files of a cache.
 func incompleteFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
@@ -90,13 +90,13 @@ func TestPollAndFetchOverHTTP(t *testing.T) {
 	requests, _ := server.Reset()
 	assert.Equal(t, []string{"GET /landscape.git/info/refs?service=git-upload-pack", "POST /landscape.git/git-upload-pack"}, requests)
 
-	// Nothing new: one request, and what was fetched is not asked for again.
+	// Nothing new: one request, and no objects are fetched again.
 	again := get(t, r)
 	assert.Equal(t, s.Head, again.Head)
 	requests, _ = server.Reset()
 	assert.Equal(t, []string{"GET /landscape.git/info/refs?service=git-upload-pack"}, requests)
 
-	// One commit more is a few bytes more.
+	// One more commit costs a few more bytes.
 	second := repo.Push("landscape.yaml", "two", "second")
 	s = get(t, r)
 	assert.Equal(t, second, s.Commit)
@@ -107,7 +107,7 @@ func TestPollAndFetchOverHTTP(t *testing.T) {
 	assert.Len(t, requests, 2)
 	assert.Less(t, sent, int64(4096))
 
-	// After a restart both are there without a request for commits.
+	// After a restart both are available without a request for commits.
 	require.NoError(t, r.Close())
 	r = remote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
 	s, err := r.At(t.Context(), first)
@@ -121,8 +121,8 @@ func TestPollAndFetchOverHTTP(t *testing.T) {
 	assert.Empty(t, incompleteFiles(t, dir))
 }
 
-// TestMergeOfAnOldBranch: a cache that has only the end of the history takes a merge from before it
-// without the rest.
+// TestMergeOfAnOldBranch: a shallow cache fetches a merge of an older branch without the rest of
+// the history.
 func TestMergeOfAnOldBranch(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
@@ -173,7 +173,7 @@ func TestForcePushIsFollowedAndTold(t *testing.T) {
 	require.NoError(t, err, "the former commit is still in the cache")
 	assert.Equal(t, "1", content(t, old, "a.yaml"))
 
-	// More commits than are fetched at once are no force-push.
+	// More commits than one fetch transfers are not a force-push.
 	repo.Commits(120, "b.yaml")
 	repo.Push("a.yaml", "3", "after many")
 	assert.Empty(t, get(t, r).Rewritten)
@@ -231,7 +231,7 @@ func TestReferences(t *testing.T) {
 			assert.Equal(t, c.name, s.Name)
 		})
 	}
-	// The branch goes while it is used.
+	// The branch is deleted while it is used.
 	r := remote(t, Options{URL: url, Ref: landscapev1alpha1.Reference{Branch: "side"}})
 	get(t, r)
 	repo.Git("push", "--quiet", "origin", ":side")
@@ -267,13 +267,13 @@ func TestRewrittenTagIsRefused(t *testing.T) {
 	requireReason(t, ReasonTagRewritten, err)
 	require.NoError(t, r.Close())
 
-	// Without the cache the applied revision knows.
+	// Without the cache, the applied revision identifies the tag.
 	lost := options
 	lost.Dir, lost.Applied = filepath.Join(t.TempDir(), "cache"), "v1.0.0@sha1:"+one
 	_, err = remote(t, lost).Resolve(t.Context())
 	requireReason(t, ReasonTagRewritten, err)
 
-	// A person accepts it by the commit.
+	// A user accepts it by naming the commit.
 	accepted := options
 	accepted.Ref.Commit = two
 	r = remote(t, accepted)
@@ -325,7 +325,7 @@ func TestBrokenCacheIsMadeAnew(t *testing.T) {
 			assert.Empty(t, incompleteFiles(t, dir))
 		})
 	}
-	// Another URL takes nothing from it.
+	// A remote with another URL does not use the cache.
 	dir := filepath.Join(t.TempDir(), "cache")
 	r := remote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
 	former := get(t, r)

@@ -16,14 +16,12 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
-// gitDir is where a repository keeps its files: own holds those of one work tree (HEAD), common
-// those that all work trees share (objects, references, configuration). Both are the same folder
-// unless the work tree is a linked one.
+// gitDir locates the files of a repository: own are those of one work tree (HEAD), common those of
+// all work trees (objects, references, configuration). They differ only for a linked work tree.
 type gitDir struct{ own, common string }
 
-// findGitDir returns the files of the repository whose top is a folder, and false where the folder
-// is the top of none. It decides as git does: a folder .git that holds no repository does not
-// count, a file .git that leads to none is an error.
+// findGitDir returns the repository whose top is a folder, and false if there is none. Like git, it
+// ignores a folder .git without a repository, and fails for a file .git that names none.
 func findGitDir(top string) (gitDir, bool, error) {
 	name := filepath.Join(top, git.GitDirName)
 	info, err := os.Stat(name)
@@ -53,7 +51,7 @@ func findGitDir(top string) (gitDir, bool, error) {
 	return found, true, nil
 }
 
-// openGitDir reports whether a folder holds the files of a repository, and finds the common ones.
+// openGitDir reports whether a folder contains a repository, and finds the common files.
 func openGitDir(dir string) (gitDir, bool) {
 	found := gitDir{own: dir, common: dir}
 	if data, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil {
@@ -79,16 +77,15 @@ func absolute(base, name string) string {
 
 func (d gitDir) objects() string { return filepath.Join(d.common, "objects") }
 
-// gitStore is what is read of a repository on disk.
+// gitStore reads a repository on disk.
 type gitStore struct {
 	format
-	// references has the references and the list of shallow commits, nothing else.
+	// references has only the references and the list of shallow commits.
 	references *filesystem.Storage
 	stores     *objectStores
 }
 
-// openStore opens the files of a repository. What its format needs and is not known here is an
-// error.
+// openStore opens the files of a repository. An unknown format is an error.
 func openStore(dir gitDir) (*gitStore, error) {
 	format, err := readFormat(filepath.Join(dir.common, "config"))
 	if err != nil {
@@ -108,8 +105,8 @@ func openStore(dir gitDir) (*gitStore, error) {
 	return &gitStore{format: format, references: references, stores: stores}, nil
 }
 
-// incomplete says why an object may be missing although nothing is damaged, and how to get it;
-// empty where there is no such reason.
+// incomplete explains why an object of an undamaged repository is missing and how to get it; empty
+// if there is no such reason.
 func (s *gitStore) incomplete(root string) string {
 	switch {
 	case s.promisor != "":

@@ -23,8 +23,8 @@ func inGit(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestRepositoriesAsGitReadsThem: whatever git reads is read, with the git program and without it,
-// also as a source of a landscape.
+// TestRepositoriesAsGitReadsThem: every repository that git reads is readable with and without the
+// git program, also as the source of a landscape.
 func TestRepositoriesAsGitReadsThem(t *testing.T) {
 	for name, build := range map[string]func(t *testing.T, origin, dir string) string{
 		"shared": func(t *testing.T, origin, dir string) string {
@@ -71,7 +71,7 @@ func TestRepositoriesAsGitReadsThem(t *testing.T) {
 			inGit(t, filepath.Join(dir, "c"), "worktree", "add", "--detach", "../linked")
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "linked/.git"), []byte("gitdir: ../c/.git/worktrees/linked\n"), 0o600))
 			inGit(t, filepath.Join(dir, "c"), "config", "core.repositoryFormatVersion", "1")
-			// which this git may be too old for
+			// this git may be too old for the extension
 			inGit(t, filepath.Join(dir, "c"), "config", "extensions.relativeWorktrees", "true")
 			return "linked"
 		},
@@ -95,7 +95,7 @@ func TestRepositoriesAsGitReadsThem(t *testing.T) {
 			inGit(t, dir+"/c", "config", "extensions.preciousObjects", "true")
 			return "c"
 		},
-		// which git passes over
+		// git ignores it
 		"an empty folder .git": func(t *testing.T, origin, dir string) string {
 			inGit(t, dir, "clone", origin, "c")
 			require.NoError(t, os.MkdirAll(filepath.Join(dir, "c/f/.git"), 0o700))
@@ -153,8 +153,8 @@ func TestRepositoriesAsGitReadsThem(t *testing.T) {
 	}
 }
 
-// TestRepositoriesThatAreRefused names the cause and a way out, and calls nothing damaged that is
-// not.
+// TestRepositoriesThatAreRefused: errors name the cause and a remedy, and call only damaged
+// repositories damaged.
 func TestRepositoriesThatAreRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		make func(t *testing.T, dir string)
@@ -198,7 +198,7 @@ func TestRepositoriesThatAreRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoRepository)
 }
 
-// TestReftable: git is needed, and the error says so where it is not there.
+// TestReftable needs the git program, and the error says so if it is not installed.
 func TestReftable(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	repo.Push("a.yaml", "1", "first")
@@ -213,7 +213,7 @@ func TestReftable(t *testing.T) {
 	require.ErrorContains(t, err, "only git reads references of the format reftable, and the git program is not installed")
 }
 
-// TestPartialClone: what was left at the remote is neither fetched nor called damaged.
+// TestPartialClone: objects left at the remote are neither fetched nor called damaged.
 func TestPartialClone(t *testing.T) {
 	for _, filter := range []string{"blob:none", "blob:limit=2", "tree:0"} {
 		t.Run(filter, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestPartialClone(t *testing.T) {
 	}
 }
 
-// TestStoreThatIsGone: the store that objects are borrowed from was removed.
+// TestStoreThatIsGone: the store with the borrowed objects was removed.
 func TestStoreThatIsGone(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	repo.Push("a.yaml", "1", "first")
@@ -263,8 +263,8 @@ func TestStoreThatIsGone(t *testing.T) {
 	require.ErrorContains(t, err, "it borrows objects from "+filepath.Join(repo.Bare, "objects")+" (objects/info/alternates), which does not exist")
 }
 
-// TestRepositoryOfAnotherOwner: git refuses it unless the user trusts it, and is not talked out of
-// that.
+// TestRepositoryOfAnotherOwner: git refuses it unless the user trusts it, and nothing else
+// overrides that.
 func TestRepositoryOfAnotherOwner(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	commit := repo.Push("a.yaml", "1", "first")
@@ -274,7 +274,7 @@ func TestRepositoryOfAnotherOwner(t *testing.T) {
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	r, err := Open(repo.Work)
 	require.NoError(t, err)
-	// Git's own tests pretend so that a repository belongs to somebody else.
+	// Git's own tests use this variable to simulate another owner.
 	pretending := filepath.Join(t.TempDir(), "git")
 	require.NoError(t, os.WriteFile(pretending, []byte("#!/bin/sh\nGIT_TEST_ASSUME_DIFFERENT_OWNER=1 exec '"+r.program.path+"' \"$@\"\n"), 0o755))
 	r.program.path = pretending
@@ -282,7 +282,7 @@ func TestRepositoryOfAnotherOwner(t *testing.T) {
 		_, err = r.At(rev)
 		require.ErrorContains(t, err, "which belongs to somebody else: if you trust it, run `git config --global --add safe.directory "+repo.Work+"`")
 	}
-	repo.Git("config", "safe.directory", "*") // it has no say in this
+	repo.Git("config", "safe.directory", "*") // the repository has no say in this
 	_, err = r.At("HEAD")
 	require.ErrorContains(t, err, "belongs to somebody else")
 	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[safe]\n\tdirectory = \"/else\\\"where\\\\\"\n\tdirectory = "+repo.Work+"\n"), 0o600))

@@ -15,24 +15,23 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// gitProgram asks the git program of the machine about one repository. The repository is untrusted:
-// nothing that its configuration names is started (hooks, fsmonitor, remote helpers, ssh,
-// credential helpers), nothing is fetched, and the configuration of the user and of the machine
-// does not count. The one exception is safe.directory: git refuses a repository of another owner
-// unless it is listed there.
+// gitProgram runs the machine's git program in one repository. The repository is untrusted: git
+// starts no program from its configuration (hooks, fsmonitor, remote helpers, ssh, credential
+// helpers) and fetches nothing. It ignores the user's and the system's configuration. The one
+// exception is safe.directory: git refuses a repository of another owner unless it is listed there.
 type gitProgram struct {
 	path, root string
 }
 
-// safeDirectory is the setting by which a user trusts repositories of others.
+// safeDirectory is the setting for trusted repositories of other owners.
 const safeDirectory = "safe.directory"
 
-// gitTimeout bounds one question. A search through the messages of a long history takes seconds.
+// gitTimeout bounds one command. Searching the messages of a long history takes seconds.
 const gitTimeout = time.Minute
 
-// cannotAskError says why git has no answer about a whole repository.
+// cannotAskError says why git cannot read a repository at all.
 type cannotAskError struct {
-	// foreign tells that git refuses it because of its owner.
+	// foreign says that git refuses the repository because of its owner.
 	foreign bool
 	cause   string
 }
@@ -41,14 +40,13 @@ func (e *cannotAskError) Error() string { return e.cause }
 
 // unknownRevisionError is git's refusal of one revision.
 type unknownRevisionError struct {
-	// said is what git said, if that is more than that it knows no such revision.
+	// said is git's explanation, empty if the revision is merely unknown.
 	said string
 }
 
 func (e *unknownRevisionError) Error() string { return e.said }
 
-// newGitProgram finds git; nil where it is not installed. A program of the current folder does not
-// count.
+// newGitProgram finds git; nil if it is not installed. It ignores a program in the current folder.
 func newGitProgram(root string) *gitProgram {
 	path, err := exec.LookPath("git")
 	if err != nil {
@@ -57,8 +55,8 @@ func newGitProgram(root string) *gitProgram {
 	return &gitProgram{path: path, root: root}
 }
 
-// revision returns the object that a revision names for `git rev-parse`. The error is a
-// *cannotAskError, a *unknownRevisionError or one of running git.
+// revision returns the object of a revision, as in `git rev-parse`. The error is a *cannotAskError,
+// an *unknownRevisionError or a failure to run git.
 func (g *gitProgram) revision(rev string) (plumbing.Hash, error) {
 	if g == nil {
 		return plumbing.ZeroHash, &cannotAskError{cause: "the git program is not installed"}
@@ -86,7 +84,7 @@ func (g *gitProgram) revision(rev string) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, &unknownRevisionError{said: fatal(said)}
 }
 
-// doubtOf is a warning of git that an answer may be another one than meant.
+// doubtOf returns a git warning that the answer may not be the intended one.
 func doubtOf(said string) string {
 	for line := range strings.Lines(said) {
 		warning, ok := strings.CutPrefix(line, "warning: ")
@@ -97,8 +95,7 @@ func doubtOf(said string) string {
 	return ""
 }
 
-// fatal is the line in which git says why it ends, empty where it says no more than that there is
-// no such revision.
+// fatal returns the line with git's reason to exit, empty if the revision is merely unknown.
 func fatal(said string) string {
 	for line := range strings.Lines(said) {
 		if cause, ok := strings.CutPrefix(line, "fatal: "); ok && !strings.HasPrefix(cause, "Needed a single revision") {
@@ -113,7 +110,7 @@ func isExit(err error) bool {
 	return ok
 }
 
-// run runs git in the repository. An answer other than success is an exec.ExitError.
+// run runs git in the repository. A nonzero exit status is an exec.ExitError.
 func (g *gitProgram) run(args ...string) (out, said string, err error) {
 	out, said, err = g.attempt(os.DevNull, args...)
 	if !isExit(err) || !strings.Contains(said, safeDirectory) {
@@ -127,7 +124,7 @@ func (g *gitProgram) run(args ...string) (out, said string, err error) {
 	return g.attempt(trusted, args...)
 }
 
-// attempt runs git with a file as the configuration of the user.
+// attempt runs git with a file as the user's configuration.
 func (g *gitProgram) attempt(user string, args ...string) (out, said string, err error) {
 	args = append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.warnAmbiguousRefs=true"}, args...)
 	return g.start(g.root, append(environment(func(name string) bool { return !strings.HasPrefix(name, "GIT_") }),
@@ -147,13 +144,13 @@ func (g *gitProgram) start(dir string, environment []string, args ...string) (ou
 	case ctx.Err() != nil:
 		err = fmt.Errorf("git has not answered within %s", gitTimeout)
 	case err != nil && !isExit(err):
-		// not wrapped: a program or folder that is gone is no missing file of a revision
+		// not wrapped: a missing program or folder must not look like a missing file of a revision
 		err = fmt.Errorf("run git: %s", err)
 	}
 	return stdout.String(), stderr.String(), err
 }
 
-// environment is the one of this process, of which some variables are kept.
+// environment returns the variables of this process that keep accepts.
 func environment(keep func(name string) bool) []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -161,9 +158,8 @@ func environment(keep func(name string) bool) []string {
 	})
 }
 
-// trusted writes the entries of safe.directory of the user and of the machine to a file; the name
-// is empty where there are none. Git reads them from such files only, and a repository has no say
-// in them.
+// trusted writes the safe.directory entries of the user and the system to a file; the name is empty
+// if there are none. Git reads them only from such files, never from a repository.
 func (g *gitProgram) trusted() (string, error) {
 	top := filepath.VolumeName(g.root) + string(filepath.Separator)
 	out, _, err := g.start(top, environment(func(name string) bool {
@@ -171,7 +167,7 @@ func (g *gitProgram) trusted() (string, error) {
 	}),
 		"config", "--null", "--show-scope", "--get-all", safeDirectory)
 	if err != nil {
-		return "", nil // no entry, or a git that does not tell
+		return "", nil // no entry, or an old git
 	}
 	var text strings.Builder
 	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")

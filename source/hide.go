@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// A server may send back what it was sent, in whatever form: as text of an error, in a header, as
-// the name of something. No such text leaves this package with a credential in it.
+// A server may send back received data in any form: in an error text, a header or a name. No such
+// text leaves this package with a credential in it.
 
 const (
-	// hiddenFrom is how much of a secret tells it: of what was cut off, the beginning is left.
+	// hiddenFrom is how many leading bytes identify a secret: truncation leaves its beginning.
 	hiddenFrom = 6
 	hidden     = "(hidden)"
 )
@@ -23,8 +23,7 @@ type hiding struct {
 	forms []string
 }
 
-// hide makes a Remote show none of the credentials, those of the proxy included: that one sees what
-// it is sent, too.
+// hide removes all credentials from a Remote's errors, including those of the proxy.
 func hide(r Remote, options Options) Remote {
 	if forms := append(options.Credentials.forms(), options.Proxy.forms()...); len(forms) > 0 {
 		return hiding{r, forms}
@@ -32,7 +31,7 @@ func hide(r Remote, options Options) Remote {
 	return r
 }
 
-// forms are all texts that would show a secret.
+// forms returns all texts that would show a secret.
 func (c Credentials) forms() []string {
 	out := append(formsOf(c.Username, c.Password), formsOf("", c.BearerToken)...)
 	for _, login := range c.Registries {
@@ -41,7 +40,7 @@ func (c Credentials) forms() []string {
 	return out
 }
 
-// forms are all texts that would show the password of a proxy.
+// forms returns all texts that would show the password of a proxy.
 func (p Proxy) forms() []string {
 	if p.address == nil {
 		return nil
@@ -51,7 +50,7 @@ func (p Proxy) forms() []string {
 }
 
 func formsOf(username, secret string) []string {
-	if len(secret) < 3 { // none; all words would have it
+	if len(secret) < 3 { // too short: it would match many words
 		return nil
 	}
 	var out []string
@@ -63,7 +62,7 @@ func formsOf(username, secret string) []string {
 	return append(out, secret, url.QueryEscape(secret), url.PathEscape(secret), ofURL, quoted)
 }
 
-// hideIn takes the secrets out of a text, and the beginnings of those that were cut off in it.
+// hideIn removes the secrets, and the beginnings of truncated secrets, from a text.
 func hideIn(text string, forms []string) string {
 	for _, form := range forms {
 		start := form[:min(len(form), hiddenFrom)]
@@ -84,8 +83,7 @@ func hideIn(text string, forms []string) string {
 	return text
 }
 
-// error gives an error without secrets. The cause of one that had some is left out, as it has them,
-// too.
+// error returns an error without secrets. It drops the cause of an error that had some.
 func (h hiding) error(err error) error {
 	if err == nil {
 		return nil

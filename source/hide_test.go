@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestServerThatEchoes: what a server sends back of the credentials is in no error.
+// TestServerThatEchoes: no error contains credentials that a server sends back.
 func TestServerThatEchoes(t *testing.T) {
 	const password, token = `Tr0ub4dor "&3`, "glp4t-0123456789abcdef"
 	pkt := func(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
@@ -56,7 +56,7 @@ func TestServerThatEchoes(t *testing.T) {
 	}
 }
 
-// TestProxyThatEchoes: nor what a proxy sends back of its login, however it is asked for a
+// TestProxyThatEchoes: no error contains a login that a proxy sends back, for any kind of
 // connection.
 func TestProxyThatEchoes(t *testing.T) {
 	const username, password = "robot", "pr0xy-Tr0ub4dor&9"

@@ -14,13 +14,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// ignoreFile is where git looks for what it leaves out, in each folder of a work tree.
+// ignoreFile contains git's ignore patterns, in each folder of a work tree.
 const ignoreFile = ".gitignore"
 
-// Ignored gives those files of a folder that git leaves out because of a .gitignore or info/exclude
-// and that the last commit does not have: no clone has them. Paths are relative to the folder, and
-// may lead out of it. Patterns of the user for all repositories (core.excludesFile) do not count.
-// In no repository nothing is ignored.
+// Ignored returns the files of a folder that no clone has. Git ignores them because of a .gitignore
+// or info/exclude, and the last commit does not contain them. Paths are relative to the folder, and
+// may leave it. The user's own patterns (core.excludesFile) do not count. Without a repository,
+// nothing is ignored.
 func Ignored(dir string, files []string) ([]string, error) {
 	root, inside, err := topOf(dir)
 	if err != nil || root == "" {
@@ -52,8 +52,8 @@ func Ignored(dir string, files []string) ([]string, error) {
 	return repo.notCommitted(found, names)
 }
 
-// topOf is the folder above another one that holds a repository, and that other one without links;
-// empty where there is no repository.
+// topOf returns the top of the repository that contains a folder, and that folder without links;
+// empty if there is no repository.
 func topOf(dir string) (root, inside string, err error) {
 	inside, err = absolutePath(dir)
 	if err != nil {
@@ -61,7 +61,7 @@ func topOf(dir string) (root, inside string, err error) {
 	}
 	for root = inside; ; root = filepath.Dir(root) {
 		switch _, found, err := findGitDir(root); {
-		case err != nil: // who needs the repository says what is wrong with it
+		case err != nil: // the code that needs the repository reports its error
 			return "", "", nil
 		case found:
 			return root, inside, nil
@@ -72,7 +72,7 @@ func topOf(dir string) (root, inside string, err error) {
 	}
 }
 
-// ignorePatterns are those of a folder and of the folders above it, up to the root.
+// ignorePatterns returns the patterns of a folder and its parents, up to the root.
 func ignorePatterns(root string, folder []string, known map[string][]gitignore.Pattern) ([]gitignore.Pattern, error) {
 	name := strings.Join(folder, "/")
 	if patterns, ok := known[name]; ok {
@@ -92,7 +92,7 @@ func ignorePatterns(root string, folder []string, known map[string][]gitignore.P
 			sources = append(sources, filepath.Join(dir.common, "info", "exclude"))
 		}
 	}
-	// the later ones count for more
+	// later patterns take precedence
 	for _, source := range append(sources, filepath.Join(root, filepath.FromSlash(name), ignoreFile)) {
 		data, err := os.ReadFile(source)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +108,7 @@ func ignorePatterns(root string, folder []string, known map[string][]gitignore.P
 	return patterns, nil
 }
 
-// notCommitted leaves out the files that the last commit has, by their names in the repository.
+// notCommitted returns the files whose names the last commit does not have.
 func (r *Repository) notCommitted(files, names []string) (out []string, err error) {
 	defer r.caught(&err)
 	tree := &object.Tree{}
@@ -130,8 +130,8 @@ func (r *Repository) notCommitted(files, names []string) (out []string, err erro
 	return out, nil
 }
 
-// EmptySubmodules are the submodules in a folder that are not checked out, by their paths in it:
-// what they hold is missing from it.
+// EmptySubmodules returns the paths of submodules in a folder that are not checked out, so that
+// their files are missing.
 func EmptySubmodules(dir string) ([]string, error) {
 	root, inside, err := topOf(dir)
 	if err != nil || root == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestIgnored: each pattern beside git itself.
+// TestIgnored compares each pattern with git.
 func TestIgnored(t *testing.T) {
 	files := []string{"a.yaml", "secret.yaml", "deep/secret.yaml", "deep/b.yaml", "build/c.yaml", "keep/secret.yaml"}
 	for name, test := range map[string]struct {
@@ -55,7 +55,7 @@ func TestIgnored(t *testing.T) {
 	assert.Empty(t, got, "in no repository")
 }
 
-// TestEmptySubmodules: one that is not checked out has nothing in its folder.
+// TestEmptySubmodules: the folder of a submodule that is not checked out is empty.
 func TestEmptySubmodules(t *testing.T) {
 	root := t.TempDir()
 	inGit(t, root, "init", "-q")

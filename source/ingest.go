@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// ingest takes a pack into the cache. It is written beside the repository, measured against the
-// limits before anything of it is unpacked in memory, and put into its place when it is complete.
+// ingest adds a pack to the cache. It writes the pack to a temporary file, checks the limits before
+// it unpacks objects in memory, and renames the complete file.
 func (c *gitCache) ingest(ctx context.Context, stream io.Reader, limits Limits) (err error) {
 	file, err := os.CreateTemp(c.dir, incoming)
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *gitCache) ingest(ctx context.Context, stream io.Reader, limits Limits) 
 	return c.index(ctx, file)
 }
 
-// measure reads a pack to its end and unpacks nothing. A few bytes can become many.
+// measure reads a pack to its end without storing objects. A few bytes can expand to many.
 func measure(ctx context.Context, file *os.File, limits Limits) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -94,7 +94,7 @@ func tooLargeObject(size int64, limits Limits) error {
 		"take it out by another commit, or keep it elsewhere", shownSize(size), shownSize(limits.Object))
 }
 
-// shownSize is a size for people.
+// shownSize formats a size for people.
 func shownSize(bytes int64) string {
 	if bytes < 10*mebibyte && bytes%mebibyte != 0 {
 		return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
@@ -106,8 +106,8 @@ func broken(err error) error {
 	return &Error{Reason: ReasonUnreachable, Message: "the transfer is broken", Err: plain(err)}
 }
 
-// beginning keeps the first bytes of what is written: of a delta, the sizes of what it is made of
-// and of what it makes.
+// beginning stores the first bytes of a stream. A delta begins with the sizes of its base and its
+// result.
 type beginning struct{ bytes.Buffer }
 
 func (b *beginning) Write(p []byte) (int, error) {
@@ -117,7 +117,7 @@ func (b *beginning) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// target is the size of what a delta makes; negative when it does not say.
+// target returns the size of a delta's result; negative if unknown.
 func (b *beginning) target() int64 {
 	_, rest := deltaSize(b.Bytes())
 	size, _ := deltaSize(rest)
@@ -138,8 +138,7 @@ func deltaSize(data []byte) (int64, []byte) {
 	return -1, nil
 }
 
-// index finds the names of all objects, which are computed from what they hold, and puts the pack
-// into its place.
+// index computes the ids of all objects and moves the pack into the cache.
 func (c *gitCache) index(ctx context.Context, file *os.File) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -174,7 +173,7 @@ func (c *gitCache) index(ctx context.Context, file *os.File) error {
 		return fmt.Errorf("keep the transfer: %w", err)
 	}
 	name := "pack-" + sum.String()
-	// The index comes last: a pack without one is not looked at.
+	// The index comes last: a pack without one is ignored.
 	if err := os.Rename(file.Name(), filepath.Join(c.packs(), name+".pack")); err != nil {
 		return fmt.Errorf("keep the transfer: %w", err)
 	}

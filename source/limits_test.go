@@ -30,7 +30,7 @@ func TestLimits(t *testing.T) {
 	for i := range 20 {
 		repo.Write(fmt.Sprintf("many/%d", i), fmt.Sprint(i))
 	}
-	// A megabyte of noughts is a kilobyte of transfer.
+	// A megabyte of zeros is a kilobyte of transfer.
 	repo.Write("zeros", strings.Repeat("\x00", 4<<20))
 	repo.Push("a.yaml", "1", "one")
 	server := gittest.ServeHTTP(t, root)
@@ -58,9 +58,9 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLargeFiles: one that nobody reads does not matter. One that is read is named with its size
-// and what to do. What is beyond what can be transferred keeps a revision out, and the next one
-// that has it no more is taken, whatever the history holds.
+// TestLargeFiles: a large file that nobody reads is accepted. The error about one that is read has
+// its size and a remedy. A file above the transfer limit blocks its revision; the next revision
+// without it is fetched, whatever its history.
 func TestLargeFiles(t *testing.T) {
 	for name, url := range map[string]func(*gittest.Repository) string{
 		"http": func(repo *gittest.Repository) string { return gittest.ServeHTTP(t, repo.Root).URL + "/landscape.git" },
@@ -105,7 +105,7 @@ func TestLargeFiles(t *testing.T) {
 				_, err = fs.Stat(s.FS, "big/zeros.yaml")
 				require.ErrorIs(t, err, fs.ErrNotExist)
 			}
-			// A cache that is new begins with what it can.
+			// A new cache starts with the objects that fit.
 			options.Dir = filepath.Join(t.TempDir(), "cache")
 			assert.Equal(t, "3", content(t, get(t, remote(t, options)), "a.yaml"))
 		})
@@ -212,7 +212,7 @@ func TestAtTheSameTime(t *testing.T) {
 	assert.Equal(t, 1, transfers)
 }
 
-// TestManyFetches: the cache does not grow by a file with each commit.
+// TestManyFetches: the number of the cache's files does not grow with each commit.
 func TestManyFetches(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")

@@ -12,12 +12,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// smallPack is the size below which packs are merged. They are held in memory for that, so that it
-// is bounded by maxPacks times it.
+// smallPack is the size below which packs are merged. Merging holds them in memory, at most
+// maxPacks times smallPack.
 const smallPack = mebibyte
 
-// maintain keeps the cache from growing without end: many small packs become one, and a cache that
-// has grown far beyond what may be transferred is thrown away with the next fetch.
+// maintain bounds the growth of the cache: it merges many small packs into one. A cache far above
+// the transfer limit is discarded with the next fetch.
 func (c *gitCache) maintain(ctx context.Context, limits Limits) error {
 	packs, err := filepath.Glob(filepath.Join(c.packs(), "*.pack"))
 	if err != nil || len(packs) <= maxPacks {
@@ -42,7 +42,7 @@ func (c *gitCache) maintain(ctx context.Context, limits Limits) error {
 	return c.merge(ctx, small)
 }
 
-// merge writes the objects of some packs into one.
+// merge writes the objects of several packs into one.
 func (c *gitCache) merge(ctx context.Context, packs []string) error {
 	var all []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
@@ -78,7 +78,7 @@ func (c *gitCache) merge(ctx context.Context, packs []string) error {
 	c.objects.mutex.Lock()
 	defer c.objects.mutex.Unlock()
 	for _, name := range packs {
-		// Without its index a pack is not looked at, so that goes first.
+		// Remove the index first: a pack without one is ignored.
 		for _, ending := range []string{".idx", ".pack"} {
 			if err := os.Remove(name + ending); err != nil {
 				return fmt.Errorf("merge packs of the cache: %w", err)
@@ -109,7 +109,7 @@ func hashesOf(index string) ([]plumbing.Hash, error) {
 		entry, err := entries.Next()
 		if err != nil {
 			// The end.
-			return out, nil // The iterator has no other error: everything is in memory.
+			return out, nil // the iterator has no other error: everything is in memory
 		}
 		out = append(out, entry.Hash)
 	}

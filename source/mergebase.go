@@ -7,9 +7,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// MergeBase gives the commit at which two revisions parted: what one of them changed is the
-// difference from there, whatever the other one has got since. Of several such commits it is the
-// first by name.
+// MergeBase returns the merge base of two revisions: the difference from there is what one side
+// changed, ignoring later changes of the other. If there are several, it returns the first by name.
 func (r *Repository) MergeBase(a, b string) (_ string, err error) {
 	defer r.caught(&err)
 	var commits [2]*object.Commit

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestSignedTagOfAKnownCommit: a commit is there, but not the signed tag that is pushed of it once
-// its verification has failed. It is fetched, also by a head that was resolved before.
+// TestSignedTagOfAKnownCommit: a signed tag is pushed after the verification of a fetched commit
+// failed. It is fetched, also with a head that was resolved before.
 func TestSignedTagOfAKnownCommit(t *testing.T) {
 	const (
 		refs = "GET /landscape.git/info/refs?service=git-upload-pack"
@@ -22,10 +22,10 @@ func TestSignedTagOfAKnownCommit(t *testing.T) {
 	ada, mallory := pgpKey(t, "Ada", 0), pgpKey(t, "Mallory", 0)
 	by := func(p string) string { return pgpSign(t, ada, p, crypto.SHA256) }
 	for name, c := range map[string]struct {
-		// former signs the tag that is there first, which is a lightweight one without; next the
-		// one that is pushed then, if there is one.
+		// former signs the first tag, which is lightweight if nil; next signs the second tag, if
+		// there is one.
 		former, next func(string) string
-		// tag that is pushed then.
+		// tag that is pushed second.
 		tag string
 		ref landscapev1alpha1.Reference
 		// resolved says that the reference is resolved again in between.

@@ -15,34 +15,32 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// objects is a store that is read from several sides. What cannot be read although it should be
-// there is an Error of reason Damaged, also where go-git panics: of a damaged file it believes
-// much.
+// objects is a store for concurrent readers. An object that should exist and cannot be read is an
+// Error of reason Damaged, also if go-git panics about a damaged file.
 type objects struct {
-	// mutex, because trees and stores of go-git keep what they found without one.
+	// mutex, because trees and stores of go-git cache objects without a lock.
 	mutex  sync.Mutex
 	storer storer.EncodedObjectStorer
-	// advice says of which store they are and what to do.
+	// advice names the store and says what to do.
 	advice string
-	// incomplete says why an object may be missing although nothing is damaged; empty where there
-	// is no such reason.
+	// incomplete explains why an object of an undamaged store is missing; empty if there is no such
+	// reason.
 	incomplete string
-	// seen are objects that are known to be there, so that two revisions ask for what they share
-	// once: each time go-git looks for a file. Nil where the store is used for long, and may lose
-	// some.
+	// seen are existing objects, so that two revisions check shared objects once: go-git opens a
+	// file for each check. Nil if the store is used for long and may lose objects.
 	seen map[plumbing.Hash]bool
-	// onError hears of objects that should be there and cannot be read.
+	// onError receives errors about objects that should exist and cannot be read.
 	onError func(error)
 
 	lostMutex sync.Mutex
 	lost      error
 }
 
-// mostAtOnce is how much memory an object gets before anything of it is there: a damaged one says
-// any size.
+// mostAtOnce limits the memory that is allocated before an object is read: a damaged one may
+// declare any size.
 const mostAtOnce = mebibyte
 
-// read works with the store, one at a time.
+// read runs work with the store, one caller at a time.
 func (o *objects) read(work func() error) error {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -70,7 +68,7 @@ func (o *objects) blob(hash plumbing.Hash) ([]byte, error) {
 	return o.content(plumbing.BlobObject, hash)
 }
 
-// content reads an object as it was sent.
+// content reads the raw content of an object.
 func (o *objects) content(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
 	var data bytes.Buffer
 	err := o.read(func() error {
@@ -118,7 +116,7 @@ func (o *objects) size(hash plumbing.Hash) (int64, error) {
 	return size, err
 }
 
-// has tells whether an object is there. A damaged store has nothing.
+// has reports whether an object exists. A damaged store has nothing.
 func (o *objects) has(hash plumbing.Hash) (there bool) {
 	_ = o.read(func() error {
 		if there = o.seen[hash]; there {
@@ -136,7 +134,7 @@ func (o *objects) has(hash plumbing.Hash) (there bool) {
 	return there
 }
 
-// failed notes that something is damaged, and says what to do.
+// failed records that the store is damaged, and returns an error with advice.
 func (o *objects) failed(err error) error {
 	if err == nil {
 		return nil
@@ -156,15 +154,15 @@ func (o *objects) failed(err error) error {
 	return lost
 }
 
-// damage is the first thing that could not be read; nil while there is none.
+// damage returns the first error about an unreadable object, or nil.
 func (o *objects) damage() error {
 	o.lostMutex.Lock()
 	defer o.lostMutex.Unlock()
 	return o.lost
 }
 
-// Damaged says whether something of the tree, or of another one of the same store, could not be
-// read although it should be there: what was read of it may lack something then.
+// Damaged returns an error if an object of the tree, or of another tree of the same store, should
+// exist but could not be read. Then earlier results may be incomplete.
 func (t *TreeFS) Damaged() error {
 	for _, module := range t.modules {
 		if err := module.Damaged(); err != nil {
@@ -174,7 +172,7 @@ func (t *TreeFS) Damaged() error {
 	return t.objects.damage()
 }
 
-// damagedRepository is the advice about a repository on disk.
+// damagedRepository returns the advice about a damaged repository on disk.
 func damagedRepository(root string) string {
 	return fmt.Sprintf("the Git repository %s is damaged: git fsck says what it lacks; fetch it again, or clone it anew", root)
 }

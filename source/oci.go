@@ -39,12 +39,12 @@ const (
 	artifactsFolder = "artifacts"
 )
 
-// artifactRemote is an OCI artifact: one layer with the files, as `flux push artifact` and `oras
-// push` make it.
+// artifactRemote is an OCI artifact: one layer with the files, as created by `flux push artifact`
+// and `oras push`.
 //
-// Dir/artifacts holds what was pulled, compressed as it came, under its digest. It is compared with
-// that digest and unpacked into a nameless file whenever a snapshot is made: what was changed on
-// disk is never used, and no name of an archive becomes the name of a file on this machine.
+// Dir/artifacts stores pulled blobs under their digests, compressed. Each snapshot verifies the
+// digest and unpacks into a nameless file. So changes on disk are never used, and no name in an
+// archive becomes a file name on this machine.
 type artifactRemote struct {
 	options    Options
 	registry   ociregistry.Interface
@@ -56,7 +56,7 @@ type artifactRemote struct {
 
 	mutex     sync.Mutex
 	temporary bool
-	// opened are the archives that were looked at last, by digest of the manifest.
+	// opened are the recently used archives, by digest of the manifest.
 	opened map[string]*Snapshot
 }
 
@@ -85,7 +85,7 @@ func newArtifactRemote(options Options, location *url.URL) (*artifactRemote, err
 		reached.address = net.JoinHostPort(location.Hostname(), map[bool]string{false: "443", true: "80"}[options.Insecure])
 	}
 	transport, elsewhere := httpTransport(options), httpTransport(options)
-	// A certificate of the Secret is for the registry.
+	// A client certificate in the Secret is only for the registry.
 	elsewhere.TLSClientConfig.Certificates = nil
 	if options.Proxy.address == nil {
 		transport.DialContext = reached.dial
@@ -106,7 +106,7 @@ func newArtifactRemote(options Options, location *url.URL) (*artifactRemote, err
 	return &artifactRemote{options: options, registry: registry, transports: []*http.Transport{transport, elsewhere}, repository: repository, turn: make(chan struct{}, 1), opened: map[string]*Snapshot{}}, nil
 }
 
-// logins gives the registry its login, and no other host.
+// logins provides the registry's login, and nothing to other hosts.
 type logins struct {
 	credentials Credentials
 	host        string
@@ -124,12 +124,11 @@ func (l logins) EntryForRegistry(host string) (ociauth.ConfigEntry, error) {
 	return ociauth.ConfigEntry{Username: c.Username, Password: c.Password, AccessToken: c.BearerToken}, nil
 }
 
-// guarded keeps requests from going where they can be read by others, and answers from being
-// without end.
+// guarded blocks requests that others could read, and drops the text of error answers.
 type guarded struct {
 	*http.Transport
 	options Options
-	// led: requests were sent here from another host, which was looked at.
+	// led: another host redirected the requests here, and that redirect was checked.
 	led bool
 }
 
@@ -153,22 +152,22 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, failure(ReasonUnreachable, "the registry at %s does not speak TLS: set insecure: true in the source if it is meant to be reached over plain HTTP", request.URL.Host)
 	}
 	if err == nil && response.StatusCode >= http.StatusBadRequest {
-		// Its text may repeat what was sent.
+		// Its text may repeat credentials.
 		_ = response.Body.Close()
 		response.Body, response.ContentLength = http.NoBody, 0
 	}
 	return response, err
 }
 
-// isNoTLS tells whether a handshake has ended as with a server that does not know what TLS is: it
-// answers with something else, or hangs up.
+// isNoTLS reports whether a handshake failed as with a server without TLS: another answer, or a
+// closed connection.
 func isNoTLS(err error) bool {
 	return errors.As(err, new(tls.RecordHeaderError)) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 func (a *artifactRemote) where() string { return a.options.URL }
 
-// Resolve implements Remote. A digest that is named needs no request.
+// Resolve implements Remote. A named digest needs no request.
 func (a *artifactRemote) Resolve(ctx context.Context) (Head, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.options.Timeout)
 	defer cancel()
@@ -254,7 +253,7 @@ func (a *artifactRemote) At(ctx context.Context, commit string) (*Snapshot, erro
 	return &copied, nil
 }
 
-// open gives an artifact from the cache, or pulls it.
+// open returns an artifact from the cache, or pulls it.
 func (a *artifactRemote) open(ctx context.Context, manifestDigest string) (*Snapshot, error) {
 	dir, err := a.folder()
 	if err != nil {
@@ -295,7 +294,7 @@ func (a *artifactRemote) open(ctx context.Context, manifestDigest string) (*Snap
 		Author: printable(manifest.Annotations[ocispec.AnnotationAuthors], 200), Subject: printable(manifest.Annotations[ocispec.AnnotationTitle], 200)}, nil
 }
 
-// layerOf chooses the layer with the files.
+// layerOf selects the layer with the files.
 func layerOf(data []byte) (ocispec.Descriptor, ocispec.Manifest, error) {
 	var manifest ocispec.Manifest
 	if err := json.Unmarshal(data, &manifest); err != nil {
@@ -331,8 +330,7 @@ func valid(layer ocispec.Descriptor) error {
 	return nil
 }
 
-// blob gives a file of the cache, after comparing it with its digest. What is missing or wrong is
-// pulled.
+// blob returns a file of the cache after verifying its digest. It pulls a missing or damaged file.
 func (a *artifactRemote) blob(ctx context.Context, dir, name, ending string, limit int64, pull func() (ociregistry.BlobReader, error)) (*os.File, error) {
 	file := filepath.Join(dir, strings.ReplaceAll(name, ":", "-")+ending)
 	if err := sameDigest(file, name); err != nil {
@@ -363,7 +361,7 @@ func (a *artifactRemote) blob(ctx context.Context, dir, name, ending string, lim
 	return opened, nil
 }
 
-// writeVerified puts a file into its place only if it has its digest.
+// writeVerified renames a file to its final name only if its digest matches.
 func writeVerified(dir, name string, content io.Reader, verifier digest.Verifier) error {
 	return writeFile(dir, name, &verifiedReader{content, verifier})
 }
@@ -397,7 +395,7 @@ func sameDigest(file, want string) error {
 	return nil
 }
 
-// failed gives an error of the registry its reason, without the text that the registry wrote.
+// failed adds a reason to an error of the registry, without text by the registry.
 func (a *artifactRemote) failed(ctx context.Context, what string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -425,8 +423,7 @@ func (a *artifactRemote) failed(ctx context.Context, what string, err error) err
 	return unreachable(ctx, what, err)
 }
 
-// folder is where artifacts are kept. What is incomplete, and all but the latest, is removed when
-// it is first needed.
+// folder returns the folder of the artifacts. It removes incomplete and old files.
 func (a *artifactRemote) folder() (string, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

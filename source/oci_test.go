@@ -137,7 +137,7 @@ func TestArtifacts(t *testing.T) {
 	assert.Equal(t, s.Head, get(t, r).Head)
 	assert.Equal(t, []string{"HEAD /v2/landscapes/prod/manifests/latest"}, registry.reset(nil), "nothing new is one request")
 
-	// What `oras push` makes; the tag moves, which tags of artifacts do.
+	// An artifact by `oras push`; its tag moves, as tags of artifacts do.
 	two := registry.push(t, "latest", ocispec.MediaTypeImageLayerGzip, archive(t, archived{name: "landscape.yaml", content: "two"}))
 	assert.Equal(t, "two", content(t, get(t, r), "landscape.yaml"))
 	require.NoError(t, r.Close())
@@ -151,7 +151,7 @@ func TestArtifacts(t *testing.T) {
 	assert.Equal(t, "one", content(t, s, "landscape.yaml"), "a snapshot lives on")
 	require.NoError(t, r.Close())
 
-	// What was changed on disk is pulled again.
+	// Files that were changed on disk are pulled again.
 	files, err := filepath.Glob(filepath.Join(dir, artifactsFolder, "*"))
 	require.NoError(t, err)
 	require.Len(t, files, 4)
@@ -180,7 +180,7 @@ func TestArtifacts(t *testing.T) {
 	options.Ref = landscapev1alpha1.Reference{Tag: "gone"}
 	_, err = remote(t, options).Resolve(t.Context())
 	requireReason(t, ReasonReferenceNotFound, err)
-	// A version that was applied and is not there any more is no reason to go back.
+	// The deletion of an applied version does not cause a rollback.
 	options.Ref = landscapev1alpha1.Reference{SemVer: "<2"}
 	before := options
 	before.Applied = "1.4.0@" + two
@@ -353,8 +353,8 @@ func TestLoginsAtRegistries(t *testing.T) {
 	require.ErrorContains(t, err, "ca.crt")
 }
 
-// TestRegistryWithoutTLS: whoever names a registry that is reached over plain HTTP learns that, and
-// what to set, whether it answers in its way or hangs up.
+// TestRegistryWithoutTLS: the error about a registry with plain HTTP names the setting, whether the
+// registry answers or hangs up.
 func TestRegistryWithoutTLS(t *testing.T) {
 	plain := httptest.NewServer(newRegistry(t).Config.Handler)
 	t.Cleanup(plain.Close)

@@ -7,7 +7,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 )
 
-// offlineWire is the one of a remote that makes no connection.
+// offlineWire is the wire of a remote that makes no connection.
 type offlineWire struct{ location *url.URL }
 
 func (w offlineWire) references(context.Context) (*packp.AdvRefs, error) {
@@ -20,13 +20,14 @@ func (w offlineWire) pack(context.Context, *packp.UploadPackRequest) (*pack, err
 
 func (offlineWire) close() error { return nil }
 
-// holds tells whether a folder is the cache of a remote: one of another would be thrown away.
+// holds reports whether a folder is the cache of a remote: opening it for another one would discard
+// it.
 func holds(dir, address string) bool {
 	c := &gitCache{dir: dir}
 	return c.readNotes() && c.notes.URL == address
 }
 
-// notKept says that something would have to be fetched.
+// notKept returns the error about objects that would have to be fetched.
 func notKept(where string) error {
 	return failure(ReasonUnreachable, "the cache of %s does not hold it, or not all of it", where)
 }

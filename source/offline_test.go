@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestOffline: without a connection and without credentials there is what was fetched, and it costs
-// the cache nothing to be asked for more.
+// TestOffline: without a connection and credentials the cached revisions are available. Requests
+// for others leave the cache unchanged.
 func TestOffline(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
@@ -52,11 +52,11 @@ func TestOffline(t *testing.T) {
 				require.Error(t, err)
 				require.NoError(t, offline.Close())
 
-				// The cache is another one's, and stays.
+				// The cache belongs to another remote, and stays.
 				other := options
 				other.URL += "x"
 				offline = remote(t, other)
-				if name != "oci" { // Artifacts are the same wherever they come from.
+				if name != "oci" { // artifacts are independent of their registry
 					_, err = offline.At(t.Context(), test.kept)
 					requireReason(t, ReasonUnreachable, err)
 				}

@@ -11,14 +11,13 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// Options say what is fetched and how. Nothing is read from the environment, from ~/.ssh or
-// ~/.gitconfig.
+// Options of a Remote. Nothing is read from the environment, ~/.ssh or ~/.gitconfig.
 type Options struct {
 	// URL of the repository (https, http, ssh, file) or, without a tag, of the artifact (oci).
 	URL string
-	// Ref is what is checked out. Empty: branch main; of an artifact the tag latest.
+	// Ref selects the revision. Default: branch main; for an artifact the tag latest.
 	Ref landscapev1alpha1.Reference
-	// Submodules are read, too.
+	// Submodules includes submodules.
 	Submodules bool
 	// Insecure allows credentials, and artifacts, over plain HTTP.
 	Insecure bool
@@ -26,43 +25,43 @@ type Options struct {
 	Timeout time.Duration
 	// Credentials for the server; see CredentialsOf.
 	Credentials Credentials
-	// Proxy that connections go through; see ProxyOf. Zero: none.
+	// Proxy for connections; see ProxyOf. Zero: none.
 	Proxy Proxy
-	// Verify demands signatures. Git only.
+	// Verify requires signatures. Git only.
 	Verify *Verify
-	// Dir keeps what was fetched. It belongs to this remote alone; a broken one, or one of another
-	// URL, is made anew. Empty: a temporary folder that Close removes.
+	// Dir caches fetched objects. It belongs to this remote alone; a damaged cache, or one of
+	// another URL, is recreated. Empty: a temporary folder that Close removes.
 	Dir string
-	// Offline makes no connection, and needs no credentials: there is what Dir holds, verified as
-	// ever, and nothing else.
+	// Offline makes no connection and needs no credentials: only the content of Dir is available,
+	// and is verified as usual.
 	Offline bool
-	// Applied is the revision that was applied last, as Head.Revision gives it. With it a rewritten
-	// tag is known even when Dir was lost.
+	// Applied is the revision that was applied last, in the format of Head.Revision. It detects a
+	// rewritten tag even if Dir was lost.
 	Applied string
-	// Limits of what is transferred and kept.
+	// Limits of transfers and storage.
 	Limits Limits
 	// Clock for the validity of keys. Default: the real one.
 	Clock clock.PassiveClock
 }
 
-// Verify says which signatures are demanded.
+// Verify configures the required signatures.
 type Verify struct {
-	// Mode is what has to be signed. Default: HEAD.
+	// Mode says which objects must be signed. Default: HEAD.
 	Mode landscapev1alpha1.VerificationMode
-	// Keys are files with the public keys that are trusted.
+	// Keys are files with trusted public keys.
 	Keys map[string][]byte
 }
 
-// Limits bound what a remote may cost. Zero: the default.
+// Limits bound the cost of a remote. Zero: the default.
 type Limits struct {
 	// Transferred bytes of one request. Default: 256 MiB.
 	Transferred int64
 	// Unpacked bytes of one fetch. Default: 1 GiB.
 	Unpacked int64
-	// File is the size of one file that is read. Larger ones may be there. Default: 32 MiB.
+	// File is the maximum size of a file that is read. Larger ones may exist. Default: 32 MiB.
 	File int64
-	// Object is the size of one file that is transferred, read or not: it is held in memory while
-	// the transfer is looked through. Default: 128 MiB.
+	// Object is the maximum size of a transferred file, read or not: it is held in memory while the
+	// transfer is checked. Default: 128 MiB.
 	Object int64
 	// Files of one revision. Default: 100,000.
 	Files int
@@ -73,7 +72,7 @@ type Limits struct {
 const (
 	defaultTimeout = 2 * time.Minute
 	mebibyte       = 1 << 20
-	// maxDepth of folders and of submodules in submodules.
+	// maxFolderDepth bounds nested folders, maxSubmoduleDepth nested submodules.
 	maxFolderDepth    = 64
 	maxSubmoduleDepth = 4
 )
@@ -97,7 +96,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// NewRemote checks what can be checked without a connection. Its errors are permanent.
+// NewRemote checks the options without a connection. Its errors are permanent.
 func NewRemote(options Options) (Remote, error) {
 	r, err := newRemote(options)
 	if err != nil {
@@ -134,7 +133,7 @@ func newRemote(options Options) (Remote, error) {
 	return newGitRemote(options, location, trusted)
 }
 
-// locate reads the URL and holds the credentials against it.
+// locate parses the URL and checks it against the credentials.
 func locate(options Options) (*url.URL, error) {
 	location, err := url.Parse(options.URL)
 	if err != nil {
@@ -148,7 +147,7 @@ func locate(options Options) (*url.URL, error) {
 	}
 	shown := location.Redacted()
 	if location.Scheme != "ssh" {
-		// A token is often written where a user name belongs.
+		// A token is often written instead of a user name.
 		bare := *location
 		bare.User = nil
 		shown = bare.String()
@@ -212,8 +211,7 @@ func checkRange(ref landscapev1alpha1.Reference) error {
 	return nil
 }
 
-// validReferenceName holds a name against Git's rules, as far as they keep it from meaning
-// something else.
+// validReferenceName checks the Git rules that prevent a name from having another meaning.
 func validReferenceName(name string) bool {
 	if len(name) > 255 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") ||
 		strings.HasSuffix(name, ".lock") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||

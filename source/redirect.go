@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// Registries keep their blobs in stores of objects on other hosts and send there, with addresses
-// that are signed for a few minutes. What comes from there is compared with the digest that the
-// registry named, so it need not be trusted; but it must get no credentials, and must not make the
-// operator ask its own machine, or the metadata service of its cloud.
+// Registries store blobs on other hosts and redirect to URLs that are signed for a few minutes. The
+// digest from the registry verifies such a blob, so its host need not be trusted. But the host must
+// get no credentials, and must not make the operator send requests to its own machine or its
+// cloud's metadata service.
 
-// leading sends requests to where the registry leads: blobs may come from another host, everything
-// else is the registry's own.
+// leading follows redirects of the registry: blobs may come from another host, everything else must
+// come from the registry.
 type leading struct {
 	// registry sends with credentials.
 	registry http.RoundTripper
-	// elsewhere sends without any.
+	// elsewhere sends without credentials.
 	elsewhere guarded
-	// host of the registry, as it is in its url.
+	// host of the registry, as in its URL.
 	host string
-	// near tells whether an address is as near as the registry itself.
+	// near reports whether requests to an address are permitted.
 	near func(netip.Addr) bool
 }
 
@@ -40,7 +40,7 @@ func (l leading) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !left {
 		return l.registry.RoundTrip(request)
 	}
-	// Whoever was led away stays without credentials, even if the other host leads back.
+	// After a redirect there are no credentials, even if the other host redirects back.
 	if first.URL.Host != l.host || first.Method != http.MethodGet || path.Base(path.Dir(first.URL.Path)) != "blobs" {
 		return nil, ledAway(request)
 	}
@@ -50,8 +50,8 @@ func (l leading) RoundTrip(request *http.Request) (*http.Response, error) {
 	return l.elsewhere.RoundTrip(request)
 }
 
-// mayAsk looks at hosts that tell their address. Other names are looked up by the connection or,
-// unseen from here, by a proxy.
+// mayAsk checks hosts that are addresses. Other names are checked when the connection resolves
+// them; a proxy resolves them unseen.
 func (l leading) mayAsk(host string) bool {
 	name := strings.TrimSuffix(strings.ToLower(host), ".")
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
@@ -61,8 +61,7 @@ func (l leading) mayAsk(host string) bool {
 	return err != nil || l.near(address)
 }
 
-// ledAway refuses another host for what only the registry, or only its server of tokens, may
-// answer.
+// ledAway returns the error about a redirect of anything but a blob.
 func ledAway(request *http.Request) error {
 	return failure(ReasonRepositoryNotFound, "the registry sends to another host (%s), which is followed for the contents of artifacts alone: change the url of the source", printable(request.URL.Host, 100))
 }
@@ -71,15 +70,14 @@ func tooNear(host string) error {
 	return failure(ReasonUnreachable, "the registry sends to %s, which is an address of this machine or of its network alone, and is not asked", printable(host, 100))
 }
 
-// reach is how a registry was reached: what is as near as it may be asked for its blobs as well.
+// reach records how the registry was reached: equally near addresses are permitted for its blobs.
 type reach struct {
-	// address of the registry with its port, as connections are made to it. With a proxy there are
-	// none.
+	// address of the registry with its port, as it is dialled. With a proxy it is not dialled.
 	address string
 	last    atomic.Pointer[netip.Addr]
 }
 
-// dial notes which address answered.
+// dial records which address answered.
 func (r *reach) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	connection, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
 	if err == nil && address == r.address {
@@ -91,8 +89,8 @@ func (r *reach) dial(ctx context.Context, network, address string) (net.Conn, er
 	return connection, err
 }
 
-// near tells whether an address is none of this machine or of its link, or one just as the
-// registry's.
+// near reports whether an address is neither on this machine nor on its link, or as near as the
+// registry's address.
 func (r *reach) near(address netip.Addr) bool {
 	kind := nearness(address)
 	if kind == "" {
@@ -108,7 +106,7 @@ func (r *reach) near(address netip.Addr) bool {
 	return host == "localhost" && kind == nearMachine
 }
 
-// control refuses a connection to what a name turned out to be.
+// control rejects a connection to a resolved address that is too near.
 func (r *reach) control(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !r.near(to.Addr()) {
@@ -123,8 +121,8 @@ const (
 	dialTimeout = 30 * time.Second
 )
 
-// nearness of addresses that mean something else, or nothing, from elsewhere. Private ones are not
-// among them: stores beside a registry have them.
+// nearness is the kind of an address that is only meaningful on this machine or link; "" for
+// others. Private addresses are permitted, because blob stores beside a registry have them.
 func nearness(address netip.Addr) string {
 	address = address.Unmap()
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// objectStore is a host that a registry sends to. It notes what it is asked and with which headers.
+// objectStore is the target of a registry's redirects. It records requests with their headers.
 type objectStore struct {
 	*httptest.Server
 	mutex sync.Mutex
@@ -43,7 +43,7 @@ func (s *objectStore) asked() []*http.Request {
 	return seen
 }
 
-// login answers everything without the token.
+// login rejects requests without the token.
 func login(w http.ResponseWriter, r *http.Request, realm string) bool {
 	switch {
 	case r.URL.Path == "/token":
@@ -57,14 +57,13 @@ func login(w http.ResponseWriter, r *http.Request, realm string) bool {
 	return true
 }
 
-// TestBlobsFromAnotherHost: stores of registries are on other hosts. They give the blobs, and get
-// no credentials.
+// TestBlobsFromAnotherHost: blob stores on other hosts return blobs and get no credentials.
 func TestBlobsFromAnotherHost(t *testing.T) {
 	registry := newRegistry(t)
 	files := archive(t, archived{name: "a", content: "x"})
 	registry.push(t, "latest", fluxContent, files)
 	objects := newStore(t, httptest.NewTLSServer, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/back" { // leads back to the registry, for something else
+		if r.URL.Path == "/back" { // redirects back to the registry, for something else
 			http.Redirect(w, r, registry.URL+"/v2/private/blobs/sha256:1", http.StatusTemporaryRedirect)
 			return
 		}
@@ -74,12 +73,12 @@ func TestBlobsFromAnotherHost(t *testing.T) {
 	credentials := registry.credentials()
 	credentials.Username, credentials.Password = "bot", "hunter2"
 	credentials.Certificate = &registry.TLS.Certificates[0]
-	objects.TLS.ClientAuth = 1 // whoever has a certificate shows it
+	objects.TLS.ClientAuth = 1 // a client with a certificate sends it
 
 	atRegistry := make(chan string, 10)
 	for name, c := range map[string]struct {
 		part, to string
-		// says is of the error; empty: the blob comes from the store.
+		// says is part of the error; empty: the blob comes from the store.
 		says string
 	}{
 		"blob":                {part: "/blobs/", to: objects.URL + "/bucket/sha?signature=secret"},
@@ -135,7 +134,7 @@ func TestBlobsFromAnotherHost(t *testing.T) {
 	}
 }
 
-// TestPlainRegistriesLeadToPlainStores: who allowed plain HTTP has a store without TLS as well.
+// TestPlainRegistriesLeadToPlainStores: insecure permits a store without TLS as well.
 func TestPlainRegistriesLeadToPlainStores(t *testing.T) {
 	registry := newRegistry(t)
 	files := archive(t, archived{name: "a", content: "x"})
@@ -155,8 +154,8 @@ func TestPlainRegistriesLeadToPlainStores(t *testing.T) {
 	assert.Len(t, objects.asked(), 1)
 }
 
-// TestRegistriesElsewhereDoNotLeadHere: behind a proxy the registry is on no address of this
-// machine, and may not send to one.
+// TestRegistriesElsewhereDoNotLeadHere: a registry behind a proxy is not on this machine, and must
+// not redirect to it.
 func TestRegistriesElsewhereDoNotLeadHere(t *testing.T) {
 	registry := newRegistry(t)
 	files := archive(t, archived{name: "a", content: "x"})
@@ -199,8 +198,7 @@ func TestRegistriesElsewhereDoNotLeadHere(t *testing.T) {
 	}
 }
 
-// TestNearAddresses: what a name turned out to be decides, measured by how the registry was
-// reached.
+// TestNearAddresses: the resolved address decides, compared with the registry's address.
 func TestNearAddresses(t *testing.T) {
 	for _, c := range []struct {
 		registry, to string
@@ -231,7 +229,7 @@ func TestNearAddresses(t *testing.T) {
 	assert.True(t, asNamed.near(netip.MustParseAddr("127.0.0.1")))
 	assert.False(t, asNamed.near(netip.MustParseAddr("169.254.169.254")))
 
-	// It is the control of connections that are made.
+	// Control applies to actual connections.
 	target := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(target.Close)
 	r := &reach{address: "registry.example.com:443"}

@@ -16,8 +16,8 @@ const (
 	tagPrefix     = "refs/tags/"
 )
 
-// headOf chooses the head that a reference names of what a repository has. The most exact part of
-// it counts.
+// headOf returns the head that a reference selects among a repository's references. The most
+// specific part of the reference counts.
 func headOf(ref landscapev1alpha1.Reference, have *packp.AdvRefs) (Head, error) {
 	switch {
 	case ref.SemVer != "":
@@ -70,8 +70,8 @@ func versionHead(versions string, have *packp.AdvRefs) (Head, error) {
 	return head, nil
 }
 
-// highest is the name of the highest version in a range. Of two names for one version the first in
-// order counts, for example 1.2.0 before v1.2.0.
+// highest returns the name of the highest version in a range. Among two names of one version the
+// first in order counts, for example 1.2.0 before v1.2.0.
 func highest(versions string, names []string) (string, bool) {
 	constraint, err := semver.NewConstraint(versions)
 	if err != nil {
@@ -91,7 +91,7 @@ func highest(versions string, names []string) (string, bool) {
 	return found, best != nil
 }
 
-// tips are all branches and tags.
+// tips returns all branches and tags.
 func tips(have *packp.AdvRefs) []plumbing.Hash {
 	var out []plumbing.Hash
 	for name, hash := range have.References {
@@ -102,8 +102,8 @@ func tips(have *packp.AdvRefs) []plumbing.Hash {
 	return out
 }
 
-// gone refuses the highest version that there is when a higher one was seen or applied before, and
-// is in the range, but not there any more.
+// gone rejects the highest existing version if the range has a higher one that was seen or applied
+// before and no longer exists.
 func gone(options Options, found string, seen []string, there func(name string) bool) error {
 	if applied, err := ParseRevision(options.Applied); err == nil {
 		seen = append(seen, applied.Name)

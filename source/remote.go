@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// Remote is a repository or an artifact somewhere else. Its methods may be called at the same time;
-// all give errors of type Error.
+// Remote is a repository or an artifact on a server. Its methods are safe for concurrent use; all
+// errors are of type Error.
 type Remote interface {
-	// Resolve asks what the reference names now. It is one request, and nothing is transferred.
+	// Resolve returns the current head of the reference. It is one request, and transfers nothing.
 	Resolve(ctx context.Context) (Head, error)
-	// Fetch transfers what is missing of a head and verifies it. What was fetched before is not
-	// transferred again. Where the signature of a tag is demanded and that of the head does not do,
-	// the snapshot has the one that the reference chooses now, if it is of the same commit.
+	// Fetch transfers the missing objects of a head and verifies it. If the verification of a
+	// required tag fails, the snapshot has the current tag of the reference, provided that it is of
+	// the same commit.
 	Fetch(ctx context.Context, head Head) (*Snapshot, error)
-	// At gives a former revision: a commit, or the digest of an artifact. Signatures are demanded
-	// of it as well. What was fetched before comes from the cache without a request.
+	// At returns an earlier revision: a commit, or the digest of an artifact. It verifies required
+	// signatures as well. Cached revisions need no request.
 	At(ctx context.Context, commit string) (*Snapshot, error)
 	// Close releases connections. The cache stays.
 	Close() error
 }
 
-// Head is what a reference names. Two are the same when they are equal.
+// Head is the target of a reference. Equal heads are the same revision.
 type Head struct {
-	// Name of the branch or tag; empty when only a commit or digest was asked for.
+	// Name of the branch or tag; empty if only a commit or digest was requested.
 	Name string
 	// Commit in hexadecimal, or the digest of an artifact (`sha256:…`).
 	Commit string
-	// Tag is the object of an annotated tag; empty for branches and plain tags.
+	// Tag is the object of an annotated tag; empty for branches and lightweight tags.
 	Tag string
 }
 
-// Revision is the form in which people and statuses name it: `main@sha1:…`, `latest@sha256:…`.
+// Revision returns the format for people and statuses: `main@sha1:…`, `latest@sha256:…`.
 func (h Head) Revision() string {
 	if h.Commit == "" {
 		return h.Name
@@ -49,7 +49,7 @@ func (h Head) Revision() string {
 	return h.Name + "@" + digest
 }
 
-// ParseRevision reads what Revision wrote. A bare commit is taken, too.
+// ParseRevision parses the format of Revision. It also accepts a bare commit.
 func ParseRevision(revision string) (Head, error) {
 	name, digest := "", revision
 	if i := strings.LastIndex(revision, "@"); i >= 0 {
@@ -62,8 +62,7 @@ func ParseRevision(revision string) (Head, error) {
 	return Head{Name: name, Commit: commit}, nil
 }
 
-// ShortRevision is a revision with as many digits as tell it from others: main@0a1b2c3d4e,
-// latest@sha256:0a1b2c3d4e5f.
+// ShortRevision abbreviates the digits of a revision: main@0a1b2c3d4e, latest@sha256:0a1b2c3d4e5f.
 func ShortRevision(revision string) string {
 	name, digest, named := strings.Cut(revision, "@")
 	if !named {
@@ -83,22 +82,22 @@ func ShortRevision(revision string) string {
 
 func shortDigits(s string, n int) string { return s[:min(len(s), n)] }
 
-// Snapshot is one revision as files.
+// Snapshot is the files of one revision.
 type Snapshot struct {
 	Head
-	// FS has the files. It is an fs.ReadLinkFS: links are seen and not followed. Files are read
-	// when they are opened.
+	// FS has the files. It is an fs.ReadLinkFS that does not follow links. Files are read when they
+	// are opened.
 	FS fs.FS
 	// Author and Subject of the commit, on one line each.
 	Author, Subject string
-	// When it was committed; for an artifact when it was made, if it says so.
+	// When the commit was made; for an artifact its creation time, if it has one.
 	When time.Time
-	// Signer is the key that signed, with whom it belongs to; empty when no signature is demanded.
+	// Signer is the signing key and its owner; empty if no signature is required.
 	Signer string
-	// Rewritten is the former commit of a branch that was pushed over, empty otherwise. It stays
-	// until the branch moves on.
+	// Rewritten is the previous commit of a force-pushed branch, empty otherwise. It stays until
+	// the branch moves on.
 	Rewritten string
-	// Origin is where an artifact says that it comes from: its source and revision.
+	// Origin is the source and revision that an artifact declares.
 	Origin string
 }
 

@@ -18,19 +18,19 @@ import (
 // Repository is a local Git repository.
 type Repository struct {
 	*gitStore
-	// Root is the top of the work tree; of a bare repository, its folder.
+	// Root is the top of the work tree; for a bare repository, its folder.
 	Root    string
 	objects *objects
-	// program answers what go-git cannot; nil where git is not installed.
+	// program resolves revisions that go-git cannot; nil if git is not installed.
 	program *gitProgram
 }
 
-// ErrNoRepository is the error of Open about a folder that is in no Git repository.
+// ErrNoRepository is Open's error about a folder outside any Git repository.
 var ErrNoRepository = errors.New("is in no Git repository")
 
-// Open finds the repository that contains a folder. The folder may be missing in the work tree:
-// revisions may have it. The error is an ErrNoRepository where there is none, and says what hinders
-// reading where there is one.
+// Open finds the repository that contains a folder. The folder may be missing in the work tree,
+// because a revision may have it. The error is ErrNoRepository if there is none, otherwise it says
+// why the repository cannot be read.
 func Open(dir string) (*Repository, error) {
 	abs, err := absolutePath(dir)
 	if err != nil {
@@ -56,8 +56,7 @@ func Open(dir string) (*Repository, error) {
 	}
 }
 
-// absolutePath gives the absolute path of a folder without links. What does not exist of it stays
-// as it is written.
+// absolutePath returns the absolute path of a folder without links. Missing parts stay unchanged.
 func absolutePath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -76,7 +75,8 @@ func absolutePath(dir string) (string, error) {
 	}
 }
 
-// Rel gives the slash-separated path of a folder inside the repository. The folder may be missing.
+// Rel returns the slash-separated path of a folder inside the repository. The folder may be
+// missing.
 func (r *Repository) Rel(dir string) (string, error) {
 	abs, err := absolutePath(dir)
 	if err != nil {
@@ -95,9 +95,9 @@ type Revision struct {
 	FS     *TreeFS
 }
 
-// At reads the commit that a revision names, for example a branch, a tag, an abbreviated commit,
-// HEAD~2 or main@{1}: the one that `git rev-parse` names. A revision that names several commits, or
-// something else, is an error that says which part of it does.
+// At reads the commit of a revision, for example a branch, a tag, an abbreviated commit, HEAD~2 or
+// main@{1}, like `git rev-parse`. If the revision does not name one commit, the error says which
+// part is wrong.
 func (r *Repository) At(rev string) (_ *Revision, err error) {
 	defer r.caught(&err)
 	hash, err := r.resolve(rev)
@@ -114,7 +114,7 @@ func (r *Repository) At(rev string) (_ *Revision, err error) {
 	return &Revision{Commit: hash.String(), FS: newTreeFS(r.objects, commit.TreeHash, commit.Committer.When)}, nil
 }
 
-// Head reads the commit that is checked out; nil when nothing is committed yet.
+// Head reads the commit that is checked out; nil before the first commit.
 func (r *Repository) Head() (_ *object.Commit, err error) {
 	defer r.caught(&err)
 	var hash plumbing.Hash
@@ -134,16 +134,15 @@ func (r *Repository) Head() (_ *object.Commit, err error) {
 	return r.objects.commit(hash)
 }
 
-// caught makes an error of a panic of go-git, which believes much of a damaged repository. It has
-// to be deferred itself.
+// caught turns a panic of go-git about a damaged repository into an error. It must be deferred
+// directly.
 func (r *Repository) caught(err *error) {
 	if p := recover(); p != nil {
 		*err = r.objects.failed(panics.Safe(func() error { panic(p) })())
 	}
 }
 
-// shallow is a hint where the repository has only the last commits, as checkouts of pipelines often
-// do.
+// shallow returns a hint if the repository has only the last commits, as in many CI checkouts.
 func (r *Repository) shallow() string {
 	if commits, err := r.references.Shallow(); err != nil || len(commits) == 0 {
 		return ""

@@ -13,10 +13,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/storer"
 )
 
-// resolve returns the commit that a revision names, as `git rev-parse` has it (gitrevisions(7)).
-// Git itself is asked. Where it is not installed, or does not read the repository, the forms that
-// need the objects alone are followed here, and the others are errors. A revision that git does not
-// know is followed here, too, to find the part that is wrong.
+// resolve returns the commit of a revision, like `git rev-parse` (gitrevisions(7)). It runs git. If
+// git is not installed, or does not read the repository, resolve supports only revisions that need
+// nothing but objects. It also follows a revision that git rejects, to find the wrong part.
 func (r *Repository) resolve(rev string) (plumbing.Hash, error) {
 	hash, err := r.lookUp(rev)
 	if err != nil {
@@ -48,7 +47,7 @@ func (r *Repository) lookUp(rev string) (plumbing.Hash, error) {
 	return r.peel(rev, hash)
 }
 
-// orElse is what git said, or something else where it said nothing.
+// orElse returns git's explanation, or another text if it is empty.
 func (e *unknownRevisionError) orElse(text string) string {
 	if e.said != "" {
 		return e.said
@@ -84,8 +83,8 @@ func (r *Repository) object(hash plumbing.Hash) (found object.Object, err error)
 	return object.GetObject(r.objects.storer, hash)
 }
 
-// split cuts a revision into the name that it begins with and the steps from there: ~2, ^1,
-// ^{commit}, @{1}, :path, ..other.
+// split splits a revision into its base name and its steps: ~2, ^1, ^{commit}, @{1}, :path,
+// ..other.
 func split(rev string) (base string, steps []string) {
 	if strings.HasPrefix(rev, ":/") {
 		return rev, nil
@@ -107,7 +106,7 @@ func split(rev string) (base string, steps []string) {
 
 var stepPattern = regexp.MustCompile(`^(~[0-9]*|\^[0-9]+|\^@|\^!|\^-[0-9]*|:.*|\.\..*)`)
 
-// stepAt is the length of the step that a text begins with, 0 where it begins with none.
+// stepAt returns the length of the step at the beginning of a text, 0 if there is none.
 func stepAt(text string) int {
 	if strings.HasPrefix(text, "@{") || strings.HasPrefix(text, "^{") {
 		depth := 0
@@ -129,7 +128,7 @@ func stepAt(text string) int {
 	return 1
 }
 
-// follow goes along the steps of a revision. The error names the first part that leads nowhere.
+// follow follows the steps of a revision. The error names the first invalid part.
 func (r *Repository) follow(rev string) (plumbing.Hash, error) {
 	if err := checkShape(rev); err != nil {
 		return plumbing.ZeroHash, err
@@ -152,7 +151,7 @@ func (r *Repository) follow(rev string) (plumbing.Hash, error) {
 	return at, nil
 }
 
-// checkShape refuses what is written in a form that does not name one commit.
+// checkShape rejects forms that do not name one commit.
 func checkShape(rev string) error {
 	text, steps := split(rev)
 	for i, step := range steps {
@@ -178,7 +177,7 @@ func checkShape(rev string) error {
 	return nil
 }
 
-// named finds the name that a revision begins with.
+// named resolves the base name of a revision.
 func (r *Repository) named(rev, base string) (plumbing.Hash, error) {
 	hash, err := r.program.revision(base)
 	if err == nil {
@@ -218,14 +217,13 @@ func (r *Repository) named(rev, base string) (plumbing.Hash, error) {
 var (
 	describedPattern   = regexp.MustCompile(`^.+-g([0-9a-fA-F]{4,40})$`)
 	abbreviatedPattern = regexp.MustCompile(`^[0-9a-fA-F]{4,40}$`)
-	// ownReference are names of references that are no branch, tag or remote, such as HEAD and
+	// ownReference matches references that are neither a branch, tag nor remote, such as HEAD and
 	// MERGE_HEAD.
 	ownReference = regexp.MustCompile(`^([A-Z_]+|refs/.*)$`)
 )
 
-// ownName finds what a name stands for without git: a commit by its full name, a reference, or the
-// beginning of a commit's name. The error is plumbing.ErrReferenceNotFound where it is nothing of
-// that.
+// ownName resolves a name without git: a full commit id, a reference, or an abbreviated commit id.
+// Otherwise the error is plumbing.ErrReferenceNotFound.
 func (r *Repository) ownName(name string) (plumbing.Hash, error) {
 	if name == "@" {
 		name = "HEAD"
@@ -269,7 +267,7 @@ func (r *Repository) ownName(name string) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, plumbing.ErrReferenceNotFound
 }
 
-// maxMeanings is how many meanings of an ambiguous name an error has.
+// maxMeanings is how many meanings of an ambiguous name an error lists.
 const maxMeanings = 6
 
 func (r *Repository) withPrefix(digits string) (found []plumbing.Hash, err error) {
@@ -280,7 +278,7 @@ func (r *Repository) withPrefix(digits string) (found []plumbing.Hash, err error
 	return found, err
 }
 
-// referencesOf are the references that a name may stand for, the one that counts for git first.
+// referencesOf returns the references that a name may mean, in git's order of precedence.
 func (r *Repository) referencesOf(name string) ([]*plumbing.Reference, error) {
 	var out []*plumbing.Reference
 	for _, rule := range plumbing.RefRevParseRules {
@@ -296,7 +294,7 @@ func (r *Repository) referencesOf(name string) ([]*plumbing.Reference, error) {
 	return out, nil
 }
 
-// unborn names the branch that is checked out where it has no commit; empty where it has one.
+// unborn returns the branch that is checked out if it has no commit; empty if it has one.
 func (r *Repository) unborn() string {
 	if commit, err := r.Head(); err != nil || commit != nil {
 		return ""
@@ -307,7 +305,7 @@ func (r *Repository) unborn() string {
 	return "the branch that is checked out"
 }
 
-// step goes one step on from what a text names.
+// step follows one step from the object of a text.
 func (r *Repository) step(text, step string, at plumbing.Hash) (plumbing.Hash, error) {
 	kind, number := step[:1], step[1:]
 	switch {
@@ -352,7 +350,7 @@ func (r *Repository) step(text, step string, at plumbing.Hash) (plumbing.Hash, e
 	return at, nil
 }
 
-// parents of a commit; at the end of a shallow clone there are none, and the hint says so.
+// parents returns the parents of a commit; at the end of a shallow clone none, with a hint.
 func (r *Repository) parents(hash plumbing.Hash) ([]plumbing.Hash, string, error) {
 	if ends, err := r.references.Shallow(); err == nil && slices.Contains(ends, hash) {
 		return nil, r.shallow(), nil
@@ -364,7 +362,7 @@ func (r *Repository) parents(hash plumbing.Hash) ([]plumbing.Hash, string, error
 	return commit.ParentHashes, "", nil
 }
 
-// askedStep goes a step that only git can go.
+// askedStep follows a step that only git understands.
 func (r *Repository) askedStep(text, step string) (plumbing.Hash, error) {
 	hash, err := r.program.revision(text + step)
 	if unasked, ok := errors.AsType[*cannotAskError](err); ok {
@@ -379,7 +377,7 @@ func (r *Repository) askedStep(text, step string) (plumbing.Hash, error) {
 	return hash, err
 }
 
-// typed goes a step such as ^{commit}, which asks for an object of a type.
+// typed follows a step such as ^{commit}, which requires a type of object.
 func (r *Repository) typed(text, step string, at plumbing.Hash) (plumbing.Hash, error) {
 	switch want := strings.TrimSuffix(strings.TrimPrefix(step, "^{"), "}"); want {
 	case "object":

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// forms makes a clone in which each form of gitrevisions(7) has a meaning, and gives its
+// forms creates a clone in which each form of gitrevisions(7) has a meaning, and returns its
 // repository.
 func forms(t *testing.T) *gittest.Repository {
 	t.Helper()
@@ -46,7 +46,7 @@ func gitSays(t *testing.T, dir, rev string) string {
 	if err != nil {
 		return ""
 	}
-	// A revision is a commit here, where rev-parse also gives tags, trees and files.
+	// A revision here is a commit, while rev-parse also accepts tags, trees and files.
 	command = exec.Command("git", "rev-parse", "--verify", strings.TrimSpace(string(out))+"^{commit}")
 	command.Dir, command.Env = dir, gittest.Environment()
 	out, err = command.Output()
@@ -56,16 +56,15 @@ func gitSays(t *testing.T, dir, rev string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestRevisionsAreGits holds each form against git itself, with the git program and without it.
-// Where there is no answer, the error names the part that is not understood. Without git fewer
-// forms are understood, and none differently.
+// TestRevisionsAreGits compares each form with git, with and without the git program. Errors name
+// the part that is not understood. Without git fewer forms are understood, with the same meaning.
 func TestRevisionsAreGits(t *testing.T) {
 	repo := forms(t)
 	head := repo.Git("rev-parse", "HEAD")
 	for rev, test := range map[string]struct {
-		// refused is in the error; empty where the form names a commit.
+		// refused is part of the error; empty if the form names a commit.
 		refused string
-		// needsGit tells that it is an error where git is not installed.
+		// needsGit says that the form fails if git is not installed.
 		needsGit bool
 	}{
 		"HEAD": {}, "@": {}, "main": {}, "heads/main": {}, "refs/heads/main": {}, "light": {}, "tags/light": {}, "v1.0": {}, "nested": {},
@@ -155,7 +154,7 @@ func TestRevisionsAreGits(t *testing.T) {
 	}
 }
 
-// TestAmbiguousAbbreviation: the beginning of several names is an error that has them all.
+// TestAmbiguousAbbreviation: an ambiguous abbreviation is an error that lists all meanings.
 func TestAmbiguousAbbreviation(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	first := repo.Push("a.yaml", "1", "first")
@@ -184,7 +183,7 @@ func TestAmbiguousAbbreviation(t *testing.T) {
 	}
 }
 
-// TestNothingCommitted says so, whatever the revision is.
+// TestNothingCommitted: the error says that there is no commit, for any revision.
 func TestNothingCommitted(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	for _, rev := range []string{"HEAD", "@", "main", "HEAD~1", "nowhere"} {
@@ -200,8 +199,8 @@ func TestNothingCommitted(t *testing.T) {
 	}
 }
 
-// TestNothingIsStarted: no form of revision starts a program that the configuration of the
-// repository names, or fetches.
+// TestNothingIsStarted: no form of revision starts a program from the repository's configuration,
+// or fetches.
 func TestNothingIsStarted(t *testing.T) {
 	repo := forms(t)
 	started := filepath.Join(t.TempDir(), "started")
@@ -226,8 +225,7 @@ func TestNothingIsStarted(t *testing.T) {
 		_, _ = r.At(rev)
 		assert.NoFileExists(t, started, rev)
 	}
-	// What counts is the repository: variables of git around it do not lead to another one, and not
-	// to other settings.
+	// Git's environment variables select neither another repository nor other settings.
 	t.Setenv("GIT_DIR", t.TempDir())
 	t.Setenv("GIT_CONFIG_PARAMETERS", "'core.fsmonitor="+script+"'")
 	r, err := Open(repo.Work)

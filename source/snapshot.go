@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/source/signature"
 )
 
-// snapshot gives a revision that is in the cache: signed as demanded, and complete.
+// snapshot returns a cached revision after verifying its signatures and completeness.
 func (r *gitRemote) snapshot(ctx context.Context, cache *gitCache, head Head) (*Snapshot, error) {
 	raw, err := cache.objects.content(plumbing.CommitObject, plumbing.NewHash(head.Commit))
 	if err != nil {
@@ -49,7 +49,7 @@ func (r *gitRemote) snapshot(ctx context.Context, cache *gitCache, head Head) (*
 	return &Snapshot{Head: head, FS: tree, Author: printable(author, 200), Subject: printable(subject, 200), When: commit.Committer.When, Signer: signer}, nil
 }
 
-// trustedKeys reads the keys that signatures are held against.
+// trustedKeys parses the keys for verification.
 func trustedKeys(options Options) (*signature.Keys, error) {
 	if options.Verify == nil {
 		return nil, nil
@@ -70,12 +70,12 @@ func trustedKeys(options Options) (*signature.Keys, error) {
 	return keys, nil
 }
 
-// verifiesTag tells whether the signature of a tag is demanded.
+// verifiesTag reports whether the signature of a tag is required.
 func (r *gitRemote) verifiesTag() bool {
 	return r.trusted != nil && (r.options.Verify.Mode == landscapev1alpha1.VerifyTag || r.options.Verify.Mode == landscapev1alpha1.VerifyTagAndHEAD)
 }
 
-// verify demands the signatures and gives who signed.
+// verify verifies the required signatures and returns the signer.
 func (r *gitRemote) verify(cache *gitCache, head Head, commit []byte) (string, error) {
 	if r.trusted == nil {
 		return "", nil
@@ -116,8 +116,8 @@ func (r *gitRemote) verify(cache *gitCache, head Head, commit []byte) (string, e
 	return printable(signer, 200), nil
 }
 
-// check walks through all folders of a commit: everything has to be there, no name may lead
-// elsewhere, and there is an end.
+// check walks all folders of a commit: every object must exist, no name may leave the tree, and
+// depth and number of files are bounded.
 func (r *gitRemote) check(ctx context.Context, cache *gitCache, commit *object.Commit) (*TreeFS, error) {
 	tree := newTreeFS(cache.objects, commit.TreeHash, commit.Committer.When)
 	tree.largest = r.options.Limits.File
@@ -142,7 +142,7 @@ type checkWalk struct {
 	limits Limits
 	commit string
 	files  int
-	// links are submodules.
+	// links are the commits of submodules by path.
 	links map[string]plumbing.Hash
 }
 
@@ -186,7 +186,7 @@ func (w *checkWalk) folder(name string, depth int) error {
 	return nil
 }
 
-// validEntry holds the name of a file against Git's rules.
+// validEntry checks a file name against Git's rules.
 func validEntry(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.EqualFold(name, ".git") && !strings.ContainsAny(name, "/\x00")
 }

@@ -168,8 +168,7 @@ func TestInvalidOptions(t *testing.T) {
 	}
 }
 
-// TestProxies: connections go through the proxy that is given, with its login, and through no
-// other.
+// TestProxies: connections use only the configured proxy, with its login.
 func TestProxies(t *testing.T) {
 	root := t.TempDir()
 	gittest.New(t, root, "landscape").Push("a.yaml", "1", "one")

@@ -17,11 +17,11 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// maxModulesFile bounds .gitmodules.
+// maxModulesFile is the maximum size of .gitmodules, in bytes.
 const maxModulesFile = mebibyte
 
-// submodules fetches the repositories in a tree at the commits it names. They are no more than the
-// commit of the tree says, so its signature covers them.
+// submodules fetches the submodules of a tree at the commits that the tree names. So the signature
+// of the tree's commit covers them.
 func (r *gitRemote) submodules(ctx context.Context, tree *TreeFS, links map[string]plumbing.Hash) (map[string]*TreeFS, error) {
 	if r.depth >= maxSubmoduleDepth {
 		return nil, failure(ReasonTooLarge, "submodules are in submodules, more than %d deep", maxSubmoduleDepth)
@@ -53,8 +53,8 @@ func (r *gitRemote) submodules(ctx context.Context, tree *TreeFS, links map[stri
 	return out, nil
 }
 
-// moduleAddresses reads .gitmodules. Each address has to be of the same server: credentials are
-// shown to no other.
+// moduleAddresses parses .gitmodules. Each address must be on the same server, because others must
+// not see the credentials.
 func (r *gitRemote) moduleAddresses(tree *TreeFS) (map[string]*url.URL, error) {
 	info, err := tree.Stat(".gitmodules")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,7 +115,7 @@ func (r *gitRemote) moduleAddress(address string) (*url.URL, error) {
 	return location, nil
 }
 
-// module is the remote of a submodule. It shares everything but the repository.
+// module returns the remote of a submodule. It shares all options but the repository.
 func (r *gitRemote) module(location *url.URL) (*gitRemote, error) {
 	sum := sha256.Sum256([]byte(location.String()))
 	id := hex.EncodeToString(sum[:8])
@@ -127,7 +127,7 @@ func (r *gitRemote) module(location *url.URL) (*gitRemote, error) {
 	options := r.options
 	options.URL, options.Ref, options.Verify, options.Applied = location.String(), landscapev1alpha1.Reference{}, nil, ""
 	options.Dir = filepath.Join(r.options.Dir, "modules", id)
-	if r.found.Add(1) > int32(r.options.Limits.Submodules) { // A small number.
+	if r.found.Add(1) > int32(r.options.Limits.Submodules) { // a small number
 		r.found.Add(-1)
 		return nil, failure(ReasonTooLarge, "there are more than %d submodules, those in submodules included", r.options.Limits.Submodules)
 	}

@@ -68,7 +68,7 @@ func TestSubmodules(t *testing.T) {
 		require.NoError(t, err)
 		_, err = r.Fetch(t.Context(), head)
 		if address == "../../../base.git" {
-			// There is no way above the root of a server.
+			// There is no path above the root of a server.
 			require.NoError(t, err)
 			continue
 		}

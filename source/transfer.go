@@ -14,13 +14,12 @@ import (
 )
 
 const (
-	// historyDepth is how many generations of commits are fetched with a new one: enough that a
-	// merge brings nothing that is there already, and that a branch which was pushed over is told
-	// from one that moved on.
+	// historyDepth is how many generations of commits are fetched with a new one. It suffices to
+	// skip known objects of a merge, and to distinguish a force-push from a moved branch.
 	historyDepth = 50
-	// searchDepth is how far is looked for the former commit of a branch that moved far.
+	// searchDepth is how deep the previous commit of a branch that moved far is searched.
 	searchDepth = 2000
-	// wholeHistory is Git's number for no bound.
+	// wholeHistory is Git's number for an unlimited depth.
 	wholeHistory = 0x7fffffff
 	// maxHaves bounds how many known commits a request names.
 	maxHaves = 16
@@ -28,7 +27,7 @@ const (
 	maxWalk = 1_000_000
 )
 
-// transfer fetches a head. What is in the cache is told to the server, which leaves it out.
+// transfer fetches a head. The server omits objects that the request names as cached.
 func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, depth int) error {
 	want := plumbing.NewHash(head.Commit)
 	if head.Tag != "" {
@@ -58,8 +57,8 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 	}
 	err := r.request(ctx, cache, wants, depth)
 	if ReasonOf(err) == ReasonTooLarge && depth > 1 {
-		// It may be a former commit that has too much, and whoever pushed it has taken it out
-		// since. It is not asked for again.
+		// The oversized file may be in an older commit and already deleted. Later fetches omit the
+		// history, too.
 		r.mutex.Lock()
 		cache.notes.Narrow = true
 		err = cache.saveNotes()
@@ -69,8 +68,8 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 		}
 	}
 	if err == nil && !cache.has(want) || ReasonOf(err) == ReasonReferenceNotFound {
-		// The server gives out only what a branch or tag names, or the commit is further down: all
-		// of them have to be looked through.
+		// The server returns only heads of branches and tags, or the commit is further down: search
+		// the whole history.
 		if have == nil {
 			if have, err = r.wire.references(ctx); err != nil {
 				return unreachable(ctx, "ask "+r.where()+" for its references", err)
@@ -90,8 +89,8 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 	return nil
 }
 
-// narrow tells whether the history has something that is too large, so that commits are fetched
-// without it.
+// narrow reports whether the history contains an object that is too large, so that commits are
+// fetched without history.
 func (r *gitRemote) narrow(cache *gitCache) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -107,7 +106,7 @@ func advertises(have *packp.AdvRefs, want plumbing.Hash) bool {
 	return false
 }
 
-// request asks for commits and takes what comes into the cache.
+// request asks for commits and adds the answer to the cache.
 func (r *gitRemote) request(ctx context.Context, cache *gitCache, wants []plumbing.Hash, depth int) error {
 	if len(wants) == 0 {
 		return failure(ReasonReferenceNotFound, "the repository has no branch and no tag")
@@ -156,7 +155,7 @@ func (r *gitRemote) request(ctx context.Context, cache *gitCache, wants []plumbi
 	return cache.maintain(ctx, r.options.Limits)
 }
 
-// boundary notes which commits are there without their parents.
+// boundary records which commits lack their parents.
 func (c *gitCache) boundary(shallow, unshallow []plumbing.Hash) {
 	c.objects.mutex.Lock()
 	defer c.objects.mutex.Unlock()
@@ -185,8 +184,8 @@ func (c *gitCache) boundary(shallow, unshallow []plumbing.Hash) {
 	c.notes.Shallow = out
 }
 
-// descends looks for a commit among the ancestors of another. Complete is false when the history
-// that is there has an end before.
+// descends searches a commit among the ancestors of another. complete is false if the cached
+// history ends before.
 func (c *gitCache) descends(ctx context.Context, from, ancestor string) (found, complete bool, err error) {
 	c.objects.mutex.Lock()
 	defer c.objects.mutex.Unlock()
@@ -220,7 +219,7 @@ func (c *gitCache) descends(ctx context.Context, from, ancestor string) (found, 
 	return false, complete, nil
 }
 
-// onBranch makes sure that a commit that is named is on the branch that is named beside it.
+// onBranch checks that a named commit is on the branch that is named beside it.
 func (r *gitRemote) onBranch(ctx context.Context, cache *gitCache, head Head) error {
 	ref := r.options.Ref
 	if ref.Commit == "" || ref.Commit != head.Commit || ref.Branch == "" {
@@ -261,7 +260,7 @@ func (r *gitRemote) onBranch(ctx context.Context, cache *gitCache, head Head) er
 	return failure(ReasonReferenceNotFound, "commit %s is not on branch %s: name one that is, or leave the branch out", head.Commit, ref.Branch)
 }
 
-// follow says of a branch whether it moved on or was pushed over.
+// follow records whether a branch moved on or was force-pushed.
 func (r *gitRemote) follow(ctx context.Context, cache *gitCache, snapshot *Snapshot) error {
 	if r.byTag() || snapshot.Name == "" || r.options.Ref.Commit != "" && r.options.Ref.Branch == "" {
 		return nil
@@ -276,13 +275,12 @@ func (r *gitRemote) follow(ctx context.Context, cache *gitCache, snapshot *Snaps
 			found = true
 		}
 		if err == nil && !found && !complete {
-			// The history that is there ends too early to tell. This costs a second request, and is
-			// seldom.
+			// The cached history ends too early. The second request is expensive and rare.
 			switch wider := r.request(ctx, cache, []plumbing.Hash{plumbing.NewHash(snapshot.Commit)}, searchDepth); {
 			case wider == nil:
 				found, _, err = cache.descends(ctx, snapshot.Commit, former)
 			case ReasonOf(wider) == ReasonTooLarge:
-				found = true // the history cannot be looked at: nobody is told of what may not be
+				found = true // the history is unavailable: do not report an uncertain force-push
 			}
 		}
 		if err != nil {

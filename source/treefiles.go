@@ -23,7 +23,7 @@ func (i treeInfo) ModTime() time.Time { return i.when }
 func (i treeInfo) IsDir() bool        { return i.mode.IsDir() }
 func (i treeInfo) Sys() any           { return nil }
 
-// treeEntry is a file in its folder. Its size is looked up only when somebody asks.
+// treeEntry is a file in its folder. Its size is read on demand.
 type treeEntry struct {
 	info    treeInfo
 	hash    plumbing.Hash

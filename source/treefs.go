@@ -15,15 +15,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// TreeFS presents the tree of a commit as an fs.FS. Symbolic links are seen but
-// not followed: opening one is an error, so no path leaves the tree. Folders are
-// read once, files whenever they are opened. A pointer of Git LFS and a path in
-// a submodule that is not there are errors of type Error.
+// TreeFS presents the tree of a commit as an fs.FS. Opening a symbolic link is an error, so no path
+// leaves the tree. Folders are read once, files whenever they are opened. A Git LFS pointer, and a
+// path in a submodule that was not fetched, are errors of type Error.
 type TreeFS struct {
 	objects *objects
 	root    plumbing.Hash
 	when    time.Time
-	// largest is how large a file may be that is read; 0 for any.
+	// largest is the maximum size of a file to read, in bytes; 0 for any.
 	largest int64
 	// modules are the trees of submodules, by path.
 	modules map[string]*TreeFS
@@ -32,7 +31,7 @@ type TreeFS struct {
 	folders map[string]*folder
 }
 
-// folder is a tree in the order of its names.
+// folder is a tree ordered by name.
 type folder struct {
 	entries []object.TreeEntry
 }
@@ -55,7 +54,7 @@ var (
 	errIsFile          = errors.New("not a directory")
 )
 
-// locate gives the tree that a path is in, which may be a submodule's, and the path within it.
+// locate returns the tree that contains a path, which may be a submodule's, and the path within it.
 func (t *TreeFS) locate(name string) (*TreeFS, string) {
 	for where, module := range t.modules {
 		if name == where {
@@ -68,7 +67,7 @@ func (t *TreeFS) locate(name string) (*TreeFS, string) {
 	return t, name
 }
 
-// folder gives the folder of a path of this tree.
+// folder returns the folder at a path of this tree.
 func (t *TreeFS) folder(name string) (*folder, error) {
 	t.mutex.Lock()
 	found := t.folders[name]
@@ -101,7 +100,7 @@ func (t *TreeFS) folder(name string) (*folder, error) {
 	return found, nil
 }
 
-// entry gives what a path of this tree, other than the root, names.
+// entry returns the entry at a path of this tree other than the root.
 func (t *TreeFS) entry(name string) (object.TreeEntry, error) {
 	parent, base := path.Split(name)
 	if parent = strings.TrimSuffix(parent, "/"); parent == "" {
@@ -150,7 +149,7 @@ func (t *TreeFS) Open(name string) (fs.File, error) {
 	return &treeFile{info: info, Reader: bytes.NewReader(data)}, nil
 }
 
-// read gives a file, unless it is too large, or only the place where Git LFS would put one.
+// read returns the content of a file, unless it is too large or a Git LFS pointer.
 func (t *TreeFS) read(name string, hash plumbing.Hash) ([]byte, error) {
 	if t.largest > 0 {
 		size, err := t.objects.size(hash)
@@ -168,7 +167,7 @@ func (t *TreeFS) read(name string, hash plumbing.Hash) ([]byte, error) {
 	return data, err
 }
 
-// stat gives what a path names, without following links.
+// stat describes the object at a path, without following links.
 func (t *TreeFS) stat(name string) (treeInfo, *TreeFS, plumbing.Hash, error) {
 	if !fs.ValidPath(name) {
 		return treeInfo{}, nil, plumbing.ZeroHash, fs.ErrInvalid
@@ -240,7 +239,7 @@ func (t *TreeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-// Stat implements fs.StatFS. Of a link it is an error.
+// Stat implements fs.StatFS. It fails for a link.
 func (t *TreeFS) Stat(name string) (fs.FileInfo, error) {
 	info, _, _, err := t.stat(name)
 	if err == nil && info.mode&fs.ModeSymlink != 0 {
@@ -261,7 +260,7 @@ func (t *TreeFS) Lstat(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// ReadLink implements fs.ReadLinkFS. What it gives may lead anywhere.
+// ReadLink implements fs.ReadLinkFS. The target may be any path.
 func (t *TreeFS) ReadLink(name string) (string, error) {
 	fail := func(err error) (string, error) { return "", &fs.PathError{Op: "readlink", Path: name, Err: err} }
 	info, owner, hash, err := t.stat(name)

@@ -12,7 +12,7 @@ const (
 	maxPointer = 1024
 )
 
-// isPointer tells whether a file is only the place where Git LFS would put one.
+// isPointer reports whether the content is a Git LFS pointer.
 func isPointer(data []byte) bool {
 	return len(data) < maxPointer && bytes.HasPrefix(data, []byte(pointerStart))
 }
@@ -21,10 +21,10 @@ func pointerError(name string) error {
 	return failure(ReasonLFSUnsupported, "%s is a pointer of Git LFS, which is not supported: commit the file itself (git lfs untrack, git add --renormalize)", name)
 }
 
-// CheckFiles looks for what cannot be read in folders of a Snapshot, such as those of a landscape
-// and of its layers: pointers of Git LFS, submodules that were not fetched, and folders that are
-// not there. The errors of all folders are joined; the files are read, so that a loader which reads
-// them all needs this only for its better message.
+// CheckFiles reports missing folders of a Snapshot and unreadable files in them: Git LFS pointers
+// and submodules that were not fetched. The folders are those of a landscape and its layers. It
+// joins the errors of all folders. It reads files that may be pointers; a loader that reads all
+// files needs CheckFiles only for its better message.
 func CheckFiles(fsys fs.FS, folders ...string) error {
 	var found []error
 	for _, name := range folders {

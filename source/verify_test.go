@@ -42,7 +42,7 @@ func armored(t *testing.T, entity *openpgp.Entity) []byte {
 	return out.Bytes()
 }
 
-// pgpSign signs what Git would give to gpg.
+// pgpSign signs the payload that Git passes to gpg.
 func pgpSign(t *testing.T, entity *openpgp.Entity, payload string, hash crypto.Hash) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -50,7 +50,7 @@ func pgpSign(t *testing.T, entity *openpgp.Entity, payload string, hash crypto.H
 	return out.String() + "\n"
 }
 
-// weakSign gives a signature that says it is made over SHA-1. openpgp itself makes none.
+// weakSign returns a signature that claims to use SHA-1. openpgp refuses to create one.
 func weakSign(t *testing.T, entity *openpgp.Entity, payload string) string {
 	t.Helper()
 	block, err := armor.Decode(strings.NewReader(pgpSign(t, entity, payload, crypto.SHA256)))
@@ -70,7 +70,7 @@ func weakSign(t *testing.T, entity *openpgp.Entity, payload string) string {
 	return out.String() + "\n"
 }
 
-// signCommit writes the last commit again with a signature, and pushes it to a branch.
+// signCommit rewrites the last commit with a signature, and pushes it to a branch.
 func signCommit(t *testing.T, repo *gittest.Repository, branch string, sign func(payload string) string) string {
 	t.Helper()
 	payload := repo.Git("cat-file", "commit", "HEAD") + "\n"
@@ -88,7 +88,7 @@ func store(t *testing.T, repo *gittest.Repository, kind, content, ref string) st
 	return hash
 }
 
-// sshSign signs by ssh-keygen, in a namespace.
+// sshSign signs in a namespace with ssh-keygen.
 func sshSign(t *testing.T, identity []byte, payload, namespace string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -180,8 +180,7 @@ func TestSignaturesOfCommits(t *testing.T) {
 	require.ErrorContains(t, err, fmt.Sprintf("%X", ada.PrimaryKey.Fingerprint))
 }
 
-// TestChangedAfterSigning: a signature does not count for another tree, or for a header that is
-// read in its place.
+// TestChangedAfterSigning: a signature does not count for another tree, or for a duplicate header.
 func TestChangedAfterSigning(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")

@@ -15,12 +15,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
 
-// wire speaks with one Git server. All limits of what comes over it are those of the caller's
-// reader, except for the list of references, which maxAdvertised bounds.
+// wire connects to one Git server. The caller's reader limits all answers except the list of
+// references, which maxAdvertised bounds.
 type wire interface {
-	// references asks for everything the repository has, in one request.
+	// references returns all references of the repository, in one request.
 	references(context.Context) (*packp.AdvRefs, error)
-	// pack asks for commits. The answer is a pack and has to be closed.
+	// pack requests commits. The caller must close the returned pack.
 	pack(context.Context, *packp.UploadPackRequest) (*pack, error)
 	close() error
 }
@@ -28,17 +28,17 @@ type wire interface {
 // pack is a stream of objects.
 type pack struct {
 	io.ReadCloser
-	// shallow and unshallow are commits whose parents are left out from now on, or no longer.
+	// shallow and unshallow are commits whose parents are omitted, or no longer omitted.
 	shallow, unshallow []plumbing.Hash
 }
 
-// maxAdvertised bounds the list of references: about 600,000 of them.
+// maxAdvertised bounds the list of references, in bytes: about 600,000 references.
 const maxAdvertised = 64 * mebibyte
 
-// errTooMuch is what a limited reader says. It is wrapped by whoever knows what was limited.
+// errTooMuch is the error of a limitedReader. The caller wraps it with the limit's name.
 var errTooMuch = errors.New("more than the limit")
 
-// limitedReader is an error after so many bytes, not an end.
+// limitedReader fails with errTooMuch beyond a number of bytes, instead of ending.
 type limitedReader struct {
 	io.Reader
 	left int64
@@ -46,7 +46,7 @@ type limitedReader struct {
 
 func (l *limitedReader) Read(p []byte) (int, error) {
 	if l.left <= 0 {
-		// One byte more tells an end at the limit from one beyond it.
+		// One more byte distinguishes the end at the limit from data beyond it.
 		var one [1]byte
 		n, err := l.Reader.Read(one[:])
 		if n > 0 {
@@ -62,7 +62,7 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readReferences decodes what a server advertises.
+// readReferences decodes the references that a server advertises.
 func readReferences(reader io.Reader) (*packp.AdvRefs, error) {
 	advertised := packp.NewAdvRefs()
 	err := advertised.Decode(&limitedReader{Reader: reader, left: maxAdvertised})
@@ -84,7 +84,7 @@ func readReferences(reader io.Reader) (*packp.AdvRefs, error) {
 	return advertised, nil
 }
 
-// readPack decodes the answer of a server up to where the pack begins.
+// readPack decodes the answer of a server up to the beginning of the pack.
 func readPack(request *packp.UploadPackRequest, stream io.ReadCloser) (*pack, error) {
 	response := packp.NewUploadPackResponse(request)
 	if err := response.Decode(stream); err != nil {
@@ -117,7 +117,7 @@ var (
 	deniedText   = regexp.MustCompile(`(?i)permission denied|access denied|not authori[sz]ed|unauthori[sz]ed|authentication`)
 )
 
-// refused gives an answer of a server in words its reason.
+// refused derives the reason from the text of a server's refusal.
 func refused(answer string) error {
 	answer = printable(answer, 200)
 	switch {

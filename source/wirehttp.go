@@ -21,17 +21,17 @@ import (
 
 const (
 	userAgent = "git/pergola"
-	// maxRedirects that the list of references may take, as Git follows them: only there.
+	// maxRedirects of the request for references; like Git, no other request follows redirects.
 	maxRedirects = 5
 )
 
-// httpWire speaks Git's smart HTTP protocol.
+// httpWire implements Git's smart HTTP protocol.
 type httpWire struct {
 	client      *http.Client
 	transport   *http.Transport
 	credentials Credentials
 	repository  *url.URL
-	// base is where the list of references came from last, which is elsewhere after a redirect.
+	// base is the source of the last list of references, which differs after a redirect.
 	base atomic.Pointer[url.URL]
 }
 
@@ -46,8 +46,8 @@ func newHTTPWire(options Options, location *url.URL) *httpWire {
 		case next.URL.Scheme != via[0].URL.Scheme && next.URL.Scheme != "https":
 			return http.ErrUseLastResponse
 		case next.URL.Host != via[0].URL.Host:
-			// Another server must not see the credentials, and without them it is not the
-			// repository that was asked for.
+			// Another server must not see the credentials, and without them the repository may be
+			// another one.
 			return http.ErrUseLastResponse
 		}
 		return nil
@@ -55,7 +55,7 @@ func newHTTPWire(options Options, location *url.URL) *httpWire {
 	return w
 }
 
-// httpTransport connects by the given proxy and certificates alone.
+// httpTransport uses only the given proxy and certificates.
 func httpTransport(options Options) *http.Transport {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
@@ -124,7 +124,7 @@ func (w *httpWire) pack(ctx context.Context, request *packp.UploadPackRequest) (
 	return readPack(request, response.Body)
 }
 
-// writeRequest says what is wanted and what is there already.
+// writeRequest encodes the wanted and the known commits.
 func writeRequest(out io.Writer, request *packp.UploadPackRequest) error {
 	if err := request.UploadRequest.Encode(out); err != nil {
 		return fmt.Errorf("ask for commits: %w", err)
@@ -135,7 +135,7 @@ func writeRequest(out io.Writer, request *packp.UploadPackRequest) error {
 	return pktline.NewEncoder(out).EncodeString("done\n")
 }
 
-// do sends a request. Bodies of errors are dropped: they may repeat what was sent.
+// do sends a request. It drops error bodies, which may repeat credentials.
 func (w *httpWire) do(request *http.Request) (*http.Response, error) {
 	request.Header.Set("User-Agent", userAgent)
 	switch {
@@ -158,7 +158,7 @@ func (w *httpWire) do(request *http.Request) (*http.Response, error) {
 	return nil, statusError(response, w.repository.Redacted())
 }
 
-// statusError gives an answer that is none its reason.
+// statusError derives the reason from the status of an error answer.
 func statusError(response *http.Response, where string) error {
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized:

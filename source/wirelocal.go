@@ -115,7 +115,7 @@ func (w *localWire) pack(ctx context.Context, request *packp.UploadPackRequest) 
 
 func (w *localWire) close() error { return nil }
 
-// localWalk collects the objects of commits that are not known on the other side.
+// localWalk collects the objects of commits that the other side lacks.
 type localWalk struct {
 	ctx     context.Context
 	objects storer.EncodedObjectStorer
@@ -133,7 +133,7 @@ func (l *localWalk) add(hash plumbing.Hash) bool {
 	return true
 }
 
-// want adds a tag or a commit, and as many generations of it as are asked for (0: all).
+// want adds a tag or a commit, and as many generations as requested (0: all).
 func (l *localWalk) want(hash plumbing.Hash, depth int) error {
 	if tag, err := object.GetTag(l.objects, hash); err == nil {
 		l.add(hash)

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/net/proxy"
 )
 
-// sshWire runs git-upload-pack on a server, one connection for each request.
+// sshWire runs git-upload-pack on a server, with one connection for each request.
 type sshWire struct {
 	address string
 	path    string
@@ -57,7 +57,7 @@ func newSSHWire(options Options, location *url.URL) (*sshWire, error) {
 	return w, nil
 }
 
-// hostKeys reads known_hosts, for which the library wants a file.
+// hostKeys parses known_hosts with a temporary file, because the library requires one.
 func hostKeys(data []byte) (*knownhosts.HostKeyDB, error) {
 	file, err := os.CreateTemp("", "known_hosts")
 	if err != nil {
@@ -80,13 +80,13 @@ type upload struct {
 	stdin  io.WriteCloser
 	stdout io.Reader
 	stderr *boundedBuffer
-	// ended waits until the command is over, and all that it says is in stderr; not for long, since
-	// a server may keep it open.
+	// ended waits until the command exits and stderr is complete, at most lastWords, because a
+	// server may keep it open.
 	ended func()
 	close func() error
 }
 
-// lastWords is how long a command may take to end that has closed its answer.
+// lastWords is how long a command may take to exit after it closed its output.
 const lastWords = 5 * time.Second
 
 func (w *sshWire) references(ctx context.Context) (*packp.AdvRefs, error) {
@@ -122,8 +122,8 @@ func (w *sshWire) pack(ctx context.Context, request *packp.UploadPackRequest) (*
 func (w *sshWire) advertised(running *upload) (*packp.AdvRefs, error) {
 	advertised, err := readReferences(running.stdout)
 	if err != nil && ReasonOf(err) == "" {
-		// A server that has no such repository says so beside the protocol, and only then closes.
-		// It may come after the end of the answer.
+		// A server without the repository writes that to stderr before it closes, possibly after
+		// the end of stdout.
 		running.ended()
 		if said := running.stderr.String(); said != "" {
 			return nil, refused(said)
@@ -132,8 +132,8 @@ func (w *sshWire) advertised(running *upload) (*packp.AdvRefs, error) {
 	return advertised, err
 }
 
-// start connects, compares the key of the server, and runs the command. The end of the context ends
-// the connection.
+// start connects, verifies the server's key, and runs the command. The connection ends with the
+// context.
 func (w *sshWire) start(ctx context.Context) (*upload, error) {
 	conn, err := dial(ctx, w.proxy, w.address)
 	if err != nil {
@@ -205,12 +205,12 @@ func (w *sshWire) start(ctx context.Context) (*upload, error) {
 	return &upload{stdin: stdin, stdout: stdout, stderr: said, ended: ended, close: end}, nil
 }
 
-// quoted is a word of a shell.
+// quoted quotes a word for a shell.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 func (w *sshWire) close() error { return nil }
 
-// boundedBuffer keeps the beginning of what is written.
+// boundedBuffer stores the beginning of a stream.
 type boundedBuffer struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -231,7 +231,7 @@ func (b *boundedBuffer) String() string {
 	return strings.TrimSpace(b.text.String())
 }
 
-// dial connects to a server, by a proxy if there is one.
+// dial connects to a server, through a proxy if there is one.
 func dial(ctx context.Context, by *url.URL, address string) (net.Conn, error) {
 	if by == nil {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
@@ -265,7 +265,7 @@ func dial(ctx context.Context, by *url.URL, address string) (net.Conn, error) {
 	return tunnelled, nil
 }
 
-// tunnel asks an HTTP proxy for a connection.
+// tunnel requests a connection from an HTTP proxy.
 func tunnel(conn net.Conn, by *url.URL, address string) (net.Conn, error) {
 	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{}}
 	if by.User != nil {
@@ -287,11 +287,11 @@ func tunnel(conn net.Conn, by *url.URL, address string) (net.Conn, error) {
 	case response.StatusCode != http.StatusOK:
 		return nil, failure(ReasonUnreachable, "the proxy does not connect to %s: status %d", address, response.StatusCode)
 	}
-	// An SSH server speaks first, so that its first words may have come with the answer.
+	// An SSH server speaks first: its first bytes may arrive with the proxy's answer.
 	return bufferedConn{conn, reader}, nil
 }
 
-// bufferedConn is a connection of which something was read already.
+// bufferedConn is a connection whose first bytes are buffered.
 type bufferedConn struct {
 	net.Conn
 	reader *bufio.Reader

@@ -16,9 +16,8 @@ import (
 )
 
 // Uncommitted compares folders of the work tree (slash-separated paths inside the repository) with
-// the last commit. It gives that commit, empty when there is none yet, and the files that are
-// different, new or gone, in order. Hidden files that are not in the commit do not count, nor do
-// links.
+// the last commit. It returns that commit, empty before the first one, and the changed, new and
+// deleted files in order. It ignores links, and hidden files that are not in the commit.
 func (r *Repository) Uncommitted(folders ...string) (commit string, files []string, err error) {
 	defer r.caught(&err)
 	tree := &object.Tree{}

@@ -31,7 +31,7 @@ func TestUncommitted(t *testing.T) {
 
 	// changed, of the same length
 	write(t, dir, "land/a.yaml", "owe")
-	require.NoError(t, os.Remove(filepath.Join(dir, "land/deep/b.yaml"))) // gone
+	require.NoError(t, os.Remove(filepath.Join(dir, "land/deep/b.yaml"))) // deleted
 	write(t, dir, "land/deep/new.yaml", "new")
 	write(t, dir, "land/.sops.yaml", "another rule")
 	write(t, dir, "land/.hidden", "x")

@@ -7,8 +7,8 @@ import (
 	"net/http"
 )
 
-// IsUnsent tells whether an error says that no connection was made to where a request should go, or
-// none that is trusted: it was not seen there.
+// IsUnsent reports whether an error means that the request did not reach its host: no connection
+// was made, or the host is not trusted.
 func IsUnsent(err error) bool {
 	var (
 		op      *net.OpError
@@ -21,9 +21,8 @@ func IsUnsent(err error) bool {
 		errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect") || isProxyRefusal(err)
 }
 
-// isProxyRefusal tells whether a proxy has answered that it gets no connection to where a request
-// should go. Of the answer to CONNECT http.Transport gives the text of the status as an error
-// without a type.
+// isProxyRefusal reports whether a proxy could not connect to the host of a request. http.Transport
+// returns the status text of the answer to CONNECT as an error without a type.
 func isProxyRefusal(err error) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		switch err.Error() {

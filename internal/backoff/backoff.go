@@ -1,10 +1,9 @@
-// Package backoff says how long whoever failed waits before the next try. It has no clock and
-// remembers nothing.
+// Package backoff computes the wait between retries. It has no clock and no state.
 package backoff
 
 import "time"
 
-// After is the time to wait after a number of failures in a row, 1 or more: first, doubled with
+// After returns the wait after a number of consecutive failures (1 or more): first, doubled with
 // each further failure, up to most.
 func After(failures int, first, most time.Duration) time.Duration {
 	wait := first

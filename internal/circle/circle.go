@@ -1,9 +1,9 @@
-// Package circle finds steps that wait for each other. Flows of the catalogue are checked with it
-// before anything is applied, and graphs before they run.
+// Package circle finds steps that wait for each other. It checks flows of the catalogue before
+// anything is applied, and graphs before they run.
 package circle
 
-// Find gives the ids of one circle, the first repeated at the end, each needing the next; nil if
-// there is none. It looks in the order of ids and needs.
+// Find returns the ids of one circle, each needing the next, with the first repeated at the end. It
+// returns nil if there is none. It searches in the order of ids and needs.
 func Find(ids []string, needs func(id string) []string) []string {
 	const visiting, done = 1, 2
 	mark := map[string]int{}

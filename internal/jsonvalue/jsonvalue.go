@@ -1,4 +1,4 @@
-// Package jsonvalue reads and compares values as JSON decodes them.
+// Package jsonvalue reads and compares decoded JSON values.
 package jsonvalue
 
 import (
@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Equal is reflect.DeepEqual for what JSON can hold, several times as fast: most objects of a
-// comparison are equal.
+// Equal is reflect.DeepEqual for JSON values, several times as fast: most objects of a comparison
+// are equal.
 func Equal(a, b any) bool {
 	switch x := a.(type) {
 	case map[string]any:
@@ -42,7 +42,7 @@ func Equal(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Number is the exact value of a JSON number, however it was decoded.
+// Number returns the exact value of a JSON number, however it was decoded.
 func Number(v any) (*big.Float, bool) {
 	out := new(big.Float).SetPrec(128)
 	switch x := v.(type) {
@@ -65,7 +65,7 @@ func Number(v any) (*big.Float, bool) {
 	return nil, false
 }
 
-// Quantity reads a quantity as Kubernetes does, from a text or a number.
+// Quantity parses a Kubernetes quantity from a string or a number.
 func Quantity(v any) (resource.Quantity, error) {
 	switch v.(type) {
 	case string, int, int64, float64:

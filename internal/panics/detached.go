@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Detached runs work that cannot be stopped (CUE, Helm, the generation of keys) and does not wait
-// for it when the context ends: the work continues, and its result is dropped. So an interrupted
-// run still has the time to write its state. A panic becomes an error.
+// Detached runs work that cannot be stopped (CUE, Helm, key generation) and returns without it when
+// the context ends. The work continues and its result is dropped, so that an interrupted run still
+// has time to write its state. A panic becomes an error.
 func Detached[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

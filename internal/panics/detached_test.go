@@ -24,7 +24,8 @@ func TestDetachedWorkDoesNotKeepAnInterruptedRun(t *testing.T) {
 	assert.EqualError(t, err, "interrupted: somebody else converges")
 }
 
-// Anybody may write a template: its panic ends no process.
+// TestAPanicOfDetachedWorkIsAnError: anybody may write a template, so its panic must not end the
+// process.
 func TestAPanicOfDetachedWorkIsAnError(t *testing.T) {
 	_, err := Detached(t.Context(), func() (int, error) { panic("boom") })
 	require.ErrorContains(t, err, "a fault of Pergola (boom)")

@@ -1,4 +1,3 @@
-// Package panics takes a panic to somebody who can tell it: out of the goroutine it happened in,
-// where it would end the process with everything else that goes on in it, to the one that waits, or
-// into an error. Detached and SideBySide run work in goroutines so.
+// Package panics moves a panic out of the goroutine in which it would end the process: to the
+// goroutine that waits, or into an error. Detached and SideBySide run such goroutines.
 package panics

@@ -7,12 +7,12 @@ import (
 	"runtime/debug"
 )
 
-// Error is a panic that was caught.
+// Error is a recovered panic.
 type Error struct {
-	// Value of the panic. An error that is none of the Go runtime is what it is; all else is a
-	// fault of Pergola.
+	// Value of the panic. An error value that is not a runtime.Error is the cause; anything else is
+	// a fault of Pergola.
 	Value any
-	// Stack of the goroutine that it happened in. It has no values of variables in it.
+	// Stack of the goroutine that panicked. It contains no values of variables.
 	Stack []byte
 }
 
@@ -24,7 +24,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("a fault of Pergola (%v): please report it with the stack that is logged", e.Value)
 }
 
-// Unwrap gives the error that somebody who could not return one panicked with.
+// Unwrap returns the error that code which cannot return errors panicked with.
 func (e *Error) Unwrap() error {
 	err, ok := e.Value.(error)
 	if _, fault := errors.AsType[runtime.Error](err); !ok || fault {
@@ -33,15 +33,15 @@ func (e *Error) Unwrap() error {
 	return err
 }
 
-// Catch makes an error of a panic. It has to be deferred itself. What the function would have given
-// otherwise is lost.
+// Catch turns a panic into an error. It must be deferred directly. The function's other results are
+// lost.
 func Catch(err *error) {
 	if p := recover(); p != nil {
 		*err = caught(p)
 	}
 }
 
-// Safe gives a function that returns its panic as an error.
+// Safe returns a function that returns its panic as an error.
 func Safe(f func() error) func() error {
 	return func() (err error) {
 		defer Catch(&err)
@@ -49,7 +49,7 @@ func Safe(f func() error) func() error {
 	}
 }
 
-// caught keeps the stack of the goroutine in which it happened first.
+// caught returns the panic with the stack of the goroutine where it happened first.
 func caught(p any) *Error {
 	if e, ok := p.(*Error); ok {
 		return e

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Group is an errgroup.Group whose Wait panics with an *Error when one of its functions did, once
-// all have ended: whoever waits has a goroutine that somebody answers for. The zero value is ready.
+// Group is an errgroup.Group whose Wait panics with an *Error if one of its functions panicked,
+// after all have ended. So the panic happens in the waiting goroutine. The zero value is ready.
 type Group struct {
 	group errgroup.Group
-	of    *errgroup.Group // that of WithContext, nil for the zero value
+	of    *errgroup.Group // from WithContext; nil for the zero value
 	first atomic.Pointer[Error]
 }
 
-// WithContext gives a Group, and a context that ends with the first error or panic, or with Wait.
+// WithContext returns a Group, and a context that ends with the first error or panic, or with Wait.
 func WithContext(ctx context.Context) (*Group, context.Context) {
 	of, ctx := errgroup.WithContext(ctx)
 	return &Group{of: of}, ctx
@@ -28,10 +28,10 @@ func (g *Group) inner() *errgroup.Group {
 	return &g.group
 }
 
-// SetLimit is that of errgroup.Group.
+// SetLimit is like errgroup.Group.SetLimit.
 func (g *Group) SetLimit(n int) { g.inner().SetLimit(n) }
 
-// Go is that of errgroup.Group.
+// Go is like errgroup.Group.Go.
 func (g *Group) Go(f func() error) {
 	g.inner().Go(func() (err error) {
 		defer func() {
@@ -45,7 +45,7 @@ func (g *Group) Go(f func() error) {
 	})
 }
 
-// Wait is that of errgroup.Group, but for a panic.
+// Wait is like errgroup.Group.Wait, but panics if a function panicked.
 func (g *Group) Wait() error {
 	err := g.inner().Wait()
 	if e := g.first.Load(); e != nil {

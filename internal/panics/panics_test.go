@@ -35,7 +35,8 @@ func TestCatch(t *testing.T) {
 	require.ErrorIs(t, Safe(func() error { return errDamaged })(), errDamaged)
 }
 
-// TestGroup: a panic in a group is one of whoever waits for it, after all others have ended.
+// TestGroup checks that a panic in a group becomes a panic of Wait, after all other functions have
+// ended.
 func TestGroup(t *testing.T) {
 	for name, group := range map[string]func() (*Group, context.Context){
 		"zero":         func() (*Group, context.Context) { return &Group{}, t.Context() },

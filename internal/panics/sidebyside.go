@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// SideBySide calls a function for all elements of a list, so many at a time (negative: all), waits
-// for all calls, and joins their errors in the order of the list. A panic becomes an error.
+// SideBySide calls a function for each element of a list, at most limit at a time (negative: all).
+// It waits for all calls and joins their errors in list order. A panic becomes an error.
 func SideBySide[T any](limit int, list []T, call func(int, T) error) error {
 	problems := make([]error, len(list))
 	var group errgroup.Group
@@ -18,6 +18,6 @@ func SideBySide[T any](limit int, list []T, call func(int, T) error) error {
 			return nil
 		})
 	}
-	_ = group.Wait() // problems has them all
+	_ = group.Wait() // problems has all errors
 	return errors.Join(problems...)
 }

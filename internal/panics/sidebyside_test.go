@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A failed call stops no other call. The errors are joined in the order of the list.
+// TestSideBySideJoinsWhatGoesWrong: a failed call stops no other call. The errors are joined in
+// list order.
 func TestSideBySideJoinsWhatGoesWrong(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
@@ -31,7 +32,7 @@ func TestSideBySideJoinsWhatGoesWrong(t *testing.T) {
 	assert.NoError(t, SideBySide(1, nil, func(int, string) error { return errors.New("never called") }))
 }
 
-// With no limit all run at once: each waits for the others here. With one, no more than so many do.
+// TestSideBySideKeepsItsLimit: without a limit all calls run at once and wait for each other here.
 func TestSideBySideKeepsItsLimit(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(3)

@@ -2,7 +2,7 @@ package printable
 
 import "fmt"
 
-// Plural is the first word for 1, and the second for any other number.
+// Plural returns the first word for 1, and the second for any other number.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -10,5 +10,5 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
-// Counted is a number with its word, which gets an s for any number but 1: 1 object, 2 objects.
+// Counted returns a number with its word, plus an s for any number but 1: 1 object, 2 objects.
 func Counted(n int, one string) string { return fmt.Sprintf("%d %s", n, Plural(n, one, one+"s")) }

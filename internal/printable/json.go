@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// JSON encodes as encoding/json does, but leaves <, > and & as they are: nothing of it stands in
-// HTML. It is for methods MarshalJSON, whose escapes an Encoder without them does not take back.
+// JSON encodes like encoding/json, but does not escape <, > and &, because the result is not
+// embedded in HTML. It is for MarshalJSON methods, whose escapes an Encoder does not undo.
 func JSON(value any) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

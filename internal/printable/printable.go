@@ -1,9 +1,10 @@
-// Package printable makes texts that come from a cluster, a commit or a file fit to be shown:
-// whoever may write one of them must not command the terminal of the reader, nor write what looks
-// like the rest of the output. What commands print goes through here, and what stands in a status
-// or a report for them. Not here: values in differences and findings, which spell such characters
-// out (packages plan and schemas), and what is cut to a length for other machines (source,
-// source/receiver, source/forge, controllers/notification).
+// Package printable makes texts from clusters, commits and files safe to print: their authors must
+// not control the reader's terminal or imitate other output. It is for text that commands print,
+// and for text in a status or report that commands print later.
+//
+// Two kinds of text are handled elsewhere. Packages plan and schemas spell such characters out in
+// differences and findings. Packages source, source/receiver, source/forge and
+// controllers/notification truncate text for other machines.
 package printable
 
 import (
@@ -11,8 +12,8 @@ import (
 	"unicode"
 )
 
-// Line gives a text as one line: characters that a terminal obeys, that turn others around or that
-// hide are a space each, line breaks and tabs as well.
+// Line returns a text as one line. It replaces line breaks, tabs, and control, bidirectional and
+// invisible characters by a space each.
 func Line(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -22,8 +23,7 @@ func Line(s string) string {
 	}, s)
 }
 
-// Cut is Line with a single space between words, and no more than so many characters: a sign says
-// that there are more.
+// Cut is Line with single spaces between words and at most limit characters; "…" marks a cut.
 func Cut(s string, limit int) string {
 	s = strings.Join(strings.Fields(Line(s)), " ")
 	if r := []rune(s); len(r) > limit {
@@ -32,8 +32,8 @@ func Cut(s string, limit int) string {
 	return s
 }
 
-// Text does what Line does to a text of several lines. Line breaks and tabs stay: whoever prints it
-// sets its lines off from those of the program.
+// Text is Line for a text of several lines: it keeps line breaks and tabs. The caller separates
+// these lines from those of the program.
 func Text(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {

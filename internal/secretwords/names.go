@@ -6,22 +6,20 @@ import (
 	"strings"
 )
 
-// Secrecy is what a name says about the value it names.
+// Secrecy says whether a name belongs to a secret value.
 type Secrecy int
 
 const (
-	// None: such values are no secrets.
+	// None: the value is not a secret.
 	None Secrecy = iota
-	// MayRefer are names such as secret and token: where the value is an object, it may only say
-	// which Secret it means.
+	// MayRefer: names such as secret and token. An object as the value may only name a Secret.
 	MayRefer
-	// Always are names such as password: nothing below them is shown, except what is below a
-	// reference.
+	// Always: names such as password. Nothing below them is shown, except below a reference.
 	Always
 )
 
-// secretKeys end the names of fields, files, variables and flags that hold secrets, in lower case
-// without separators and plural.
+// secretKeys are suffixes of fields, files, variables and flags that contain secrets: lower case,
+// singular, without separators.
 var secretKeys = []string{"password", "passwd", "passphrase", "pwd", "apikey", "secretkey", "accesskey", "accountkey",
 	"encryptionkey", "signingkey", "masterkey", "storagekey", "authkey", "hmackey",
 	"accesskeyid", "clientsecret", "sharedsecret", "webhooksecret", "apisecret", "appsecret", "jwtsecret", "signingsecret",
@@ -33,32 +31,31 @@ var secretKeys = []string{"password", "passwd", "passphrase", "pwd", "apikey", "
 	"noncekey", "loggedinkey", "gossipkey", "authsalt", "noncesalt", "hashsalt", "loggedinsalt", "erlangcookie", "eabhmac", "authtok", "authident", "secretid", "totpsecret", "otpsecret",
 	"securejsondata", "slackapiurl", "sonarlogin", "neo4jauth", "snmpcommunity"}
 
-// referringKeys are secretKeys below which objects may refer to Secrets.
+// referringKeys are suffixes like secretKeys whose object values may refer to Secrets.
 var referringKeys = []string{"token", "credential", "cred", "privatekey"}
 
-// otherPasses end words that end with pass and mean no password.
+// otherPasses are suffixes of words that end with pass and are not passwords.
 var otherPasses = []string{"bypass", "compass", "encompass", "surpass", "overpass", "underpass", "trespass", "proxypass", "fastcgipass"}
 
 var (
 	separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
-	// shortPassword is PW as a word of its own: DB_PW, dbPw, adminpw.
+	// shortPassword matches PW as a separate word: DB_PW, dbPw, adminpw.
 	shortPassword = regexp.MustCompile(`(?:^|[-_. ])(?i:pw)$|[a-z0-9]P[wW]$|(?i:admin|root|user|db)(?i:pw)$`)
-	// shortCode is a PIN or a one-time password as a word of its own: userPin, SIM_PIN, otp.
+	// shortCode matches PIN and one-time password as separate words: userPin, SIM_PIN, otp.
 	shortCode = regexp.MustCompile(`(?:^|[-_. ])(?i:pin|t?otp)$|[a-z0-9](?:P[Ii][Nn]|O[Tt][Pp])$`)
-	// secretVariable is a variable of the environment such as JWT_SECRET; fields such as tlsSecret
+	// secretVariable matches environment variables such as JWT_SECRET; fields such as tlsSecret
 	// name a Secret.
 	secretVariable = regexp.MustCompile(`^[A-Z0-9_]+_SECRETS?$`)
-	// secretReference is such a variable with the name of a Secret.
+	// secretReference matches variables that contain the name of a Secret.
 	secretReference = regexp.MustCompile(`(EXISTING|PULL|TLS)_SECRETS?$`)
-	// namesSecret is such a property: ingress.tls.secret.
+	// namesSecret matches properties that contain the name of a Secret: ingress.tls.secret.
 	namesSecret = regexp.MustCompile(`(?i)(?:existing|pull|tls|cert|certificate|ingress|ref)\.secret$`)
 )
 
-// IsSecret tells by a name that the value is secret. Names of files with kubeconfigs count: what is
-// in them is a credential.
+// IsSecret reports whether a name belongs to a secret value. Names of kubeconfig files count,
+// because their content is a credential.
 func IsSecret(name string) bool { return Of(name) != None }
 
-// Of tells what a name says about its value.
 func Of(name string) Secrecy {
 	name = strings.TrimRight(name, ": ")
 	if _, _, ok := Stem(name, 0); !ok {
@@ -73,8 +70,8 @@ func Of(name string) Secrecy {
 	return None
 }
 
-// suffixes say of a secret which one it is or how it is written, in lower case after a separator;
-// endings are those that may follow without one.
+// suffixes of secret names say which secret or which encoding it is, in lower case, after a
+// separator. endings need no separator.
 var (
 	suffixes = []string{"txt", "json", "yaml", "yml", "env", "b64", "conf", "properties", "prod", "production", "dev", "development", "stage", "staging", "test", "old", "new",
 		"next", "current", "previous", "primary", "secondary", "main", "default", "value", "hash", "hashed", "plain", "raw", "data", "string", "base64", "hex", "encoded",
@@ -82,7 +79,7 @@ var (
 	endings = []string{"Value", "Hash", "Plain", "Data", "String", "Base64", "B64", "Hex", "Encoded"}
 )
 
-// withoutSuffix is password for password.txt, TOKEN for TOKEN_2, PASSWORD for PASSWORD_PROD.
+// withoutSuffix returns password for password.txt, TOKEN for TOKEN_2, PASSWORD for PASSWORD_PROD.
 func withoutSuffix(name string) string {
 	for _, s := range endings {
 		if less, ok := strings.CutSuffix(name, s); ok {
@@ -102,7 +99,7 @@ func withoutSuffix(name string) string {
 	return strings.TrimRight(less, "-_. ")
 }
 
-// Joined is a name in lower case without separators: apikey for api-key, API_KEY and apiKey.
+// Joined returns a name in lower case without separators: apikey for api-key, API_KEY and apiKey.
 func Joined(name string) string { return strings.ToLower(separators.Replace(name)) }
 
 func ofWhole(name string) Secrecy {
@@ -130,7 +127,7 @@ func ofWhole(name string) Secrecy {
 	return None
 }
 
-// IsReference is true for a field whose value says where a secret is.
+// IsReference reports whether the value of a field says where a secret is.
 func IsReference(key string) bool {
 	key = Joined(key)
 	return slices.ContainsFunc([]string{"ref", "refs", "reference", "references", "valuefrom", "secretname", "existingsecret"},

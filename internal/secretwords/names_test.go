@@ -21,7 +21,7 @@ func TestNamesOfSecrets(t *testing.T) {
 	}
 }
 
-// Every name of the lists is found by its stem, and is one that errors take for secret, too.
+// TestListedNamesAreFound checks that each listed name has a stem, and that In accepts it, too.
 func TestListedNamesAreFound(t *testing.T) {
 	for _, name := range slices.Concat(secretKeys, referringKeys) {
 		assert.True(t, IsSecret(name), name)

@@ -2,7 +2,7 @@ package secretwords
 
 import "strings"
 
-// stems are in every name that IsSecret knows, in lower case, by their first letter.
+// stems, in lower case and by first letter: each name that IsSecret accepts contains one.
 var stems = func() (out ['z' + 1][]string) {
 	for _, s := range []string{"pass", "pwd", "pw", "token", "secret", "key", "cred", "webhookurl", "webhook_url", "webhook-url", "webhook.url",
 		"stringdata", "kty", "connectionstring", "connection_string", "connection-string", "connection.string", "kubeconfig", "docker", "serviceaccount",
@@ -13,10 +13,10 @@ var stems = func() (out ['z' + 1][]string) {
 	return out
 }()
 
-// isWholeWord is true for stems that are in too many words to count inside of them.
+// isWholeWord reports whether a stem is part of too many words to count inside one.
 func isWholeWord(stem string) bool { return stem == "pin" || stem == "otp" }
 
-// Stem is the next of the stems in a text, in any case.
+// Stem returns the next stem in a text, in any case.
 func Stem(s string, from int) (begin, end int, ok bool) {
 	for i := from; i+1 < len(s); i++ {
 		c := s[i] | 0x20
@@ -32,7 +32,7 @@ func Stem(s string, from int) (begin, end int, ok bool) {
 	return 0, 0, false
 }
 
-// standsAlone is true for a word with no letters around it, or none but those of another case:
+// standsAlone reports whether a word has no letters around it, or only letters of the other case:
 // userPin, pinCode, TOTP.
 func standsAlone(s string, begin, end int) bool {
 	before := begin == 0 || !isLetter(s[begin-1]) || isUpper(s[begin]) && !isUpper(s[begin-1]) || s[begin-1]|0x20 == 't'
@@ -44,7 +44,8 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
-// NextName is the next word of a text with a stem in it, without dashes and points around it.
+// NextName returns the next word that contains a stem, without leading and trailing dashes and
+// dots.
 func NextName(s string, from int) (begin, end int, ok bool) {
 	begin, end, ok = Stem(s, from)
 	if !ok {

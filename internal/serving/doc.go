@@ -1,3 +1,3 @@
-// Package serving answers on the ports of a role: probes and metrics. What is asked and measured is
-// the matter of the role.
+// Package serving serves the probe and metrics ports of a role. The role provides the checks and
+// metrics.
 package serving

@@ -15,32 +15,32 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Question of a probe; nil is the good answer.
+// Question is a check of a probe; Ask returns nil if it passes.
 type Question struct {
 	Name string
 	Ask  func() error
 }
 
-// Options of the ports. A negative port is none, 0 is any free one.
+// Options of the ports. A negative port disables it, 0 picks any free one.
 type Options struct {
-	// Address is the IP address or the name of the host to listen at; empty for all addresses.
+	// Address is the IP address or host name to listen on; empty for all addresses.
 	Address                 string
 	HealthPort, MetricsPort int
-	// Live and Ready are asked by /healthz and /readyz.
+	// Live and Ready are the checks of /healthz and /readyz.
 	Live, Ready []Question
-	// Metrics are told by /metrics.
+	// Metrics are served on /metrics.
 	Metrics prometheus.Gatherer
 }
 
-// Servers listen; Serve answers.
+// Servers have open ports; Serve answers requests.
 type Servers struct {
 	servers   []*http.Server
 	listeners []net.Listener
-	// Health and Metrics are the addresses, empty where there is no port.
+	// Health and Metrics are the addresses, empty for a disabled port.
 	Health, Metrics string
 }
 
-// Listen opens the ports, so that one which is taken is an error at once.
+// Listen opens the ports, so that a port in use is an error at once.
 func Listen(o Options) (*Servers, error) {
 	s := &Servers{}
 	probes := http.NewServeMux()
@@ -80,7 +80,7 @@ func (s *Servers) close() {
 	}
 }
 
-// Serve answers until ctx ends.
+// Serve answers requests until ctx ends.
 func (s *Servers) Serve(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, server := range s.servers {
@@ -93,7 +93,7 @@ func (s *Servers) Serve(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		<-ctx.Done()
-		// Answers are short: whoever waits for one now gets it, or asks again.
+		// Answers are short: a waiting client receives its answer now, or asks again.
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		for _, server := range s.servers {
@@ -104,8 +104,8 @@ func (s *Servers) Serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Answers says ok, or which questions have another answer, and why: unlike an API server, a role
-// has nothing to hide.
+// Answers returns a handler that says ok, or which checks fail and why: unlike an API server, a
+// role has nothing to hide.
 func Answers(questions ...Question) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		var wrong []string

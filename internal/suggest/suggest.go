@@ -6,20 +6,19 @@ import (
 	"strings"
 )
 
-// Word gives the candidate that a misspelt word most likely means, or "" if none is close:
-// the same word in another case, or at most one edit per three letters away.
+// Word returns the candidate that a misspelt word most likely means. It is the same word in another
+// case, or at most one edit per three letters away; "" if none is close.
 func Word(word string, candidates []string) string {
 	return Within(word, candidates, max(1, len(word)/3))
 }
 
-// Within is Word with another limit of edits. Among equally close candidates it gives the first by
-// name.
+// Within is Word with another limit of edits. Among equally close candidates it returns the first
+// by name.
 func Within(word string, candidates []string, limit int) string {
 	best, bestDistance := "", limit+1
 	small := strings.ToLower(word)
 	for _, candidate := range candidates {
-		// Words differ by one edit at least for each letter that one has more: most candidates need
-		// no look.
+		// The distance is at least the difference in length, so most candidates need no comparison.
 		if longer := len(candidate) - len(word); max(longer, -longer) > bestDistance {
 			continue
 		}
@@ -34,8 +33,8 @@ func Within(word string, candidates []string, limit int) string {
 	return best
 }
 
-// IsMisspelt reports whether a word is so close to one of the names that it says nothing else: it
-// has another case, or one edit in a long name.
+// IsMisspelt reports whether a word surely means one of the names. It differs only in case, or by
+// one edit if the name has more than 5 letters.
 func IsMisspelt(word string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		return strings.EqualFold(word, name) || len(name) > 5 && distance(strings.ToLower(word), strings.ToLower(name)) == 1

@@ -1,4 +1,4 @@
-// Package telemetry sends traces by OpenTelemetry, where the environment says so. Spans themselves
-// are made where the work is done (apply, controllers), by the global tracer provider, which does
-// nothing until Start has been called.
+// Package telemetry exports OpenTelemetry traces if the environment configures it. Packages apply
+// and controllers create the spans with the global tracer provider, which does nothing before
+// Start.
 package telemetry

@@ -14,12 +14,12 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 )
 
-// endpoints are the variables of the OpenTelemetry specification that name a collector. Further
-// ones (headers, certificates, sampling) are read by the libraries.
+// endpoints are the variables of the OpenTelemetry specification that name a collector. The
+// libraries read further ones (headers, certificates, sampling).
 var endpoints = []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"}
 
-// Start sends traces to the collector that the environment names, by gRPC; without one nothing is
-// sent. The returned function sends what is left, within a few seconds.
+// Start exports traces by gRPC to the collector that the environment names; without one it exports
+// nothing. The returned function sends the rest within three seconds.
 func Start(ctx context.Context, service, version string) (end func(), err error) {
 	named := false
 	for _, name := range endpoints {
@@ -42,6 +42,6 @@ func Start(ctx context.Context, service, version string) (end func(), err error)
 	return func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
 		defer cancel()
-		_ = provider.Shutdown(ctx) // there is nobody left to tell
+		_ = provider.Shutdown(ctx) // an error cannot be reported any more
 	}, nil
 }

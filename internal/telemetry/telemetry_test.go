@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel"
 )
 
-// collector takes traces by gRPC and keeps what it got.
+// collector receives traces by gRPC and stores their bytes.
 func collector(t *testing.T) (url string, got func() string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -50,14 +50,14 @@ func TestTracesAreSent(t *testing.T) {
 	require.NoError(t, err)
 	_, span := otel.Tracer("test").Start(t.Context(), "the-span")
 	span.End()
-	end() // sends what is left
+	end() // sends the rest
 	assert.Contains(t, got(), "/opentelemetry.proto.collector.trace.v1.TraceService/Export")
 	for _, text := range []string{"the-service", "1.2.3", "the-span"} {
 		assert.Contains(t, got(), text)
 	}
 }
 
-// TestNothingIsSent unless the environment asks for it.
+// TestNothingIsSent checks that nothing is sent unless the environment asks for it.
 func TestNothingIsSent(t *testing.T) {
 	url, got := collector(t)
 	for name, environment := range map[string]map[string]string{

@@ -1,5 +1,5 @@
-// Package unknown makes the errors about a name that does not exist: every command, flag and
-// argument says it in the same words.
+// Package unknown creates the errors about names that do not exist, so that all commands, flags and
+// arguments use the same words.
 package unknown
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// Shown is the number of names that an error lists.
+// Shown is the maximum number of names that an error lists.
 const Shown = 12
 
-// mostGuesses is the number of names that an error suggests.
+// mostGuesses is the maximum number of names that an error suggests.
 const mostGuesses = 3
 
-// Name is an error for a name that does not exist: it says which names are close to it, and all
+// Name returns an error for a name that does not exist. It suggests similar names, and lists all
 // names unless there are many.
 func Name(what, name string, known []string) error {
 	text := fmt.Sprintf("there is no %s %q%s", what, name, Hint(name, known))
@@ -33,7 +33,7 @@ func Name(what, name string, known []string) error {
 	return fmt.Errorf("%s; want one of %s", text, strings.Join(known, ", "))
 }
 
-// Hint suggests the names that are close to one, such as `; did you mean "seed/vpa" or
+// Hint suggests the names that are close to a name, such as `; did you mean "seed/vpa" or
 // "shoot/vpa"?`; empty if none is close.
 func Hint(name string, known []string) string {
 	near := Near(name, known)
@@ -47,8 +47,8 @@ func Hint(name string, known []string) string {
 	return "; did you mean " + strings.Join(quoted, " or ") + "?"
 }
 
-// Near gives the names that are most likely meant, at most three: a misspelt one, else those of
-// which the name is only the last part ("vpa", "shoot/local"), or which are the last part of it
+// Near returns the names that are most likely meant, at most three. The candidates are a misspelt
+// name, names that end with it ("vpa", "shoot/local"), and names that it ends with
 // ("components/seed/vpa").
 func Near(name string, known []string) []string {
 	parts := split(name)
@@ -59,7 +59,7 @@ func Near(name string, known []string) []string {
 		return nil
 	}
 	for _, fits := range []func(candidate []string) bool{
-		func(candidate []string) bool { // "shoot local" is one in a namespace
+		func(candidate []string) bool { // "shoot local" is a Shoot in a namespace
 			return len(parts) > 1 && len(candidate) > 1 && candidate[0] == parts[0] && last(candidate) == last(parts)
 		},
 		func(candidate []string) bool { return endsWith(parts, candidate) },
@@ -84,8 +84,8 @@ func Near(name string, known []string) []string {
 	return nil
 }
 
-// isNear compares names of as many parts part by part: garden/nope is not garden/vpa, however much
-// of the two is the same.
+// isNear compares names with the same number of parts part by part: garden/nope is not garden/vpa,
+// even if most letters are the same.
 func isNear(parts, candidate []string) bool {
 	for i := 0; len(parts) == len(candidate) && i < len(parts); i++ {
 		if suggest.Word(parts[i], candidate[i:i+1]) == "" {
@@ -95,7 +95,7 @@ func isNear(parts, candidate []string) bool {
 	return true
 }
 
-// split takes a name apart: "shoot garden-local/local" has three parts.
+// split splits a name into its parts: "shoot garden-local/local" has three.
 func split(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '/' || r == ' ' })
 }

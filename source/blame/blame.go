@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// Commit is the one that wrote a line as it is.
+// Commit is the commit that last changed a line.
 type Commit struct {
 	Hash    string    `json:"hash"`
 	Author  string    `json:"author"`
@@ -25,7 +25,8 @@ type Commit struct {
 	Subject string    `json:"subject"`
 }
 
-// Answer is a commit, or why there is none. With a commit, Reason says what is uncertain about it.
+// Answer is a commit, or the reason why there is none. With a commit, Reason says what is
+// uncertain.
 type Answer struct {
 	Commit *Commit `json:"commit,omitempty"`
 	Reason string  `json:"reason,omitempty"`
@@ -33,19 +34,19 @@ type Answer struct {
 
 // Limits of the work for one line. The zero values mean the defaults.
 type Limits struct {
-	// Commits is how many are looked at; default 20,000.
+	// Commits is the maximum number of commits to read; default 20,000.
 	Commits int
-	// FileSize is how large a file may be, in bytes; default 4 MiB.
+	// FileSize is the maximum size of a file in bytes; default 4 MiB.
 	FileSize int64
 }
 
-// Repository is where lines are looked up.
+// Repository finds the commits of lines.
 type Repository struct {
 	repo   *source.Repository
 	limits Limits
 }
 
-// Open finds the repository that holds a folder.
+// Open opens the repository that contains a folder.
 func Open(dir string, limits Limits) (*Repository, error) {
 	repo, err := source.Open(dir)
 	if err != nil {
@@ -60,11 +61,11 @@ func Open(dir string, limits Limits) (*Repository, error) {
 	return &Repository{repo: repo, limits: limits}, nil
 }
 
-// Line says which commit wrote a line (from 1) of a file of the work tree. The error is for what
-// hinders the answer, such as a broken repository or the end of ctx.
+// Line returns the commit that wrote a line (from 1) of a file in the work tree. It returns an
+// error for obstacles, such as a damaged repository or the end of ctx.
 func (r *Repository) Line(ctx context.Context, file string, line int) (Answer, error) {
 	var answer Answer
-	err := panics.Safe(func() (err error) { // go-git believes much of a damaged repository
+	err := panics.Safe(func() (err error) { // go-git panics on a damaged repository
 		answer, err = r.line(ctx, file, line)
 		return err
 	})()
@@ -106,7 +107,7 @@ func (r *Repository) line(ctx context.Context, file string, line int) (Answer, e
 	return r.walk(ctx, at)
 }
 
-// inside is the name of a file in the repository.
+// inside returns the path of a file in the repository.
 func (r *Repository) inside(file string) (string, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
@@ -122,7 +123,7 @@ func (r *Repository) inside(file string) (string, error) {
 	return filepath.ToSlash(rel), nil
 }
 
-// workTree is the file as it is now; in a repository without a work tree, as it is committed.
+// workTree returns the current text of the file; without a work tree, the committed text.
 func (r *Repository) workTree(file, committed string) (string, error) {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +139,7 @@ func (r *Repository) workTree(file, committed string) (string, error) {
 	return string(data), err
 }
 
-// walk goes from commit to commit as long as the line is the same.
+// walk goes from commit to commit while the line is unchanged.
 func (r *Repository) walk(ctx context.Context, at place) (Answer, error) {
 	for range r.limits.Commits {
 		if err := ctx.Err(); err != nil {
@@ -156,14 +157,14 @@ func (r *Repository) walk(ctx context.Context, at place) (Answer, error) {
 	return Answer{Reason: fmt.Sprintf("older than the last %d commits, which were looked at", r.limits.Commits)}, nil
 }
 
-// Reasons of an answer that may be too young.
+// Reasons why the real commit may be older.
 const (
 	endShallow = "or before it: the clone is shallow, and its history ends here"
 	endPartial = "or before it: the clone is partial, and lacks what the file was before; `git fetch --refetch --no-filter` gets it"
 )
 
-// before is where a line was in a parent of the commit; end tells why the clone does not show all
-// parents, empty where it does.
+// before returns the position of the line in a parent commit. end says why parents are missing in
+// the clone, if they are.
 func (r *Repository) before(ctx context.Context, at place) (former place, moved bool, end string, err error) {
 	var parents []*gitobject.Commit
 	for i := range at.commit.ParentHashes {
@@ -199,7 +200,7 @@ func (r *Repository) before(ctx context.Context, at place) (former place, moved 
 				end = endPartial
 			}
 			if err != nil || before.path == "" {
-				continue // a comparison that is not possible finds no other name
+				continue // without a comparison there is no other name
 			}
 			text, err = before.text(r.limits.FileSize)
 		}
@@ -207,7 +208,7 @@ func (r *Repository) before(ctx context.Context, at place) (former place, moved 
 			end = endPartial
 		}
 		if err != nil {
-			continue // too large to be followed further
+			continue // too large to follow further
 		}
 		if line, same := follow(text, now, at.line); same {
 			before.line = line

@@ -51,7 +51,7 @@ func (h *history) commit(subject string, parents ...plumbing.Hash) plumbing.Hash
 	return hash
 }
 
-// line asks about the first line that holds a text.
+// line blames the first line that contains a text.
 func (h *history) line(file, text string, limits Limits) Answer {
 	h.t.Helper()
 	data, err := os.ReadFile(file)
@@ -141,8 +141,8 @@ func TestShallowClone(t *testing.T) {
 	assert.Contains(t, answer.Reason, "shallow")
 }
 
-// TestPartialClone: what the file was before is at the remote, and so the line may be older than it
-// seems.
+// TestPartialClone: the earlier file exists only at the remote, so the line may be older than the
+// answer.
 func TestPartialClone(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	repo.Push("a.yaml", "one\n", "first")
@@ -194,7 +194,7 @@ func TestFollow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			at, same := follow(test.old, test.new, test.line)
 			if name == "too much without a unique" {
-				return // what matters is that it ends
+				return // only its end matters
 			}
 			assert.Equal(t, test.want > 0, same)
 			if same {

@@ -2,13 +2,12 @@ package blame
 
 import "strings"
 
-// maxTable bounds the comparison of parts that have no line in common that is there only once:
-// beyond it they count as changed.
+// maxTable bounds the comparison of parts without a common unique line; larger parts count as
+// changed.
 const maxTable = 1 << 20
 
-// follow finds where a line (from 1) of the new text is in the old one, if it is there unchanged.
-// The work is bounded: what is the same at the beginning and at the end is left out, the rest is
-// cut at lines that are unique in both.
+// follow finds a line (from 1) of the new text in the old one, if it is unchanged. To bound the
+// work, it skips the common beginning and end, and cuts the rest at lines that are unique in both.
 func follow(old, new string, line int) (int, bool) {
 	a, b := strings.Split(old, "\n"), strings.Split(new, "\n")
 	if line < 1 || line > len(b) {
@@ -40,7 +39,8 @@ func followIn(a, b []string, line int) (int, bool) {
 			at, same := table(a[from:endA], b[from:endB], line-from)
 			return at + from, same
 		}
-		// The anchor is the last unique line at or before ours, or the first one after it.
+		// The anchor is the last unique line at or before the wanted line, or the first one after
+		// it.
 		if inB <= line-from {
 			at, same := followIn(a[from+inA:endA], b[from+inB:endB], line-from-inB)
 			return at + from + inA, same
@@ -49,8 +49,8 @@ func followIn(a, b []string, line int) (int, bool) {
 	}
 }
 
-// anchor is a line that both texts have once, next to the line in question, in the order that most
-// of them have.
+// anchor returns a line that occurs once in both texts: the last one at or before the wanted line,
+// else the first one after it.
 func anchor(a, b []string, line int) (inA, inB int, ok bool) {
 	count := map[string][3]int{}
 	for i, text := range a {

@@ -16,7 +16,7 @@ type place struct {
 	line   int
 }
 
-// text of the whole file.
+// text of the whole file, up to a limit in bytes.
 func (p place) text(limit int64) (string, error) {
 	tree, err := p.commit.Tree()
 	if err != nil {
@@ -29,8 +29,7 @@ func (p place) text(limit int64) (string, error) {
 		}
 		return "", err
 	}
-	// Not by File, which takes a content that a partial clone lacks for a file that the commit
-	// lacks.
+	// Tree.File would report a content that a partial clone lacks as a file that the commit lacks.
 	blob, err := tree.TreeEntryFile(entry)
 	if err != nil {
 		return "", err
@@ -41,7 +40,7 @@ func (p place) text(limit int64) (string, error) {
 	return blob.Contents()
 }
 
-// sameFile compares a file in two commits. It reads no deeper than where the trees are the same.
+// sameFile compares a file in two commits. It descends only into trees that differ.
 func sameFile(a, b *gitobject.Commit, name string) (bool, error) {
 	if a.TreeHash == b.TreeHash {
 		return true, nil
@@ -87,10 +86,10 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// maxRenamed bounds the files that are compared for a new name.
+// maxRenamed bounds the files to compare for a rename.
 const maxRenamed = 200
 
-// formerName is the name that a file had in the parent, if the commit gave it another one.
+// formerName returns the name of a file in the parent, if the commit renamed it.
 func formerName(ctx context.Context, commit, parent *gitobject.Commit, name string) (string, error) {
 	from, err := parent.Tree()
 	if err != nil {

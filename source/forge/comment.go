@@ -15,25 +15,24 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// pagesOfComments bounds the search for ours: 5,000 comments.
+// pagesOfComments bounds the search for our comment: 5,000 comments.
 const pagesOfComments = 50
 
-// Comment is the one comment that is kept in a pull request.
+// Comment is the single comment that Pergola maintains in a pull request.
 type Comment struct {
-	// Marker is the id by which it is found again. It is in the comment, and not seen.
+	// Marker identifies the comment. It is an invisible part of the text.
 	Marker string
-	// Body in Markdown. One of nothing but white space deletes the comment with DeleteEmpty, and is
-	// an error without.
+	// Body in Markdown. If it is only white space, DeleteEmpty deletes the comment; without
+	// DeleteEmpty it is an error.
 	Body        string
 	DeleteEmpty bool
-	// Author is the login that the token writes as, where it is known; else the forge is asked.
+	// Author is the login of the token, if known; otherwise the forge is asked.
 	Author string
-	// Whole says in a comment that had to be cut where all of it is; unset: in the output of the
-	// job.
+	// Whole says in a truncated comment where the full text is; default: the output of the job.
 	Whole string
 }
 
-// Outcome is what became of the comment.
+// Outcome is the result for the comment.
 type Outcome string
 
 // The outcomes.
@@ -42,40 +41,40 @@ const (
 	Updated   Outcome = "updated"
 	Unchanged Outcome = "unchanged"
 	Deleted   Outcome = "deleted"
-	Absent    Outcome = "absent" // nothing to say, and nothing was said
+	Absent    Outcome = "absent" // there is no text, and there was no comment
 )
 
-// Result of keeping the comment.
+// Result of Keep.
 type Result struct {
 	Outcome Outcome
-	// Link to the comment, where the forge gives one.
+	// Link to the comment, if the forge returns one.
 	Link string
-	// Cut is how many lines did not fit.
+	// Cut is the number of lines that did not fit.
 	Cut int
-	// Removed is how many more comments with the marker there were, of runs at the same time.
+	// Removed is the number of removed duplicates with the marker, from concurrent runs.
 	Removed int
 }
 
 var markerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@:-]{0,99}$`)
 
-// Patience says how long refusals that may pass are borne.
+// Patience limits retries of temporary refusals.
 type Patience struct {
 	Clock clock.Clock
 	// Backoff between tries; its Steps are the tries.
 	Backoff wait.Backoff
-	// Waiting is told before each wait; nil: nobody is.
+	// Waiting is called before each wait; may be nil.
 	Waiting func(err error, wait time.Duration)
 }
 
-// Patient is what suits a job in CI: five tries within about a minute.
+// Patient returns the limits for a CI job: five tries within about a minute.
 func Patient(c clock.Clock) Patience {
 	return Patience{Clock: c, Backoff: wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 5 * time.Minute}}
 }
 
-// Keep leaves exactly one comment of the token's user with the marker in the pull request (merge
-// request) of that number. It looks anew before each try, so that one whose answer got lost is not
-// written twice, and once more after it made one: of those that runs at the same time made, the
-// oldest stays.
+// Keep creates or updates the one comment with the marker by the token's user in a pull request
+// (merge request). It lists comments before each try, so that a comment whose answer got lost is
+// not duplicated. After creating one it lists them again and deletes all but the oldest, because
+// concurrent runs may have created more.
 func (f *Forge) Keep(ctx context.Context, repository string, number int, c Comment, p Patience) (Result, error) {
 	if err := checkRepository(repository); err != nil {
 		return Result{}, err
@@ -121,7 +120,7 @@ func (f *Forge) Keep(ctx context.Context, repository string, number int, c Comme
 	}
 }
 
-// pull is one pull request, and how ours are known in it.
+// pull is one pull request, and identifies our comments in it.
 type pull struct {
 	*Forge
 	repository string
@@ -162,7 +161,7 @@ func (p *pull) keep(ctx context.Context, body string) (Result, error) {
 		}
 		outcome = Created
 		if ours, err = p.ours(ctx); err != nil {
-			// it was written; that it cannot be seen yet harms nobody
+			// the comment was created; it is harmless that the list fails
 			return Result{Outcome: outcome, Link: made.Link}, nil
 		}
 		ours = with(ours, made)
@@ -182,8 +181,8 @@ func (p *pull) keep(ctx context.Context, body string) (Result, error) {
 	return Result{Outcome: outcome, Link: oldest.Link, Removed: len(ours) - 1}, nil
 }
 
-// ours are the comments that begin with the marker and are by the token's user, the oldest first.
-// What others write with our marker stays theirs: who writes a comment can change it later.
+// ours returns the comments with the marker by the token's user, the oldest first. It ignores other
+// authors, because they could change such a comment later.
 func (p *pull) ours(ctx context.Context) ([]*scm.Comment, error) {
 	var out []*scm.Comment
 	seen := map[int]bool{}
@@ -210,24 +209,24 @@ func (p *pull) ours(ctx context.Context) ([]*scm.Comment, error) {
 	return out, nil
 }
 
-// own says whether a login is the token's. Tokens of CI jobs may not ask who they are: then it is a
-// login that only such a token can have.
+// own reports whether a login is the token's. Tokens of CI jobs often cannot ask for their user;
+// then only logins that such a token can have count.
 func (p *pull) own(login string) bool {
 	switch {
 	case p.author != "":
 		return strings.EqualFold(login, p.author)
 	case p.provider == GitHub:
-		return strings.HasSuffix(login, "[bot]") // no user can be called so
+		return strings.HasSuffix(login, "[bot]") // no user can have such a name
 	case p.provider == GitLab:
 		return false
 	}
 	return login == "gitea-actions" || login == "forgejo-actions" // reserved names
 }
 
-// with is the list with the comment that was made, where it is not in it: what other runs delete
-// while the pages are read moves the later ones to a page that was read already. So each run knows
-// of its own and of the oldest, before which nothing is deleted, and of two at least one is removed
-// by who made it.
+// with adds the created comment if the list lacks it. Other runs delete comments while the pages
+// are read, which moves later comments to pages that were already read. So each run knows its own
+// comment and the oldest, before which nothing is deleted. At least one of two comments is removed
+// by its creator.
 func with(ours []*scm.Comment, made *scm.Comment) []*scm.Comment {
 	i, listed := slices.BinarySearchFunc(ours, made.ID, func(c *scm.Comment, id int) int { return c.ID - id })
 	if listed {
@@ -236,10 +235,10 @@ func with(ours []*scm.Comment, made *scm.Comment) []*scm.Comment {
 	return slices.Insert(ours, i, made)
 }
 
-// create makes a comment; what comes back has its id.
+// create creates a comment; the result has its id.
 func (p *pull) create(ctx context.Context, body string) (*scm.Comment, error) {
 	if p.provider == GitLab {
-		// The library sends the text as a part of the address, which is too long for it.
+		// The library sends the text in the URL, which is too long for it.
 		var made struct {
 			ID int `json:"id"`
 		}
@@ -254,12 +253,12 @@ func (p *pull) remove(ctx context.Context, id int) error {
 	_, err := p.client.PullRequests.DeleteComment(ctx, p.repository, p.number, id)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound || errors.Is(err, scm.ErrNotFound) {
-		return nil // another run was faster
+		return nil // another run deleted it first
 	}
 	return err
 }
 
-// same compares what forges keep of a text: line breaks and the white space at its end change.
+// same compares texts as forges store them: line breaks and trailing white space may change.
 func same(a, b string) bool {
 	normal := func(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")) }
 	return normal(a) == normal(b)

@@ -15,18 +15,18 @@ import (
 	"unicode"
 )
 
-// maxAnswer is how much of an answer is read.
+// maxAnswer is the maximum size of an answer, in bytes.
 const maxAnswer = 16 << 20
 
-// Error is what a forge refused.
+// Error is a refusal by a forge.
 type Error struct {
 	// Status of the answer.
 	Status int
 	// Message of the forge, bounded and without the token.
 	Message string
-	// RetryAfter is when the forge wants to be asked again; 0 if it did not say.
+	// RetryAfter is the wait that the forge asks for; 0 if it names none.
 	RetryAfter time.Duration
-	// Limited says that the forge refused for being asked too often.
+	// Limited says that the forge refused because of too many requests.
 	Limited bool
 }
 
@@ -38,12 +38,12 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Temporary says that the same request may be taken later.
+// Temporary reports whether the same request may succeed later.
 func (e *Error) Temporary() bool {
 	return e.Limited || e.Status >= 500 || e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests
 }
 
-// Temporary says whether the same request may succeed later, and when at the earliest (0: at once).
+// Temporary reports whether the same request may succeed later, and after which wait (0: at once).
 func Temporary(err error) (bool, time.Duration) {
 	var refused *Error
 	if errors.As(err, &refused) {
@@ -56,8 +56,8 @@ func Temporary(err error) (bool, time.Duration) {
 	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF), 0
 }
 
-// courier carries requests: it adds the token, for its forge only, and turns refusals into errors
-// before the library sees them, which would write them to the log as they are.
+// courier sends requests: it adds the token, for its forge only, and turns refusals into errors
+// before the library would log them unchanged.
 type courier struct {
 	provider string
 	base     *url.URL
@@ -96,7 +96,7 @@ func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 		return res, nil
 	}
 	defer res.Body.Close()
-	start, _ := io.ReadAll(io.LimitReader(res.Body, 8<<10)) // what arrived says enough
+	start, _ := io.ReadAll(io.LimitReader(res.Body, 8<<10)) // a partial body suffices
 	return nil, c.refusal(res, start)
 }
 
@@ -119,7 +119,7 @@ func (c *courier) refusal(res *http.Response, body []byte) *Error {
 	return out
 }
 
-// messageOf finds the sentence in the answer of a forge.
+// messageOf extracts the message from a forge's answer.
 func messageOf(body []byte) string {
 	var answer struct {
 		Message any             `json:"message"`
@@ -141,7 +141,7 @@ func messageOf(body []byte) string {
 	return plain(strings.Join(parts, ": "), 300)
 }
 
-// plain is text of others on one line, cut to so many characters.
+// plain returns foreign text on one line, truncated to a number of characters.
 func plain(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -159,7 +159,7 @@ func plain(text string, most int) string {
 	return text
 }
 
-// explain says what was being done. The address goes: it may hold what was said.
+// explain adds the failed operation. It removes the URL, which may contain the text that was sent.
 func (f *Forge) explain(doing string, err error) error {
 	if err == nil {
 		return nil

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// limits are what a comment may have at most, in bytes: GitHub takes 65,536 characters, GitLab
-// 1,000,000; Gitea and Forgejo keep up to 65,535 bytes on each of their databases.
+// limits of a comment, in bytes: GitHub accepts 65,536 characters, GitLab 1,000,000; Gitea and
+// Forgejo store up to 65,535 bytes on each of their databases.
 var limits = map[string]int{GitHub: 65_000, GitLab: 950_000, Gitea: 65_000, Forgejo: 65_000}
 
-// room is kept for what is closed at the end, and the hint.
+// room is reserved for the closing tags and the hint, in bytes.
 const room = 2_000
 
-// fit cuts Markdown after a line, closes what is open there (code, folded parts), and says how many
-// lines are missing.
+// fit cuts Markdown after a line, closes open code blocks and folded parts, and returns the number
+// of missing lines.
 func fit(body string, limit int, whole string) (string, int) {
 	if len(body) <= limit {
 		return body, 0
@@ -37,7 +37,7 @@ func fit(body string, limit int, whole string) (string, int) {
 	}
 	var out strings.Builder
 	out.WriteString(strings.Join(lines[:kept], ""))
-	if kept == 0 { // one line, longer than all that fits
+	if kept == 0 { // one line that exceeds the limit
 		out.WriteString(strings.ToValidUTF8(lines[0][:limit-room], "") + "\n")
 	}
 	if fence != "" {
@@ -52,7 +52,7 @@ func fit(body string, limit int, whole string) (string, int) {
 	return out.String(), missing
 }
 
-// fenceAfter is the fence of the code block that is open after a line; "" for none.
+// fenceAfter returns the fence of the code block that is open after a line; "" for none.
 func fenceAfter(open, line string) string {
 	text := strings.TrimLeft(line, " ")
 	if len(line)-len(text) > 3 {
@@ -71,7 +71,7 @@ func fenceAfter(open, line string) string {
 	return open
 }
 
-// foldedAfter are the folded parts that are open after a line.
+// foldedAfter returns the folded parts that are open after a line.
 func foldedAfter(open []string, line string) []string {
 	for range strings.Count(line, "<details") {
 		open = append(open, "details")

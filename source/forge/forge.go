@@ -25,27 +25,27 @@ const (
 	Forgejo = "forgejo"
 )
 
-// Providers are all forges, for flags and messages.
+// Providers returns all forges, for flags and messages.
 func Providers() []string { return []string{GitHub, GitLab, Gitea, Forgejo} }
 
-// Options say which forge is spoken to, and as whom.
+// Options select the forge and the user.
 type Options struct {
 	// Provider is one of Providers.
 	Provider string
-	// URL of the forge, or of its API. Unset: that of github.com or gitlab.com; Gitea and Forgejo
-	// have none.
+	// URL of the forge or its API. Default: github.com or gitlab.com; required for Gitea and
+	// Forgejo.
 	URL string
-	// Token that is let in.
+	// Token for authentication.
 	Token string
-	// CA holds certificates, as PEM, that are trusted besides those of the system.
+	// CA holds trusted certificates, as PEM, besides those of the system.
 	CA []byte
-	// Proxy gives the proxy of a request, as http.ProxyFromEnvironment does. Unset: none.
+	// Proxy returns the proxy of a request, like http.ProxyFromEnvironment. Default: none.
 	Proxy func(*http.Request) (*url.URL, error)
 	// Timeout of one request. Default: 30s.
 	Timeout time.Duration
 }
 
-// Forge is one forge as one user.
+// Forge is a client of one forge as one user.
 type Forge struct {
 	provider string
 	client   *scm.Client
@@ -53,7 +53,7 @@ type Forge struct {
 	redact   func(string) string
 }
 
-// New checks the options; nothing is asked of the forge yet.
+// New checks the options; it sends no request.
 func New(o Options) (*Forge, error) {
 	base, err := apiURL(o.Provider, o.URL)
 	if err != nil {
@@ -99,10 +99,10 @@ func New(o Options) (*Forge, error) {
 	return f, nil
 }
 
-// Close lets connections go.
+// Close closes idle connections.
 func (f *Forge) Close() { f.http.CloseIdleConnections() }
 
-// apiURL is the address that the driver is given, without a slash at its end.
+// apiURL returns the address for the driver, without a trailing slash.
 func apiURL(provider, given string) (*url.URL, error) {
 	var public, suffix string
 	switch provider {
@@ -143,7 +143,7 @@ func apiURL(provider, given string) (*url.URL, error) {
 
 var repositoryName = regexp.MustCompile(`^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+$`)
 
-// checkRepository refuses what would become another path of the API.
+// checkRepository rejects names that would become another path of the API.
 func checkRepository(name string) error {
 	if !repositoryName.MatchString(name) || strings.Contains("/"+name+"/", "/../") || strings.Contains("/"+name+"/", "/./") {
 		return fmt.Errorf("repository %q: want owner/name", name)
@@ -151,9 +151,8 @@ func checkRepository(name string) error {
 	return nil
 }
 
-// Locate gives the forge and the name of the repository that a source URL means. at is the address
-// of the forge, where it is known otherwise (a forge below a path, or whose API is elsewhere); then
-// only the name is looked for.
+// Locate returns the forge and repository name of a source URL. at is the address of the forge if
+// it is known (a forge below a path, or with its API elsewhere). Then only the name is computed.
 func Locate(source, at string) (forge, repository string, err error) {
 	u, err := url.Parse(source)
 	if err != nil || u.Host == "" {
@@ -190,8 +189,8 @@ func Locate(source, at string) (forge, repository string, err error) {
 	return forge, repository, nil
 }
 
-// Whoami gives the login of the token, "" where the token may not ask (those of CI jobs often may
-// not).
+// Whoami returns the login of the token, or "" if the token may not ask, like many tokens of CI
+// jobs.
 func (f *Forge) Whoami(ctx context.Context) (string, error) {
 	user, _, err := f.client.Users.Find(ctx)
 	var refused *Error

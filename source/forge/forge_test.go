@@ -29,7 +29,7 @@ func dial(t *testing.T, s *forgetest.Server, provider string) *Forge {
 	return f
 }
 
-// hasty tries as often as in CI, without waiting as long.
+// hasty tries as often as in CI, without long waits.
 func hasty() Patience {
 	return Patience{Clock: clock.RealClock{}, Backoff: wait.Backoff{Duration: time.Millisecond, Factor: 1, Steps: 5}}
 }
@@ -104,7 +104,7 @@ func TestStatuses(t *testing.T) {
 		}
 		want := []string{"pending", "pending", "failure", "success", "pending"}
 		if f.provider == GitLab {
-			// the same again is refused there, and no error
+			// GitLab refuses the same status again, which is not an error
 			want = []string{"pending", "failed", "success", "pending"}
 		}
 		assert.Equal(t, want, states)
@@ -185,7 +185,7 @@ func TestCommentsSurviveFaults(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
 		posts := map[bool]string{true: "/notes", false: "/comments"}[f.provider == GitLab]
 		s.Fail(forgetest.Failure{Path: "/user", Status: 502}, forgetest.Failure{Method: "GET", Path: posts, Status: 503},
-			// made, but the answer got lost
+			// created, but the answer got lost
 			forgetest.Failure{Method: "POST", Path: posts, Status: 504, Done: true},
 			forgetest.Failure{Method: "GET", Path: posts, Status: 500})
 		var waits int
@@ -210,7 +210,7 @@ func TestCommentsSurviveFaults(t *testing.T) {
 	})
 }
 
-// Runs at the same time leave one comment, whatever the order.
+// TestCommentsOfRunsAtTheSameTime: concurrent runs leave one comment, in any order.
 func TestCommentsOfRunsAtTheSameTime(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
 		const runs = 4
@@ -223,7 +223,7 @@ func TestCommentsOfRunsAtTheSameTime(t *testing.T) {
 		}
 		s.Before = func(req *http.Request) {
 			if req.Method == http.MethodPost {
-				<-looked // nobody writes before all have looked
+				<-looked // nobody writes before all have listed
 			}
 		}
 		var group sync.WaitGroup
@@ -240,7 +240,7 @@ func TestCommentsOfRunsAtTheSameTime(t *testing.T) {
 	})
 }
 
-// Tokens of CI jobs may not ask who they are.
+// TestTokensOfJobs: tokens of CI jobs may not ask for their user.
 func TestTokensOfJobs(t *testing.T) {
 	for provider, bot := range map[string]string{GitHub: "github-actions[bot]", Gitea: "gitea-actions", Forgejo: "forgejo-actions"} {
 		t.Run(provider, func(t *testing.T) {

@@ -17,27 +17,27 @@ import (
 // State of a commit.
 type State string
 
-// The states that all forges have.
+// The states that all forges support.
 const (
 	Pending State = "pending"
 	Success State = "success"
 	Failure State = "failure"
 )
 
-// Status is what is said about a commit.
+// Status is a status of a commit.
 type Status struct {
 	State State
-	// Context tells statuses of one commit apart: pergola/<landscape>.
+	// Context distinguishes the statuses of one commit: pergola/<landscape>.
 	Context string
-	// Description is a sentence; it is cut to what the forge takes.
+	// Description is a sentence; it is truncated to the limit of the forge.
 	Description string
-	// Target is the page it links to; "" for none.
+	// Target is the linked page; "" for none.
 	Target string
 }
 
 var commitName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// SetStatus says it, once: Temporary tells whether to try again.
+// SetStatus sets a status, in one try: Temporary reports whether to retry.
 func (f *Forge) SetStatus(ctx context.Context, repository, commit string, s Status) error {
 	if err := checkRepository(repository); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (f *Forge) SetStatus(ctx context.Context, repository, commit string, s Stat
 	return f.explain(fmt.Sprintf("setting the status of commit %.12s in %s", commit, repository), err)
 }
 
-// setGitLabStatus is not the library's: it asks for the project first, and sends an empty target,
-// which GitLab refuses.
+// setGitLabStatus replaces the library's call, which first asks for the project, and sends an empty
+// target that GitLab refuses.
 func (f *Forge) setGitLabStatus(ctx context.Context, repository, commit string, s Status) error {
 	state := map[State]string{Pending: "pending", Success: "success", Failure: "failed"}[s.State]
 	in := map[string]string{"state": state, "name": s.Context, "description": s.Description}
@@ -70,15 +70,14 @@ func (f *Forge) setGitLabStatus(ctx context.Context, repository, commit string, 
 	err := f.send(ctx, http.MethodPost, gitlabProject(repository)+"/statuses/"+commit, in, nil)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest && strings.Contains(refused.Message, "Cannot transition status") {
-		return nil // it has this state already
+		return nil // it already has this state
 	}
 	return err
 }
 
 func gitlabProject(repository string) string { return "api/v4/projects/" + url.QueryEscape(repository) }
 
-// send makes a request of ours with the client of the library, and reads the answer into out where
-// that is not nil.
+// send sends a request with the library's client, and decodes the answer into out unless it is nil.
 func (f *Forge) send(ctx context.Context, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {

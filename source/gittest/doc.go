@@ -1,5 +1,3 @@
-// Package gittest serves real Git repositories on loopback for tests, over HTTP(S) and SSH, by the
-// git command. Servers count requests and bytes, and can be made to fail.
-//
-// What does not live here: what is tested with them.
+// Package gittest serves real Git repositories on loopback for tests, over HTTP(S) and SSH, with
+// the git command. Servers count requests and bytes, and fail on request.
 package gittest

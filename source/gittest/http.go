@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// HTTPServer serves the repositories of a folder by git-http-backend.
+// HTTPServer serves the repositories of a folder with git-http-backend.
 type HTTPServer struct {
 	*httptest.Server
 
@@ -62,15 +62,15 @@ func unstarted(t testing.TB, root string) *HTTPServer {
 	return s
 }
 
-// Intercept is asked before each request; true means that it has answered. Nil takes it away.
+// Intercept sets a function to call before each request; true means that it has answered. Nil
+// removes it.
 func (s *HTTPServer) Intercept(by func(http.ResponseWriter, *http.Request) bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.intercept = by
 }
 
-// Reset forgets what was counted, and gives it: the requests in order, and how many bytes were
-// sent.
+// Reset clears the counters and returns them: the requests in order, and the number of bytes sent.
 func (s *HTTPServer) Reset() ([]string, int64) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -92,5 +92,5 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap gives http.ResponseController what it needs.
+// Unwrap is for http.ResponseController.
 func (c *countingWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }

@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Repository is a bare repository on disk, with a work tree to change it by.
+// Repository is a bare repository on disk, with a work tree to change it.
 type Repository struct {
-	// Root is the folder that servers serve, Bare the repository in it, Work the work tree.
+	// Root is the served folder, Bare the repository in it, Work the work tree.
 	Root, Bare, Work string
 	t                testing.TB
 }
 
-// New makes an empty repository of a name, for example `landscape`, with branch main.
+// New creates an empty repository, for example `landscape`, with branch main.
 func New(t testing.TB, root, name string) *Repository {
 	t.Helper()
 	r := &Repository{Root: root, Bare: filepath.Join(root, name+".git"), Work: filepath.Join(t.TempDir(), name), t: t}
@@ -29,8 +29,7 @@ func New(t testing.TB, root, name string) *Repository {
 	return r
 }
 
-// Git runs a command in the work tree, without any configuration of the user, and gives what it
-// says.
+// Git runs a git command in the work tree, without user configuration, and returns its output.
 func (r *Repository) Git(args ...string) string {
 	r.t.Helper()
 	return r.run(r.Work, args...)
@@ -48,14 +47,14 @@ func (r *Repository) run(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Environment is one in which git depends on nothing around it.
+// Environment isolates git from the configuration of the machine.
 func Environment() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com",
 		"GIT_AUTHOR_DATE=2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2026-01-02T03:04:05Z"}
 }
 
-// Write puts a file into the work tree.
+// Write writes a file to the work tree.
 func (r *Repository) Write(name, content string) {
 	r.t.Helper()
 	file := filepath.Join(r.Work, name)
@@ -63,7 +62,7 @@ func (r *Repository) Write(name, content string) {
 	require.NoError(r.t, os.WriteFile(file, []byte(content), 0o644))
 }
 
-// Commit commits everything and gives the commit. It is not pushed.
+// Commit commits everything without pushing, and returns the commit.
 func (r *Repository) Commit(message string, args ...string) string {
 	r.t.Helper()
 	r.Git("add", "--all")
@@ -80,8 +79,8 @@ func (r *Repository) Push(name, content, message string) string {
 	return commit
 }
 
-// Commits makes many commits of one file on the branch that is checked out, without pushing them,
-// and gives the last.
+// Commits creates many commits of one file on the current branch, without pushing them, and returns
+// the last.
 func (r *Repository) Commits(count int, name string) string {
 	r.t.Helper()
 	parent := r.Git("rev-parse", "HEAD")

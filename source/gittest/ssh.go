@@ -18,11 +18,11 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// SSHServer serves the repositories of a folder by git-upload-pack.
+// SSHServer serves the repositories of a folder with git-upload-pack.
 type SSHServer struct {
-	// Address is host and port, URL what the path of a repository is appended to.
+	// Address is host and port, URL the prefix of repository paths.
 	Address, URL string
-	// KnownHosts is the line of this server, Identity a key that it takes.
+	// KnownHosts is the known_hosts line of this server, Identity an accepted private key.
 	KnownHosts, Identity []byte
 	root                 string
 
@@ -56,7 +56,7 @@ func ServeSSH(t testing.TB, root string) *SSHServer {
 	return s
 }
 
-// Key makes a key pair; the second value is the private key as OpenSSH keeps it.
+// Key creates a key pair; the second value is the private key in OpenSSH format.
 func Key(t testing.TB) (ssh.Signer, []byte) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
@@ -68,7 +68,7 @@ func Key(t testing.TB) (ssh.Signer, []byte) {
 	return signer, pem.EncodeToMemory(block)
 }
 
-// Connections that there have been.
+// Connections returns the number of accepted connections.
 func (s *SSHServer) Connections() int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

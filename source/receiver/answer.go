@@ -19,7 +19,7 @@ const (
 	resultInvalid   = "invalid"
 )
 
-// Answer is the body of each answer that is not followed.
+// Answer is the body of each answer except the stream of a followed sync.
 type Answer struct {
 	// Result is one word: requested, ignored, ping, refused, replayed, limited, too_large or
 	// invalid.
@@ -32,7 +32,7 @@ func (r *Receiver) answer(w http.ResponseWriter, receiver, result string, status
 	r.metrics.requests.WithLabelValues(receiver, result).Inc()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// who sent it may be gone
+	// the client may have disconnected
 	_ = json.NewEncoder(w).Encode(Answer{Result: result, Message: message})
 }
 
@@ -41,7 +41,8 @@ func (r *Receiver) slowDown(w http.ResponseWriter, receiver string) {
 	r.answer(w, receiver, resultLimited, http.StatusTooManyRequests, "too many requests")
 }
 
-// counters of requests. Only proven ones are counted by receiver: strangers do not make new series.
+// counters of requests. Only proven requests have the label receiver: strangers cannot create
+// series.
 type counters struct{ requests *prometheus.CounterVec }
 
 func newCounters() *counters {
@@ -51,8 +52,8 @@ func newCounters() *counters {
 	}, []string{"receiver", "result"})}
 }
 
-// Describe is that of a prometheus.Collector.
+// Describe implements prometheus.Collector.
 func (r *Receiver) Describe(ch chan<- *prometheus.Desc) { r.metrics.requests.Describe(ch) }
 
-// Collect is that of a prometheus.Collector.
+// Collect implements prometheus.Collector.
 func (r *Receiver) Collect(ch chan<- prometheus.Metric) { r.metrics.requests.Collect(ch) }

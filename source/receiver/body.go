@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// maxBody is how much one body may have, in bytes.
+// maxBody is the maximum size of a body, in bytes.
 const maxBody = 1 << 20
 
-// hurry is how long a body may take where its sender holds much memory, and what is left of one
-// that is not read.
+// hurry is the time limit for a body whose sender holds much memory, and for the rest of an unread
+// body.
 const hurry = 2 * time.Second
 
 // incoming is a body in memory.
@@ -21,7 +21,7 @@ type incoming struct {
 	data   []byte
 }
 
-// release gives the memory back. The data are not used any more.
+// release frees the memory. The data must not be used any more.
 func (b *incoming) release() {
 	if cap(b.data) > 0 {
 		b.room.give(b.sender, cap(b.data))
@@ -29,7 +29,7 @@ func (b *incoming) release() {
 	}
 }
 
-// grow makes place for more bytes.
+// grow reserves memory for more bytes.
 func (b *incoming) grow() bool {
 	size := min(max(firstPiece, 2*cap(b.data)), maxBody+1)
 	if !b.room.take(b.sender, size-cap(b.data)) {
@@ -39,7 +39,7 @@ func (b *incoming) grow() bool {
 	return true
 }
 
-// read gives the status of the answer, unless it is http.StatusOK: then the body is there.
+// read returns the status of the answer; http.StatusOK if the body is complete.
 func (b *incoming) read(w http.ResponseWriter, req *http.Request) int {
 	if encoding := req.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		hasten(w)
@@ -73,9 +73,9 @@ func (b *incoming) read(w http.ResponseWriter, req *http.Request) int {
 	}
 }
 
-// hasten bounds the time for what is still to come of a request; the server reads that before it
+// hasten limits the time to receive the rest of a request, which the server reads before it
 // answers.
 func hasten(w http.ResponseWriter) {
-	// of a connection, which knows only real time
+	// connections use real time
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(hurry))
 }

@@ -16,25 +16,25 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Bounds of what a Client reads and waits for.
+// Limits for the answers that a Client reads and waits for.
 const (
 	longestLine   = 64 << 10
 	signOfLife    = 4 * heartbeat
 	answerTimeout = 30 * time.Second
 )
 
-// Client asks for a sync, as the post-receive hook of a bare repository does.
+// Client requests a sync, like the post-receive hook of a bare repository.
 type Client struct {
-	// URL of the operator's receivers, without the path of one.
+	// URL of the operator's receivers, without the path of a receiver.
 	URL string
-	// Token is what the receiver's Secret holds.
+	// Token is the token in the receiver's Secret.
 	Token []byte
-	// HTTP makes the requests; its Timeout has to be unset, as a sync may be followed for long.
+	// HTTP sends the requests; its Timeout must be unset, because following a sync may take long.
 	HTTP  *http.Client
 	Clock clock.PassiveClock
 }
 
-// RefusedError is an answer other than that a sync was asked for.
+// RefusedError is an answer without a requested sync.
 type RefusedError struct {
 	Status int
 	Answer Answer
@@ -48,8 +48,8 @@ func (e *RefusedError) Error() string {
 }
 
 // Ask sends one push to the receiver NAMESPACE/LANDSCAPE/NAME and, with tell, follows the sync
-// until its last Progress. It gives the last Progress, with Phase "" where the sync is not
-// followed, and whether the push was of a ref that the Landscape follows.
+// until its last Progress. It returns the last Progress, with Phase "" if the sync is not followed,
+// and whether the Landscape follows the pushed ref.
 func (c *Client) Ask(ctx context.Context, receiver string, push Push, tell func(Progress)) (last Progress, followed bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -80,8 +80,8 @@ func (c *Client) Ask(ctx context.Context, receiver string, push Push, tell func(
 	defer res.Body.Close()
 	if res.Header.Get("Content-Type") != ContentType {
 		var answer Answer
-		data, _ := io.ReadAll(io.LimitReader(res.Body, longestLine)) // what arrived says enough
-		_ = json.Unmarshal(data, &answer)                            // else the status says it
+		data, _ := io.ReadAll(io.LimitReader(res.Body, longestLine)) // a partial body suffices
+		_ = json.Unmarshal(data, &answer)                            // otherwise the status says it
 		answer.Message = plain(answer.Message, 300)
 		if res.StatusCode != http.StatusAccepted {
 			return Progress{}, false, &RefusedError{res.StatusCode, answer}
@@ -112,7 +112,7 @@ func (c *Client) Ask(ctx context.Context, receiver string, push Push, tell func(
 	return last, true, errors.New("the connection ended")
 }
 
-// because says why a request ended, without its address.
+// because returns the cause of a failed request, without its address.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// collapse makes one sync of many pushes: the first one is told at once, the newest of those that
-// follow within a quiet time at its end. What it remembers is one push a Landscape.
+// collapse merges many pushes into few syncs. It reports the first push at once, and the newest
+// push of a quiet time at its end. It stores one push for each Landscape.
 type collapse struct {
 	clock clock.WithDelayedExecution
 	tell  func(context.Context, Key, Push)
@@ -17,15 +17,15 @@ type collapse struct {
 }
 
 type burst struct {
-	last    Push  // told last
-	pending *Push // came after it
+	last    Push  // reported last
+	pending *Push // received after last
 }
 
 func newCollapse(c clock.WithDelayedExecution, tell func(context.Context, Key, Push)) *collapse {
 	return &collapse{clock: c, tell: tell, by: map[Key]*burst{}}
 }
 
-// ask returns at once, also while the Requester is busy.
+// ask returns at once, even while the Requester is busy.
 func (c *collapse) ask(key Key, push Push) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,7 +40,7 @@ func (c *collapse) ask(key Key, push Push) {
 		newest = *b.pending
 	}
 	if push.Commit != "" && push.Ref == newest.Ref && push.Commit == newest.Commit {
-		return // told, or about to be
+		return // already reported or pending
 	}
 	b.pending = &push
 }

@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// A connection costs a goroutine and a few kilobytes from its first byte on, before any request has
-// a sender and a proof: whoever opens many and sends headers slowly has all of them for seconds. So
-// they are bounded, together and by sender.
+// A connection costs a goroutine and a few kilobytes from its first byte on, before a request has a
+// sender or proof. Slow headers hold it for seconds. So connections are bounded, in total and by
+// sender.
 const (
 	maxConnections       = 1024
 	maxConnectionsSender = 128
 )
 
-// Bounded gives a listener that closes connections beyond the bounds at once. Proxies stand for
-// many senders: only the bound of all counts for them.
+// Bounded returns a listener that immediately closes connections beyond the bounds. A proxy has
+// many senders, so only the total bound applies.
 func (r *Receiver) Bounded(inner net.Listener) net.Listener {
 	return &bounded{Listener: inner, receiver: r, open: map[string]int{}, most: maxConnections, mostSender: maxConnectionsSender}
 }
@@ -27,7 +27,7 @@ type bounded struct {
 
 	mu    sync.Mutex
 	total int
-	// open connections by address, or network of it.
+	// open connections by address or network.
 	open map[string]int
 }
 
@@ -42,11 +42,11 @@ func (b *bounded) Accept() (net.Conn, error) {
 		if b.enter(source) {
 			return &counted{Conn: c, leave: sync.OnceFunc(func() { b.leave(source) })}, nil
 		}
-		_ = c.Close() // there is nothing to lose
+		_ = c.Close() // no data was exchanged
 	}
 }
 
-// sourceOf is who a connection is counted for; empty for a proxy.
+// sourceOf returns the sender that a connection counts for; empty for a proxy.
 func (b *bounded) sourceOf(c net.Conn) string {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *bounded) leave(source string) {
 	}
 }
 
-// counted gives its place back when it is closed.
+// counted frees its slot when it is closed.
 type counted struct {
 	net.Conn
 	leave func()

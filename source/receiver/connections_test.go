@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestConnectionsAreBounded: what is beyond the bound of a sender, or of all, is closed at once, a
-// proxy has the bound of all only, and whoever closes one may open another.
+// TestConnectionsAreBounded: connections beyond the bound of a sender or the total are closed at
+// once. Only the total applies to a proxy, and closing a connection frees its slot.
 func TestConnectionsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		proxies          []netip.Prefix
@@ -38,7 +38,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 					taken <- conn
 				}
 			}()
-			var last net.Conn // that was taken
+			var last net.Conn // last accepted connection
 			open := func() (isOpen bool) {
 				t.Helper()
 				conn, err := net.Dial("tcp", inner.Addr().String())
@@ -47,7 +47,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 				closed := make(chan struct{})
 				go func() {
 					defer close(closed)
-					_, _ = conn.Read(make([]byte, 1)) // it ends when the other side closes
+					_, _ = conn.Read(make([]byte, 1)) // ends when the other side closes
 				}()
 				select {
 				case server := <-taken:
@@ -66,7 +66,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			}
 			assert.False(t, open())
 			require.NoError(t, last.Close())
-			_ = last.Close() // it counts once
+			_ = last.Close() // counts once
 			assert.True(t, open())
 			assert.False(t, open())
 		})

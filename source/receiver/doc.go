@@ -1,10 +1,10 @@
-// Package receiver takes requests for a sync by HTTP: pushes as GitHub, GitLab, Gitea
-// and Forgejo announce them, and requests of anybody who can compute an HMAC, such as
-// the post-receive hook of a bare repository, who can follow the sync in the answer.
+// Package receiver accepts requests for a sync by HTTP: push events of GitHub, GitLab, Gitea and
+// Forgejo, and requests with an HMAC. The post-receive hook of a bare repository sends such
+// requests, and can follow the sync in the answer.
 //
-// Whoever calls is a stranger until the signature is proven: sizes, times, rates and
-// memory are bounded, and who does not know the secret learns nothing.
+// A client is untrusted until its signature is verified: sizes, times, rates and memory are
+// bounded, and clients without the secret learn nothing.
 //
-// What does not live here: which Landscapes have receivers, and the sync itself
-// (controllers/operator implements Requester).
+// Package controllers/operator implements Requester: it knows the receivers of Landscapes and
+// syncs.
 package receiver

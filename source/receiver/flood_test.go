@@ -26,7 +26,7 @@ import (
 
 func base64Of(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-// each asks the handler itself, as fast as it can: no network is between.
+// each calls the handler directly, as fast as possible, without a network.
 func each(t *testing.T, f *fixture, n int, request func(i int) *http.Request) map[int]int {
 	t.Helper()
 	var mu sync.Mutex
@@ -66,7 +66,7 @@ func TestBurstIsOneSync(t *testing.T) {
 	require.Eventually(t, func() bool { return f.bursts() == 0 }, time.Minute, time.Millisecond)
 	assert.Equal(t, []Push{{Ref: "refs/heads/main", Commit: commit, By: "ada"}}, f.told(), "10,000 requests are one sync")
 
-	// What changes during the burst is synced at its end: only the newest.
+	// A change during the burst is synced at its end: only the newest.
 	f.clock.Step(time.Minute)
 	each(t, f, 50, post(body))
 	for i := range 20 {
@@ -112,7 +112,7 @@ func TestFloodOfStrangersNeedsLittle(t *testing.T) {
 	assert.LessOrEqual(t, one[http.StatusNotFound], failureBurst+8, "one source is stopped, whatever paths it tries")
 }
 
-// strangers counts the requests by their result; none may be counted for a receiver.
+// strangers counts the requests by result; none may count for a receiver.
 func strangers(t *testing.T, f *fixture) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -259,7 +259,7 @@ func TestFollowEnds(t *testing.T) {
 	})
 }
 
-// A sender that is slow is cut off by the server, not waited for.
+// TestSlowSender: the server does not wait for a slow sender.
 func TestSlowSender(t *testing.T) {
 	f := &fixture{syncs: &syncs{targets: receivers(landscapev1alpha1.ReceiverHMAC)}}
 	server := NewServer(context.Background(), New(Options{Requester: f.syncs}), discard())

@@ -9,24 +9,25 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Rates, in requests a second and at once.
+// Rates, in requests a second, and bursts.
 const (
-	requestRate, requestBurst = 20, 200 // of one source to one path
-	failureRate, failureBurst = 5, 100  // of one source that proves nothing
-	// to one receiver, proven; and of one source that has proven something to the path
+	requestRate, requestBurst = 20, 200 // by one source to one path
+	failureRate, failureBurst = 5, 100  // by one source without proof
+	// deliveryRate and deliveryBurst bound proven requests: to one receiver, and by one source to
+	// one path.
 	deliveryRate, deliveryBurst = 50, 500
-	// manySources bounds what is remembered of sources; who is forgotten begins anew.
+	// manySources bounds the remembered sources; an evicted one starts anew.
 	manySources = 10_000
 )
 
-// longestPath is how much of a path is remembered, in bytes.
+// longestPath is the remembered length of a path, in bytes.
 const longestPath = 512
 
-// paces bounds how often requests are looked at.
+// paces bounds the rates of requests.
 type paces struct {
 	clock                          clock.PassiveClock
 	requests, failures, deliveries *lru.Cache
-	senders                        *lru.Cache // those that were proven
+	senders                        *lru.Cache // proven ones
 	mu                             sync.Mutex
 }
 
@@ -34,7 +35,7 @@ func newPaces(c clock.PassiveClock) *paces {
 	return &paces{clock: c, requests: lru.New(manySources), failures: lru.New(manySources), deliveries: lru.New(manySources), senders: lru.New(manySources)}
 }
 
-// to is what a sender asks.
+// to is a path that a sender requests.
 type to struct {
 	path string
 	sender
@@ -42,9 +43,9 @@ type to struct {
 
 func shorten(path string) string { return path[:min(len(path), longestPath)] }
 
-// request says whether a request is looked at. Whether the path is that of a receiver makes no
-// difference. Failures stop strangers alone: who shares an address with them could not deliver any
-// more.
+// request reports whether the rates permit a request. It makes no difference whether the path is a
+// receiver's. Failures count only against unproven senders, so that others at the same address can
+// still deliver.
 func (p *paces) request(path string, from sender) bool {
 	key := to{shorten(path), from}
 	if from.proven() {
@@ -54,27 +55,26 @@ func (p *paces) request(path string, from sender) bool {
 		p.of(p.failures, from.source, failureRate, failureBurst).TokensAt(p.clock.Now()) >= 1
 }
 
-// failed counts a request that proved nothing.
+// failed counts a request without proof.
 func (p *paces) failed(from sender) {
 	if !from.proven() {
 		p.of(p.failures, from.source, failureRate, failureBurst).AllowN(p.clock.Now(), 1)
 	}
 }
 
-// proven remembers that a source knows the secret of a path.
+// proven records that a source knows the secret of a path.
 func (p *paces) proven(path, source string) {
 	p.senders.Add(sender{source: source, path: shorten(path)}, nil)
 }
 
-// delivered says whether a source proved to know the secret of a path. Of a path that none
-// delivered to, and of another source, this says no: strangers do not learn by it which receivers
-// there are.
+// delivered reports whether a source has proven the secret of a path. It is false for other sources
+// and unused paths, so that strangers cannot find out which receivers exist.
 func (p *paces) delivered(path, source string) bool {
 	_, ok := p.senders.Get(sender{source: source, path: shorten(path)})
 	return ok
 }
 
-// delivery says whether a proven request is taken.
+// delivery reports whether the rate permits a proven request.
 func (p *paces) delivery(receiver string) bool {
 	return p.of(p.deliveries, receiver, deliveryRate, deliveryBurst).AllowN(p.clock.Now(), 1)
 }
@@ -90,12 +90,11 @@ func (p *paces) of(cache *lru.Cache, key any, limit rate.Limit, burst int) *rate
 	return l
 }
 
-// manySignatures bounds what is remembered of one receiver: more requests in the time in which a
-// signature holds are put off.
+// manySignatures bounds the remembered signatures of one receiver; requests beyond it are refused
+// until older signatures expire.
 const manySignatures = 4096
 
-// seen remembers signatures for as long as they would be taken again. Only those of proven requests
-// come here.
+// seen remembers signatures of proven requests while they are valid.
 type seen struct {
 	clock clock.PassiveClock
 	mu    sync.Mutex
@@ -107,7 +106,7 @@ func newSeen(c clock.PassiveClock) *seen {
 	return &seen{clock: c, by: map[string]map[string]time.Time{}}
 }
 
-// first says whether a signature is new; full that no more can be remembered at the moment.
+// first reports whether a signature is new; full if no more can be remembered now.
 func (s *seen) first(receiver, signature string, until time.Time) (ok, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,29 +11,29 @@ import (
 	"time"
 )
 
-// Bounds of what Git tells a hook.
+// Limits for the input of a hook.
 const (
 	mostLines = 100_000
-	mostRefs  = 20 // told one by one; of more only that there was a push
+	mostRefs  = 20 // reported separately; more are reported as one push
 )
 
-// PostReceive is the hook of a bare repository: it asks for syncs of what was pushed, and tells the
-// pusher how they go.
+// PostReceive is the hook of a bare repository: it requests syncs of pushed refs, and reports their
+// progress to the pusher.
 type PostReceive struct {
 	Client *Client
 	// Receivers are NAMESPACE/LANDSCAPE/NAME each.
 	Receivers []string
-	// By is who pushed, as far as is known.
+	// By is the pusher, if known.
 	By string
-	// Follow says whether the syncs are followed, and Within for how long.
+	// Follow enables following of the syncs, Within limits its duration.
 	Follow bool
 	Within time.Duration
-	// Out is what Git shows to the pusher.
+	// Out is the output that Git shows to the pusher.
 	Out io.Writer
 }
 
-// ReadPushes reads what Git writes to a post-receive hook: a line with the old and the new object
-// and the name of each ref. Of very many refs it makes one push that names none.
+// ReadPushes parses the input of a post-receive hook: a line with the old object, the new object
+// and the name of each ref. It merges very many refs into one push without a name.
 func ReadPushes(in io.Reader, by string) ([]Push, error) {
 	var out []Push
 	lines := bufio.NewScanner(in)
@@ -66,13 +66,13 @@ func ReadPushes(in io.Reader, by string) ([]Push, error) {
 	return out, nil
 }
 
-// followable says whether a Landscape can follow a ref at all.
+// followable reports whether a Landscape can follow a ref at all.
 func followable(ref string) bool {
 	return strings.HasPrefix(ref, "refs/heads/") || strings.HasPrefix(ref, "refs/tags/")
 }
 
-// Run asks for all syncs at once, so that each is on its way should the pusher leave, and returns
-// when they are done. What goes wrong is told, and no error: the push has happened.
+// Run requests all syncs at once, so that they start even if the pusher leaves, and returns when
+// they are done. Failures are reported but not returned: the push has happened.
 func (h *PostReceive) Run(ctx context.Context, pushes []Push) {
 	var cancel context.CancelFunc
 	ctx, cancel = context.WithTimeoutCause(ctx, h.Within, fmt.Errorf("after %s it is not followed any longer", h.Within))
@@ -110,7 +110,7 @@ func (h *PostReceive) one(ctx context.Context, t *teller, receiver string, push 
 	}
 }
 
-// teller writes whole lines, whoever else writes.
+// teller writes whole lines for concurrent callers.
 type teller struct {
 	mu   sync.Mutex
 	out  io.Writer
@@ -124,12 +124,12 @@ func (t *teller) say(landscape, text string) {
 	if t.name {
 		text = landscape + ": " + text
 	}
-	_, _ = fmt.Fprintln(t.out, text) // who pushed may be gone
+	_, _ = fmt.Fprintln(t.out, text) // the pusher may have disconnected
 }
 
 func (t *teller) progress(landscape string, p Progress) {
 	if p.Done && p.Err != "" {
-		return // told at the end
+		return // reported at the end
 	}
 	text := p.Phase
 	if p.Message != "" {
@@ -147,7 +147,7 @@ func (t *teller) progress(landscape string, p Progress) {
 	}
 }
 
-// failed is loud: Git shows it among much else.
+// failed is conspicuous: Git shows it among much other output.
 func (t *teller) failed(landscape string, p Progress) {
 	const rule = "**********************************************************************"
 	what, stays := "SYNC FAILED of ", "The commit is pushed, but not applied, or not all of it. What was applied before stays."

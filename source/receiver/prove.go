@@ -13,19 +13,20 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// Headers of a signed request, and how far its timestamp may be off.
+// Headers of a signed request, and the tolerance for its timestamp.
 const (
 	SignatureHeader = "X-Signature"
 	TimestampHeader = "X-Timestamp"
-	// Skew is how far the timestamp of a signed request may be from the receiver's clock.
+	// Skew is the maximum difference between the timestamp of a signed request and the receiver's
+	// clock.
 	Skew = 5 * time.Minute
 )
 
-// signingPrefix begins the signing tokens of GitLab (Standard Webhooks).
+// signingPrefix begins GitLab's signing tokens (Standard Webhooks).
 const signingPrefix = "whsec_"
 
-// Sign gives the headers X-Timestamp and X-Signature of a body, for receivers of type hmac;
-// webhooks of Pergola have them, too.
+// Sign returns the headers X-Timestamp and X-Signature of a body, for receivers of type hmac and
+// for Pergola's own webhooks.
 func Sign(token, body []byte, at time.Time) (timestamp, signature string) {
 	timestamp = strconv.FormatInt(at.Unix(), 10)
 	return timestamp, "sha256=" + hex.EncodeToString(sum(token, []byte(timestamp+"."), body))
@@ -39,14 +40,14 @@ func sum(key []byte, parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// proof is what a proven request leaves behind: once, if set, must not come again before until.
+// proof is the result of a proven request: once, if set, must not be used again before until.
 type proof struct {
 	once  string
 	until time.Time
 }
 
-// prove says whether the sender knows the secret. For each request the same is computed, whether
-// there is such a receiver or not, and whatever headers there are, so that the time tells nothing.
+// prove reports whether the sender knows the secret. It computes the same for each request, with or
+// without such a receiver and for any headers, so that the duration reveals nothing.
 func prove(target Target, known bool, header http.Header, body []byte, now time.Time) (proof, bool) {
 	kind := target.Type
 	token := target.Token
@@ -75,10 +76,9 @@ func prove(target Target, known bool, header http.Header, body []byte, now time.
 			p = proof{once: id + "." + hex.EncodeToString(want), until: now.Add(2 * Skew)}
 			break
 		}
-		// The token itself is sent. Sums of both have one length, and comparing them takes one
-		// time.
+		// The token itself is sent. Comparing checksums of equal length takes constant time.
 		given, want = sum([]byte("token"), []byte(header.Get("X-Gitlab-Token"))), sum([]byte("token"), token)
-		_ = sum(token, body) // as much work as for the others
+		_ = sum(token, body) // the same work as for the others
 	case landscapev1alpha1.ReceiverHMAC:
 		timestamp := header.Get(TimestampHeader)
 		given, want = hexOf(header.Get(SignatureHeader), "sha256="), sum(token, []byte(timestamp+"."), body)
@@ -90,7 +90,7 @@ func prove(target Target, known bool, header http.Header, body []byte, now time.
 	return p, hmac.Equal(given, want) && fresh && known
 }
 
-// hexOf reads a signature; what is none equals nothing.
+// hexOf decodes a signature; an invalid one is nil, which equals no signature.
 func hexOf(text, prefix string) []byte {
 	text, ok := strings.CutPrefix(text, prefix)
 	out, err := hex.DecodeString(text)
@@ -100,8 +100,8 @@ func hexOf(text, prefix string) []byte {
 	return out
 }
 
-// standardSignature looks through the list of a Standard Webhooks header (v1,BASE64 v1,BASE64 …)
-// for the wanted one.
+// standardSignature searches the list of a Standard Webhooks header (v1,BASE64 v1,BASE64 …) for the
+// wanted signature.
 func standardSignature(list string, want []byte) []byte {
 	for i, one := range strings.Fields(list) {
 		text, ok := strings.CutPrefix(one, "v1,")

@@ -12,7 +12,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// kind of what was delivered.
+// kind of a delivery.
 type kind int
 
 const (
@@ -21,13 +21,13 @@ const (
 	pushed
 )
 
-// message holds what is read of a delivery; all forges name it alike, or nearly so.
+// message has the relevant fields of a delivery; their names are similar on all forges.
 type message struct {
 	Ref   string `json:"ref"`
 	After string `json:"after"`
 	// GitLab
 	UserUsername string `json:"user_username"`
-	// GitHub; Gitea and Forgejo call it login, or username
+	// GitHub; in Gitea and Forgejo it is login or username
 	Pusher struct {
 		Name     string `json:"name"`
 		Login    string `json:"login"`
@@ -40,10 +40,10 @@ type message struct {
 
 var commitName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// maxDepth bounds what is nested in a delivery.
+// maxDepth bounds the nesting of a delivery.
 const maxDepth = 64
 
-// read gives what a delivery tells.
+// read returns the push and kind of a delivery.
 func read(receiver landscapev1alpha1.ReceiverType, header http.Header, body []byte) (Push, kind, error) {
 	var event string
 	switch receiver {
@@ -98,7 +98,7 @@ func read(receiver landscapev1alpha1.ReceiverType, header http.Header, body []by
 	return Push{Ref: plain(m.Ref, 255), Commit: commit, By: plain(by, 100)}, pushed, nil
 }
 
-// payload takes JSON out of the form that GitHub and Gitea send, if they are told so.
+// payload extracts JSON from a form, which GitHub and Gitea send if configured so.
 func payload(header http.Header, body []byte) ([]byte, error) {
 	if !strings.HasPrefix(header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return body, nil
@@ -118,7 +118,7 @@ type readCloser struct{ *bytes.Reader }
 
 func (readCloser) Close() error { return nil }
 
-// decode reads JSON that is not nested without end.
+// decode decodes JSON with bounded nesting.
 func decode(body []byte, into *message) error {
 	depth, text := 0, false
 	for i := 0; i < len(body); i++ {
@@ -138,7 +138,7 @@ func decode(body []byte, into *message) error {
 	return json.Unmarshal(body, into)
 }
 
-// plain cuts text of others, and takes control characters out of it.
+// plain truncates foreign text and removes control characters.
 func plain(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -152,8 +152,8 @@ func plain(text string, most int) string {
 	return text
 }
 
-// follows says whether a push of a ref can bring what the Landscape follows. A request that names
-// no ref always can.
+// follows reports whether a pushed ref can change the revision that the Landscape follows. A
+// request without a ref always can.
 func follows(ref landscapev1alpha1.Reference, pushed string) bool {
 	branch, isBranch := strings.CutPrefix(pushed, "refs/heads/")
 	tag, isTag := strings.CutPrefix(pushed, "refs/tags/")
@@ -162,7 +162,7 @@ func follows(ref landscapev1alpha1.Reference, pushed string) bool {
 		return true
 	case !isBranch && !isTag:
 		return false
-	case ref.Commit != "": // it may arrive with any push, or with one of its branch
+	case ref.Commit != "": // any push may contain it, or a push of its branch
 		return ref.Branch == "" || isBranch && branch == ref.Branch
 	case ref.SemVer != "":
 		return isTag

@@ -13,12 +13,12 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// Prefix of the paths that a Receiver answers: Prefix + NAMESPACE/LANDSCAPE/NAME.
+// Prefix of a Receiver's paths: Prefix + NAMESPACE/LANDSCAPE/NAME.
 const Prefix = "/hooks/"
 
-// Bounds of what is followed and told.
+// Limits of followed syncs.
 const (
-	maxStreams = 256 // syncs that are followed
+	maxStreams = 256 // followed syncs at once
 	quiet      = time.Second
 	heartbeat  = 15 * time.Second
 )
@@ -27,16 +27,16 @@ const (
 type Options struct {
 	Requester Requester
 	Log       logr.Logger
-	// Clock is the real one unless set.
+	// Clock defaults to the real one.
 	Clock clock.WithDelayedExecution
-	// Proxies are the addresses of load balancers in front, whose X-Forwarded-For counts. Unset:
-	// none; then all that comes through one is one source.
+	// Proxies are the addresses of load balancers whose X-Forwarded-For counts. Default: none; then
+	// all requests through one count as one source.
 	Proxies []netip.Prefix
-	// FollowFor is how long a sync is followed at most. Default: 1h.
+	// FollowFor is the maximum time to follow a sync. Default: 1h.
 	FollowFor time.Duration
 }
 
-// Receiver answers requests for a sync. It is a prometheus.Collector, too.
+// Receiver answers requests for a sync. It is also a prometheus.Collector.
 type Receiver struct {
 	requester Requester
 	log       logr.Logger
@@ -52,7 +52,7 @@ type Receiver struct {
 	streams  chan struct{}
 }
 
-// New makes a Receiver.
+// New returns a Receiver.
 func New(o Options) *Receiver {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -71,8 +71,8 @@ func New(o Options) *Receiver {
 	}
 }
 
-// ServeHTTP answers a delivery. Who proves nothing gets the same answer for each path, whether
-// there is a receiver or not.
+// ServeHTTP answers a delivery. Without proof, the answer is the same for each path, whether a
+// receiver exists or not.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if req.Method != http.MethodPost {
@@ -94,7 +94,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.slowDown(w, "")
 		return
 	default:
-		r.paces.failed(sender) // also who lets it wait for a body that never comes
+		r.paces.failed(sender) // including senders whose body never arrives
 		r.answer(w, "", resultTooLarge, status, "the body is larger than 1 MiB, compressed, or did not arrive")
 		return
 	}
@@ -152,7 +152,7 @@ func (r *Receiver) proven(w http.ResponseWriter, req *http.Request, d delivery) 
 	}
 }
 
-// receiverName is what a path names.
+// receiverName identifies a receiver by its path.
 type receiverName struct{ namespace, landscape, name string }
 
 func (n receiverName) String() string {
@@ -166,7 +166,7 @@ func (n receiverName) key() Key { return Key{Namespace: n.namespace, Name: n.lan
 
 var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 
-// target finds the receiver of a path; what cannot be a name is not asked for.
+// target returns the receiver of a path. It does not look up invalid names.
 func (r *Receiver) target(req *http.Request) (receiverName, Target, bool) {
 	path, ok := strings.CutPrefix(req.URL.Path, Prefix)
 	parts := strings.Split(path, "/")

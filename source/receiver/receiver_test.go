@@ -31,7 +31,7 @@ const (
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// syncs is a Requester that only writes down.
+// syncs is a Requester that only records.
 type syncs struct {
 	mu       sync.Mutex
 	targets  map[string]Target
@@ -74,14 +74,14 @@ type fixture struct {
 	*syncs
 	clock  *testclock.FakeClock
 	server *httptest.Server
-	// address of a server that is not httptest's, and how many requests were sent to it
+	// address of a server that is not httptest's, and the number of requests to it
 	address string
 	sent    int
 	log     *logged
 	*Receiver
 }
 
-// logged is all that was logged and answered: no secret may be in it.
+// logged collects logs and answers, which must not contain secrets.
 type logged struct {
 	mu  sync.Mutex
 	all strings.Builder
@@ -99,9 +99,8 @@ func (l *logged) add(text string) {
 	l.all.WriteString(text + "\n")
 }
 
-// silent is a Receiver that listens nowhere, for tests that ask the handler itself and count what
-// it answers: on a port of loopback strangers may ask, too, such as a test of another package that
-// waits for a server on a port that was free when it looked.
+// silent is a Receiver without a port, for tests that call the handler and count its answers. Other
+// processes may connect to a loopback port, for example a test that waits for its own server there.
 func silent(t *testing.T, targets map[string]Target) *fixture {
 	t.Helper()
 	f := &fixture{syncs: &syncs{targets: targets, progress: make(chan Progress, 8)}, clock: testclock.NewFakeClock(noon), log: &logged{}}
@@ -116,7 +115,7 @@ func start(t *testing.T, targets map[string]Target) *fixture {
 	ctx, cancel := context.WithCancel(context.Background())
 	f.server = httptest.NewUnstartedServer(nil)
 	f.server.Config = NewServer(ctx, f.Receiver, f.logger())
-	f.server.Config.ReadTimeout = 2 * time.Second // what is followed has to outlive it
+	f.server.Config.ReadTimeout = 2 * time.Second // followed syncs must outlive it
 	f.server.Start()
 	t.Cleanup(func() {
 		cancel()
@@ -315,7 +314,7 @@ func TestBodies(t *testing.T) {
 	assert.Equal(t, http.StatusRequestEntityTooLarge, status)
 	assert.Equal(t, resultTooLarge, a.Result)
 
-	// of unknown length
+	// without a known length
 	req, err := http.NewRequest(http.MethodPost, f.server.URL+"/hooks/garden/prod/push", io.MultiReader(bytes.NewReader([]byte(large))))
 	require.NoError(t, err)
 	res, err := f.server.Client().Do(req)

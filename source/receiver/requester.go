@@ -9,46 +9,45 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// Key is namespace and name of a Landscape.
+// Key is the namespace and name of a Landscape.
 type Key = types.NamespacedName
 
-// Requester is who syncs.
+// Requester performs syncs.
 type Requester interface {
-	// Receiver gives a receiver of a Landscape, false where there is none or its Secret cannot be
-	// read. It is asked for each request, also of strangers and for names of their choice: it has
-	// to answer from memory.
+	// Receiver returns a receiver of a Landscape, and false if it does not exist or its Secret
+	// cannot be read. It must answer from memory, because strangers cause calls with any names.
 	Receiver(ctx context.Context, namespace, landscape, name string) (Target, bool)
-	// Request asks for a sync and returns at once. It is called at most once at a time for a
-	// Landscape; what comes in short succession was collapsed, and only the newest push is told.
+	// Request requests a sync and returns at once. Calls for one Landscape do not overlap; pushes
+	// in short succession are merged into the newest.
 	Request(ctx context.Context, key Key, push Push)
-	// Follow tells the progress of a commit's sync, and is called before the Request of the commit.
-	// The channel ends after the Progress that is Done (applied, failed, or superseded by a later
-	// commit), or when the context does. Commit "" means: whatever the sync finds. Whoever reads
-	// slowly may miss progress, but never the last one. An error means that the sync cannot be
-	// followed; it is asked for nevertheless.
+	// Follow reports the progress of a commit's sync, and is called before the Request of the
+	// commit. The channel ends after the Progress that is Done (applied, failed, or superseded by a
+	// later commit), or with the context. Commit "" means any commit that the sync finds. A slow
+	// reader may miss progress, but never the last one. An error means that the sync cannot be
+	// followed; it is requested nevertheless.
 	Follow(ctx context.Context, key Key, commit string) (<-chan Progress, error)
 }
 
-// Target is what a receiver is configured to be.
+// Target is the configuration of a receiver.
 type Target struct {
-	// Type is the form of the requests.
+	// Type is the format of the requests.
 	Type landscapev1alpha1.ReceiverType
-	// Token is what the sender proves to know. A receiver without one refuses everything.
+	// Token is the secret that the sender must prove. A receiver without one refuses everything.
 	Token []byte
-	// Ref is what the Landscape follows: only pushes of it lead to a sync. The zero value means
-	// branch main.
+	// Ref is the reference that the Landscape follows: only pushes of it lead to a sync. The zero
+	// value means branch main.
 	Ref landscapev1alpha1.Reference
 }
 
-// Push is what a sender said.
+// Push is the content of a request.
 type Push struct {
-	// Ref is the full name of what was pushed (refs/heads/main), "" if the sender only asked for a
+	// Ref is the full name of the pushed ref (refs/heads/main), "" if the sender only requested a
 	// sync.
 	Ref string
-	// Commit that the ref stands at now; "" if it was not said, or the ref was deleted.
+	// Commit that the ref points to now; "" if unknown, or if the ref was deleted.
 	Commit string
-	// By is who pushed, for people; "" if unknown. It is the word of the sender, bounded and
-	// without control characters.
+	// By is the pusher, for people; "" if unknown. It is the sender's claim, bounded and without
+	// control characters.
 	By string
 }
 
@@ -62,14 +61,14 @@ const (
 	PhaseApplied    = "Applied"
 	PhaseFailed     = "Failed"
 	PhaseSuperseded = "Superseded" // a later commit is synced instead
-	// applied, but something waits for an approval, a window or the end of a suspension
+	// PhaseHeld: applied, but something waits for an approval, a window or the end of a suspension.
 	PhaseHeld = "Held"
 )
 
 // Progress is one line about a sync.
 type Progress struct {
 	Time time.Time `json:"time"`
-	// Phase is one of the constants, or what the sync calls it.
+	// Phase is one of the constants, or another phase of the sync.
 	Phase string `json:"phase"`
 	// Message is a sentence for people, without secrets.
 	Message string `json:"message,omitempty"`
@@ -77,7 +76,7 @@ type Progress struct {
 	Done bool `json:"done,omitempty"`
 	// Err says why the sync failed; only with Done.
 	Err string `json:"error,omitempty"`
-	// Applied says of a failure that the runtime cluster and the virtual garden are as the revision
-	// says, and only seeds are not.
+	// Applied says that a failure affects only seeds: the runtime cluster and the virtual garden
+	// match the revision.
 	Applied bool `json:"applied,omitempty"`
 }

@@ -5,18 +5,17 @@ import "sync"
 // Memory of bodies.
 const (
 	maxBodies  = 64 << 20 // bytes, of all bodies together
-	firstPiece = 4 << 10  // bytes, of a body of which nothing has arrived yet
-	// reserve is left by those who have proven nothing, in bytes.
+	firstPiece = 4 << 10  // bytes, of a body before its first byte
+	// reserve is not available to unproven senders, in bytes.
 	reserve = 16 << 20
-	// strangersShare and provenShare are the part (1/n) of what is free that one sender may hold,
-	// without and with a proof.
+	// strangersShare and provenShare are the part (1/n) of the free memory that one sender may
+	// hold, without and with a proof.
 	strangersShare, provenShare = 16, 2
 )
 
-// room is the memory for bodies. It is taken as bytes arrive, so who announces a body and does not
-// send it holds nearly nothing. How much one sender may hold shrinks with what is free, so that
-// something is left for one who comes after it; and those who have proven something have room
-// whatever strangers hold.
+// room is the memory for bodies. It is allocated as bytes arrive, so that a sender who announces a
+// body without sending it holds nearly nothing. One sender's share shrinks with the free memory,
+// which leaves some for later senders. Unproven senders cannot exhaust the memory of proven ones.
 type room struct {
 	mu   sync.Mutex
 	free int
@@ -25,7 +24,7 @@ type room struct {
 
 func newRoom() *room { return &room{free: maxBodies, held: map[sender]int{}} }
 
-// share is how much a sender may hold now.
+// share is the memory that a sender may hold now, in bytes.
 func (m *room) share(s sender) int {
 	if s.proven() {
 		return m.free / provenShare
@@ -33,8 +32,8 @@ func (m *room) share(s sender) int {
 	return max(0, m.free-reserve) / strangersShare
 }
 
-// take says whether a sender gets more memory. It never waits: memory that is waited for by those
-// who hold some would come free by nothing but the end of their time.
+// take reports whether a sender gets more memory. It never waits: waiting senders that hold memory
+// would block each other until they time out.
 func (m *room) take(s sender, bytes int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +54,7 @@ func (m *room) give(s sender, bytes int) {
 	}
 }
 
-// short says whether a sender holds more than half of its share.
+// short reports whether a sender holds more than half of its share.
 func (m *room) short(s sender) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

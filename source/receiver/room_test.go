@@ -16,7 +16,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// fill takes as much as a sender gets, piece by piece.
+// fill takes as much memory as a sender gets, piece by piece.
 func fill(m *room, s sender) int {
 	took := 0
 	for m.take(s, firstPiece) {
@@ -25,8 +25,8 @@ func fill(m *room, s sender) int {
 	return took
 }
 
-// One who comes anew has room for a push beside many that take all they get, and one who proved
-// something in any case.
+// TestRoom: a new sender has memory for a push beside many greedy ones; a proven sender has it in
+// any case.
 func TestRoom(t *testing.T) {
 	for _, c := range []struct{ greedy, anew int }{{0, maxBody + 1}, {1, maxBody + 1}, {8, maxBody + 1}, {60, 32 << 10}, {2000, 0}} {
 		t.Run(fmt.Sprint(c.greedy), func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// All memory comes back, however a request ends.
+// TestRoomComesBack: all memory is freed, however a request ends.
 func TestRoomComesBack(t *testing.T) {
 	f := silent(t, receivers(landscapev1alpha1.ReceiverHMAC))
 	body := `{"ref":"refs/heads/main"}`
@@ -83,7 +83,7 @@ type unfinished struct{}
 
 func (unfinished) Read([]byte) (int, error) { return 0, errors.New("i/o timeout") }
 
-// deadlines writes down until when the rest of a request is waited for.
+// deadlines records the deadlines for the rest of a request.
 type deadlines struct {
 	*httptest.ResponseRecorder
 	read []time.Time

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// sender is who shares rates and memory.
+// sender shares rates and memory.
 type sender struct {
-	// source is an address, or a network of IPv6, of which everybody has one.
+	// source is an address, or an IPv6 network, since everybody has a whole one.
 	source string
-	// path is set for a source that proved to know the secret of this path before, and shows a
-	// proof again: what strangers do who have the same address, as behind a proxy that is not
-	// known, is not counted for it.
+	// path is set for a source that proved the secret of this path before and sends a proof again.
+	// So strangers with the same address, for example behind an unknown proxy, do not count against
+	// it.
 	path string
 }
 
 func (s sender) proven() bool { return s.path != "" }
 
-// proofs are the headers in which forges sign, or send their token.
+// proofs are the headers with signatures or tokens of forges.
 var proofs = []string{"X-Hub-Signature-256", "X-Gitea-Signature", "X-Forgejo-Signature", "X-Gitlab-Token", "Webhook-Signature", SignatureHeader}
 
-// sender says who is counted for a request, before anything of it is proven.
+// sender returns the sender that a request counts for, before its proof is verified.
 func (r *Receiver) sender(req *http.Request) sender {
 	s := sender{source: r.source(req)}
 	for _, name := range proofs {
@@ -34,7 +34,7 @@ func (r *Receiver) sender(req *http.Request) sender {
 	return s
 }
 
-// source is the address that a request came from, or the network of it.
+// source returns the address or network that a request came from.
 func (r *Receiver) source(req *http.Request) string {
 	host, _, err := net.SplitHostPort(req.RemoteAddr)
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *Receiver) source(req *http.Request) string {
 	return network(addr)
 }
 
-// network is an address, or the network of it that one sender of IPv6 has.
+// network returns an address, or for IPv6 the /64 network of one sender.
 func network(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {

@@ -10,8 +10,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// NewServer makes a server for a Receiver, with limits for slow and for chatty senders. What is
-// being followed ends with the context.
+// NewServer returns a server for a Receiver, with limits for slow senders and large headers.
+// Followed syncs end with the context.
 func NewServer(ctx context.Context, handler http.Handler, log logr.Logger) *http.Server {
 	return &http.Server{
 		Handler:           handler,

@@ -20,12 +20,12 @@ import (
 const (
 	theirs = "198.51.100.7"
 	ours   = "203.0.113.9"
-	// prompt is how long a delivery may take while others are slow: much longer than it does, and
-	// shorter than any time that is given to who is slow.
+	// prompt is how long a delivery may take beside slow ones: much longer than it does, and
+	// shorter than any timeout of slow senders.
 	prompt = time.Second
 )
 
-// behind is a Receiver behind a proxy that it knows, so that one machine can be many.
+// behind is a Receiver behind a known proxy, so that one machine can have many addresses.
 func behind(t *testing.T, readTimeout time.Duration) *fixture {
 	t.Helper()
 	f := &fixture{syncs: &syncs{targets: receivers(landscapev1alpha1.ReceiverHMAC)}, clock: testclock.NewFakeClock(noon)}
@@ -52,18 +52,18 @@ func (f *fixture) trickle(t *testing.T, n int, path func(i int) string, more str
 	}
 }
 
-// slow is how many bodies that did not arrive are waited for.
+// slow returns the number of bodies that have not arrived completely.
 func (f *fixture) slow() int {
 	f.room.mu.Lock()
 	defer f.room.mu.Unlock()
 	return (maxBodies - f.room.free) / firstPiece
 }
 
-// send posts a signed push, each with a body of its own, and says how long the answer took.
+// send posts a signed push with a unique body, and returns the status and duration.
 func (f *fixture) send(t *testing.T, source, path string, h func(body string) header) (int, time.Duration) {
 	t.Helper()
 	f.sent++
-	// as long as a push of some commits
+	// as long as a push of several commits
 	body := fmt.Sprintf(`{"ref":"refs/heads/main","by":"%d %s"}`, f.sent, strings.Repeat("x", 20_000))
 	req, err := http.NewRequest(http.MethodPost, "http://"+f.address+path, strings.NewReader(body))
 	require.NoError(t, err)
@@ -78,8 +78,8 @@ func (f *fixture) send(t *testing.T, source, path string, h func(body string) he
 	return res.StatusCode, time.Since(began)
 }
 
-// Many connections of a stranger, each with a path of its own and a body that does not come, hold
-// up nobody else; and they are failures of theirs.
+// TestSlowStrangers: connections of a stranger with many paths and incomplete bodies do not delay
+// others, and count as failures.
 func TestSlowStrangers(t *testing.T) {
 	const push, connections = "/hooks/garden/prod/push", 600
 	sign := func(body string) header { return signed(body, noon) }
@@ -100,7 +100,7 @@ func TestSlowStrangers(t *testing.T) {
 		delivers(t, f, ours)
 		assert.Equal(t, connections, f.slow(), "all the time")
 	})
-	t.Run("at the same address", func(t *testing.T) { // as behind a proxy that is not known
+	t.Run("at the same address", func(t *testing.T) { // as behind an unknown proxy
 		f := behind(t, time.Minute)
 		delivers(t, f, theirs)
 		f.trickle(t, connections, own, "")
@@ -118,7 +118,7 @@ func TestSlowStrangers(t *testing.T) {
 		require.Eventually(t, func() bool { return f.slow() == 0 }, time.Minute, time.Millisecond)
 		status, _ := f.send(t, theirs, "/another", none)
 		assert.Equal(t, http.StatusTooManyRequests, status, "bodies that never came are failures")
-		delivers(t, f, theirs) // a source that proved to know the secret of this path
+		delivers(t, f, theirs) // a source that proved the secret of this path
 		status, _ = f.send(t, theirs, "/hooks/garden/prod/other", sign)
 		assert.Equal(t, http.StatusTooManyRequests, status, "another path is as good as none")
 		status, _ = f.send(t, theirs, push, none)

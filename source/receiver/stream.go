@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// ContentType of a followed sync: a Progress a line, empty lines as a sign of life.
+// ContentType of a followed sync: one Progress a line, and empty lines as heartbeats.
 const ContentType = "application/x-ndjson"
 
-// PhaseLeft is that of the last line where the sync goes on and is not followed any longer.
+// PhaseLeft is the phase of the last line if the sync continues without being followed.
 const PhaseLeft = "Left"
 
 // writeWithin is how long a reader may take for one line.
 const writeWithin = 15 * time.Second
 
-// follow asks for a sync and answers with its progress until it is done.
+// follow requests a sync and streams its progress until it is done.
 func (r *Receiver) follow(w http.ResponseWriter, req *http.Request, name receiverName, push Push) {
 	select {
 	case r.streams <- struct{}{}:
@@ -39,14 +39,14 @@ func (r *Receiver) follow(w http.ResponseWriter, req *http.Request, name receive
 	w.Header().Set("Content-Type", ContentType)
 	w.Header().Set("X-Accel-Buffering", "no")
 	out := lines{ResponseController: http.NewResponseController(w), w: w}
-	_ = out.SetReadDeadline(time.Time{}) // that of the request would end the stream
+	_ = out.SetReadDeadline(time.Time{}) // the request's deadline would end the stream
 	if !out.write(Progress{Time: r.clock.Now(), Phase: PhaseQueued, Message: "A sync was asked for."}) {
 		return
 	}
 	r.pass(ctx, out, progress)
 }
 
-// pass writes progress until the last line, the end of the time, or of whoever reads.
+// pass writes progress until the last line, the end of the time, or the reader disconnects.
 func (r *Receiver) pass(ctx context.Context, out lines, progress <-chan Progress) {
 	end := r.clock.After(r.followFor)
 	for {
@@ -73,7 +73,7 @@ func (r *Receiver) pass(ctx context.Context, out lines, progress <-chan Progress
 	}
 }
 
-// lines writes and flushes line by line, and gives up on who does not read.
+// lines writes and flushes line by line, and gives up if the reader is too slow.
 type lines struct {
 	*http.ResponseController
 	w http.ResponseWriter
@@ -85,7 +85,7 @@ func (l lines) write(p Progress) bool {
 }
 
 func (l lines) line(data []byte) bool {
-	// of a connection, which knows only real time
+	// connections use real time
 	_ = l.SetWriteDeadline(time.Now().Add(writeWithin))
 	_, err := l.w.Write(append(data, '\n'))
 	return err == nil && l.Flush() == nil

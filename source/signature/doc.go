@@ -1,8 +1,8 @@
 // Package signature verifies OpenPGP and SSH signatures of Git commits and annotated tags. It works
-// on the bytes that Git stores, so that what is verified is what is used.
+// on the bytes that Git stores, so that the verified bytes are the used ones.
 //
-// Validity is asked for now, not for the time that the signature claims: whoever has an expired key
+// Keys must be valid now, not at the time that the signature claims: the owner of an expired key
 // can claim any time.
 //
-// What does not live here: which commit is looked at, and what follows from it (source).
+// Package source selects the commit and handles the result.
 package signature

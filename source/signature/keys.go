@@ -13,14 +13,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Keys are the public keys that are trusted.
+// Keys are trusted public keys.
 type Keys struct {
 	ring openpgp.EntityList
 	ssh  []sshKey
 }
 
-// ReadKeys reads files of public keys: OpenPGP keys in armour, SSH keys as in authorized_keys or in
-// an allowed_signers file.
+// ReadKeys reads files of public keys: OpenPGP keys in armour, SSH keys in the format of
+// authorized_keys or allowed_signers.
 func ReadKeys(files map[string][]byte) (*Keys, error) {
 	out := &Keys{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -44,7 +44,7 @@ func ReadKeys(files map[string][]byte) (*Keys, error) {
 	return out, nil
 }
 
-// Fingerprints of the keys, in order.
+// Fingerprints returns the sorted fingerprints of the keys.
 func (k *Keys) Fingerprints() []string {
 	var out []string
 	for _, entity := range k.ring {
@@ -57,7 +57,7 @@ func (k *Keys) Fingerprints() []string {
 	return slices.Compact(out)
 }
 
-// VerifyCommit verifies a commit as Git stores it, and gives who signed.
+// VerifyCommit verifies a commit in Git's storage format, and returns the signer.
 func (k *Keys) VerifyCommit(raw []byte, now time.Time) (string, error) {
 	payload, sign, err := commitPayload(raw)
 	if err != nil {
@@ -66,8 +66,8 @@ func (k *Keys) VerifyCommit(raw []byte, now time.Time) (string, error) {
 	return k.verify(payload, sign, now)
 }
 
-// VerifyTag verifies an annotated tag as Git stores it, and gives who signed. It has to be the tag
-// of that name and commit: an old one under another name is none.
+// VerifyTag verifies an annotated tag in Git's storage format, and returns the signer. The tag must
+// have that name and commit: an older tag under another name is rejected.
 func (k *Keys) VerifyTag(raw []byte, name, commit string, now time.Time) (string, error) {
 	payload, sign, err := tagPayload(raw, name, commit)
 	if err != nil {

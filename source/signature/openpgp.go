@@ -15,7 +15,7 @@ import (
 )
 
 func (k *Keys) readOpenPGP(data []byte) error {
-	// One file may hold several blocks.
+	// One file may contain several blocks.
 	for rest := bytes.NewReader(data); ; {
 		block, err := armor.Decode(rest)
 		if errors.Is(err, io.EOF) {
@@ -73,8 +73,8 @@ func (k *Keys) verifyOpenPGP(payload, sign []byte, now time.Time) (string, error
 	return issuer + name, nil
 }
 
-// onlySignature gives the id of the key that made a signature. A second signature could be another
-// one than the one that counts.
+// onlySignature returns the id of the signing key. It rejects a second signature, because another
+// one might be verified.
 func onlySignature(body []byte) (string, error) {
 	reader := packet.NewReader(bytes.NewReader(body))
 	issuer := ""

@@ -15,8 +15,8 @@ const (
 // ErrUnsigned: there is no signature.
 var ErrUnsigned = errors.New("it is not signed")
 
-// commitPayload takes the signature out of a commit. What is left is what was signed. Headers that
-// could be read in two ways are refused.
+// commitPayload separates the signature from the signed part of a commit. It rejects ambiguous
+// headers.
 func commitPayload(raw []byte) (payload, sign []byte, err error) {
 	header, body, ok := bytes.Cut(raw, []byte("\n\n"))
 	if !ok {
@@ -66,8 +66,8 @@ func commitPayload(raw []byte) (payload, sign []byte, err error) {
 	return []byte(out), []byte(strings.Join(signatureLines, "\n") + "\n"), nil
 }
 
-// tagPayload takes the signature off the end of a tag, and holds what the tag says against what it
-// should be.
+// tagPayload separates the signature at the end of a tag, and compares the tag's headers with the
+// expected ones.
 func tagPayload(raw []byte, name, commit string) (payload, sign []byte, err error) {
 	start := -1
 	for at := 0; at < len(raw); {

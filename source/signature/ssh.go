@@ -18,12 +18,13 @@ import (
 
 const (
 	sshMagic = "SSHSIG"
-	// sshNamespace is what Git signs in: a signature of something else is none of a commit.
+	// sshNamespace is the namespace of Git's signatures: a signature in another one does not sign a
+	// commit.
 	sshNamespace = "git"
 	minRSABits   = 2048
 )
 
-// sshKey is a trusted key and until when it is.
+// sshKey is a trusted key and its restrictions.
 type sshKey struct {
 	key        ssh.PublicKey
 	principal  string
@@ -32,7 +33,7 @@ type sshKey struct {
 	before     time.Time
 }
 
-// readSSH reads lines of authorized_keys or allowed_signers.
+// readSSH parses lines of authorized_keys or allowed_signers.
 func (k *Keys) readSSH(data []byte) error {
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	for number := 1; lines.Scan(); number++ {
@@ -57,8 +58,7 @@ func readSSHLine(line string) (sshKey, error) {
 		}
 		return strong(sshKey{key: key, principal: comment})
 	}
-	// principals [options] type key [comment]. The options have the form of those of
-	// authorized_keys.
+	// principals [options] type key [comment]. The options have the format of authorized_keys.
 	principals, rest, ok := strings.Cut(line, " ")
 	if !ok {
 		return sshKey{}, errors.New("it is neither an OpenPGP key in armour nor an SSH public key")
@@ -97,7 +97,7 @@ func isKeyType(word string) bool {
 	return strings.HasPrefix(word, "ssh-") || strings.HasPrefix(word, "ecdsa-sha2-") || strings.HasPrefix(word, "sk-")
 }
 
-// strong refuses keys that are too weak to be trusted.
+// strong rejects weak keys and certificates.
 func strong(key sshKey) (sshKey, error) {
 	if _, certificate := key.key.(*ssh.Certificate); certificate {
 		return sshKey{}, errors.New("it is a certificate, which is not supported: name the key itself")
@@ -113,8 +113,8 @@ func strong(key sshKey) (sshKey, error) {
 	return key, nil
 }
 
-// signerTime reads YYYYMMDD[HHMM[SS]][Z]. Without a Z it is UTC, too: a time zone of the machine
-// would make the same file mean different things.
+// signerTime parses YYYYMMDD[HHMM[SS]][Z]. Without Z it is UTC, too, so that the file does not
+// depend on the machine's time zone.
 func signerTime(text string) (time.Time, error) {
 	digits := strings.TrimSuffix(text, "Z")
 	for _, layout := range []string{"20060102", "200601021504", "20060102150405"} {
@@ -146,7 +146,7 @@ func anyMatch(patterns []string, name string) bool {
 	return false
 }
 
-// sshBlob is a signature as ssh-keygen writes it.
+// sshBlob is a signature in ssh-keygen's format.
 type sshBlob struct {
 	Version       uint32
 	PublicKey     []byte

@@ -1,10 +1,10 @@
-// Package upstreamhash computes the checksum that Gardener puts on a generated Secret for its
-// configuration. It decides the Secret's name, so reproducing it is what finds the secrets of an
-// existing landscape again.
+// Package upstreamhash computes the checksum of a Secret's configuration, in the format of
+// Gardener's label. The checksum determines the Secret's name, so it finds the secrets of an
+// existing landscape.
 //
-// The checksum (hashstructure, format 2, zero values ignored) covers the names of the Go types and
-// fields, hence these types are named and shaped as upstream's in pkg/utils/secrets. Do not rename
-// or extend them.
+// The checksum (hashstructure, format 2, zero values ignored) covers the names of Go types and
+// fields. Hence these types have the names and fields of upstream's pkg/utils/secrets. Do not
+// rename or extend them.
 package upstreamhash
 
 import (
@@ -20,10 +20,9 @@ import (
 // CertType is ca, server, client or both.
 type CertType string
 
-// Certificate stands for the signing CA. Upstream's holds keys and parsed certificates here and
-// hashes them, which ties names to the Go release; the name is enough, because the CA's content has
-// a checksum of its own. So certificates of an existing landscape are issued anew once, under CAs
-// that are kept.
+// Certificate is the signing CA. Upstream's type also has keys and parsed certificates and hashes
+// them, which ties names to the Go release. The name suffices, because the CA's content has its own
+// checksum. So certificates of an existing landscape are reissued once, under the same CAs.
 type Certificate struct{ Name string }
 
 // CertificateSecretConfig is the configuration of CAs and certificates.
@@ -99,7 +98,6 @@ type KubeconfigSecretConfig struct {
 	Namespace   string
 }
 
-// Of is the checksum of one of the configurations above, as the label has it.
 func Of(config any) (string, error) {
 	sum, err := hashstructure.Hash(config, &hashstructure.HashOptions{IgnoreZeroValue: true})
 	if err != nil {

@@ -1,4 +1,3 @@
-// Package forgetest is a forge for tests: a real HTTP server on loopback that answers the
-// calls that are made of GitHub, GitLab, Gitea and Forgejo, at their paths and in their
-// forms, and that can be made to fail as they do.
+// Package forgetest is a forge for tests. Its HTTP server on loopback answers calls to GitHub,
+// GitLab, Gitea and Forgejo, at their paths and in their formats. It fails like them on request.
 package forgetest

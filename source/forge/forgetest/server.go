@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Token is the one that is let in.
+// Token is the only accepted token.
 const Token = "forge-t0ken-not-to-be-seen"
 
 // Comment of a pull request.
@@ -27,25 +27,25 @@ type Status struct {
 	Repository, Commit, State, Context, Description, Target string
 }
 
-// Failure is an answer instead of the real one.
+// Failure replaces an answer.
 type Failure struct {
-	// Method and the end of the path that it is for; "" for all.
+	// Method and path suffix of the requests that fail; "" for all.
 	Method, Path string
 	Status       int
 	Header       map[string]string
 	Body         string
-	// Done lets the request happen before it fails: the answer got lost.
+	// Done executes the request before it fails: the answer got lost.
 	Done bool
 }
 
-// Server is a forge.
+// Server is a fake forge.
 type Server struct {
 	*httptest.Server
 	provider string
 
 	mu       sync.Mutex
-	Login    string // whose token it is; "" means that it may not ask
-	Bot      string // who writes with a token that may not ask
+	Login    string // user of the token; "" means that the token may not ask
+	Bot      string // author of comments by a token that may not ask
 	PageSize int
 	// Before and After are called around each request.
 	Before, After func(*http.Request)
@@ -56,7 +56,7 @@ type Server struct {
 	nextID        int
 }
 
-// New starts a forge of a provider; it ends with the test.
+// New starts a forge of a provider; it stops with the test.
 func New(t testing.TB, provider string) *Server {
 	t.Helper()
 	s := &Server{provider: provider, Login: "pergola-bot", PageSize: 3, nextID: 100}
@@ -65,14 +65,14 @@ func New(t testing.TB, provider string) *Server {
 	return s
 }
 
-// Fail queues failures: each is the answer to one request.
+// Fail queues failures, one for each request.
 func (s *Server) Fail(failures ...Failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.failures = append(s.failures, failures...)
 }
 
-// Write adds a comment of somebody.
+// Write adds a comment by an author.
 func (s *Server) Write(author, body string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,28 +86,28 @@ func (s *Server) write(author, body string) Comment {
 	return c
 }
 
-// Comments are all there are.
+// Comments returns all comments.
 func (s *Server) Comments() []Comment {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.comments)
 }
 
-// Statuses are all that were set, in their order.
+// Statuses returns all statuses in the order they were set.
 func (s *Server) Statuses() []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.statuses)
 }
 
-// Requests are those that were made: method and path.
+// Requests returns the methods and paths of all requests.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// ServeHTTP answers as the provider does.
+// ServeHTTP answers like the provider.
 func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, _ := io.ReadAll(req.Body)
 	s.mu.Lock()
@@ -193,7 +193,7 @@ func (s *Server) user(w http.ResponseWriter) {
 	answer(w, http.StatusOK, map[string]any{"id": 7, "login": s.Login, "username": s.Login, "name": "Pergola"})
 }
 
-// author is who a request writes as.
+// author is the author of a request's comment.
 func (s *Server) author() string {
 	if s.Login != "" {
 		return s.Login
@@ -290,7 +290,7 @@ func (s *Server) shape(c Comment) map[string]any {
 	}
 }
 
-// list answers the comments of a pull request, a page at a time where the forge does, or makes one.
+// list returns the comments of a pull request, paginated like the forge, or creates one.
 func (s *Server) list(w http.ResponseWriter, req *http.Request, body string) {
 	if req.Method == http.MethodPost {
 		s.mu.Lock()
@@ -306,7 +306,7 @@ func (s *Server) list(w http.ResponseWriter, req *http.Request, body string) {
 	page = max(page, 1)
 	size := s.PageSize
 	if s.provider == "gitea" || s.provider == "forgejo" {
-		size, page = len(s.comments)+1, 1 // they give all
+		size, page = len(s.comments)+1, 1 // they return all
 	}
 	for i, c := range s.comments {
 		if i/size == page-1 {
@@ -319,7 +319,7 @@ func (s *Server) list(w http.ResponseWriter, req *http.Request, body string) {
 	answer(w, http.StatusOK, out)
 }
 
-// one answers for one comment: only its author may change it.
+// one serves one comment: only its author may change it.
 func (s *Server) one(w http.ResponseWriter, req *http.Request, id, body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
