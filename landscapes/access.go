@@ -14,9 +14,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// checkLink refuses symbolic links that lead out of the layer. Links inside are not followed, since
-// what they name is read under its own name; landscape.yaml, which is, may be such a link. It
-// returns whether the link is sound.
+// checkLink reports symbolic links that leave the layer, and returns whether the link is sound.
+// Links inside are not followed, because their targets are read under their own names;
+// landscape.yaml may be such a link and is followed.
 func (l *layer) checkLink(name string) bool {
 	target, err := fs.ReadLink(l.fs, name)
 	if err != nil {
@@ -35,18 +35,18 @@ func (l *layer) checkLink(name string) bool {
 	return true
 }
 
-// within tells whether a path in the repository is the folder, or lies below it.
+// within reports whether a path in the repository is the folder or lies below it.
 func within(folder, name string) bool {
 	return folder == "." && fs.ValidPath(name) || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// read gives the content of a file within the limits; it reports what is wrong and returns false
-// then.
+// read returns the content of a file within the limits. It reports any problem and then returns
+// false.
 func (l *loader) read(name string) ([]byte, bool) {
 	if !l.admit(name) {
 		return nil, false
 	}
-	// Opening a named pipe waits for a writer, so look first.
+	// Opening a named pipe waits for a writer, so check the file mode first.
 	if info, err := fs.Stat(l.fs, name); err == nil && !info.Mode().IsRegular() {
 		l.reportIrregular(name, info.Mode())
 		return nil, false
@@ -55,7 +55,7 @@ func (l *loader) read(name string) ([]byte, bool) {
 	return data, ok && l.isText(name, data)
 }
 
-// admit counts a file; false beyond the limit.
+// admit counts a file, and returns false beyond the limit.
 func (l *loader) admit(name string) bool {
 	if l.files++; l.files > l.limits.Files {
 		if !l.limitSaid {
@@ -67,7 +67,7 @@ func (l *loader) admit(name string) bool {
 	return true
 }
 
-// readBytes gives the content of a file that is known to be regular, if it is not too large.
+// readBytes returns the content of a regular file that is not too large.
 func (l *loader) readBytes(name string) ([]byte, bool) {
 	file, err := l.fs.Open(name)
 	if err != nil {
@@ -100,8 +100,7 @@ func (l *loader) reportTooLong(name string, size int64) {
 	l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %s: it has %s; make several files of it", inBytes(l.limits.FileSize), inBytes(size))
 }
 
-// inBytes writes a size for people, rounded up, so that what is larger than a limit reads as
-// larger.
+// inBytes formats a size for people. It rounds up, so that a size above a limit reads as larger.
 func inBytes(size int64) string {
 	if size < 1<<20 {
 		return fmt.Sprintf("%d bytes", size)
@@ -117,7 +116,7 @@ func (l *loader) isText(name string, data []byte) bool {
 	return p == nil
 }
 
-// reason gives the words of an I/O error without the path, which may be one of the machine.
+// reason returns the text of an I/O error without the path, which may be a local path.
 func reason(err error) string {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {
@@ -126,8 +125,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// reportIrregular reports what is neither file nor folder. It is never opened: reading it may wait
-// for ever, or do something.
+// reportIrregular reports an entry that is neither a file nor a folder. It never opens the entry:
+// reading it may block forever or have side effects.
 func (l *loader) reportIrregular(name string, mode fs.FileMode) {
 	what := "not a regular file"
 	switch {

@@ -2,19 +2,19 @@ package landscapes
 
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
-// ObjectName tells the declarations of a landscape apart.
+// ObjectName identifies a declaration in a landscape.
 type ObjectName struct {
 	Kind            schema.GroupKind
 	Namespace, Name string
 }
 
-// ObjectName is that of the object.
+// ObjectName returns the name of the object.
 func (d *Declaration) ObjectName() ObjectName {
 	return ObjectName{d.kind.GroupKind(), d.namespace, d.name}
 }
 
-// Alike are the declarations that two landscapes have alike. Nothing is read of what is known by
-// its digest.
+// Alike returns the declarations that are the same in two landscapes. It does not read content that
+// has a digest.
 func Alike(old, new *Landscape) map[ObjectName]bool {
 	was := make(map[ObjectName]*Declaration, len(old.Declarations))
 	for i := range old.Declarations {
@@ -30,7 +30,7 @@ func Alike(old, new *Landscape) map[ObjectName]bool {
 	return alike
 }
 
-// Only is the landscape with some of its declarations.
+// Only returns a copy of the landscape with the declarations that keep selects.
 func (l *Landscape) Only(keep func(*Declaration) bool) *Landscape {
 	rest := *l
 	rest.Declarations = nil

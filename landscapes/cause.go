@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// cause looks for the fault by which a text is no YAML: the parser names the place where it gave
-// up, often lines away. It follows quotes, brackets and indentation from the start, and gives the
-// first fault; nil if it finds none.
+// cause finds the fault that makes a text invalid YAML. The parser often names a place many lines
+// later. cause follows quotes, brackets and indentation from the start, and returns the first fault
+// or nil.
 func (d document) cause() *problem {
 	var s causeScan
 	number := d.offset
@@ -25,10 +25,10 @@ func (d document) cause() *problem {
 
 const conflictWords = "a merge conflict was left here: keep what is right, and remove the lines that begin with <<<<<<<, ======= and >>>>>>>"
 
-// conflict is what a merge leaves in a file for somebody to decide.
+// conflict matches the conflict markers that a merge leaves in a file.
 var conflict = regexp.MustCompile(`^(<<<<<<<|>>>>>>>|\|\|\|\|\|\|\|)( |$)|^=======$`)
 
-// Forms of lines.
+// Patterns of lines.
 var (
 	fieldStart  = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s\-?:,\[\]{}#&*!|>'"%@` + "`" + `](?:[^:#]|:\S|\S#)*|-[^\s:][^:#]*)\s*:(?:\s|$)`)
 	blockScalar = regexp.MustCompile(`(?:^|[\s:-])[|>][-+0-9]*\s*(?:#.*)?$`)
@@ -37,7 +37,7 @@ var (
 	properties  = regexp.MustCompile(`^(?:[&!]\S*\s+)+`)
 )
 
-// at is a place in a file: a byte of a line, as its column costs a walk over the line.
+// at is a place in a file. It holds a byte offset, since computing a column walks over the line.
 type at struct {
 	line int
 	text string
@@ -48,28 +48,27 @@ func (a at) problem(message string) *problem {
 	return &problem{a.line, column(a.text, a.byte), message}
 }
 
-// causeScan is what is open at the end of a line.
+// causeScan holds the quotes, brackets and blocks that are open at the end of a line.
 type causeScan struct {
 	quote    byte // 0 for none
-	quoted   at   // where it opens
-	swallows at   // the first line in quotes that looks like a field
+	quoted   at   // the opening quote
+	swallows at   // the first line inside the quotes that looks like a field
 	brackets []byte
 	opened   []at
-	// levels are the columns, from 0 and ascending, in which the fields and items of the lists and
-	// objects begin that are open.
+	// levels are the columns where open fields and items begin, from 0 and ascending.
 	levels []int
-	// holds reports whether the field or item of the last line has a value on its line, so that
-	// nothing can be below it.
+	// holds reports whether the last field or item has a value on its line, so that nothing can be
+	// nested below it.
 	holds bool
-	// text is the column of the field or item that a block of text belongs to, -1 for none.
+	// text is the column of the field or item that a block scalar belongs to, or -1.
 	text int
-	// textOf is the line of that field, 0 for an item, and once the block has a line.
+	// textOf is the line of that field; 0 for an item, and once the block has a line.
 	textOf int
-	// begun reports whether there was a line with content.
+	// begun reports whether any line had content.
 	begun bool
 }
 
-// isOpen reports whether fields or items of something that is open begin in a column.
+// isOpen reports whether fields or items of an open parent begin in a column.
 func (s *causeScan) isOpen(column int) bool {
 	_, found := slices.BinarySearch(s.levels, column)
 	return found
@@ -91,7 +90,7 @@ func (s *causeScan) line(number int, text string) *problem {
 			s.swallows = at{number, text, indent}
 		}
 		if len(s.brackets) > 0 && s.quote == 0 && s.isOpen(indent) && fieldStart.MatchString(rest) && !strings.ContainsAny(rest[:1], `"'`) {
-			return s.unclosed() // a field where the object goes on that the brackets are in
+			return s.unclosed() // a field of the parent object follows before the bracket closes
 		}
 		return s.flow(number, text, 0)
 	}
@@ -113,11 +112,11 @@ func (s *causeScan) line(number int, text string) *problem {
 	return s.block(number, text, indent)
 }
 
-// tabIndents says by itself that the text is no YAML.
+// tabIndents needs no prefix to say that the text is invalid YAML.
 const tabIndents = "a tab indents the line; YAML allows spaces only"
 
-// strange finds what looks like a space and is none, and quotes of texts for people, where YAML has
-// its own.
+// strange finds characters that only look like a space, and typographic quotes where YAML needs its
+// own.
 func strange(number int, text string, indent int) *problem {
 	for i, r := range text {
 		name, typographic := invisible[r], strings.ContainsRune("“”„‘’«»", r)
@@ -139,7 +138,7 @@ func strange(number int, text string, indent int) *problem {
 	return nil
 }
 
-// invisible are characters that look like a space, or like nothing.
+// invisible lists characters that look like a space or like nothing.
 var invisible = map[rune]string{
 	'\t': "a tab", '\u00a0': "a no-break space (U+00A0)", '\u2007': "a figure space (U+2007)", '\u202f': "a narrow no-break space (U+202F)", '\u3000': "an ideographic space (U+3000)",
 	'\u2002': "an en space (U+2002)", '\u2003': "an em space (U+2003)", '\u2009': "a thin space (U+2009)", '\u200a': "a hair space (U+200A)",
@@ -148,7 +147,7 @@ var invisible = map[rune]string{
 	'\u2028': "a line separator (U+2028)", '\u2029': "a paragraph separator (U+2029)", '\u0085': "a next-line character (U+0085)",
 }
 
-// block reads a line outside of quotes and brackets.
+// block reads a line outside quotes and brackets.
 func (s *causeScan) block(number int, text string, indent int) *problem {
 	begin, dashes := indent, 0
 	for strings.HasPrefix(text[begin:], "- ") || text[begin:] == "-" {
@@ -196,7 +195,7 @@ func (s *causeScan) block(number int, text string, indent int) *problem {
 // number1 reports whether a text that begins with a dash is a negative number.
 func number1(text string) bool { return len(text) > 1 && text[1] >= '0' && text[1] <= '9' }
 
-// indentation compares the column of a field or item with those that are open.
+// indentation compares the column of a field or item with the open columns.
 func (s *causeScan) indentation(number, begin int, dash bool) *problem {
 	deepest := -1
 	if len(s.levels) > 0 {
@@ -230,8 +229,7 @@ func spaces(n int) string {
 	return fmt.Sprintf("%d spaces", n)
 }
 
-// value reads what stands behind the name of a field or the dash of an item that begins in a
-// column.
+// value reads the text after a field name or dash; begin is the column of that field or item.
 func (s *causeScan) value(number int, text string, from, begin int) *problem {
 	rest := strings.TrimLeft(text[from:], " \t")
 	rest = rest[len(properties.FindString(rest)):]
@@ -255,7 +253,7 @@ func (s *causeScan) value(number int, text string, from, begin int) *problem {
 	return nil
 }
 
-// flow reads quotes and brackets from a place on.
+// flow reads quotes and brackets, starting at a byte of the line.
 func (s *causeScan) flow(number int, text string, from int) *problem {
 	start := from
 	for i := from; i < len(text); i++ {
@@ -301,7 +299,7 @@ func (s *causeScan) flow(number int, text string, from int) *problem {
 	return nil
 }
 
-// after reports text behind a value in quotes or brackets.
+// after reports text that follows a value in quotes or brackets.
 func (s *causeScan) after(number int, text string, from int) *problem {
 	rest := strings.TrimLeft(text[from:], " \t")
 	if rest == "" || rest[0] == '#' || strings.ContainsRune(",:", rune(rest[0])) && len(s.brackets) > 0 || strings.ContainsRune("]}", rune(rest[0])) && len(s.brackets) > 0 {
@@ -317,7 +315,7 @@ func (s *causeScan) after(number int, text string, from int) *problem {
 	return &problem{number, column(text, at), "text follows the end of the value; put all of it in quotes, or remove it"}
 }
 
-// unclosed reports quotes, or brackets, at the place where they open.
+// unclosed reports an unclosed quote or bracket where it opens.
 func (s *causeScan) unclosed() *problem {
 	if s.quoted.line > 0 && (s.quote != 0 || s.swallows.line > 0) {
 		return s.quoted.problem("the quote that opens here is not closed")

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCauseOfBrokenYAML: the place is where somebody has to type, marked by « here, and not where
-// the parser gave up.
+// TestCauseOfBrokenYAML: a finding points at the place to edit (marked by «), not where the parser
+// gave up.
 func TestCauseOfBrokenYAML(t *testing.T) {
 	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
 	tests := map[string]struct{ text, want string }{
@@ -61,7 +61,7 @@ func TestCauseOfBrokenYAML(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOver: what follows an object is taken, or refused at its place.
+// TestNothingIsLeftOver: text after an object is read, or reported at its place.
 func TestNothingIsLeftOver(t *testing.T) {
 	object := func(name string) string {
 		return `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "` + name + `"}}`
@@ -106,7 +106,7 @@ func TestNothingIsLeftOver(t *testing.T) {
 	assert.Equal(t, strings.Index(tests["escapes of JSON"].text, `"a\/b`)+1, found[0].Position("metadata.annotations.x").Column)
 }
 
-// TestFaultsOfJSON: a finding says in plain words what is wrong, and where.
+// TestFaultsOfJSON: a finding describes a fault in plain words and names its place.
 func TestFaultsOfJSON(t *testing.T) {
 	const object = `{"apiVersion": "v1", "kind": "Namespace", "metadata": `
 	for text, want := range map[string]string{

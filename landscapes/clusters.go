@@ -11,15 +11,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// AnnotationCluster on a Secret, ConfigMap or Namespace says which cluster it is for: runtime or
-// virtual.
+// AnnotationCluster on a Secret, ConfigMap or Namespace selects its cluster: runtime or virtual.
 const AnnotationCluster = "landscape.pergola.dev/cluster"
 
-// ruleClusterStays is the rule id of findings about what would leave the runtime cluster.
+// ruleClusterStays is the rule id of findings about objects that would leave the runtime cluster.
 const ruleClusterStays = "landscape/cluster-stays"
 
-// ClusterOf names the cluster that a declaration is for, runtime or virtual: by its annotation, its
-// API, or the names in RuntimeReferences.
+// ClusterOf returns the cluster of a declaration, runtime or virtual. Its annotation, its API group
+// or the names in RuntimeReferences decide.
 func ClusterOf(obj *unstructured.Unstructured, referenced map[string]bool) string {
 	const runtime, virtual = "runtime", "virtual"
 	if c, ok := obj.GetAnnotations()[AnnotationCluster]; ok && (c == runtime || c == virtual) {
@@ -35,8 +34,8 @@ func ClusterOf(obj *unstructured.Unstructured, referenced map[string]bool) strin
 	return virtual
 }
 
-// RuntimeReferences are the names by which the Garden and the operator's Extensions refer to
-// Secrets and ConfigMaps of namespace garden: what has one of them is put into the runtime cluster.
+// RuntimeReferences returns the names of Secrets and ConfigMaps in namespace garden that the Garden
+// and the operator's Extensions refer to. Such objects belong to the runtime cluster.
 func (l *Landscape) RuntimeReferences() map[string]bool {
 	out := map[string]bool{}
 	for i := range l.Declarations {
@@ -51,7 +50,7 @@ func (d *Declaration) isOperators(kind string) bool {
 	return d.kind.Group == operatorv1alpha1.SchemeGroupVersion.Group && d.kind.Kind == kind
 }
 
-// ReferredNames are the names by which a value refers to Secrets and ConfigMaps.
+// ReferredNames returns the names of Secrets and ConfigMaps that a value refers to.
 func ReferredNames(v any) map[string]bool {
 	out := map[string]bool{}
 	collectReferences(v, "", out)
@@ -77,10 +76,9 @@ func collectReferences(v any, field string, out map[string]bool) {
 	}
 }
 
-// leaving finds Secrets and ConfigMaps that nothing in the runtime cluster refers to any more. They
-// would count as the virtual garden's, whose administrators and gardenlets must not get what is of
-// the runtime cluster because somebody has forgotten a file. A Garden whose own file is gone keeps
-// what it refers to.
+// leaving finds Secrets and ConfigMaps that the runtime cluster no longer refers to. They would
+// move to the virtual garden, whose administrators and gardenlets must not get them because of a
+// forgotten file. Without a Garden in the landscape, it reports nothing.
 func (l *Landscape) leaving(before *Landscape) []schemas.Violation {
 	former := map[identity]bool{}
 	for i := range before.Declarations {

@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestSecretsLeaveTheRuntimeClusterByADecision: what the Garden does not refer to any more is not
-// put into the virtual garden unsaid.
+// TestSecretsLeaveTheRuntimeClusterByADecision: a Secret that the Garden no longer refers to does
+// not move to the virtual garden silently.
 func TestSecretsLeaveTheRuntimeClusterByADecision(t *testing.T) {
 	garden := func(name string) string {
 		return "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Garden\nmetadata: {name: g}\nspec: {dns: {providers: [{name: p, type: t, secretRef: {name: " + name + "}}]}}\n"

@@ -22,8 +22,8 @@ const configKind = "Landscape"
 // ruleConfig is the rule id of findings about landscape.yaml.
 const ruleConfig = "landscape/config"
 
-// checkConfig looks at what the schema of Landscape cannot say: values that would have no effect,
-// or another one than they seem to. Values of a wrong type are left to the schema.
+// checkConfig finds faults that the schema of Landscape cannot express: values without an effect,
+// or with another effect than they suggest. The schema reports wrong types.
 func (l *loader) checkConfig() {
 	config := l.landscape.ConfigDeclaration
 	if config == nil {
@@ -42,25 +42,24 @@ func (l *loader) checkConfig() {
 	l.checkExternal(config, spec)
 }
 
-// warnField is reportField for what is legal and hardly meant.
+// warnField is reportField for values that are valid but hardly intended.
 func (l *loader) warnField(d *Declaration, field, rule, message string) {
 	l.reportField(d, field, schemas.TypeInvalid, rule, message)
 	l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 }
 
-// checkSettings checks the settings of a Landscape object that an operator gets, as far as
-// landscape.yaml has them, too.
+// checkSettings checks settings of a declared Landscape object that landscape.yaml has, too.
 func (l *loader) checkSettings(d *Declaration) {
 	if d.kind.Group != landscapev1alpha1.GroupName || d.kind.Kind != configKind {
-		return // without reading it
+		return // without reading the content
 	}
 	spec, _ := d.Object().Object["spec"].(map[string]any)
 	l.checkTimes(d, spec)
 }
 
-// checkExternal warns of objects that something else is said to make, and that the landscape
-// declares itself: once they are removed there, nothing would say that they are missing. An entry
-// has no API group, so that a kind of several groups may mean either.
+// checkExternal warns of external objects that the landscape also declares: if that declaration is
+// removed, nothing reports that they are missing. Entries have no API group, so a kind that exists
+// in several groups is ambiguous and skipped.
 func (l *loader) checkExternal(config *Declaration, spec map[string]any) {
 	groups := map[string]int{}
 	for _, names := range deletableKinds() {
@@ -86,10 +85,10 @@ func (l *loader) checkExternal(config *Declaration, spec map[string]any) {
 	}
 }
 
-// objectsFields count in the Landscape of the cluster alone (LandscapeSpec, SyncSpec).
+// objectsFields have an effect only in the Landscape of the cluster (LandscapeSpec, SyncSpec).
 var objectsFields = []string{"approved", "decryption", "dependsOn", "interval", "notifications", "pin", "receivers", "retryInterval", "serviceAccountName"}
 
-// checkObjectsFields warns of what an operator does not take from a file.
+// checkObjectsFields warns of fields that an operator does not read from a file.
 func (l *loader) checkObjectsFields(config *Declaration, spec map[string]any) {
 	for _, field := range objectsFields {
 		if spec[field] != nil {
@@ -99,7 +98,7 @@ func (l *loader) checkObjectsFields(config *Declaration, spec map[string]any) {
 	}
 }
 
-// checkGates warns of a feature gate that does nothing by itself.
+// checkGates warns of a feature gate that has no effect alone.
 func (l *loader) checkGates(config *Declaration, spec map[string]any) {
 	gates, _ := spec["featureGates"].(map[string]any)
 	if gates["RemoveVali"] == true && gates["VictoriaLogsBackend"] != true {
@@ -108,7 +107,7 @@ func (l *loader) checkGates(config *Declaration, spec map[string]any) {
 	}
 }
 
-// thresholdTypes are the conditions that are judged by checks, of Garden, Seed and Shoot.
+// thresholdTypes returns the conditions of Garden, Seed and Shoot that checks decide.
 func thresholdTypes() []string {
 	var names []string
 	for _, name := range []gardencorev1beta1.ConditionType{
@@ -147,7 +146,7 @@ func (l *loader) checkThresholds(config *Declaration, spec map[string]any) {
 	}
 }
 
-// didYouMean is a hint at the right name, or empty.
+// didYouMean suggests the right name; empty if there is no suggestion.
 func didYouMean(name string, known []string) string {
 	if better := suggest.Word(name, known); better != "" {
 		return fmt.Sprintf("; did you mean %s?", better)
@@ -155,8 +154,8 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// rebaseFacts makes spec.facts of a layer relative to the landscape, as its other readers take it,
-// and gives the path of the file in the repository; empty if there is none.
+// rebaseFacts makes spec.facts of a layer relative to the landscape, as its other readers expect.
+// It returns the path of the file in the repository, or an empty text.
 func (l *loader) rebaseFacts(config *Declaration, folder string) string {
 	spec, _ := config.Object().Object["spec"].(map[string]any)
 	facts, _ := spec["facts"].(string)
@@ -170,8 +169,8 @@ func (l *loader) rebaseFacts(config *Declaration, folder string) string {
 	return file
 }
 
-// checkFacts looks at whether the file of recorded facts may be read; whether it exists and what it
-// may hold is the matter of package render. A file that must not be read is not offered to it.
+// checkFacts checks whether the file of recorded facts may be read. If not, it removes spec.facts.
+// Package render checks whether the file exists, and its content.
 func (l *loader) checkFacts(config *Declaration, spec map[string]any) {
 	facts, _ := spec["facts"].(string)
 	if facts == "" {
@@ -191,7 +190,7 @@ func (l *loader) checkFacts(config *Declaration, spec map[string]any) {
 	}
 }
 
-// factsProblem says why a path cannot be the file of recorded facts; empty if it can.
+// factsProblem returns why a path cannot be the file of recorded facts, or an empty text.
 func (l *loader) factsProblem(facts, file string) string {
 	if path.IsAbs(facts) || filepath.IsAbs(facts) || strings.Contains(facts, `\`) {
 		return "must be given by a relative path with slashes"

@@ -17,7 +17,7 @@ func withSpec(spec string) string {
 	return "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\nspec:\n" + spec
 }
 
-// TestConfig: what has no effect, or another one than it seems to have, is an error at its place.
+// TestConfig: a value without an effect, or with an unexpected one, is a finding at its place.
 func TestConfig(t *testing.T) {
 	tests := map[string]struct {
 		spec string
@@ -51,8 +51,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestWrongField: what a field says that does not fit its type is a finding, and hides nothing that
-// others say.
+// TestWrongField: a value of the wrong type is a finding, and hides no other field.
 func TestWrongField(t *testing.T) {
 	for name, wrong := range map[string]string{"a list": "gardenAPI: [crd]", "a text": "clusters: runtime", "a number": "suspend: 5"} {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +96,7 @@ func TestFactsFile(t *testing.T) {
 	}{
 		"good":         {"facts.yaml", "garden local: {}\n", nil},
 		"empty":        {"facts.yaml", "", nil},
-		"missing":      {"nope.yaml", "", nil}, // package render says so
+		"missing":      {"nope.yaml", "", nil}, // package render reports it
 		"too large":    {"facts.yaml", "a: {}\n#" + strings.Repeat("x", 1<<20), []string{"facts.yaml:0:0 TooLong is larger than 1 MiB: it has 1.1 MiB; make several files of it"}},
 		"binary":       {"facts.yaml", "a: \x00", []string{"facts.yaml:1:4 Invalid the file is binary: it holds a zero byte"}},
 		"outside":      {"../../x.yaml", "", []string{`landscape.yaml:5:10 Invalid the file "../../x.yaml" lies outside of the repository`}},
@@ -125,7 +124,7 @@ func TestFactsFile(t *testing.T) {
 	assert.Equal(t, "../base/facts.yaml", l.Config.Spec.Facts, "relative to the file that says so")
 }
 
-// TestLinkedFactsAreNotRead: a link could lead anywhere.
+// TestLinkedFactsAreNotRead: a symbolic link could lead anywhere.
 func TestLinkedFactsAreNotRead(t *testing.T) {
 	for _, target := range []string{"/etc/passwd", "../outside.yaml", "inside.yaml"} {
 		dir := onDisk(t, map[string]string{"landscape.yaml": withSpec("  facts: facts.yaml\n"), "inside.yaml": namespace("a")})
@@ -149,7 +148,7 @@ func onDisk(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// TestIrregularFilesAreNotOpened: reading a named pipe would wait for ever.
+// TestIrregularFilesAreNotOpened: reading a named pipe would block forever.
 func TestIrregularFilesAreNotOpened(t *testing.T) {
 	pipe := func(t *testing.T, dir, name string) {
 		t.Helper()
@@ -178,7 +177,7 @@ func TestIrregularFilesAreNotOpened(t *testing.T) {
 	}
 }
 
-// TestSpecialFolders: nothing in them is silently ignored.
+// TestSpecialFolders: no file in a special folder is ignored silently.
 func TestSpecialFolders(t *testing.T) {
 	dir := onDisk(t, map[string]string{
 		"landscape.yaml": bareConfig, "operations/rotate.yaml": "kind: Operation\n", "operations/README.md": "", "shared/vpa/kustomization.yaml.txt": "",
@@ -218,7 +217,7 @@ func TestSpecialFolders(t *testing.T) {
 	assert.Empty(t, l.Overlays)
 }
 
-// TestLandscapesInside are warned of, unless they are layers or beside this one.
+// TestLandscapesInside: a nested landscape is a warning, unless it is a layer or beside this one.
 func TestLandscapesInside(t *testing.T) {
 	inside := tree(map[string]string{"landscape.yaml": withLayers("[base]"), "base/landscape.yaml": bareConfig, "old/landscape.yaml": bareConfig, "old/ns.yaml": namespace("lost")})
 	_, violations, err := LoadFS(t.Context(), inside, ".", Options{})
@@ -233,7 +232,7 @@ func TestLandscapesInside(t *testing.T) {
 	assert.Equal(t, []string{"Namespace base"}, names(l))
 }
 
-// TestPlacesOfSyntaxErrors: where the parser does not say it, or quotes what may be a value.
+// TestPlacesOfSyntaxErrors: a finding has its place, even if the parser does not report it.
 func TestPlacesOfSyntaxErrors(t *testing.T) {
 	for name, test := range map[string]struct{ file, text, want string }{
 		"alias in a Secret": {"s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData:\n  a: \"*hunter2\"\n  password: *hunter2\n", "s.yaml:6:13 Invalid an alias (*NAME) refers to an anchor (&NAME) that does not exist before it; put text that begins with * in quotes"},

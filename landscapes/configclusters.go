@@ -12,9 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// checkSeedClusters finds clusters of Seeds that are not declared. One that is named almost like a
-// Seed without a cluster is a misspelt name, which would leave that Seed alone; others are warned
-// of only: the Seed may be on its way in or out.
+// checkSeedClusters finds clusters of undeclared Seeds. A name similar to a Seed without a cluster
+// is a typo and an error: that Seed would not be managed. Any other name is a warning, since the
+// Seed may be new or about to be removed.
 func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 	clusters, _ := spec["clusters"].(map[string]any)
 	seeds, _ := clusters["seeds"].(map[string]any)
@@ -29,7 +29,7 @@ func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 		}
 		hint := didYouMean(name, free)
 		if hint == "" && l.incomplete() {
-			continue // it may be in what could not be read, which is told
+			continue // an unreadable file, already reported, may declare it
 		}
 		rest := ""
 		switch {
@@ -48,9 +48,9 @@ func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 	}
 }
 
-// checkSharedClusters warns of a cluster that two owners would reach in the same way. A Seed may be
-// the runtime cluster; apart from that each has a cluster of its own, in which it prunes what it
-// does not declare. It is no error, as --kubeconfig NAME=PATH may lead elsewhere.
+// checkSharedClusters warns of a cluster that two owners have in common, in which each prunes
+// objects that it does not declare. Only a Seed may share the runtime cluster. It is not an error,
+// since --kubeconfig NAME=PATH may name another cluster.
 func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
 	clusters, _ := spec["clusters"].(map[string]any)
 	seeds, _ := clusters["seeds"].(map[string]any)
@@ -90,8 +90,8 @@ func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
 	}
 }
 
-// networksApart says where a Seed has other ranges of addresses than the runtime cluster, "" if
-// nowhere, or if one of them names none.
+// networksApart describes an address range that differs between a Seed and the runtime cluster. It
+// is "" if none differs, or if one of the two sets none.
 func (l *loader) networksApart(seed string) string {
 	var garden, own map[string]any
 	for _, d := range l.landscape.Declarations {
@@ -112,18 +112,18 @@ func (l *loader) networksApart(seed string) string {
 	return ""
 }
 
-// rulesOfReading are those whose errors leave declarations out.
+// rulesOfReading are the rules whose errors drop declarations.
 var rulesOfReading = []string{"landscape/file", "landscape/kind", "landscape/name", "landscape/cue", "landscape/layer", "landscape/limits", "landscape/link", "landscape/sops", ruleNotRead}
 
-// incomplete tells whether declarations are missing, because a file cannot be read or something in
-// it is of no known kind.
+// incomplete reports whether declarations are missing because of an unreadable file or an unknown
+// kind.
 func (l *loader) incomplete() bool {
 	return slices.ContainsFunc(l.violations, func(v schemas.Violation) bool {
 		return v.Severity == schemas.SeverityError && slices.Contains(rulesOfReading, v.Rule)
 	})
 }
 
-// seedNames are the names of the declared Seeds.
+// seedNames returns the names of the declared Seeds.
 func (l *loader) seedNames() []string {
 	var names []string
 	for _, d := range l.landscape.Declarations {

@@ -7,11 +7,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// patternWords are where the schema begins to show a pattern.
+// patternWords precede the pattern in a message of the schema.
 const patternWords = "does not have the form "
 
-// quotesHint is the help of the schema for numbers where text is wanted, which is no help for a
-// share.
+// quotesHint is the schema's hint for a number instead of text. It does not help with a share.
 const quotesHint = "; put it in quotes"
 
 const fieldMaxShare = "spec.deletionGate.maxShare"
@@ -19,7 +18,7 @@ const fieldMaxShare = "spec.deletionGate.maxShare"
 // anyIndex is the index of an item of a list.
 var anyIndex = regexp.MustCompile(`\[\d+\]`)
 
-// configForm says in words which form a field of a Landscape has; empty for those without one.
+// configForm describes the form of a Landscape field in words; empty for fields without a pattern.
 func configForm(field string) string {
 	switch anyIndex.ReplaceAllString(field, "[*]") {
 	case fieldMaxShare:
@@ -42,8 +41,7 @@ func configForm(field string) string {
 	return ""
 }
 
-// WithForms puts findings about the form of fields of a Landscape into words, where the schema
-// shows the pattern.
+// WithForms replaces the pattern in findings about Landscape fields by a description.
 func WithForms(violations []schemas.Violation) []schemas.Violation {
 	for i := range violations {
 		v := &violations[i]

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// patterns are the fields of an object that have one.
+// patterns returns the fields of an object that have a pattern.
 func patterns(props apiextensionsv1.JSONSchemaProps, field string) []string {
 	var out []string
 	if props.Pattern != "" {
@@ -28,8 +28,7 @@ func patterns(props apiextensionsv1.JSONSchemaProps, field string) []string {
 	return out
 }
 
-// TestConfigFormsInWords: no field of landscape.yaml answers a wrong value with a regular
-// expression.
+// TestConfigFormsInWords: no finding about landscape.yaml shows a regular expression.
 func TestConfigFormsInWords(t *testing.T) {
 	crd := crds.Get(landscapev1alpha1.GroupName, configKind)
 	require.NotNil(t, crd)
@@ -60,7 +59,7 @@ func TestConfigFormsInWords(t *testing.T) {
 	}
 }
 
-// TestClustersOfSeeds: a cluster is for a Seed of that name.
+// TestClustersOfSeeds: each entry belongs to a Seed of the same name.
 func TestClustersOfSeeds(t *testing.T) {
 	seed := func(name string) string {
 		return "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: " + name + "}\n"
@@ -137,8 +136,7 @@ func TestSharedClusters(t *testing.T) {
 	}
 }
 
-// TestSeedInAnotherCluster: a Seed that is reached as the runtime cluster has its ranges of
-// addresses.
+// TestSeedInAnotherCluster: a Seed that uses the runtime cluster must have its address ranges.
 func TestSeedInAnotherCluster(t *testing.T) {
 	for name, test := range map[string]struct{ context, pods, want string }{
 		"the runtime cluster":     {"a", "10.1.0.0/16", ""},
@@ -165,7 +163,7 @@ func TestSeedInAnotherCluster(t *testing.T) {
 	}
 }
 
-// requireOne asks for one finding with a text, or for none where the text is empty.
+// requireOne requires one finding that contains a text, or none if the text is empty.
 func requireOne(t *testing.T, found []string, want string) {
 	t.Helper()
 	if want == "" {

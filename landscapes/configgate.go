@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// checkProtectedKinds finds misspelt kinds, which would protect nothing. Kinds of groups that are
-// not known here are taken as they are.
+// checkProtectedKinds finds misspelt kinds, which would protect nothing. It accepts any kind of an
+// unknown group.
 func (l *loader) checkProtectedKinds(config *Declaration, spec map[string]any) {
 	gate, _ := spec["deletionGate"].(map[string]any)
 	list, _ := gate["protectedKinds"].([]any)
@@ -49,7 +49,7 @@ func (l *loader) checkProtectedKinds(config *Declaration, spec map[string]any) {
 	}
 }
 
-// deletableKinds are the kinds of Kubernetes and Gardener by their group.
+// deletableKinds returns the kinds of Kubernetes and Gardener by group.
 func deletableKinds() map[string][]string {
 	kinds := map[string][]string{
 		"apiextensions.k8s.io":   {"CustomResourceDefinition"},

@@ -17,12 +17,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// ruleHealth is the rule id of findings about rules of health.
+// ruleHealth is the rule id of findings about health rules.
 const ruleHealth = "landscape/health"
 
 const fieldHealth = "spec.health"
 
-// checkHealth looks at the rules of health, and at how long ManagedResources may be progressing.
+// checkHealth checks the health rules and the progressing threshold of ManagedResources.
 func (l *loader) checkHealth(config *Declaration, spec map[string]any) {
 	const fieldProgressing = "spec.managedResourceProgressingThreshold"
 	text, _ := spec["managedResourceProgressingThreshold"].(string)
@@ -31,14 +31,14 @@ func (l *loader) checkHealth(config *Declaration, spec map[string]any) {
 	}
 	health, _ := spec["health"].(map[string]any)
 	l.reportHealth(config, health, func(file string) []byte {
-		// The file was read before; here only a column depends on it.
+		// The file was read before; only the column of a finding depends on it.
 		data, _ := fs.ReadFile(l.fs, path.Join(l.home, file))
 		return data
 	})
 }
 
-// reportHealth reports what is wrong with rules of health; source gives the text of a file by the
-// name that places have.
+// reportHealth reports findings about health rules. source returns the text of a file that a
+// position names.
 func (l *loader) reportHealth(config *Declaration, health map[string]any, source func(string) []byte) {
 	for _, f := range checkHealthRules(health) {
 		l.reportField(config, fieldHealth+"."+f.field, f.typ, ruleHealth, f.message)
@@ -52,21 +52,21 @@ func (l *loader) reportHealth(config *Declaration, health map[string]any, source
 	}
 }
 
-// healthFinding is something wrong with a rule of health.
+// healthFinding is a fault in a health rule.
 type healthFinding struct {
 	// field is relative to spec.health.
 	field   string
 	typ     schemas.Type
 	message string
-	// text is an expression and offset the rune of it that is meant; -1 is the field as a whole.
+	// text is an expression and offset the faulty rune in it; -1 means the whole field.
 	text   string
 	offset int
-	// warning says that the rule can be evaluated, and hardly says what is meant.
+	// warning marks a rule that can be evaluated but is hardly intended.
 	warning bool
 }
 
-// checkHealthRules finds what the schema of spec.health cannot say. Values of a wrong type are left
-// to the schema, and so are rules without a kind, and two rules for one.
+// checkHealthRules finds faults that the schema of spec.health cannot express. The schema reports
+// wrong types, missing kinds and duplicate rules.
 func checkHealthRules(health map[string]any) []healthFinding {
 	var (
 		findings []healthFinding
@@ -92,7 +92,7 @@ func checkHealthRules(health map[string]any) []healthFinding {
 		}
 		key := rule.APIGroup + "/" + rule.Kind
 		if item, _ := item.(map[string]any); item["kind"] == nil || seen[key] {
-			// What the schema says already is not said again, but the expressions are looked at.
+			// The schema already reports this, but the expressions are still checked.
 			rule.Kind = fmt.Sprintf("%s[%d]", rule.Kind, i)
 		}
 		seen[key] = true
@@ -107,7 +107,7 @@ func checkHealthRules(health map[string]any) []healthFinding {
 	for _, e := range wrong {
 		f := healthFinding{field: fmt.Sprintf("rules[%d].%s", indexes[e.Rule], e.Field), typ: schemas.TypeInvalid, message: e.Message, offset: -1}
 		if f.field == broken {
-			continue // it only follows from the syntax error before
+			continue // a consequence of the syntax error before
 		}
 		if isSyntax(e) {
 			broken = f.field
@@ -123,7 +123,7 @@ func checkHealthRules(health map[string]any) []healthFinding {
 	return findings
 }
 
-// hardlyRules gives the fields of a rule that say less than they seem to, with what to write.
+// hardlyRules returns the fields of a rule that have less effect than they suggest, with advice.
 func hardlyRules(rule custom.Rule) map[string]string {
 	same := func(a, b string) bool {
 		return a != "" && strings.Join(strings.Fields(a), " ") == strings.Join(strings.Fields(b), " ")
@@ -138,7 +138,7 @@ func hardlyRules(rule custom.Rule) map[string]string {
 	return out
 }
 
-// healthRule reads an item of the list; not ok if a field of it has another type.
+// healthRule reads an item of the list; ok is false if a field has a wrong type.
 func healthRule(item any) (custom.Rule, bool) {
 	fields, ok := item.(map[string]any)
 	var rule custom.Rule
@@ -165,8 +165,7 @@ func expression(rule custom.Rule, field string) string {
 
 func isSyntax(e *custom.Error) bool { return strings.HasPrefix(e.Message, "Syntax error") }
 
-// locate takes over the place inside of an expression, and puts the words of the compiler into
-// those of a person.
+// locate sets the place inside an expression, and rewrites the compiler's message for people.
 func (f *healthFinding) locate(text string, e *custom.Error) {
 	runes := []rune(text)
 	at := 0
@@ -192,14 +191,14 @@ func (f *healthFinding) locate(text string, e *custom.Error) {
 		f.message += "; the object is self"
 		return
 	}
-	// The compiler names the parenthesis.
+	// The compiler reports the position of the parenthesis.
 	if before := []rune(name); f.offset >= len(before) && string(runes[f.offset-len(before):f.offset]) == name {
 		f.offset -= len(before)
 	}
 	f.message += functionHint(name)
 }
 
-// operatorHint says what is meant where an expression has the operator of another language.
+// operatorHint names the CEL operator where an expression uses one from another language.
 func operatorHint(rest string) string {
 	word := rest[:len(rest)-len(strings.TrimLeftFunc(rest, unicode.IsLetter))]
 	switch {
@@ -215,14 +214,14 @@ func operatorHint(rest string) string {
 	return ""
 }
 
-// ofOtherLanguages are functions under names that they have elsewhere.
+// ofOtherLanguages maps function names of other languages to CEL functions.
 var ofOtherLanguages = map[string]string{"length": "size", "len": "size", "count": "size", "any": "exists", "some": "exists", "every": "all",
 	"includes": "contains", "tolower": "lowerAscii", "toupper": "upperAscii", "tostring": "string", "str": "string", "number": "int"}
 
-// maxNear bounds how many functions a hint names.
+// maxNear limits how many functions a hint names.
 const maxNear = 3
 
-// functionHint says which functions could be meant.
+// functionHint suggests functions for an unknown name.
 func functionHint(name string) string {
 	words, err := custom.Words()
 	if err != nil {
@@ -254,13 +253,12 @@ func functionHint(name string) string {
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// wrongKind finds kinds that there are not, of groups that are known: a rule for them would have no
-// effect.
+// wrongKind finds kinds that a known group does not have: a rule for them would have no effect.
 func wrongKind(byGroup map[string][]string, rule custom.Rule) (field, message string) {
 	kinds, known := byGroup[rule.APIGroup]
 	switch {
 	case rule.Kind == "" || strings.Contains(rule.APIGroup, "/"):
-		return "", "" // said by those who compile the rule
+		return "", "" // the compiler of the rule reports it
 	case rule.APIGroup != "" && len(validation.IsDNS1123Subdomain(rule.APIGroup)) > 0:
 		return "apiGroup", fmt.Sprintf("%q cannot be an API group: it has small letters, digits, '-' and '.'", rule.APIGroup)
 	case rule.Kind[0] >= 'a' && rule.Kind[0] <= 'z':

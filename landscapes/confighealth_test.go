@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// validated gives all findings about a landscape of these files, as validate prints them.
+// validated returns all findings about a landscape with these files, in the format of validate.
 func validated(t *testing.T, files map[string]string, folder string) (*Landscape, []string) {
 	t.Helper()
 	l, violations, err := LoadFS(t.Context(), tree(files), folder, Options{})
@@ -27,8 +27,8 @@ func validated(t *testing.T, files map[string]string, folder string) (*Landscape
 	return l, lines
 }
 
-// TestHealthRules: wants are findings in the order of their places; « in the spec stands for the
-// place of the next one.
+// TestHealthRules: wants lists findings in the order of their places; each « in the spec marks the
+// place of the next finding.
 func TestHealthRules(t *testing.T) {
 	rules := func(lines ...string) string {
 		return "  health:\n    rules:\n    - " + strings.Join(lines, "\n      ") + "\n"
@@ -112,7 +112,7 @@ func TestHealthRules(t *testing.T) {
 	}
 }
 
-// placesMarked takes the marks out of a text and gives their places as LINE:COLUMN.
+// placesMarked removes the marks from a text and returns their places as LINE:COLUMN.
 func placesMarked(marked string) (text string, places []string) {
 	var b strings.Builder
 	line, column := 1, 1
@@ -140,7 +140,7 @@ func TestTooManyHealthRules(t *testing.T) {
 	assert.Equal(t, []string{"landscape.yaml:263:31: error: Landscape test: spec.health.rules[256].kind: there are 257 rules, 256 at most are allowed [landscape/health]"}, lines)
 }
 
-// TestHealthRulesOfALayer: the place is in the file that says so.
+// TestHealthRulesOfALayer: a finding names the file that contains the rule.
 func TestHealthRulesOfALayer(t *testing.T) {
 	rule := func(healthy string) string {
 		return withSpec("  health: {rules: [{apiGroup: example.org, kind: Database, healthy: " + healthy + "}]}\n")

@@ -13,12 +13,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// someDay is one that schedules are followed from, so that what is valid is so on any day: they are
-// looked at for five years.
+// someDay is the fixed start for following schedules, up to five years, so that a result does not
+// depend on the current date.
 var someDay = time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// checkTimes looks at windows, which the operator refuses when nobody can read them or none ever
-// opens, and at the time that a sync may take.
+// checkTimes checks spec.timeout and the sync windows. The operator refuses windows that are
+// invalid or never open.
 func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 	text, _ := spec["timeout"].(string)
 	if timeout, err := time.ParseDuration(text); err == nil && timeout <= 0 {
@@ -35,11 +35,11 @@ func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 		}
 		var window landscapev1alpha1.SyncWindow
 		if json.Unmarshal(encoded, &window) != nil {
-			return // left to the schema
+			return // the schema reports it
 		}
 		schedule, _, err := windows.Parse(window)
 		if wrong := (*windows.Error)(nil); errors.As(err, &wrong) {
-			// what is missing is left to the schema, too
+			// the schema also reports missing fields
 			if entry, _ := item.(map[string]any); entry[wrong.Field] != nil {
 				l.reportField(config, fmt.Sprintf("spec.windows[%d].%s", i, wrong.Field), schemas.TypeInvalid, ruleConfig, fmt.Sprintf("%q: %s", wrong.Value, wrong.Message))
 			}
@@ -56,8 +56,8 @@ func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 	}
 }
 
-// hardlyMeant gives the field of a window, as .schedule, that is legal and says another thing than
-// it seems to, with what to write.
+// hardlyMeant returns the field of a valid window, as .schedule, that is hardly intended, with
+// advice.
 func hardlyMeant(window landscapev1alpha1.SyncWindow, schedule cron.Schedule) (field, message string) {
 	duration := window.Duration.Duration
 	minutes := uint64(1)<<60 - 1
@@ -73,11 +73,11 @@ func hardlyMeant(window landscapev1alpha1.SyncWindow, schedule cron.Schedule) (f
 	return "", ""
 }
 
-// mostOpenings bounds how many openings of a window are compared: those of a year that come each
-// hour, and more.
+// mostOpenings limits how many openings of a window are compared; an hourly window opens fewer
+// times in a year.
 const mostOpenings = 10_000
 
-// alwaysOpen reports whether a window never closes, in the year after someDay.
+// alwaysOpen reports whether a window never closes in the year after someDay.
 func alwaysOpen(schedule cron.Schedule, duration time.Duration) bool {
 	last := schedule.Next(someDay)
 	for end, n := last.AddDate(1, 0, 0), 0; last.Before(end) && n < mostOpenings; n++ {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTimesOfLandscapes: what the operator would refuse as not valid is found before it merges.
+// TestTimesOfLandscapes: validation finds times that the operator would refuse.
 func TestTimesOfLandscapes(t *testing.T) {
 	for name, test := range map[string]struct{ spec, want string }{
 		"right":              {"  timeout: 30m\n  windows:\n  - {schedule: \"0 8 * * 1-5\", duration: 8h, timeZone: Europe/Berlin}\n  - {schedule: \"@daily\", duration: 1h}\n", ""},
@@ -45,7 +45,7 @@ func TestTimesOfLandscapes(t *testing.T) {
 	}
 }
 
-// TestGatesOfLandscapes: RemoveVali counts together with VictoriaLogsBackend alone.
+// TestGatesOfLandscapes: RemoveVali has an effect only with VictoriaLogsBackend.
 func TestGatesOfLandscapes(t *testing.T) {
 	for gates, want := range map[string]string{
 		"{RemoveVali: true, VictoriaLogsBackend: true}":  "",
@@ -65,7 +65,7 @@ func TestGatesOfLandscapes(t *testing.T) {
 	}
 }
 
-// TestExternalOfLandscapes: what is declared is not external.
+// TestExternalOfLandscapes: a declared object is not external.
 func TestExternalOfLandscapes(t *testing.T) {
 	for name, test := range map[string]struct{ entry, want string }{
 		"declared":           {"{kind: Namespace, name: a}", "landscape.yaml:6:5: warning: Landscape test: spec.external[0]: is declared in a.yaml:1, so that it is not external; remove the entry, or the declaration if something else makes the object [landscape/config]"},

@@ -9,16 +9,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// contents are those of the objects of a file, read when somebody first asks. They belong to the
-// name of a file and to everything that its key is made of, so that revisions of a landscape which
-// are held at the same time have one copy of what did not change.
+// contents are the objects of a file, which are read on first use. The key is the file's name and
+// all inputs of its content, so that revisions of a landscape in memory share unchanged files.
 type contents struct {
 	mu sync.Mutex
 	of []reader
 }
 
-// read gives the contents. from is asked if nobody has read them; should it panic, the next one
-// asks again.
+// read returns the contents, calling from the first time. If from panics, the next caller retries.
 func (c *contents) read(from func() []reader) []reader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -28,15 +26,15 @@ func (c *contents) read(from func() []reader) []reader {
 	return c.of
 }
 
-// held are the contents that somebody holds, by key.
+// held contains the contents that are in use, by key.
 var held = struct {
 	sync.Mutex
 	files map[kept.Key]weak.Pointer[contents] // by digest of name and key
 }{files: map[kept.Key]weak.Pointer[contents]{}}
 
-// contentsOf gives those of a file: the ones that somebody holds already, or new ones, which nobody
-// has read. The name counts, because places are in a file of that name, and whether the file system
-// knows contents apart (identified), because then they have no text.
+// contentsOf returns the shared contents of a file, or new unread ones. The key has the name,
+// because places contain it. It also has identified (the file system provides digests), because
+// such contents have no text.
 func (l *loader) contentsOf(name string, identified bool, file kept.Key) *contents {
 	var w kept.Writer
 	w.Text(l.relative(name))
@@ -56,7 +54,7 @@ func (l *loader) contentsOf(name string, identified bool, file kept.Key) *conten
 	return c
 }
 
-// forgetContents takes out what nobody holds any more, unless somebody has read it anew meanwhile.
+// forgetContents removes contents that are no longer in use, unless new ones replaced them.
 func forgetContents(key kept.Key) {
 	held.Lock()
 	defer held.Unlock()

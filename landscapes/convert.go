@@ -9,12 +9,11 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// converter turns the nodes of one document into the content of an object, and finds what cannot be
-// one.
+// converter turns the nodes of one document into the content of an object, and collects problems.
 type converter struct {
 	limits Limits
 	values int
-	// quotable tells whether a problem may repeat what stands in a line; nil never.
+	// quotable reports whether a problem may quote a line; nil means never.
 	quotable func(line int) bool
 	problems []problem
 	stopped  bool
@@ -25,10 +24,10 @@ func (c *converter) add(node *yaml.Node, format string, args ...any) {
 	c.problems = append(c.problems, problem{node.Line, node.Column, fmt.Sprintf(format, args...)})
 }
 
-// quotes tells whether a problem may repeat what stands at a node.
+// quotes reports whether a problem may quote a node.
 func (c *converter) quotes(node *yaml.Node) bool { return c.quotable != nil && c.quotable(node.Line) }
 
-// stop reports the one problem after which going on makes no sense.
+// stop reports a problem after which conversion ends.
 func (c *converter) stop(node *yaml.Node, format string, args ...any) any {
 	if !c.stopped {
 		c.stopped = true
@@ -110,8 +109,8 @@ func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
 	return result
 }
 
-// invisibleIn names a character of the name of a field that nobody can see, as a text from a web
-// page has it; empty if there is none.
+// invisibleIn names an invisible character in a field name, as in text from a web page; empty if
+// there is none.
 func invisibleIn(name string) string {
 	for _, r := range name {
 		if what := invisible[r]; what != "" && r != '\t' {
@@ -121,8 +120,8 @@ func invisibleIn(name string) string {
 	return ""
 }
 
-// anchor reports an anchor that is defined a second time: aliases before it and behind it would
-// mean different values.
+// anchor reports an anchor that is defined twice: aliases before and after it would have different
+// values.
 func (c *converter) anchor(node *yaml.Node) {
 	if c.anchors == nil {
 		c.anchors = map[string]*yaml.Node{}
@@ -136,7 +135,7 @@ func (c *converter) anchor(node *yaml.Node) {
 	}
 }
 
-// mergeInto adds the fields of the maps behind a merge key that are not set otherwise.
+// mergeInto adds the fields of the maps after a merge key that are not set explicitly.
 func (c *converter) mergeInto(result map[string]any, lines map[string]int, value *yaml.Node, depth int) {
 	sources := []any{c.value(value, depth+1)}
 	if list, ok := sources[0].([]any); ok {
@@ -158,7 +157,7 @@ func (c *converter) mergeInto(result map[string]any, lines map[string]int, value
 	}
 }
 
-// keyText gives the text of a key. Numbers and booleans become text, as in JSON.
+// keyText returns the text of a key. Numbers and booleans become text, as in JSON.
 func keyText(node *yaml.Node) (string, bool) {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -169,8 +168,8 @@ func keyText(node *yaml.Node) (string, bool) {
 	return node.Value, true
 }
 
-// places gives where the parts of a node are written. Anchors count where they are used: the place
-// of the alias.
+// places returns where a node and its parts are written. An alias counts as the place of its
+// content.
 func places(file string, node *yaml.Node, depth int) *place {
 	if node.Kind == yaml.AliasNode {
 		tree := places(file, node.Alias, depth+1)

@@ -16,9 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// readCUE gives the packages of the CUE files of one folder. Files of the same package belong
-// together; a file without a package stands alone. Packages of other folders are not seen, nor is
-// what CUE itself leaves out of a package.
+// readCUE returns the packages of the CUE files in one folder. Files of one package belong
+// together; a file without a package clause is alone. It ignores packages of other folders and
+// files that CUE ignores.
 func (l *layer) readCUE(folder string, names []string) []evaluation.Package {
 	packages := map[string][]evaluation.File{}
 	var order []string
@@ -53,10 +53,10 @@ func (l *loader) newPackage(files []evaluation.File) evaluation.Package {
 	return evaluation.Package{Files: files, Depth: l.limits.Depth, Values: l.limits.Values}
 }
 
-// errNoTime is the cause of a context that ended because all CUE files together took too long.
+// errNoTime is the cause of a context that ends because all CUE files together take too long.
 var errNoTime = errors.New("the CUE files took too long together")
 
-// evaluate evaluates packages, several at a time, and gives the objects of each.
+// evaluate evaluates packages concurrently and returns the objects of each.
 func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error) {
 	if len(packages) == 0 {
 		return nil, nil
@@ -94,7 +94,7 @@ func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error
 	return found, nil
 }
 
-// declareCUE makes declarations of the objects of a package, and passes on what is wrong with it.
+// declareCUE makes declarations of the objects of a package, and adds the violations.
 func (l *loader) declareCUE(pkg evaluation.Package, result evaluation.Result) (found []Declaration) {
 	for _, v := range result.Violations {
 		v.File = l.relative(v.File)
@@ -121,8 +121,8 @@ func (l *loader) declareCUE(pkg evaluation.Package, result evaluation.Result) (f
 	return found
 }
 
-// checkNothing warns of CUE files that make no object: their package is misspelt, or all their
-// fields are hidden.
+// checkNothing warns of CUE files without an object: their package is misspelt, or all their fields
+// are hidden.
 func (l *loader) checkNothing(pkg evaluation.Package) {
 	for _, file := range pkg.Files {
 		line, hint := evaluation.First(file)
@@ -138,7 +138,7 @@ func (l *loader) checkNothing(pkg evaluation.Package) {
 	}
 }
 
-// plainValue gives the content of a value with the types of unstructured content.
+// plainValue converts a value to the types of unstructured content.
 func plainValue(value *evaluation.Value) any {
 	switch value.Kind {
 	case evaluation.Map:
@@ -167,7 +167,7 @@ func plainValue(value *evaluation.Value) any {
 	return nil
 }
 
-// valuePlaces gives where the parts of a value are written.
+// valuePlaces returns where a value and its parts are written.
 func (l *loader) valuePlaces(pkg evaluation.Package, value *evaluation.Value) *place {
 	tree := &place{position: schemas.Position{File: l.relative(pkg.Files[value.File].Name), Line: value.Line, Column: value.Column}}
 	if value.Kind == evaluation.Map {

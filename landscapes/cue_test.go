@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 )
 
-// evaluatorFunc is an evaluator for tests.
+// evaluatorFunc adapts a function to an evaluator.
 type evaluatorFunc func(ctx context.Context, pkg evaluation.Package) (evaluation.Result, error)
 
 func (f evaluatorFunc) Evaluate(ctx context.Context, pkg evaluation.Package) (evaluation.Result, error) {
@@ -23,7 +23,7 @@ func (f evaluatorFunc) Evaluate(ctx context.Context, pkg evaluation.Package) (ev
 
 const namespaceCUE = `x: {apiVersion: "v1", kind: "Namespace", metadata: name: "of-cue"}`
 
-// endless never ends for the file bad.cue.
+// endless blocks until the context ends for the file bad.cue.
 func endless(ctx context.Context, pkg evaluation.Package) (evaluation.Result, error) {
 	if strings.HasSuffix(pkg.Files[0].Name, "bad.cue") {
 		<-ctx.Done()
@@ -49,7 +49,7 @@ func TestEvaluatorIsNotUsedWithoutCUE(t *testing.T) {
 	assert.EqualValues(t, 1, used.Load())
 }
 
-// TestFilesThatCUELeavesOut declare nothing.
+// TestFilesThatCUELeavesOut: files that CUE ignores declare nothing.
 func TestFilesThatCUELeavesOut(t *testing.T) {
 	object := func(name string) string {
 		return "\n" + name + `: {apiVersion: "v1", kind: "Namespace", metadata: name: "` + name + `"}`
@@ -70,7 +70,7 @@ func TestFilesThatCUELeavesOut(t *testing.T) {
 	assert.Len(t, found, 1, "a file that is given by its name counts, as it does for the cue command")
 }
 
-// TestTimeForAllCUEFiles: the rest of the landscape is loaded.
+// TestTimeForAllCUEFiles: after a timeout the rest of the landscape is loaded.
 func TestTimeForAllCUEFiles(t *testing.T) {
 	fsys := tree(map[string]string{"landscape.yaml": bareConfig, "a.yaml": namespace("a"), "bad.cue": namespaceCUE, "b/good.cue": namespaceCUE})
 	landscape, violations := load(t, fsys, ".", Options{Evaluator: evaluatorFunc(endless), Limits: Limits{Evaluation: 100 * time.Millisecond}})
@@ -92,7 +92,7 @@ func TestLoadEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestEvaluatorThatFails is no finding about the files.
+// TestEvaluatorThatFails: a failure of the evaluator is an error, not a finding about the files.
 func TestEvaluatorThatFails(t *testing.T) {
 	broken := errors.New("no processes left")
 	opts := Options{Evaluator: evaluatorFunc(func(context.Context, evaluation.Package) (evaluation.Result, error) {
@@ -104,7 +104,7 @@ func TestEvaluatorThatFails(t *testing.T) {
 	require.ErrorContains(t, err, "reading a.cue: no processes left")
 }
 
-// TestLongLinesAreReadInTime: looking at each character once, not at all before it again.
+// TestLongLinesAreReadInTime: each character is visited once, so that time is linear.
 func TestLongLinesAreReadInTime(t *testing.T) {
 	for name, text := range map[string]string{
 		"flow": strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000), "maps": strings.Repeat("{a: ", 100_000),
@@ -119,8 +119,8 @@ func TestLongLinesAreReadInTime(t *testing.T) {
 	}
 }
 
-// TestMergeConflicts: in CUE and JSON one cause is told, not what each parser makes of its lines.
-// In YAML a text may have such lines.
+// TestMergeConflicts: in CUE and JSON a conflict is one finding instead of several parser errors. A
+// YAML text may contain such lines.
 func TestMergeConflicts(t *testing.T) {
 	const sides = "<<<<<<< HEAD\na: 1\n=======\na: 2\n>>>>>>> main\n"
 	for name, want := range map[string]string{
@@ -138,8 +138,7 @@ func TestMergeConflicts(t *testing.T) {
 	assert.Empty(t, violations)
 }
 
-// TestPackagesOfNothing: CUE files of which no object comes are told, unless they hold nothing at
-// all.
+// TestPackagesOfNothing: CUE files without an object get a warning, unless they are empty.
 func TestPackagesOfNothing(t *testing.T) {
 	const object = `{apiVersion: "v1", kind: "Namespace", metadata: name: "hidden"}`
 	for name, test := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// SecretState says how the values of a Secret are known.
+// SecretState is how much of the values of a Secret is known.
 type SecretState string
 
 const (
@@ -21,56 +21,55 @@ const (
 	SecretPlain SecretState = "plain"
 	// SecretDecrypted is a SOPS-encrypted Secret whose values were decrypted.
 	SecretDecrypted SecretState = "decrypted"
-	// SecretEncrypted is a SOPS-encrypted Secret without a fitting key: its keys are known, its
-	// values are empty text.
+	// SecretEncrypted is a SOPS-encrypted Secret without a matching key: its keys are known, and
+	// its values are empty.
 	SecretEncrypted SecretState = "encrypted"
 )
 
-// Declaration is one object of a landscape, with the places where its fields are written. What it
-// is comes with the declaration; its content may be read only when somebody asks for it.
+// Declaration is one object of a landscape, with the places where its fields are written. Its
+// identity is always known; its content may be read on first use.
 type Declaration struct {
-	// File is relative to the landscape folder; Line and Column are where the object begins. For an
-	// object that is merged from layers, this is the last layer that writes it. All are empty for
-	// an object that comes from no file (FromObjects).
+	// File is relative to the landscape folder; Line and Column are where the object begins. For a
+	// merged object it is the last layer that writes it. All are empty for an object without a file
+	// (FromObjects).
 	File         string
 	Line, Column int
-	// Layer is that layer, relative to the landscape folder; empty for the landscape itself.
+	// Layer is the layer of File, relative to the landscape folder; empty for the landscape itself.
 	Layer string
 	// Secret is empty for other kinds.
 	Secret SecretState
 
 	kind            schema.GroupVersionKind
 	namespace, name string
-	// digest is that of the content, if the content comes from a file that was looked at before as
-	// it is now.
+	// digest identifies the content of a file that was already read in its present form; else zero.
 	digest  kept.Key
 	content reader
 }
 
-// purpose is what content is wanted for.
+// purpose is why content is requested.
 type purpose int
 
 const (
 	toRead   purpose = iota
-	toChange         // the object belongs to whoever asks
-	toHave           // nothing is given: it is to be there when somebody asks
+	toChange         // the caller owns the object
+	toHave           // returns nothing: loads the content in advance
 )
 
-// reader gives the content of a declaration.
+// reader returns the content of a declaration.
 type reader func(purpose) written
 
 // written is the content of a declaration.
 type written struct {
 	object *unstructured.Unstructured
-	// sealed is a SOPS-encrypted Secret as it stands in the repository.
+	// sealed is a SOPS-encrypted Secret as in the repository, still encrypted.
 	sealed map[string]any
 	// recipients are the age keys that it is encrypted for.
 	recipients []string
-	// origins are the documents that were merged, bases first.
+	// origins are the merged documents, base layers first.
 	origins []origin
 }
 
-// reader gives content that is in memory.
+// reader returns a reader of content in memory.
 func (w written) reader() reader {
 	return func(p purpose) written {
 		if p != toChange {
@@ -82,50 +81,49 @@ func (w written) reader() reader {
 	}
 }
 
-// setContent gives a declaration its content, and what it is by that.
+// setContent sets the content of a declaration, and derives its identity from it.
 func (d *Declaration) setContent(w written) {
 	d.kind, d.namespace, d.name = w.object.GroupVersionKind(), w.object.GetNamespace(), w.object.GetName()
 	d.digest, d.content = kept.Key{}, w.reader()
 }
 
-// Object is the content. Nobody may change it.
+// Object returns the content, which must not be changed.
 func (d *Declaration) Object() *unstructured.Unstructured { return d.content(toRead).object }
 
-// Copy is the content, which belongs to the caller.
+// Copy returns a copy of the content, which the caller owns.
 func (d *Declaration) Copy() *unstructured.Unstructured { return d.content(toChange).object }
 
-// Load reads the file that has the content, unless that was done. It panics where Object would.
+// Load reads the content if necessary. It panics if Object would.
 func (d *Declaration) Load() { d.content(toHave) }
 
-// Sealed is a SOPS-encrypted Secret as it stands in the repository, with its encrypted values: for
-// telling whether they changed where there is no key. nil for all other objects.
+// Sealed returns a SOPS-encrypted Secret as in the repository, to detect changes without a key. It
+// is nil for all other objects.
 func (d *Declaration) Sealed() map[string]any {
 	if d.Secret == "" {
-		return nil // without reading it
+		return nil // without reading the content
 	}
 	return d.content(toRead).sealed
 }
 
-// Recipients are the age keys that an encrypted Secret is encrypted for, in their public form
-// (age1…).
+// Recipients returns the age keys that a Secret is encrypted for, in their public form (age1…).
 func (d *Declaration) Recipients() []string {
 	if d.Secret == "" {
-		return nil // without reading it
+		return nil // without reading the content
 	}
 	return d.content(toRead).recipients
 }
 
-// GroupVersionKind is that of the object.
+// GroupVersionKind returns the kind of the object.
 func (d *Declaration) GroupVersionKind() schema.GroupVersionKind { return d.kind }
 
-// Namespace is that of the object, "" where it has none.
+// Namespace returns the namespace of the object, "" if it has none.
 func (d *Declaration) Namespace() string { return d.namespace }
 
-// Name is that of the object.
+// Name returns the name of the object.
 func (d *Declaration) Name() string { return d.name }
 
-// Place is where the object is declared, as FILE:LINE:COLUMN; empty for an object that comes from
-// no file.
+// Place returns where the object is declared, as FILE:LINE:COLUMN; empty for an object without a
+// file.
 func (d *Declaration) Place() string {
 	if d.File == "" {
 		return ""
@@ -133,7 +131,7 @@ func (d *Declaration) Place() string {
 	return fmt.Sprintf("%s:%d:%d", d.File, d.Line, d.Column)
 }
 
-// Wrap puts the place of the object, its kind and its name before an error.
+// Wrap prefixes an error with the place, kind and name of the object.
 func (d *Declaration) Wrap(err error) error {
 	if at := d.Place(); at != "" {
 		return fmt.Errorf("%s: %s: %w", at, identityOf(d), err)
@@ -141,7 +139,7 @@ func (d *Declaration) Wrap(err error) error {
 	return fmt.Errorf("%s: %w", identityOf(d), err)
 }
 
-// later gives the content to whoever asks for it; nil where it is there already.
+// later returns the content for reading on demand; nil if the declaration has no digest.
 func (d *Declaration) later() *schemas.Later {
 	if d.digest == (kept.Key{}) {
 		return nil
@@ -149,7 +147,7 @@ func (d *Declaration) later() *schemas.Later {
 	return &schemas.Later{Kind: d.kind, Namespace: d.namespace, Name: d.name, Digest: d.digest, Read: d.Object}
 }
 
-// Input gives the declaration to validation.
+// Input returns the declaration as input of validation.
 func (d *Declaration) Input() schemas.Input {
 	in := schemas.Input{Later: d.later(), Positions: d}
 	if in.Later == nil {
@@ -158,27 +156,27 @@ func (d *Declaration) Input() schemas.Input {
 	return in
 }
 
-// Same tells whether two declarations are of the same content, wherever it is written. Content that
-// both come to in different ways, such as by another file, may count as different. Nothing is read
-// of what is known by its digest.
+// Same reports whether two declarations have the same content, wherever it is written. Equal
+// content of different origin, such as another file, may count as different. Content with a digest
+// is not read.
 func (d *Declaration) Same(other *Declaration) bool {
 	one, two := d.Input(), other.Input()
 	if d.Secret != other.Secret || one.Digest() != two.Digest() {
 		return false
 	}
-	// Without their values, encrypted Secrets look the same. A digest of the file knows them apart.
+	// Encrypted Secrets without a key look the same; only a digest of the file differs.
 	return d.Secret != SecretEncrypted || d.digest != (kept.Key{}) && d.digest == other.digest || reflect.DeepEqual(d.Sealed(), other.Sealed())
 }
 
-// Before makes the declaration the one before a change.
+// Before adds the declaration to an input as the old object of a change.
 func (d *Declaration) Before(in *schemas.Input) {
 	if in.OldLater = d.later(); in.OldLater == nil {
 		in.Old = d.Object()
 	}
 }
 
-// Position gives the place that set the field: of the value, or for a field that does not exist, of
-// the closest parent that is written down. The path is as in Violation.Field.
+// Position returns the place that sets a field, or the place of its closest existing parent. The
+// path has the format of Violation.Field.
 func (d *Declaration) Position(path string) schemas.Position {
 	steps := fieldpath.Parse(path)
 	origins := d.content(toRead).origins
@@ -212,7 +210,7 @@ func (d *Declaration) Position(path string) schemas.Position {
 	}
 }
 
-// KeyPosition gives the place of the name of a field instead of its value, where the file shows it.
+// KeyPosition returns the place of the name of a field if the file has it, else its Position.
 func (d *Declaration) KeyPosition(path string) schemas.Position {
 	steps := fieldpath.Parse(path)
 	if len(steps) > 0 {
@@ -232,8 +230,8 @@ func (d *Declaration) KeyPosition(path string) schemas.Position {
 	return d.Position(path)
 }
 
-// visible leaves out what a later layer hides: a list or a plain value replaces what the layers
-// below it say.
+// visible drops layers that a later one hides: a list or a plain value replaces all layers below
+// it.
 func visible(trees []*place) []*place {
 	for i := len(trees) - 1; i > 0; i-- {
 		if !trees[i].isMap {
@@ -243,7 +241,7 @@ func visible(trees []*place) []*place {
 	return trees
 }
 
-// origin is one document that an object was read from.
+// origin is one document that contributes to an object.
 type origin struct{ tree func() *place }
 
 // place is where a value and its parts are written.
@@ -253,12 +251,11 @@ type place struct {
 	isMap    bool
 	fields   map[string]*place
 	items    []*place
-	// literal is the text of a block scalar, whose lines are lines of the file: it may hold an
-	// object, as that of a ConfigMap does.
+	// literal is the text of a block scalar, which may hold YAML, such as a file in a ConfigMap.
 	literal string
 }
 
-// child follows one step; nil if nothing is written there.
+// child returns the place one step down; nil if nothing is written there.
 func (p *place) child(step any) *place {
 	if p == nil {
 		return nil
@@ -275,8 +272,8 @@ func (p *place) child(step any) *place {
 	return p.fields[fieldpath.Name(step)]
 }
 
-// inLiteral gives the places inside of a block scalar that holds YAML; nil for any other text. The
-// columns are those of a text that is indented by two, as most are.
+// inLiteral returns the places inside a block scalar that holds YAML; nil for other text. Columns
+// assume an indentation by two, which is usual.
 func (p *place) inLiteral() *place {
 	var document yaml.Node
 	if yaml.Unmarshal([]byte(p.literal), &document) != nil || len(document.Content) == 0 {
@@ -293,7 +290,7 @@ func (p *place) shift(lines, columns int) {
 			position.Line, position.Column = position.Line+lines, position.Column+columns
 		}
 	}
-	p.literal = "" // one inside of the other is looked at as a text
+	p.literal = "" // a nested block scalar is plain text
 	for _, item := range p.items {
 		item.shift(lines, columns)
 	}
@@ -302,8 +299,8 @@ func (p *place) shift(lines, columns int) {
 	}
 }
 
-// Hide moves a finding from a line that holds a credential to the beginning of the object: lines of
-// findings are shown. An object in one line gets no line.
+// Hide moves a finding from a line with a credential to the start of the object, since findings
+// show their line. An object in one line gets no line.
 func (d *Declaration) Hide(v *schemas.Violation) {
 	if v.Line == d.Line {
 		v.Line, v.Column = 0, 0

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// declarations are objects in the order in which they were found, each identity once.
+// declarations are objects in the order of discovery, each identity once.
 type declarations struct {
 	list  []Declaration
 	index map[identity]int
@@ -14,7 +14,7 @@ type declarations struct {
 
 func newDeclarations() *declarations { return &declarations{index: map[identity]int{}} }
 
-// expect makes room for a number of objects more, none of which may come.
+// expect reserves capacity for up to n more objects.
 func (s *declarations) expect(n int) {
 	if len(s.list) > 0 {
 		return
@@ -26,8 +26,8 @@ func identityOf(d *Declaration) identity {
 	return identity{kind: d.kind.GroupKind(), namespace: d.namespace, name: d.name}
 }
 
-// add appends an object. If there is one of the same identity, that one is returned and the new one
-// left out; objects without a name are not compared.
+// add appends an object. If the identity exists, add returns the first object and drops the new
+// one. Objects without a name are not compared.
 func (s *declarations) add(d Declaration) (first *Declaration, double bool) {
 	id := identityOf(&d)
 	if at, ok := s.index[id]; ok && id.name != "" {
@@ -38,8 +38,8 @@ func (s *declarations) add(d Declaration) (first *Declaration, double bool) {
 	return nil, false
 }
 
-// lay puts the objects of a layer over those that are there. Where there are none it takes them
-// over as they are. A field that a layer means to remove, and that is not there, goes to vain.
+// lay puts the objects of a layer over the present ones. It calls vain for each field that the
+// layer tries to remove and that does not exist.
 func (s *declarations) lay(over *declarations, vain func(d *Declaration, field, meant string)) {
 	if len(s.list) == 0 {
 		*s = *over
@@ -54,7 +54,7 @@ func (s *declarations) lay(over *declarations, vain func(d *Declaration, field, 
 	}
 }
 
-// layOver merges one declaration onto another one of the same identity.
+// layOver merges a declaration onto another one of the same identity.
 func layOver(base, over *Declaration) {
 	below, above := base.content(toRead), over.content(toRead)
 	merged := written{
@@ -72,7 +72,7 @@ func layOver(base, over *Declaration) {
 	}
 }
 
-// asWritten is an object without anything decrypted.
+// asWritten returns an object without decrypted values.
 func (w written) asWritten() map[string]any {
 	if w.sealed != nil {
 		return w.sealed

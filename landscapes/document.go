@@ -18,24 +18,24 @@ import (
 	"github.com/pergola-dev/pergola/schemas/report"
 )
 
-// problem is something wrong at a place of a file, before it is known which object it belongs to.
+// problem is a fault at a place of a file whose object is not known yet.
 type problem struct {
 	line, column int
 	message      string
 }
 
-// document is one document of a YAML file. Documents are cut apart before they are parsed, so that
-// a broken one does not hide the others.
+// document is one document of a YAML file. Documents are separated before parsing, so that an
+// invalid one does not hide the others.
 type document struct {
 	data []byte
 	// offset is the number of lines before the document.
 	offset int
-	// json reports whether it is a JSON value, which begins behind so many characters of its line.
+	// json reports whether it is a JSON value, which begins after behind characters of its line.
 	json   bool
 	behind int
 }
 
-// checkText finds what makes a file unreadable as text: at most one problem.
+// checkText finds the first fault that makes a file unreadable as text.
 func checkText(name string, data []byte) *problem {
 	line, start := 1, 0
 	for i := 0; i < len(data); {
@@ -56,14 +56,14 @@ func checkText(name string, data []byte) *problem {
 		}
 		i += size
 	}
-	// in YAML, texts may have such lines
+	// a YAML text may contain such lines
 	if ext := path.Ext(name); ext == ".cue" || ext == ".json" {
 		return conflictIn(data)
 	}
 	return nil
 }
 
-// conflictIn finds where a merge has left two sides.
+// conflictIn finds an unresolved merge conflict.
 func conflictIn(data []byte) *problem {
 	at := bytes.Index(append([]byte("\n"), data...), []byte("\n<<<<<<< "))
 	if at < 0 || !bytes.Contains(data[at:], []byte("\n>>>>>>> ")) {
@@ -72,8 +72,8 @@ func conflictIn(data []byte) *problem {
 	return &problem{bytes.Count(data[:at], []byte("\n")) + 1, 1, conflictWords}
 }
 
-// split cuts a YAML file at the lines that begin with "---" or "...", and JSON behind each value:
-// nothing of a file is left over.
+// split cuts a YAML file at lines that begin with "---" or "...", and JSON after each value. It
+// drops no content.
 func split(data []byte) []document {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var documents []document
@@ -102,7 +102,7 @@ func split(data []byte) []document {
 				start = at
 			}
 			if start >= 0 {
-				current = data[start:end:end] // a part of the file, not a copy
+				current = data[start:end:end] // a slice of the file, not a copy
 			} else {
 				current = append(current, text...)
 			}
@@ -112,7 +112,7 @@ func split(data []byte) []document {
 		flush()
 		current, offset, start = nil, line+1, 0
 		if after := bytes.TrimSpace(text[3:]); len(after) > 0 && after[0] != '#' {
-			// Content on the line of the marker stays in its column.
+			// Content on the marker's line stays in its column.
 			current, offset, start = append([]byte("   "), text[3:]...), line, -1
 		}
 		at = end
@@ -126,7 +126,7 @@ func isMarker(line []byte, marker string) bool {
 	return ok && (len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n' || rest[0] == '\r')
 }
 
-// hasContent tells whether a document holds more than blank lines, comments and directives.
+// hasContent reports whether a document has more than blank lines, comments and directives.
 func hasContent(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimSpace(line)
@@ -139,7 +139,7 @@ func hasContent(data []byte) bool {
 
 var yamlErrorLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// yamlHints say what to do about what the parser finds most often.
+// yamlHints has advice for the most common errors of the parser.
 var yamlHints = map[string]string{
 	"mapping values are not allowed in this context":        "; look at the indentation of this line and the one before, and put text that holds \": \" in quotes",
 	"did not find expected alphabetic or numeric character": "; put text that begins with * or & in quotes",
@@ -147,14 +147,14 @@ var yamlHints = map[string]string{
 	"could not find expected ':'":                           "; a field has the form NAME: VALUE",
 }
 
-// quotable gives what tells whether an error may repeat what stands in a line of the file.
+// quotable returns a function that reports whether an error may quote a line of the file.
 func (d document) quotable() func(line int) bool {
-	// only for what has errors
+	// computed only if there are errors
 	quotable := sync.OnceValue(func() func(int) bool { return report.Quotable(string(d.data)) })
 	return func(line int) bool { return quotable()(line - d.offset) }
 }
 
-// parse reads the nodes of a document; their lines are those of the file.
+// parse reads the nodes of a document. Their lines are those of the file.
 func (d document) parse() (*yaml.Node, *problem) {
 	if d.json {
 		if node, err := d.parseJSON(); err == nil {
@@ -172,7 +172,7 @@ func (d document) parse() (*yaml.Node, *problem) {
 			line := d.offset + max(1, more.Line)
 			if match := yamlErrorLine.FindStringSubmatch(fmt.Sprint(rest)); match != nil {
 				if n, err := strconv.Atoi(match[1]); err == nil {
-					line = d.offset + n + 1 // the parser names the line before
+					line = d.offset + n + 1 // the parser reports the line before
 				}
 			}
 			return nil, &problem{line, 1, "text follows the object, and would be lost; if it is another object, put a line with --- before it"}
@@ -183,15 +183,15 @@ func (d document) parse() (*yaml.Node, *problem) {
 	return nil, d.fault(err)
 }
 
-// YAMLFault is what is wrong with a text that the parser of YAML refused with an error: the line
-// and column of the fault, and what it is, with what to do where that is known.
+// YAMLFault describes why the YAML parser rejects a text: the line and column of the fault, and a
+// message with advice where possible.
 func YAMLFault(text []byte, err error) (line, column int, message string) {
 	p := document{data: text}.fault(err)
 	return p.line, p.column, p.message
 }
 
-// fault looks for what is wrong; without a cause of its own it has the words of the parser, and the
-// line that these name.
+// fault finds the cause of a parser error. Without a known cause it returns the parser's own
+// message and line.
 func (d document) fault(err error) *problem {
 	line, words := 1, err.Error()
 	if match := yamlErrorLine.FindStringSubmatch(err.Error()); match != nil {
@@ -222,8 +222,8 @@ func (d document) fault(err error) *problem {
 
 var alias = regexp.MustCompile(`(^|[\s\[{,])\*`)
 
-// unknownAlias finds the place of an alias without an anchor: the parser does not say it, and
-// quotes the alias, which may be a value that should have been in quotes.
+// unknownAlias finds the place of an alias without an anchor. The parser gives no place, and quotes
+// the alias, which may be an unquoted value.
 func (d document) unknownAlias(words string) *problem {
 	rest, ok := strings.CutPrefix(words, "unknown anchor '")
 	name, ok2 := strings.CutSuffix(rest, "' referenced")
@@ -242,8 +242,7 @@ func (d document) unknownAlias(words string) *problem {
 	return &problem{d.offset + 1, 1, "an alias (*NAME) refers to an anchor (&NAME) that does not exist before it"}
 }
 
-// jsonProblem finds the syntax error of a JSON file: the YAML parser often does not say where it
-// is.
+// jsonProblem finds the syntax error of a JSON file, since the YAML parser often reports no place.
 func jsonProblem(data []byte) *problem {
 	var syntax *json.SyntaxError
 	decoder := json.NewDecoder(bytes.NewReader(data))

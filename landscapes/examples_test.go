@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestLayeredExample: layers and CUE files together, with the places of what they set.
+// TestLayeredExample: layers and CUE files together, with the places of their values.
 func TestLayeredExample(t *testing.T) {
 	landscape, violations, err := Load(t.Context(), "examples/layered/production", Options{})
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestLayeredExample(t *testing.T) {
 	assert.Equal(t, schemas.Position{File: "seeds.cue", Line: 26, Column: 6}, seeds[1].Declaration.Position("spec.networks.pods"))
 }
 
-// TestFindingsOfALandscape: findings about objects have the place of the layer that set the value.
+// TestFindingsOfALandscape: a finding names the file of the layer that sets the value.
 func TestFindingsOfALandscape(t *testing.T) {
 	landscape, violations, err := Load(t.Context(), "examples/layered/production", Options{})
 	require.NoError(t, err)

@@ -42,8 +42,8 @@ func (l *loader) parseYAML(name string, data []byte) []Declaration {
 	return found
 }
 
-// parseDocument gives the content of a document and its node; nil if something is wrong with it,
-// which is reported.
+// parseDocument returns the content of a document and its node. It reports problems and returns nil
+// for them.
 func (l *loader) parseDocument(name string, d document) (any, *yaml.Node) {
 	node, p := d.parse()
 	if p != nil {
@@ -70,14 +70,14 @@ type content struct {
 	object       map[string]any
 	line, column int
 	tree         func() *place
-	document     document // that of a YAML file
+	document     document // only for YAML files
 	secret       SecretState
 	sealed       map[string]any
-	recipients   []string // of an encrypted file
-	unreadable   bool     // what the object is, is encrypted
+	recipients   []string // only for encrypted files
+	unreadable   bool     // the identity of the object is encrypted
 }
 
-// item is the content of one item of a List: what is known of the List holds for it.
+// item returns the content of one item of a List, with the properties of the List.
 func (c content) item(i int) (content, bool) {
 	items, _ := c.object["items"].([]any)
 	object, ok := items[i].(map[string]any)
@@ -92,7 +92,7 @@ func (c content) item(i int) (content, bool) {
 	return one, ok
 }
 
-// place is where a field is written, by its name.
+// place returns the place of a field's name, or of the object.
 func (c content) place(field string) schemas.Position {
 	if at := c.tree().child(field); at != nil && at.key.Line > 0 {
 		return at.key
@@ -100,8 +100,8 @@ func (c content) place(field string) schemas.Position {
 	return schemas.Position{Line: c.line, Column: c.column}
 }
 
-// lazyPlaces parses a document again when somebody asks for a place: most documents have nothing to
-// report, and places take more memory than the object.
+// lazyPlaces parses a document again when a place is needed. Most documents have no findings, and
+// places need more memory than the object.
 func (l *loader) lazyPlaces(name string, d document) func() *place {
 	file := l.relative(name)
 	return sync.OnceValue(func() *place {
@@ -113,12 +113,12 @@ func (l *loader) lazyPlaces(name string, d document) func() *place {
 	})
 }
 
-// serverMetadata are the fields of ObjectMeta that only API servers set. A file with the output of
-// kubectl get has them: a uid would go into names, and a deletionTimestamp would mark the object as
+// serverMetadata are the fields of ObjectMeta that only API servers set. Output of kubectl get
+// contains them. A uid would become part of names, and a deletionTimestamp would mark the object as
 // deleted.
 var serverMetadata = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"}
 
-// declare makes declarations of an object: one, or those of its items if it is a List.
+// declare makes a declaration of an object, or of each item of a List.
 func (l *loader) declare(name string, c content) []Declaration {
 	if c.object["kind"] == "List" && c.object["apiVersion"] == "v1" {
 		items, ok := c.object["items"].([]any)
@@ -168,7 +168,7 @@ func (l *loader) declare(name string, c content) []Declaration {
 	return []Declaration{d}
 }
 
-// notAnObject says what to do with a document that is no object.
+// notAnObject returns advice about a document that is not an object.
 func notAnObject(file string) string {
 	switch path.Base(file) {
 	case "kustomization.yaml", "kustomization.yml", "Kustomization":
@@ -177,7 +177,7 @@ func notAnObject(file string) string {
 	return "remove the document if it is no object"
 }
 
-// checkIdentity looks at what makes content an object of a known kind.
+// checkIdentity checks that content is an object of a known kind, with valid metadata.
 func (l *loader) checkIdentity(d *Declaration) bool {
 	object := d.Object().Object
 	var missing []string

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestRulesSeeWhatTheAPIFillsIn: networks that come from the Seed, and a version that comes from
-// the profile, are held against the rules as if they were written down.
+// TestRulesSeeWhatTheAPIFillsIn: rules apply to networks from the Seed and to a version from the
+// profile as to declared values.
 func TestRulesSeeWhatTheAPIFillsIn(t *testing.T) {
 	const shoot = "projects/local/shoot.yaml"
 	for _, c := range []struct{ name, nodes, version, want string }{
@@ -47,8 +47,7 @@ func TestRulesSeeWhatTheAPIFillsIn(t *testing.T) {
 	}
 }
 
-// TestChangeOfWhatTheAPIFilledIn: networks that were left open before have been those of the Seed
-// ever since, and never change.
+// TestChangeOfWhatTheAPIFilledIn: networks that the Seed defaults are immutable, too.
 func TestChangeOfWhatTheAPIFilledIn(t *testing.T) {
 	const shoot, seed = "projects/local/shoot.yaml", "seeds/local.yaml"
 	open := map[string]string{"    pods: 100.96.0.0/11\n": "", "    services: 100.72.0.0/13\n": ""}

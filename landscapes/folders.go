@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// folders reads files below a folder and refuses links that leave it, also while files are
-// exchanged: os.Root walks through every folder of a path for that, each time. Folders that were
-// used last stay open, so that a file costs the same at any depth.
+// folders reads files below a folder and refuses links that leave it, even if files change at the
+// same time. os.Root checks each folder of a path on every access. Recently used folders stay open,
+// so that the depth of a file does not matter.
 type folders struct {
 	rootFS
 	root *os.Root
@@ -18,7 +18,7 @@ type folders struct {
 	open  map[string]*os.Root
 }
 
-// rootFS is what os.Root gives.
+// rootFS is the interface of the file system of os.Root.
 type rootFS interface {
 	fs.StatFS
 	fs.ReadFileFS
@@ -26,7 +26,7 @@ type rootFS interface {
 	fs.ReadLinkFS
 }
 
-// mostOpen is the number of folders that stay open.
+// mostOpen is the largest number of folders that stay open.
 const mostOpen = 16
 
 func newFolders(root *os.Root) fs.FS {
@@ -46,11 +46,11 @@ func (f *folders) Open(name string) (fs.File, error) {
 			}
 		}
 	}
-	// What is wrong, and links to other folders, are the matter of the root.
+	// The root reports errors, and follows links to other folders.
 	return f.rootFS.Open(name)
 }
 
-// folder gives an open folder, nil if it cannot be opened.
+// folder returns an open folder, or nil if it cannot be opened.
 func (f *folders) folder(name string) *os.Root {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -63,7 +63,7 @@ func (f *folders) folder(name string) *os.Root {
 	}
 	if len(f.open) >= mostOpen {
 		for _, other := range f.open {
-			other.Close() // whoever is using it goes by the root
+			other.Close() // concurrent users fall back to the root
 		}
 		clear(f.open)
 	}

@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFolders: files are found in more folders than stay open, by several at once, and nothing
-// outside is.
+// TestFolders: concurrent reads reach more folders than stay open, but nothing outside the root.
 func TestFolders(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("outside"), 0o600))

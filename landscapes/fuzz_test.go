@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// hostile are files that once were, or could be, too much for a reader of YAML.
+// hostile are files that a YAML reader may fail on.
 var hostile = []string{
 	"", "\n", "---\n---\n", "\ufeffkind: A\n", "a: b\r\nc: d\r\n", "\ta: b\n", "a: [\n", "a: b\na: c\n", "{{ .Values }}\n", "%YAML 1.1\n---\na: b\n",
 	"a: &a [*a]\n", "a: &a {b: *a}\n", "&a a: *a\n", "x: &x [l,l]\ny: &y [*x,*x]\nz: &z [*y,*y]\n", "<<: {a: b}\n", "a: &a {b: c}\nd:\n  <<: *a\n  <<: *a\n",
@@ -22,8 +22,7 @@ var hostile = []string{
 	strings.Repeat("[", 2000), strings.Repeat("a: ", 500) + "b\n", strings.Repeat("- ", 3000) + "x\n", "a: \"\\ud800\"\n", "a: \x00\n", "\xff\xfe\x00\x00", "a: |9\n x\n", "a: !<tag:yaml.org,2002:map> x\n",
 }
 
-// FuzzParse: no file, whatever is in it, ends the program, hangs it, or gives a finding without a
-// place.
+// FuzzParse: no file ends the program, blocks it, or causes a finding without a place.
 func FuzzParse(f *testing.F) {
 	for _, text := range hostile {
 		f.Add([]byte(text))
@@ -52,7 +51,7 @@ func FuzzParse(f *testing.F) {
 			require.NotEmpty(t, v.Message)
 			require.NotContains(t, v.Message, "cannot be checked, because the rule fails", "%s", v)
 		}
-		// A generous bound: it tells work that grows with a power of the input from slow machines.
+		// A generous limit separates superlinear work from slow machines.
 		require.Less(t, time.Since(started), 30*time.Second, "%d bytes", len(data))
 	})
 }

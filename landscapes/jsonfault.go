@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// jsonFault says in plain words what the parser did not expect behind the text before it, and gives
-// the text before what is wrong: of a comma too many that is the comma.
+// jsonFault describes an unexpected character. It returns the text before the fault, which is the
+// comma if there is one too many.
 func jsonFault(syntax *json.SyntaxError, data, before []byte) (message string, place []byte) {
 	found, _ := utf8.DecodeRune(data[len(before):])
 	shown := fmt.Sprintf("%q", string(found))
@@ -63,7 +63,7 @@ func jsonFault(syntax *json.SyntaxError, data, before []byte) (message string, p
 	return fmt.Sprintf("%s is not expected here", shown), before
 }
 
-// nextByte is what stands behind a place, empty at the end.
+// nextByte returns the byte after a place, empty at the end.
 func nextByte(data []byte, at int) string {
 	if at+1 >= len(data) {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// stream cuts a document that is JSON into its values, as `jq` and others write several; nil if it
-// is no JSON.
+// stream splits a JSON document into its values, since `jq` and other tools write several; nil if
+// it is not JSON.
 func (d document) stream() []document {
 	if first := bytes.TrimLeft(d.data, " \t\r\n"); len(first) == 0 || first[0] != '{' && first[0] != '[' {
 		return nil
@@ -35,12 +35,12 @@ func (d document) stream() []document {
 	}
 }
 
-// jsonReader makes the nodes of a JSON value, which YAML would read otherwise: "\/" and characters
-// of two \u escapes.
+// jsonReader makes the nodes of a JSON value. YAML reads "\/" and surrogate pairs of \u escapes
+// differently.
 type jsonReader struct {
 	data    []byte
 	decoder *json.Decoder
-	// at, line and column are the place that was found last.
+	// at, line and column are the place of the last token.
 	at, line, column int
 }
 
@@ -51,7 +51,7 @@ func (d document) parseJSON() (*yaml.Node, error) {
 	return r.node()
 }
 
-// place goes to the next token.
+// place moves to the next token.
 func (r *jsonReader) place() {
 	to := int(r.decoder.InputOffset())
 	for to < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[to]) >= 0 {

@@ -14,16 +14,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Judging is how objects are judged, as spec.health of a landscape says it. The zero value is that
-// of a landscape which says nothing.
+// Judging is the compiled spec.health of a landscape. Its zero value has only built-in rules.
 type Judging struct {
-	// Rules go before the built-in ones; nil for none.
+	// Rules precede the built-in ones; nil for none.
 	Rules health.Rules
-	// ExistenceOnly is content with the existence of objects whose kind has no rule.
+	// ExistenceOnly accepts any existing object whose kind has no rule.
 	ExistenceOnly bool
 }
 
-// Options are those for health.Check.
+// Options returns options for health.Check.
 func (j Judging) Options() []health.Option {
 	options := []health.Option{health.WithRules(j.Rules)}
 	if !j.ExistenceOnly {
@@ -32,7 +31,7 @@ func (j Judging) Options() []health.Option {
 	return options
 }
 
-// Judging compiles spec.health. It does not fail for a landscape that is valid.
+// Judging compiles spec.health. It succeeds for each valid landscape.
 func (l *Landscape) Judging() (Judging, error) {
 	j, err := judging(l.Config.Spec.Health)
 	if err != nil {
@@ -61,9 +60,9 @@ func judging(spec *landscapev1alpha1.Health) (Judging, error) {
 	return j, nil
 }
 
-// ParseJudging reads a YAML or JSON file of the form of spec.health, without a landscape around it.
-// The name is used in places. Findings have fields as in the file; with an error among them the
-// result is not to be used. The error is for what is no finding.
+// ParseJudging reads a YAML or JSON file with the fields of spec.health, without a landscape.
+// Places contain the name, and findings the fields of the file. With an error among them the result
+// is unusable. An error is a failure without a finding.
 func ParseJudging(ctx context.Context, name string, data []byte) (Judging, []schemas.Violation, error) {
 	l := newLoader(ctx, nil, ".", Options{})
 	config := l.parseHealth(name, data)
@@ -97,8 +96,8 @@ func ParseJudging(ctx context.Context, name string, data []byte) (Judging, []sch
 	return j, found, err
 }
 
-// parseHealth gives the content of a file as a Landscape, with places in the file; nil if something
-// is wrong with it, which is reported.
+// parseHealth returns the content of a file as a Landscape, with places in the file. It reports
+// problems and returns nil for them.
 func (l *loader) parseHealth(name string, data []byte) *Declaration {
 	if limit := l.limits.FileSize; int64(len(data)) > limit {
 		l.reportTooLong(name, int64(len(data)))

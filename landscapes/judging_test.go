@@ -26,7 +26,7 @@ const (
 	stalledCache   = "{apiVersion: example.org/v1, kind: Cache, metadata: {name: a}, status: {conditions: [{type: Stalled, status: 'True', message: stuck}]}}"
 )
 
-// TestJudging: what spec.health says decides, in a landscape and in a file of its own.
+// TestJudging: spec.health decides, in a landscape and in a separate file.
 func TestJudging(t *testing.T) {
 	const rule = `rules: [{apiGroup: example.org, kind: Database, healthy: self.status.phase == "Running", message: '"phase " + self.status.phase'}]`
 	for name, test := range map[string]struct {
@@ -70,7 +70,7 @@ func TestJudgingOfAnInvalidLandscape(t *testing.T) {
 	assert.ErrorContains(t, err, "landscape.yaml: spec.health: rules[0].healthy:1:1: undeclared reference to 'obj'")
 }
 
-// TestParseJudging: findings have the fields and places of the file; « marks those places.
+// TestParseJudging: findings have the fields and places of the file; « marks the places.
 func TestParseJudging(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
@@ -112,7 +112,7 @@ func TestParseJudging(t *testing.T) {
 	assert.Equal(t, "rules.yaml: error: is larger than 1 MiB: it has 1.1 MiB; make several files of it [landscape/limits]", found[0].String())
 }
 
-// TestExampleOfHealth: the example in the README is valid, and does what the text says.
+// TestExampleOfHealth: the example in the README is valid and works as described.
 func TestExampleOfHealth(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// knownKinds are the kinds that a landscape may declare, by group and version: those that package
-// schemas checks.
+// knownKinds returns the kinds that a landscape may declare, by group and version. Package schemas
+// validates all of them.
 func knownKinds() map[schema.GroupVersion][]string {
 	kinds := map[schema.GroupVersion][]string{}
 	for _, gvk := range schemas.KnownKinds() {
@@ -22,8 +22,8 @@ func knownKinds() map[schema.GroupVersion][]string {
 	return kinds
 }
 
-// checkKind gives the field and the words about a kind that a landscape may not declare, or empty
-// text.
+// checkKind returns the field and message about a kind that a landscape may not declare, or empty
+// texts.
 func checkKind(gvk schema.GroupVersionKind) (field string, typ schemas.Type, message string) {
 	known := knownKinds()
 	if slices.Contains(known[gvk.GroupVersion()], gvk.Kind) {
@@ -47,9 +47,8 @@ func checkKind(gvk schema.GroupVersionKind) (field string, typ schemas.Type, mes
 	return "kind", schemas.TypeNotSupported, unknownKind(gvk, known)
 }
 
-// unknownKind says what the author most likely means by a kind that no API of a landscape has:
-// another kind of the same API, one whose name is nearly the same, or an object that a component
-// should have.
+// unknownKind suggests the most likely meaning of an unknown kind: another kind of the same API, a
+// similar name, or an object for a component.
 func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]string) string {
 	own := known[gvk.GroupVersion()]
 	var all []string
@@ -57,7 +56,7 @@ func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]st
 		all = append(all, names...)
 	}
 	if isForeign(gvk.Group, known) {
-		all = nil // its kinds have names of their own
+		all = nil // its kinds have their own names
 	}
 	for _, names := range [][]string{own, all} {
 		if better := suggest.Word(gvk.Kind, names); better != "" {
@@ -75,12 +74,12 @@ func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]st
 	return fmt.Sprintf("a landscape declares no %s: add it to a component%s", gvk.Kind, byOverlay)
 }
 
-// byOverlay says how objects of other APIs get into a cluster.
+// byOverlay explains how to add objects of other APIs.
 const byOverlay = ", by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
 
-// isForeign reports whether an API group is one that others define (cluster.x-k8s.io, argoproj.io),
-// so that a kind which a landscape has too is another one: not a group of Gardener or Kubernetes,
-// and not one of them misspelt.
+// isForeign reports whether an API group (cluster.x-k8s.io, argoproj.io) belongs to another
+// project. Its kinds are unrelated to known kinds of the same name. Groups of Gardener and
+// Kubernetes, even misspelt ones, are not foreign.
 func isForeign(group string, known map[schema.GroupVersion][]string) bool {
 	if !strings.Contains(group, ".") || strings.HasSuffix(group, "gardener.cloud") || strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".x-k8s.io") {
 		return false

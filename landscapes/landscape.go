@@ -10,55 +10,54 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// Landscape is what a landscape folder says, with its layers merged.
+// Landscape is the content of a landscape folder, with its layers merged.
 type Landscape struct {
 	// Dir is the folder as the caller named it.
 	Dir string
 	// FS is the repository and Path the landscape folder inside it. Overlays are read through FS.
-	// It refuses paths and links that leave the repository, and stays open as long as it is
-	// referred to. FS is nil for a landscape FromObjects.
+	// It refuses paths and links that leave the repository, and stays open while referenced. FS is
+	// nil for a landscape FromObjects.
 	FS   fs.FS
 	Path string
-	// Config is landscape.yaml, merged onto those of the layers; never nil.
+	// Config is landscape.yaml, merged onto the files of the layers; never nil.
 	Config *landscapev1alpha1.Landscape
-	// ConfigDeclaration is the same as a declaration, with its places; nil if landscape.yaml could
-	// not be read, and for a landscape FromObjects.
+	// ConfigDeclaration is Config as a declaration, with its places; nil if landscape.yaml is
+	// unreadable, and for a landscape FromObjects.
 	ConfigDeclaration *Declaration
-	// Declarations are the objects, in the order in which files and layers are read: bases first,
-	// files by name.
+	// Declarations are the objects in reading order: bases first, files by name.
 	Declarations []Declaration
-	// Incomplete says that there are more of them, in files that cannot be read or are of no known
-	// kind.
+	// Incomplete reports whether declarations are missing because of an unreadable file or an
+	// unknown kind.
 	Incomplete bool
-	// LacksLayer reports whether a layer is missing, for which there is a finding. Declarations are
-	// not judged then: nearly all would be found wrong.
+	// LacksLayer reports whether a layer is missing, which has a finding. Declarations are not
+	// validated then: nearly all would have errors.
 	LacksLayer bool
 	// Operations are the one-shot operations of operations/, by the names of their files.
 	Operations []Operation
 	// Overlays are the folders components/OWNER/COMPONENT of the layers and the landscape, bases
 	// first.
 	Overlays []Overlay
-	// Layers are the folders that were merged, bases first, relative to the landscape folder; "."
-	// is the landscape.
+	// Layers are the merged folders, bases first, relative to the landscape folder; "." is the
+	// landscape.
 	Layers []string
 
-	// Keys are the age keys that encrypted Secrets were tried with, in their public form (age1…).
+	// Keys are the age keys used for decryption, in their public form (age1…).
 	Keys []string
 
-	// kept is where results of validation stay between runs.
+	// kept stores validation results between runs.
 	kept *kept.Store
 }
 
 // Overlay is a Kustomize overlay for one component.
 type Overlay struct {
 	Owner, Component string
-	// Path is the folder, in Landscape.FS.
+	// Path is the folder in Landscape.FS.
 	Path string
-	// Layer is the layer it comes from, as in Landscape.Layers.
+	// Layer is the layer that contains it, as in Landscape.Layers.
 	Layer string
 }
 
-// Find gives the declaration of an object.
+// Find returns the declaration of an object.
 func (l *Landscape) Find(kind schema.GroupKind, namespace, name string) (*Declaration, bool) {
 	for i := range l.Declarations {
 		d := &l.Declarations[i]
@@ -69,8 +68,7 @@ func (l *Landscape) Find(kind schema.GroupKind, namespace, name string) (*Declar
 	return nil, false
 }
 
-// identity tells objects apart. The version is not part of it: one object may be written in several
-// versions.
+// identity identifies an object. It has no version, since an object may be declared in any version.
 type identity struct {
 	kind            schema.GroupKind
 	namespace, name string

@@ -12,23 +12,23 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// layer is one folder with its declarations, before it is merged onto those below.
+// layer is one folder with its declarations, before it is merged onto its bases.
 type layer struct {
 	*loader
 	folder string
 	found  *declarations
-	// readings are what was read, in order, before CUE is evaluated.
+	// readings are the inputs in order, before CUE is evaluated.
 	readings []reading
 }
 
-// reading is a file that is not read yet, its objects, or a CUE package that is not evaluated yet.
+// reading is an unread file, its objects, or an unevaluated CUE package.
 type reading struct {
 	file  string
 	found []Declaration
 	pkg   evaluation.Package
 }
 
-// finish reads the files, evaluates the CUE packages and puts all objects into the layer.
+// finish reads the files, evaluates the CUE packages and adds all objects to the layer.
 func (l *layer) finish() error {
 	if err := l.readFiles(); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (l *layer) finish() error {
 	return nil
 }
 
-// readConfig reads landscape.yaml. The second result tells whether the file exists.
+// readConfig reads landscape.yaml. The second result reports whether the file exists.
 func (l *layer) readConfig() (*Declaration, bool) {
 	name := path.Join(l.folder, configFile)
 	info, err := fs.Lstat(l.fs, name)
@@ -90,8 +90,7 @@ func (l *layer) readConfig() (*Declaration, bool) {
 	return nil, true
 }
 
-// walk reads the declarations of a folder and those below it, but not the files and folders to
-// skip.
+// walk reads the declarations of a folder and its subfolders, except the files and folders in skip.
 func (l *layer) walk(folder string, depth int, skip []string) error {
 	if err := l.ctx.Err(); err != nil {
 		return err
@@ -115,7 +114,7 @@ func (l *layer) walk(folder string, depth int, skip []string) error {
 		switch {
 		case entry.Type()&fs.ModeSymlink != 0:
 			l.checkLink(name)
-		case entry.IsDir() && entry.Name() == moduleFolder: // of editors for CUE
+		case entry.IsDir() && entry.Name() == moduleFolder: // for CUE editors
 		case entry.IsDir() && l.isLandscape(name):
 			if l.folder == l.home || !within(l.folder, l.home) {
 				l.nested = append(l.nested, name)
@@ -144,9 +143,8 @@ func (l *layer) walk(folder string, depth int, skip []string) error {
 	return nil
 }
 
-// checkNames warns of names that are easily taken for others: those that differ only in the case of
-// letters, which some file systems do not keep apart, so that a clone there lacks files; and one
-// that is nearly landscape.yaml.
+// checkNames warns of confusing names. Names that differ only in case lose a file when cloned to
+// some file systems. A name may also be similar to landscape.yaml.
 func (l *layer) checkNames(folder string, entries []fs.DirEntry) {
 	warn := func(name, rule, format string, args ...any) {
 		l.report(path.Join(folder, name), 1, 1, rule, schemas.TypeInvalid, format, args...)
@@ -166,8 +164,7 @@ func (l *layer) checkNames(folder string, entries []fs.DirEntry) {
 	}
 }
 
-// isLandscape tells whether a folder inside is a landscape of its own, which is no part of this
-// one.
+// isLandscape reports whether a folder is a separate landscape.
 func (l *layer) isLandscape(folder string) bool {
 	_, err := fs.Lstat(l.fs, path.Join(folder, configFile))
 	return err == nil
@@ -181,7 +178,7 @@ func isDeclarationFile(name string) bool {
 	return false
 }
 
-// addAll puts objects into the layer, each once.
+// addAll adds objects to the layer, each identity once.
 func (l *layer) addAll(found []Declaration) {
 	layer := l.layerName(l.folder)
 	for _, d := range found {

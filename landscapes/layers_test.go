@@ -76,7 +76,7 @@ func TestLayersThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestLinksOnDisk: links that leave the landscape are reported, and not read.
+// TestLinksOnDisk: links that leave the landscape are reported and not read.
 func TestLinksOnDisk(t *testing.T) {
 	dir := t.TempDir()
 	outside := filepath.Join(t.TempDir(), "outside.yaml")
@@ -99,8 +99,7 @@ func TestLinksOnDisk(t *testing.T) {
 	assert.Equal(t, []string{"absolute.yaml", "folder", "loop.yaml"}, files)
 }
 
-// TestLoadFindsTheRepository: layers may lie anywhere in the repository, which begins where .git
-// is.
+// TestLoadFindsTheRepository: layers may be anywhere in the repository, whose root has .git.
 func TestLoadFindsTheRepository(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
@@ -121,7 +120,7 @@ func TestLoadFindsTheRepository(t *testing.T) {
 	assert.Contains(t, violations[0].Message, "leaves the repository")
 }
 
-// TestRemovalsInLayers: null deletes what layers below have, and a misspelt one deletes nothing.
+// TestRemovalsInLayers: null removes a field of lower layers, and a misspelt null does nothing.
 func TestRemovalsInLayers(t *testing.T) {
 	for name, test := range map[string]struct{ over, want string }{
 		"there":                      {"labels: {team: null}", ""},

@@ -16,7 +16,7 @@ import (
 
 const leakLandscape = "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: x}\nspec: %s\n"
 
-// TestCUEErrorsQuoteNoValues: CUE's own messages do, and the value may be that of a Secret.
+// TestCUEErrorsQuoteNoValues: CUE's own messages do, and the value may be part of a Secret.
 func TestCUEErrorsQuoteNoValues(t *testing.T) {
 	for name, constraint := range map[string]string{
 		"type": `"hunter2SECRET" & int`, "other value": `"hunter2SECRET" & "other"`, "bound": `"hunter2SECRET" & =~"^x"`,
@@ -35,7 +35,7 @@ func TestCUEErrorsQuoteNoValues(t *testing.T) {
 	}
 }
 
-// TestLayersOfAWrongTypeAreNotLost: without its layers a landscape would lose what they declare.
+// TestLayersOfAWrongTypeAreNotLost: without its layers a landscape would lose their objects.
 func TestLayersOfAWrongTypeAreNotLost(t *testing.T) {
 	for _, layers := range []string{"{layers: ../base}", "{layers: [5]}", "{layers: {a: ../base}}", "{layers: 5}"} {
 		tree := fstest.MapFS{"live/landscape.yaml": {Data: []byte(fmt.Sprintf(leakLandscape, layers))}, "base/landscape.yaml": {Data: []byte(fmt.Sprintf(leakLandscape, "{}"))}}
@@ -47,8 +47,8 @@ func TestLayersOfAWrongTypeAreNotLost(t *testing.T) {
 	}
 }
 
-// TestErrorsAboutFilesQuoteNoSecrets: neither messages nor the lines below them repeat a value of a
-// Secret, or one whose name tells that it is secret.
+// TestErrorsAboutFilesQuoteNoSecrets: no message or displayed line repeats a value of a Secret, or
+// a value whose name suggests a secret.
 func TestErrorsAboutFilesQuoteNoSecrets(t *testing.T) {
 	const secret, configMap = "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: garden}\n", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\n"
 	for name, file := range map[string]string{

@@ -18,11 +18,11 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// NoLandscapeError says that a folder does not exist, or holds no landscape.yaml.
+// NoLandscapeError reports that a folder does not exist or has no landscape.yaml.
 type NoLandscapeError struct {
 	// Dir is the folder as the caller named it.
 	Dir string
-	// Reason says why it is none.
+	// Reason says why the folder is not a landscape.
 	Reason string
 }
 
@@ -31,10 +31,9 @@ func (e *NoLandscapeError) Error() string { return e.Dir + " is no landscape: " 
 // Unwrap makes it an fs.ErrNotExist.
 func (e *NoLandscapeError) Unwrap() error { return fs.ErrNotExist }
 
-// Load reads the landscape folder dir. The violations are about files; Landscape.Validate gives
-// those about objects. Their File is relative to dir. The error is for what is no finding: dir does
-// not exist, cannot be read, or holds no landscape.yaml (NoLandscapeError), CUE files cannot be
-// evaluated at all, or ctx ended.
+// Load reads the landscape folder dir. Its violations are about files, relative to dir;
+// Landscape.Validate reports on objects. It fails if dir does not exist, cannot be read, or has no
+// landscape.yaml (NoLandscapeError). It also fails if CUE cannot run at all, or if ctx ends.
 func Load(ctx context.Context, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
 	absolute, err := filepath.Abs(dir)
 	if err == nil {
@@ -64,8 +63,7 @@ func Load(ctx context.Context, dir string, opts Options) (*Landscape, []schemas.
 	return loadFS(ctx, newFolders(handle), filepath.ToSlash(inside), dir, opts)
 }
 
-// repositoryRoot gives the given folder, or the closest parent with .git, or else the folder
-// itself.
+// repositoryRoot returns the given folder, or the closest parent with .git, or else dir.
 func repositoryRoot(dir, given string) (string, error) {
 	if given != "" {
 		absolute, err := filepath.Abs(given)
@@ -84,14 +82,14 @@ func repositoryRoot(dir, given string) (string, error) {
 	}
 }
 
-// LoadFS is Load for a folder of any file system, such as the tree of a Git commit: fsys is the
-// repository, dir the landscape folder in it, with slashes. The file system should have
-// fs.ReadLinkFS if it has symbolic links.
+// LoadFS is Load for any file system, such as the tree of a Git commit. fsys is the repository, and
+// dir the landscape folder in it, with slashes. A file system with symbolic links should implement
+// fs.ReadLinkFS.
 func LoadFS(ctx context.Context, fsys fs.FS, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
 	return loadFS(ctx, fsys, dir, dir, opts)
 }
 
-// loadFS is LoadFS for a folder that has another name for the caller.
+// loadFS is LoadFS for a folder whose name differs for the caller.
 func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (*Landscape, []schemas.Violation, error) {
 	home := path.Clean(folder)
 	if !fs.ValidPath(home) {
@@ -111,7 +109,7 @@ func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (
 		}
 		return nil, nil, fmt.Errorf("reading the landscape %s: %w", dir, err)
 	}
-	// What could not be read then is no finding about a file, nor is what seems not to be there.
+	// In a damaged repository, unreadable or missing files are not findings.
 	if kept, ok := fsys.(damagedFS); ok {
 		if err := kept.Damaged(); err != nil {
 			return nil, nil, fmt.Errorf("reading the landscape %s: %w", dir, err)
@@ -122,7 +120,7 @@ func loadFS(ctx context.Context, fsys fs.FS, folder, dir string, opts Options) (
 	return landscape, violations, nil
 }
 
-// finish checks what was read together, and gives the landscape of it.
+// finish checks the merged declarations and returns the landscape.
 func (l *loader) finish() (*Landscape, []schemas.Violation) {
 	l.landscape.Declarations = l.merged.list
 	for i := range l.landscape.Declarations {
@@ -147,9 +145,9 @@ func newLoader(ctx context.Context, fsys fs.FS, home string, opts Options) *load
 	}
 }
 
-// convertConfig gives the typed form of landscape.yaml. A field of its spec that does not fit the
-// type is a finding of the schema; the others count all the same, or there would be findings about
-// what they say.
+// convertConfig sets the typed form of landscape.yaml. It skips fields of the spec with a wrong
+// type, which the schema reports. The other fields still have an effect, or they would cause false
+// findings.
 func (l *loader) convertConfig() {
 	d := l.landscape.ConfigDeclaration
 	if d == nil {
@@ -168,9 +166,9 @@ func (l *loader) convertConfig() {
 	}
 }
 
-// Parse reads one manifest, from a file or standard input, outside of any landscape. The name is
-// used in places; if it ends in .cue the text is CUE, otherwise YAML or JSON. It may be what an API
-// server has: metadata that only the server sets stay. The error is that of Load.
+// Parse reads one manifest, from a file or standard input, without a landscape. Places contain the
+// name; the suffix .cue selects CUE instead of YAML or JSON. Server metadata are retained, so the
+// input may come from an API server. The error is as in Load.
 func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Declaration, []schemas.Violation, error) {
 	l := newLoader(ctx, nil, ".", opts)
 	l.live = true

@@ -18,7 +18,7 @@ import (
 
 const bareConfig = "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\nspec: {}\n"
 
-// tree makes a file system from names and texts.
+// tree makes a file system from names and contents.
 func tree(files map[string]string) fstest.MapFS {
 	result := fstest.MapFS{}
 	for name, text := range files {
@@ -34,7 +34,7 @@ func load(t *testing.T, fsys fs.FS, dir string, opts Options) (*Landscape, []str
 	return landscape, summaries(violations)
 }
 
-// summaries writes violations as place, type and message.
+// summaries formats violations as place, type and message.
 func summaries(violations []schemas.Violation) []string {
 	var lines []string
 	for _, v := range violations {
@@ -130,8 +130,8 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// TestForeignKinds: a kind of another API is not that of Gardener, only because it has its name; a
-// misspelt group of Gardener is.
+// TestForeignKinds: a kind of another API is not a Gardener kind just because the names are equal.
+// A kind of a misspelt Gardener group is.
 func TestForeignKinds(t *testing.T) {
 	const toOverlay = ": add an object of another API to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
 	foreign := func(apiVersion, kind, own string) string {
@@ -160,8 +160,8 @@ func TestForeignKinds(t *testing.T) {
 	}
 }
 
-// TestUnknownKind: the message names what is meant, or where an object of the kind belongs, and no
-// kinds of other APIs.
+// TestUnknownKind: the message suggests a kind or names the right folder, and lists no kinds of
+// other APIs.
 func TestUnknownKind(t *testing.T) {
 	const toOverlay = ": add it to a component, by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
 	for _, test := range []struct{ apiVersion, kind, want string }{
@@ -230,7 +230,7 @@ func TestNoLandscape(t *testing.T) {
 	assert.EqualError(t, err, dir+" is no landscape: it has no file landscape.yaml", "the folder as it was named")
 }
 
-// TestConfigIsALink is refused like any other link that leaves the landscape, and followed inside.
+// TestConfigIsALink: a link that leaves the landscape is refused, and one inside is followed.
 func TestConfigIsALink(t *testing.T) {
 	const config = "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\n"
 	for target, want := range map[string][]string{
@@ -278,8 +278,8 @@ func TestKubectlBooleans(t *testing.T) {
 	assert.Equal(t, int64(1), found[0].Object().Object["y"])
 }
 
-// TestSpecialFoldersHoldNoDeclarations: overlays, operations, the recorded render and recorded
-// facts are not read as declarations, at the top of a landscape only.
+// TestSpecialFoldersHoldNoDeclarations: overlays, operations, recorded renders and facts at the top
+// of a landscape are not declarations.
 func TestSpecialFoldersHoldNoDeclarations(t *testing.T) {
 	rendered := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: rendered, namespace: garden}\n"
 	landscape, violations := load(t, tree(map[string]string{
@@ -295,7 +295,7 @@ func TestSpecialFoldersHoldNoDeclarations(t *testing.T) {
 	assert.Equal(t, []string{"Namespace one", "Namespace two"}, names(landscape))
 }
 
-// parse is Parse without its error, which only speaks of contexts and evaluators.
+// parse calls Parse and requires success; its error is only about contexts and evaluators.
 func parse(t *testing.T, name, text string, opts Options) ([]Declaration, []schemas.Violation) {
 	t.Helper()
 	found, violations, err := Parse(t.Context(), name, []byte(text), opts)
@@ -303,7 +303,7 @@ func parse(t *testing.T, name, text string, opts Options) ([]Declaration, []sche
 	return found, violations
 }
 
-// TestPlacesInTexts: what is wrong in the text of a block scalar is shown in its line.
+// TestPlacesInTexts: a finding inside a block scalar has the line of the fault.
 func TestPlacesInTexts(t *testing.T) {
 	const text = `apiVersion: v1
 kind: ConfigMap
@@ -339,8 +339,7 @@ data:
 	assert.Equal(t, 12, d.KeyPosition("data[policy].rules[0].users").Line)
 }
 
-// TestServerMetadata: the output of kubectl get can be committed; metadata that only the server
-// sets are ignored.
+// TestServerMetadata: output of kubectl get can be committed; metadata of the server are ignored.
 func TestServerMetadata(t *testing.T) {
 	files := fstest.MapFS{
 		"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\n")},

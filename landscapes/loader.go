@@ -15,14 +15,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// configFile is the file that makes a folder a landscape.
+// configFile marks a folder as a landscape.
 const configFile = "landscape.yaml"
 
 // loader reads one landscape. It collects violations instead of stopping at the first one.
 type loader struct {
 	ctx        context.Context
 	evaluator  evaluation.Evaluator
-	evaluated  time.Duration // spent on CUE files
+	evaluated  time.Duration // time spent on CUE files
 	fs         fs.FS
 	home       string // the landscape folder
 	opts       Options
@@ -31,18 +31,18 @@ type loader struct {
 	violations []schemas.Violation
 	files      int
 	limitSaid  bool
-	live       bool // the objects are those of an API server: metadata that only it sets stay
+	live       bool // the objects come from an API server, so server metadata are retained
 
-	// done and open are the folders that were merged, or are being read: to load none twice, and to
-	// find cycles.
+	// done and open are the folders already merged and being read, to load each once and to find
+	// cycles.
 	done, open map[string]bool
-	// nested are landscapes in folders of this one.
+	// nested are landscapes in subfolders of this one.
 	nested    []string
 	landscape *Landscape
 	merged    *declarations
 }
 
-// report adds a violation about a file. The name is the path in the repository.
+// report adds a violation about a file. The name is its path in the repository.
 func (l *loader) report(file string, line, column int, rule string, typ schemas.Type, format string, args ...any) {
 	l.violations = append(l.violations, schemas.Violation{
 		Severity: schemas.SeverityError, File: l.relative(file), Line: line, Column: column,
@@ -50,7 +50,7 @@ func (l *loader) report(file string, line, column int, rule string, typ schemas.
 	})
 }
 
-// relative gives a path as seen from the landscape folder.
+// relative returns a path relative to the landscape folder.
 func (l *loader) relative(name string) string {
 	if rest, ok := strings.CutPrefix(name, l.home+"/"); ok {
 		return rest
@@ -65,7 +65,7 @@ func (l *loader) relative(name string) string {
 	return filepath.ToSlash(relative)
 }
 
-// layerName is the name of a folder in Declaration.Layer and Overlay.Layer.
+// layerName returns the name of a folder in Declaration.Layer and Overlay.Layer.
 func (l *loader) layerName(folder string) string {
 	if folder == l.home {
 		return ""
@@ -73,7 +73,7 @@ func (l *loader) layerName(folder string) string {
 	return l.relative(folder)
 }
 
-// loadFolder merges the layers that a folder builds on, and then the folder itself.
+// loadFolder merges the layers of a folder, and then the folder itself.
 func (l *loader) loadFolder(folder string) error {
 	if l.done[folder] {
 		return nil
@@ -133,13 +133,13 @@ func (l *loader) mergeConfig(config *Declaration) {
 	l.landscape.ConfigDeclaration = config
 }
 
-// layersOf gives the folders that landscape.yaml builds on, and reports those that cannot be.
+// layersOf returns the layers of a landscape.yaml, and reports invalid ones.
 func (l *loader) layersOf(config *Declaration, folder string) []string {
 	spec, _ := config.Object().Object["spec"].(map[string]any)
 	list, isList := spec["layers"].([]any)
 	if spec["layers"] != nil && !isList {
-		// It stays for package schemas, which reports the type: a landscape that lost its layers
-		// must not pass.
+		// The field is retained so that package schemas reports its type: a landscape without its
+		// layers must not be valid.
 		return nil
 	}
 	for _, item := range list {
@@ -147,7 +147,7 @@ func (l *loader) layersOf(config *Declaration, folder string) []string {
 			return nil
 		}
 	}
-	delete(spec, "layers") // layers of a layer are its own matter
+	delete(spec, "layers") // not inherited
 	var bases []string
 	for i, item := range list {
 		name, _ := item.(string)
@@ -174,7 +174,7 @@ func (l *loader) layersOf(config *Declaration, folder string) []string {
 	return bases
 }
 
-// resolveLayer gives the folder of a layer in the repository, or what is wrong with it.
+// resolveLayer returns the folder of a layer in the repository, or a problem.
 func (l *loader) resolveLayer(folder, name string) (string, string) {
 	if path.IsAbs(name) || filepath.IsAbs(name) || strings.Contains(name, `\`) {
 		return "", fmt.Sprintf("the layer %q must be a relative path with slashes", name)
@@ -205,7 +205,7 @@ func (l *loader) resolveLayer(folder, name string) (string, string) {
 	return base, ""
 }
 
-// checkPath refuses folders that are reached through symbolic links: they could lead anywhere.
+// checkPath refuses paths through symbolic links: they could lead anywhere.
 func (l *loader) checkPath(name string) string {
 	for parent := name; parent != "."; parent = path.Dir(parent) {
 		info, err := fs.Lstat(l.fs, parent)

@@ -2,21 +2,20 @@ package landscapes
 
 import "fmt"
 
-// damagedFS is a file system that knows that it lost something which it should have, such as a
-// damaged Git repository.
+// damagedFS is a file system that detects missing content, such as a damaged Git repository.
 type damagedFS interface {
-	// Damaged is why something could not be read; nil if nothing is missing.
+	// Damaged returns why content could not be read; nil if nothing is missing.
 	Damaged() error
 }
 
-// LostError is what whoever asks for the content of a Declaration panics with when the file that it
-// is in cannot be read any more, although it could be when the landscape was loaded: there is
-// nobody to return it to, and to go on would look as if the objects were removed. Whoever lets
-// something work with a landscape that is read from a repository catches it (package panics).
+// LostError is the panic value when the content of a Declaration is requested and its file,
+// readable while loading, is unreadable now. The methods cannot return errors, and continuing would
+// look like removed objects. Users of a landscape from a repository recover from it (package
+// panics).
 type LostError struct {
-	// File as seen from the landscape.
+	// File is relative to the landscape folder.
 	File string
-	// Err is why; nil if that is not known.
+	// Err is the cause; nil if it is unknown.
 	Err error
 }
 
@@ -29,7 +28,7 @@ func (e *LostError) Error() string {
 	return text + ": is the repository damaged?"
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *LostError) Unwrap() error { return e.Err }
 
 func (l *loader) lost(name string) *LostError {

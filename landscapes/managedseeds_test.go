@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// The rest of what a Shoot in namespace garden takes, in landscape "local".
+// gardenProject has other objects that a Shoot in namespace garden needs in landscape "local".
 const gardenProject = `apiVersion: core.gardener.cloud/v1beta1
 kind: Project
 metadata: {name: garden}
@@ -31,8 +31,8 @@ credentialsRef: {apiVersion: v1, kind: Secret, name: soil, namespace: garden}
 
 const internalDNS = `dns: {internal: {type: local, domain: internal.soil.example.org, credentialsRef: {apiVersion: v1, kind: Secret, name: seed-dns-local, namespace: garden}}}`
 
-// managedSeedOf is landscape "local" with a Shoot of two zones in namespace garden, and with the
-// ManagedSeed that makes a Seed of it.
+// managedSeedOf returns landscape "local" with a Shoot of two zones in namespace garden, and with a
+// ManagedSeed for it.
 func managedSeedOf(t *testing.T, shootDeclared bool, spec string) *Landscape {
 	files := memory(t, "local")
 	shoot := string(files["projects/local/shoot.yaml"].Data)
@@ -72,14 +72,14 @@ spec:
 	return l
 }
 
-// TestManagedSeedsAreJudgedAsTheAPIShowsThem: upstream fills in what the Shoot gives before it
-// holds the Seed against the rules of Seeds.
+// TestManagedSeedsAreJudgedAsTheAPIShowsThem: upstream defaults fields from the Shoot before it
+// validates the Seed.
 func TestManagedSeedsAreJudgedAsTheAPIShowsThem(t *testing.T) {
 	const at = "spec.gardenlet.config.seedConfig.spec."
 	const soil = "{apiVersion: v1, kind: Secret, name: soil, namespace: garden}"
 	for _, c := range []struct {
 		name, spec string
-		// want are the fields of findings, with a Shoot that is declared, and with one elsewhere.
+		// finding fields with a declared Shoot (want), and with an external one (elsewhere)
 		want, elsewhere []string
 	}{
 		{"nothing but what the Shoot has not", internalDNS, nil, nil},
@@ -111,8 +111,8 @@ func TestManagedSeedsAreJudgedAsTheAPIShowsThem(t *testing.T) {
 	}
 }
 
-// TestManagedSeedsOfChangedFilesStay: what was filled in before is what a change is held against,
-// and what is filled in says so.
+// TestManagedSeedsOfChangedFilesStay: changes are compared with the defaulted old object, and
+// findings about defaulted fields say so.
 func TestManagedSeedsOfChangedFilesStay(t *testing.T) {
 	before := managedSeedOf(t, true, internalDNS)
 	for spec, want := range map[string]string{

@@ -7,8 +7,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// merge lays one object over another: maps are merged key by key, lists and plain values replace
-// what was there, and null deletes. Neither input is changed.
+// merge lays one object over another. Maps are merged by key, lists and plain values are replaced,
+// and null deletes. Neither input is changed.
 func merge(base, over map[string]any) map[string]any {
 	result := maps.Clone(base)
 	for name, value := range over {
@@ -28,8 +28,8 @@ func merge(base, over map[string]any) map[string]any {
 
 const ruleRemoval = "landscape/removal"
 
-// misspeltRemovals visits the fields that over deletes and base does not have, where base has one
-// of nearly the same name.
+// misspeltRemovals visits fields that over deletes and base does not have, if base has a similar
+// name.
 func misspeltRemovals(at string, base, over map[string]any, visit func(field, meant string)) {
 	for _, name := range slices.Sorted(maps.Keys(over)) {
 		field := name

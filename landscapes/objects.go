@@ -9,13 +9,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// FromObjects makes a landscape of objects that an API server has, with settings that were checked
-// before. It is the landscape that LoadFS reads from files with these objects, without files: FS
-// and ConfigDeclaration are nil, and declarations and violations have no File. Metadata that only
-// an API server sets stay. The violations name object and field; with an error among them, the
-// landscape lacks objects. The landscape shares the objects, and nobody may change them.
+// FromObjects makes a landscape from objects of an API server, with settings that are already
+// valid. It equals the result of LoadFS without files: FS and ConfigDeclaration are nil, and
+// declarations and violations have no File. Server metadata are retained. With an error among the
+// violations, objects are missing. The landscape shares the objects, which must not be changed.
 func FromObjects(config landscapev1alpha1.Landscape, objects []*unstructured.Unstructured) (*Landscape, []schemas.Violation) {
-	l := newLoader(context.Background(), nil, ".", Options{}) // it is for CUE files
+	l := newLoader(context.Background(), nil, ".", Options{}) // the context is for CUE files
 	l.live, l.landscape.Config, l.landscape.Layers = true, &config, []string{"."}
 	for _, o := range objects {
 		for _, d := range l.declare("", content{object: o.Object, tree: func() *place { return nil }}) {

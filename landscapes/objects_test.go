@@ -21,8 +21,7 @@ func liveObject(apiVersion, kind, name string, fields map[string]any) *unstructu
 	return o
 }
 
-// TestFromObjects: live objects make the landscape that files with them make, with the same
-// findings.
+// TestFromObjects: live objects make the same landscape and findings as files with them.
 func TestFromObjects(t *testing.T) {
 	const core = "core.gardener.cloud/v1beta1"
 	pem := "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\n"
@@ -100,7 +99,7 @@ func TestFromObjects(t *testing.T) {
 	}
 }
 
-// TestFromObjectsTwice: an object that is given twice is refused, and counts once.
+// TestFromObjectsTwice: a duplicate object is refused, and the landscape has it once.
 func TestFromObjectsTwice(t *testing.T) {
 	shoot := liveObject("core.gardener.cloud/v1beta1", "Shoot", "a", nil)
 	l, found := FromObjects(landscapev1alpha1.Landscape{}, []*unstructured.Unstructured{shoot, shoot.DeepCopy()})
@@ -109,8 +108,8 @@ func TestFromObjectsTwice(t *testing.T) {
 	assert.Len(t, l.Declarations, 1)
 }
 
-// TestFromObjectsTyped: metadata of the server stay, and what does not fit its type is an error
-// with the object and the field.
+// TestFromObjectsTyped: server metadata are retained, and a wrong type is an error with object and
+// field.
 func TestFromObjectsTyped(t *testing.T) {
 	seed := liveObject("core.gardener.cloud/v1beta1", "Seed", "a", nil)
 	seed.SetUID("1-2-3")

@@ -18,9 +18,9 @@ const (
 	ruleOperationOrder   = "landscape/operation-order"
 )
 
-// checkOperations holds the operations that came or changed since before against the objects that
-// the landscape declares, by the rules that the annotation has. With nil nobody knows which are
-// new. One whose time is over is never executed.
+// checkOperations checks new and changed operations against declared objects, by the rules for the
+// annotation. Without before, new operations are unknown. Expired operations are skipped, since
+// they never run.
 func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas.Violation, error) {
 	var out []schemas.Violation
 	var judge *schemas.OperationJudge
@@ -42,7 +42,7 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 		if was := before.operation(o.ID); was != nil {
 			add(o.OperationAt, "spec.operation", schemas.TypeForbidden, ruleOperationChanged,
 				fmt.Sprintf("the id %s stands for %s of %s already, and is executed once; leave that file as it was, and give this one another id", o.ID, was.Operation, was.Object()))
-			// The operator refuses this operation alone: the rest of the commit is in force.
+			// The operator refuses only this operation and applies the rest of the commit.
 			out[len(out)-1].Severity = schemas.SeverityWarning
 			continue
 		}
@@ -70,9 +70,8 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 	return out, nil
 }
 
-// besideOthers says why an operation does not go with another new one on the same object; "" if it
-// does. The second phase of a rotation is for when the first one has been gone through, which takes
-// hours.
+// besideOthers says why an operation conflicts with another new one on the same object, or returns
+// "". The second phase of a rotation has to wait for the first one, which takes hours.
 func besideOthers(o Operation, others []Operation, now time.Time) string {
 	for _, other := range others {
 		if other.Object() != o.Object() || other.Late(now) {
@@ -92,7 +91,7 @@ func besideOthers(o Operation, others []Operation, now time.Time) string {
 	return ""
 }
 
-// phasesOfOne tells two operations that begin and complete the same rotation, in either order.
+// phasesOfOne reports whether two operations begin and complete the same rotation, in either order.
 func phasesOfOne(a, b string) (begins, completes string, both bool) {
 	for _, pair := range [][2]string{{a, b}, {b, a}} {
 		of, begins := strings.CutSuffix(strings.TrimSuffix(pair[0], withoutRollout), "-start")
@@ -110,7 +109,7 @@ const (
 	withoutRollout = "-without-workers-rollout"
 )
 
-// operation is the one of an id; nil where there is none.
+// operation returns the operation with an id, or nil.
 func (l *Landscape) operation(id string) *Operation {
 	if l == nil {
 		return nil
@@ -123,7 +122,7 @@ func (l *Landscape) operation(id string) *Operation {
 	return nil
 }
 
-// operated is the declaration that an operation is for; nil where there is none.
+// operated returns the declaration that an operation is for, or nil.
 func (l *Landscape) operated(o Operation) *Declaration {
 	for i := range l.Declarations {
 		if d := &l.Declarations[i]; d.kind.Kind == o.Kind && d.namespace == o.Namespace && d.name == o.Name {
@@ -133,8 +132,8 @@ func (l *Landscape) operated(o Operation) *Declaration {
 	return nil
 }
 
-// madeElsewhere reports whether something else than a declaration makes the object: another tool, a
-// gardenlet that registers its Seed, or a ManagedSeedSet.
+// madeElsewhere reports whether the object comes from another source: an external tool, a gardenlet
+// that registers its Seed, or a ManagedSeedSet.
 func (l *Landscape) madeElsewhere(o Operation) bool {
 	if slices.ContainsFunc(l.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool {
 		return across.External(e).Matches(o.Kind, o.Namespace, o.Name)
@@ -152,7 +151,7 @@ func (l *Landscape) madeElsewhere(o Operation) bool {
 	})
 }
 
-// notDeclared says that there is no such object, and which one may be meant.
+// notDeclared describes a missing object and suggests another one.
 func (l *Landscape) notDeclared(o Operation) string {
 	var names []string
 	for i := range l.Declarations {

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// sound reads a landscape in which nothing is wrong.
+// sound loads a landscape that must have no violations.
 func sound(t *testing.T, files fstest.MapFS) *Landscape {
 	t.Helper()
 	l, violations, err := LoadFS(t.Context(), files, ".", Options{})
@@ -22,16 +22,16 @@ func sound(t *testing.T, files fstest.MapFS) *Landscape {
 	return l
 }
 
-// TestOperationsAndTheirObjects: a file of operations/ has the verdict of the annotation on the
-// object that the same commit declares.
+// TestOperationsAndTheirObjects: an operation file and the annotation have the same rules for the
+// object in the same commit.
 func TestOperationsAndTheirObjects(t *testing.T) {
 	const shoot, hibernated, below = "projects/local/shoot.yaml", "\nspec:\n  hibernation: {enabled: true}\n", "version: 1.33.5"
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
 		object, operation string
-		replace           []string // in the Shoot
+		replace           []string // replacements in the Shoot
 		config            string
-		want              string // "": it is possible
+		want              string // "" if it is possible
 	}{
 		"a reconciliation":                   {object: "Shoot garden-local/local", operation: "reconcile"},
 		"a pool":                             {object: "Shoot garden-local/local", operation: "rollout-workers=local"},
@@ -97,8 +97,7 @@ func TestOperationsAndTheirObjects(t *testing.T) {
 	}
 }
 
-// TestOperationsOfUnknownAge: where nobody knows which operations are new, none of them stops
-// anything.
+// TestOperationsOfUnknownAge: if it is unknown which operations are new, findings are warnings.
 func TestOperationsOfUnknownAge(t *testing.T) {
 	files := memory(t, "local")
 	files["operations/op.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: Shoot garden-local/lokal\n  operation: reconcile\n")}
@@ -113,7 +112,7 @@ func TestOperationsOfUnknownAge(t *testing.T) {
 	}
 }
 
-// TestOperationOfARemovedObject: the confirmation of a removal may come with the removal.
+// TestOperationOfARemovedObject: one commit may confirm a deletion and remove the object.
 func TestOperationOfARemovedObject(t *testing.T) {
 	files := memory(t, "local")
 	before, _, err := LoadFS(t.Context(), files, ".", Options{})
@@ -128,7 +127,7 @@ func TestOperationOfARemovedObject(t *testing.T) {
 	assert.Empty(t, found)
 }
 
-// TestChangedOperation: an id stands for one operation, which may have been executed.
+// TestChangedOperation: an id identifies one operation, which may already have run.
 func TestChangedOperation(t *testing.T) {
 	const first = "  object: Shoot garden-local/local\n  operation: reconcile\n"
 	for name, test := range map[string]struct{ file, spec, want string }{
@@ -162,7 +161,7 @@ func TestChangedOperation(t *testing.T) {
 	}
 }
 
-// TestOperationsBesideOthers: operations of one commit are executed one soon after the other.
+// TestOperationsBesideOthers: operations of one commit run shortly after each other.
 func TestOperationsBesideOthers(t *testing.T) {
 	const begins, completes = "Shoot garden-local/local/rotate-credentials-start", "Shoot garden-local/local/rotate-credentials-complete"
 	for name, test := range map[string]struct {

@@ -17,42 +17,42 @@ import (
 // KindOperation is the kind of the files in operations/.
 const KindOperation = "Operation"
 
-// mostOperations is how many files operations/ may hold: those that were executed can be removed.
+// mostOperations is the largest number of files in operations/; finished ones can go.
 const mostOperations = 1000
 
-// Operation is a one-shot operation on an object, from a file operations/ID.yaml. It is executed
-// exactly once.
+// Operation is a one-shot operation on an object, from a file operations/ID.yaml. It runs exactly
+// once.
 type Operation struct {
-	// ID is the name of the file without its ending.
+	// ID is the file name without its extension.
 	ID string
-	// File is relative to the landscape folder; Line is where the operation is named.
+	// File is relative to the landscape folder; Line is the line of the operation's name.
 	File string
 	Line int
-	// ObjectAt and OperationAt are where object and operation are named.
+	// ObjectAt and OperationAt are the places of object and operation.
 	ObjectAt, OperationAt schemas.Position
 	// Kind, Namespace and Name of the object: a Garden, Seed, Shoot, ManagedSeed, Gardenlet or
 	// Project.
 	Kind, Namespace, Name string
-	// Operation as in the annotation gardener.cloud/operation, or confirm-deletion.
+	// Operation is a value of the annotation gardener.cloud/operation, or confirm-deletion.
 	Operation string
-	// NotAfter is when it is not executed any more; zero for never.
+	// NotAfter is when the operation expires; zero for never.
 	NotAfter time.Time
-	// NotAfterAt is where that stands.
+	// NotAfterAt is the place of NotAfter.
 	NotAfterAt schemas.Position
-	// Digest of the content: an ID stands for one operation only.
+	// Digest of the content: an ID identifies only one operation.
 	Digest string
 }
 
-// Late tells whether the time of an operation is over: if it was not executed by now it never is.
+// Late reports whether an operation has expired. If it has not run by then, it never does.
 func (o Operation) Late(now time.Time) bool { return !o.NotAfter.IsZero() && now.After(o.NotAfter) }
 
-// LateOperations are those of newOperations whose time is over.
+// LateOperations returns the expired ones of newOperations.
 func (l *Landscape) LateOperations(since *Landscape, now time.Time) []Operation {
 	return slices.DeleteFunc(l.newOperations(since), func(o Operation) bool { return !o.Late(now) })
 }
 
-// newOperations are those that came or changed since another state of the landscape (nil: all did).
-// What was there before may have been executed, and may stay.
+// newOperations returns operations that are new or changed since another revision (nil: all). Older
+// ones may already have run, and may remain.
 func (l *Landscape) newOperations(since *Landscape) []Operation {
 	before := map[string]string{}
 	if since != nil {
@@ -69,7 +69,7 @@ func (l *Landscape) newOperations(since *Landscape) []Operation {
 	return out
 }
 
-// Object names the object: "Shoot garden-local/local".
+// Object returns the name of the object, such as "Shoot garden-local/local".
 func (o Operation) Object() string {
 	if o.Namespace == "" {
 		return o.Kind + " " + o.Name
@@ -81,8 +81,8 @@ const ruleOperation = "landscape/operation"
 
 var operationID = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
 
-// readOperations reads the files in operations/. Those of layers would be executed for each
-// landscape that builds on them, so that there must not be any.
+// readOperations reads the files in operations/. Layers must not have any: they would run for each
+// landscape that builds on the layer.
 func (l *layer) readOperations(folder string) {
 	found := 0
 	for _, entry := range l.entries(folder) {
@@ -115,7 +115,7 @@ func (l *layer) readOperations(folder string) {
 	}
 }
 
-// parseOperation reads one file; nil if something is wrong with it, which is reported.
+// parseOperation reads one file. It reports problems and returns nil for them.
 func (l *layer) parseOperation(name string, data []byte) *Operation {
 	documents := split(data)
 	if len(documents) != 1 {
@@ -175,8 +175,8 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 	return o
 }
 
-// ParseOperated reads the name of an object on which there are operations: "Shoot
-// garden-local/local", "Seed local".
+// ParseOperated reads the name of an object that supports operations, such as "Shoot
+// garden-local/local" or "Seed local".
 func ParseOperated(text string) (kind, namespace, name, problem string) {
 	kind, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	rest = strings.TrimSpace(rest)
@@ -204,7 +204,7 @@ func ParseOperated(text string) (kind, namespace, name, problem string) {
 	return kind, namespace, name, ""
 }
 
-// operationFile reports what is wrong with a file at its places.
+// operationFile reports problems of a file at their places.
 type operationFile struct {
 	*layer
 	name    string
@@ -232,7 +232,7 @@ func (p *operationFile) report(field string, typ schemas.Type, format string, ar
 	v.Kind, v.Name, v.Field = KindOperation, strings.TrimSuffix(path.Base(p.name), ".yaml"), field
 }
 
-// fields refuses those that there are not.
+// fields reports unknown fields.
 func (p *operationFile) fields(object map[string]any, at string, known ...string) {
 	for _, field := range sortedKeys(object) {
 		if !slices.Contains(known, field) {

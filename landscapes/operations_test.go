@@ -36,8 +36,8 @@ func TestOperations(t *testing.T) {
 	assert.Empty(t, l.Declarations)
 }
 
-// TestLateOperations: those that are new or changed and whose time is over; to the second it is
-// not.
+// TestLateOperations: new or changed operations that have expired; at NotAfter itself they are
+// still valid.
 func TestLateOperations(t *testing.T) {
 	over := time.Date(2026, 12, 31, 18, 0, 0, 0, time.UTC)
 	now := over.Add(time.Second)

@@ -13,28 +13,27 @@ import (
 
 // Options of Load, LoadFS and Parse.
 type Options struct {
-	// Root is the repository: layers may lie anywhere in it, and nothing outside of it is read.
-	// Empty: the closest parent folder that holds .git, or else the landscape folder itself. Only
-	// used by Load.
+	// Root is the repository: layers may be anywhere in it, and nothing outside is read. If empty,
+	// it is the closest parent folder with .git, or else the landscape folder. Only Load uses it.
 	Root string
-	// AgeIdentities are the private keys to decrypt SOPS-encrypted Secrets with. Without a fitting
-	// key a Secret is loaded with its names and keys but without values.
+	// AgeIdentities are the private keys for SOPS-encrypted Secrets. Without a matching key a
+	// Secret is loaded with its keys but without values.
 	AgeIdentities []age.Identity
-	// Evaluator evaluates CUE files; default evaluation.InProcess, which has no limits of time and
-	// memory. It is not used for landscapes without CUE files.
+	// Evaluator evaluates CUE files; default evaluation.InProcess, which has no time or memory
+	// limit. It is used only for landscapes with CUE files.
 	Evaluator evaluation.Evaluator
-	// Limits bound what is read; zero values mean the defaults.
+	// Limits bound the input; zero values mean the defaults.
 	Limits Limits
-	// Kept holds between runs what files declare, so that those that did not change are read by
-	// whoever needs their content, and no one else. It never holds the content. nil keeps nothing.
+	// Kept caches between runs which objects a file declares, so that unchanged files are read only
+	// if their content is needed. It never stores content. nil disables the cache.
 	Kept *kept.Store
 }
 
-// MaxFileSize is how large a file of a landscape may be in bytes, unless Limits say otherwise.
-// Objects in a cluster are not larger.
+// MaxFileSize is the default limit of Limits.FileSize, in bytes. Objects in a cluster are not
+// larger.
 const MaxFileSize = 1 << 20
 
-// Limits bound the work that files from a repository can cause.
+// Limits bound the work that repository files can cause.
 type Limits struct {
 	// FileSize is the largest file in bytes; default MaxFileSize.
 	FileSize int64
@@ -45,7 +44,7 @@ type Limits struct {
 	// Values is the largest number of values in one document after anchors are expanded; default
 	// 200,000.
 	Values int
-	// Evaluation is how long the evaluation of all CUE files may take together; default 2 minutes.
+	// Evaluation is the longest time to evaluate all CUE files; default 2 minutes.
 	Evaluation time.Duration
 }
 
@@ -68,8 +67,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// ParseAgeIdentities reads private keys in the form of SOPS_AGE_KEY and of keys.txt: one
-// AGE-SECRET-KEY-1… a line, comments begin with #. The error never shows a key.
+// ParseAgeIdentities reads private keys in the format of SOPS_AGE_KEY and keys.txt: one
+// AGE-SECRET-KEY-1… a line; comments begin with #. The error never shows a key.
 func ParseAgeIdentities(text string) ([]age.Identity, error) {
 	var identities []age.Identity
 	for number, line := range strings.Split(text, "\n") {

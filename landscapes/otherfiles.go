@@ -16,25 +16,24 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Rule ids of findings about files that are not read.
+// Rule ids of findings about ignored files.
 const (
 	ruleNotRead = "landscape/not-read"
 	ruleLeftOut = "landscape/left-out"
-	// rulePrivateKey is the rule of findings about private keys, and other credentials, that
-	// everyone can read.
+	// rulePrivateKey is the rule id of findings about readable private keys and other credentials.
 	rulePrivateKey = "landscape/private-key"
 )
 
-// moduleFolder is what CUE keeps a module in: editors for CUE need it, and it declares nothing.
+// moduleFolder contains a CUE module, for CUE editors. It declares no objects.
 const moduleFolder = "cue.mod"
 
-// isEditorFile reports whether an editor keeps a copy of a file while somebody works on it. Names
-// that begin with a dot are left out anyway.
+// isEditorFile reports whether a file is an editor's temporary copy. Names that begin with a dot
+// are ignored anyway.
 func isEditorFile(name string) bool {
 	return strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") || strings.HasSuffix(name, ".swp") || strings.HasSuffix(name, ".swo")
 }
 
-// isBackup reports whether somebody kept the file as it was, by its name.
+// isBackup reports whether the name of a file marks a backup copy.
 func isBackup(name string) bool {
 	switch path.Ext(name) {
 	case ".bak", ".orig", ".old", ".save":
@@ -43,13 +42,13 @@ func isBackup(name string) bool {
 	return false
 }
 
-// isDeclarations reports whether files of a name are read as declarations.
+// isDeclarations reports whether the extension of a file is read as declarations.
 func isDeclarations(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json", ".cue"}, path.Ext(name))
 }
 
-// checkOther reports a file that is not read although it holds an object: under another ending
-// nobody would miss it. Other files are ignored.
+// checkOther reports an object in a file with an unread extension, which would be missing
+// unnoticed. Other files are ignored.
 func (l *layer) checkOther(name string) {
 	base := path.Base(name)
 	if isAside(base) || isEditorFile(base) || !l.admit(name) {
@@ -74,7 +73,7 @@ func (l *layer) checkOther(name string) {
 	}
 }
 
-// checkLeftOut warns of a file that CUE leaves out by its name although it holds an object.
+// checkLeftOut warns of a file with an object that CUE ignores because of its name.
 func (l *layer) checkLeftOut(name string) {
 	if !l.admit(name) {
 		return
@@ -86,10 +85,10 @@ func (l *layer) checkLeftOut(name string) {
 	}
 }
 
-// objectIn gives the line of the first object in a file that is not read as a declaration. A file
-// that cannot be read holds none.
+// objectIn returns the line of the first object in an unread file. An unreadable file has no
+// object.
 func (l *layer) objectIn(name string) (line int, holds bool) {
-	part := l.part() // what is wrong with the file does not matter
+	part := l.part() // findings about the file are discarded
 	data, ok := part.readBytes(name)
 	if !ok || checkText(name, data) != nil {
 		return 0, false
@@ -100,11 +99,11 @@ func (l *layer) objectIn(name string) (line int, holds bool) {
 var (
 	namesVersion = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?apiVersion["']?[ \t]*:`)
 	namesKind    = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?kind["']?[ \t]*:`)
-	// startsObject is how an object begins that is no YAML, because of an error in it.
+	// startsObject matches the start of an object that is not valid YAML.
 	startsObject = regexp.MustCompile(`^["']?(apiVersion|kind|metadata)["']?[ \t]*:`)
 )
 
-// firstObject gives the line of the first object in a text that is YAML, JSON or CUE.
+// firstObject returns the line of the first object in YAML, JSON or CUE.
 func firstObject(data []byte) (line int, holds bool) {
 	if !namesVersion.Match(data) || !namesKind.Match(data) {
 		return 0, false
@@ -128,14 +127,14 @@ func firstObject(data []byte) (line int, holds bool) {
 		}
 	}
 	if kubeconfig {
-		return 0, false // JSON is CUE too
+		return 0, false // JSON is also CUE
 	}
 	line, err := evaluation.Declares(evaluation.File{Data: data})
 	return line, err == nil && line > 0
 }
 
-// isKubeconfig reports whether an object says how kubectl reaches clusters: it has the form of an
-// object, but no API has it.
+// isKubeconfig reports whether an object is a kubeconfig, which looks like an object but belongs to
+// no API.
 func isKubeconfig(node *yaml.Node) bool {
 	var object struct {
 		APIVersion string `yaml:"apiVersion"`
@@ -144,8 +143,8 @@ func isKubeconfig(node *yaml.Node) bool {
 	return node.Decode(&object) == nil && object.APIVersion == "v1" && object.Kind == "Config"
 }
 
-// firstLine gives the first line that is neither blank nor a comment, and how many lines stand
-// before it.
+// firstLine returns the first line that is neither blank nor a comment, and how many lines precede
+// it.
 func firstLine(data []byte) (text []byte, skipped int) {
 	for line := range bytes.Lines(data) {
 		if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '#' && text[0] != '%' {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestFilesThatAreNotRead: an object in a file that nobody reads is missed by nobody.
+// TestFilesThatAreNotRead: an object in an ignored file has a finding.
 func TestFilesThatAreNotRead(t *testing.T) {
 	const (
 		notRead = "NotSupported holds an object (apiVersion and kind), but files of this name are not read; declarations end in .yaml, .yml, .json or .cue: rename the file, or move it out of the landscape"
@@ -74,7 +74,7 @@ func TestFilesThatAreNotRead(t *testing.T) {
 
 const sshKey = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
 
-// TestNamesOfFiles: names that are easily taken for others.
+// TestNamesOfFiles: confusing names have a finding.
 func TestNamesOfFiles(t *testing.T) {
 	const differs = " only in the case of letters: a clone on a file system that does not keep them apart has one of the two; rename one"
 	for name, test := range map[string]struct {
@@ -97,7 +97,7 @@ func TestNamesOfFiles(t *testing.T) {
 	}
 }
 
-// TestTexts: values that should not be readable, and those that nothing can read. No message has a
+// TestTexts: readable private keys and unreadable PEM texts have a finding, which never has the
 // value.
 func TestTexts(t *testing.T) {
 	const (

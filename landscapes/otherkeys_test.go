@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// sealed is a file as `sops encrypt --encrypted-regex '^stringData$'` makes it for one key.
+// sealed encrypts a file for one key like `sops encrypt --encrypted-regex '^stringData$'`.
 func sealed(t *testing.T, text string, key *age.X25519Identity) []byte {
 	t.Helper()
 	files := sopsyaml.NewStore(&config.YAMLStoreConfig{})
@@ -37,8 +37,8 @@ func sealed(t *testing.T, text string, key *age.X25519Identity) []byte {
 	return out
 }
 
-// TestKeysThatWereExchanged: a Secret that only one side has a key for is not said to change; one
-// that both have a key for is.
+// TestKeysThatWereExchanged: a Secret does not count as changed if only one side has a key for it.
+// With keys for both sides it does.
 func TestKeysThatWereExchanged(t *testing.T) {
 	one, err := age.GenerateX25519Identity()
 	require.NoError(t, err)

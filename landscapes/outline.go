@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// readFiles reads the files of the layer, several at a time.
+// readFiles reads the files of the layer concurrently.
 func (l *layer) readFiles() error {
 	parts := make([]*loader, len(l.readings))
 	var group panics.Group
@@ -45,13 +45,13 @@ func (l *layer) readFiles() error {
 	return nil
 }
 
-// part is a loader for one file, with findings of its own.
+// part returns a loader for one file, with its own findings.
 func (l *loader) part() *loader {
 	return &loader{ctx: l.ctx, fs: l.fs, home: l.home, opts: l.opts, limits: l.limits, keys: l.keys}
 }
 
-// declarations gives the objects of a YAML or JSON file. If it is known what the file declares, and
-// that nothing is wrong with it, the content is left for whoever asks for it.
+// declarations returns the objects of a YAML or JSON file. If the cache has its objects, without
+// findings, their content is read only on demand.
 func (l *loader) declarations(name string) []Declaration {
 	if found, ok := l.unread(name); ok {
 		return found
@@ -92,17 +92,17 @@ func (l *loader) declarations(name string) []Declaration {
 	return found
 }
 
-// identifiedFS knows the content of files apart without reading them, as Git does.
+// identifiedFS identifies file content without reading it, as Git does.
 type identifiedFS interface {
-	// ContentID is the same for files of the same content; false where it is not known.
+	// ContentID is the same for files of the same content; false if it is unknown.
 	ContentID(name string) (string, bool)
 }
 
-// identified is under which key it is kept what the content of a file is, for file systems that
-// know.
+// identified returns the cache key of a file's content identifier, on a file system with
+// identifiers.
 func (l *loader) identified(name string) (kept.Key, bool) {
 	fsys, ok := l.fs.(identifiedFS)
-	// as a name of bytes that are no text: such a file cannot be opened
+	// a name that is not UTF-8 cannot be opened
 	if !ok || l.opts.Kept == nil || !fs.ValidPath(name) {
 		return kept.Key{}, false
 	}
@@ -118,8 +118,7 @@ func (l *loader) identified(name string) (kept.Key, bool) {
 	return sha256.Sum256(w.Bytes()), true
 }
 
-// unread gives the declarations of a file whose content is known by its identifier. It is read by
-// whoever asks for content.
+// unread returns the declarations of a file whose content identifier is cached, without reading it.
 func (l *loader) unread(name string) ([]Declaration, bool) {
 	id, ok := l.identified(name)
 	if !ok {
@@ -137,7 +136,7 @@ func (l *loader) unread(name string) ([]Declaration, bool) {
 	read := func() []byte {
 		data, ok := l.part().readBytes(name)
 		if !ok {
-			// Going on without it would look as if the objects were removed.
+			// Continuing without it would look like removed objects.
 			panic(l.lost(name))
 		}
 		return data
@@ -145,9 +144,9 @@ func (l *loader) unread(name string) ([]Declaration, bool) {
 	return l.outlined(name, true, read, key, outline)
 }
 
-// place lets the places in an object be found in its file when somebody asks for one, which few do:
-// to keep the texts of all files for that takes much memory. They are left where the file system
-// does not know contents apart (identified), as a file may be another one by then.
+// place makes positions in an object available on demand: storing the texts of all files needs much
+// memory. Without content identifiers (identified) the texts stay in memory, as the file may
+// change.
 func (l *loader) place(name string, identified bool, i int, content reader) reader {
 	if !identified {
 		return content
@@ -156,7 +155,7 @@ func (l *loader) place(name string, identified bool, i int, content reader) read
 		part := l.part()
 		data, ok := part.readBytes(name)
 		if !ok {
-			return nil // the place is that of the object then
+			return nil // callers then use the place of the object
 		}
 		found := part.parseYAML(name, data)
 		if i >= len(found) {
@@ -171,8 +170,7 @@ func (l *loader) place(name string, identified bool, i int, content reader) read
 	}
 }
 
-// packContents gives the contents of the objects of a file, without its text where that can be read
-// again.
+// packContents packs the objects of a file. It drops the file's text if that can be read again.
 func packContents(found []Declaration, again bool) []reader {
 	out := make([]reader, len(found))
 	for i := range found {
@@ -187,11 +185,10 @@ func packContents(found []Declaration, again bool) []reader {
 
 func isSealed(d Declaration) bool { return d.Secret == SecretEncrypted || d.Secret == SecretDecrypted }
 
-// keys are the private keys that there are to decrypt with, in a form that tells them apart and
-// keeps them secret.
+// keys identify the private keys for decryption without revealing them.
 type keys struct {
 	public string
-	// known is false if there is a key that cannot be told apart from others.
+	// known is false if a key of another type has no public form here.
 	known bool
 }
 
@@ -208,7 +205,7 @@ func keysOf(identities []age.Identity) keys {
 	return k
 }
 
-// keyOf is the digest of everything that the declarations of a file depend on.
+// keyOf returns a digest of all inputs of a file's declarations.
 func (l *loader) keyOf(name string, data []byte) kept.Key {
 	hash := sha256.New()
 	hash.Write(l.settings(name))
@@ -216,7 +213,7 @@ func (l *loader) keyOf(name string, data []byte) kept.Key {
 	return kept.Key(hash.Sum(nil))
 }
 
-// settings are what the declarations of a file depend on besides its content.
+// settings returns the inputs of a file's declarations besides its content.
 func (l *loader) settings(name string) []byte {
 	var w kept.Writer
 	w.Text("file")
@@ -227,7 +224,7 @@ func (l *loader) settings(name string) []byte {
 	return w.Bytes()
 }
 
-// digestOf is that of the content of one object of a file.
+// digestOf returns the digest of one object of a file.
 func digestOf(file kept.Key, i int) kept.Key {
 	var w kept.Writer
 	w.Key(file)
@@ -235,7 +232,7 @@ func digestOf(file kept.Key, i int) kept.Key {
 	return sha256.Sum256(w.Bytes())
 }
 
-// outlineOf says what a file declares.
+// outlineOf encodes which objects a file declares.
 func outlineOf(found []Declaration) []byte {
 	var w kept.Writer
 	w.Uint(uint64(len(found)))
@@ -250,7 +247,7 @@ func outlineOf(found []Declaration) []byte {
 	return w.Bytes()
 }
 
-// outlined gives the declarations of a file by its outline.
+// outlined decodes an outline into declarations of a file.
 func (l *loader) outlined(name string, identified bool, read func() []byte, key kept.Key, outline []byte) ([]Declaration, bool) {
 	r := kept.NewReader(outline)
 	file := l.contentsOf(name, identified, key)

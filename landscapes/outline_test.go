@@ -20,7 +20,7 @@ import (
 
 var outlineNow = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// memory is the file system of a folder, to be changed.
+// memory returns a folder as a file system that can be changed.
 func memory(t *testing.T, dir string) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -35,7 +35,7 @@ func memory(t *testing.T, dir string) fstest.MapFS {
 	return files
 }
 
-// all are the findings of loading and of validating, and who is declared where.
+// all returns the findings of loading and validation, and the place of each declaration.
 func all(t *testing.T, files fs.FS, dir string, before *Landscape, opts Options) (*Landscape, []string) {
 	t.Helper()
 	l, violations, err := LoadFS(t.Context(), files, dir, opts)
@@ -50,8 +50,8 @@ func all(t *testing.T, files fs.FS, dir string, before *Landscape, opts Options)
 	return l, lines
 }
 
-// TestWhatIsKeptOfFilesIsStillTrue: a landscape is changed step by step; after each one, with what
-// the steps before have kept, the findings are those of looking at all of it.
+// TestWhatIsKeptOfFilesIsStillTrue: after each change of a landscape, the findings with a cache
+// equal those without.
 func TestWhatIsKeptOfFilesIsStillTrue(t *testing.T) {
 	replace := func(name, before, after string) func(*testing.T, fstest.MapFS) {
 		return func(t *testing.T, files fstest.MapFS) {
@@ -111,7 +111,7 @@ func TestWhatIsKeptOfFilesIsStillTrue(t *testing.T) {
 	}
 }
 
-// TestLayersAreKept: an object of several layers is that of all of them.
+// TestLayersAreKept: an object of several layers has the content of all of them.
 func TestLayersAreKept(t *testing.T) {
 	files := memory(t, "examples/layered")
 	dir := t.TempDir()
@@ -133,7 +133,7 @@ func TestLayersAreKept(t *testing.T) {
 	}
 }
 
-// TestKeysAreKnown: what is kept of an encrypted file is not what another key finds.
+// TestKeysAreKnown: cached results of an encrypted file depend on the key.
 func TestKeysAreKnown(t *testing.T) {
 	files := tree(map[string]string{"landscape.yaml": bareConfig, "secret.yaml": sopsFile(t, "secret.yaml")})
 	store := kept.Open(t.TempDir(), "x")

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// packed is the content of an object in a tenth of the memory that its maps take. Texts are parts
-// of it when it is unpacked.
+// packed is object content in a tenth of the memory of its maps. Unpacked texts are substrings of
+// it.
 type packed string
 
-// Marks before values.
+// Type marks before values.
 const (
 	markNull  = 'n'
 	markTrue  = 't'
@@ -25,7 +25,7 @@ const (
 	markMap   = 'm'
 )
 
-// pack writes content of the types of unstructured objects.
+// pack encodes content with the types of unstructured objects.
 func pack(content map[string]any) packed { return packed(appendPacked(nil, content)) }
 
 func appendPacked(to []byte, value any) []byte {
@@ -61,7 +61,7 @@ func appendPackedText(to []byte, text string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
 
-// unpack gives the content anew.
+// unpack returns a new copy of the content.
 func (p packed) unpack() map[string]any {
 	u := unpacker{rest: string(p)}
 	content, _ := u.value().(map[string]any)
@@ -97,7 +97,7 @@ func (u *unpacker) value() any {
 	case markFalse:
 		return false
 	case markInt:
-		n := uint64(u.count()) // signs are in the last bit, as binary.AppendVarint has it
+		n := uint64(u.count()) // zigzag encoding, as in binary.AppendVarint
 		return int64(n>>1) ^ -int64(n&1)
 	case markFloat:
 		return math.Float64frombits(binary.BigEndian.Uint64([]byte(u.take(8))))
@@ -121,8 +121,8 @@ func (u *unpacker) value() any {
 	return nil
 }
 
-// pack gives the content in a form that takes little memory: unpacked by whoever asks, and kept
-// only while somebody holds it.
+// pack returns a compact reader. It unpacks content on demand, and shares it while it is
+// referenced.
 func (w written) pack() reader {
 	object, origins, recipients := pack(w.object.Object), w.origins, w.recipients
 	var sealed packed

@@ -21,8 +21,8 @@ func TestPackedContentIsTheSame(t *testing.T) {
 	}
 }
 
-// TestPackedContentIsKeptWhileItIsHeld: who asks twice gets the same object as long as somebody
-// holds it, and an equal one later.
+// TestPackedContentIsKeptWhileItIsHeld: readers get the same object while it is referenced, and an
+// equal one later.
 func TestPackedContentIsKeptWhileItIsHeld(t *testing.T) {
 	ask := written{object: &unstructured.Unstructured{Object: map[string]any{"kind": "A"}}, sealed: map[string]any{"b": "c"}}.pack()
 	first := ask(toRead)
@@ -39,8 +39,7 @@ func TestPackedContentIsKeptWhileItIsHeld(t *testing.T) {
 	assert.Equal(t, map[string]any{"b": "c"}, ask(toRead).sealed)
 }
 
-// TestContentFor: a copy belongs to whoever asks, however the content is held, and nothing is
-// unpacked of what only has to be there.
+// TestContentFor: the caller owns a copy, packed or not, and loading in advance unpacks nothing.
 func TestContentFor(t *testing.T) {
 	content := func() written {
 		return written{object: &unstructured.Unstructured{Object: map[string]any{"kind": "A", "metadata": map[string]any{"name": "a"}}}}

@@ -12,19 +12,19 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// rulePEM is the rule of findings about texts in PEM form that nothing can read.
+// rulePEM is the rule id of findings about unreadable PEM texts.
 const rulePEM = "landscape/pem"
 
-// Credentials in files, and in values of objects that are not Secrets.
+// Patterns of credentials in files, and in values of objects that are not Secrets.
 var (
 	privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|PuTTY-User-Key-File-[0-9]`)
 	ageKey     = regexp.MustCompile(`AGE-SECRET-KEY-(PQ-)?1`)
-	// joinedPEM begins with a line of PEM and its content in one: YAML joins the lines of a text
-	// after `>` and of one without a sign.
+	// joinedPEM matches a PEM header and its content in one line: YAML joins the lines of a folded
+	// or plain text.
 	joinedPEM = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----[ \t]*[A-Za-z0-9+/]{16}`)
 )
 
-// keyAdvice says what to do about a private key, empty if a text has none.
+// keyAdvice returns advice about a private key, or an empty text.
 func keyAdvice(data []byte) string {
 	switch {
 	case ageKey.Match(data):
@@ -37,7 +37,7 @@ func keyAdvice(data []byte) string {
 	return ""
 }
 
-// holdsCredentials reports whether a text is a kubeconfig by which a user proves who they are.
+// holdsCredentials reports whether a text is a kubeconfig with credentials of a user.
 func holdsCredentials(data []byte) bool {
 	var config struct {
 		APIVersion string `yaml:"apiVersion"`
@@ -46,7 +46,7 @@ func holdsCredentials(data []byte) bool {
 			User map[string]any `yaml:"user"`
 		} `yaml:"users"`
 	}
-	// Most files are no kubeconfig, and long ones take time to parse.
+	// Most files are not kubeconfigs, and parsing long ones takes time.
 	if !namesKind.Match(data) || yaml.Unmarshal(data, &config) != nil || config.APIVersion != "v1" || config.Kind != "Config" {
 		return false
 	}
@@ -60,17 +60,17 @@ func holdsCredentials(data []byte) bool {
 	return false
 }
 
-// beginsPEM is how the base64 form of a text begins that begins with `-----BEGIN `.
+// beginsPEM is the start of a base64-encoded text that begins with `-----BEGIN `.
 var beginsPEM = strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("-----BEGIN ")), "=")[:14]
 
-// mentionsKeys reports whether a document can hold a text that checkTexts warns of: to visit all
-// values of all objects takes longer.
+// mentionsKeys reports whether a document may have a text for checkTexts. Visiting all values of
+// all objects takes longer.
 func mentionsKeys(data []byte) bool {
 	return bytes.Contains(data, []byte("-----BEGIN ")) || bytes.Contains(data, []byte(beginsPEM)) || ageKey.Match(data)
 }
 
-// checkTexts warns of values that hold private keys, and of certificates and keys whose lines were
-// joined. No message has a value.
+// checkTexts warns of values with private keys, and of certificates and keys with joined lines. No
+// message contains a value.
 func (l *loader) checkTexts(d *Declaration) {
 	isSecret := d.kind.Group == "" && d.kind.Kind == "Secret"
 	walkTexts(d.Object().Object, nil, func(path []string, at func() *place, value any) {
@@ -99,15 +99,14 @@ func (l *loader) checkTexts(d *Declaration) {
 			Severity: schemas.SeverityWarning, File: where.File, Line: where.Line, Column: where.Column, Kind: d.kind.Kind, Namespace: d.namespace, Name: d.name,
 			Field: strings.Join(slices.Clone(path), "."), Type: schemas.TypeInvalid, Rule: rule, Message: message,
 		})
-		// those are known to who shows lines
+		// code that prints lines detects "PRIVATE KEY" itself
 		if written, _ := value.(string); rule == rulePrivateKey && !strings.Contains(written, "PRIVATE KEY") {
 			d.Hide(&l.violations[len(l.violations)-1])
 		}
 	}, d.content(toRead).origins[0].tree)
 }
 
-// checkKeys warns of a file that everyone can read and that holds a private key. Files of
-// declarations are checked by their values.
+// checkKeys warns of a readable file with a private key. checkTexts checks declarations.
 func (l *layer) checkKeys(name string) bool {
 	data, ok := l.part().readBytes(name)
 	if !ok {

@@ -9,16 +9,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// quotedStart is a field whose value begins with quotes and goes on behind them, as `message:
-// "phase " + self.status.phase`.
+// quotedStart matches a field whose value continues after its quotes, as in `message: "phase " +
+// self.status.phase`.
 var quotedStart = regexp.MustCompile(`(?:^|[{,\s])[\w.-]+:[ \t]+(("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')[ \t]*[^\s#,}\]'":][^\n#]*)`)
 
-// maxRepairs bounds how many places are tried out.
+// maxRepairs limits how many places are tried.
 const maxRepairs = 20
 
-// afterQuotes finds the value that goes on behind its quotes, of a document that is not YAML for
-// this reason: with quotes around the whole value, the parser gets further. The parser itself names
-// where the list or the fields begin.
+// afterQuotes finds a value that continues after its quotes and makes the YAML invalid: with the
+// whole value in quotes, the parser gets further. The parser only reports where the list or the
+// fields begin.
 func (d document) afterQuotes(words string) *problem {
 	offset := 0
 	tried := 0
@@ -44,7 +44,7 @@ func (d document) afterQuotes(words string) *problem {
 	return nil
 }
 
-// wholeValue is a value without what follows it among fields in braces, and that rest.
+// wholeValue splits a value from the text that follows it inside braces.
 func wholeValue(text string, inBraces bool) (value, rest string) {
 	end, depth, quote := len(text), 0, byte(0)
 	for i := 0; inBraces && i < len(text); i++ {
@@ -70,7 +70,7 @@ func wholeValue(text string, inBraces bool) (value, rest string) {
 	return text[:end], text[end:]
 }
 
-// inQuotes puts a text into the quotes that change the least of it.
+// inQuotes quotes a text in the style that needs fewer escapes.
 func inQuotes(text string) string {
 	if strings.ContainsRune(text, '\'') && !strings.ContainsAny(text, `"\`) {
 		return `"` + text + `"`

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestRemovedDeclarationsHaveNoLine: a finding about a declaration that is gone names its file. A
-// line would be one of the file as it was, and lead into another object, or into nothing.
+// TestRemovedDeclarationsHaveNoLine: a finding about a removed declaration names only its file. A
+// line of the old file could point to another object or to nothing.
 func TestRemovedDeclarationsHaveNoLine(t *testing.T) {
 	const project = "# The project.\napiVersion: core.gardener.cloud/v1beta1\nkind: Project\nmetadata: {name: old}\nspec: {namespace: garden-old}\n"
 	object := func(apiVersion, kind, namespace string) string {

@@ -8,9 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scalar gives the value of a plain YAML value as kubectl reads it, which is YAML 1.1: yes, no, on,
-// off, y and n are true and false. The text is not empty if the value cannot be part of an API
-// object.
+// scalar returns the value of a plain YAML node as kubectl reads it. YAML 1.1 applies: yes, no, on,
+// off, y and n are true and false. problem is set if the value cannot be part of an API object.
 func scalar(node *yaml.Node) (value any, problem string) {
 	switch node.ShortTag() {
 	case "!!null":
@@ -50,7 +49,7 @@ func scalar(node *yaml.Node) (value any, problem string) {
 	return nil, unknownTag
 }
 
-// unknownTag does not repeat the tag: it may be a value that should have been in quotes.
+// unknownTag omits the tag: it may be an unquoted value.
 const (
 	unknownTag     = "has a tag" + unknownTagHint
 	unknownTagHint = ", which API objects do not know; text that begins with ! needs quotes"

@@ -6,9 +6,9 @@ import (
 	"unicode"
 )
 
-// insideScalar gives the place in a YAML file of a rune of a text, which is written as the scalar
-// at a place, in whatever style. Where the file does not show the text (an alias, an escape that is
-// not known), it is the place of the scalar.
+// insideScalar returns the place in a YAML file of a rune of a text, which is the scalar at a
+// place, in any style. If the file does not show the text (an alias, an unknown escape), it returns
+// the place of the scalar.
 func insideScalar(source []byte, line, column int, text []rune, offset int) (int, int) {
 	if len(source) == 0 || line < 1 || column < 1 {
 		return line, column
@@ -38,12 +38,12 @@ func insideScalar(source []byte, line, column int, text []rune, offset int) (int
 	return l, c
 }
 
-// scalarWalk goes through the source of a YAML scalar along its text. White space is skipped on
-// both sides: YAML folds and indents it.
+// scalarWalk follows the source of a YAML scalar along its text. White space is skipped on both
+// sides, since YAML folds and indents it.
 type scalarWalk struct {
 	source []rune
 	at     int
-	// quote is the kind of quotes that the scalar is in, 0 for none.
+	// quote is the quote character of the scalar, or 0.
 	quote rune
 }
 
@@ -54,7 +54,7 @@ func (s *scalarWalk) peek(ahead int) rune {
 	return 0
 }
 
-// open goes to the first character of the text.
+// open moves to the first character of the text.
 func (s *scalarWalk) open() {
 	for s.peek(0) == '!' || s.peek(0) == '&' { // a tag, an anchor
 		for s.peek(0) != 0 && !unicode.IsSpace(s.peek(0)) {
@@ -79,8 +79,8 @@ func (s *scalarWalk) space() {
 	}
 }
 
-// escape is what stands at the current place: a character, and how many runes it takes. Not ok if
-// that is not known.
+// escape returns the character at the current place and its length in runes. ok is false for an
+// unknown escape.
 func (s *scalarWalk) escape() (r rune, length int, ok bool) {
 	switch {
 	case s.quote == '\'' && s.peek(0) == '\'':
@@ -97,13 +97,13 @@ func (s *scalarWalk) escape() (r rune, length int, ok bool) {
 	case strings.ContainsRune(`"\/`, next):
 		return next, 2, true
 	case strings.ContainsRune("ntrvfNLP_ \t\n", next):
-		// white space, or the end of a line that goes on
+		// white space, or an escaped line break
 		return ' ', 2, true
 	}
 	return 0, 0, false
 }
 
-// find goes to a character of the text, which is the next one that is no white space.
+// find moves to the next character that is not white space, which must be want.
 func (s *scalarWalk) find(want rune) bool {
 	for {
 		s.space()
@@ -119,7 +119,7 @@ func (s *scalarWalk) find(want rune) bool {
 	}
 }
 
-// take goes behind a character of the text.
+// take moves past a character of the text.
 func (s *scalarWalk) take(want rune) bool {
 	if !s.find(want) {
 		return false

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestInsideScalar: whatever the style in which a text is written, a rune of it is found where the
-// file has it, and those after it come after it.
+// TestInsideScalar: for each style of a scalar, a rune is found at its place in the file, and the
+// order is right.
 func TestInsideScalar(t *testing.T) {
 	texts := []string{
 		`self.status.phase == "Running"`, `self.a == "it's" && 'x' == "\\d"`, "self.a ==\n  self.b &&\n\n  self.c\n", "a\tb", `'"phase " + self.a`, "é == 'ü' && \u00a0x == '😀'",

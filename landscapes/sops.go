@@ -21,19 +21,19 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// sopsField is where SOPS keeps its metadata in every document of a file.
+// sopsField is the field with the SOPS metadata in every document of a file.
 const sopsField = "sops"
 
-// The SOPS library writes what it cannot decrypt to standard error, plain values included. What is
-// wrong with a file is a finding here, which never quotes a value.
+// init silences the SOPS library, which logs undecryptable values, plain ones included, to standard
+// error. Findings replace its messages and never quote a value.
 func init() {
 	for _, logger := range logging.Loggers {
 		logger.SetOutput(io.Discard)
 	}
 }
 
-// decrypt replaces the encrypted contents of a file by their plain ones, or by placeholders where
-// no key fits. SOPS signs a file as a whole, so it is decrypted as a whole.
+// decrypt replaces the encrypted content of a file by plain content, or by placeholders without a
+// matching key. SOPS signs a file as a whole, so it is decrypted as a whole.
 func (l *loader) decrypt(name string, data []byte, contents []content) []content {
 	encrypted := false
 	for i := range contents {
@@ -46,7 +46,7 @@ func (l *loader) decrypt(name string, data []byte, contents []content) []content
 		return contents
 	}
 	if !l.checkSealed(name, contents) {
-		data = nil // what is wrong was said, and more exactly than decryption can
+		data = nil // already reported, and more precisely than by decryption
 	}
 	branches, err := decryptFile(data, l.opts.AgeIdentities)
 	if err != nil && !errors.Is(err, errNoKey) {
@@ -82,10 +82,10 @@ func sopsLine(contents []content) int {
 	return 1
 }
 
-// errNoKey says that none of the given keys opens the file.
+// errNoKey reports that no key opens the file.
 var errNoKey = errors.New("no key opens the file")
 
-// decryptFile gives the plain documents; errNoKey without data. Errors never hold a value.
+// decryptFile returns the plain documents; errNoKey without data. Errors never contain a value.
 func decryptFile(data []byte, identities []age.Identity) (sops.TreeBranches, error) {
 	if len(data) == 0 {
 		return nil, errNoKey
@@ -114,10 +114,10 @@ func decryptFile(data []byte, identities []age.Identity) (sops.TreeBranches, err
 	return tree.Branches, nil
 }
 
-// dataKey opens the key of the file with one of the identities. The environment is never asked.
+// dataKey opens the key of the file with one of the identities. It never reads the environment.
 func dataKey(tree *sops.Tree, identities []age.Identity) ([]byte, error) {
 	if len(identities) == 0 {
-		// SOPS itself would look for keys in the environment and the home directory
+		// SOPS itself searches the environment and the home directory for keys
 		return nil, errNoKey
 	}
 	damaged := false
@@ -140,12 +140,12 @@ func dataKey(tree *sops.Tree, identities []age.Identity) ([]byte, error) {
 	return nil, errNoKey
 }
 
-// isRecipient tells whether one of the identities belongs to a recipient.
+// isRecipient reports whether one of the identities belongs to a recipient.
 func isRecipient(identities []age.Identity, recipient string) bool {
 	return slices.Contains(publicKeys(identities), recipient)
 }
 
-// publicKeys are the recipients of identities; those of another kind are left out.
+// publicKeys returns the recipients of identities. It skips unknown types.
 func publicKeys(identities []age.Identity) []string {
 	var out []string
 	for _, identity := range identities {
@@ -159,7 +159,7 @@ func publicKeys(identities []age.Identity) []string {
 	return out
 }
 
-// plainMap turns a decrypted document into the content of an object.
+// plainMap converts a decrypted document to the content of an object.
 func plainMap(branch sops.TreeBranch) map[string]any {
 	result := make(map[string]any, len(branch))
 	for _, item := range branch {
@@ -190,7 +190,7 @@ func plain(value any) any {
 	return value
 }
 
-// hideValues empties encrypted values in place: what is unreadable must not look like a value.
+// hideValues empties encrypted values in place: ciphertext must not look like a value.
 func hideValues(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -209,7 +209,7 @@ func hideValues(value any) any {
 	return value
 }
 
-// holdsCiphertext tells whether SOPS encrypted anything: its metadata alone hide nothing.
+// holdsCiphertext reports whether SOPS encrypted any value: metadata alone hide nothing.
 func holdsCiphertext(sealed map[string]any) bool {
 	found := false
 	walkTexts(sealed, nil, func(path []string, _ func() *place, value any) {
@@ -221,7 +221,7 @@ func holdsCiphertext(sealed map[string]any) bool {
 
 func isEncrypted(text string) bool { return strings.HasPrefix(text, "ENC[AES256_GCM,") }
 
-// checkSecret says how the values of a Secret are known, and reports values that everyone can read.
+// checkSecret sets the SecretState of a Secret, and reports values that everyone can read.
 func (l *loader) checkSecret(d *Declaration) {
 	if d.Secret == "" {
 		before := len(l.violations)

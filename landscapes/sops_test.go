@@ -50,8 +50,8 @@ func TestEncryptedSecretWithoutFittingKey(t *testing.T) {
 	}
 }
 
-// TestKeyOfTheEnvironment: who loads a landscape says with which keys. SOPS itself looks for some
-// where none are given.
+// TestKeyOfTheEnvironment: only keys from the caller are used. SOPS itself searches for keys if it
+// has none.
 func TestKeyOfTheEnvironment(t *testing.T) {
 	t.Setenv("SOPS_AGE_KEY", sopsFile(t, "age.key"))
 	found, violations := parse(t, "secret.yaml", sopsFile(t, "secret.yaml"), Options{})
@@ -60,7 +60,7 @@ func TestKeyOfTheEnvironment(t *testing.T) {
 	assert.Equal(t, SecretEncrypted, found[0].Secret)
 }
 
-// TestEncryptedFormIsKept: whether a value changed can be told without a key.
+// TestEncryptedFormIsKept: changed values are detected without a key.
 func TestEncryptedFormIsKept(t *testing.T) {
 	for name, opts := range map[string]Options{"no key": {}, "key": testKey(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -122,8 +122,8 @@ func TestAgeKeyErrorsShowNoKey(t *testing.T) {
 	assert.Equal(t, "line 3 is no age key; a key begins with AGE-SECRET-KEY-1", err.Error())
 }
 
-// TestPlainValuesInEncryptedFiles are found without a key, by the rules that the SOPS metadata
-// give.
+// TestPlainValuesInEncryptedFiles: plain values are found without a key, by the rules in the SOPS
+// metadata.
 func TestPlainValuesInEncryptedFiles(t *testing.T) {
 	const encrypted = "ENC[AES256_GCM,data:eA==,iv:eA==,tag:eA==,type:str]"
 	const message = "is not encrypted, though the SOPS metadata say it has to be: edit the file with `sops FILE`, and renew the value"
@@ -156,7 +156,7 @@ func TestPlainValuesInEncryptedFiles(t *testing.T) {
 	assert.Equal(t, []string{"s.yaml:5:3 Forbidden " + readable}, summaries(violations), "metadata that select nothing hide nothing")
 }
 
-// TestCiphertextWithoutMetadata would be applied as it is.
+// TestCiphertextWithoutMetadata: otherwise the ciphertext would be applied.
 func TestCiphertextWithoutMetadata(t *testing.T) {
 	const message = "the value is encrypted, but the object has no SOPS metadata (sops:), so nobody can decrypt it; restore them, or encrypt the file again with `sops --encrypt`"
 	text, _, _ := strings.Cut(sopsFile(t, "secret.yaml"), "sops:")

@@ -9,14 +9,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// reportPlainComments reports every comment in the encrypted part of a file that SOPS would have
-// encrypted and that everyone can read: most likely a value that somebody commented out. This needs
-// no key.
+// reportPlainComments reports plain comments in the encrypted part of a file. SOPS would have
+// encrypted them; they are most likely values that somebody commented out. It needs no key.
 func (l *loader) reportPlainComments(name string, c content) bool {
 	metadata, _ := c.object[sopsField].(map[string]any)
 	wanted, err := selectionOf(metadata)
 	if err != nil || wanted == nil || wanted([]string{"apiVersion"}) {
-		return false // reported with the values, or not known
+		return false // reported with the values, or unknown
 	}
 	node, p := c.document.parse()
 	if p != nil {
@@ -39,11 +38,11 @@ func (l *loader) reportPlainComments(name string, c content) bool {
 	return reported
 }
 
-// commentLines are lines of comments, and how often each is still to be found.
+// commentLines counts the lines of comments that are not found yet.
 type commentLines map[string]int
 
-// collect takes the plain comments at and below a node. They belong to the path of the object or
-// list that they stand in, as SOPS has it (stores/yaml, appendYamlNodeToTreeBranch).
+// collect adds the plain comments at and below a node. As in SOPS, they have the path of their
+// object or list (stores/yaml, appendYamlNodeToTreeBranch).
 func (c commentLines) collect(node *yaml.Node, path []string, wanted func([]string) bool) {
 	take := func(n *yaml.Node) {
 		if len(path) > 0 && path[0] != sopsField && wanted(path) {
@@ -80,7 +79,7 @@ func (c commentLines) add(comments ...string) {
 	}
 }
 
-// in finds one of the comments at the end of a line of the file.
+// in finds a comment at the end of a line.
 func (c commentLines) in(text string) (column int, comment string, ok bool) {
 	text = strings.TrimRight(text, " \t\r")
 	for i := range text {

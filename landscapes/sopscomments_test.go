@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPlainCommentsInEncryptedFiles are found without a key, and never quoted.
+// TestPlainCommentsInEncryptedFiles: they are found without a key, and never quoted.
 func TestPlainCommentsInEncryptedFiles(t *testing.T) {
 	const message = "Forbidden the comment is not encrypted, though it stands where the SOPS metadata encrypt: remove it, or write it with `sops FILE`; renew the value if it holds one"
 	for name, test := range map[string]struct {
@@ -44,7 +44,7 @@ func TestPlainCommentsInEncryptedFiles(t *testing.T) {
 	}
 }
 
-// TestSOPSIsSilent: its loggers quote what they cannot decrypt.
+// TestSOPSIsSilent: its loggers quote values that they cannot decrypt.
 func TestSOPSIsSilent(t *testing.T) {
 	require.NotEmpty(t, logging.Loggers)
 	for name, logger := range logging.Loggers {
@@ -52,7 +52,7 @@ func TestSOPSIsSilent(t *testing.T) {
 	}
 }
 
-// TestDamagedKeyOfAFile is no missing key: no key opens the file.
+// TestDamagedKeyOfAFile: a damaged data key is an error, not a missing key.
 func TestDamagedKeyOfAFile(t *testing.T) {
 	text := sopsFile(t, "secret.yaml")
 	_, rest, ok := strings.Cut(text, "-----BEGIN AGE ENCRYPTED FILE-----\n")

@@ -29,8 +29,8 @@ func (l *loader) reportCiphertext(d *Declaration) {
 	}, d.content(toRead).origins[0].tree)
 }
 
-// walkTexts visits all plain values in the order of their names, with the names that lead there
-// (indices have none), and a function that finds their place.
+// walkTexts visits all plain values in the order of their names, with their path of names (without
+// indices), and a function that finds their place.
 func walkTexts(value any, path []string, visit func([]string, func() *place, any), at func() *place) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -48,9 +48,9 @@ func walkTexts(value any, path []string, visit func([]string, func() *place, any
 	}
 }
 
-// selectionOf gives what SOPS encrypts by the metadata of a file, by the names that lead to a
-// value; nil where the metadata select by comments, which are not part of an object. Rules of SOPS:
-// sops.go, shouldBeEncrypted.
+// selectionOf returns a function that reports whether SOPS encrypts the value at a path of names.
+// It is nil if the metadata select by comments, which objects do not have. Rules: sops.go,
+// shouldBeEncrypted.
 func selectionOf(metadata map[string]any) (func(path []string) bool, error) {
 	text := func(name string) string {
 		text, _ := metadata[name].(string)
@@ -86,5 +86,5 @@ func selectionOf(metadata map[string]any) (func(path []string) bool, error) {
 	return func([]string) bool { return true }, nil
 }
 
-// isSecretField tells whether a field of a Secret holds its values.
+// isSecretField reports whether a field of a Secret has its values.
 func isSecretField(name string) bool { return name == "data" || name == "stringData" }

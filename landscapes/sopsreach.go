@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// mostPaths is how many paths of a rule are made up to compare it with those before it.
+// mostPaths is the number of example paths for comparing two rules.
 const mostPaths = 200
 
-// covers reports whether one path_regex matches all that another one does; nil matches everything.
-// Nothing computes that of expressions in general: paths that the other one matches are made up,
-// always the same ones, and each has to match.
+// covers reports whether one path_regex matches all paths of another one; nil matches everything.
+// There is no general algorithm for it, so it tests one with example paths of the other. The random
+// seed is fixed.
 func covers(one, other *regexp.Regexp) bool {
 	if one == nil || other == nil {
 		return one == nil
@@ -24,7 +24,7 @@ func covers(one, other *regexp.Regexp) bool {
 	random := rand.New(rand.NewPCG(1, 2))
 	made := 0
 	for range mostPaths {
-		// An expression without ^ or $ matches what has more before or after it.
+		// An expression without ^ or $ also matches text before or after it.
 		path := pick(random, "", "", "a/", "q.x/b-1/") + example(parsed, random) + pick(random, "", "", "a", ".txt", "/b.yml")
 		switch {
 		case !other.MatchString(path):
@@ -39,8 +39,7 @@ func covers(one, other *regexp.Regexp) bool {
 
 func pick(random *rand.Rand, texts ...string) string { return texts[random.IntN(len(texts))] }
 
-// example makes up a text that an expression matches, as far as that is possible from its parts
-// alone.
+// example generates a text that an expression most likely matches, from its parts alone.
 func example(e *syntax.Regexp, random *rand.Rand) string {
 	times := 1
 	switch e.Op {
@@ -49,7 +48,7 @@ func example(e *syntax.Regexp, random *rand.Rand) string {
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
 		return pick(random, "a", "z", "7", "-", ".", "/")
 	case syntax.OpCharClass:
-		// Ranges may be as wide as all characters but one: those that paths have come first.
+		// A range may contain nearly all characters: try those of paths first.
 		for range 20 {
 			if c := rune(pick(random, "a", "m", "z", "A", "0", "5", "-", "_", ".", "/")[0]); inClass(e.Rune, c) {
 				return string(c)

@@ -16,30 +16,30 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// SopsFile says for whom `sops` encrypts the files of a folder and those below it.
+// SopsFile configures which keys `sops` uses for files in a folder and below.
 const SopsFile = ".sops.yaml"
 
 // SopsRule is a creation rule of a SopsFile.
 type SopsRule struct {
 	Line int
-	// Recipients are the age keys of the rule, of all its groups.
+	// Recipients are the age keys of all groups of the rule.
 	Recipients []string
-	// groups is how many there are; a file has them in another form if there are several.
+	// groups is the number of key groups; with several, encrypted files have another structure.
 	groups int
 	path   *regexp.Regexp
-	// only is what it encrypts, where it says so.
+	// only is the encrypted_regex, if set.
 	only *regexp.Regexp
-	// keyed says that it names keys of any kind, and partly that it encrypts parts of a file only.
+	// keyed reports whether it names keys of any type, and partly whether it encrypts only parts.
 	keyed, partly bool
-	// allBut says that it encrypts all of a file but some parts.
+	// allBut reports whether it encrypts a file except some parts.
 	allBut bool
 }
 
-// SopsProblem is something in a SopsFile that keeps sops from working, or that it ignores.
+// SopsProblem is an entry of a SopsFile that breaks sops, or that sops ignores.
 type SopsProblem struct {
 	Line, Column int
 	Message      string
-	// Ignored says that sops works without what is there.
+	// Ignored reports whether sops works without the entry.
 	Ignored bool
 }
 
@@ -51,11 +51,11 @@ var (
 	}
 	sopsGroupFields = []string{"merge", "kms", "gcp_kms", "hckms", "azure_keyvault", "hc_vault", "age", "pgp"}
 	sopsTopFields   = []string{"creation_rules", "destination_rules", "stores"}
-	// sopsKeyFields are those of both that name keys.
+	// sopsKeyFields are the fields of both that name keys.
 	sopsKeyFields = []string{"kms", "gcp_kms", "hckms", "azure_keyvault", "hc_vault", "hc_vault_transit_uri", "age", "pgp"}
 )
 
-// ParseSopsRules reads the creation rules of a SopsFile, and finds what is wrong with them.
+// ParseSopsRules reads the creation rules of a SopsFile, and finds problems in them.
 func ParseSopsRules(data []byte) ([]SopsRule, []SopsProblem) {
 	var s sopsRules
 	var node yaml.Node
@@ -83,14 +83,14 @@ func (s *sopsRules) add(at *yaml.Node, format string, args ...any) {
 	s.problems = append(s.problems, SopsProblem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
 }
 
-// ignored reports a field that sops does not know.
+// ignored reports a field that sops ignores.
 func (s *sopsRules) ignored(key *yaml.Node, hint string) {
 	s.add(key, "sops ignores the field %q, which it does not know; %s", key.Value, hint)
 	s.problems[len(s.problems)-1].Ignored = true
 }
 
-// fields visits those of an object. Beside the fields that sops knows, others are for anchors only
-// where strict is not set: a name that is nearly one of sops' is wrong there, too.
+// fields visits the fields of an object. Unless strict, unknown fields are allowed for anchors, but
+// not if they look like a misspelt field of sops.
 func (s *sopsRules) fields(node *yaml.Node, known []string, strict bool, visit func(string, *yaml.Node)) {
 	node = behindAlias(node)
 	if node.Kind != yaml.MappingNode {
@@ -157,16 +157,16 @@ func (s *sopsRules) rule(node *yaml.Node) {
 	s.rules = append(s.rules, rule)
 }
 
-// ignoresIn tells whether a field of a rule was found that sops does not know: it may be the one
-// with the keys.
+// ignoresIn reports whether a rule has a field that sops ignores: it may be a misspelt field for
+// keys.
 func (s *sopsRules) ignoresIn(rule *yaml.Node) bool {
 	return slices.ContainsFunc(s.problems, func(p SopsProblem) bool { return p.Ignored && p.Line >= rule.Line })
 }
 
-// hasValue tells whether a field has a value.
+// hasValue reports whether a field has a value.
 func hasValue(value *yaml.Node) bool { return value.Value != "" || len(value.Content) > 0 }
 
-// group gives the recipients of a group of keys, and notes in keyed that it names any.
+// group returns the recipients of a key group, and sets keyed if it names any key.
 func (s *sopsRules) group(node *yaml.Node, keyed *bool) []string {
 	var out []string
 	s.fields(node, sopsGroupFields, true, func(field string, value *yaml.Node) {
@@ -181,7 +181,7 @@ func (s *sopsRules) group(node *yaml.Node, keyed *bool) []string {
 	return out
 }
 
-// recipients are a text that commas divide, or a list of such texts.
+// recipients reads a text with commas between keys, or a list of such texts.
 func (s *sopsRules) recipients(node *yaml.Node) []string {
 	if node.Kind == yaml.SequenceNode {
 		var out []string
@@ -217,8 +217,8 @@ func behindAlias(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// CheckSops holds the SopsFiles that count for the landscape against what sops reads, and its
-// encrypted files against their rules. It is no part of Load: nobody but sops needs these files.
+// CheckSops checks the SopsFiles that apply to the landscape, and its encrypted files against them.
+// It is separate from Load, since only sops needs these files.
 func (l *Landscape) CheckSops() []schemas.Violation {
 	c := sopsCheck{landscape: l, files: map[string]*sopsRulesFile{}}
 	c.in(l.Path)
@@ -234,7 +234,7 @@ func (l *Landscape) CheckSops() []schemas.Violation {
 
 type sopsCheck struct {
 	landscape *Landscape
-	// files are the SopsFiles by folder; nil where a folder has none.
+	// files are the SopsFiles by folder; nil for a folder without one.
 	files map[string]*sopsRulesFile
 	found []schemas.Violation
 }
@@ -245,8 +245,7 @@ type sopsRulesFile struct {
 	broken       bool
 }
 
-// in is the SopsFile that counts for a folder: its own or the closest one above, within the
-// repository.
+// in returns the SopsFile for a folder: its own or the closest one above, within the repository.
 func (c *sopsCheck) in(folder string) *sopsRulesFile {
 	if known, ok := c.files[folder]; ok {
 		return known
@@ -295,8 +294,8 @@ func isBelow(folder, parent string) bool {
 
 var fieldNames = regexp.MustCompile("[A-Za-z]+")
 
-// misspeltField is a name in a regular expression that is nearly data or stringData, where it does
-// not match that field; "" if there is none.
+// misspeltField returns a name in a regular expression that is similar to data or stringData, if
+// the expression does not match that field. Otherwise it is "".
 func misspeltField(only *regexp.Regexp) string {
 	for _, name := range fieldNames.FindAllString(only.String(), -1) {
 		for _, field := range []string{"data", "stringData"} {
@@ -308,7 +307,7 @@ func misspeltField(only *regexp.Regexp) string {
 	return ""
 }
 
-// readable warns of rules in a landscape by which sops makes files that it cannot have.
+// readable warns of rules that make sops write files that a landscape cannot contain.
 func (c *sopsCheck) readable(file *sopsRulesFile) {
 	for i, rule := range file.rules {
 		if j := slices.IndexFunc(file.rules[:i], func(before SopsRule) bool { return covers(before.path, rule.path) }); j >= 0 {
@@ -342,7 +341,7 @@ func (c *sopsCheck) readable(file *sopsRulesFile) {
 	}
 }
 
-// file warns of an encrypted file that is for others than its rule names.
+// file warns of an encrypted file whose recipients differ from its rule.
 func (c *sopsCheck) file(d *Declaration) {
 	name := path.Join(c.landscape.Path, d.File)
 	rules := c.in(path.Dir(name))
@@ -380,11 +379,11 @@ func (c *sopsCheck) file(d *Declaration) {
 	})
 }
 
-// recipients are those of an encrypted file, with the line of the metadata that has them.
+// recipients returns the recipients of an encrypted file, and the line that has them.
 func (c *sopsCheck) recipients(name string) (line int, out []string) {
 	data, err := fs.ReadFile(c.landscape.FS, name)
 	if err != nil {
-		return 1, nil // which Load said
+		return 1, nil // Load reports it
 	}
 	var encrypted struct {
 		Sops struct {
@@ -403,7 +402,7 @@ func (c *sopsCheck) recipients(name string) (line int, out []string) {
 	return max(encrypted.Sops.Age.Line, 1), out
 }
 
-// without are the items of a list that another one does not have.
+// without returns the items of a list that the other one does not have.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(item string) bool { return slices.Contains(other, item) })
 }

@@ -70,7 +70,7 @@ func TestSopsRules(t *testing.T) {
 	}
 }
 
-// TestCheckSops: files are held against the first rule of the closest .sops.yaml that matches them.
+// TestCheckSops: the first matching rule of the closest .sops.yaml applies to a file.
 func TestCheckSops(t *testing.T) {
 	a, b := recipient(t), recipient(t)
 	sealed := func(name string, recipients ...string) string {
@@ -130,7 +130,7 @@ func TestCheckSops(t *testing.T) {
 	}
 }
 
-// TestCovers: a rule behind one that is for all of its files is never reached.
+// TestCovers: a rule after one for the same files has no effect.
 func TestCovers(t *testing.T) {
 	for _, tt := range []struct {
 		one, other string

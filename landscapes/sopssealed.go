@@ -17,23 +17,22 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// wholeFile says what to do about a file whose apiVersion or kind is encrypted, too.
+// wholeFile is advice about a file whose apiVersion or kind is encrypted, too.
 const wholeFile = "the file is encrypted as a whole, but apiVersion, kind and metadata have to be readable without a key; " +
 	"decrypt it with `sops --decrypt`, and encrypt it with `sops --encrypt --encrypted-regex '^(data|stringData)$'`"
 
-// noSignature says what to do about a file whose metadata have no signature: it was cut, or edited
-// without SOPS.
+// noSignature is advice about a file without a signature: it was truncated, or edited without SOPS.
 const noSignature = "the signature (sops.mac) is damaged or missing, so nobody can decrypt the file; restore it from Git, or encrypt the file again with `sops --encrypt`"
 
-// checkSealed reports what no key can decrypt, and what is encrypted where it must not be. This
-// needs no key, so that a file has the same verdict with and without one. It returns whether
-// nothing is wrong.
+// checkSealed reports values that no key can decrypt, or that must not be encrypted. It needs no
+// key, so that a file has the same verdict with and without one. It returns whether it found
+// nothing.
 func (l *loader) checkSealed(name string, contents []content) bool {
 	if !l.checkMetadata(name, contents) {
 		return false
 	}
 	sound := true
-	ciphertexts := map[string]string{} // and the fields that they stand in
+	ciphertexts := map[string]string{} // by ciphertext: the field that contains it
 	for i := range contents {
 		sound = l.checkValues(name, &contents[i], ciphertexts) && sound
 		sound = !l.reportPlainComments(name, contents[i]) && sound
@@ -41,8 +40,8 @@ func (l *loader) checkSealed(name string, contents []content) bool {
 	return sound
 }
 
-// checkMetadata reports documents whose metadata are not those of the file. SOPS opens and signs a
-// file as a whole, by the metadata of the first document, and writes the same ones to all.
+// checkMetadata reports documents whose metadata differ from those of the file. SOPS decrypts and
+// signs a file by the metadata of the first document, and writes the same ones to all.
 func (l *loader) checkMetadata(name string, contents []content) bool {
 	sound := true
 	var first any
@@ -55,8 +54,8 @@ func (l *loader) checkMetadata(name string, contents []content) bool {
 			sound = false
 		case first == nil:
 			first = metadata
-			// What follows in a file that was cut is missing, too: by which rule values are
-			// encrypted, and further documents.
+			// In a truncated file the rest is missing, too: the selection of values, and other
+			// documents.
 			if fields, ok := metadata.(map[string]any); ok && fields["mac"] == nil && !identityIsSealed(c.object) {
 				at := c.place(sopsField)
 				l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeInvalid, noSignature)
@@ -72,8 +71,8 @@ func (l *loader) checkMetadata(name string, contents []content) bool {
 	return sound
 }
 
-// checkValues reports values of a document that are plain and should not be, or encrypted in a way
-// or place that makes them useless.
+// checkValues reports plain values that should be encrypted, and encrypted values that no one can
+// use.
 func (l *loader) checkValues(name string, c *content, ciphertexts map[string]string) bool {
 	metadata, _ := c.object[sopsField].(map[string]any)
 	wanted, err := selectionOf(metadata)
@@ -112,8 +111,8 @@ func (l *loader) checkValues(name string, c *content, ciphertexts map[string]str
 	return sound
 }
 
-// identityIsSealed reports whether an encrypted value says what the object is, or an object of a
-// List.
+// identityIsSealed reports whether the kind or name of an object, or of an item of a List, is
+// encrypted.
 func identityIsSealed(object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	for _, value := range []any{object["apiVersion"], object["kind"], metadata["name"], metadata["namespace"]} {
@@ -130,8 +129,8 @@ func identityIsSealed(object map[string]any) bool {
 	return false
 }
 
-// sealedProblem says what is wrong with a value of an encrypted file; empty for nothing. wanted is
-// nil if nobody knows what SOPS was told to encrypt.
+// sealedProblem describes the fault of a value in an encrypted file, or returns empty texts. wanted
+// is nil if the selection of SOPS is unknown.
 func sealedProblem(path []string, value any, wanted func([]string) bool) (schemas.Type, string) {
 	text, _ := value.(string)
 	if !isEncrypted(text) {
@@ -156,13 +155,12 @@ func sealedProblem(path []string, value any, wanted func([]string) bool) (schema
 
 var ciphertext = regexp.MustCompile(`^ENC\[AES256_GCM,data:(.*),iv:(.+),tag:(.+),type:([a-z]+)\]$`)
 
-// kindNames are the kinds of values in the words of SOPS, which says them in the clear, and in
-// ours.
+// kindNames maps the value types of SOPS, which are not encrypted, to words for messages.
 var kindNames = map[string]string{
 	"str": "text", "int": "a whole number", "float": "a number", "bool": "true or false", "bytes": "bytes", "time": "a date", "comment": "a comment",
 }
 
-// ciphertextKind gives the kind of an encrypted value; false if it cannot be one.
+// ciphertextKind returns the type of an encrypted value; false if it is invalid.
 func ciphertextKind(text string) (string, bool) {
 	parts := ciphertext.FindStringSubmatch(text)
 	if parts == nil || kindNames[parts[4]] == "" {
@@ -176,7 +174,7 @@ func ciphertextKind(text string) (string, bool) {
 	return parts[4], true
 }
 
-// inItem is a path seen from the object that it leads to: that of the item in a List.
+// inItem returns a path relative to its object, which may be an item of a List.
 func inItem(path []string) []string {
 	for len(path) > 1 && path[0] == "items" {
 		path = path[1:]
@@ -184,7 +182,7 @@ func inItem(path []string) []string {
 	return path
 }
 
-// checkKeys is an error for a file that no age key can open.
+// checkKeys returns an error for a file that no age key can open.
 func checkKeys(metadata sops.Metadata) error {
 	if metadata.ShamirThreshold > 1 {
 		return errors.New("the file needs keys of several groups (shamir_threshold), which is not supported")
@@ -216,23 +214,23 @@ func checkKeys(metadata sops.Metadata) error {
 	return nil
 }
 
-// opensForSomebody reports whether a text is a whole age file, which the right key opens.
+// opensForSomebody reports whether a text is a complete age file, which the right key opens.
 func opensForSomebody(enc string) bool {
 	var noMatch *age.NoIdentityMatchError
 	_, err := age.Decrypt(armor.NewReader(strings.NewReader(enc)), nobody{})
 	if !errors.As(err, &noMatch) {
 		return false
 	}
-	_, err = io.ReadAll(armor.NewReader(strings.NewReader(enc))) // to its end
+	_, err = io.ReadAll(armor.NewReader(strings.NewReader(enc))) // read the whole body
 	return err == nil
 }
 
-// nobody is an identity that opens nothing.
+// nobody is an identity without a key.
 type nobody struct{}
 
 func (nobody) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
 
-// recipientsOf are the age keys that a file is encrypted for, in their public form.
+// recipientsOf returns the age keys that a file is encrypted for, in their public form.
 func recipientsOf(object map[string]any) []string {
 	metadata, _ := object[sopsField].(map[string]any)
 	keys, _ := metadata["age"].([]any)

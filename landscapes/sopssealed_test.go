@@ -18,7 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// encrypted is a file as `sops --encrypt` writes it, for the key of testKey.
+// encrypted encrypts a file like `sops --encrypt`, for the key of testKey.
 func encrypted(t *testing.T, text string, change func(*sops.Metadata)) string {
 	t.Helper()
 	identity, ok := testKey(t).AgeIdentities[0].(*age.X25519Identity)
@@ -59,15 +59,14 @@ func listOf(items ...string) string {
 	return text
 }
 
-// withoutLine leaves out the line that begins with a text.
+// withoutLine removes the line that begins with a text.
 func withoutLine(text, start string) string {
 	before, rest, _ := strings.Cut(text, start)
 	_, after, _ := strings.Cut(rest, "\n")
 	return before + after
 }
 
-// TestSameVerdictWithAndWithoutKey: who has no key, as a continuous integration, sees what the
-// operator will say.
+// TestSameVerdictWithAndWithoutKey: a CI job without a key gets the same findings as the operator.
 func TestSameVerdictWithAndWithoutKey(t *testing.T) {
 	good := encrypted(t, secret("a", "  one: first-hunter2\n  two: other-hunter2\n"), nil)
 	var values []string // the encrypted ones
@@ -142,7 +141,7 @@ func TestSameVerdictWithAndWithoutKey(t *testing.T) {
 	}
 }
 
-// TestItemsOfAnEncryptedList are Secrets as those in documents of their own.
+// TestItemsOfAnEncryptedList: items are Secrets like separate documents.
 func TestItemsOfAnEncryptedList(t *testing.T) {
 	before := encrypted(t, listOf(secret("a", "  x: hunter1\n"), listOf(secret("b", "  y: hunter1\n"))), nil)
 	after := encrypted(t, listOf(secret("a", "  x: hunter2\n"), listOf(secret("b", "  y: hunter2\n"))), nil)

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// The folders at the top of a landscape that hold no declarations.
+// The folders at the top of a landscape that have no declarations.
 const (
 	overlayFolder   = "components" // overlays of components
 	operationFolder = "operations" // one-shot operations
@@ -20,7 +20,7 @@ const (
 // overlayFile makes a folder an overlay.
 const overlayFile = "kustomization.yaml"
 
-// specialFolders are those folders of a landscape, by their path in the repository.
+// specialFolders returns the special folders of a landscape, as paths in the repository.
 func (l *loader) specialFolders(folder string, isLandscape bool) []string {
 	if !isLandscape {
 		return nil
@@ -28,12 +28,12 @@ func (l *loader) specialFolders(folder string, isLandscape bool) []string {
 	return []string{path.Join(folder, overlayFolder), path.Join(folder, operationFolder), path.Join(folder, goldenFolder)}
 }
 
-// readSpecialFolders records overlays and reports what the special folders must not hold.
+// readSpecialFolders reads overlays and operations, and reports files in the wrong folder.
 func (l *layer) readSpecialFolders() {
 	for _, folder := range l.specialFolders(l.folder, true) {
 		info, err := fs.Lstat(l.fs, folder)
 		switch {
-		case err != nil: // there is none
+		case err != nil: // it does not exist
 		case info.Mode()&fs.ModeSymlink != 0:
 			l.report(folder, 0, 0, "landscape/link", schemas.TypeForbidden, "is a symbolic link: %s must be a folder of the landscape itself; to share it, put it into a folder that is listed in spec.layers", path.Base(folder))
 		case !info.IsDir():
@@ -48,7 +48,7 @@ func (l *layer) readSpecialFolders() {
 	}
 }
 
-// isAside tells whether a file beside those that count is for people only.
+// isAside reports whether a file is only for people.
 func isAside(name string) bool { return strings.HasPrefix(name, ".") || path.Ext(name) == ".md" }
 
 func (l *layer) readOverlays(components string) {
@@ -73,8 +73,8 @@ func (l *layer) readOverlays(components string) {
 	}
 }
 
-// misnamed is a hint at the file of a folder that most likely should be its kustomization.yaml, or
-// empty.
+// misnamed suggests the file that should most likely be kustomization.yaml, or returns an empty
+// text.
 func (l *layer) misnamed(folder string) string {
 	var names []string
 	for _, entry := range l.entries(folder) {
@@ -88,7 +88,7 @@ func (l *layer) misnamed(folder string) string {
 	return ""
 }
 
-// subfolders gives the folders in a folder that holds nothing else.
+// subfolders returns the folders in a folder, and reports other entries.
 func (l *layer) subfolders(folder string) []string {
 	var names []string
 	for _, entry := range l.entries(folder) {
@@ -114,8 +114,8 @@ func (l *layer) entries(folder string) []fs.DirEntry {
 	return entries
 }
 
-// checkTree looks for links that lead out, and for what is no file, in a folder whose files are
-// read by others; visit gets those files.
+// checkTree reports links that leave a folder and irregular files, in a folder that another package
+// reads. It calls visit for each regular file.
 func (l *layer) checkTree(folder string, depth int, visit func(name string)) {
 	if depth > l.limits.Depth {
 		l.report(folder, 0, 0, "landscape/limits", schemas.TypeTooMany, "folders are nested more than %d deep", l.limits.Depth)
@@ -138,9 +138,8 @@ func (l *layer) checkTree(folder string, depth int, visit func(name string)) {
 	}
 }
 
-// reportNested warns of landscapes inside this one: nothing below their folders is read, unless
-// they are layers. Folders beside the landscape, in a layer that holds it, are other landscapes as
-// a matter of course.
+// reportNested warns of landscapes inside this one: their folders are not read, unless they are
+// layers. Landscapes beside this one, in a layer that contains it, are expected.
 func (l *loader) reportNested() {
 	for _, folder := range l.nested {
 		if l.done[folder] {

@@ -12,14 +12,14 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// Typed is an object in its Go type, with the declaration it comes from.
+// Typed is an object in its Go type, with its declaration.
 type Typed[T any] struct {
 	Object      *T
 	Declaration *Declaration
 }
 
-// typed converts all declarations of a kind. What cannot be converted is left out and part of the
-// error; a landscape that validates has no such object.
+// typed converts all declarations of a kind. It skips objects that it cannot convert and adds them
+// to the error; a valid landscape has none.
 func typed[T any](l *Landscape, gvk schema.GroupVersionKind) ([]Typed[T], error) {
 	var result []Typed[T]
 	var failed []error
@@ -33,7 +33,7 @@ func typed[T any](l *Landscape, gvk schema.GroupVersionKind) ([]Typed[T], error)
 	return result, errors.Join(failed...)
 }
 
-// each converts one declaration after the other.
+// each converts one declaration at a time.
 func each[T any](l *Landscape, gvk schema.GroupVersionKind) iter.Seq2[Typed[T], error] {
 	return func(yield func(Typed[T], error) bool) {
 		for i := range l.Declarations {
@@ -57,13 +57,12 @@ func typedOf[T any](d *Declaration) (Typed[T], error) {
 	return Typed[T]{Object: object, Declaration: d}, err
 }
 
-// ShootOf gives a Shoot by its declaration.
+// ShootOf returns the Shoot of a declaration.
 func ShootOf(d *Declaration) (Typed[gardencorev1beta1.Shoot], error) {
 	return typedOf[gardencorev1beta1.Shoot](d)
 }
 
-// Garden gives the Garden of the landscape, the first one if there are several; nil if there is
-// none.
+// Garden returns the first Garden of the landscape; nil if there is none.
 func (l *Landscape) Garden() (*operatorv1alpha1.Garden, *Declaration, error) {
 	gardens, err := typed[operatorv1alpha1.Garden](l, operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"))
 	if len(gardens) == 0 {
@@ -72,38 +71,38 @@ func (l *Landscape) Garden() (*operatorv1alpha1.Garden, *Declaration, error) {
 	return gardens[0].Object, gardens[0].Declaration, err
 }
 
-// Seeds gives all Seeds.
+// Seeds returns all Seeds.
 func (l *Landscape) Seeds() ([]Typed[gardencorev1beta1.Seed], error) {
 	return typed[gardencorev1beta1.Seed](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))
 }
 
-// EachShoot gives the Shoots one by one, each read as it comes, an error in the place of one that
-// cannot be converted.
+// EachShoot yields one Shoot at a time, which is converted on demand, or the error of its
+// conversion.
 func (l *Landscape) EachShoot() iter.Seq2[Typed[gardencorev1beta1.Shoot], error] {
 	return each[gardencorev1beta1.Shoot](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
 }
 
-// Shoots gives all Shoots.
+// Shoots returns all Shoots.
 func (l *Landscape) Shoots() ([]Typed[gardencorev1beta1.Shoot], error) {
 	return typed[gardencorev1beta1.Shoot](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
 }
 
-// Projects gives all Projects.
+// Projects returns all Projects.
 func (l *Landscape) Projects() ([]Typed[gardencorev1beta1.Project], error) {
 	return typed[gardencorev1beta1.Project](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Project"))
 }
 
-// CloudProfiles gives all CloudProfiles.
+// CloudProfiles returns all CloudProfiles.
 func (l *Landscape) CloudProfiles() ([]Typed[gardencorev1beta1.CloudProfile], error) {
 	return typed[gardencorev1beta1.CloudProfile](l, gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile"))
 }
 
-// Secrets gives all Secrets; those in the state SecretEncrypted have empty values.
+// Secrets returns all Secrets; those in the state SecretEncrypted have empty values.
 func (l *Landscape) Secrets() ([]Typed[corev1.Secret], error) {
 	return typed[corev1.Secret](l, corev1.SchemeGroupVersion.WithKind("Secret"))
 }
 
-// Namespaces gives all Namespaces.
+// Namespaces returns all Namespaces.
 func (l *Landscape) Namespaces() ([]Typed[corev1.Namespace], error) {
 	return typed[corev1.Namespace](l, corev1.SchemeGroupVersion.WithKind("Namespace"))
 }

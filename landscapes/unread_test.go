@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// identifying is a file system that knows content by its text, and which files were opened.
+// identifying is a file system that identifies content by its text, and records opened files.
 type identifying struct {
 	fstest.MapFS
 	mutex  sync.Mutex
@@ -40,7 +40,7 @@ func (f *identifying) Open(name string) (fs.File, error) {
 	return f.MapFS.Open(name)
 }
 
-// TestPlacesAreThoseOfTheFile: files of the same content share nothing that says where it is.
+// TestPlacesAreThoseOfTheFile: files with the same content do not share positions.
 func TestPlacesAreThoseOfTheFile(t *testing.T) {
 	text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  namespace: garden\n  name: a\n")
 	store := kept.InMemory()
@@ -68,8 +68,8 @@ func TestPlacesAreThoseOfTheFile(t *testing.T) {
 	assert.Equal(t, "renamed.yaml:5", place(after))
 }
 
-// TestNamesThatAreNoText: known content under a name that cannot be opened is an error, and no
-// reason to end the process.
+// TestNamesThatAreNoText: known content with a name that cannot be opened is a finding, not a
+// panic.
 func TestNamesThatAreNoText(t *testing.T) {
 	text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: garden, name: a}\n")
 	store := kept.InMemory()
@@ -85,8 +85,8 @@ func TestNamesThatAreNoText(t *testing.T) {
 	assert.Contains(t, found[0].Message, "cannot be read")
 }
 
-// TestKnownContentIsNotRead: of files that a file system knows by an identifier, only those that
-// were never seen are opened, and the others when somebody asks for what is in them.
+// TestKnownContentIsNotRead: with content identifiers, only new content is opened at once, and
+// known content on demand.
 func TestKnownContentIsNotRead(t *testing.T) {
 	object := func(name, value string) *fstest.MapFile {
 		return &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: garden}\ndata: {a: " + value + "}\n")}

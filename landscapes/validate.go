@@ -11,22 +11,20 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// Validate checks all declarations of the landscape, each with the landscape around it, and what
-// they are together.
+// Validate checks all declarations of the landscape, one by one and together.
 func (l *Landscape) Validate(ctx context.Context, opts schemas.Options) ([]schemas.Violation, error) {
 	return l.ValidateAt(ctx, time.Now(), nil, opts)
 }
 
-// ValidateChange is Validate with the rules of updates and deletions: what was declared before must
-// be able to become what is declared now. The place of a finding about a declaration that is gone
-// is in the files of before.
+// ValidateChange is Validate with the rules of updates and deletions, from before to the landscape.
+// Findings about removed declarations name the files of before.
 func (l *Landscape) ValidateChange(ctx context.Context, before *Landscape, opts schemas.Options) ([]schemas.Violation, error) {
 	return l.ValidateAt(ctx, time.Now(), before, opts)
 }
 
-// ValidateAt is ValidateChange at another time: versions of cloud profiles expire. A landscape
-// before without declarations says that all is new. With nil nobody knows, so that what would only
-// be refused of a new object is a warning: whoever has it keeps it.
+// ValidateAt is ValidateChange at another time: versions of cloud profiles expire. With a before
+// without declarations, all objects are new. With nil that is unknown: an error that only new
+// objects have becomes a warning, since existing objects may keep the value.
 func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Landscape, opts schemas.Options) ([]schemas.Violation, error) {
 	if l.LacksLayer {
 		return nil, nil
@@ -48,8 +46,8 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 			around.Objects = append(around.Objects, in.Object)
 		}
 		if old := former[identityOf(d)]; old != nil {
-			// Of a Secret that only one side has a key for, nobody knows whether it changes: its
-			// key may have been exchanged.
+			// If only one side has a key for a Secret, a change is unknown: its key may have been
+			// exchanged.
 			if (old.Secret == SecretEncrypted) == (d.Secret == SecretEncrypted) {
 				old.Before(&in)
 			}
@@ -62,7 +60,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 		around.Objects = append(around.Objects, l.ConfigDeclaration.Object())
 	}
 	if l.Incomplete {
-		// whether something is gone, or is in a file that cannot be read, nobody knows
+		// a missing object may be in an unreadable file
 		clear(former)
 	}
 	for _, old := range former {
@@ -116,8 +114,8 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	return found, nil
 }
 
-// gone gives places of a declaration that is removed: the file that had it, whose lines are others
-// now.
+// gone returns places of a removed declaration: the file that had it, without lines, since these
+// have changed.
 type gone struct{ *Declaration }
 
 // Position implements schemas.Positioner.
@@ -125,10 +123,10 @@ func (g gone) Position(path string) schemas.Position {
 	return schemas.Position{File: g.Declaration.Position(path).File}
 }
 
-// KeyPosition is Position: no name of a field is left.
+// KeyPosition is Position, since a removed declaration has no field names.
 func (g gone) KeyPosition(path string) schemas.Position { return g.Position(path) }
 
-// warnOfNew makes warnings of errors that only new objects have, where nobody knows which are new.
+// warnOfNew turns errors that only new objects have into warnings, if it is unknown which are new.
 func warnOfNew(found []schemas.Violation) {
 	for i := range found {
 		if v := &found[i]; v.NewOnly && v.Severity == schemas.SeverityError {
@@ -138,8 +136,8 @@ func warnOfNew(found []schemas.Violation) {
 	}
 }
 
-// withoutLeftToProfile drops that a Shoot leaves open what a cloud profile fills in, where that
-// profile is said to be missing.
+// withoutLeftToProfile drops findings about Shoot fields that a cloud profile defaults, if that
+// profile is reported as missing.
 func withoutLeftToProfile(found, acrossAll []schemas.Violation) []schemas.Violation {
 	missing := map[string]bool{}
 	for _, v := range acrossAll {

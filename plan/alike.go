@@ -9,22 +9,22 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// block is what is printed of an item, once for all places in which the same happens.
+// block is a set of items with the same change, which is printed once.
 type block struct {
-	// Item is the first of them.
+	// Item is the first of the items.
 	change.Item
 	Landscape string
-	// Places are all of them, the first too.
+	// Places are the places of all items, with the first.
 	Places []spot
 }
 
-// spot is where an item stands.
+// spot is the place of an item.
 type spot struct {
 	Landscape, Cluster, Owner string
 	Object                    change.Ref
 }
 
-// alike gathers the items in which the same happens, in the order of the first of each.
+// alike groups items with the same change, in the order of their first items.
 func (r Report) alike() []block {
 	index := map[string]int{}
 	var out []block
@@ -43,10 +43,9 @@ func (r Report) alike() []block {
 	return out
 }
 
-// signature is equal for items in which the same happens: the same action on the same kind of
-// object of the same component, with the same fields. The namespace of a Shoot's control plane does
-// not count, it stands in many values; nor does the name of an object whose fields say what
-// happens.
+// signature is equal for items with the same change: the same action on the same kind of object and
+// component, with the same fields. The namespace of a Shoot's control plane does not count, since
+// many values contain it. The object name counts only without fields.
 func signature(item change.Item) string {
 	same := struct {
 		Action                       change.Action
@@ -63,13 +62,13 @@ func signature(item change.Item) string {
 	}
 	raw, err := json.Marshal(same)
 	if err != nil {
-		return item.Cluster + item.Object.String() // alike nothing
+		return item.Cluster + item.Object.String() // unique
 	}
 	return strings.ReplaceAll(string(raw), technical(item), "shoot--")
 }
 
-// technical is the name that the control plane of a Shoot goes by on its seed, or something that is
-// in no text.
+// technical returns the namespace of a Shoot's control plane on its seed, or a text that never
+// occurs.
 func technical(item change.Item) string {
 	for _, name := range []string{item.Object.Namespace, item.Object.Name} {
 		if strings.HasPrefix(name, "shoot--") {
@@ -79,10 +78,10 @@ func technical(item change.Item) string {
 	return "\x00"
 }
 
-// weight of a block: how bad it is to overlook it, the worst first.
+// weight of a block: the risk of overlooking it, highest risk first.
 func (b block) weight() int { return weightOf(b.Item) }
 
-// compareBlocks puts the worst first, and of what goes or may go that with data and pods.
+// compareBlocks orders by weight, and up to weightRecreated also by rank; worst first.
 func compareBlocks(a, b block) int {
 	if c := cmp.Compare(a.weight(), b.weight()); c != 0 || a.weight() > weightRecreated {
 		return c
@@ -90,8 +89,7 @@ func compareBlocks(a, b block) int {
 	return cmp.Compare(rank(a.Object), rank(b.Object))
 }
 
-// weightRecreated is the weight up to which an object does not stay, or it is not known what
-// becomes of it.
+// weightRecreated is the last weight of objects that do not remain, or whose outcome is unknown.
 const weightRecreated = 4
 
 func weightOf(item change.Item) int {
@@ -114,17 +112,17 @@ func weightOf(item change.Item) int {
 	return 7
 }
 
-// section is what a reader looks at together: what happens alike in several places, or what happens
-// to one component of one owner on one cluster.
+// section is a unit of the report: changes that occur in several places, or the changes of one
+// component of one owner on one cluster.
 type section struct {
 	Landscape, Cluster, Owner, Component string
 	Blocks                               []block
 }
 
-// shared is true for the section of what happens in several places.
+// shared reports whether the changes of a section occur in several places.
 func (s section) shared() bool { return s.Cluster == "" }
 
-// sections are the blocks by where they belong, the worst first, and clusters together.
+// sections groups the blocks by place, highest risk first, and each cluster together.
 func (r Report) sections() []section {
 	var out []section
 	index := map[[4]string]int{}
@@ -148,8 +146,8 @@ func (r Report) sections() []section {
 	return sorted(out)
 }
 
-// sorted are the sections with the worst first; those of one cluster stay together, what is shared
-// begins.
+// sorted orders sections by risk, highest first. Sections of one cluster stay together, after the
+// shared ones.
 func sorted(sections []section) []section {
 	type group struct {
 		weight int
@@ -181,7 +179,7 @@ func sorted(sections []section) []section {
 	return out
 }
 
-// summary counts what happens in a section, as often as it happens.
+// summary counts the changes of a section in all their places.
 func (s section) summary() change.Summary {
 	var out change.Summary
 	for _, b := range s.Blocks {
@@ -192,7 +190,7 @@ func (s section) summary() change.Summary {
 	return out
 }
 
-// title names the owner and component of a section.
+// title returns the owner and component of a section.
 func (s section) title() string {
 	var parts []string
 	for _, part := range []string{s.Owner, s.Component} {
@@ -203,7 +201,7 @@ func (s section) title() string {
 	return strings.Join(parts, ": ")
 }
 
-// where names the cluster of a section, and its landscape where there are several.
+// where returns the cluster of a section, with its landscape if there are several.
 func (s section) where(named bool) string {
 	if named {
 		return "landscape " + s.Landscape + ", cluster " + s.Cluster

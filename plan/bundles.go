@@ -14,21 +14,21 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Place is a bundle together with the name of the cluster it goes to.
+// Place is a bundle with the name of its target cluster.
 type Place struct {
 	Cluster string
 	Bundle  render.Bundle
-	// InForce are objects of the bundle as they are in force: with what the API fills in of a
-	// declaration that leaves it open. What an item does beyond its object is judged by them, where
-	// both sides have them; its fields are those of the declaration.
+	// InForce are objects of the bundle with the fields that the API defaults. They decide the
+	// consequences of an item if both sides have them. The fields of the item are those of the
+	// declaration.
 	InForce map[change.Ref]*unstructured.Unstructured
 }
 
-// Bundles compares two renderings of a landscape: what applying the second would do to clusters
-// that are as the first says. Hidden values have hashes by a new random key.
+// Bundles compares two renderings of a landscape: it predicts what applying the second does to
+// clusters with the first. Hidden values have hashes with a new random key.
 func Bundles(from, to []Place) change.Plan { return MaskedBundles(redact.NewMasking(nil), from, to) }
 
-// Placed puts bundles on the clusters that they go to.
+// Placed adds the target cluster to each bundle.
 func Placed(bundles []render.Bundle, clusterOf func(render.Bundle) string) []Place {
 	out := make([]Place, 0, len(bundles))
 	for _, b := range bundles {
@@ -37,7 +37,7 @@ func Placed(bundles []render.Bundle, clusterOf func(render.Bundle) string) []Pla
 	return out
 }
 
-// Bundles is the function of that name with hashes by the key of the masking.
+// MaskedBundles is Bundles with hashes by the key of the masking.
 func MaskedBundles(m redact.Masking, from, to []Place) change.Plan {
 	var p change.Plan
 	old, new := index(from, nil), index(to, nil)
@@ -83,7 +83,7 @@ func compared(m redact.Masking, o, n placed, known bool) (change.Item, bool) {
 	}
 	item := n.item()
 	if why := handsOff(n.object.Unstructured); why != "" {
-		// Nothing of it is applied: it is news only where something was, until now.
+		// An ignored object is reported only if it was applied before.
 		item.Action, item.Reason = change.Keep, why+": it is not applied any more, and stays as it lives"
 		return item, known && handsOff(o.object.Unstructured) == ""
 	}
@@ -115,8 +115,8 @@ func compared(m redact.Masking, o, n placed, known bool) (change.Item, bool) {
 	return item, true
 }
 
-// handsOff is the annotation by which an object that is declared is not applied, with what it says;
-// empty if there is none.
+// handsOff returns a reason for not applying a declared object, which is an annotation; empty if
+// there is none.
 func handsOff(o *unstructured.Unstructured) string {
 	switch {
 	case o.GetAnnotations()[annotationMode] == "Ignore":
@@ -131,8 +131,8 @@ func sentences(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "; ")
 }
 
-// named says what a Shoot names now and left open before, where the two sides alone cannot tell
-// whether it is another value: the cluster has what was chosen when it was made.
+// named warns of a version that a Shoot declares now and left open before. The current one was
+// chosen at creation and may differ.
 func named(declared, inForce change.Item) []string {
 	if declared.Object.Kind != "Shoot" {
 		return nil
@@ -156,13 +156,13 @@ func named(declared, inForce change.Item) []string {
 	return slices.Compact(out)
 }
 
-// sameBundle is true where the whole bundles are equal: then so are the objects of one name.
+// sameBundle reports whether the whole bundles are equal, and so their objects.
 func (p placed) sameBundle(other placed) bool {
 	a, b := p.bundle.Digest, other.bundle.Digest
 	return a == b && a.Symbolic != "" && len(p.bundle.Objects) == len(other.bundle.Objects)
 }
 
-// judge says what the item does beyond its object. What stays as it lives does nothing.
+// judge sets the consequences of an item. Fields that keep their live value have none.
 func judge(i *change.Item, old *unstructured.Unstructured, n placed) {
 	judged, new := *i, n.object.Unstructured
 	if old != nil && new != nil {
@@ -173,20 +173,20 @@ func judge(i *change.Item, old *unstructured.Unstructured, n placed) {
 	i.Pools = Pools(judged, old, new)
 }
 
-// setKey names what the engine applies as one set.
+// setKey identifies the objects that the engine applies as one set.
 type setKey struct{ cluster, owner, bundle string }
 
 func setOf(p placed) setKey { return setKey{p.cluster, p.bundle.Owner.String(), p.bundle.Name} }
 
-// Annotations by which objects stay in a cluster that they have left in Git.
+// Annotations that retain objects in a cluster after their removal from Git.
 const (
 	annotationKeep   = "resources.gardener.cloud/keep-object"
 	annotationMode   = "resources.gardener.cloud/mode"
 	annotationIgnore = "resources.gardener.cloud/ignore"
 )
 
-// gone is an object that is declared no longer; applied tells whether the rest of its bundle still
-// is. What stays follows package apply, prune.go.
+// gone returns the item of an object that is no longer declared; applied reports whether its bundle
+// still is. Retention follows package apply, prune.go.
 func gone(o placed, applied bool) change.Item {
 	item := o.item()
 	annotations := o.object.GetAnnotations()
@@ -214,7 +214,7 @@ type placed struct {
 	bundle  *render.Bundle
 	object  render.Object
 	inForce map[change.Ref]*unstructured.Unstructured
-	// scaled says that an autoscaler sets its replicas.
+	// scaled reports whether an autoscaler sets its replicas.
 	scaled bool
 }
 
@@ -225,9 +225,9 @@ func (p placed) item() change.Item {
 	}
 }
 
-// index keys objects by cluster, group, kind, namespace and name: an object that moves to another
-// bundle is no deletion. Of those that several bundles have, which no cluster can have, the one
-// counts whose bundle has the object in keeping, too.
+// index keys objects by cluster, group, kind, namespace and name, so that moving to another bundle
+// is not a deletion. If several bundles have an object, which no cluster supports, the bundle that
+// has it in keeping wins.
 func index(places []Place, keeping map[string]placed) map[string]placed {
 	out := make(map[string]placed, objects(places))
 	for i := range places {
@@ -245,7 +245,7 @@ func index(places []Place, keeping map[string]placed) map[string]placed {
 	return out
 }
 
-// markScaled finds the workloads that an autoscaler scales.
+// markScaled marks the workloads that an autoscaler scales.
 func markScaled(all map[string]placed) {
 	for _, hpa := range all {
 		o := hpa.object
@@ -264,7 +264,7 @@ func markScaled(all map[string]placed) {
 	}
 }
 
-// objects counts those of all places.
+// objects counts the objects of all places.
 func objects(places []Place) int {
 	n := 0
 	for i := range places {
@@ -278,18 +278,17 @@ func key(cluster string, o *unstructured.Unstructured) string {
 	return cluster + "|" + ref.Group() + "|" + ref.Kind + "|" + ref.Namespace + "|" + ref.Name
 }
 
-// hashSuffix is what is added to names that are a hash of the content: of ConfigMaps and Secrets,
-// of the configuration of machines.
+// hashSuffix matches content hashes in names of ConfigMaps, Secrets and OperatingSystemConfigs.
 var hashSuffix = regexp.MustCompile(`-[0-9a-f]{8}$|-[0-9a-f]{16}(-init|-original)?$`)
 
-// Unhashed is a name without the hash of the content in it, and whether there is one: objects that
-// have the same take each other's place.
+// Unhashed returns a name without its content hash, and whether it has one. Objects with the same
+// base replace each other.
 func Unhashed(name string) (base string, hashed bool) {
 	return hashSuffix.ReplaceAllString(name, "$1"), hashSuffix.MatchString(name)
 }
 
-// followHashes pairs objects whose name is a hash of their content, new key to old key: a
-// reviewer wants to see what changed inside, not a new and a gone object.
+// followHashes pairs objects with a content hash in their names, new key to old key. Reviewers then
+// see a change instead of a deletion and a creation.
 func followHashes(old, new map[string]placed) map[string]string {
 	free := map[string][]string{}
 	for _, k := range hashedOnlyIn(old, new) {
@@ -306,7 +305,7 @@ func followHashes(old, new map[string]placed) map[string]string {
 	return out
 }
 
-// hashedOnlyIn are the keys of objects with such names that the other rendering does not have.
+// hashedOnlyIn returns the keys of objects with hashed names that other does not have.
 func hashedOnlyIn(all, other map[string]placed) []string {
 	var out []string
 	for k, p := range all {

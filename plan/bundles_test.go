@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// place is a bundle of the objects in some YAML documents.
+// place returns a bundle with objects from YAML documents.
 func place(t *testing.T, cluster, bundle string, objects ...string) Place {
 	t.Helper()
 	p := Place{Cluster: cluster, Bundle: render.Bundle{Name: bundle, Component: "garden/" + bundle, Owner: render.Owner{Kind: "garden", Name: "local"}}}
@@ -191,7 +191,7 @@ func TestConsequences(t *testing.T) {
 	assert.Nil(t, Consequences(change.Item{Action: change.Delete, Object: change.Ref{Kind: "Service"}}, nil, nil))
 }
 
-// What an autoscaler sets stays as it lives, and rolls nothing.
+// TestWhatIsPreservedRollsNothing: autoscaled fields keep their live values and roll no pods.
 func TestWhatIsPreservedRollsNothing(t *testing.T) {
 	workload := func(replicas, cpu, image string) string {
 		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, annotations: {resources.gardener.cloud/preserve-replicas: 'true', resources.gardener.cloud/preserve-resources: 'true'}}, " +
@@ -208,8 +208,7 @@ func TestWhatIsPreservedRollsNothing(t *testing.T) {
 	assert.Equal(t, []string{rolls}, diff(workload("3", "2", "b")).Consequences)
 }
 
-// TestReplicasUnderAnAutoscaler: they stay as the autoscaler has set them, and nothing stops
-// because of them.
+// TestReplicasUnderAnAutoscaler: replicas keep the autoscaler's value, and no pod stops.
 func TestReplicasUnderAnAutoscaler(t *testing.T) {
 	deployment := func(replicas string) string {
 		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: {replicas: " + replicas + "}}"

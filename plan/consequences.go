@@ -12,21 +12,20 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// Explain adds what an item does beyond its object: the consequences, and the worker pools whose
-// nodes it touches. old and new are the object before and after, as far as they exist and are
-// known.
+// Explain adds the consequences of an item and the worker pools whose nodes it affects. old and new
+// are the object before and after, if they exist and are known.
 func Explain(item *change.Item, old, new *unstructured.Unstructured) {
 	item.Consequences, item.Pools = Consequences(*item, old, new), Pools(*item, old, new)
 }
 
-// Consequences say what the action of an item does beyond its object. old and new are the object
-// before and after, as far as they exist and are known.
+// Consequences returns the effects of an item beyond its object. old and new are the object before
+// and after, if they exist and are known.
 func Consequences(item change.Item, old, new *unstructured.Unstructured) []string {
 	switch item.Action {
 	case change.Delete:
 		return deletion(item.Object, old)
 	case change.Hold:
-		// what is held is the deletion, or the one that a recreation begins with
+		// a deletion, or the first step of a recreation, is held
 		return deletion(item.Object, old)
 	case change.Recreate:
 		return append([]string{recreates}, deletion(item.Object, old)...)
@@ -42,26 +41,26 @@ func Consequences(item change.Item, old, new *unstructured.Unstructured) []strin
 	return nil
 }
 
-// recreates is what happens to an object that is recreated, in the words of the reports.
+// recreates describes a recreation in reports.
 const recreates = "is deleted and created again"
 
-// What happens to the pods of a workload.
+// Effects on the pods of a workload.
 const (
 	rolls      = "rolls its pods"
 	rollsLater = "its pods change when they are deleted"
 	rollsEtcd  = "may roll the etcd members"
 	stops      = "stops all its pods"
-	// starts is the end of stops: where none ran there is nothing to restart.
+	// starts is the inverse of stops: without pods before, nothing restarts.
 	starts = "starts its pods"
-	// replaces is rolls where nothing serves in between.
+	// replaces is rolls with a downtime.
 	replaces = "stops all its pods, then starts new ones"
-	// rollsBelow is rolls where the partition leaves no pod to it.
+	// rollsBelow is rolls with a partition that excludes all pods.
 	rollsBelow = "its pods change when its partition goes down"
-	// rollsPaused is rolls where somebody said that it waits.
+	// rollsPaused is rolls of a paused workload.
 	rollsPaused = "its pods change when it is no longer paused"
 )
 
-// deletions are the kinds whose deletion takes more with it than the object.
+// deletions are the kinds whose deletion removes more than the object.
 var deletions = map[string]string{
 	"Namespace":                "deletes everything in the namespace",
 	"CustomResourceDefinition": "deletes every object of the kind",
@@ -82,7 +81,7 @@ var deletions = map[string]string{
 	"APIService":               "its API is no longer served",
 }
 
-// known is true in the groups in which a kind is the one that is meant here.
+// known reports whether a kind belongs to a group for which this package has rules.
 func known(r change.Ref) bool {
 	return r.APIVersion == "" || r.IsGardener() || !strings.Contains(r.Group(), ".") || strings.HasSuffix(r.Group(), ".k8s.io")
 }
@@ -100,7 +99,7 @@ func deletion(ref change.Ref, old *unstructured.Unstructured) []string {
 	return nil
 }
 
-// nodes is what an item does to worker pools, in words.
+// nodes describes the effects of an item on worker pools.
 func nodes(item change.Item, old, new *unstructured.Unstructured) []string {
 	var out []string
 	for _, c := range Pools(item, old, new) {
@@ -109,7 +108,7 @@ func nodes(item change.Item, old, new *unstructured.Unstructured) []string {
 	return out
 }
 
-// poolText is the change in words, such as "the nodes of pool a (up to 5) are replaced: machine
+// poolText describes a pool change, such as "the nodes of pool a (up to 5) are replaced: machine
 // image x 1 → x 2".
 func poolText(c change.PoolChange) string {
 	return fmt.Sprintf("the nodes of pool %s (up to %d) %s: %s", c.Pool, c.Nodes, become(c.How), strings.Join(c.Why, ", "))
@@ -123,7 +122,7 @@ func rollout(item change.Item, old, new *unstructured.Unstructured) []string {
 		}
 	}
 	if what := scaling(item); what != "" {
-		return []string{what} // none of its pods goes on, whatever else is new
+		return []string{what} // all its pods stop or start, so other changes do not matter
 	}
 	for _, f := range item.Fields {
 		switch item.Object.Kind {
@@ -148,7 +147,7 @@ func rollout(item change.Item, old, new *unstructured.Unstructured) []string {
 	return out
 }
 
-// shoot is what a field of a Shoot does to its control plane.
+// shoot describes the effect of a Shoot field on its control plane.
 func shoot(f change.Field) string {
 	switch {
 	case f.Path == "spec.kubernetes.version":
@@ -173,14 +172,14 @@ func shoot(f change.Field) string {
 	return ""
 }
 
-// hibernates is true for spec.hibernation of a Shoot, or enabled in it, that puts the cluster to
-// sleep.
+// hibernates reports whether a value of spec.hibernation, or of its field enabled, hibernates a
+// Shoot.
 func hibernates(v any) bool {
 	return v == true || nestedValue(map[string]any{"h": v}, "h", "enabled") == true
 }
 
-// scaling is what happens to the pods of a workload where there are none before or after; empty
-// elsewhere, and where that is not known.
+// scaling describes a workload without pods before or after the change; empty otherwise, and if
+// that is unknown.
 func scaling(item change.Item) string {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Etcd"}, item.Object.Kind) {
 		return ""
@@ -202,7 +201,7 @@ func scaling(item change.Item) string {
 	return ""
 }
 
-// isDowngrade is true where a version is lower than the one before.
+// isDowngrade reports whether a version is lower than the one before.
 func isDowngrade(before, after string) bool {
 	o, err := semver.NewVersion(before)
 	n, err2 := semver.NewVersion(after)
@@ -223,10 +222,10 @@ func workload(f change.Field, new *unstructured.Unstructured, say func(string)) 
 	}
 }
 
-// partition of a StatefulSet is how many of its pods keep their template.
+// partition of a StatefulSet is the number of pods that keep the old template.
 const partition = "spec.updateStrategy.rollingUpdate.partition"
 
-// rollsFrom says which pods of a workload roll: those of a StatefulSet from its partition on.
+// rollsFrom describes which pods roll; a partition of a StatefulSet excludes some.
 func rollsFrom(new *unstructured.Unstructured) string {
 	o := contentOf(new)
 	from, ok := whole(nestedValue(o, strings.Split(partition, ".")...))
@@ -240,7 +239,7 @@ func rollsFrom(new *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s from number %d on", rolls, start+from)
 }
 
-// whole is a number without a fraction.
+// whole returns an integer value; false for other values.
 func whole(v any) (int64, bool) {
 	n, ok := jsonvalue.Number(v)
 	if !ok || !n.IsInt() {
@@ -250,7 +249,7 @@ func whole(v any) (int64, bool) {
 	return i, true
 }
 
-// within is true for one of the paths and for what is below it.
+// within reports whether a path is one of the prefixes or below one.
 func within(path string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool {
 		rest, ok := strings.CutPrefix(path, p)

@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// corpusCase is one file: headers, and documents by name.
+// corpusCase is one file with headers, and documents by name.
 type corpusCase struct {
 	name      string
 	headers   map[string]string
@@ -63,7 +63,7 @@ func corpusCases(t *testing.T, folder string) []corpusCase {
 	return out
 }
 
-// A comparison of two objects that an API server answered gives the verdicts of the corpus.
+// TestDryRunAnswersAsArgo checks comparisons of objects from an API server with the corpus.
 func TestDryRunAnswersAsArgo(t *testing.T) {
 	seen := 0
 	for _, c := range corpusCases(t, "diff") {
@@ -79,10 +79,9 @@ func TestDryRunAnswersAsArgo(t *testing.T) {
 	assert.NotZero(t, seen)
 }
 
-// decidedByOwnership are cases of the corpus in which live has what the declaration does not say:
-// whether that is a difference depends on who owns it, which only an API server knows. Package
-// apply runs them against one. In a comparison of two renderings a field that is not in both is a
-// difference.
+// decidedByOwnership are cases of the corpus whose live object has undeclared fields. They are a
+// difference only for some owners, which only an API server knows. Package apply runs these cases
+// against one. Between two renderings, a field on one side only is always a difference.
 var decidedByOwnership = map[string]string{
 	"argo-cluster-scoped-namespace":           "the API server drops the namespace",
 	"argo-ignored-path-three-way":             "there are no ignore rules: a field that others decide on is left out of the declaration",
@@ -100,13 +99,13 @@ var decidedByOwnership = map[string]string{
 	"own-webhook-cabundle-injected":           "an injected certificate",
 }
 
-// betterThanArgo are cases in which our verdict differs, with the reason.
+// betterThanArgo are cases with another verdict, and the reason.
 var betterThanArgo = map[string]string{
 	"own-rbac-rules-order": "rules mean the same in any order, and nothing restarts with them",
 }
 
-// Two renderings are compared as the corpus says: formatting, order where it means nothing, and
-// defaults are no difference.
+// TestRenderingsAreComparedAsArgo: formatting, insignificant order and defaults are not
+// differences.
 func TestRenderingsAreComparedAsArgo(t *testing.T) {
 	for _, c := range corpusCases(t, "diff") {
 		if strings.HasPrefix(c.headers["mode"], "server-side") {
@@ -153,10 +152,10 @@ func TestNoSecretInAnyOutput(t *testing.T) {
 }
 
 // quotesTheObject are texts in which the server repeats a Secret. Package apply withholds such
-// texts as a whole, and its tests run these cases.
+// texts entirely, and its tests run these cases.
 var quotesTheObject = map[string]bool{"own-error-text-validation": true}
 
-// outputs is a plan with these fields in every format.
+// outputs prints a plan with these fields in every format.
 func outputs(t *testing.T, fields []change.Field) string {
 	t.Helper()
 	p := change.Plan{Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "n", Name: "s"}, Fields: fields}}}

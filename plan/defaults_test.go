@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// allocated are fields that the API server gives out or that depend on the cluster: they are no
+// allocated are fields that the API server assigns or that depend on the cluster: they are not
 // defaults.
 var allocated = map[string][]string{
 	"Service":               {"spec.clusterIP", "spec.clusterIPs", "spec.ipFamilies", "spec.ports[0].nodePort", "spec.ports[port=80].nodePort"},
@@ -24,7 +24,7 @@ var allocated = map[string][]string{
 	"Pod": {"spec.priority", "spec.preemptionPolicy", "spec.serviceAccount", "spec.serviceAccountName", "spec.tolerations"},
 }
 
-// What an API server adds to an object that says as little as it may is no difference.
+// TestDefaultsOfTheServerAreNoDifference checks defaults of minimal objects.
 func TestDefaultsOfTheServerAreNoDifference(t *testing.T) {
 	s := newServer(t)
 	for _, declared := range documents(t, "testdata/declared.yaml") {
@@ -40,8 +40,8 @@ func TestDefaultsOfTheServerAreNoDifference(t *testing.T) {
 	}
 }
 
-// What the server takes as the same restarts nothing, and everything else does: the templates of
-// pods are compared to the letter.
+// TestTemplatesDifferAsTheServerSays: pod templates that the server treats as equal restart
+// nothing, and all other changes do.
 func TestTemplatesDifferAsTheServerSays(t *testing.T) {
 	s := newServer(t)
 	const text = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, namespace: default}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: %s}}}`

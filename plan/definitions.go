@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// drops says what another storage version of a definition loses of the objects that are stored:
-// what its schema does not know is pruned when they are read in it, and gone when they are written.
-// A webhook that converts them may put values elsewhere; nobody here knows.
+// drops describes which stored fields another storage version of a definition loses. Fields that
+// its schema does not have are pruned on reads, and lost on writes. With a conversion webhook the
+// result is unknown.
 func drops(old, new map[string]any) string {
 	before, after := storage(old), storage(new)
 	if before == nil || after == nil || before["name"] == after["name"] || nestedValue(new, "spec", "preserveUnknownFields") == true ||
@@ -22,7 +22,7 @@ func drops(old, new map[string]any) string {
 	return "prunes stored values, which version " + str(after, "name") + " does not have: " + some(lost)
 }
 
-// storage is the version in which a definition stores its objects.
+// storage returns the storage version of a definition.
 func storage(definition map[string]any) map[string]any {
 	versions, _ := nestedValue(definition, "spec", "versions").([]any)
 	for _, v := range versions {
@@ -33,10 +33,10 @@ func storage(definition map[string]any) map[string]any {
 	return nil
 }
 
-// ofEvery are the fields that every object has, whatever its schema says.
+// ofEvery are fields that every object has, independent of its schema.
 var ofEvery = []string{"apiVersion", "kind", "metadata"}
 
-// schemaLoss adds the paths of the values that the one schema keeps and the other prunes.
+// schemaLoss adds the paths of values that the old schema preserves and the new one prunes.
 func schemaLoss(path string, old, new map[string]any, object bool, lost *[]string) {
 	const unknown, embedded = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"
 	before, after := nestedMap(old, "properties"), nestedMap(new, "properties")

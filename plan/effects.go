@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// effects are what a changed field does beyond its object, by kind. Those of workloads that replace
-// pods are in consequences.go.
+// effects describe consequences of a changed field, by kind. consequences.go covers workloads that
+// replace pods.
 var effects = map[string]func(f change.Field, old, new *unstructured.Unstructured) string{
 	"StatefulSet": func(f change.Field, old, new *unstructured.Unstructured) string {
 		const policy = "spec.persistentVolumeClaimRetentionPolicy"
@@ -69,7 +69,7 @@ var effects = map[string]func(f change.Field, old, new *unstructured.Unstructure
 	},
 }
 
-// effectsOf are those of all fields of an item, without those of other groups.
+// effectsOf returns the effects of all fields of an item; none for kinds of other groups.
 func effectsOf(item change.Item, old, new *unstructured.Unstructured) []string {
 	effect := effects[item.Object.Kind]
 	if effect == nil || !known(item.Object) {
@@ -84,7 +84,7 @@ func effectsOf(item change.Item, old, new *unstructured.Unstructured) []string {
 	return out
 }
 
-// definition is what a change of a CustomResourceDefinition does to the objects that there are.
+// definition describes the effect of a CustomResourceDefinition change on existing objects.
 func definition(f change.Field, old, new *unstructured.Unstructured) string {
 	const versions = "spec.versions[name="
 	version, rest, found := strings.Cut(strings.TrimPrefix(f.Path, versions), "]")
@@ -106,26 +106,26 @@ func definition(f change.Field, old, new *unstructured.Unstructured) string {
 	return ""
 }
 
-// propertyEnd is true for the path of a property as a whole.
+// propertyEnd reports whether a path ends at a property.
 func propertyEnd(path string) bool {
 	parts := strings.Split(path, ".")
 	return len(parts) > 1 && parts[len(parts)-2] == "properties"
 }
 
-// property is the path of a property in the objects of a definition.
+// property converts a schema path to the path of the field in objects.
 func property(path string) string {
 	path = strings.TrimPrefix(path, ".schema.openAPIV3Schema")
 	return strings.TrimPrefix(strings.ReplaceAll(strings.ReplaceAll(path, ".properties.", "."), ".items", "[]"), ".")
 }
 
-// failing is a webhook without which requests fail from now on.
+// failing warns of a webhook whose unavailability now fails requests.
 func failing(f change.Field, _, _ *unstructured.Unstructured) string {
 	added := f.Old == nil && strings.HasPrefix(f.Path, "webhooks[name=") && strings.HasSuffix(f.Path, "]") && nestedIn(f.New, "failurePolicy") != "Ignore"
 	changed := strings.HasPrefix(f.Path, "webhooks[") && strings.HasSuffix(f.Path, ".failurePolicy") && f.New != "Ignore"
 	return given(added || changed, "requests fail while the webhook does not answer")
 }
 
-// forbidsEvictions says so of a budget that never lets a pod go.
+// forbidsEvictions describes a PodDisruptionBudget that never allows an eviction.
 func forbidsEvictions(budget *unstructured.Unstructured) string {
 	if budget == nil {
 		return ""
@@ -147,14 +147,14 @@ func isNumber(v any, want float64) bool {
 	return got == want
 }
 
-// partitionFalls is true for a StatefulSet that rolls pods which its partition has kept.
+// partitionFalls reports whether a StatefulSet rolls pods that its partition excluded before.
 func partitionFalls(old, new *unstructured.Unstructured) bool {
 	was, _ := whole(nestedValue(contentOf(old), strings.Split(partition, ".")...))
 	is, _ := whole(nestedValue(contentOf(new), strings.Split(partition, ".")...))
 	return is < was && nested(new, "spec", "updateStrategy", "type") != "OnDelete"
 }
 
-// becomes is true where a value is this one now, also where the field is that of the map around it.
+// becomes reports whether a value is new, even if the changed field is a parent map.
 func becomes(f change.Field, path string, want any) bool {
 	if f.Path == path {
 		return f.New == want
@@ -169,7 +169,7 @@ func becomes(f change.Field, path string, want any) bool {
 	return nestedValue(m, keys...) == want && nestedValue(before, keys...) != want
 }
 
-// fewer is true for a number that falls.
+// fewer reports whether a number decreases.
 func fewer(f change.Field) bool {
 	return f.New != nil && less(f.New, orElse(f.Old, int64(1)))
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestNoPodsBeforeOrAfter: what goes to no replica stops, and what comes from none starts, whatever
-// else changes of it: neither is a restart.
+// TestNoPodsBeforeOrAfter: scaling to zero is a stop and scaling from zero is a start, not a
+// restart, whatever else changes.
 func TestNoPodsBeforeOrAfter(t *testing.T) {
 	workload := func(kind, spec string) string {
 		return "{apiVersion: apps/v1, kind: " + kind + ", spec: {" + spec + "}}"
@@ -60,7 +60,7 @@ func TestNoPodsBeforeOrAfter(t *testing.T) {
 	}
 }
 
-// controlPlaneOf is the control plane of a Shoot with so many replicas of each part.
+// controlPlaneOf returns the control plane of a Shoot with these replicas of each part.
 func controlPlaneOf(t *testing.T, name, hibernation string, replicas int, image string) Place {
 	t.Helper()
 	p := Place{Cluster: "seed", Bundle: render.Bundle{Name: "control-plane", Owner: render.Owner{Kind: "shoot", Namespace: "garden-prod", Name: name}}}
@@ -76,8 +76,8 @@ func controlPlaneOf(t *testing.T, name, hibernation string, replicas int, image 
 	return p
 }
 
-// TestControlPlanesThatStopAndStart: which clusters go to sleep, wake up and restart is told apart,
-// in every format.
+// TestControlPlanesThatStopAndStart: every format distinguishes control planes that stop, start and
+// restart.
 func TestControlPlanesThatStopAndStart(t *testing.T) {
 	const asleep, awake = "{enabled: true}", "{enabled: false}"
 	p := Bundles([]Place{controlPlaneOf(t, "tired", awake, 2, "a"), controlPlaneOf(t, "early", asleep, 0, "a"), controlPlaneOf(t, "busy", awake, 2, "a")},
@@ -108,7 +108,7 @@ func TestControlPlanesThatStopAndStart(t *testing.T) {
 }
 
 // TestNothingRestartsInItsSleep: a cluster that is hibernated before and after has no pods to
-// restart. Where a schedule decides it may have.
+// restart. With a schedule it may have.
 func TestNothingRestartsInItsSleep(t *testing.T) {
 	const asleep, scheduled = "{enabled: true}", "{enabled: true, schedules: [{start: 0 20 * * *}]}"
 	change := func(hibernation string) change.Plan {

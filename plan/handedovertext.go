@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// HandedOverText is a line for people.
+// HandedOverText formats a handed-over field as one line.
 func HandedOverText(h change.HandedOver) string {
 	has := fmt.Sprintf("is %v", h.Live)
 	if h.Live == nil {
@@ -26,7 +26,7 @@ func HandedOverText(h change.HandedOver) string {
 	return redact.Text(text + ": " + h.Why)
 }
 
-// PrintHandedOver writes what is handed over, one field a line; nothing when there is none.
+// PrintHandedOver writes one line per handed-over field, and nothing without fields.
 func PrintHandedOver(w io.Writer, fields []change.HandedOver) error {
 	if len(fields) == 0 {
 		return nil

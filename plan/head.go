@@ -9,24 +9,24 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// What a report begins with, whatever it is printed as: whose nodes change, whose control planes
-// stop, restart and start, what else happens, and how far it all goes.
+// The head of a report in any format: changes of nodes, control planes that stop, restart or start,
+// other impacts, and the affected objects.
 
-// nodeGroup are the nodes to which the same happens for the same reason.
+// nodeGroup are nodes with the same change for the same reason.
 type nodeGroup struct {
 	How, Why string
 	Rows     []nodeRow
-	// Nodes is the most that it can be; Pools and Shoots are counted.
+	// Nodes is the maximum; Pools and Shoots are counts.
 	Nodes         int64
 	Pools, Shoots int
 }
 
-// nodeRow are the pools of one Shoot.
+// nodeRow has the pools of one Shoot.
 type nodeRow struct {
 	Landscape, Cluster, Shoot string
 	Pools                     []string
 	Nodes                     int64
-	// Step is how many nodes there are more and less meanwhile.
+	// Step is how many nodes are added and removed at a time.
 	Step string
 }
 
@@ -69,8 +69,7 @@ func (g *nodeGroup) add(landscape string, n NodeChange) {
 	g.Rows[last].Nodes += n.PoolChange.Nodes
 }
 
-// gathered are rows with all shoots of a cluster in one, where pools of the same names change in
-// the same steps.
+// gathered merges rows of a cluster whose pools have the same names and steps.
 func gathered(rows []nodeRow) []nodeRow {
 	index := map[string]int{}
 	var out []nodeRow
@@ -88,16 +87,15 @@ func gathered(rows []nodeRow) []nodeRow {
 	return out
 }
 
-// Title is the group in words: "Nodes are replaced (up to 12, in 3 shoots): machine image a 1 → a
-// 2".
+// Title describes the group: "Nodes are replaced (up to 12, in 3 shoots): machine image a 1 → a 2".
 func (g nodeGroup) Title() string {
 	return fmt.Sprintf("Nodes %s (up to %d, in %d %s): %s", become(g.How), g.Nodes, g.Shoots, plural(g.Shoots, "shoot", "shoots"), g.Why)
 }
 
-// row is a line of a table: what happens, where, and to what.
+// row is a line of a table: impact, place and objects.
 type row struct{ What, Where, Names string }
 
-// place names a cluster, with its landscape where there are several.
+// place names a cluster, with its landscape if there are several.
 func (r Report) place(landscape, cluster string) string {
 	if r.named() {
 		return landscape + ": " + cluster
@@ -105,7 +103,7 @@ func (r Report) place(landscape, cluster string) string {
 	return cluster
 }
 
-// controlPlaneRows are the control planes of which the same parts have the same fate.
+// controlPlaneRows groups the control planes whose same parts have one fate.
 func (r Report) controlPlaneRows(f fate, shown int) []row {
 	type group struct{ landscape, cluster, parts string }
 	var order []group
@@ -130,16 +128,15 @@ func (r Report) controlPlaneRows(f fate, shown int) []row {
 	return out
 }
 
-// toldWithControlPlanes is true for what becomes of a part of a control plane, which has a table of
-// its own.
+// toldWithControlPlanes reports whether the control plane table already shows an impact.
 func toldWithControlPlanes(item change.Item, what string) bool {
 	return fateOf(what) != "" && controlPlanePartOf(item) != "" && fateOfItem(item) != ""
 }
 
-// controlPlaneTitle is what stands above the control planes of one fate.
+// controlPlaneTitle is the heading for control planes with one fate.
 func controlPlaneTitle(f fate) string { return "Control planes that " + string(f) }
 
-// impactRows are the impacts of all landscapes, the worst first.
+// impactRows returns the impacts of all landscapes, highest risk first.
 func (r Report) impactRows(shown int) []row {
 	type impact struct {
 		Impact
@@ -159,9 +156,8 @@ func (r Report) impactRows(shown int) []row {
 	return out
 }
 
-// harmless is true where nothing but the objects themselves changes, as far as that is known: of a
-// Shoot that is not rendered with its declaration, and of a revision that there is a note on, it is
-// not.
+// harmless reports whether only the objects themselves change. It returns false if that is unknown:
+// for a changed Shoot without rendered seed objects, and for a landscape with notes.
 func (r Report) harmless() bool {
 	for _, l := range r.Landscapes {
 		if len(l.Notes) > 0 || len(Nodes(l.Plan)) > 0 || len(ControlPlanes(l.Plan)) > 0 || len(Impacts(l.Plan)) > 0 || guesses(l.Plan) {
@@ -171,8 +167,8 @@ func (r Report) harmless() bool {
 	return true
 }
 
-// guesses is true for a plan with a Shoot that changes, and nothing of it on a seed: what follows
-// from the change is not in it.
+// guesses reports whether a plan has a changed Shoot without objects on a seed, so that
+// consequences are missing.
 func guesses(p change.Plan) bool {
 	owners := map[string]bool{}
 	for _, item := range p.Items {
@@ -183,7 +179,7 @@ func guesses(p change.Plan) bool {
 	})
 }
 
-// reachRow is how far a report goes on one cluster.
+// reachRow counts the affected objects on one cluster.
 type reachRow struct {
 	Where, Owners                    string
 	Objects, Added, Changed, Removed int
@@ -201,7 +197,7 @@ func (r Report) reachRows() []reachRow {
 	return out
 }
 
-// notes are those of all landscapes, each told once where it is the same in all.
+// notes returns the notes of all landscapes, once if all have the same.
 func (r Report) notes() []string {
 	count := map[string]int{}
 	for _, l := range r.Landscapes {
@@ -227,7 +223,7 @@ func (r Report) notes() []string {
 	return out
 }
 
-// handedOver are the declared fields that are left as controllers set them, in words.
+// handedOver describes the declared fields that controllers own.
 func (r Report) handedOver() []string {
 	var out []string
 	for _, l := range r.Landscapes {
@@ -242,7 +238,7 @@ func (r Report) handedOver() []string {
 	return out
 }
 
-// revisions are what is compared, "main → work tree", where it is the same for all landscapes.
+// revisions returns the compared revisions, "main → work tree", if all landscapes have the same.
 func (r Report) revisions() string {
 	out := ""
 	for i, l := range r.Landscapes {
@@ -258,7 +254,7 @@ func (r Report) revisions() string {
 	return out
 }
 
-// line is the summary in one line.
+// line returns the summary in one line.
 func (r Report) line() string {
 	text := Line(change.Plan{Items: make([]change.Item, min(1, r.items())), Summary: r.Summary(), Unchanged: r.unchanged(), Settings: r.settings()})
 	if !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.Uncompared }) && len(r.Landscapes) > 0 {

@@ -9,9 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// sleeps is true for a Shoot that is declared as hibernated, and so has no nodes. With a schedule
-// it is not: what is declared is only how the cluster begins, and it may be awake when the change
-// arrives.
+// sleeps reports whether a Shoot is declared as hibernated, and so has no nodes. With a schedule it
+// returns false: the Shoot may be awake when the change is applied.
 func sleeps(shoot *unstructured.Unstructured) bool {
 	if shoot == nil || shoot.GetKind() != "Shoot" {
 		return false
@@ -19,11 +18,11 @@ func sleeps(shoot *unstructured.Unstructured) bool {
 	return nestedValue(shoot.Object, "spec", "hibernation", "enabled") == true && len(objectsAt(shoot, "spec", "hibernation", "schedules")) == 0
 }
 
-// controlPlane is where the Worker of a Shoot is.
+// controlPlane identifies the cluster and namespace of a Shoot's control plane.
 type controlPlane struct{ cluster, namespace string }
 
-// hibernated are the control planes of the Shoots that are hibernated before or after: the Cluster
-// beside a Worker says so.
+// hibernated returns the control planes of Shoots that are hibernated before or after, by their
+// Cluster objects.
 func hibernated(renderings ...[]Place) map[controlPlane]bool {
 	out := map[controlPlane]bool{}
 	for _, p := range slices.Concat(renderings...) {
@@ -39,8 +38,8 @@ func hibernated(renderings ...[]Place) map[controlPlane]bool {
 	return out
 }
 
-// leaveOut takes away what cannot happen to a control plane that sleeps: there are no nodes, and no
-// pods to restart where none are declared before and after.
+// leaveOut removes effects that a hibernated control plane cannot have. It has no nodes, and no
+// pods to restart if no replicas are declared before and after.
 func leaveOut(i *change.Item, asleep map[controlPlane]bool, old, new *unstructured.Unstructured) {
 	if !asleep[controlPlane{i.Cluster, i.Object.Namespace}] {
 		return

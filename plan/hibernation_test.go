@@ -8,8 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// A Shoot that is hibernated has no nodes, so none of them is replaced, whether it is rendered or
-// only declared. Where a schedule decides it may be awake.
+// TestHibernatedShootsHaveNoNodes: a hibernated Shoot replaces no nodes, rendered or only declared.
+// With a schedule it may be awake.
 func TestHibernatedShootsHaveNoNodes(t *testing.T) {
 	for name, c := range map[string]struct {
 		hibernation, later string
@@ -58,7 +58,7 @@ func TestHibernatedShootsHaveNoNodes(t *testing.T) {
 	}
 }
 
-// A comment says so where nothing else happens, unless that cannot be known.
+// TestNothingRestarts: a report says so if nothing else happens and that is certain.
 func TestNothingRestarts(t *testing.T) {
 	const says = "Nothing restarts, and nothing is recreated or deleted."
 	settings := func(value string, kind string, owner render.Owner) []Place {

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// The page is one file that needs nothing else: its style and script stand in it, named by their
-// hashes in its policy, so that nothing that came with a value can run or load.
+// The page is self-contained: its policy allows only the embedded style and script, by their
+// hashes. Text in a value can neither run nor load anything.
 var (
 	//go:embed html/report.html
 	htmlPage string
@@ -22,7 +22,7 @@ var (
 	htmlScript string
 )
 
-// htmlReport is what the page shows.
+// htmlReport is the data of the page.
 type htmlReport struct {
 	Style         template.CSS
 	Script        template.JS
@@ -40,13 +40,13 @@ type htmlReport struct {
 	Clusters      []htmlCluster
 }
 
-// htmlTable is rows under a title.
+// htmlTable is a table with a title.
 type htmlTable struct {
 	Title string
 	Rows  []row
 }
 
-// htmlCluster is a cluster with what changes on it by owner, or what is the same in several places.
+// htmlCluster has the changes of a cluster by owner, or the shared changes.
 type htmlCluster struct {
 	Title  string
 	Counts string
@@ -78,7 +78,7 @@ type htmlField struct {
 	Lines              []htmlLine
 }
 
-// htmlLine is a line of a diff: its class is add, remove, part or empty.
+// htmlLine is a line of a diff with the class add, remove, part or empty.
 type htmlLine struct{ Class, Text string }
 
 func (r Report) html(w io.Writer) error {
@@ -88,7 +88,7 @@ func (r Report) html(w io.Writer) error {
 		return err
 	}
 	data := htmlReport{
-		// they are part of the program
+		// both are part of the program
 		Style: template.CSS(htmlStyle), Script: template.JS(htmlScript),
 		StyleHash: sha256Base64(htmlStyle), ScriptHash: sha256Base64(htmlScript),
 		Revisions: printable(r.revisions()), Line: printable(r.line()), Notes: r.notes(), Empty: r.Empty(),
@@ -98,7 +98,7 @@ func (r Report) html(w io.Writer) error {
 	return page.Execute(w, data)
 }
 
-// htmlControlPlanes are the control planes by what becomes of them.
+// htmlControlPlanes returns the control planes by fate.
 func (r Report) htmlControlPlanes() []htmlTable {
 	var out []htmlTable
 	for _, f := range fates {
@@ -109,7 +109,7 @@ func (r Report) htmlControlPlanes() []htmlTable {
 	return out
 }
 
-// shownOnPage is how many names a cell of the page has.
+// shownOnPage is the largest number of names in a cell of the page.
 const shownOnPage = 200
 
 func sha256Base64(text string) string {
@@ -186,8 +186,8 @@ func (b block) html(named bool) htmlBlock {
 	return out
 }
 
-// longestOnPage is how many lines of one field the page shows.
+// longestOnPage is the largest number of lines per field on the page.
 const longestOnPage = 2000
 
-// classes of lines by how they begin.
+// classes of lines by their first character.
 var classes = map[string]string{"+": "add", "-": "remove", "@": "part"}

@@ -19,7 +19,7 @@ func page(t *testing.T, r Report) string {
 	return out.String()
 }
 
-// The page needs nothing else, and its policy names exactly its own style and script.
+// TestPageIsSelfContained: the page loads nothing, and its policy allows only its own code.
 func TestPageIsSelfContained(t *testing.T) {
 	text := page(t, Report{Landscapes: []LandscapePlan{{Plan: example()}}})
 	for _, pattern := range []string{`src\s*=`, `href\s*=`, `url\(`, `@import`, `https?://`, `eval\(`, `innerHTML`, `\son\w+\s*=\s*"`, `\sstyle\s*=`} {

@@ -12,16 +12,15 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// neverRecreated are kinds whose deletion loses what they stand for: those that package apply
-// protects.
+// neverRecreated are kinds whose deletion loses data or clusters; package apply protects them.
 var neverRecreated = []string{"PersistentVolumeClaim", "PersistentVolume", "Namespace", "CustomResourceDefinition", "Etcd",
 	"Garden", "Seed", "Shoot", "Project", "BackupBucket", "BackupEntry", "ShootState", "Infrastructure", "Worker"}
 
 const annotationRecreate = "resources.gardener.cloud/delete-on-invalid-update"
 
-// outcome predicts what the engine does: an update that the API server would refuse is a recreation
-// where the object allows it, and fails otherwise. The reason of a change names what stays as it is
-// all the same.
+// outcome predicts the action of the engine. An update that the API server would refuse is a
+// recreation if the object allows it, and a failure otherwise. The reason of a change names fields
+// that keep their live value.
 func (e edit) outcome(old, new *unstructured.Unstructured) (change.Action, string) {
 	kept, stay := e.staying(change.RefOf(old).GroupKind())
 	e.fields = fieldsBut(e.fields, kept)
@@ -51,36 +50,36 @@ func (e edit) outcome(old, new *unstructured.Unstructured) (change.Action, strin
 	return change.Fail, fmt.Sprintf("%s cannot be changed: the API server will refuse it; annotation %s=true has the object deleted and created anew", hit, annotationRecreate)
 }
 
-// staysAsItIs says what of a declaration has no effect.
+// staysAsItIs names declared fields without an effect.
 func staysAsItIs(paths []string) string {
 	return strings.Join(paths, ", ") + " cannot change on a live object and stays as it is"
 }
 
-// content is what a ConfigMap or Secret with immutable: true may not change.
+// content has the fields that an immutable ConfigMap or Secret must not change.
 var content = []string{"data", "binaryData", "stringData", "immutable"}
 
-// isTrue reads an annotation as package apply does: True, 1 and t count, too.
+// isTrue parses an annotation like package apply: True, 1 and t count, too.
 func isTrue(o *unstructured.Unstructured, annotation string) bool {
 	is, err := strconv.ParseBool(o.GetAnnotations()[annotation])
 	return err == nil && is
 }
 
-// edit is a change of one object: both versions, and the fields that differ.
+// edit is a change of one object: both versions, and the different fields.
 type edit struct {
 	old, new map[string]any
 	fields   []change.Field
-	// scaled says that an autoscaler sets its replicas.
+	// scaled reports whether an autoscaler sets its replicas.
 	scaled bool
 }
 
-// changed tells whether a value differs, itself or in what is below it.
+// changed reports whether a value, or a value below it, differs.
 func (e edit) changed(path string) bool {
 	return slices.ContainsFunc(e.fields, func(f change.Field) bool {
 		return within(f.Path, path) || within(path, f.Path) && !jsonvalue.Equal(e.was(path), e.is(path))
 	})
 }
 
-// changedWithin are the differing fields below some paths.
+// changedWithin returns the different fields below some paths.
 func (e edit) changedWithin(paths ...string) []string {
 	var out []string
 	for _, f := range e.fields {
@@ -94,10 +93,10 @@ func (e edit) changedWithin(paths ...string) []string {
 func (e edit) was(path string) any { return nestedValue(e.old, strings.Split(path, ".")...) }
 func (e edit) is(path string) any  { return nestedValue(e.new, strings.Split(path, ".")...) }
 
-// rule gives what of a change an API server refuses, as paths.
+// rule returns the paths of a change that an API server refuses.
 type rule func(e edit) []string
 
-// hits is what some rules say together.
+// hits returns the paths that any of the rules refuses.
 func (e edit) hits(rules []rule) []string {
 	var out []string
 	for _, r := range rules {
@@ -106,8 +105,8 @@ func (e edit) hits(rules []rule) []string {
 	return out
 }
 
-// staying are the differing fields that stay as they live, because the engine or the API server
-// keeps them, and why.
+// staying returns the fields that keep their live value because of the engine or the API server,
+// and the reasons.
 func (e edit) staying(gk schemaKind) (paths []string, why string) {
 	if f := keeping[gk]; f != nil {
 		paths = f(e)
@@ -120,28 +119,28 @@ func (e edit) staying(gk schemaKind) (paths []string, why string) {
 	return append(paths, preserved...), strings.Join(append(reasons, more...), "; ")
 }
 
-// fixed are fields that never change.
+// fixed is a rule for immutable fields.
 func fixed(paths ...string) rule {
 	return func(e edit) []string {
 		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !e.changed(p) })
 	}
 }
 
-// setOnce are fields that can be set where there is nothing, and then stay.
+// setOnce is a rule for fields that are immutable once set.
 func setOnce(paths ...string) rule {
 	return func(e edit) []string {
 		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return e.was(p) == nil || !e.changed(p) })
 	}
 }
 
-// staysSet are fields that may change, and not go.
+// staysSet is a rule for fields that may change but not be removed.
 func staysSet(paths ...string) rule {
 	return func(e edit) []string {
 		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return e.was(p) == nil || e.is(p) != nil })
 	}
 }
 
-// notLess are quantities that only grow.
+// notLess is a rule for quantities that may only increase.
 func notLess(paths ...string) rule {
 	return func(e edit) []string {
 		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
@@ -152,7 +151,7 @@ func notLess(paths ...string) rule {
 	}
 }
 
-// allBut freezes everything below a path but some fields.
+// allBut is a rule for everything below a path except some fields.
 func allBut(path string, but ...string) rule {
 	return func(e edit) []string {
 		var out []string
@@ -165,7 +164,7 @@ func allBut(path string, but ...string) rule {
 	}
 }
 
-// when makes a rule depend on the change.
+// when makes rules conditional.
 func when(holds func(e edit) bool, rules ...rule) rule {
 	return func(e edit) []string {
 		if !holds(e) {

@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Impact is something that a plan does beyond the objects that it changes, on one cluster, and the
-// objects by which it does. A reviewer reads this first. What happens to nodes is in Nodes.
+// Impact is an effect of a plan beyond the changed objects, on one cluster, with the objects that
+// cause it. Reviewers read it first. Effects on nodes are in Nodes.
 type Impact struct {
 	Cluster string       `json:"cluster"`
 	What    string       `json:"what"`
@@ -19,14 +19,14 @@ type Impact struct {
 	weight int
 }
 
-// What happens to objects whose action says it all.
+// Impacts of actions without further explanation.
 const (
 	deletes = "is deleted"
 	holds   = "is held"
 	fails   = "would fail"
 )
 
-// impacts are what an item is listed under.
+// impactsOf returns the impacts that list an item.
 func impactsOf(i change.Item) []string {
 	var out []string
 	switch {
@@ -49,13 +49,13 @@ func impactsOf(i change.Item) []string {
 	return out
 }
 
-// Impacts sums up the consequences of a plan by cluster, the worst first, and so are the objects of
-// each: a line may be cut off.
+// Impacts groups the consequences of a plan by cluster. Impacts and their objects are in the order
+// of risk, highest first, since a line may be truncated.
 func Impacts(p change.Plan) []Impact {
 	return impactsBut(p, func(change.Item, string) bool { return false })
 }
 
-// impactsBut is Impacts without what is told elsewhere.
+// impactsBut is Impacts except those for which told returns true.
 func impactsBut(p change.Plan, told func(change.Item, string) bool) []Impact {
 	var out []Impact
 	type group struct {
@@ -88,8 +88,8 @@ func impactsBut(p change.Plan, told func(change.Item, string) bool) []Impact {
 	return out
 }
 
-// Reach is how far a plan goes: the Gardens, Seeds and Shoots whose bundles change, by the cluster
-// that they are on.
+// Reach is the set of owners (Gardens, Seeds, Shoots) and objects that a plan affects on one
+// cluster.
 type Reach struct {
 	Cluster string         `json:"cluster"`
 	Owners  []string       `json:"owners,omitempty"`
@@ -97,7 +97,7 @@ type Reach struct {
 	Summary change.Summary `json:"summary"`
 }
 
-// Reaches is the reach of a plan by cluster.
+// Reaches returns the reach of a plan by cluster.
 func Reaches(p change.Plan) []Reach {
 	byCluster := map[string][]change.Item{}
 	for _, item := range p.Items {
@@ -119,29 +119,27 @@ func Reaches(p change.Plan) []Reach {
 	return out
 }
 
-// ControlPlane is a Garden, or a Shoot, whose API is interrupted or at least restarted, goes, or
-// comes back.
+// ControlPlane is a Garden or Shoot whose control plane stops, restarts or starts.
 type ControlPlane struct {
 	Cluster string `json:"cluster"`
 	Owner   string `json:"owner"`
-	// Parts of the control plane that restart, by name.
+	// Parts are the names of the parts that restart.
 	Parts []string `json:"parts,omitempty"`
-	// Stops are the parts of which nothing runs any more, such as those of a cluster that
-	// hibernates, and Starts those of which nothing ran until now. They are in no other list.
+	// Stops are the parts that stop, such as on hibernation, and Starts the parts that start from
+	// zero. Each part is in one list only.
 	Stops  []string `json:"stops,omitempty"`
 	Starts []string `json:"starts,omitempty"`
 }
 
-// partsOf are those to which the same happens.
+// partsOf returns the list of parts with a fate.
 func (c *ControlPlane) partsOf(f fate) *[]string {
 	return map[fate]*[]string{stopping: &c.Stops, restarting: &c.Parts, starting: &c.Starts}[f]
 }
 
-// controlPlaneParts are the workloads that serve the API of a Garden or Shoot, without the prefix
-// of the virtual garden.
+// controlPlaneParts are the workloads of a control plane, without the prefix of the virtual garden.
 var controlPlaneParts = []string{"etcd-main", "etcd-events", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "gardener-apiserver"}
 
-// ControlPlanes lists those that a plan stops, restarts or starts.
+// ControlPlanes returns the control planes that a plan stops, restarts or starts.
 func ControlPlanes(p change.Plan) []ControlPlane {
 	var out []ControlPlane
 	for _, item := range p.Items {
@@ -167,7 +165,7 @@ func ControlPlanes(p change.Plan) []ControlPlane {
 	return out
 }
 
-// controlPlanePart is the part of a control plane that an item is about; empty for everything else.
+// controlPlanePartOf returns the control plane part of an item, or an empty text.
 func controlPlanePartOf(i change.Item) string {
 	kind, _, _ := strings.Cut(i.Owner, " ")
 	name := strings.TrimPrefix(i.Object.Name, "virtual-garden-")
@@ -177,7 +175,7 @@ func controlPlanePartOf(i change.Item) string {
 	return name
 }
 
-// fate is what becomes of the pods of a workload as a whole: they do not go on as they are.
+// fate is the effect of a change on all pods of a workload.
 type fate string
 
 const (
@@ -186,10 +184,10 @@ const (
 	starting   fate = "start"
 )
 
-// fates are all of them, the worst first.
+// fates are all fates, highest risk first.
 var fates = []fate{stopping, restarting, starting}
 
-// fateOf is what a consequence says of pods; empty for one that is about something else.
+// fateOf returns the fate in a consequence, or an empty text.
 func fateOf(what string) fate {
 	switch {
 	case what == stops:
@@ -197,14 +195,14 @@ func fateOf(what string) fate {
 	case what == starts:
 		return starting
 	case slices.Contains([]string{rolls, replaces, rollsEtcd}, what), strings.HasPrefix(what, rolls+" from "):
-		// also where only some of them roll
+		// a partial rollout, too
 		return restarting
 	}
 	return ""
 }
 
-// fate is that of the pods of a workload that stays; empty for one whose pods go on, and for
-// everything else.
+// fateOfItem returns the fate of a workload that remains; empty for other items, and if its pods
+// are not affected.
 func fateOfItem(i change.Item) fate {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "Etcd"}, i.Object.Kind) {
 		return ""
@@ -213,7 +211,7 @@ func fateOfItem(i change.Item) fate {
 	case i.Action == change.Delete, i.Action == change.Hold && len(i.Fields) == 0:
 		return ""
 	case i.Action == change.Recreate, i.Action == change.Hold:
-		// of what is held a recreation has fields
+		// a held item with fields is a recreation
 		return restarting
 	}
 	for _, what := range i.Consequences {
@@ -224,10 +222,10 @@ func fateOfItem(i change.Item) fate {
 	return ""
 }
 
-// shownNames is how many objects or owners a line names; the rest is counted.
+// shownNames is the largest number of names in a line; the rest is counted.
 const shownNames = 5
 
-// some lists the first of many names and counts the others.
+// some lists the first names and counts the others.
 func some(names []string) string { return first(names, shownNames) }
 
 func first(names []string, n int) string {

@@ -47,8 +47,8 @@ func TestImpacts(t *testing.T) {
 	assert.Equal(t, Reaches(p), back.Reach)
 }
 
-// TestTheWorstObjectsComeFirst: a line that names the first of many objects names those with data
-// and pods, and so do the changes that fit.
+// TestTheWorstObjectsComeFirst: truncated lists and changes begin with objects that have data or
+// pods.
 func TestTheWorstObjectsComeFirst(t *testing.T) {
 	of := func(apiVersion, kind, name string) string {
 		return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s}}", apiVersion, kind, name)
@@ -72,7 +72,7 @@ func TestTheWorstObjectsComeFirst(t *testing.T) {
 	assert.Contains(t, short, "```diff\n- delete StatefulSet store\n- delete DaemonSet agent\n- delete Deployment web\n", "of the changes, too, the worst fit")
 	assert.Contains(t, short, "more objects do not fit")
 
-	// What is held is told by its reason, whatever the kind.
+	// A held item is described by its reason, whatever its kind.
 	p = change.Plan{}
 	for _, kind := range []string{"ConfigMap", "Deployment", "PersistentVolumeClaim"} {
 		p.Items = append(p.Items, change.Item{Cluster: "c", Bundle: "b", Action: change.Hold, Reason: "too many", Object: change.Ref{APIVersion: "v1", Kind: kind, Namespace: "n", Name: "a"}})

@@ -8,9 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// keeping are the fields of a change that do not change in a cluster although they are declared
-// otherwise, by kind: the engine sends what lives (package apply, livekept.go), or the API server
-// puts it back.
+// keeping are fields of a change that keep their live value despite the declaration, by kind. The
+// engine sends the live value (package apply, livekept.go), or the API server restores it.
 var keeping = map[schemaKind]func(e edit) []string{
 	{Group: "apps", Kind: "StatefulSet"}: func(e edit) []string { return e.changedWithin("spec.volumeClaimTemplates") },
 	{Group: "batch", Kind: "Job"}: func(e edit) []string {
@@ -23,7 +22,7 @@ var keeping = map[schemaKind]func(e edit) []string{
 	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: func(e edit) []string { return e.changedWithin("spec") },
 }
 
-// gone are fields that are not declared any more.
+// gone returns fields that are no longer declared.
 func (e edit) gone(paths ...string) []string {
 	var out []string
 	for _, f := range e.fields {
@@ -36,9 +35,9 @@ func (e edit) gone(paths ...string) []string {
 	return out
 }
 
-// keptAddresses are the addresses and ports of a Service: those that are not declared any more
-// stay, and its address stays also where another one is declared. A headless Service stays
-// headless; one that is not cannot become so (refusals).
+// keptAddresses returns addresses and ports of a Service that keep their live value: undeclared
+// ones, and clusterIP even if declared. A headless Service stays headless; the reverse change is
+// refused (refusals).
 func keptAddresses(e edit) []string {
 	if e.was("spec.type") == "ExternalName" || e.is("spec.type") == "ExternalName" {
 		return nil
@@ -73,19 +72,18 @@ func oneOf(v any, of []any) bool {
 	return false
 }
 
-// Annotations by which fields count when an object is created, and afterwards stay as they live:
-// autoscalers set them.
+// Annotations for fields that only apply on creation; autoscalers set them afterwards.
 const (
 	annotationReplicas  = "resources.gardener.cloud/preserve-replicas"
 	annotationResources = "resources.gardener.cloud/preserve-resources"
 )
 
-// autoscaledResource is what an autoscaler sets of the containers of all kinds that have them.
+// autoscaledResource matches container resources that an autoscaler may set.
 var autoscaledResource = regexp.MustCompile(`^(spec|spec\.template\.spec|spec\.jobTemplate\.spec\.template\.spec)\.containers\[name=[^\]]*\]` +
 	`\.resources\.(requests|limits)\.(cpu|memory)$`)
 
-// preserved are the differing fields that stay as they live because the declaration says so, or
-// leaves them open, each list with its reason (package apply, createonly.go).
+// preserved returns fields that keep their live value because of an annotation, an autoscaler or a
+// missing declaration, and the reasons (package apply, createonly.go).
 func (e edit) preserved(gk schemaKind) (paths []string, reasons []string) {
 	say := func(found []string, why string) {
 		if len(found) > 0 {
@@ -98,7 +96,7 @@ func (e edit) preserved(gk schemaKind) (paths []string, reasons []string) {
 		switch replicas := e.changedWithin("spec.replicas"); {
 		case annotation(annotationReplicas) == "true":
 			say(replicas, "annotation "+annotationReplicas)
-		case e.scaled && !isNumber(e.was("spec.replicas"), 0): // an autoscaler starts nothing
+		case e.scaled && !isNumber(e.was("spec.replicas"), 0): // no autoscaler scales from zero
 			say(replicas, "a HorizontalPodAutoscaler sets it")
 		case e.is("spec.replicas") == nil:
 			say(replicas, "it is left open now")
@@ -116,8 +114,8 @@ func (e edit) preserved(gk schemaKind) (paths []string, reasons []string) {
 	return paths, reasons
 }
 
-// autoscaled is true for a value that was there before, and is nothing but what an autoscaler sets:
-// what a container did not have is given to it.
+// autoscaled reports whether an existing value has only resources that an autoscaler sets. Missing
+// resources are added to the container.
 func autoscaled(path string, before any) bool {
 	m, isMap := before.(map[string]any)
 	if !isMap {
@@ -131,7 +129,7 @@ func autoscaled(path string, before any) bool {
 	return len(m) > 0
 }
 
-// fieldsBut are the fields of a change but some.
+// fieldsBut returns the fields of a change except some paths.
 func fieldsBut(fields []change.Field, paths []string) []change.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f change.Field) bool { return slices.Contains(paths, f.Path) })
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// With 300 Shoots nothing is cut out of what a comment comes to: whose nodes are replaced, whose
-// control plane restarts, and what is deleted and recreated has all its names, and the rest fits as
-// well. On one seed or on many, and with long names.
+// TestMarkdownOfManyShoots: with 300 Shoots the head of a comment names each one with replaced
+// nodes, a restarted control plane, or a deletion. The changes fit, too: on one seed or many, and
+// with long names.
 func TestMarkdownOfManyShoots(t *testing.T) {
 	for name, test := range map[string]struct {
 		seeds int
@@ -50,7 +50,7 @@ func TestMarkdownOfManyShoots(t *testing.T) {
 	}
 }
 
-// manyPlaces are bundles of ten objects each.
+// manyPlaces returns n places with one object each; ten share a bundle name.
 func manyPlaces(n int, value string) []Place {
 	var out []Place
 	for i := range n {
@@ -69,7 +69,7 @@ func TestManyEqualObjects(t *testing.T) {
 	p := Bundles(from, to)
 	assert.Len(t, p.Items, 1)
 	assert.Equal(t, 1999, p.Unchanged)
-	for i := range from { // bundles with one digest are not looked into
+	for i := range from { // bundles with equal digests are not compared
 		from[i].Bundle.Digest.Symbolic, to[i].Bundle.Digest.Symbolic = "same", "same"
 	}
 	assert.Empty(t, Bundles(from, to).Items)

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// unified is a line diff with three lines of context, without file names. A value that was not
-// there, or is not any more, is told line by line.
+// unified returns a line diff with three lines of context, without file names. An added or removed
+// value has a sign on each line.
 func unified(f change.Field) []string {
 	old, new := pair(f)
 	if f.Old == nil || f.New == nil {
@@ -28,15 +28,15 @@ func unified(f change.Field) []string {
 }
 
 const (
-	// contextLines around what differs are what a unified diff shows.
+	// contextLines is the number of unchanged lines around a difference.
 	contextLines = 3
-	// comparable is how many lines two texts may differ in to be compared line by line: time and
-	// memory go with the square.
+	// comparable is the largest number of different lines in a line diff: time and memory are
+	// quadratic.
 	comparable = 1000
 )
 
-// diffLines compares what is between the lines that two texts begin and end with alike. If that is
-// too much to be compared, it is told as a whole.
+// diffLines compares lines without their common start and end. If there are too many, it returns
+// them as one replacement.
 func diffLines(o, n []string) []string {
 	begin, end := 0, 0
 	for begin < min(len(o), len(n)) && o[begin] == n[begin] {
@@ -61,7 +61,7 @@ func diffLines(o, n []string) []string {
 	return lines[min(2, len(lines)):] // without the names
 }
 
-// lineList are the lines of a text with their ends.
+// lineList returns the lines of a text with their line ends.
 func lineList(text string) []string {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {

@@ -33,7 +33,7 @@ func TestUnified(t *testing.T) {
 	}
 }
 
-// Texts without a line in common are not compared line by line: that takes minutes and gigabytes.
+// TestHugeTexts: a line diff of unrelated texts would take minutes and gigabytes.
 func TestHugeTexts(t *testing.T) {
 	begin := time.Now()
 	lines := unified(change.Field{Old: "same\n" + numbered(0, 50000, "a"), New: "same\n" + numbered(0, 50000, "b")})

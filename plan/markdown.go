@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Sizes of Markdown in bytes, for Printing.Limit: what a comment may have on the forges, less room
-// for what the poster adds.
+// Sizes of Markdown in bytes, for Printing.Limit: the limits of Git hosts for comments, less a
+// reserve for additions.
 const (
 	// MaxMarkdown fits everywhere: GitHub takes 65,536 characters.
 	MaxMarkdown = 60000
@@ -18,7 +18,7 @@ const (
 	MaxMarkdownGitLab = 900000
 )
 
-// room is left for the closing of a section and the note on what is left out.
+// room is a reserve, in bytes, for closing a section and the note on omissions.
 const room = 600
 
 // Markdown is a plan as a pull request comment of at most limit bytes.
@@ -26,10 +26,9 @@ func Markdown(p change.Plan, limit int) string {
 	return Report{Landscapes: []LandscapePlan{{Plan: p}}}.Markdown(limit, "")
 }
 
-// Markdown is a report as a pull request comment of at most limit bytes: what it comes to first.
-// How far it goes is folded, and so is everything by cluster, owner and component, what is the same
-// in several places once. What does not fit is counted, never cut in the middle; more says how to
-// see it.
+// Markdown formats a report as a pull request comment of at most limit bytes, with its summary
+// first. The reach and all changes are folded, and shared changes appear once. Omitted parts are
+// counted, never truncated; more explains how to see them.
 func (r Report) Markdown(limit int, more string) string {
 	var b strings.Builder
 	title := "### Rendered changes"
@@ -66,14 +65,14 @@ func (r Report) Markdown(limit int, more string) string {
 	return b.String()
 }
 
-// A row of a comment names all that it is about; where that does not fit, the first of them.
+// Names in a table row, if not all of them fit.
 const (
 	longList  = 60
 	shortList = 12
 )
 
-// fittingTable is a table with as many names in a row as there is room for: ample for all of them,
-// or else space.
+// fittingTable returns a table with all names if it fits into ample bytes, or else with fewer names
+// in space bytes.
 func fittingTable(title, columns string, rows func(shown int) []row, ample, space int) string {
 	if text := table(title, columns, rows(math.MaxInt), math.MaxInt); len(text) <= ample {
 		return text
@@ -84,8 +83,8 @@ func fittingTable(title, columns string, rows func(shown int) []row, ample, spac
 	return table(title, columns, rows(shortList), space)
 }
 
-// markdownChanges are all changes, with as many names of what is the same in several places as
-// there is room for, and the number of objects that are left out.
+// markdownChanges returns all changes, with as many names of shared changes as fit, and the number
+// of omitted objects.
 func (r Report) markdownChanges(space int) (text string, omitted int) {
 	sections := r.sections()
 	for i, most := range []int{longList, shortList, 1} {
@@ -110,7 +109,7 @@ func (r Report) markdownChanges(space int) (text string, omitted int) {
 	return text, omitted
 }
 
-// heading is where a section belongs.
+// heading names the place of a section.
 func (s section) heading(named bool) string {
 	if s.shared() {
 		return "The same in several places"
@@ -139,7 +138,7 @@ func (r Report) markdownHandedOver(space int) string {
 		bounded(lines, space-200, "\n… and %d more.\n"))
 }
 
-// bounded is as many pieces as fit, and how many do not.
+// bounded returns the pieces that fit into space, and counts the rest.
 func bounded(pieces []string, space int, rest string) string {
 	var b strings.Builder
 	left := 0
@@ -156,7 +155,7 @@ func bounded(pieces []string, space int, rest string) string {
 	return b.String()
 }
 
-// shownRows of a table stand open; the others are folded.
+// shownRows is the largest number of rows of an unfolded table.
 const shownRows = 25
 
 func (r Report) markdownNodes(space int) string {
@@ -191,7 +190,7 @@ func (r Report) nodeLines(rows []nodeRow) []string {
 	return lines
 }
 
-// table is rows under a title; nothing without rows.
+// table returns rows under a title, or nothing without rows.
 func table(title, columns string, rows []row, space int) string {
 	if len(rows) == 0 {
 		return ""
@@ -205,7 +204,7 @@ func table(title, columns string, rows []row, space int) string {
 	return head + bounded(lines, space-len(head), "\n… and %d more.\n")
 }
 
-// markdownReach says which clusters a report goes to, and whose objects it changes there.
+// markdownReach lists the affected clusters and owners.
 func (r Report) markdownReach(space int) string {
 	head := "\n#### How far it goes\n\n| cluster | added | changed | removed | objects of |\n|-|-|-|-|-|\n"
 	var lines []string
@@ -215,7 +214,7 @@ func (r Report) markdownReach(space int) string {
 	return head + bounded(lines, space-len(head), "\n… and on %d more clusters.\n")
 }
 
-// markdown folds a section, with as many blocks as fit; the objects of the rest are counted.
+// markdown returns a folded section with the blocks that fit, and the number of omitted objects.
 func (s section) markdown(space int, named bool, most int) (string, int) {
 	var body strings.Builder
 	title := s.title()
@@ -247,7 +246,7 @@ func (s section) markdown(space int, named bool, most int) (string, int) {
 
 var backticks = regexp.MustCompile("`+")
 
-// longestFence is the length of the longest run of backticks: a fence in a value must not end ours.
+// longestFence returns the length of the longest run of backticks: a value must not end our fence.
 func longestFence(s string) int {
 	n := 0
 	for _, run := range backticks.FindAllString(s, -1) {
@@ -268,15 +267,15 @@ var (
 	cells   = strings.NewReplacer("|", "\\|", "*", "\\*", "[", "\\[", "@", "@\u200b")
 )
 
-// escape keeps text from outside from being read as markup.
+// escape prevents text from being read as markup.
 func escape(s string) string { return escaper.Replace(printable(s)) }
 
-// cell is text in a table; a mention in it notifies nobody.
+// cell escapes text for a table, so that mentions notify nobody.
 func cell(s string) string { return cells.Replace(escape(s)) }
 
 var signs = map[change.Action]string{change.Create: "+ ", change.Delete: "- ", change.Change: "! ", change.Recreate: "! ", change.Adopt: "! ", change.Keep: "! ", change.Hold: "! ", change.Fail: "! "}
 
-// diff is one block inside a diff fence, with at most so many names of a place.
+// diff returns a block for a diff fence, with at most that many names per place.
 func (b block) diff(named bool, most int) string {
 	var out strings.Builder
 	out.WriteString(signs[b.Action] + string(b.Action) + " " + b.name() + suffixOf(b.Item) + "\n")
@@ -300,7 +299,7 @@ func (b block) diff(named bool, most int) string {
 	return out.String()
 }
 
-// longDiff is how many lines of one field a comment shows.
+// longDiff is the largest number of lines per field in a comment.
 const longDiff = 80
 
 func shortened(lines []string, most int) []string {
@@ -310,7 +309,7 @@ func shortened(lines []string, most int) []string {
 	return append(lines[:most:most], fmt.Sprintf("… %d more lines", len(lines)-most))
 }
 
-// fieldLines are the old and the new value with their signs; of longer texts only what differs.
+// fieldLines returns both values with signs; a diff for longer texts.
 func fieldLines(f change.Field) []string {
 	o, n := pair(f)
 	if f.Old == nil || f.New == nil || strings.Contains(o, "\n") || strings.Contains(n, "\n") {

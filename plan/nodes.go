@@ -12,37 +12,36 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// pool is a worker pool as a Worker or a Shoot has it.
+// pool is a worker pool of a Worker or Shoot.
 type pool struct {
 	name, strategy, surge, unavailable string
 	maximum                            int64
-	// secretName names the hash over everything that nodes are replaced for, where it is known.
+	// secretName has the hash of all settings that replace nodes, if it is known.
 	secretName string
-	// first is set for Workers of the time before there was such a name: all of providerConfig
-	// counts, nothing of the kubelet.
+	// first marks Workers that predate this name: all of providerConfig counts, and no kubelet
+	// setting.
 	first    bool
 	provider any
-	// parts are what nodes depend on, in the order in which they are told.
+	// parts are the settings that affect nodes, in display order.
 	parts []part
 }
 
-// part is a property of a pool.
+// part is a setting of a pool.
 type part struct {
 	name, value string
-	// live is what is part of the machines' configuration only where they are replaced: with
-	// updates in place they get it as they are.
+	// live marks a setting that an in-place update changes on running machines.
 	live bool
 }
 
 func (p pool) inPlace() bool { return strings.HasSuffix(p.strategy, "InPlaceUpdate") }
 
-// Pools says which worker pools an item touches. old and new are the object before and after, as
-// far as they exist.
+// Pools returns the worker pools that an item affects. old and new are the object before and after,
+// if they exist.
 //
-// Nodes are replaced where the hash of their pool changes (gardener: WorkerPoolHash of
-// extensions/pkg/controller/worker, Key of pkg/component/extensions/operatingsystemconfig,
-// docs/usage/shoot-operations/shoot_updates.md). A hibernated Shoot has no nodes; which Workers are
-// of one, only Bundles can tell.
+// A changed pool hash replaces nodes (gardener: WorkerPoolHash of extensions/pkg/controller/worker,
+// Key of pkg/component/extensions/operatingsystemconfig,
+// docs/usage/shoot-operations/shoot_updates.md). A hibernated Shoot has no nodes; only Bundles
+// knows the Workers of such a Shoot.
 func Pools(item change.Item, old, new *unstructured.Unstructured) []change.PoolChange {
 	read := readers[item.Object.Kind]
 	if read == nil || !strings.HasSuffix(item.Object.Group(), "gardener.cloud") {
@@ -77,10 +76,10 @@ func (p pool) change(how string, why []string) change.PoolChange {
 	return c
 }
 
-// becomes says how the nodes of a pool come to its new form, and for what.
+// becomes returns how the nodes of a pool change to its new form, and why.
 func (p pool) becomes(n pool) (how string, why []string) {
 	replaces := false
-	var provider []string // what is for the extension of the provider to judge
+	var provider []string // for the provider's extension to decide
 	for i, o := range p.parts {
 		if i >= len(n.parts) || o.value == n.parts[i].value {
 			continue
@@ -118,19 +117,19 @@ func (p pool) becomes(n pool) (how string, why []string) {
 	return "", nil
 }
 
-// reaches tells whether a part can change on a running machine: the version of an image can,
-// another image cannot.
+// reaches reports whether a setting can change on a running machine: the version of an image can,
+// its name cannot.
 func (p part) reaches(n part) bool {
 	was, _, _ := strings.Cut(p.value, " ")
 	is, _, _ := strings.Cut(n.value, " ")
 	return p.name != machineImage || was == is
 }
 
-// startsWith is what changes the name of a pool's configuration, and is nowhere in a Worker.
+// startsWith describes settings that change the configuration's name but are not in a Worker.
 const startsWith = "the configuration that machines start with, such as new certificate authorities, another service account key, or " +
 	"the address of node-local DNS where kube-proxy changes to IPVS or back"
 
-// become is how nodes change as the verb of a sentence.
+// become formats how nodes change as a verb phrase.
 func become(how string) string {
 	if how == change.NodesMaybeReplaced {
 		return how
@@ -138,31 +137,29 @@ func become(how string) string {
 	return "are " + how
 }
 
-// told is the difference in words: "machine image ubuntu 1 → 2".
+// told describes the difference: "machine image ubuntu 1 → 2".
 func (p part) told(n string) string {
 	if strings.Contains(p.value+n, "{") {
 		return p.name
 	}
 	absent := "none"
 	if p.value == absent || n == absent {
-		absent = "not set" // a kubelet's policy may be called none
+		absent = "not set" // "none" may be the policy of a kubelet
 	}
 	return fmt.Sprintf("%s %s → %s", p.name, cmp.Or(p.value, absent), cmp.Or(n, absent))
 }
 
-// NodeChange is what a plan does to the nodes of one worker pool of one Shoot.
+// NodeChange is the effect of a plan on the nodes of one worker pool of one Shoot.
 type NodeChange struct {
-	// Cluster is where the control plane of the Shoot runs, or the virtual garden where only the
-	// Shoot is known.
+	// Cluster runs the control plane of the Shoot; the virtual garden if only the Shoot is known.
 	Cluster string `json:"cluster"`
-	// Shoot is namespace/name, or the namespace of its control plane where that is all that is
-	// known.
+	// Shoot is namespace/name, or only the namespace of its control plane if that is unknown.
 	Shoot string `json:"shoot"`
 	change.PoolChange
 }
 
-// Nodes lists whose nodes change, as far as that is no news of another item: a Worker says it
-// better than its Shoot.
+// Nodes lists the changed worker pools. A pool of a Worker replaces the same pool of its Shoot,
+// which is less precise.
 func Nodes(p change.Plan) []NodeChange {
 	var workers, shoots []NodeChange
 	rendered := map[string]bool{}

@@ -19,7 +19,7 @@ func shootOf(pool, rest string) string {
 	return "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: w, namespace: garden-p}, spec: {provider: {workers: [{name: a, maximum: 5, " + pool + "}]}, " + rest + "}}"
 }
 
-// The cases are the list of what replaces nodes upstream, and what does not.
+// TestPools has the changes that upstream documents as replacing nodes, and others.
 func TestPools(t *testing.T) {
 	const hash1, hash2 = "nodeAgentSecretName: gardener-node-agent-a-1, ", "nodeAgentSecretName: gardener-node-agent-a-2, "
 	for name, c := range map[string]struct {
@@ -110,7 +110,7 @@ func TestPoolsThatGo(t *testing.T) {
 	}
 }
 
-// A Shoot and its Worker say the same: it is told once, as the Worker has it.
+// TestNodes: a Shoot and its Worker are one change, as in the Worker.
 func TestNodes(t *testing.T) {
 	pools := func(how string) []change.PoolChange { return []change.PoolChange{{Pool: "a", How: how, Nodes: 3}} }
 	shoot := func(name string) change.Item {

@@ -12,10 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// readers give the worker pools of the kinds that have them.
+// readers return the worker pools of a kind.
 var readers = map[string]func(*unstructured.Unstructured) []pool{"Worker": poolsOfWorker, "Shoot": poolsOfShoot}
 
-// machineImage is the part with the name and version of the image of the machines.
+// machineImage is the part with the name and version of the machine image.
 const machineImage = "machine image"
 
 func poolsOfWorker(o *unstructured.Unstructured) []pool {
@@ -31,7 +31,7 @@ func poolsOfWorker(o *unstructured.Unstructured) []pool {
 			part{"container runtime", labels["worker.gardener.cloud/cri-name"], false},
 			part{"node-local DNS", labels["networking.gardener.cloud/node-local-dns-enabled"], true})
 		if p.inPlace() {
-			p.parts[len(p.parts)-1].value = "" // it reaches no machine, or cannot change
+			p.parts[len(p.parts)-1].value = "" // it has no effect, or is immutable
 		}
 		kubelet, _, _ := unstructured.NestedMap(w, "kubeletConfig")
 		p.finish(str(w, "machineType"), kubelet)
@@ -77,9 +77,8 @@ func yes(is bool) string {
 	return "no"
 }
 
-// cachedDNS tells whether machines are made for the cache of DNS answers: before 1.34, and where
-// kube-proxy uses IPVS, because then kubelets are told its address. It comes and goes on other
-// machines while they run.
+// cachedDNS reports whether kubelets get the address of node-local DNS, so that machines depend on
+// it: before 1.34, and with kube-proxy in IPVS mode. Otherwise it changes on running machines.
 func cachedDNS(shoot *unstructured.Unstructured, version string) bool {
 	enabled, _, _ := unstructured.NestedBool(shoot.Object, "spec", "systemComponents", "nodeLocalDNS", "enabled")
 	proxy := nestedValue(shoot.Object, "spec", "kubernetes", "kubeProxy", "enabled") != false
@@ -88,7 +87,7 @@ func cachedDNS(shoot *unstructured.Unstructured, version string) bool {
 	return enabled && (ipvs || err == nil && v.Major() == 1 && v.Minor() < 34)
 }
 
-// readPool reads what both kinds have under the same names.
+// readPool reads the fields that both kinds have in common.
 func readPool(w map[string]any) pool {
 	p := pool{name: str(w, "name"), strategy: str(w, "updateStrategy"), provider: w["providerConfig"]}
 	p.surge, p.unavailable = "1", "0"
@@ -108,8 +107,8 @@ func readPool(w map[string]any) pool {
 	return p
 }
 
-// finish adds what is read alike but depends on the strategy: with updates in place the version of
-// the image reaches a running machine.
+// finish adds common settings that depend on the strategy: an in-place update changes the image
+// version of a running machine.
 func (p *pool) finish(machineType string, kubelet map[string]any) {
 	p.parts = append([]part{{"machine type", machineType, false}}, p.parts...)
 	for i := range p.parts {
@@ -129,14 +128,14 @@ func (p *pool) finish(machineType string, kubelet map[string]any) {
 		part{"CPU manager policy of the kubelet", str(kubelet, "cpuManagerPolicy"), true})
 }
 
-// minor is a version without its patch: kubelets of another patch run on the same machines.
+// minor returns a version without its patch, which does not affect machines.
 func minor(version string) string {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// reserved is what is kept for the kubelet, as the hash of a pool has it: a quantity of zero is not
-// the same as none.
+// reserved formats the kubelet's reserved resources like the pool hash, which distinguishes a zero
+// quantity from a missing one.
 func reserved(kubelet map[string]any) string {
 	given, is := kubelet["kubeReserved"].(map[string]any)
 	if !is {
@@ -156,13 +155,13 @@ func str(m map[string]any, path ...string) string {
 	return s
 }
 
-// asJSON is a value as JSON, empty where there is none.
+// asJSON returns a value as JSON, empty without a value.
 func asJSON(m map[string]any, path ...string) string {
 	v := nestedValue(m, path...)
 	if v == nil {
 		return ""
 	}
-	raw, _ := json.Marshal(v) // it comes from JSON
+	raw, _ := json.Marshal(v) // the value comes from JSON
 	return string(raw)
 }
 

@@ -30,7 +30,7 @@ const (
 	jobPods     = `template: {metadata: {labels: {app: x, more: also}}, spec: {restartPolicy: Never, containers: [{name: a, image: "a:1"}]}}`
 )
 
-// bases are the objects that the cases change.
+// bases are the objects that the cases patch.
 var bases = map[string]string{
 	"deployment":  `{apiVersion: apps/v1, kind: Deployment, metadata: {name: NS, namespace: NS}, spec: {replicas: 0, selector: {matchLabels: {app: x}}, ` + podTemplate + `}}`,
 	"probed":      `{apiVersion: apps/v1, kind: Deployment, metadata: {name: NS, namespace: NS}, spec: {replicas: 0, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: "a:1", livenessProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {httpGet: {port: 80}}}}], volumes: [{name: c, configMap: {name: a}}, {name: h, hostPath: {path: /a}}, {name: none}]}}}}`,
@@ -84,8 +84,7 @@ var bases = map[string]string{
 
 const recreated = `metadata: {annotations: {resources.gardener.cloud/delete-on-invalid-update: "true", resources.gardener.cloud/deletion-propagation-on-invalid-update: Background}}, `
 
-// changes are patches of the objects above (null takes a field away), with what applying them comes
-// to.
+// changes are patches of these objects (null removes a field), with the expected result.
 var changes = []struct {
 	base, patch string
 	want        change.Action
@@ -246,7 +245,7 @@ var changes = []struct {
 	{"api service", `spec: {service: {name: b}}`, change.Change, ""},
 }
 
-// The engine recreates no object of a kind that it protects.
+// TestWhatIsNeverRecreated: the engine never recreates objects of protected kinds.
 func TestWhatIsNeverRecreated(t *testing.T) {
 	for _, gk := range conventions.Protected() {
 		o := func(region string) *unstructured.Unstructured {
@@ -297,7 +296,7 @@ func merge(into, patch map[string]any) map[string]any {
 	return into
 }
 
-// predicted is what a diff says of a change.
+// predicted returns the item of a change in a diff.
 func predicted(t *testing.T, old, new *unstructured.Unstructured) change.Item {
 	t.Helper()
 	place := func(o *unstructured.Unstructured) []plan.Place {
@@ -338,8 +337,8 @@ func TestPredictionsComeTrue(t *testing.T) {
 	require.NoError(t, err)
 	all := slices.Clone(changes)
 	for _, c := range changes {
-		// Also where the object may be recreated. This server has no second family of addresses,
-		// and nobody who lets go of classes.
+		// Repeat the case with recreation allowed. This server has no second address family, and no
+		// controller removes finalizers of classes.
 		if c.want == change.Fail && !strings.HasPrefix(c.patch, "metadata:") && c.base != "attributes" && c.patch != `spec: {ipFamilies: [IPv6]}` {
 			c.patch = recreated + c.patch
 			all = append(all, c)

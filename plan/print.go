@@ -44,13 +44,12 @@ func (r Report) text(colored bool) string {
 	}
 	text := strings.TrimSuffix(b.String(), "\n")
 	if strings.Count(text, "\n") > screen {
-		text += "\n" + printable(r.line()) + "\n" // again, where the reader of a terminal is now
+		text += "\n" + printable(r.line()) + "\n" // again at the end, near the prompt
 	}
 	return text
 }
 
-// screen is the number of lines of a usual terminal. The beginning of a longer text is out of
-// sight.
+// screen is the number of lines of a usual terminal; the start of a longer text scrolls away.
 const screen = 24
 
 func (b block) text(indent string, colored, named bool) string {
@@ -76,8 +75,7 @@ func paint(action change.Action, s string, colored bool) string {
 	return c.Sprint(s)
 }
 
-// head is what a report comes to: what it does beyond the objects that it changes, and how far it
-// goes.
+// head returns the summary of a report: its reach, and effects beyond the changed objects.
 func (r Report) head() string {
 	var b strings.Builder
 	b.WriteString(printable(r.line()) + "\n")
@@ -105,7 +103,7 @@ func (r Report) head() string {
 
 func oneLine(s string) string { return printable(strings.ReplaceAll(s, "\n", " ")) }
 
-// prefixed is a text with what goes before it, nothing without one.
+// prefixed adds a prefix to a text that is not empty.
 func prefixed(prefix, s string) string {
 	if s == "" {
 		return ""
@@ -113,11 +111,11 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// counted says which objects the numbers of a plan are about: the ManagedResources and Secrets that
-// carry bundles to their cluster follow from them, and are not counted.
+// counted describes which objects a plan counts. ManagedResources and Secrets that deliver bundles
+// are not counted, since they follow from the bundles.
 const counted = "objects in bundles and declarations"
 
-// Line is the summary in one line.
+// Line returns the summary in one line.
 func Line(p change.Plan) string {
 	switch {
 	case p.Empty() && p.Settings > 0:
@@ -143,7 +141,7 @@ func Line(p change.Plan) string {
 	return fmt.Sprintf("%s, %d unchanged (%s).", strings.Join(parts, ", "), p.Unchanged, counted)
 }
 
-// name is the object of a block, and the name it had before.
+// name returns the name of a block's object, and its former name.
 func (b block) name() string {
 	text := b.Object.String()
 	if b.Former != "" {
@@ -167,8 +165,7 @@ func suffixOf(i change.Item) string {
 	return "  (" + oneLine(strings.Join(notes, "; ")) + ")"
 }
 
-// elsewhere says where else the same happens as in a block, by cluster, with at most so many names
-// for each.
+// elsewhere lists the places of a block by cluster, with at most that many names each.
 func (b block) elsewhere(named bool, most int) []string {
 	if len(b.Places) < 2 {
 		return nil
@@ -198,8 +195,8 @@ func (b block) elsewhere(named bool, most int) []string {
 	return out
 }
 
-// spotNames are the owners of objects where that says more than their names: each has one.
-// Otherwise they are the names.
+// spotNames returns the owners of objects if each object has its own Shoot, and the object names
+// otherwise.
 func spotNames(spots []spot) []string {
 	owners, objects := map[string]bool{}, make([]string, 0, len(spots))
 	var whose []string
@@ -216,7 +213,7 @@ func spotNames(spots []spot) []string {
 	return objects
 }
 
-// hiddenText tells a difference that may not be shown.
+// hiddenText describes a difference with confidential values.
 func hiddenText(f change.Field) string {
 	kind, hashes := "hidden", ""
 	switch {
@@ -232,7 +229,7 @@ func hiddenText(f change.Field) string {
 	return fmt.Sprintf("%s: (%s value changed%s)%s", printable(f.Path), kind, hashes, ownedBy(f))
 }
 
-// countsText is the counts in a few words: "1 added, 2 changed".
+// countsText formats the counts: "1 added, 2 changed".
 func countsText(s change.Summary) string {
 	var parts []string
 	for _, c := range []struct {
@@ -277,7 +274,7 @@ func fieldText(f change.Field, indent string) string {
 	return b.String()
 }
 
-// show is a value as text: short values in one line, long ones as YAML.
+// show formats a value: short values in one line, long ones as YAML.
 func show(v any) string {
 	switch x := v.(type) {
 	case nil:
@@ -304,7 +301,7 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-// printable spells characters out that would do something to a terminal or hide text.
+// printable escapes characters that control a terminal or hide text.
 func printable(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// example has one of everything that is printed.
+// example has one item of each kind that is printed.
 func example() change.Plan {
 	p := change.Plan{From: "main", To: "work tree", Unchanged: 7, Notes: []string{"the base is *not* valid"}, Items: []change.Item{
 		{Cluster: "runtime", Owner: "garden local", Component: "garden/vpa", Bundle: "vpa", Action: change.Create, Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "new"}, Origin: "vpa/objects.cue:7"},
@@ -106,7 +106,7 @@ func TestColor(t *testing.T) {
 	assert.NotContains(t, got.String(), "\x1b[31mred", "what a value says to a terminal is spelled out")
 }
 
-// A comment has a size; what does not fit is counted and nothing is cut.
+// TestMarkdownFits: a comment has a size limit; omissions are counted, nothing is truncated.
 func TestMarkdownFits(t *testing.T) {
 	var p change.Plan
 	for i := range 3000 {

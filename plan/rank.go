@@ -6,8 +6,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// rank is how bad it is to overlook an object among others to which the same happens, the worst
-// first: what others go with, what has data, what runs, and the rest.
+// rank is the risk of overlooking an object among others with the same change, highest first. Kinds
+// in deletions precede StatefulSets, other workloads, and the rest.
 func rank(r change.Ref) int {
 	switch {
 	case !known(r):
@@ -21,5 +21,5 @@ func rank(r change.Ref) int {
 	return 3
 }
 
-// workloads are the kinds that have pods, besides those with data.
+// workloads are the kinds with pods, except StatefulSets.
 var workloads = []string{"Deployment", "DaemonSet", "ReplicaSet", "ReplicationController", "CronJob", "Job", "Pod"}

@@ -13,8 +13,8 @@ import (
 type schemaKind = schema.GroupKind
 
 // refusals are the changes that API servers refuse, by kind. Source: Validate*Update in kubernetes,
-// pkg/apis/*/validation, and the strategies in pkg/registry; a test asks an API server. Kinds that
-// are not here take every change.
+// pkg/apis/*/validation, and the strategies in pkg/registry; a test uses an API server. Other kinds
+// accept all changes.
 var refusals = joinedRules(map[schemaKind][]rule{
 	{Group: "apps", Kind: "Deployment"}: {fixed("spec.selector")},
 	{Group: "apps", Kind: "DaemonSet"}:  {fixed("spec.selector")},
@@ -74,7 +74,7 @@ func joinedRules(maps ...map[schemaKind][]rule) map[schemaKind][]rule {
 	return out
 }
 
-// completions of a Job change only where they are indexed, together with the parallelism.
+// completions of a Job change only in indexed mode, together with the parallelism.
 func completions(e edit) []string {
 	if e.is("spec.completionMode") == "Indexed" && jsonvalue.Equal(e.is("spec.completions"), e.is("spec.parallelism")) {
 		return nil
@@ -82,8 +82,8 @@ func completions(e edit) []string {
 	return fixed("spec.completions")(e)
 }
 
-// jobTemplate is that of a Job. Where the pods go can change as long as it is suspended, and labels
-// that go stay (keeping).
+// jobTemplate is a rule for a Job's template: a suspended Job may change its scheduling. Removed
+// labels keep their live value (keeping).
 func jobTemplate(e edit) []string {
 	if e.was("spec.suspend") == true {
 		return allBut("spec.template", "spec.template.metadata.labels", "spec.template.metadata.annotations", "spec.template.spec.nodeSelector",
@@ -92,7 +92,7 @@ func jobTemplate(e edit) []string {
 	return fixed("spec.template")(e)
 }
 
-// podSpec of a Pod: images and the deadline change, tolerations are added, gates are opened.
+// podSpec is a rule for Pods: only images, deadline, new tolerations and removed gates change.
 func podSpec(e edit) []string {
 	var out []string
 	for _, f := range e.fields {
@@ -110,7 +110,7 @@ func podSpec(e edit) []string {
 	return out
 }
 
-// deadline of a Pod only comes nearer.
+// deadline of a Pod may only decrease.
 func deadline(e edit) []string {
 	const path = "spec.activeDeadlineSeconds"
 	if !e.changed(path) || e.was(path) == nil || e.is(path) != nil && !less(e.was(path), e.is(path)) {
@@ -119,8 +119,8 @@ func deadline(e edit) []string {
 	return []string{path}
 }
 
-// holdsItsPlace is a Service that would be made anew with an address or node port that it still has
-// then: the engine asks the API server before it deletes it, and is told that they are taken.
+// holdsItsPlace reports whether a recreated Service needs the address or a node port that it still
+// has. The engine's dry run before the deletion then fails.
 func holdsItsPlace(e edit) bool {
 	if ip := addressOf(e.new); ip != "" && ip != headless && ip == addressOf(e.old) {
 		return true
@@ -134,15 +134,15 @@ func holdsItsPlace(e edit) bool {
 	return slices.ContainsFunc(ports, func(p any) bool { n := nestedIn(p, "nodePort"); return n != nil && taken[n] })
 }
 
-// less compares numbers; what is no number is none that is less.
+// less compares numbers; it returns true if either is not a number.
 func less(a, b any) bool {
 	x, ok := jsonvalue.Number(a)
 	y, ok2 := jsonvalue.Number(b)
 	return !ok || !ok2 || x.Cmp(y) < 0
 }
 
-// serviceAddresses is what the addresses of a Service allow. A Service of type ExternalName has
-// none, and may get and lose them.
+// serviceAddresses is a rule for the addresses of a Service. Type ExternalName has none, so that a
+// change from or to it is possible.
 func serviceAddresses(e edit) []string {
 	was, is := e.was("spec.type"), e.is("spec.type")
 	if was == "ExternalName" || is == "ExternalName" {
@@ -155,9 +155,9 @@ func serviceAddresses(e edit) []string {
 	case new == headless && old != headless:
 		out = append(out, "spec.clusterIP")
 	case old == headless && (is == "NodePort" || is == "LoadBalancer"):
-		out = append(out, "spec.type") // its address is None, which does not go, and these have one
+		out = append(out, "spec.type") // "None" remains, and these types need an address
 	case e.is("spec.clusterIP") == nil && old != "" && new != "" && old != new:
-		out = append(out, "spec.clusterIPs") // the engine keeps the other field only
+		out = append(out, "spec.clusterIPs") // the engine keeps only the other field
 	}
 	if balanced {
 		out = append(out, fixed("spec.loadBalancerClass")(e)...)
@@ -173,10 +173,10 @@ func serviceAddresses(e edit) []string {
 	return out
 }
 
-// headless is the address of a Service that has none.
+// headless is the clusterIP of a Service without an address.
 const headless = "None"
 
-// addressOf is the address that is declared for a Service, empty where the API server chooses one.
+// addressOf returns the declared address of a Service, empty if the API server chooses one.
 func addressOf(service map[string]any) string {
 	if ip := str(service, "spec", "clusterIP"); ip != "" {
 		return ip
@@ -189,8 +189,8 @@ func addressOf(service map[string]any) string {
 	return ""
 }
 
-// volumeSource of a PersistentVolume is everything that is not about volumes as such. The reference
-// to the credentials for growing can be added.
+// volumeSource is a rule for the type-specific fields of a PersistentVolume. Only the reference to
+// credentials for expansion may be added.
 func volumeSource(e edit) []string {
 	return allBut("spec", "spec.capacity", "spec.accessModes", "spec.claimRef", "spec.persistentVolumeReclaimPolicy", "spec.storageClassName",
 		"spec.mountOptions", "spec.volumeMode", "spec.nodeAffinity", "spec.volumeAttributesClassName")(edit{e.old, e.new,
@@ -199,7 +199,7 @@ func volumeSource(e edit) []string {
 		}), e.scaled})
 }
 
-// serviceRanges may get a second range, of the other family.
+// serviceRanges may get a second range, of the other address family.
 func serviceRanges(e edit) []string {
 	before, _ := e.was("spec.cidrs").([]any)
 	after, _ := e.is("spec.cidrs").([]any)
@@ -209,8 +209,8 @@ func serviceRanges(e edit) []string {
 	return fixed("spec.cidrs")(e)
 }
 
-// storedVersions of a definition stay: objects are stored in them. That a version was one before
-// the last change is not known here.
+// storedVersions is a rule for definitions: the storage version must remain, since objects are
+// stored in it. Former storage versions are unknown here.
 func storedVersions(e edit) []string {
 	versions, _ := e.was("spec.versions").([]any)
 	left, _ := e.is("spec.versions").([]any)
@@ -230,7 +230,7 @@ func nestedIn(v any, key string) any {
 	return m[key]
 }
 
-// fixedAnnotation is one that never changes.
+// fixedAnnotation is a rule for an immutable annotation.
 func fixedAnnotation(name string) rule {
 	return func(e edit) []string {
 		if jsonvalue.Equal(nestedValue(e.old, "metadata", "annotations", name), nestedValue(e.new, "metadata", "annotations", name)) {
@@ -240,8 +240,8 @@ func fixedAnnotation(name string) rule {
 	}
 }
 
-// unmendable are refusals that a new object meets, too.
+// unmendable are refusals that also apply to a new object.
 var unmendable = map[schemaKind][]rule{
-	// its name says them
+	// both are part of its name
 	{Group: "apiregistration.k8s.io", Kind: "APIService"}: {fixed("spec.group", "spec.version")},
 }

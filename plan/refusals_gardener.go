@@ -14,9 +14,9 @@ const (
 	operator   = "operator.gardener.cloud"
 )
 
-// gardenerRefusals are those of Gardener's API: upstream's validation (pkg/api/*/validation), which
-// the rules of package schemas tell with their reasons, and what the definitions of api/crds say
-// themselves. What depends on a status is not here.
+// gardenerRefusals are the refusals of Gardener's API: upstream's validation
+// (pkg/api/*/validation), which package schemas implements with reasons, and rules in the
+// definitions of api/crds. Rules that depend on a status are missing.
 var gardenerRefusals = map[schemaKind][]rule{
 	{Group: core, Kind: "Shoot"}: {fixed("spec.region", "spec.provider.type", "spec.exposureClassName", "spec.schedulerName"),
 		setOnce("spec.dns.domain", "spec.networking.type", "spec.networking.pods", "spec.networking.services"),
@@ -67,7 +67,7 @@ var gardenerRefusals = map[schemaKind][]rule{
 
 const gardenBackup = "spec.virtualCluster.etcd.main.backup"
 
-// families change between IPv4 alone and IPv4 with IPv6 only.
+// families allows only changes between IPv4 and IPv4 with IPv6.
 func families(path string) rule {
 	return func(e edit) []string {
 		of := func(v any) string {
@@ -91,7 +91,7 @@ func families(path string) rule {
 	}
 }
 
-// workerless is a Shoot that has no workers, and stays so.
+// workerless is a rule for Shoots: workers cannot be added to none, or all removed.
 func workerless(e edit) []string {
 	count := func(v any) int { items, _ := v.([]any); return len(items) }
 	const path = "spec.provider.workers"
@@ -101,7 +101,7 @@ func workerless(e edit) []string {
 	return nil
 }
 
-// kubernetesVersion goes up, by one minor version at most.
+// kubernetesVersion allows only upgrades, by at most one minor version.
 func kubernetesVersion(path string) rule {
 	return func(e edit) []string {
 		was, ok := versionOf(e.was(path))
@@ -113,7 +113,7 @@ func kubernetesVersion(path string) rule {
 	}
 }
 
-// versionOf are the numbers of a whole version.
+// versionOf returns the numbers of a version with three parts.
 func versionOf(v any) (out [3]int, ok bool) {
 	text, _ := v.(string)
 	parts := strings.Split(strings.TrimPrefix(text, "v"), ".")
@@ -130,7 +130,7 @@ func versionOf(v any) (out [3]int, ok bool) {
 	return out, true
 }
 
-// firstDomain is in what others know the garden by.
+// firstDomain is a rule for the first domain, which is part of the garden's addresses.
 func firstDomain(path string) rule {
 	return func(e edit) []string {
 		first := func(v any) any {
@@ -147,12 +147,12 @@ func firstDomain(path string) rule {
 	}
 }
 
-// primaryResources are those that a registration is the first for.
+// primaryResources is a rule for the field primary of resources.
 func primaryResources(e edit) []string {
 	return slices.DeleteFunc(e.changedWithin("spec.resources"), func(path string) bool { return !strings.HasSuffix(path, ".primary") })
 }
 
-// members of an etcd become more, or none.
+// members of an etcd may only increase, or be scaled to zero.
 func members(e edit) []string {
 	if n, ok := jsonvalue.Number(e.is("spec.replicas")); ok && n.Sign() == 0 {
 		return nil

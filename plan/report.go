@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Formats a report is printed in.
+// Output formats of a report.
 const (
 	FormatText     = "text"
 	FormatMarkdown = "markdown"
@@ -18,34 +18,34 @@ const (
 	FormatHTML     = "html"
 )
 
-// Report is what a change does to one or several landscapes, as one document: what is the same in
-// all of them is told once.
+// Report has the plans of one or several landscapes. Changes that all have in common are printed
+// once.
 type Report struct {
 	Landscapes []LandscapePlan `json:"landscapes"`
 }
 
-// LandscapePlan is the plan of one of them.
+// LandscapePlan is the plan of one landscape.
 type LandscapePlan struct {
-	// Name tells the landscapes of a report apart, such as the folder; it may be empty where there
-	// is one.
+	// Name identifies a landscape in the report, such as its folder; it may be empty for a single
+	// one.
 	Name string `json:"name"`
 	change.Plan
 }
 
-// Printing is how a report is printed.
+// Printing has the options for printing a report.
 type Printing struct {
 	// Format is one of text, markdown, json, html.
 	Format string
-	// Colored counts for text.
+	// Colored applies to text.
 	Colored bool
 	// Limit is the size of Markdown in bytes; 0 is MaxMarkdown.
 	Limit int
-	// More says how to see what does not fit, such as "run `pergola diff prod --from main`". It may
-	// be Markdown, and comes from the program, not from a landscape.
+	// More explains how to see omissions, such as "run `pergola diff prod --from main`". It may be
+	// Markdown, since it comes from the program and not from a landscape.
 	More string
 }
 
-// Print writes a report. One landscape without a name prints as its plan does.
+// Print writes a report. A single landscape without a name prints like its plan.
 func (r Report) Print(w io.Writer, how Printing) error {
 	var err error
 	switch how.Format {
@@ -68,12 +68,12 @@ func (r Report) Print(w io.Writer, how Printing) error {
 	return err
 }
 
-// Print writes one plan; colored only counts for text.
+// Print writes one plan; colored applies to text.
 func Print(w io.Writer, p change.Plan, format string, colored bool) error {
 	return Report{Landscapes: []LandscapePlan{{Plan: p}}}.Print(w, Printing{Format: format, Colored: colored})
 }
 
-// Empty says that nothing would change anywhere.
+// Empty reports whether nothing changes in any landscape.
 func (r Report) Empty() bool {
 	return !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.Plan.Empty() })
 }
@@ -87,15 +87,15 @@ func (r Report) Summary() change.Summary {
 	return s
 }
 
-// one is true where nothing has to be told apart.
+// one reports whether the report has a single landscape without a name.
 func (r Report) one() bool { return len(r.Landscapes) == 1 && r.Landscapes[0].Name == "" }
 
-// named says whether the places of a report need the names of landscapes.
+// named reports whether places need the names of landscapes.
 func (r Report) named() bool {
 	return len(r.Landscapes) > 1 || len(r.Landscapes) == 1 && r.Landscapes[0].Name != ""
 }
 
-// plainPlan is how a plan appears in JSON: with what it comes to.
+// plainPlan is the JSON form of a plan, with its effects.
 type plainPlan struct {
 	Name string `json:"name,omitempty"`
 	change.Plan

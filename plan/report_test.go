@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// open is what a reader of Markdown sees without a click.
+// open returns the part of a Markdown text that is not folded.
 func open(text string) string {
 	var out strings.Builder
 	depth := 0
@@ -29,8 +29,8 @@ func open(text string) string {
 	return out.String()
 }
 
-// rendered is what a Shoot with one pool comes to on its seed and in the virtual garden, as far as
-// the version of an image is in it.
+// rendered returns the objects of a Shoot with one pool, on its seed and in the virtual garden,
+// that contain the image version.
 func rendered(t *testing.T, seed, name, image, hash string) []Place {
 	t.Helper()
 	namespace := "shoot--prod--" + name
@@ -56,8 +56,7 @@ func rendered(t *testing.T, seed, name, image, hash string) []Place {
 	}
 }
 
-// imageChange is a change of a machine image in a layer under three landscapes, of which one has no
-// Shoot with it.
+// imageChange changes a machine image in a layer of three landscapes. Only two have Shoots with it.
 func imageChange(t *testing.T) Report {
 	const before, after = "0123456789abcdef", "fedcba9876543210"
 	var r Report
@@ -77,9 +76,8 @@ func imageChange(t *testing.T) Report {
 	return r
 }
 
-// A pull request that changes a machine image under several landscapes gets one comment: which
-// shoots roll their nodes, and nothing else in it; the objects by which that comes about are
-// folded, and each kind is shown once.
+// TestMachineImageUnderSeveralLandscapes: a change of a machine image gets one comment. It lists
+// the Shoots whose nodes are replaced, and folds the objects, each kind once.
 func TestMachineImageUnderSeveralLandscapes(t *testing.T) {
 	text := imageChange(t).Markdown(MaxMarkdown, "")
 	seen := open(text)
@@ -145,8 +143,8 @@ func TestNotesOfSeveral(t *testing.T) {
 	assert.Equal(t, []string{"all", "first"}, r.notes())
 }
 
-// Who reads only the Markdown, and unfolds nothing, can say what is restarted, recreated and
-// deleted, and where.
+// TestMarkdownAloneSaysWhatHappensWhere: the unfolded part names restarts, recreations, deletions
+// and their places.
 func TestMarkdownAloneSaysWhatHappensWhere(t *testing.T) {
 	before := []Place{
 		place(t, "runtime", "web", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: garden}, spec: {template: {spec: {containers: [{name: a, image: 'x:1'}]}}}}"),
@@ -180,7 +178,7 @@ func TestMarkdownAloneSaysWhatHappensWhere(t *testing.T) {
 	} {
 		assert.Contains(t, seen, want)
 	}
-	// A small comment gives up details, not this.
+	// A smaller comment omits details, but not this.
 	assert.Contains(t, open(Markdown(p, 6000)), "| deletes everything in the namespace | seed | Namespace old |")
 }
 

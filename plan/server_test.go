@@ -22,17 +22,17 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// config is how to reach the API server against which the predictions are checked.
+// config is the connection to the API server that checks the predictions.
 var config *clientrest.Config
 
 func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(c *clientrest.Config) { config = c }))
 }
 
-// ServerConfig is config, for the tests outside the package.
+// ServerConfig returns config for tests outside the package.
 func ServerConfig() *clientrest.Config { return config }
 
-// server is the API server as a test uses it.
+// server is the API server of a test.
 type server struct {
 	testing.TB
 	api   dynamic.Interface
@@ -72,12 +72,12 @@ func (s server) context() context.Context {
 	return ctx
 }
 
-// dryRun is the object as the server would store it.
+// dryRun returns the object as the server would store it.
 func (s server) dryRun(o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	return s.resource(o).Create(s.context(), o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: "Strict"})
 }
 
-// documents are the objects of a file.
+// documents returns the objects of a file.
 func documents(t testing.TB, file string) []*unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile(file)

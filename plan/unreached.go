@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// UnreachedOf counts owners.
+// UnreachedOf counts owners by kind.
 func UnreachedOf(owners []render.Owner) change.Unreached {
 	var u change.Unreached
 	for _, o := range owners {
@@ -24,7 +24,7 @@ func UnreachedOf(owners []render.Owner) change.Unreached {
 	return u
 }
 
-// unreachedText is a sentence, so that a reviewer knows what was looked at; empty where all was.
+// unreachedText tells a reviewer which owners were skipped; empty if none.
 func unreachedText(u change.Unreached) string {
 	var parts []string
 	for _, c := range []struct {

@@ -13,8 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Whatever a report is printed as, it says how much of a landscape was not looked at, with changes
-// and without.
+// TestUnreached: every format counts the skipped owners, with and without changes.
 func TestUnreached(t *testing.T) {
 	u := UnreachedOf([]render.Owner{{Kind: "garden"}, {Kind: "seed"}, {Kind: "shoot"}, {Kind: "shoot"}, {Kind: "shoot"}})
 	assert.Equal(t, change.Unreached{Gardens: 1, Seeds: 1, Shoots: 3}, u)
@@ -47,7 +46,7 @@ func TestUnreached(t *testing.T) {
 	assert.Equal(t, change.Unreached{Gardens: 1, Seeds: 2, Shoots: 3}, read(two).Unreached)
 }
 
-// What is held is told once, with what it does when it is let through.
+// TestWhatIsHeldIsOneRow: a held item is one row, with its effect after approval.
 func TestWhatIsHeldIsOneRow(t *testing.T) {
 	before := []Place{place(t, "c", "b", "{apiVersion: v1, kind: Namespace, metadata: {name: old}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: old}}")}
 	p := Bundles(before, nil)
@@ -68,7 +67,7 @@ func TestWhatIsHeldIsOneRow(t *testing.T) {
 	require.Len(t, Impacts(p), 1)
 	assert.Equal(t, "recreate is held: kind ConfigMap is protected; once let through it is deleted and created again", Impacts(p)[0].What)
 
-	// Nodes that go with something that is held say so.
+	// Nodes that a held deletion affects are marked.
 	before = rendered(t, "seed", "one", "22.04", "0123456789abcdef")
 	p = Bundles(before, nil)
 	permit.Gate{Protected: []string{"Worker"}}.Mark(&p, nil)

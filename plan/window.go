@@ -6,16 +6,16 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Long values in one line, such as certificates in base64, say nothing to a person: what is shown
-// of them is where they differ.
+// Long values in one line, such as certificates in base64, are unreadable. Only the part with the
+// difference is shown.
 
 const (
-	longValue   = 240 // runes from which on only a part is shown
-	windowSides = 24  // runes shown beside the part that differs
-	windowWidth = 120 // runes shown of the part that differs
+	longValue   = 240 // in runes; longer values are shortened
+	windowSides = 24  // in runes, beside the difference
+	windowWidth = 120 // in runes, of the difference
 )
 
-// pair is the old and the new value of a field as they are shown side by side.
+// pair formats the old and new value of a field for comparison.
 func pair(f change.Field) (old, new string) {
 	old, new = show(f.Old), show(f.New)
 	o, n := []rune(old), []rune(new)
@@ -39,8 +39,7 @@ func hasBreak(s []rune) bool {
 	return false
 }
 
-// window is the part of a long value that begins somewhere, with its length where that is not all
-// of it.
+// window returns the part of a long value from a rune on, with the total length.
 func window(s []rune, from int) string {
 	if len(s) < longValue {
 		return string(s)

@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// The sentences that a reviewer reads are whole ones, and say the direction.
+// TestWordsOfShoots: consequences are complete phrases and name the direction.
 func TestWordsOfShoots(t *testing.T) {
 	version := func(o, n any) string { return shoot(change.Field{Path: "spec.kubernetes.version", Old: o, New: n}) }
 	assert.Equal(t, "upgrades Kubernetes 1.33.5 → 1.34.1", version("1.33.5", "1.34.1"))

@@ -12,11 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// evaluate gives the objects of a package.
+// evaluate returns the objects of a package.
 func evaluate(pkg Package) (result Result) {
 	r := newReader(pkg)
-	// The evaluator is known to panic on some broken input; that must not end a run over many
-	// files.
+	// The evaluator panics on some invalid input, which must not end a run over many files.
 	defer func() {
 		if recover() != nil {
 			result = failed(pkg, "the CUE evaluator failed on this package; simplify it")
@@ -51,7 +50,7 @@ func evaluate(pkg Package) (result Result) {
 	return r.result
 }
 
-// failed is the result of a package that cannot be evaluated as a whole.
+// failed returns the result of a package that cannot be evaluated.
 func failed(pkg Package, message string) Result {
 	return Result{Violations: []schemas.Violation{{
 		Severity: schemas.SeverityError, File: pkg.Files[0].Name, Line: 1, Column: 1,
@@ -59,8 +58,7 @@ func failed(pkg Package, message string) Result {
 	}}}
 }
 
-// checkImports allows packages of the CUE standard library that compute, and nothing that reaches
-// out.
+// checkImports allows the CUE standard library except packages with side effects.
 func (r *reader) checkImports(name string, file *ast.File) bool {
 	allowed := true
 	for spec := range file.ImportSpecs() {

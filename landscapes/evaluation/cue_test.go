@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// outline gives the places of objects and the findings of a package.
+// outline returns the places of objects and the findings of a package.
 func outline(t *testing.T, files ...string) (objects, findings []string) {
 	t.Helper()
 	var p Package
@@ -34,8 +34,8 @@ func ns(name string) string {
 	return fmt.Sprintf(`{apiVersion: "v1", kind: "Namespace", metadata: name: %q}`, name)
 }
 
-// TestWhatIsADeclaration: objects count at any depth, and what declares nothing is reported once,
-// at its outermost field.
+// TestWhatIsADeclaration: objects may be at any depth. A field without an object is reported once,
+// at the outermost level.
 func TestWhatIsADeclaration(t *testing.T) {
 	const nothing = "this is no declaration: it has no apiVersion and kind, and nothing in it has"
 	const helpers = "; names of helpers begin with _ or #"
@@ -68,7 +68,7 @@ func TestWhatIsADeclaration(t *testing.T) {
 	}
 }
 
-// TestErrorsHaveAPlaceAndWords, also where CUE has none.
+// TestErrorsHaveAPlaceAndWords: findings have a place and a message, even if CUE gives none.
 func TestErrorsHaveAPlaceAndWords(t *testing.T) {
 	object := "\nx: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"a\", data: %s}\n"
 	tests := map[string]struct{ text, want string }{
@@ -109,7 +109,7 @@ func TestLimitsOfAResult(t *testing.T) {
 	assert.Empty(t, result.Objects)
 }
 
-// TestInProcessReturnsWithItsContext, though the evaluation goes on.
+// TestInProcessReturnsWithItsContext: it returns although the evaluation continues.
 func TestInProcessReturnsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -117,8 +117,8 @@ func TestInProcessReturnsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// TestUndefinedFields: a field that a value does not have is named where the package has one of
-// that name, with the one that may be misspelt.
+// TestUndefinedFields: the message names a missing field if the package has one of that name
+// elsewhere, and suggests a misspelt one.
 func TestUndefinedFields(t *testing.T) {
 	const head = "import \"strings\"\n_seeds: {a: {region: \"x\", zone: \"1\"}, b: {"
 	const tail = "}}\nx: {for n, seed in _seeds {(n): {apiVersion: \"v1\", kind: \"Secret\", metadata: {name: n, labels: {r: strings.ToLower(seed.region), z: seed.zone}}}}}\n"

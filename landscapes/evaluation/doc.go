@@ -1,8 +1,8 @@
 // Package evaluation turns CUE files into plain values with their places. CUE cannot be
-// interrupted, and takes as much memory as a file asks for, so there are two evaluators of the same
-// result: InProcess for files one trusts, and Pool, which sends them to worker processes that have
-// limits, no environment and no network, and ends those that exceed them.
+// interrupted, and its memory use depends on the file. So there are two evaluators: InProcess for
+// trusted files, and Pool for all others. Pool uses worker processes with limits, without
+// environment and network, and ends those that exceed a limit.
 //
-// Files and results go through pipes only: they may hold Secrets. What an object means is not
-// decided here but in package landscapes.
+// Files and results may hold Secrets, so they go through pipes only. Package landscapes interprets
+// the objects.
 package evaluation

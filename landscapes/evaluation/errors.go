@@ -17,12 +17,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas/report"
 )
 
-// maxViolations bounds what is reported about one package.
+// maxViolations limits the number of violations of one package.
 const maxViolations = 100
 
 func (r *reader) report(file string, line, column int, typ schemas.Type, format string, args ...any) {
 	v := schemas.Violation{Severity: schemas.SeverityError, File: file, Line: line, Column: column, Type: typ, Rule: RuleCUE, Message: fmt.Sprintf(format, args...)}
-	// a comprehension has one fault in each value that it makes
+	// a comprehension repeats its fault in each value
 	if !slices.Contains(r.result.Violations, v) {
 		r.result.Violations = append(r.result.Violations, v)
 	}
@@ -32,7 +32,7 @@ func (r *reader) reportAt(at place, typ schemas.Type, format string, args ...any
 	r.report(r.pkg.Files[at.file].Name, at.line, at.column, typ, format, args...)
 }
 
-// unclosed is how CUE says that a file ends within brackets.
+// unclosed matches CUE's message about a file that ends inside brackets.
 var unclosed = regexp.MustCompile(`^expected '([])}])', found 'EOF'$`)
 
 // reportAll reports every error of an evaluation at its place.
@@ -63,8 +63,8 @@ func (r *reader) reportAll(file string, err error) {
 	}
 }
 
-// locate finds where a field, or the closest parent of it, is written: for errors that name a field
-// without its place.
+// locate finds where a field or its closest parent is written, for errors that name a field without
+// its place.
 func (r *reader) locate(path []string) token.Pos {
 	best := token.NoPos
 	for _, file := range r.syntax {
@@ -100,9 +100,9 @@ func findField(declarations []ast.Decl, name string) *ast.Field {
 	return nil
 }
 
-// undefinedField names a field that a value does not have, where the package has one of that name
-// elsewhere: names of fields are no secrets. It gives the field that is most likely misspelt. Empty
-// text is for other errors.
+// undefinedField describes a field that a value does not have, if the package has that field name
+// elsewhere. Field names are not confidential. It suggests the field that is most likely misspelt.
+// The text is empty for other errors.
 func (r *reader) undefinedField(e errors.Error) string {
 	format, args := e.Msg()
 	name, ok := strings.CutPrefix(fmt.Sprintf(format, args...), "undefined field: ")
@@ -131,8 +131,8 @@ func (r *reader) undefinedField(e errors.Error) string {
 	return message
 }
 
-// quotable tells whether an error may repeat names of a line: a name may be a value that should
-// have been in quotes. Of several files that belong together, any may say that it is a Secret.
+// quotable reports whether an error may quote names of a line: a name may be an unquoted value. Any
+// file of the package may declare the value as part of a Secret.
 func (r *reader) quotable(name string, line int) bool {
 	for _, file := range r.pkg.Files {
 		text := string(file.Data)
@@ -143,10 +143,10 @@ func (r *reader) quotable(name string, line int) bool {
 	return true
 }
 
-// foundLiteral is what a parser met instead of what it expected, or a name that is not known.
+// foundLiteral matches unexpected tokens and unknown names in messages of CUE.
 var foundLiteral = regexp.MustCompile(`found '([A-Z]+)' .*|^(undefined field|reference)\b.*|^(import|package|unexpected|illegal|unreferenced) .*`)
 
-// withoutNames is a message of CUE without what it quotes.
+// withoutNames removes quoted text from a message of CUE.
 func withoutNames(text string) string {
 	return strings.TrimSpace(foundLiteral.ReplaceAllStringFunc(text, func(found string) string {
 		parts := foundLiteral.FindStringSubmatch(found)
@@ -160,14 +160,14 @@ func withoutNames(text string) string {
 	}))
 }
 
-// standardPackages are those that declarations may use (https://cuelang.org/go, pkg).
+// standardPackages are the packages that declarations may import (https://cuelang.org/go, pkg).
 var standardPackages = []string{
 	"crypto/hmac", "crypto/md5", "crypto/sha1", "crypto/sha256", "crypto/sha512", "encoding/base64", "encoding/csv", "encoding/hex", "encoding/json",
 	"encoding/yaml", "html", "list", "math", "math/bits", "net", "path", "regexp", "strconv", "strings", "struct", "text/tabwriter", "text/template", "time", "uuid",
 }
 
-// sentence says what is wrong without any value: CUE's own messages quote them, and a file may hold
-// a Secret. Names are repeated only where that is said to be right.
+// sentence describes an error without values: CUE's messages quote them, and a file may hold a
+// Secret. It repeats names only if names is set.
 func sentence(e errors.Error, names bool) string {
 	format, args := e.Msg()
 	text := fmt.Sprintf(format, args...)
@@ -189,7 +189,7 @@ func sentence(e errors.Error, names bool) string {
 			return known.sentence
 		}
 	}
-	// These speak about names and syntax only.
+	// These messages contain only names and syntax.
 	for _, harmless := range []string{
 		"reference ", "undefined field", "expected ", "import", "package ", "missing ", "unexpected ", "unreferenced ", "illegal ",
 		"string literal not terminated", "comment not terminated", "escape sequence ", "octal escape ", "hexadecimal escape ",

@@ -11,14 +11,13 @@ const RuleCUE = "landscape/cue"
 
 // Evaluator evaluates CUE packages. It is safe for concurrent use.
 type Evaluator interface {
-	// Evaluate gives the objects of a package and what is wrong with it. The error says that the
-	// package could not be evaluated for reasons that are not its own; it is ctx.Err() soon after
-	// ctx ended.
+	// Evaluate returns the objects and violations of a package. An error means that the evaluation
+	// failed for reasons outside the package; it is ctx.Err() soon after ctx ends.
 	Evaluate(ctx context.Context, pkg Package) (Result, error)
 }
 
-// Package is the CUE files that are evaluated together: at least one. Other packages than CUE's own
-// are not seen.
+// Package is a set of at least one CUE file to evaluate together. It can import only packages of
+// CUE itself.
 type Package struct {
 	Files []File `json:"files"`
 	// Depth is the deepest nesting of values; default 64.
@@ -27,13 +26,13 @@ type Package struct {
 	Values int `json:"values"`
 }
 
-// File is a CUE file; its name is used in places.
+// File is a CUE file. Places contain its name.
 type File struct {
 	Name string `json:"name"`
 	Data []byte `json:"data"`
 }
 
-// Result of a package. With an error among the violations, objects may be missing.
+// Result of a package. If it has violations, objects may be missing.
 type Result struct {
 	// Objects are values with apiVersion and kind, in the order of the package.
 	Objects []*Value `json:"objects,omitempty"`
@@ -41,11 +40,11 @@ type Result struct {
 	Violations []schemas.Violation `json:"violations,omitempty"`
 }
 
-// Kind tells what a Value is.
+// Kind is the type of a Value.
 type Kind string
 
-// The kinds of values. The content of all but maps and lists is text, so that nothing is lost on
-// the way.
+// The kinds of values. All except maps and lists have their content as text, so that nothing is
+// lost in transfer.
 const (
 	Map    Kind = "map"
 	List   Kind = "list"
@@ -68,8 +67,8 @@ type Value struct {
 	Items  []*Value          `json:"i,omitempty"`
 }
 
-// InProcess evaluates in this process: for files that are trusted to end, and for tests. When ctx
-// ends, what runs goes on in the background, because nothing can stop it.
+// InProcess evaluates in this process, for trusted files and tests. When ctx ends, the evaluation
+// continues in the background, because nothing can stop it.
 type InProcess struct{}
 
 // Evaluate implements Evaluator.

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// isolate puts a worker into a process group of its own, which the terminal does not signal, and
-// lets it end with its parent. Isolated, it has a network of its own, without any interface.
+// isolate moves a worker into its own process group, which the terminal does not signal, and ends
+// it with its parent. If isolated, it gets its own network without any interface.
 func isolate(cmd *exec.Cmd, isolated bool) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if !isolated {
 		return
 	}
-	// Only a user namespace gives a network namespace to those who are not root.
+	// Without root, a network namespace needs a user namespace.
 	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET
 	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 }
 
-// limitProcess limits this process: memory, a little above what it is ended for otherwise, and no
-// core dumps, which would hold Secrets.
+// limitProcess limits the memory of this process, slightly above the worker's own limit. It
+// disables core dumps, which would contain Secrets.
 func limitProcess(limits Limits) error {
 	memory := uint64(limits.Memory) + 256<<20
 	for _, limit := range []struct {
@@ -40,7 +40,7 @@ func limitProcess(limits Limits) error {
 			return fmt.Errorf("%s: %w", limit.what, err)
 		}
 	}
-	// The Go runtime takes no notice of this signal unless it is asked to.
+	// The Go runtime ignores this signal by default.
 	over := make(chan os.Signal, 1)
 	signal.Notify(over, syscall.SIGXCPU)
 	go func() {
@@ -50,8 +50,8 @@ func limitProcess(limits Limits) error {
 	return nil
 }
 
-// allowTime lets this process use so much more processor time: it ends even if its parent was
-// stopped meanwhile.
+// allowTime raises the processor time limit of this process by more. The process then ends even if
+// its parent was stopped.
 func allowTime(more time.Duration) error {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

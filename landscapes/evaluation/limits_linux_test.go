@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWorkersAreConfined: limits of the kernel, and a network of their own where the machine allows
-// it.
+// TestWorkersAreConfined: workers have kernel limits, and their own network where the machine
+// allows it.
 func TestWorkersAreConfined(t *testing.T) {
 	pool := newPool(t, Limits{Memory: 512 << 20})
 	_, err := pool.Evaluate(t.Context(), pkg(namespaceCUE))
@@ -31,7 +31,7 @@ func TestWorkersAreConfined(t *testing.T) {
 	}
 }
 
-// TestWithoutNamespaces: a machine that forbids them gets workers all the same.
+// TestWithoutNamespaces: workers also run on a machine that forbids namespaces.
 func TestWithoutNamespaces(t *testing.T) {
 	pool := newPool(t, Limits{})
 	pool.plain.Store(true)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Elsewhere the parent's clock and the worker's own eye on its memory are the limits; a worker ends
-// when the pipe from its parent does.
+// isolate does nothing here. The parent's timeout and the worker's own memory check are the limits;
+// a worker ends when the pipe from its parent closes.
 func isolate(*exec.Cmd, bool) {}
 
 func limitProcess(Limits) error { return nil }

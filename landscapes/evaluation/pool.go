@@ -13,33 +13,33 @@ import (
 
 // Limits of one worker process.
 type Limits struct {
-	// Timeout is how long one package may take; default 30 seconds.
+	// Timeout is the longest time for one package; default 30 seconds.
 	Timeout time.Duration `json:"timeout"`
-	// Memory is how much a worker may hold, in bytes; default 2 GiB. Not less than MinMemory.
+	// Memory is the largest memory of a worker, in bytes; default 2 GiB. Not less than MinMemory.
 	Memory int64 `json:"memory"`
 }
 
-// MinMemory is the least memory a worker can do with, in bytes.
+// MinMemory is the least memory that a worker needs, in bytes.
 const MinMemory = 128 << 20
 
-// Workers do not live for ever: CUE keeps some memory of every package.
+// Workers are replaced after a while: CUE retains some memory of every package.
 const (
 	recyclePackages = 200
 	recycleBytes    = 16 << 20
 )
 
-// errTooLong is the cause of a context that ended because a package took too long.
+// errTooLong is the cause of a context that ends because a package takes too long.
 var errTooLong = errors.New("the package took too long")
 
-// Pool evaluates in worker processes: at most as many as GOMAXPROCS at a time, started when they
-// are needed, and used again. A package that exceeds the limits costs its worker, and is a
-// violation. Close ends them.
+// Pool evaluates in worker processes, at most GOMAXPROCS at a time, which it starts on demand and
+// reuses. A package that exceeds the limits ends its worker and becomes a violation. Close ends all
+// workers.
 type Pool struct {
 	program string
 	args    []string
 	limits  Limits
 	slots   chan struct{}
-	// plain is set once workers turned out not to get namespaces of their own on this machine.
+	// plain is set once workers cannot get their own namespaces on this machine.
 	plain atomic.Bool
 
 	mu     sync.Mutex
@@ -47,8 +47,8 @@ type Pool struct {
 	closed bool
 }
 
-// NewPool makes a pool of workers that run the program with the arguments; it has to call Serve
-// with its standard input and output. An empty program is this one.
+// NewPool returns a pool whose workers run the program with the arguments. The program has to call
+// Serve with its standard input and output. An empty program is the running one.
 func NewPool(limits Limits, program string, args ...string) *Pool {
 	if limits.Timeout <= 0 {
 		limits.Timeout = 30 * time.Second
@@ -93,7 +93,7 @@ func (p *Pool) Evaluate(ctx context.Context, pkg Package) (Result, error) {
 	return failed(pkg, "the CUE evaluator failed on this package; simplify it"), nil
 }
 
-// take gives an idle worker that lives, or a new one.
+// take returns a living idle worker, or a new one.
 func (p *Pool) take(ctx context.Context) (*worker, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (p *Pool) take(ctx context.Context) (*worker, error) {
 	}
 }
 
-// start begins a worker in namespaces of its own, or without where that is forbidden.
+// start starts a worker in its own namespaces, or without them where they are forbidden.
 func (p *Pool) start(ctx context.Context) (*worker, error) {
 	program := p.program
 	if program == "" {
@@ -136,7 +136,7 @@ func (p *Pool) start(ctx context.Context) (*worker, error) {
 	return startWorker(ctx, false, p.limits, program, p.args)
 }
 
-// release keeps a worker for the next package, unless it did enough.
+// release returns a worker to the pool, or ends it after enough work.
 func (p *Pool) release(w *worker) {
 	p.mu.Lock()
 	keep := !p.closed && w.packages < recyclePackages && w.bytes < recycleBytes
@@ -149,8 +149,7 @@ func (p *Pool) release(w *worker) {
 	}
 }
 
-// Close ends all idle workers, and those at work when they are done. It returns when the idle ones
-// are gone.
+// Close ends all idle workers before it returns. Busy workers end when they finish.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	idle := p.idle
@@ -161,8 +160,7 @@ func (p *Pool) Close() {
 	}
 }
 
-// thisProgram gives a path of the running program that stays right when the file is replaced
-// meanwhile.
+// thisProgram returns a path of the running program that stays valid if the file is replaced.
 func thisProgram() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil
@@ -170,7 +168,7 @@ func thisProgram() (string, error) {
 	return os.Executable()
 }
 
-// size writes a number of bytes for people.
+// size formats a number of bytes for people.
 func size(bytes int64) string {
 	if bytes%(1<<30) == 0 {
 		return fmt.Sprintf("%d GiB", bytes>>30)

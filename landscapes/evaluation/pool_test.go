@@ -24,7 +24,7 @@ const (
 	idleArgument  = "parent"
 )
 
-// TestMain makes the test program its own worker, and a parent that can be killed.
+// TestMain turns the test program into its own worker, and into a parent that can be killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -63,7 +63,7 @@ func newPool(t *testing.T, limits Limits) *Pool {
 	return pool
 }
 
-// TestPoolGivesWhatThisProcessGives for values of every kind.
+// TestPoolGivesWhatThisProcessGives checks that Pool and InProcess agree for values of every kind.
 func TestPoolGivesWhatThisProcessGives(t *testing.T) {
 	pool := newPool(t, Limits{})
 	for _, text := range []string{
@@ -81,7 +81,7 @@ func TestPoolGivesWhatThisProcessGives(t *testing.T) {
 	}
 }
 
-// describe writes a value so that absent and empty parts look the same.
+// describe formats a value so that absent and empty parts look the same.
 func describe(v *Value) string {
 	text := fmt.Sprintf("%s %d:%d:%d %q", v.Kind, v.File, v.Line, v.Column, v.Text)
 	for _, item := range v.Items {
@@ -118,7 +118,7 @@ func TestLimits(t *testing.T) {
 	assert.Len(t, result.Objects, 1)
 }
 
-// TestCancelEndsTheWorker soon, and leaves no process.
+// TestCancelEndsTheWorker: it ends soon and leaves no process.
 func TestCancelEndsTheWorker(t *testing.T) {
 	pool := newPool(t, Limits{})
 	_, err := pool.Evaluate(t.Context(), pkg(namespaceCUE))
@@ -152,7 +152,7 @@ func TestWorkersAreUsedAgainAndRecycled(t *testing.T) {
 	assert.Empty(t, pool.idle)
 	assert.ErrorIs(t, syscall.Kill(first, 0), syscall.ESRCH)
 
-	// One that died while it was idle is replaced.
+	// A worker that died while idle is replaced.
 	_, err = pool.Evaluate(t.Context(), pkg(namespaceCUE))
 	require.NoError(t, err)
 	pool.idle[0].kill()
@@ -162,7 +162,7 @@ func TestWorkersAreUsedAgainAndRecycled(t *testing.T) {
 	assert.Len(t, result.Objects, 1)
 }
 
-// TestWorkersHaveNoEnvironment: neither keys nor clusters nor proxies.
+// TestWorkersHaveNoEnvironment: workers get neither keys nor clusters nor proxies.
 func TestWorkersHaveNoEnvironment(t *testing.T) {
 	for _, name := range []string{"KUBECONFIG", "SOPS_AGE_KEY", "HTTPS_PROXY"} {
 		t.Setenv(name, "secret-of-the-parent")
@@ -180,7 +180,7 @@ func TestMissingProgramIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "starting a process to evaluate CUE: ")
 }
 
-// TestWorkersEndWithTheirParent even if it is killed while they evaluate.
+// TestWorkersEndWithTheirParent checks a parent that is killed during an evaluation.
 func TestWorkersEndWithTheirParent(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux ends the children of a process that is killed")

@@ -14,18 +14,18 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// maxText bounds the text of all values of a package, in bytes.
+// maxText limits the text of all values of a package, in bytes.
 const maxText = 16 << 20
 
 // reader collects the objects of an evaluated package.
 type reader struct {
 	pkg    Package
-	index  map[string]int // of the files, by name
+	index  map[string]int // index of each file, by name
 	syntax []*ast.File
 	result Result
 	values int
 	text   int
-	// stopped is set when a limit is reached: nothing more is read then.
+	// stopped is set once a limit is exceeded; then reading ends.
 	stopped bool
 }
 
@@ -41,8 +41,7 @@ func newReader(pkg Package) *reader {
 	return r
 }
 
-// placeOf gives the place of a value; a value without a place in the package has that of its
-// parent.
+// placeOf returns the place of a value. If the package does not have it, the parent's place counts.
 func (r *reader) placeOf(value cue.Value, parent place) place {
 	if pos := value.Pos(); pos.IsValid() {
 		if file, ours := r.index[pos.Filename()]; ours {
@@ -58,10 +57,9 @@ type child struct {
 	at    place
 }
 
-// collect takes an object, or looks for objects in fields and items, at any depth. It is false if
-// there is none, so that the caller reports the outermost field that declares nothing: a misspelt
-// kind must not remove an object silently. Hidden fields, definitions and what is empty hide
-// nothing, and are passed over.
+// collect takes an object, or searches fields and items at any depth. It returns false if it finds
+// none, and the caller reports the outermost such field: a misspelt kind must not remove an object
+// silently. Empty values pass, and hidden fields and definitions are skipped.
 func (r *reader) collect(value cue.Value, parent place, depth int) bool {
 	at := r.placeOf(value, parent)
 	if r.stopped {
@@ -114,8 +112,8 @@ func (r *reader) collect(value cue.Value, parent place, depth int) bool {
 	return true
 }
 
-// children gives the parts of a struct or list; false for other values and for those that cannot be
-// read, which are reported.
+// children returns the parts of a struct or list. It returns false for other values. It reports
+// values that it cannot read.
 func (r *reader) children(value cue.Value, kind cue.Kind, at place) ([]child, bool) {
 	var children []child
 	switch kind {
@@ -147,7 +145,7 @@ func has(value cue.Value, field string) bool {
 	return value.LookupPath(cue.MakePath(cue.Str(field))).Exists()
 }
 
-// hint names the field that looks like a misspelt one.
+// hint suggests the right name for a misspelt field.
 func hint(value cue.Value) string {
 	fields, err := value.Fields()
 	if err != nil {
@@ -181,7 +179,7 @@ func (r *reader) stop(at place, format string, args ...any) {
 	}
 }
 
-// content gives a concrete value with its parts.
+// content returns a concrete value with its parts.
 func (r *reader) content(value cue.Value, parent place, depth int) *Value {
 	at := r.placeOf(value, parent)
 	result := &Value{Kind: Null, File: at.file, Line: at.line, Column: at.column}
@@ -225,14 +223,14 @@ func (r *reader) content(value cue.Value, parent place, depth int) *Value {
 	return result
 }
 
-// count adds text to what the package has.
+// count adds text to the total of the package.
 func (r *reader) count(at place, text string) {
 	if r.text += len(text); r.text > maxText {
 		r.stop(at, "the values of the package have more than %d MiB of text", maxText>>20)
 	}
 }
 
-// scalar gives the kind and text of a plain value.
+// scalar returns the kind and text of a plain value.
 func (r *reader) scalar(value cue.Value, at place) (Kind, string) {
 	switch value.Kind() {
 	case cue.IntKind:

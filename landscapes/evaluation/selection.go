@@ -12,15 +12,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Selected reports whether CUE takes a file into a package by its name. Names that begin with _ or
-// a dot, tests and tools are left out.
+// Selected reports whether CUE accepts a file name in a package. It ignores tests, tools and names
+// that begin with _ or a dot.
 func Selected(name string) bool {
 	base := path.Base(name)
 	return !strings.HasPrefix(base, "_") && !strings.HasPrefix(base, ".") && !strings.HasSuffix(base, "_test.cue") && !strings.HasSuffix(base, "_tool.cue")
 }
 
-// Header gives the name in the package clause of a file, empty if there is none, and whether
-// @ignore() before that clause leaves the file out of every package.
+// Header returns the name in the package clause of a file, or an empty text. ignored reports
+// whether @ignore() before that clause excludes the file from every package.
 func Header(file File) (packageName string, ignored bool) {
 	syntax, err := parser.ParseFile(file.Name, file.Data, parser.PackageClauseOnly)
 	if err != nil {
@@ -29,8 +29,8 @@ func Header(file File) (packageName string, ignored bool) {
 	return syntax.PackageName(), slices.ContainsFunc(header(syntax), func(a *ast.Attribute) bool { return key(a) == "ignore" })
 }
 
-// First gives the line of the first declaration of a file, 0 if it has none, and says which of its
-// fields are hidden, "" if none is.
+// First returns the line of the first declaration of a file, or 0. hidden describes which fields of
+// the file are hidden, or is empty.
 func First(file File) (line int, hidden string) {
 	syntax, err := parser.ParseFile(file.Name, file.Data)
 	if err != nil {
@@ -59,8 +59,7 @@ func First(file File) (line int, hidden string) {
 	return line, hidden
 }
 
-// header gives the attributes of a file as a whole: those before the package clause, or before the
-// first field where there is none.
+// header returns the attributes before the package clause, or before the first declaration.
 func header(file *ast.File) []*ast.Attribute {
 	var attributes []*ast.Attribute
 	for _, declaration := range file.Decls {
@@ -80,8 +79,8 @@ func key(attribute *ast.Attribute) string {
 	return name
 }
 
-// refusals say why an attribute by which the cue command decides what a file says is not allowed.
-// Other attributes mean nothing to CUE.
+// refusals explain why attributes of the cue command that change a file's meaning are not allowed.
+// CUE itself ignores other attributes.
 var refusals = map[string]string{
 	"extern": "@extern is not allowed: declarations do not read other files",
 	"embed":  "@embed is not allowed: declarations do not read other files; write the content here",
@@ -90,7 +89,7 @@ var refusals = map[string]string{
 	"ignore": "@ignore() has no effect here, and the file counts: put it before the package clause, as the first line of the file",
 }
 
-// checkAttributes reports attributes that would have no effect, or another one than with the cue
+// checkAttributes reports attributes without an effect, or with another effect than in the cue
 // command.
 func (r *reader) checkAttributes(name string, file *ast.File) bool {
 	sound := true
@@ -114,8 +113,8 @@ func (r *reader) checkAttributes(name string, file *ast.File) bool {
 	return sound
 }
 
-// Declares gives the line of the first struct of a file that has the fields apiVersion and kind; 0
-// if there is none. Nothing is evaluated.
+// Declares returns the line of the first struct in a file with the fields apiVersion and kind, or
+// 0. It evaluates nothing.
 func Declares(file File) (line int, err error) {
 	syntax, err := parser.ParseFile(file.Name, file.Data)
 	if err != nil {

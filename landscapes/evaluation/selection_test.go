@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestAttributesOfTheLoader: what the cue command would do about them, nobody does here.
+// TestAttributesOfTheLoader: attributes of the cue command are findings.
 func TestAttributesOfTheLoader(t *testing.T) {
 	const object = "x: {apiVersion: \"v1\", kind: \"Namespace\", metadata: name: \"x\"}\n"
 	tests := map[string]struct {

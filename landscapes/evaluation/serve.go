@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// exitMemory is the exit code of a worker that needed too much memory.
+// exitMemory is the exit code of a worker that needs too much memory.
 const exitMemory = 77
 
-// Serve is the worker's side: it evaluates the packages that a Pool sends to in, and answers on
-// out, until in ends. It limits the process it runs in and exits it when a limit is reached, so
-// nothing else may run there.
+// Serve is the worker's side: it evaluates packages from in and answers on out, until in ends. It
+// limits its process and exits it at a limit, so nothing else may run there.
 func Serve(in io.Reader, out io.Writer) error {
 	var limits Limits
 	if err := readMessage(in, &limits); err != nil {
@@ -24,7 +23,7 @@ func Serve(in io.Reader, out io.Writer) error {
 	if err := limitProcess(limits); err != nil {
 		return fmt.Errorf("limiting the worker: %w", err)
 	}
-	// Collecting garbage harder before the limit leaves more room for what is really needed.
+	// Collecting garbage harder near the limit leaves more room for live objects.
 	debug.SetMemoryLimit(limits.Memory / 8 * 7)
 	go watchMemory(limits.Memory)
 	if err := writeMessage(out, "ready"); err != nil {
@@ -46,8 +45,8 @@ func Serve(in io.Reader, out io.Writer) error {
 	}
 }
 
-// watchMemory ends the process when it holds more memory than it may. What the operating system
-// enforces comes later, and with a message that speaks of something else.
+// watchMemory ends the process when it exceeds its memory limit. The limit of the operating system
+// is higher, and its error message is misleading.
 func watchMemory(limit int64) {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	for range time.Tick(10 * time.Millisecond) {

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// maxMessage bounds what one side takes from the other, in bytes.
+// maxMessage is the largest message, in bytes.
 const maxMessage = 256 << 20
 
 // writeMessage sends a value: its length in four bytes, then JSON.
@@ -25,7 +25,7 @@ func writeMessage(w io.Writer, value any) error {
 	return nil
 }
 
-// readMessage is the other end; io.EOF if there is no further message.
+// readMessage receives a value; io.EOF means that there is no further message.
 func readMessage(r io.Reader, value any) error {
 	var header [4]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {

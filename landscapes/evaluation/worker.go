@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// startTime is how long a worker may take until it is ready.
+// startTime limits how long a worker takes to be ready.
 const startTime = 20 * time.Second
 
-// ending says why a worker ended.
+// ending is the reason why a worker ended.
 type ending int
 
 const (
@@ -29,14 +29,14 @@ type worker struct {
 	in     *os.File // we write
 	out    *os.File // we read
 	stderr *head
-	// done is closed when the process is gone.
+	// done is closed when the process has ended.
 	done chan struct{}
 
 	packages, bytes int
 }
 
-// startWorker runs the program and waits until it is ready. It gets no environment: no kubeconfig,
-// no keys, no proxy.
+// startWorker starts the program and waits until it is ready. The worker gets no kubeconfig, keys
+// or proxy from the environment.
 func startWorker(ctx context.Context, isolated bool, limits Limits, program string, args []string) (*worker, error) {
 	w := &worker{cmd: exec.Command(program, args...), stderr: &head{limit: 4096}, done: make(chan struct{})}
 	w.cmd.Dir = os.TempDir()
@@ -62,9 +62,8 @@ func startWorker(ctx context.Context, isolated bool, limits Limits, program stri
 	return w, nil
 }
 
-// launch starts the process from a thread that stays while it runs: the signal by which the
-// operating system ends the worker together with its parent is sent at the end of the thread that
-// started it.
+// launch starts the process from a locked thread. The operating system kills a worker when the
+// thread that started it ends, so that thread has to outlive the worker.
 func (w *worker) launch() error {
 	childIn, in, err := os.Pipe()
 	if err != nil {
@@ -94,8 +93,7 @@ func (w *worker) launch() error {
 	return err
 }
 
-// evaluate sends a package and waits for the result. The worker is not usable any more after an
-// error.
+// evaluate sends a package and waits for the result. After an error the worker is unusable.
 func (w *worker) evaluate(ctx context.Context, pkg Package) (Result, error) {
 	defer context.AfterFunc(ctx, w.kill)()
 	w.packages++
@@ -124,9 +122,9 @@ func (w *worker) lives() bool {
 // kill ends the process; a worker has no children.
 func (w *worker) kill() { _ = w.cmd.Process.Kill() }
 
-// end ends the process, if it still runs, and says why it ended if it did so by itself.
+// end ends the process if it still runs, and returns why it ended by itself.
 func (w *worker) end() ending {
-	// Without input a worker ends by itself, if it did not already.
+	// A worker ends when its input is closed.
 	_, _ = w.in.Close(), w.out.Close()
 	select {
 	case <-w.done:
@@ -138,7 +136,7 @@ func (w *worker) end() ending {
 	if w.cmd.ProcessState.ExitCode() == exitMemory {
 		return endedByMemory
 	}
-	// Words of the Go runtime, of the operating system, and of the race detector.
+	// Messages of the Go runtime, the operating system and the race detector.
 	for _, words := range []string{"out of memory", "cannot allocate memory", "failed to allocate"} {
 		if strings.Contains(text, words) {
 			return endedByMemory
@@ -147,7 +145,7 @@ func (w *worker) end() ending {
 	return endedOtherwise
 }
 
-// words are the first line that a worker that did not start has written.
+// words returns the first line of the error output of a worker that did not start.
 func (w *worker) words() error {
 	line, _, _ := strings.Cut(strings.TrimSpace(w.stderr.String()), "\n")
 	if line == "" {
@@ -156,7 +154,7 @@ func (w *worker) words() error {
 	return errors.New(line)
 }
 
-// head keeps the beginning of what is written to it.
+// head stores the first bytes written to it, up to a limit.
 type head struct {
 	buffer bytes.Buffer
 	limit  int
@@ -167,5 +165,5 @@ func (h *head) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// String may be called when the process is gone.
+// String must only be called after the process has ended.
 func (h *head) String() string { return h.buffer.String() }

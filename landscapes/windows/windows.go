@@ -1,4 +1,4 @@
-// Package windows reads the times in which new revisions of a landscape are applied.
+// Package windows parses the times in which new revisions of a landscape are applied.
 package windows
 
 import (
@@ -12,20 +12,20 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// Error says what is wrong with a window.
+// Error describes an invalid window.
 type Error struct {
-	// Field of the window, as schedule.
+	// Field of the window, such as schedule.
 	Field string
 	// Value of the field.
 	Value string
-	// Message says what is wrong and what to write.
+	// Message says what is wrong and what to write instead.
 	Message string
 }
 
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s %q: %s", e.Field, e.Value, e.Message) }
 
-// Parse reads a window: when it opens, by the clocks of which zone. An error is an *Error.
+// Parse returns the schedule and time zone of a window. Each error is an *Error.
 func Parse(w landscapev1alpha1.SyncWindow) (cron.Schedule, *time.Location, error) {
 	schedule, err := cron.ParseStandard(w.Schedule)
 	if _, fields := schedule.(*cron.SpecSchedule); err == nil && (!fields || strings.Contains(w.Schedule, "TZ=")) {

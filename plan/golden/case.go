@@ -17,28 +17,28 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Case is one way in which a component is rendered.
+// Case is one set of inputs for rendering a component.
 type Case struct {
-	// About says what the case shows, for reviewers.
+	// About describes the case for reviewers.
 	About string
-	// Base is the file of declarations that it begins with, components/<owner>/cases/<base>.yaml;
-	// default "default".
+	// Base is the file with the initial declarations, components/<owner>/cases/<base>.yaml; default
+	// "default".
 	Base string
-	// Declarations are laid over those of the base as a layer of a landscape is: maps are merged,
-	// lists replaced, null takes away. One that the base does not have is added.
+	// Declarations are merged onto the base like a layer of a landscape: maps are merged, lists are
+	// replaced, null removes. Other declarations are added.
 	Declarations []map[string]any
 	// Landscape is the spec of landscape.yaml, for images and components.
 	Landscape map[string]any
-	// Facts of the owner; what is not given stays symbolic.
+	// Facts of the owner; missing facts stay symbolic.
 	Facts render.Facts
-	// Record is "objects", or "digests" to keep no more of each object than a digest: for
+	// Record is "objects", or "digests" to record only a digest of each object, for
 	// CustomResourceDefinitions.
 	Record string
 
 	name, component string
 }
 
-// caseFile is how a case is written.
+// caseFile is the format of a case.
 type caseFile struct {
 	About        string           `yaml:"about"`
 	Base         string           `yaml:"base"`
@@ -48,13 +48,13 @@ type caseFile struct {
 	Record       string           `yaml:"record"`
 }
 
-// Ways to record.
+// Values of Case.Record.
 const (
 	recordObjects = "objects"
 	recordDigests = "digests"
 )
 
-// maxCase bounds the files of cases.
+// maxCase is the largest size of a case file, in bytes.
 const maxCase = 1 << 20
 
 func readCase(catalogue fs.FS, component, name string) (Case, error) {
@@ -107,10 +107,10 @@ func readFile(catalogue fs.FS, name string) ([]byte, error) {
 
 const casesFolder = "cases"
 
-// owners are the folders of the catalogue that hold components.
+// owners are the folders of the catalogue with components.
 var owners = []string{"garden", "seed", "shoot"}
 
-// componentsOf lists the components of a catalogue, those that are wanted.
+// componentsOf returns the components of a catalogue, or only the given ones.
 func componentsOf(catalogue fs.FS, only []string) ([]string, error) {
 	var all []string
 	for _, owner := range owners {
@@ -142,7 +142,7 @@ func componentsOf(catalogue fs.FS, only []string) ([]string, error) {
 	return slices.DeleteFunc(all, func(dir string) bool { return !slices.Contains(only, dir) }), nil
 }
 
-// casesOf lists the cases of a component by name, and the recorded files in the folders of cases.
+// casesOf returns the names of a component's cases, and the recorded files in their folders.
 func casesOf(catalogue fs.FS, component string) (cases []string, recorded map[string][]byte, err error) {
 	dir := path.Join(component, casesFolder)
 	recorded = map[string][]byte{}

@@ -16,25 +16,25 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// Kinds of differences.
+// Actions of a Difference.
 const (
 	Added   = "added"
 	Changed = "changed"
 	Removed = "removed"
 )
 
-// Difference between a record and a render, about one object or what a file says as a whole.
+// Difference between a record and a render, about one object or the head of a file.
 type Difference struct {
 	File string `json:"file"`
-	// Line of the record where the difference begins; 0 if it is not in the record.
+	// Line is the first different line of the record; 0 if the record does not have it.
 	Line   int    `json:"line,omitempty"`
 	Object string `json:"object"`
 	Action string `json:"action"`
-	// Fields that differ in their meaning; none where only the order or the form is another one.
+	// Fields with a different meaning; none if only order or format differ.
 	Fields []change.Field `json:"fields,omitempty"`
 	// Diff is the YAML around the fields, as a unified diff.
 	Diff string `json:"diff,omitempty"`
-	// Origin is the place that the object is rendered from.
+	// Origin is the source of the rendered object.
 	Origin string `json:"origin,omitempty"`
 }
 
@@ -42,11 +42,11 @@ type Difference struct {
 type document struct {
 	object map[string]any
 	text   string
-	// line is the first one of the document.
+	// line is the first line of the document.
 	line int
 }
 
-// name of the object, or "" for what belongs to the file as a whole.
+// name of the object, or "" for the head of the file.
 func (d document) name() string {
 	if d.object["apiVersion"] == nil || d.object["kind"] == nil {
 		return ""
@@ -54,7 +54,7 @@ func (d document) name() string {
 	return change.RefOf(&unstructured.Unstructured{Object: d.object}).String()
 }
 
-// id tells objects of a file apart, of which some can have one name in several groups.
+// id identifies an object in a file, since objects of several groups may share a name.
 func (d document) id() string {
 	if name := d.name(); name != "" {
 		return fmt.Sprint(d.object["apiVersion"]) + " " + name
@@ -68,7 +68,7 @@ func documents(data []byte) []document {
 	for _, text := range strings.SplitAfter(string(data), "\n---\n") {
 		content := strings.TrimSuffix(text, "---\n")
 		d := document{text: content, line: line}
-		// one that is no YAML has no fields, and differs as text
+		// invalid YAML has no fields, and differs as text
 		_ = yaml.Unmarshal([]byte(content), &d.object)
 		out = append(out, d)
 		line += strings.Count(text, "\n")
@@ -76,8 +76,8 @@ func documents(data []byte) []document {
 	return out
 }
 
-// Compare tells how a rendered file differs from the recorded one; nil is a file that there is not.
-// Neither changes.
+// Compare returns the differences between a rendered file and the recorded one; nil is a missing
+// file. It changes neither.
 func Compare(file string, recorded, rendered []byte) []Difference {
 	if bytes.Equal(recorded, rendered) && (recorded == nil) == (rendered == nil) {
 		return nil
@@ -120,13 +120,13 @@ func Compare(file string, recorded, rendered []byte) []Difference {
 		}
 		out = append(out, d)
 	}
-	if len(out) == 0 { // the order of the documents
+	if len(out) == 0 { // only the order of the documents differs
 		out = append(out, Difference{File: file, Line: 1 + commonLines(string(recorded), string(rendered)), Object: "order of the objects", Action: Changed, Diff: unified(string(recorded), string(rendered))})
 	}
 	return out
 }
 
-// commonLines counts the lines that two texts begin with alike.
+// commonLines counts the common first lines of two texts.
 func commonLines(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -136,14 +136,13 @@ func commonLines(a, b string) int {
 }
 
 const (
-	// maxDiffed is how long a text may be to be compared line by line, in bytes: the work grows
-	// with its square.
+	// maxDiffed is the largest text to compare by line, in bytes: the work is quadratic.
 	maxDiffed = 256 << 10
-	// maxDiff is how many lines of a difference are shown.
+	// maxDiff is the largest number of lines to show.
 	maxDiff = 60
 )
 
-// unified is the difference as text, without names.
+// unified returns a unified diff without file names.
 func unified(old, new string) string {
 	if len(old)+len(new) > maxDiffed {
 		return ""

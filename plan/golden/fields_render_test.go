@@ -20,9 +20,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// changesOf gives for each case the names of what differs with the other value. Those that should
-// change nothing are laid over one declaration, as far as they do not touch the same fields: when
-// that changes nothing, none of them does, and otherwise each is looked at alone.
+// changesOf returns for each case the names of changed objects. Cases without an expected change
+// share one declaration, unless they set the same fields. If that declaration changes an object,
+// each case is rendered alone.
 func changesOf(ctx context.Context, cases []fieldCase) (changes [][]string, problems []error) {
 	changes, problems = make([][]string, len(cases)), make([]error, len(cases))
 	var alone []int
@@ -83,14 +83,14 @@ func changesOf(ctx context.Context, cases []fieldCase) (changes [][]string, prob
 		}
 		for _, i := range again {
 			if blamed && len(changes[i]) == 0 {
-				problems[i] = nil // another one is to blame
+				problems[i] = nil // another case caused it
 			}
 		}
 	}
 	return changes, problems
 }
 
-// other are the fields that the other value sets.
+// other returns the fields that the other value sets.
 func (c fieldCase) other() map[string]any {
 	if c.Set != nil {
 		return c.Set
@@ -98,8 +98,7 @@ func (c fieldCase) other() map[string]any {
 	return map[string]any{c.Field: c.Value}
 }
 
-// goesWith tells whether two cases begin alike and set fields that have nothing to do with each
-// other.
+// goesWith reports whether two cases have the same initial declaration and set independent fields.
 func (c fieldCase) goesWith(other fieldCase) bool {
 	if c.GardenAPI != other.GardenAPI || keyOf(c.With) != keyOf(other.With) {
 		return false
@@ -114,7 +113,7 @@ func (c fieldCase) goesWith(other fieldCase) bool {
 	return true
 }
 
-// keyOf is the same for the same content.
+// keyOf is equal for equal content.
 func keyOf(content any) string {
 	text, err := json.Marshal(content)
 	if err != nil {
@@ -134,7 +133,7 @@ type renderedOnce struct {
 	err      error
 }
 
-// changes gives the names of what differs with the other value, from what was prepared.
+// changes returns the names of changed objects from prepared renders.
 func (f fieldTest) changes(c fieldCase) ([]string, error) {
 	before, after := f.rendered[declaredBy(c.GardenAPI, c.With).key()], f.rendered[declaredBy(c.GardenAPI, c.With, c.other()).key()]
 	if before.err != nil {
@@ -158,11 +157,11 @@ func (f fieldTest) changes(c fieldCase) ([]string, error) {
 	return out, nil
 }
 
-// batch is how many declarations are rendered at once: so few that one evaluation of a component
-// serves all of them.
+// batch is the number of declarations to render at once. It is small enough for one evaluation of a
+// component.
 const batch = 6
 
-// prepare renders what the cases need and is not rendered yet.
+// prepare renders missing declarations of the cases.
 func (f fieldTest) prepare(ctx context.Context, cases []fieldCase) {
 	var open []*renderedOnce
 	for _, c := range cases {
@@ -188,7 +187,7 @@ func (f fieldTest) prepare(ctx context.Context, cases []fieldCase) {
 		for i, r := range some {
 			inputs[i] = r.input
 		}
-		results, errs := render.Each(inputs, some[0].options) // the landscape is the same
+		results, errs := render.Each(inputs, some[0].options) // all have the same landscape
 		for i, r := range some {
 			if r.err = errs[i]; r.err == nil {
 				r.objects, r.err = objectsOf(results[i])
@@ -205,7 +204,7 @@ func nested(path []string, value any) map[string]any {
 	return map[string]any{path[0]: nested(path[1:], value)}
 }
 
-// declaredBy is the Garden with some fields laid over it, in the order they are given.
+// declaredBy returns the Garden with some fields merged onto it, in the given order.
 func declaredBy(gardenAPI string, over ...map[string]any) Case {
 	c := Case{Base: "default", component: "garden/none", name: "field", Landscape: map[string]any{"external": externals}}
 	if gardenAPI != "" {
@@ -221,13 +220,13 @@ func declaredBy(gardenAPI string, over ...map[string]any) Case {
 	return c
 }
 
-// key is the same for the same declarations.
+// key is equal for equal declarations.
 func (c Case) key() string { return keyOf([]any{c.Landscape, c.Declarations}) }
 
-// A hash in a name follows from the content, which counts by itself.
+// hashInName matches a content hash, which is redundant: the content is compared anyway.
 var hashInName = regexp.MustCompile(`-[0-9a-f]{8}$`)
 
-// objectsOf gives digests of objects and requests to the secrets manager, by name.
+// objectsOf returns digests of objects and of requests to the secrets manager, by name.
 func objectsOf(result render.Result) (map[string]string, error) {
 	requests, err := result.Secrets()
 	if err != nil {

@@ -17,31 +17,30 @@ import (
 	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
-// fieldCase says which objects another value of a field changes: these, and no others.
+// fieldCase lists exactly the objects that another value of a field changes.
 type fieldCase struct {
-	// Field of the declaration; elements of lists are written [].
+	// Field of the declaration; list elements are written [].
 	Field string `yaml:"field"`
-	// Value is the other one. Where the field is in a list, Set has the fields to lay over the
+	// Value is the other value. For a field in a list, Set has the fields to merge onto the
 	// declaration, with the whole list.
 	Value any            `yaml:"value"`
 	Set   map[string]any `yaml:"set"`
-	// With are fields laid over the declaration before and after: what has to be there for the
-	// field to count.
+	// With has fields that the field requires, merged onto the declaration before and after.
 	With map[string]any `yaml:"with"`
-	// GardenAPI is the mode of the landscape; crd if it is not said.
+	// GardenAPI is the mode of the landscape; default crd.
 	GardenAPI string `yaml:"gardenAPI"`
-	// Changes are the objects, as "<cluster> <Kind> <namespace>/<name>", and requests to the
-	// secrets manager, as "secret <name>".
+	// Changes are objects, as "<cluster> <Kind> <namespace>/<name>", and requests to the secrets
+	// manager, as "secret <name>".
 	Changes []string `yaml:"changes"`
 	// Refused is the rule that forbids the other value.
 	Refused string `yaml:"refused"`
-	// Unread says why the field changes nothing of what is rendered.
+	// Unread explains why the field does not affect the rendering.
 	Unread string `yaml:"unread"`
 }
 
-// TestFieldsOfTheGarden proves for each field of a Garden that another value of it changes what it
-// has to, and nothing else. testdata/garden-fields.yaml has them; a field of the API that is not
-// there fails. PERGOLA_FIELDS_ALONE=1 renders each by itself.
+// TestFieldsOfTheGarden checks that another value of each Garden field changes exactly the objects
+// in testdata/garden-fields.yaml. An API field that is missing there fails. PERGOLA_FIELDS_ALONE=1
+// renders each case alone.
 func TestFieldsOfTheGarden(t *testing.T) {
 	var cases []fieldCase
 	data, err := os.ReadFile("testdata/garden-fields.yaml")
@@ -83,8 +82,8 @@ func TestFieldsOfTheGarden(t *testing.T) {
 	assert.Empty(t, listed, "fields that the API does not have")
 }
 
-// What is not read is looked at together; who changes something all the same is found, and the
-// others are not blamed for it.
+// TestFieldsThatAreReadAllTheSame: a case that wrongly claims to be unread is found, and does not
+// fail the cases that share its declaration.
 func TestFieldsThatAreReadAllTheSame(t *testing.T) {
 	cases := []fieldCase{
 		{Field: "spec.runtimeCluster.networking.blockCIDRs", Value: []any{"169.254.169.254/32"}, Unread: "x"},
@@ -99,7 +98,7 @@ func TestFieldsThatAreReadAllTheSame(t *testing.T) {
 	assert.Equal(t, make([]error, 4), problems)
 }
 
-// externals are what the other values refer to, offered is an extension of their type.
+// externals are references of the other values, and offered is an extension of their type.
 var (
 	externals = []any{
 		map[string]any{"kind": "Secret", "namespace": "garden", "name": "*"}, map[string]any{"kind": "ConfigMap", "namespace": "garden", "name": "*"},
@@ -110,7 +109,7 @@ var (
 	}
 )
 
-// merged lays one map over another; lists are replaced.
+// merged merges one map onto another; lists are replaced.
 func merged(under, over map[string]any) map[string]any {
 	out := maps.Clone(under)
 	for key, value := range over {
@@ -124,7 +123,7 @@ func merged(under, over map[string]any) map[string]any {
 	return out
 }
 
-// leavesOf lists the fields below spec of a definition that have no fields themselves.
+// leavesOf returns the fields below spec of a definition that have no subfields.
 func leavesOf(t *testing.T, file string) []string {
 	t.Helper()
 	raw, err := crds.FS.ReadFile(file)

@@ -27,7 +27,7 @@ component: {
 }
 `
 
-// catalogue has one component of seeds with some cases.
+// catalogue has a component for seeds with some cases.
 func catalogue(t *testing.T, cases map[string]string) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{
@@ -55,7 +55,7 @@ func runAll(t *testing.T, from fs.FS, only ...string) (*Report, string) {
 	return report, out.String()
 }
 
-// recorded is a catalogue with the record of its cases.
+// recorded adds the record of its cases to a catalogue.
 func recorded(t *testing.T, c fstest.MapFS) fstest.MapFS {
 	t.Helper()
 	report, _ := runAll(t, c, "seed/app")

@@ -9,8 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
-// Print writes a report for people: the summary first, then each case that differs, by object and
-// field.
+// Print writes a report for people: the summary, then each different case, by object and field.
 func Print(w io.Writer, r *Report) error {
 	var b strings.Builder
 	b.WriteString(r.Summary.String())
@@ -44,7 +43,7 @@ func Print(w io.Writer, r *Report) error {
 	return err
 }
 
-// String is the summary in words.
+// String formats the summary as text.
 func (s Summary) String() string {
 	text := fmt.Sprintf("Golden: %s of %s", printable.Counted(s.Cases, "case"), printable.Counted(s.Components, "component"))
 	if s.Differ+s.New+s.Failed+s.Stale == 0 {
@@ -66,7 +65,7 @@ func (s Summary) String() string {
 	return text
 }
 
-// String is the difference in lines: the object, its fields, and the text around them.
+// String formats the difference as lines: the object, its fields, and the diff.
 func (d Difference) String() string {
 	sign := map[string]string{Added: "+", Changed: "~", Removed: "-"}[d.Action]
 	text := sign + " " + d.Object
@@ -94,10 +93,10 @@ func (d Difference) String() string {
 	return text
 }
 
-// maxFields is how many fields of an object are listed.
+// maxFields is the largest number of listed fields per object.
 const maxFields = 20
 
-// FieldLine is a field that differs, in one line.
+// FieldLine formats a different field as one line.
 func FieldLine(f change.Field) string {
 	switch {
 	case f.Hidden:
@@ -128,8 +127,8 @@ func indent(text, by string) string {
 	return b.String()
 }
 
-// Annotations writes the differences as commands of GitHub's workflows, which shows them at the
-// recorded lines. root is the folder of the catalogue in the repository.
+// Annotations writes the differences as GitHub workflow commands, which annotate the recorded
+// lines. root is the folder of the catalogue in the repository.
 func Annotations(w io.Writer, r *Report, root string) error {
 	var b strings.Builder
 	write := func(file string, line int, title, text string) {
@@ -160,7 +159,7 @@ func Annotations(w io.Writer, r *Report, root string) error {
 	return err
 }
 
-// AnnotateFiles is Annotations for a recorded render of a landscape, whose files lie in the folder
+// AnnotateFiles is Annotations for a recorded render of a landscape, with its files in the folder
 // root.
 func AnnotateFiles(w io.Writer, differences []Difference, root string) error {
 	var b strings.Builder

@@ -12,11 +12,11 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// componentFile says what a component comes to besides its bundles.
+// componentFile has the results of a component except its bundles.
 const componentFile = "component.yaml"
 
-// record lays a result out: one file for each bundle, first what belongs to the bundle as a whole,
-// then the objects in order.
+// record returns one file for each bundle, with the properties of the bundle and then the objects
+// in order.
 func (c Case) record(result render.Result) (files map[string][]byte, origins map[string]string, err error) {
 	files, origins = map[string][]byte{}, map[string]string{}
 	add := func(name string, doc ...any) error {
@@ -61,8 +61,7 @@ func (c Case) record(result render.Result) (files map[string][]byte, origins map
 	return files, origins, nil
 }
 
-// summaryOf is what reviewers see of a component as a whole: also the Secrets it asks for, by their
-// request.
+// summaryOf returns the results for a whole component, such as its requests for Secrets.
 func summaryOf(c render.Component) map[string]any {
 	out := map[string]any{"enabled": c.Enabled}
 	if !c.Enabled {
@@ -100,7 +99,7 @@ func headOf(b render.Bundle) map[string]any {
 	return out
 }
 
-// digestOf stands for an object that is not recorded itself.
+// digestOf replaces an object that is not recorded itself.
 func digestOf(object map[string]any) (map[string]any, error) {
 	text, err := render.MarshalYAML(object)
 	if err != nil {

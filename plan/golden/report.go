@@ -11,9 +11,9 @@ import (
 type Report struct {
 	Components []ComponentReport `json:"components"`
 	Summary    Summary           `json:"summary"`
-	// Files are what a record of these components holds, by their names in the catalogue.
+	// Files are the record of these components, by file name in the catalogue.
 	Files map[string][]byte `json:"-"`
-	// Stale are recorded files that no case has any more.
+	// Stale are recorded files without a case.
 	Stale []string `json:"stale,omitempty"`
 }
 
@@ -29,9 +29,9 @@ type ComponentReport struct {
 type CaseReport struct {
 	Name  string `json:"name"`
 	About string `json:"about,omitempty"`
-	// Error says why it cannot be rendered.
+	// Error is the reason why it cannot be rendered.
 	Error string `json:"error,omitempty"`
-	// Unrecorded tells that nothing was recorded for it yet.
+	// Unrecorded reports whether it has no record yet.
 	Unrecorded  bool         `json:"unrecorded,omitempty"`
 	Differences []Difference `json:"differences,omitempty"`
 
@@ -54,16 +54,16 @@ type Summary struct {
 	Removed int `json:"removed"`
 	// Stale are recorded files.
 	Stale int `json:"stale"`
-	// WithoutCases are the components that have none.
+	// WithoutCases are the components without cases.
 	WithoutCases []string `json:"withoutCases,omitempty"`
 }
 
-// Agrees tells whether everything is as it is recorded.
+// Agrees reports whether all renders match their records.
 func (r *Report) Agrees() bool {
 	return r.Summary.Differ+r.Summary.New+r.Summary.Failed+r.Summary.Stale == 0
 }
 
-// compare fills in what differs.
+// compare adds the differences.
 func (r *Report) compare() {
 	r.Summary.Components = len(r.Components)
 	for i := range r.Components {
@@ -94,7 +94,7 @@ func (r *Report) compare() {
 func (r *Report) compareCase(one *CaseReport, recorded map[string][]byte) {
 	if one.Error != "" {
 		r.Summary.Failed++
-		maps.Copy(r.Files, recorded) // what cannot be rendered keeps its record
+		maps.Copy(r.Files, recorded) // a case that fails keeps its record
 		return
 	}
 	maps.Copy(r.Files, one.files)

@@ -19,9 +19,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Run renders all cases of some components ("garden/vpa"; none: all) side by side, on all cores,
-// and compares with what the catalogue has recorded. A case that cannot be rendered is part of the
-// report; the error is for a catalogue that cannot be read.
+// Run renders all cases of some components ("garden/vpa"; none: all) concurrently, and compares
+// them with the records of the catalogue. The report has cases that cannot be rendered; an error
+// means that the catalogue cannot be read.
 func Run(ctx context.Context, catalogue fs.FS, only []string) (*Report, error) {
 	dirs, err := componentsOf(catalogue, only)
 	if err != nil {
@@ -64,7 +64,7 @@ func run(ctx context.Context, catalogue fs.FS, dir, name string) CaseReport {
 	return out
 }
 
-// render gives the files to record for a case, and the origins of objects.
+// render returns the files to record for a case, and the origins of objects.
 func (c Case) render(ctx context.Context, catalogue fs.FS) (files map[string][]byte, origins map[string]string, err error) {
 	in, options, err := c.input(ctx, catalogue)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c Case) render(ctx context.Context, catalogue fs.FS) (files map[string][]b
 	return c.record(result)
 }
 
-// input makes a landscape of the base with the case on top, and takes the owner out of it.
+// input makes a landscape from the base and the case, and returns its only owner.
 func (c Case) input(ctx context.Context, catalogue fs.FS) (render.Input, render.Options, error) {
 	owner := path.Dir(c.component)
 	l, err := c.landscape(ctx, catalogue)
@@ -118,8 +118,8 @@ func (c Case) landscape(ctx context.Context, catalogue fs.FS) (*landscapes.Lands
 	if err != nil {
 		return nil, err
 	}
-	// MapFS is for tests in its name only: it is the file system in memory that the standard
-	// library has.
+	// Despite its package, MapFS is suitable here: the standard library has no other file system in
+	// memory.
 	files := fstest.MapFS{"base/base.yaml": {Data: base}, "case/landscape.yaml": {Data: settings}}
 	for i, d := range c.Declarations {
 		text, err := json.Marshal(d)
