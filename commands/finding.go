@@ -1,7 +1,6 @@
 package commands
 
-// Finding is an error that is the result of a command, in contrast to trouble with running it: exit
-// code 1.
+// Finding is an error that is the result of a command, unlike a failure to run it: exit code 1.
 type Finding struct{ Err error }
 
 func (f Finding) Error() string { return f.Err.Error() }

@@ -18,15 +18,15 @@ import (
 	"github.com/pergola-dev/pergola/source/forge/forgetest"
 )
 
-// fleet is a repository of three landscapes on one base: that of the demonstration with more
-// Shoots, whose worker pools it gives defaults. Each landscape has a Garden, a Seed and the Shoots
-// of the base, and changes something of them.
+// fleet is a repository of three landscapes on the base of the demonstration, with more Shoots and
+// defaults for their worker pools. Each landscape has a Garden, a Seed and the base's Shoots, and
+// overrides some of their fields.
 type fleet struct {
 	root string
 	repo *git.Repository
 }
 
-// pinned is a Shoot of the base whose pools a landscape decides on by itself.
+// pinned is a Shoot of the base whose worker pools one landscape overrides.
 const pinned = `apiVersion: core.gardener.cloud/v1beta1
 kind: Shoot
 metadata: {name: web, namespace: garden-local}
@@ -65,8 +65,8 @@ func (f *fleet) offer(t *testing.T, version string) {
 	f.everywhere(t, "    - version: 1.0.0\n", "    - version: "+version+"\n      classification: supported\n      cri:\n      - name: containerd\n      architectures:\n      - amd64\n    - version: 1.0.0\n", cloudProfile)
 }
 
-// shoot adds a Shoot to the base, like the one of the demonstration, with other pools of up to
-// three nodes.
+// shoot adds a copy of the demonstration's Shoot to the base, with other pools of up to three
+// nodes.
 func (f *fleet) shoot(t *testing.T, name string, pools ...string) {
 	t.Helper()
 	text := local(t, "projects/local/shoot.yaml")
@@ -91,7 +91,7 @@ func (f *fleet) commit(t *testing.T) string {
 	return hash.String()
 }
 
-// everywhere replaces a text in files of the repository as often as it is there.
+// everywhere replaces all occurrences of a text in files of the repository.
 func (f *fleet) everywhere(t *testing.T, before, after string, files ...string) {
 	t.Helper()
 	for _, name := range files {
@@ -109,7 +109,7 @@ const (
 	cloudProfile = "base/gardenconfig/cloudprofile.yaml"
 )
 
-// visible is what a reader of Markdown sees without a click.
+// visible returns the Markdown outside <details>, which a reader sees without a click.
 func visible(text string) string {
 	var out strings.Builder
 	depth := 0
@@ -123,7 +123,7 @@ func visible(text string) string {
 	return out.String()
 }
 
-// tables are the rows of what is visible, by the heading above them; without the row of columns.
+// tables returns the visible table rows by their heading, without the header rows.
 func tables(text string) map[string][]string {
 	out := map[string][]string{}
 	heading, rule := "", false
@@ -140,10 +140,9 @@ func tables(text string) map[string][]string {
 	return out
 }
 
-// TestPullRequestOfAMachineImage: a pull request that changes the machine image in a base of three
-// landscapes gets one comment, which says whose nodes roll, and nothing else. One landscape decides
-// by itself on the image of one Shoot; in one a Shoot is hibernated and has no nodes. The next push
-// changes the comment.
+// TestPullRequestOfAMachineImage: a pull request that changes the machine image of a base gets one
+// comment that lists only the affected nodes. One landscape overrides the image of one Shoot;
+// another one has a hibernated Shoot without nodes. The next push updates the comment.
 func TestPullRequestOfAMachineImage(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)
@@ -187,7 +186,7 @@ func TestPullRequestOfAMachineImage(t *testing.T) {
 	}}, tables(body))
 }
 
-// TestDiffOfWhatRollsNodes: what does, what does not, and where.
+// TestDiffOfWhatRollsNodes checks which changes replace nodes, and in which landscape.
 func TestDiffOfWhatRollsNodes(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)

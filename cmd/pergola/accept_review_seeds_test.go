@@ -8,17 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// otherSeed is the Seed of the base under another name, with networks of its own.
+// otherSeed copies the base's Seed with another name and other networks.
 func otherSeed(t *testing.T, name, octet string) string {
 	t.Helper()
 	return strings.NewReplacer("  name: local\nspec", "  name: "+name+"\nspec", "172.18.1.0", "172.18."+octet+".0", "10.3.0.0", "10.1"+octet+".0.0", "10.4.0.0", "10.2"+octet+".0.0",
 		"ingress.local.seed", "ingress."+name+".seed").Replace(local(t, "seeds/local.yaml"))
 }
 
-// TestReviewerReadsOfSeedsAndStores: a Garden whose API server restarts in three landscapes, a Seed
-// that goes, a Job of a component that is made again, a volume that is lost, an encrypted Secret
-// that changes, an image on all seeds and a Shoot that would have to move: who reads only the
-// Markdown can say what happens, and where.
+// TestReviewerReadsOfSeedsAndStores: the Markdown alone explains a restart of the API server in
+// three landscapes, a removed Seed, a recreated Job and a lost volume. It also shows a changed
+// encrypted Secret, a new image on all seeds and a moved Shoot.
 func TestReviewerReadsOfSeedsAndStores(t *testing.T) {
 	f := newFleet(t)
 	const job = `apiVersion: batch/v1

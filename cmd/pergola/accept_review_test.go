@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReviewerReadsOnlyTheComment: what is visible of the Markdown of a change of many things says
-// which nodes, workloads and control planes restart, and what is recreated, deleted and held, each
-// with its place; and nothing that is not so.
+// TestReviewerReadsOnlyTheComment: the visible Markdown lists restarts of nodes, workloads and
+// control planes, and recreated, deleted or held objects. Each has its location, and nothing else
+// is listed.
 func TestReviewerReadsOnlyTheComment(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)
@@ -21,7 +21,8 @@ func TestReviewerReadsOnlyTheComment(t *testing.T) {
 	f.commit(t)
 
 	write(t, f.root, "dev/more.yaml", frozen+"c}\n")
-	// Pool back goes, front gets other machines; the other Shoot another minor version.
+	// Pool back is removed, pool front gets other machines, and the other Shoot another minor
+	// version.
 	write(t, f.root, "dev/web.yaml", strings.NewReplacer("minimum: 1, maximum: 3", "minimum: 1, maximum: 4, maxSurge: 2, volume: {size: 20Gi}").Replace(pinned))
 	write(t, f.root, "dev/night.yaml", "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: night, namespace: garden-local}\nspec: {kubernetes: {version: 1.35.0}}\n")
 	f.commit(t)

@@ -34,15 +34,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas/report"
 )
 
-// secretCase is a file of the corpus: an object before and after, an error text, and what nobody
-// may ever read.
+// secretCase is a file of the corpus: an object before and after, an error text, and forbidden, the
+// strings that no output may contain.
 type secretCase struct {
 	name          string
 	forbidden     []string
 	live, desired string
 	text          string
-	// said counts the commands that ended with an exit code, and those whose output had one of the
-	// words that a test looks for.
+	// said counts the exit codes per command, and the outputs that contain one of the expected
+	// words.
 	said map[string]int
 }
 
@@ -80,7 +80,7 @@ func secretCases(t *testing.T) []secretCase {
 	return out
 }
 
-// check looks for what is forbidden in what a command said.
+// check fails if the output of a command contains a forbidden string.
 func (c secretCase) check(t *testing.T, what, said string) {
 	t.Helper()
 	for _, secret := range c.forbidden {
@@ -90,7 +90,7 @@ func (c secretCase) check(t *testing.T, what, said string) {
 	}
 }
 
-// run runs a command line and looks at all that it says.
+// run runs a command line and checks its whole output.
 func (c secretCase) run(t *testing.T, stdin string, args ...string) outcome {
 	t.Helper()
 	o := pergolaWith(t, stdin, args...)
@@ -104,7 +104,7 @@ func (c secretCase) run(t *testing.T, stdin string, args ...string) outcome {
 	return o
 }
 
-// object reads the document of a case, completed as far as a landscape needs it.
+// secretObject parses the document of a case.
 func secretObject(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
@@ -115,8 +115,8 @@ func secretObject(t *testing.T, text string) *unstructured.Unstructured {
 const caseLandscape = "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: small\nspec:\n  catalogue:\n    version: " + components.Version +
 	"\n  clusters:\n    runtime: {context: test}\n    virtual: {context: test}\n"
 
-// caseRepository is a repository with a landscape that has nothing but the object of a case: as it
-// is live, then as it is desired.
+// caseRepository is a repository with a landscape of one object: the live object in the first
+// commit, the desired one in the second.
 func caseRepository(t *testing.T, c secretCase) string {
 	t.Helper()
 	dir, commit := repository(t)
@@ -140,7 +140,8 @@ func caseRepository(t *testing.T, c secretCase) string {
 	return dir
 }
 
-// nameOfCase is how `why` and others name the object of a case, "" without one.
+// nameOfCase returns the object of a case as `why` and other commands address it, "" without an
+// object.
 func nameOfCase(t *testing.T, c secretCase) (kind, name string, keys []string) {
 	text := c.desired
 	if text == "" {
@@ -160,9 +161,9 @@ func nameOfCase(t *testing.T, c secretCase) (kind, name string, keys []string) {
 	return o.GetKind(), strings.TrimPrefix(o.GetNamespace()+"/"+o.GetName(), "/"), append(keys, "data", "stringData", "metadata.annotations", "spec")
 }
 
-// TestNoCommandShowsASecret: what is in the corpus of secrets is in no output and no error of a
-// command that reads files. Cases that have an error text and no object are those of
-// TestNoClusterMakesACommandShowASecret.
+// TestNoCommandShowsASecret: no output and no error of a command that reads files contains a secret
+// of the corpus. TestNoClusterMakesACommandShowASecret tests the cases that have an error text and
+// no object.
 func TestNoCommandShowsASecret(t *testing.T) {
 	for _, c := range secretCases(t) {
 		if c.live+c.desired == "" {
@@ -212,7 +213,7 @@ func TestNoCommandShowsASecret(t *testing.T) {
 	}
 }
 
-// testServer is an API server with a kubeconfig for it.
+// testServer starts an API server and writes a kubeconfig for it.
 func testServer(t *testing.T) (client.Client, string) {
 	t.Helper()
 	config := apiserver.Start(t)
@@ -235,8 +236,8 @@ func kubeconfigOf(t *testing.T, config *rest.Config) string {
 	return file
 }
 
-// refusing makes an API server refuse the objects that are named refused-CASE, as a webhook does:
-// in the words of the case, or by quoting what it refuses.
+// refusing makes an API server reject the objects named refused-CASE like a webhook: with the text
+// of the case, or by quoting the object.
 func refusing(t *testing.T, c client.Client, cases []secretCase) {
 	t.Helper()
 	spec := admissionregistrationv1.ValidatingAdmissionPolicySpec{
@@ -274,7 +275,7 @@ func refusing(t *testing.T, c client.Client, cases []secretCase) {
 	}, 30*time.Second, 50*time.Millisecond, "a policy quotes what it refuses")
 }
 
-// liveOf is the object of a case as another tool has it in the cluster, nil without one.
+// liveOf returns the object of a case as another tool created it, or nil.
 func liveOf(t *testing.T, c secretCase) *unstructured.Unstructured {
 	t.Helper()
 	if c.live == "" {
@@ -283,8 +284,8 @@ func liveOf(t *testing.T, c secretCase) *unstructured.Unstructured {
 	return secretObject(t, c.live)
 }
 
-// onTheCluster are all objects in which somebody may read what a command did, without those that
-// are declared.
+// onTheCluster returns all objects that can record the actions of a command, except the declared
+// ones.
 func onTheCluster(t *testing.T, c client.Client) string {
 	t.Helper()
 	var events corev1.EventList
@@ -300,14 +301,14 @@ func onTheCluster(t *testing.T, c client.Client) string {
 	return string(raw)
 }
 
-// TestNoClusterMakesACommandShowASecret: nor is it in what commands say that ask a cluster, in what
-// they leave there besides the object itself, and in what they say when the cluster refuses:
-// because another has the field, because the object is not valid, because a webhook quotes it.
+// TestNoClusterMakesACommandShowASecret: commands that ask a cluster show no secret either, nor do
+// the objects that they write besides the declared one. This holds for conflicts, invalid objects
+// and webhooks that quote the object.
 func TestNoClusterMakesACommandShowASecret(t *testing.T) {
 	api, kubeconfig := testServer(t)
 	t.Setenv("KUBECONFIG", kubeconfig)
 	cases := secretCases(t)
-	// The listed ones are one for each way in which a text of the cluster can come to be shown.
+	// Each listed case covers one way in which a text of the cluster reaches the output.
 	cases = slices.DeleteFunc(cases, func(c secretCase) bool { return !speeds.Has(t, c.name) })
 	refusing(t, api, cases)
 	there := 0
@@ -324,8 +325,8 @@ func TestNoClusterMakesACommandShowASecret(t *testing.T) {
 			dir := caseRepository(t, c)
 			live := liveOf(t, c)
 			if live != nil {
-				// An object that no API server takes is not there: then the cluster refuses ours,
-				// too.
+				// An object that the API server rejects does not exist; then the server rejects
+				// ours, too.
 				if err := api.Create(t.Context(), live.DeepCopy(), client.FieldOwner("kubectl-edit")); err == nil {
 					there++
 				}

@@ -24,7 +24,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// accessFlags say how the clusters are reached.
+// accessFlags select the kubeconfigs and the timeout.
 type accessFlags struct {
 	kubeconfigs []string
 	timeout     time.Duration
@@ -35,7 +35,7 @@ func (a *accessFlags) add(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&a.timeout, "timeout", 15*time.Minute, "give up after this time")
 }
 
-// reach are the flags by which another command reaches the same clusters, with a space before them.
+// reach returns the flags that another command needs for the same clusters, with a leading space.
 func (a accessFlags) reach() string {
 	out := ""
 	for _, k := range a.kubeconfigs {
@@ -44,9 +44,8 @@ func (a accessFlags) reach() string {
 	return out
 }
 
-// access reads the flags for a landscape. A name that is none of its clusters and a file that does
-// not exist are errors: otherwise the command would work on another cluster than the one that was
-// meant.
+// access converts the flags for a landscape. An unknown cluster name or a missing file is an error:
+// otherwise the command would use another cluster than intended.
 func (a accessFlags) access(l *landscapes.Landscape) (landscape.Access, error) {
 	if a.timeout <= 0 {
 		return landscape.Access{}, fmt.Errorf("--timeout %s: want a time above zero, such as 15m", a.timeout)
@@ -81,8 +80,8 @@ func (a accessFlags) access(l *landscapes.Landscape) (landscape.Access, error) {
 	return out, nil
 }
 
-// kubeconfigFlag takes NAME=PATH apart. Names of clusters have no slash, in contrast to paths that
-// hold an equals sign.
+// kubeconfigFlag splits NAME=PATH. Cluster names contain no slash, unlike paths with an equals
+// sign.
 func kubeconfigFlag(flag string) (name, path string) {
 	if name, path, ok := strings.Cut(flag, "="); ok && !strings.ContainsAny(name, `/\`) {
 		return cmp.Or(name, `""`), path
@@ -104,8 +103,8 @@ func isFile(path string) error {
 	return err
 }
 
-// knownCluster is an error for a name that is no cluster of the landscape. Where a file of the
-// landscape cannot be read, the name may be that of the Seed in it.
+// knownCluster fails for a name that is not a cluster of the landscape. If a file cannot be read,
+// every name passes, because the file may contain that Seed.
 func knownCluster(l *landscapes.Landscape, name string) error {
 	known, err := landscape.ClusterNames(l)
 	if err != nil {
@@ -119,8 +118,8 @@ func knownCluster(l *landscapes.Landscape, name string) error {
 	return unknown.Name("cluster of the landscape", name, known)
 }
 
-// newConverger connects to the clusters of a landscape. Without any access it fails; a single
-// cluster that cannot be configured is reported by the converger where it is needed.
+// newConverger connects to the clusters of a landscape. It fails without any access; the converger
+// reports a single misconfigured cluster where it needs it.
 func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags, progress *progress, approved []string, forced ...string) (*landscape.Converger, error) {
 	names, err := landscape.ClusterNames(l)
 	if err != nil {
@@ -148,14 +147,14 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	return landscape.New(l, options)
 }
 
-// convergerOptions are those that every converger has: who it is, and its access to the named
-// clusters.
+// convergerOptions returns the options that every converger needs: its identity and the access to
+// the named clusters.
 func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, access landscape.Access, names []string) (landscape.Options, error) {
 	configs, reach := map[string]*rest.Config{}, map[string]string{}
 	var problems []error
 	for _, name := range names {
 		if configs[landscape.Runtime] == nil && access.Derives(l, name) {
-			continue // it is found in the runtime cluster, about which there is a problem already
+			continue // the runtime cluster's problem is reported
 		}
 		config, err := configOf(access, l, name, configs[landscape.Runtime])
 		if err != nil {
@@ -180,8 +179,8 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, access landsc
 	}, nil
 }
 
-// configOf is the access to a cluster: the one that was given, or for the virtual garden what the
-// runtime cluster says.
+// configOf returns the configured access to a cluster. For the virtual garden it can be derived
+// from the runtime cluster.
 func configOf(access landscape.Access, l *landscapes.Landscape, name string, runtime *rest.Config) (*rest.Config, error) {
 	if runtime != nil && access.Derives(l, name) {
 		return landscape.DeriveVirtual(l, runtime, clock.RealClock{})
@@ -189,8 +188,8 @@ func configOf(access landscape.Access, l *landscapes.Landscape, name string, run
 	return access.Config(l, name)
 }
 
-// convergerOf loads a landscape, which has to be valid, and connects to its clusters, for a command
-// that applies nothing.
+// convergerOf loads a valid landscape and connects to its clusters, for commands that apply
+// nothing.
 func convergerOf(cmd *cobra.Command, dir string, flags accessFlags) (*landscape.Converger, error) {
 	l, err := loadValid(cmd, dir)
 	if err != nil {
@@ -199,8 +198,8 @@ func convergerOf(cmd *cobra.Command, dir string, flags accessFlags) (*landscape.
 	return newConverger(cmd, l, flags, nil, nil)
 }
 
-// statusOf is convergerOf for a command that only looks: the clusters have something to show, too,
-// where the landscape is not valid. invalid says so then.
+// statusOf is convergerOf for read-only commands: it also connects for an invalid landscape and
+// reports that in invalid.
 func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.Converger, invalid string, err error) {
 	read := reader(cmd)
 	l, violations, err := read.Load(cmd.Context(), dir)
@@ -224,7 +223,7 @@ func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.C
 		return nil, "", err
 	}
 	if l.Config.Name == "" || l.Config.Spec.Clusters == nil && len(access.ByName) == 0 {
-		return nil, "", refused // which landscape, or which clusters, cannot be read
+		return nil, "", refused // the landscape or its clusters cannot be determined
 	}
 	options, err := convergerOptions(cmd, l, access, access.ReachableClusters(l))
 	if err != nil {
@@ -234,7 +233,7 @@ func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.C
 	return c, fmt.Sprintf("its files are not valid, see pergola validate %s: shown is what was applied before, and nothing is judged or compared", dir), err
 }
 
-// gateOf is the deletion gate of a landscape.
+// gateOf returns the deletion gate of a landscape.
 func gateOf(l *landscapes.Landscape, approved []string) (permit.Gate, error) {
 	return landscape.Gate(l, approved)
 }

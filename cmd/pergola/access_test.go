@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestWithoutTheRuntimeCluster: what is found in a cluster that cannot be reached is no second
-// fault.
+// TestWithoutTheRuntimeCluster: if the runtime cluster is not reachable, access that is derived
+// from it is not a second error.
 func TestWithoutTheRuntimeCluster(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)

@@ -31,7 +31,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/unknown"
 )
 
-// admissionServer are the flags of the server.
+// admissionServer holds the flags of the server.
 type admissionServer struct {
 	configFile, kubeconfig, virtual, address, certFile, keyFile, caFile string
 	port, healthPort, metricsPort                                       int
@@ -41,7 +41,7 @@ type admissionServer struct {
 	delay                                                               time.Duration
 }
 
-// serviceDelay is the --shutdown-delay of a server that is one of several behind a Service.
+// serviceDelay is the default --shutdown-delay of a server with replicas behind a Service.
 const serviceDelay = 3 * time.Second
 
 func newAdmissionController() *cobra.Command {
@@ -101,8 +101,8 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	// What is looked up is there as long as somebody is answered. Before that, a signal ends it at
-	// once.
+	// The caches live until the last request is answered. Before the server starts, a signal ends
+	// them.
 	alive, end := context.WithCancel(context.WithoutCancel(cmd.Context()))
 	defer end()
 	begun := context.AfterFunc(cmd.Context(), end)
@@ -172,7 +172,7 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// beside serves webhooks, and below their path authorizers.
+// beside serves the webhooks, and the authorizers below authorizer.Path.
 func beside(webhooks, authorizers http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(authorizer.Path, authorizers)
@@ -184,7 +184,7 @@ func (s *admissionServer) listen(ctx context.Context, port int) (net.Listener, e
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(s.address, strconv.Itoa(port)))
 }
 
-// config is the access to the runtime cluster; nil for none.
+// config returns the access to the runtime cluster, or nil without one.
 func (s *admissionServer) config() (*rest.Config, error) {
 	if s.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
@@ -194,7 +194,7 @@ func (s *admissionServer) config() (*rest.Config, error) {
 		return config, nil
 	}
 	config, err := rest.InClusterConfig()
-	// the latter in a pod without a token
+	// ErrNotExist: a pod without a token
 	if errors.Is(err, rest.ErrNotInCluster) || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -254,7 +254,7 @@ fail closed: while the server is down, the objects they name cannot be changed. 
 	return cmd
 }
 
-// admissionTarget reads where the server is found.
+// admissionTarget parses the address of the server.
 func admissionTarget(url, service, caFile string) (admission.Target, error) {
 	target := admission.Target{URL: url}
 	if service != "" {

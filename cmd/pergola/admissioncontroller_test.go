@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestAdmissionController starts the server as a person would, asks it, and ends it.
+// TestAdmissionController starts the server from the command line, sends a request, and stops it.
 func TestAdmissionController(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	lines, stderr := io.Pipe()

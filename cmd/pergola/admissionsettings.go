@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/webhook/admission"
 )
 
-// readSettings takes what the configuration file says for the flags that were not given.
+// readSettings uses the configuration file for flags that were not given.
 func (s *admissionServer) readSettings(cmd *cobra.Command) (*admission.Settings, error) {
 	if s.configFile == "" {
 		return &admission.Settings{}, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/commands/adoption"
 )
 
-// adopting is one run of the command.
+// adopting is one run of `pergola adopt`.
 type adopting struct {
 	access     accessFlags
 	output     string
@@ -154,7 +154,7 @@ func (a *adopting) undoAll(ctx context.Context, cmd *cobra.Command, adopter adop
 	})
 }
 
-// print writes a result as JSON, or as text.
+// print writes a result as JSON or as text.
 func (a *adopting) print(cmd *cobra.Command, result any, asText func(io.Writer)) error {
 	if a.output != formatJSON {
 		asText(cmd.OutOrStdout())
@@ -166,13 +166,13 @@ func (a *adopting) print(cmd *cobra.Command, result any, asText func(io.Writer))
 	return enc.Encode(result)
 }
 
-// shownObjects and shownFields are how many a finding lists; JSON has all.
+// shownObjects and shownFields limit the list of a finding; JSON lists all.
 const (
 	shownObjects = 8
 	shownFields  = 12
 )
 
-// titles of the levels.
+// titles are the headings of the levels.
 var titles = map[adoption.Level]string{
 	adoption.Blocks: "Blocks the takeover", adoption.Restarts: "Restarts", adoption.Changes: "Changes, nothing restarts", adoption.Fine: "Fine",
 }
@@ -248,7 +248,7 @@ func fieldLine(f change.Field) string {
 	return fmt.Sprintf("%s: %s → %s", f.Path, shortened(f.Old), shortened(f.New))
 }
 
-// shortened is a value in one short line.
+// shortened returns a value as one short line.
 func shortened(v any) string {
 	if v == nil {
 		return "(none)"

@@ -23,8 +23,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// TestAdopt is what a person sees of a landscape with gardener-operator whose CAs have other names.
-// The whole way is tested in commands/adoption.
+// TestAdopt checks the output for a landscape with gardener-operator whose CAs have other names.
+// Package adoption tests the whole takeover.
 func TestAdopt(t *testing.T) {
 	apiserver.Needed(t)
 	c, kubeconfig := testServer(t)
@@ -90,7 +90,7 @@ func TestAdopt(t *testing.T) {
 	assert.Equal(t, int32(3), *operator.Spec.Replicas)
 }
 
-// What comes next is what is left to do.
+// TestNextStepOfAdopt: the next step follows from the remaining work.
 func TestNextStepOfAdopt(t *testing.T) {
 	stops := []adoption.Controller{{Name: "gardener-operator", Stops: true, Replicas: 1}}
 	changes := []adoption.Finding{{Level: adoption.Changes, Text: "x"}}

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// What is done to objects of others is said without being asked.
+// TestTakeoversAreWorthALine: changes to objects of other owners are printed without a flag.
 func TestTakeoversAreWorthALine(t *testing.T) {
 	for name, c := range map[string]struct {
 		action  apply.Action

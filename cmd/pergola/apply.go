@@ -23,7 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// applying is one run of the command.
+// applying is one run of `pergola apply`.
 type applying struct {
 	cmd      *cobra.Command
 	dir      string
@@ -34,9 +34,9 @@ type applying struct {
 	dry      bool
 	watching bool
 	progress *progress
-	// held is how many objects the last run has held.
+	// held is the number of objects that the last run held.
 	held int
-	// locked says that somebody else converges what the last run was to.
+	// locked reports whether another process holds the lease of the last run.
 	locked bool
 }
 
@@ -45,7 +45,7 @@ func newApply() *cobra.Command {
 	var a applying
 	cmd := &cobra.Command{
 		Use: "apply LANDSCAPE",
-		// What others call it.
+		// The names of similar commands in other tools.
 		SuggestFor: []string{"plan", "up", "reconcile"},
 		Short:      "Converge the clusters to a landscape and wait for health",
 		Long: `Validates, then applies the landscape in the order of its flows: the Garden, what Git declares for the
@@ -114,8 +114,7 @@ garden, or status.resources of a ManagedResource), except:
 	return cmd
 }
 
-// load reads the landscape. It is only applied when a key opens all of its Secrets, which a
-// comparison does without.
+// load reads the landscape. Applying needs keys for all of its Secrets; a comparison does not.
 func (a *applying) load() (*landscapes.Landscape, error) {
 	l, err := loadValid(a.cmd, a.dir)
 	if err != nil {
@@ -134,7 +133,7 @@ func (a *applying) converger(l *landscapes.Landscape) (*landscape.Converger, err
 	return newConverger(a.cmd, l, a.access, a.progress, a.approve, a.force...)
 }
 
-// announce says which files are meant.
+// announce prints which revision or files the command uses.
 func (a *applying) announce(doing string, l *landscapes.Landscape) {
 	fmt.Fprintf(a.cmd.ErrOrStderr(), "%s %s.\n", doing, revisions.State(a.dir, l))
 }
@@ -157,8 +156,8 @@ func (a *applying) dryRun(c *landscape.Converger) error {
 	return nil
 }
 
-// printDryRun prints a plan. One that is incomplete says so first, with the problems, and does not
-// claim that nothing changes.
+// printDryRun prints a plan. An incomplete plan begins with its problems and does not claim that
+// nothing changes.
 func printDryRun(w io.Writer, p change.Plan, err error, output string, colored bool) error {
 	if err == nil || output != plan.FormatText {
 		return plan.Print(w, p, output, colored)
@@ -179,15 +178,14 @@ func printDryRun(w io.Writer, p change.Plan, err error, output string, colored b
 	return plan.Print(w, p, output, colored)
 }
 
-// incompleteError says that a comparison lacks what its beginning names; what it wraps was printed
-// there.
+// incompleteError marks an incomplete comparison. Its cause is already printed above the plan.
 type incompleteError struct{ error }
 
 func (incompleteError) Error() string   { return "the comparison is incomplete, see its beginning" }
 func (e incompleteError) Unwrap() error { return commands.Finding{Err: e.error} }
 
-// converge applies the landscape once and says how that went. It gives up when the timeout is over,
-// or ctx.
+// converge applies the landscape once and prints the result. It stops at the timeout or when ctx
+// ends.
 func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	started := time.Now()
 	a.progress.begin()
@@ -218,7 +216,7 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 			fmt.Fprintf(a.cmd.ErrOrStderr(), "Gave up after %s (--timeout).\n", time.Since(started).Round(time.Second))
 		}
 		a.locked = errors.As(err, new(*landscape.HeldError))
-		if !a.locked && !a.watching { // who holds a lease says what to do
+		if !a.locked && !a.watching { // the holder of a lease is printed with advice
 			fmt.Fprintln(a.cmd.ErrOrStderr(), "Next: repair that and run apply again; it completes what is missing.")
 		}
 		return exitOf(err)
@@ -230,7 +228,7 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	return nil
 }
 
-// summary says what a run has written.
+// summary returns what a run wrote, in one sentence.
 func summary(report *landscape.Report, took time.Duration) string {
 	text := "nothing had to be written"
 	if !report.Written.None() {
@@ -242,8 +240,7 @@ func summary(report *landscape.Report, took time.Duration) string {
 	return fmt.Sprintf("Applied in %s: %s.", took.Round(100*time.Millisecond), text)
 }
 
-// printProblems says what failed, one problem a line and causes first, then which steps were not
-// started for it.
+// printProblems prints the failures, one a line and causes first, then the steps that they block.
 func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
 	problems := owner.Problems(err)
 	noun := "problems"
@@ -270,8 +267,7 @@ func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
 	}
 }
 
-// printHeld says what was not deleted or recreated, and why; objects with the same reason stand
-// together.
+// printHeld prints which deletions and recreations are held, grouped by reason.
 func printHeld(w io.Writer, report *landscape.Report) {
 	for _, h := range report.Held {
 		var reasons []change.Reason
@@ -302,7 +298,7 @@ func printHeld(w io.Writer, report *landscape.Report) {
 	}
 }
 
-// held counts the objects that were held.
+// held counts the held objects.
 func held(report *landscape.Report) int {
 	n := 0
 	for _, h := range report.Held {

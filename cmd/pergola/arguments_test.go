@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestArgumentErrors: a command names the argument that is missing or too many, in the words of its
-// usage.
+// TestArgumentErrors: an error names the missing or surplus argument as the usage line does.
 func TestArgumentErrors(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -32,7 +31,7 @@ func TestArgumentErrors(t *testing.T) {
 	}
 }
 
-// TestRequiredFlags: a command names the flags that are missing, and says what each is for.
+// TestRequiredFlags: an error names the missing flags and their purpose.
 func TestRequiredFlags(t *testing.T) {
 	for _, test := range []struct {
 		args []string
@@ -54,7 +53,7 @@ func TestRequiredFlags(t *testing.T) {
 	}
 }
 
-// TestAgeKeys: an error about the keys of sops names the variable that it comes from, and no key.
+// TestAgeKeys: an error about sops keys names the environment variable and shows no key.
 func TestAgeKeys(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAuthorizersBeforeTheGarden: without an API server the process serves, and says that it cannot
-// answer yet.
+// TestAuthorizersBeforeTheGarden: without an API server the process serves, and reports that it is
+// not ready.
 func TestAuthorizersBeforeTheGarden(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// backingUp is one run of the command.
+// backingUp is one run of `pergola backup`.
 type backingUp struct {
 	access     accessFlags
 	to, output string
@@ -63,7 +63,7 @@ a whole or not at all. A seed that cannot be reached is an error: --cluster says
 }
 
 func (b *backingUp) run(cmd *cobra.Command, dir string) error {
-	// A landscape that is not valid has Secrets that can be lost like others.
+	// The Secrets of an invalid landscape can be lost, too.
 	l, _, err := reader(cmd).Load(cmd.Context(), dir)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (b *backingUp) allRecipients(dir string) ([]age.Recipient, error) {
 	return recovery.SopsRecipients(dir)
 }
 
-// connect reaches the clusters that are saved.
+// connect connects to the clusters to back up.
 func (b *backingUp) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[string]*apply.Cluster, error) {
 	names, err := landscape.ClusterNames(l)
 	if err != nil {
@@ -164,8 +164,8 @@ func (b *backingUp) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[st
 	return clusters, nil
 }
 
-// revisionOf is the commit of a landscape, and whether there are changes beside it; none for one
-// that is in no repository.
+// revisionOf returns the commit of a landscape and whether files differ from it; "" outside a
+// repository.
 func revisionOf(dir string) (revision string, dirty bool, err error) {
 	repo, err := source.Open(dir)
 	if errors.Is(err, source.ErrNoRepository) {

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/commands/recovery"
 )
 
-// someBackup is a file without entries, and the key that opens it.
+// someBackup writes a backup with one entry, and its key.
 func someBackup(t *testing.T) (file, key string) {
 	t.Helper()
 	id, err := age.GenerateX25519Identity()

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLandscapeOfDocs: the files of docs/begin.md are a landscape that is valid and renders.
+// TestLandscapeOfDocs: the files of docs/begin.md are a valid landscape that renders.
 func TestLandscapeOfDocs(t *testing.T) {
 	page, err := os.ReadFile("../../docs/begin.md")
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// programs of upstream are roles of this one: an image that takes the place of upstream's is
-// started with the arguments that upstream's image gets.
+// programs maps the names of upstream programs to roles: an image that replaces an upstream image
+// gets the same arguments.
 var programs = map[string]struct{ role, kind string }{
 	"gardener-operator":             {"operator", "OperatorConfiguration"},
 	"gardenlet":                     {"gardenlet", "GardenletConfiguration"},
@@ -23,12 +23,12 @@ var programs = map[string]struct{ role, kind string }{
 	"gardener-scheduler":            {"scheduler", "SchedulerConfiguration"},
 }
 
-// withRole gives a command line its subcommand where it has none: that of the name that the program
-// is called by, or that of the kind of the configuration file, which is all that a Deployment of
-// upstream says (args: --config=FILE).
+// withRole inserts the subcommand if the arguments have none. It follows from the name of the
+// program or the kind of its configuration file: upstream Deployments pass only args:
+// --config=FILE.
 func withRole(root *cobra.Command, name string, args []string) ([]string, error) {
 	if cmd, _, err := root.Find(args); err != nil || cmd != root {
-		return args, nil // it has one, or a word that is none
+		return args, nil // args have a role, or an unknown word
 	}
 	if program, is := programs[path.Base(name)]; is {
 		return roleOf(root, path.Base(name), program.role, args)
@@ -62,7 +62,7 @@ func withRole(root *cobra.Command, name string, args []string) ([]string, error)
 		configuration.Kind, configuration.APIVersion, strings.Join(known, ", "))
 }
 
-// roleOf puts the role in front of the arguments.
+// roleOf prepends the role to the arguments.
 func roleOf(root *cobra.Command, program, role string, args []string) ([]string, error) {
 	cmd, _, err := root.Find([]string{role})
 	switch {
@@ -74,7 +74,7 @@ func roleOf(root *cobra.Command, program, role string, args []string) ([]string,
 	return append([]string{role}, args...), nil
 }
 
-// configArgument is the value of --config, empty where there is none.
+// configArgument returns the value of --config, or "".
 func configArgument(args []string) string {
 	for i, arg := range args {
 		if value, has := strings.CutPrefix(arg, "--config="); has {

@@ -13,7 +13,7 @@ func TestWithRole(t *testing.T) {
 	const config = ".config.gardener.cloud/v1alpha1\nkind: "
 	for name, c := range map[string]struct {
 		called  string
-		args    []string // FILE stands for the configuration file
+		args    []string // FILE is the path of the configuration file
 		content string
 		want    []string
 		err     string

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// puller keeps the charts of Extensions in the cache of the command.
+// puller stores the charts of Extensions in the cache folder of the command.
 func puller(cmd *cobra.Command) *charts.Puller {
 	p := &charts.Puller{Clock: clock.RealClock{}}
 	if dir, err := cacheDir(cmd); err == nil {
@@ -22,7 +22,7 @@ func puller(cmd *cobra.Command) *charts.Puller {
 	return p
 }
 
-// withCharts pulls what the Extensions of a landscape name, with the Secrets that it declares.
+// withCharts pulls the charts of a landscape's Extensions with the Secrets that it declares.
 func withCharts(cmd *cobra.Command, l *landscapes.Landscape) render.Setting {
 	return render.WithCharts(func(wanted []gardencorev1.OCIRepository) map[string]render.Chart {
 		return puller(cmd).All(cmd.Context(), wanted, func(name string) (map[string][]byte, error) { return revisions.DeclaredSecret(l, name) })

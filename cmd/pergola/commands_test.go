@@ -125,8 +125,8 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// TestEveryCommand: help with an example, an exit code of 2 for what it does not know, and for a
-// landscape that is not there.
+// TestEveryCommand: each command has help with an example, and exit code 2 for unknown flags and
+// missing landscapes.
 func TestEveryCommand(t *testing.T) {
 	for _, cmd := range newRoot().Commands() {
 		if cmd.Name() == "completion" || cmd.Name() == "help" {

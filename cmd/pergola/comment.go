@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/source/forge"
 )
 
-// mostComment is how much is read, before it is cut to what a forge takes.
+// mostComment limits the input in bytes, before it is cut to the limit of the forge.
 const mostComment = 32 << 20
 
 func newComment() *cobra.Command {
@@ -87,7 +87,7 @@ jobs of Gitea and Forgejo have GITHUB_TOKEN, too. GitLab's CI_JOB_TOKEN may not 
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the token")
 	cmd.Flags().StringVar(&caFile, "ca-file", "", "certificates that are trusted besides those of the system, as PEM")
 	cmd.Flags().DurationVar(&within, "timeout", 3*time.Minute, "how long it is tried")
-	_ = cmd.MarkFlagRequired("provider") // it is there
+	_ = cmd.MarkFlagRequired("provider") // the flag exists
 	_ = cmd.RegisterFlagCompletionFunc("provider", cobra.FixedCompletions(forge.Providers(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -119,7 +119,7 @@ func comment(cmd *cobra.Command, o forge.Options, repository string, number int,
 	return nil
 }
 
-// forgeToken finds the token where CI systems put it.
+// forgeToken reads the token from the file, or from the variables of CI systems.
 func forgeToken(provider, file string) (string, error) {
 	if file != "" {
 		token, err := secretFile(file)
@@ -130,12 +130,12 @@ func forgeToken(provider, file string) (string, error) {
 		forge.Gitea: {"GITEA_TOKEN", "GITHUB_TOKEN"}, forge.Forgejo: {"FORGEJO_TOKEN", "GITHUB_TOKEN"},
 	}[provider]
 	if token := strings.TrimSpace(firstSet(names...)); token != "" || len(names) == 0 {
-		return token, nil // of an unknown provider another one tells
+		return token, nil // an unknown provider is reported later
 	}
 	return "", fmt.Errorf("no token: set %s, or give --token-file", strings.Join(names, " or "))
 }
 
-// job is the pull request that a CI job is for, as far as its environment says.
+// job is the pull request of a CI job, as its environment describes it.
 type job struct {
 	url, repository string
 	number          int
@@ -145,7 +145,7 @@ var pullRef = regexp.MustCompile(`^refs/pull/([0-9]{1,9})/`)
 
 func jobOf(provider string) job {
 	if provider == forge.GitLab {
-		// The request belongs to the project it goes to, also where the job runs in a fork.
+		// A merge request belongs to its target project, even if the job runs in a fork.
 		number, _ := strconv.Atoi(os.Getenv("CI_MERGE_REQUEST_IID"))
 		return job{os.Getenv("CI_API_V4_URL"), firstSet("CI_MERGE_REQUEST_PROJECT_PATH", "CI_PROJECT_PATH"), number}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/source/forge/forgetest"
 )
 
-// quietJob takes away the job that the tests themselves may be run by.
+// quietJob hides the environment of the CI job that runs the tests.
 func quietJob(t *testing.T, env map[string]string) {
 	t.Helper()
 	for _, name := range []string{"GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "GITEA_TOKEN", "FORGEJO_TOKEN", "GITHUB_API_URL", "GITHUB_REPOSITORY", "GITHUB_REF",

@@ -27,7 +27,7 @@ func newDiff() *cobra.Command {
 	d := &diffing{}
 	cmd := &cobra.Command{
 		Use: "diff LANDSCAPE…",
-		// What others call it.
+		// The names of similar commands in other tools.
 		SuggestFor: []string{"plan", "preview"},
 		Short:      "Show what a change does to every cluster",
 		Long: `Renders two Git revisions of a landscape and compares the results, and what they declare; without --to it takes
@@ -79,7 +79,7 @@ Exit code 1 says that there are differences, that something was left out, or tha
 	return cmd
 }
 
-// diffing is what a diff was asked for.
+// diffing is one run of `pergola diff`.
 type diffing struct {
 	cmd                  *cobra.Command
 	now                  time.Time
@@ -142,20 +142,20 @@ func (d *diffing) run(args []string) error {
 	return nil
 }
 
-// folders are the landscapes to compare: those that were given, or all there are on either side.
+// folders returns the landscapes to compare: the arguments, or with --all those of both revisions.
 func (d *diffing) folders(args []string) ([]string, error) {
 	if !d.all {
 		return args, nil
 	}
 	top := ""
 	if len(args) > 0 {
-		top = cmp.Or(args[0], ".") // none at all stands for the whole repository
+		top = cmp.Or(args[0], ".") // no argument means the whole repository
 	}
 	return reader(d.cmd).Folders(d.cmd.Context(), top, d.base, d.to)
 }
 
-// nameOf is the name that a landscape has after the change, or had before it; empty where it cannot
-// be read.
+// nameOf returns the landscape's name after the change, or else before it; "" if neither can be
+// read.
 func (d *diffing) nameOf(dir string) string {
 	if d.live {
 		return revisions.NameInFile(os.DirFS(dir), revisions.File)
@@ -163,11 +163,11 @@ func (d *diffing) nameOf(dir string) string {
 	return revisions.NameIn(dir, d.to, strings.TrimSuffix(d.from, "..."))
 }
 
-// forOthers tells whether the report is read without the errors beside it, as in a pull request:
-// one that lacks what went wrong would look as if nothing changed.
+// forOthers reports whether the report is read without standard error, as in a pull request. There
+// an incomplete report must name its problems, or it looks as if nothing changed.
 func (d *diffing) forOthers() bool { return d.output == "markdown" || d.output == "html" }
 
-// firstFindings are those that make a landscape invalid, one line each.
+// firstFindings returns the errors of an invalid landscape, one line each, up to a limit.
 func firstFindings(err error) []string {
 	var invalid *revisions.NotValidError
 	if !errors.As(err, &invalid) {
@@ -190,8 +190,7 @@ func firstLine(err error) string {
 	return text
 }
 
-// print writes the report to standard output, or to the file. A file that cannot be written whole
-// is not written.
+// print writes the report to standard output, or to the file once the report is complete.
 func (d *diffing) print(report plan.Report) error {
 	how := plan.Printing{Format: d.output, Colored: d.file == "" && colored(d.cmd), More: d.more()}
 	if d.file == "" {
@@ -207,7 +206,7 @@ func (d *diffing) print(report plan.Report) error {
 	return nil
 }
 
-// more is how to see what Markdown leaves out.
+// more returns how to see the details that Markdown omits.
 func (d *diffing) more() string {
 	if d.live {
 		return "run `pergola diff --live`"
@@ -233,7 +232,7 @@ func (d *diffing) plan(dir string) (change.Plan, error) {
 	return comparison.Comparison{Reader: reader(d.cmd), Repo: repo, Dir: dir, From: from, To: d.to, Now: d.now}.Plan(d.cmd.Context())
 }
 
-// base is the revision to compare from.
+// base returns the revision to compare from.
 func (d *diffing) base(repo *source.Repository) (string, error) {
 	from, parted := strings.CutSuffix(d.from, "...")
 	if !parted && !d.mergeBase {
@@ -257,7 +256,7 @@ func liveDiff(cmd *cobra.Command, dir string, access accessFlags) (change.Plan, 
 	return p, nil
 }
 
-// problemsError tells each problem of a joined error once.
+// problemsError prints each problem of a joined error once.
 type problemsError struct{ error }
 
 func (e problemsError) Error() string { return strings.Join(owner.Problems(e.error), "\n") }

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// TestDiffOfHibernation: a cluster that goes to sleep stops, and one that wakes up starts: neither
-// is a restart, nor do the members of its etcds roll.
+// TestDiffOfHibernation: a cluster stops when it hibernates and starts when it wakes up. Neither is
+// a restart, and its etcd members do not roll.
 func TestDiffOfHibernation(t *testing.T) {
 	dir, commit := withShoot(t)
 	replaceIn(t, dir, "shoot.yaml", "spec:\n", "spec:\n  hibernation:\n    enabled: true\n")
@@ -37,8 +37,7 @@ func TestDiffOfHibernation(t *testing.T) {
 	assert.NotContains(t, o.stdout, "may roll")
 }
 
-// TestDiffOfWhatGoes: where a component goes the line that tells it is cut off, and begins with
-// what runs.
+// TestDiffOfWhatGoes: the line about a removed component is cut off and begins with its workloads.
 func TestDiffOfWhatGoes(t *testing.T) {
 	dir, _ := withShoot(t)
 	replaceIn(t, dir, "garden.yaml", "      verticalPodAutoscaler:\n        enabled: true\n", "      verticalPodAutoscaler:\n        enabled: false\n")

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDiffIsTheSameWhateverIsKnown: what was kept of earlier runs, and what was learned in this
-// process, makes a diff faster and says nothing of what is in it.
+// TestDiffIsTheSameWhateverIsKnown: cached results of earlier runs and of this process do not
+// change a diff.
 func TestDiffIsTheSameWhateverIsKnown(t *testing.T) {
 	f := newFleet(t)
 	t.Chdir(f.root)
@@ -30,7 +30,7 @@ func TestDiffIsTheSameWhateverIsKnown(t *testing.T) {
 	assert.Equal(t, want, diff("--cache-dir", cache), "cold")
 	assert.Equal(t, want, diff("--cache-dir", cache), "warm")
 
-	// What changes after that is seen with what was known before.
+	// Later changes are found with a warm cache, too.
 	f.everywhere(t, "eventTTL: 2h", "eventTTL: 3h", "base/garden/garden.yaml")
 	f.commit(t)
 	want = diff("--no-cache")

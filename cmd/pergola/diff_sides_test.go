@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// branch checks a branch out that begins at HEAD.
+// branch creates a branch at HEAD and checks it out.
 func branch(t *testing.T, root, name string) {
 	t.Helper()
 	repo, err := git.PlainOpen(root)
@@ -26,7 +26,7 @@ func branch(t *testing.T, root, name string) {
 	require.NoError(t, tree.Checkout(&git.CheckoutOptions{Branch: plumbing.NewBranchReferenceName(name), Create: true}))
 }
 
-// TestDiffInAShallowClone: what a checkout of a pipeline does not have is said, with how to get it.
+// TestDiffInAShallowClone: an error about a missing commit of a shallow clone says how to fetch it.
 func TestDiffInAShallowClone(t *testing.T) {
 	dir, commit := repository(t)
 	root := filepath.Dir(dir)
@@ -50,7 +50,7 @@ func TestDiffInAShallowClone(t *testing.T) {
 	assert.Contains(t, o.stderr, `revision "origin/master": not found in `)
 	assert.Contains(t, o.stderr, how)
 
-	// The tip of the branch is there, and not where the two parted.
+	// The tip of the branch exists, but not the merge base.
 	remote, err := repo.Remote("origin")
 	require.NoError(t, err)
 	require.NoError(t, remote.Fetch(&git.FetchOptions{Depth: 1, RefSpecs: []config.RefSpec{"+refs/heads/master:refs/remotes/origin/master"}}))
@@ -58,15 +58,15 @@ func TestDiffInAShallowClone(t *testing.T) {
 	assert.Equal(t, 2, o.code, "%+v", o)
 	assert.Contains(t, o.stderr, "origin/master and HEAD")
 	assert.Contains(t, o.stderr, how)
-	// Without the three dots it can be compared: what the branch lacks of the other one is a
-	// difference, too.
+	// Without the three dots both tips are compared, so commits that the branch lacks are
+	// differences, too.
 	o = pergola(t, "diff", "landscape", "--from", "origin/master", "--to", "HEAD")
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stdout, "Another project")
 }
 
-// TestDiffOfUnrelatedHistories: there is no commit at which they parted; the two states can be
-// compared as they are.
+// TestDiffOfUnrelatedHistories: unrelated branches have no merge base, but can be compared
+// directly.
 func TestDiffOfUnrelatedHistories(t *testing.T) {
 	dir, commit := repository(t)
 	root := filepath.Dir(dir)
@@ -87,8 +87,8 @@ func TestDiffOfUnrelatedHistories(t *testing.T) {
 	assert.Contains(t, o.stdout, "Some project")
 }
 
-// TestDiffOfTwoBrokenSides: both are told of at once, each with its name; a program gets both as
-// well.
+// TestDiffOfTwoBrokenSides: the errors of both revisions are reported at once, each with its
+// revision, and in JSON as well.
 func TestDiffOfTwoBrokenSides(t *testing.T) {
 	dir, commit := repository(t)
 	replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")
@@ -127,8 +127,8 @@ func TestDiffOfTwoBrokenSides(t *testing.T) {
 	assert.Contains(t, o.stderr, "Error: ")
 }
 
-// TestDiffOfAPathThatIsNoLandscapeOnOneSide: a folder that became one, or no longer is, is all new
-// or all gone; one that is none anywhere, or a file, is an error.
+// TestDiffOfAPathThatIsNoLandscapeOnOneSide: a folder that is a landscape in one revision only is
+// all new or all deleted. A folder without a landscape in both, or a file, is an error.
 func TestDiffOfAPathThatIsNoLandscapeOnOneSide(t *testing.T) {
 	dir, commit := repository(t)
 	root := filepath.Dir(dir)
@@ -151,8 +151,8 @@ func TestDiffOfAPathThatIsNoLandscapeOnOneSide(t *testing.T) {
 	assert.Contains(t, o.stderr, "Error: landscape/seed.yaml is no landscape: it is a file; give the folder that has landscape.yaml; the folder above is one: landscape")
 }
 
-// TestDiffOfARepair: a revision in which two components have one object is not valid, and cannot be
-// applied. What repairs it can be reviewed.
+// TestDiffOfARepair: a revision in which two components render the same object is invalid. The
+// commit that repairs it can be reviewed.
 func TestDiffOfARepair(t *testing.T) {
 	dir, commit := repository(t)
 	overlay := func(component, bundle, value string) {
@@ -176,14 +176,14 @@ func TestDiffOfARepair(t *testing.T) {
 	require.Len(t, p.Notes, 1, "%q", p.Notes)
 	assert.Contains(t, p.Notes[0], "revision "+broken+" is not valid (2 errors): it is compared as far as it renders")
 
-	// The other way round nothing could be applied.
+	// The reverse change cannot be applied.
 	o = pergola(t, "diff", dir, "--from", "HEAD", "--to", broken)
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Empty(t, o.stdout)
 	assert.Contains(t, o.stderr, "ConfigMap more: metadata.name: is rendered twice for the cluster (")
 }
 
-// TestDiffOfARenamedFolder: a landscape is the one of its name; its folder is no difference.
+// TestDiffOfARenamedFolder: the name identifies a landscape; a renamed folder is not a difference.
 func TestDiffOfARenamedFolder(t *testing.T) {
 	dir, commit := repository(t)
 	root := filepath.Dir(dir)
@@ -211,9 +211,9 @@ func TestDiffOfARenamedFolder(t *testing.T) {
 	assert.Equal(t, "revision HEAD has this landscape in folder production: compare that one", p.Notes[1])
 }
 
-// TestDiffAcrossCatalogues: a revision for another catalogue is rendered with that of the program,
-// and it is said that what the catalogue itself changes is not shown; what else the commit changes
-// is.
+// TestDiffAcrossCatalogues: a revision for another catalogue is rendered with the program's
+// catalogue. A note says that changes of the catalogue itself are missing; the other changes are
+// shown.
 func TestDiffAcrossCatalogues(t *testing.T) {
 	dir, commit := repository(t)
 	file := local(t, "landscape.yaml")

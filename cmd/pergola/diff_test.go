@@ -27,7 +27,7 @@ func TestDiffWithoutChanges(t *testing.T) {
 	assert.Equal(t, "work tree", p.To)
 	assert.Contains(t, pergola(t, "diff", dir, "-o", "markdown").stdout, "No changes")
 
-	// A comment, or another place for a declaration, changes nothing on any cluster.
+	// A comment or a moved declaration changes nothing on any cluster.
 	replaceIn(t, dir, "seed.yaml", "# The seed", "# A seed")
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "projects"), 0o755))
 	require.NoError(t, os.Rename(filepath.Join(dir, "project.yaml"), filepath.Join(dir, "projects", "p.yaml")))
@@ -35,8 +35,8 @@ func TestDiffWithoutChanges(t *testing.T) {
 	assert.Equal(t, 0, pergola(t, "diff", dir, "--from", "HEAD~1").code)
 }
 
-// TestDiffShowsDeclarationsAndBundles: one changed field of a Seed is seen where it is declared,
-// and in what is rendered from it.
+// TestDiffShowsDeclarationsAndBundles: a changed field of a Seed is shown in the declaration and in
+// the objects rendered from it.
 func TestDiffShowsDeclarationsAndBundles(t *testing.T) {
 	dir, commit := repository(t)
 	replaceIn(t, dir, "seed.yaml", "    - \"0\"\n", "    - \"0\"\n    - \"1\"\n")
@@ -70,8 +70,8 @@ func TestDiffShowsDeclarationsAndBundles(t *testing.T) {
 	assert.Contains(t, back.stdout, "zones]: 0,1 → 0\n")
 }
 
-// TestDiffNeverShowsSecrets: neither plain ones, nor what SOPS encrypted, in any format; that
-// something changed is said.
+// TestDiffNeverShowsSecrets: no format shows plain or SOPS-encrypted values, only that they
+// changed.
 func TestDiffNeverShowsSecrets(t *testing.T) {
 	dir, commit := repository(t)
 	plain := "apiVersion: v1\nkind: Secret\nmetadata: {name: plain, namespace: garden}\nstringData: {password: hunter2, old: gone-secret}\n"
@@ -105,8 +105,8 @@ func TestDiffNeverShowsSecrets(t *testing.T) {
 	assert.NotContains(t, o.stdout, "Secret garden/backup-local")
 }
 
-// TestDiffOfEncryptedSecretsWithAKey compares what is inside: the same values, encrypted or not,
-// are no change. Without the key that cannot be known.
+// TestDiffOfEncryptedSecretsWithAKey: equal values, encrypted or not, are not a change. Without the
+// key this is unknown.
 func TestDiffOfEncryptedSecretsWithAKey(t *testing.T) {
 	dir, _ := repository(t)
 	l, _, err := landscapes.Load(t.Context(), filepath.Join("..", "..", "landscapes", "local"), landscapes.Options{AgeIdentities: demoKey(t)})
@@ -146,7 +146,7 @@ func demoKey(t *testing.T) []age.Identity {
 	return identities
 }
 
-// TestDiffOfDeletions: what a deletion takes along is said, and what the gate holds.
+// TestDiffOfDeletions: the diff shows further objects that a deletion removes, and the held ones.
 func TestDiffOfDeletions(t *testing.T) {
 	dir, _ := repository(t)
 	require.NoError(t, os.Remove(filepath.Join(dir, "project.yaml")))
@@ -165,8 +165,8 @@ func TestDiffOfDeletions(t *testing.T) {
 	assert.Contains(t, o.stdout, "Namespace garden  (its bundle keeps objects)")
 }
 
-// TestDiffFromAnInvalidRevision: the commit that repairs a landscape can be reviewed. What is
-// broken is said with the revision, and the rest is compared.
+// TestDiffFromAnInvalidRevision: the commit that repairs a landscape can be reviewed. Errors are
+// shown with their revision, and the rest is compared.
 func TestDiffFromAnInvalidRevision(t *testing.T) {
 	dir, commit := repository(t)
 	replaceIn(t, dir, "seed.yaml", "    region: local\n", "    regoin: local\n")

@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/source/forge/forgetest"
 )
 
-// example gives a block of docs/ci.md by the name behind its fence.
+// example returns a code block of docs/ci.md by the name after its fence.
 func example(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "ci.md"))
@@ -25,7 +25,7 @@ func example(t *testing.T, name string) string {
 	return string(found[1])
 }
 
-// reviewed is a clone of a repository with a landscape and its record, and a shell in it that has
+// reviewed is a clone of a repository with a landscape and its record, and a shell in it with
 // pergola on its PATH.
 func reviewed(t *testing.T) (dir string, shell func(script string, env ...string) (string, error)) {
 	t.Helper()
@@ -101,7 +101,7 @@ func TestExampleForThePreCommitFramework(t *testing.T) {
 	assert.Contains(t, text, "1 error in 1 file")
 }
 
-// The examples of hooks hold for the first commit, too.
+// TestHooksBeforeTheFirstCommit: the hooks of the docs also work for the first commit.
 func TestHooksBeforeTheFirstCommit(t *testing.T) {
 	dir, shell := reviewed(t)
 	var config struct {
@@ -120,7 +120,7 @@ func TestHooksBeforeTheFirstCommit(t *testing.T) {
 	}
 }
 
-// stepsOf are the commands of a job that call pergola, of a workflow in docs/ci.md.
+// stepsOf returns the commands of a workflow job in docs/ci.md that call pergola.
 func stepsOf(t *testing.T, name, job string) []string {
 	t.Helper()
 	var actions struct {

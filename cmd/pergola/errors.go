@@ -16,10 +16,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// formatJSON is the value of -o that every command with a result for programs has.
+// formatJSON is a value of -o that all commands with machine-readable results have.
 const formatJSON = "json"
 
-// errorForm says in the help of -o what becomes of errors.
+// errorForm describes the errors of -o json in the help of -o.
 func errorForm(values []string) string {
 	if !slices.Contains(values, formatJSON) {
 		return ""
@@ -27,7 +27,7 @@ func errorForm(values []string) string {
 	return `; with json an error instead of the result is {"error": {"message": …}}`
 }
 
-// watched is standard output that knows whether there is a result on it.
+// watched is standard output that records whether a result was written.
 type watched struct {
 	io.Writer
 	written bool
@@ -38,17 +38,17 @@ func (w *watched) Write(data []byte) (int, error) {
 	return w.Writer.Write(data)
 }
 
-// failure is what -o json prints where an error prevents the result.
+// failure is the output of -o json if an error prevents the result.
 type failure struct {
 	Error struct {
 		Message string `json:"message"`
-		// Findings say why a landscape is not valid.
+		// Findings list why a landscape is invalid.
 		Findings []schemas.Violation `json:"findings,omitempty"`
 	} `json:"error"`
 }
 
-// printFailure says a sentence on standard error and, for programs, why there is no result. A
-// result that was printed already tells of its errors itself.
+// printFailure prints a sentence on standard error and, for programs, why there is no result. A
+// printed result contains its errors itself.
 func printFailure(cmd *cobra.Command, args []string, sentence string, err error) {
 	fmt.Fprintln(cmd.ErrOrStderr(), printableText(sentence))
 	if w, ok := cmd.OutOrStdout().(*watched); ok && w.written || !asksForJSON(cmd, args) {
@@ -63,11 +63,11 @@ func printFailure(cmd *cobra.Command, args []string, sentence string, err error)
 	enc := json.NewEncoder(cmd.OutOrStdout())
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	_ = enc.Encode(out) // nobody reads it: that was said, or does not matter
+	_ = enc.Encode(out) // ignored: standard error has the message already
 }
 
-// isUnavailable reports whether a cluster, or another server, did not answer, or does not know who
-// asks: exit code 2 in every command, also where the rest is a finding.
+// isUnavailable reports whether a server did not answer or rejected the credentials. Every command
+// then exits with code 2, even if there are other findings.
 func isUnavailable(err error) bool {
 	if addresses.IsUnsent(err) {
 		return true
@@ -87,7 +87,7 @@ func isUnavailable(err error) bool {
 	return isUnavailable(errors.Unwrap(err))
 }
 
-// exitOf ends a command whose problems were printed.
+// exitOf returns the exit code after the problems were printed.
 func exitOf(err error) error {
 	if isUnavailable(err) {
 		return exitError{exitUsage}
@@ -95,8 +95,7 @@ func exitOf(err error) error {
 	return errFinding
 }
 
-// asksForJSON also sees the flag where another one before it was wrong, and it was not read
-// therefore.
+// asksForJSON reports whether JSON is wanted, even if an earlier wrong flag stopped the parser.
 func asksForJSON(cmd *cobra.Command, args []string) bool {
 	flag := cmd.Flags().Lookup("output")
 	if flag == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestErrorsAsJSON: where there is no result, a program reads why as JSON, and a person reads it on
-// standard error.
+// TestErrorsAsJSON: without a result the reason is JSON on standard output and text on standard
+// error.
 func TestErrorsAsJSON(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
@@ -68,7 +68,7 @@ func TestErrorsAsJSON(t *testing.T) {
 	}
 }
 
-// A result is printed once: what it tells is not told again as an error.
+// TestNoErrorBesideAResult: problems in the result are not repeated as an error.
 func TestNoErrorBesideAResult(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
@@ -77,7 +77,7 @@ func TestNoErrorBesideAResult(t *testing.T) {
 	assert.Equal(t, 1, o.code)
 	assert.Len(t, decode[[]schemas.Violation](t, o), 1, "a misspelt field is read as the one that was meant")
 
-	// The clusters do not answer: the plan tells so itself, in one document.
+	// If the clusters do not answer, the plan contains that, in one document.
 	write(t, dir, "config", `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
   users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]}`)
 	config := filepath.Join(t.TempDir(), "config")
@@ -99,7 +99,7 @@ func TestNoErrorBesideAResult(t *testing.T) {
 	assert.NotContains(t, o.stdout, "- Secret")
 }
 
-// Findings look alike in every command: with their source line and a summary.
+// TestFindingsAreReportedAlike: all commands print findings with their source line and a summary.
 func TestFindingsAreReportedAlike(t *testing.T) {
 	dir, commit := repository(t)
 	file := filepath.Join(dir, "project.yaml")

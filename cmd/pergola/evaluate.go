@@ -11,8 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 )
 
-// evaluateCommand is the name of the hidden command that the program runs itself with to evaluate
-// CUE files.
+// evaluateCommand is the hidden command with which the program starts itself to evaluate CUE files.
 const evaluateCommand = "evaluate"
 
 func newEvaluate() *cobra.Command {
@@ -34,8 +33,8 @@ func evaluationFlags(root *cobra.Command) {
 	root.PersistentFlags().String("evaluation-memory", "2Gi", "how much memory the CUE files of one package may take")
 }
 
-// evaluator gives the processes that evaluate CUE files; they are started with the first file, and
-// end with Close.
+// evaluator returns the pool of processes that evaluate CUE files. They start with the first file
+// and end with Close.
 func evaluator(cmd *cobra.Command) (*evaluation.Pool, error) {
 	timeout, err := cmd.Flags().GetDuration("evaluation-timeout")
 	if err != nil {
@@ -55,8 +54,7 @@ func evaluator(cmd *cobra.Command) (*evaluation.Pool, error) {
 	return evaluation.NewPool(evaluation.Limits{Timeout: timeout, Memory: memory.Value()}, "", evaluateCommand), nil
 }
 
-// withOptions calls the function with the options to read landscapes with: keys, and processes for
-// CUE files.
+// withOptions calls read with the options for loading landscapes: keys and processes for CUE files.
 func withOptions(cmd *cobra.Command, read func(landscapes.Options) error) error {
 	ids, err := ageIdentities()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestCUEIsEvaluatedInLimits: in a process of its own, and the other findings are reported all the
-// same.
+// TestCUEIsEvaluatedInLimits: an evaluation that exceeds its limits is stopped, and other findings
+// are still reported.
 func TestCUEIsEvaluatedInLimits(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)

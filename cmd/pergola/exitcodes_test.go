@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unreachableConfig is a kubeconfig of a cluster at which nobody listens.
+// unreachableConfig is a kubeconfig of a server that does not listen.
 const unreachableConfig = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
   users: [{name: a, user: {}}], clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]}`
 
-// leaves are all commands that run, by their paths without the name of the program; those that
-// cobra adds are not ours.
+// leaves returns all runnable commands by their paths without the program's name, except cobra's
+// own.
 func leaves(cmd *cobra.Command) map[string]*cobra.Command {
 	out := map[string]*cobra.Command{}
 	for _, sub := range cmd.Commands() {
@@ -34,8 +34,8 @@ func leaves(cmd *cobra.Command) map[string]*cobra.Command {
 	return out
 }
 
-// TestExitCodes has a row for every command: what a cluster that does not answer, and what a file
-// that is not there, makes of it.
+// TestExitCodes has a row for every command: its exit code if a cluster does not answer or a file
+// does not exist.
 func TestExitCodes(t *testing.T) {
 	dir, _ := repository(t)
 	root := t.TempDir()
@@ -53,8 +53,8 @@ func TestExitCodes(t *testing.T) {
 	with := func(args ...string) []string { return slices.Concat(args, []string{"--timeout", "20s"}, clusters) }
 	one := func(args ...string) []string { return append(args[:len(args):len(args)], "--kubeconfig", config) }
 	rows := map[string]struct {
-		// down asks a cluster that does not answer, usage has an argument that is wrong, io needs a
-		// file that is not there.
+		// down needs a cluster that does not answer, usage has a wrong argument, io needs a file
+		// that does not exist.
 		down, usage, io []string
 	}{
 		"validate":                           {usage: []string{}, io: []string{nope}},
@@ -92,7 +92,7 @@ func TestExitCodes(t *testing.T) {
 	for path, cmd := range leaves(newRoot()) {
 		row, known := rows[path]
 		if strings.HasPrefix(path, "hook") {
-			continue // TestHook: Git decides what it is called with, and how it ends
+			continue // TestHook: Git determines its arguments and its exit code
 		}
 		require.True(t, known, "pergola %s has no row: what does it exit with?", path)
 		if cmd.Flags().Lookup("kubeconfig") != nil && cmd.Flags().Lookup("log-level") == nil && path != "backup" && path != "restore" {
@@ -115,11 +115,11 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestEmptyFlags: behind --cluster "$CLUSTER" a variable may have no value.
+// TestEmptyFlags: the variable in --cluster "$CLUSTER" may be empty.
 func TestEmptyFlags(t *testing.T) {
 	for path, cmd := range leaves(newRoot()) {
 		if cmd.Flags().Lookup(flagLogLevel) != nil {
-			continue // a role is started from templates, where empty is the default
+			continue // templates start roles, and there empty is the default
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Value.Type() != "string" && f.Value.Type() != "stringArray" {
@@ -133,8 +133,8 @@ func TestEmptyFlags(t *testing.T) {
 	}
 }
 
-// TestNamesOfClusters: a kubeconfig for a cluster that the landscape does not have would leave the
-// command with another one.
+// TestNamesOfClusters: a kubeconfig for an unknown cluster is an error, because the command would
+// fall back to another one.
 func TestNamesOfClusters(t *testing.T) {
 	dir, _ := repository(t)
 	root := t.TempDir()
@@ -170,7 +170,7 @@ func TestNamesOfClusters(t *testing.T) {
 	assert.Contains(t, o.stdout, "no access to cluster local", "a path may hold an equals sign")
 }
 
-// TestWhatWasMeant: every message says what to do instead.
+// TestWhatWasMeant: every message suggests a correction.
 func TestWhatWasMeant(t *testing.T) {
 	dir, _ := repository(t)
 	t.Chdir(filepath.Dir(dir))
@@ -230,7 +230,7 @@ func TestWhatWasMeant(t *testing.T) {
 	assert.Contains(t, pergola(t, "render", ".").stderr, "landscapes near it: landscape\n")
 }
 
-// TestVersion: what a report of a fault needs.
+// TestVersion: the output has the versions that a bug report needs.
 func TestVersion(t *testing.T) {
 	for _, want := range []string{"", "0123456789012345678901234567890123456789", "0123456789012345678901234567890123456789-dirty"} {
 		commit = want

@@ -86,7 +86,7 @@ func printJSON(cmd *cobra.Command, value any) error {
 	return enc.Encode(value)
 }
 
-// completeKinds offers the kinds, and behind the dot the fields.
+// completeKinds completes kinds, and their fields after the dot.
 func completeKinds(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

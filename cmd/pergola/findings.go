@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/report"
 )
 
-// reader reads landscapes as the flags of a command say.
+// reader returns a reader of landscapes for the flags of a command.
 func reader(cmd *cobra.Command) revisions.Reader {
 	return revisions.Reader{
 		With:      func(read func(landscapes.Options) error) error { return withOptions(cmd, read) },
@@ -28,13 +28,12 @@ func reader(cmd *cobra.Command) revisions.Reader {
 	}
 }
 
-// loadValid reads a landscape from the work tree, which has to be valid.
+// loadValid reads a landscape from the work tree and fails if it is invalid.
 func loadValid(cmd *cobra.Command, dir string) (*landscapes.Landscape, error) {
 	return reader(cmd).LoadValid(cmd.Context(), dir)
 }
 
-// reportFindings writes findings, if there are any, to standard error: standard output is for the
-// result.
+// reportFindings writes findings to standard error: standard output is for the result.
 func reportFindings(cmd *cobra.Command, all []schemas.Violation, revision string, sources func(string) ([]byte, error)) error {
 	if len(all) == 0 {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/telemetry"
 )
 
-// gardenletFlags of the command.
+// gardenletFlags are the flags of `pergola gardenlet`.
 type gardenletFlags struct {
 	seed, garden, gardenSecret, kubeconfig string
 	ports                                  portFlags
@@ -103,7 +103,7 @@ func (f *gardenletFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// reach finds the access to both clusters.
+// reach sets the access to the garden and the seed cluster.
 func (f *gardenletFlags) reach(o *gardenlet.Options) (err error) {
 	if f.gardenSecret != "" {
 		namespace, name, ok := strings.Cut(f.gardenSecret, "/")

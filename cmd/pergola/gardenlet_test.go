@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestGardenletSettings: what makes no sense is refused before anything is asked of a cluster.
+// TestGardenletSettings: invalid flags are rejected before the first request to a cluster.
 func TestGardenletSettings(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	for name, test := range map[string]struct {

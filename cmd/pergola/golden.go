@@ -56,7 +56,7 @@ Exit code 1 says that they differ; --update records anew and says how many files
 	return cmd
 }
 
-// goldenLandscape compares the render of a landscape with the recorded one, or records it.
+// goldenLandscape compares the rendered landscape with its record, or writes the record.
 func goldenLandscape(cmd *cobra.Command, landscape, dir string, update bool, output string) error {
 	l, err := loadValid(cmd, landscape)
 	if err != nil {
@@ -80,7 +80,7 @@ func goldenLandscape(cmd *cobra.Command, landscape, dir string, update bool, out
 	return compareGolden(cmd, dir, files, output)
 }
 
-// goldenFiles are all files of a record: bundles and flows.
+// goldenFiles renders all files of a record: bundles and flows.
 func goldenFiles(cmd *cobra.Command, l *landscapes.Landscape, catalogue fs.FS) (map[string][]byte, error) {
 	bundles, clusterOf, err := renderAll(cmd, l, catalogue)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/plan/golden"
 )
 
-// goldenComponents compares the cases of a catalogue with what is recorded beside them.
+// goldenComponents compares the cases of a catalogue with their records.
 func goldenComponents(cmd *cobra.Command, only []string, update bool, output string) error {
 	dir, _ := cmd.Flags().GetString("catalogue")
 	if update && dir == "" {
@@ -52,7 +52,7 @@ func goldenComponents(cmd *cobra.Command, only []string, update bool, output str
 
 const formatGitHub = "github"
 
-// annotated is the folder of the catalogue as the forge knows it.
+// annotated returns the catalogue's folder relative to the repository, for annotations of a forge.
 func annotated(dir string) string {
 	if dir == "" {
 		dir = "components"
@@ -60,7 +60,7 @@ func annotated(dir string) string {
 	return filepath.ToSlash(filepath.Clean(dir)) + "/"
 }
 
-// recordCases writes the record of all cases that render, and says what that changed.
+// recordCases writes the records of all cases that render, and prints the changes.
 func recordCases(cmd *cobra.Command, dir string, report *golden.Report) error {
 	done, err := record.WriteCases(dir, report)
 	if err != nil {

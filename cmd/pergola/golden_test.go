@@ -83,8 +83,8 @@ func TestGolden(t *testing.T) {
 	assert.Equal(t, 0, pergola(t, "golden", dir, "--dir", elsewhere).code)
 }
 
-// TestGoldenComponents: the cases of the program's own catalogue agree, those of a changed one do
-// not, and are recorded anew.
+// TestGoldenComponents: the cases of the built-in catalogue match their records; cases of a changed
+// catalogue do not, and can be recorded again.
 func TestGoldenComponents(t *testing.T) {
 	o := pergola(t, "golden", "--components", "seed/namespace", "components/seed/system/")
 	assert.Equal(t, 0, o.code, o.stdout+o.stderr)
@@ -108,7 +108,7 @@ func TestGoldenComponents(t *testing.T) {
 	assert.Equal(t, 0, pergola(t, "--catalogue", dir, "golden", "--components", "seed/namespace").code)
 }
 
-// TestGoldenCatchesOneCharacter changes one character of the catalogue, in each of its languages.
+// TestGoldenCatchesOneCharacter changes one character of the catalogue in each of its languages.
 func TestGoldenCatchesOneCharacter(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
@@ -162,7 +162,7 @@ func copyOf(t *testing.T, from fs.FS) fstest.MapFS {
 	return out
 }
 
-// distance counts the bytes that differ between two texts of one length.
+// distance counts the bytes that differ between two texts of equal length.
 func distance(a, b []byte) int {
 	if len(a) != len(b) {
 		return max(len(a), len(b))

@@ -79,8 +79,8 @@ Exit code 1 says that one is not healthy, 2 that there was no object to judge, o
 	return cmd
 }
 
-// healthOptions are those of a landscape or of a file of rules, if one is given. One that is not
-// valid is no verdict about the objects.
+// healthOptions returns the rules of a landscape or of a file. An invalid one is an error, not a
+// verdict.
 func healthOptions(cmd *cobra.Command, dir, rules string) ([]health.Option, error) {
 	switch {
 	case rules != "":
@@ -101,7 +101,7 @@ func healthOptions(cmd *cobra.Command, dir, rules string) ([]health.Option, erro
 	return judging.Options(), err
 }
 
-// verdict is a health.Verdict with what Argo CD would say.
+// verdict adds Argo CD's health status to a health.Verdict.
 type verdict struct {
 	health.Verdict
 	Argo string `json:"argo"`
@@ -132,14 +132,14 @@ func printVerdicts(cmd *cobra.Command, objects []render.Object, options []health
 	return nil
 }
 
-// grounds say why an object is healthy that kstatus minds.
+// grounds explain why an object is healthy although kstatus reports a problem.
 var grounds = map[health.Ground]string{
 	health.GroundExistence: "healthy because it exists, as no rule applies to it",
 	health.GroundRule:      "healthy by its rule",
 	health.GroundSkipped:   "healthy because an annotation switches its health checks off",
 }
 
-// sentence is the verdict for people. A message that alarms never stands beside "healthy" without
+// sentence returns the verdict as text. An alarming message beside "healthy" always has the reason
 // why it does not count.
 func (v verdict) sentence() string {
 	object := v.Kind + " " + v.Name

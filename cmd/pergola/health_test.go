@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// TestHealthByALandscape: rules of a landscape go before ours, and kinds without a rule are judged
-// as it says.
+// TestHealthByALandscape: rules of a landscape override the built-in ones, and it decides how kinds
+// without a rule are judged.
 func TestHealthByALandscape(t *testing.T) {
 	const objects = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: a, labels: {phase: Odd}}}
 ---
@@ -67,7 +67,7 @@ func TestHealthByALandscape(t *testing.T) {
 	assert.Contains(t, o.stderr, "is no landscape: there is no such folder")
 }
 
-// TestHealthInTheWordsOfOthers: kstatus and Argo CD side by side.
+// TestHealthInTheWordsOfOthers: the output has the statuses of kstatus and of Argo CD.
 func TestHealthInTheWordsOfOthers(t *testing.T) {
 	o := pergolaWith(t, `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Lost}}
 ---
@@ -80,8 +80,8 @@ func TestHealthInTheWordsOfOthers(t *testing.T) {
 	assert.Equal(t, []any{"Current", ""}, []any{verdicts[1]["status"], verdicts[1]["argo"]})
 }
 
-// TestHealthByRules: a file of rules decides as in the resource manager, and what is wrong with it
-// is reported with places.
+// TestHealthByRules: a file of rules works as in the resource manager, and its errors are reported
+// with positions.
 func TestHealthByRules(t *testing.T) {
 	const objects = `{apiVersion: example.org/v1, kind: Database, metadata: {name: d, namespace: a}, status: {phase: Failed}}
 ---
@@ -122,7 +122,7 @@ func TestHealthByRules(t *testing.T) {
 	assert.Contains(t, o.stderr, "Error: reading the rules of health: open ")
 }
 
-// TestVerdictsForPeople: what alarms does not stand beside "healthy" without why it does not count.
+// TestVerdictsForPeople: an alarming message beside "healthy" has the reason why it does not count.
 func TestVerdictsForPeople(t *testing.T) {
 	for name, test := range map[string]struct{ object, want string }{
 		"no rule":            {"{apiVersion: example.org/v1, kind: Cache, metadata: {name: c, namespace: a}, status: {conditions: [{type: Stalled, status: 'True', message: disk full}]}}", "Cache a/c: healthy because it exists, as no rule applies to it; kstatus says Failed: disk full"},

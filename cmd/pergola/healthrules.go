@@ -11,13 +11,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// healthRulesFlag is the flag of all commands that judge by a file of rules.
+// healthRulesFlag adds the flag for a file of health rules.
 func healthRulesFlag(cmd *cobra.Command, target *string) {
 	cmd.Flags().StringVar(target, "health-rules", "", "file with rules of health, as spec.health of a landscape.yaml has them")
 }
 
-// healthRules reads the file of rules. What is wrong with it is reported, with places; instead is
-// what does not happen then.
+// healthRules reads the file of rules and reports its errors with positions. instead completes the
+// message with what was not done.
 func healthRules(cmd *cobra.Command, file, instead string) (landscapes.Judging, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

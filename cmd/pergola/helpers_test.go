@@ -16,26 +16,25 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// outcome of a command that ran in this process.
+// outcome is the result of a command that ran in this process.
 type outcome struct {
 	code           int
 	stdout, stderr string
 }
 
-// asProgram is a variable that makes the test program do what pergola does.
+// asProgram is the variable that turns the test binary into pergola.
 const asProgram = "PERGOLA_TEST_AS_PROGRAM"
 
-// TestMain takes away the keys and clusters of whoever runs the tests.
+// TestMain hides the keys and clusters of the user who runs the tests.
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" || len(os.Args) > 1 && os.Args[1] == evaluateCommand {
-		main() // a worker, which starts the program it runs in
+		main() // an evaluation worker: the program starts itself
 	}
 	if os.Getenv(askedForLog) != "" {
 		tellLog()
 	}
 	if os.Getenv(hanging)+os.Getenv(tidied) != "" {
-		// a program that a test started, in the surroundings of that test; it ends without tidying
-		// up
+		// a program that a test started, with that test's environment; it exits without cleanup
 		os.Exit(m.Run())
 	}
 	dir, err := os.MkdirTemp("", "pergola")
@@ -58,7 +57,7 @@ func pergola(t *testing.T, args ...string) outcome {
 	return pergolaWith(t, "", args...)
 }
 
-// pergolaWith is pergola with standard input.
+// pergolaWith is pergola with text on standard input.
 func pergolaWith(t *testing.T, stdin string, args ...string) outcome {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -70,7 +69,7 @@ func pergolaWith(t *testing.T, stdin string, args ...string) outcome {
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
-// decode reads standard output as JSON.
+// decode parses standard output as JSON.
 func decode[T any](t *testing.T, o outcome) T {
 	t.Helper()
 	var out T
@@ -85,7 +84,7 @@ func write(t *testing.T, dir, name, content string) {
 	require.NoError(t, os.WriteFile(p, []byte(content), 0o644))
 }
 
-// replaceIn replaces a text in a file, which has to be there.
+// replaceIn replaces the first occurrence of a text in a file and fails if there is none.
 func replaceIn(t *testing.T, dir, name, before, after string) {
 	t.Helper()
 	p := filepath.Join(dir, filepath.FromSlash(name))
@@ -103,7 +102,7 @@ func local(t *testing.T, name string) string {
 	return string(data)
 }
 
-// smallLandscape is a landscape with a Seed, a Project and Secrets, which renders quickly.
+// smallLandscape writes a landscape with a Seed, a Project and Secrets, which renders quickly.
 func smallLandscape(t *testing.T, dir string) {
 	t.Helper()
 	write(t, dir, "landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: small\nspec:\n  catalogue:\n    version: "+components.Version+"\n")
@@ -112,7 +111,7 @@ func smallLandscape(t *testing.T, dir string) {
 	write(t, dir, "project.yaml", local(t, "projects/local/project.yaml"))
 }
 
-// repository is a Git repository with a small landscape in folder "landscape", committed.
+// repository creates a Git repository with a committed small landscape in folder "landscape".
 func repository(t *testing.T) (dir string, commit func() string) {
 	t.Helper()
 	root := t.TempDir()
@@ -133,7 +132,7 @@ func repository(t *testing.T) (dir string, commit func() string) {
 	return dir, commit
 }
 
-// removeFiles takes files of a folder away.
+// removeFiles deletes files of a folder.
 func removeFiles(dir string, names ...string) error {
 	for _, name := range names {
 		if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {

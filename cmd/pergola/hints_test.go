@@ -14,8 +14,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestHintsReachTheCluster: a command that is printed does what it says when it is copied: it has
-// the flags that this one was given.
+// TestHintsReachTheCluster: a printed command can be copied, because it has the flags of this one.
 func TestHintsReachTheCluster(t *testing.T) {
 	c, kubeconfig := testServer(t)
 	for _, namespace := range []string{"garden", "other"} {
@@ -41,7 +40,7 @@ func TestHintsReachTheCluster(t *testing.T) {
 	assert.Equal(t, "Suspended one until pergola resume one"+flags+".\n", told("suspend", "one", "--reason", "x"))
 	assert.Contains(t, told("suspend", "one", "-n", "other", "--reason", "x"), "until pergola resume other/one"+flags+".\n")
 
-	// The time is written as where the suspension is shown.
+	// The time has the format in which the suspension is shown.
 	until := told("suspend", "one", "--reason", "x", "--for", "2h")
 	assert.Regexp(t, `^Suspended one until 20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\.\n`, until)
 	at, _, _ := strings.Cut(strings.TrimPrefix(until, "Suspended one until "), ".\n")
@@ -53,7 +52,7 @@ func TestHintsReachTheCluster(t *testing.T) {
 	assert.Equal(t, "Approved; the operator applies one again.\n", told("approve", "one", "111111111111")[strings.Index(approved, "Approved"):])
 }
 
-// TestReachable: commands about the same Landscape get the flags, and no other text.
+// TestReachable: only commands about the same Landscape get the flags.
 func TestReachable(t *testing.T) {
 	const text = "pergola history garden/one shows what and why, pergola approve garden/one 1 lets it pass (pergola rollback garden/one --unpin); pergola resume garden/one"
 	o := &objectFlags{context: "a$1b"}
@@ -85,7 +84,7 @@ func TestApprovedBy(t *testing.T) {
 	}
 }
 
-// TestHistoryIsCutToTheTerminal: and is whole in a file, and in another program.
+// TestHistoryIsCutToTheTerminal: lines are cut on a terminal, but not in a file or a pipe.
 func TestHistoryIsCutToTheTerminal(t *testing.T) {
 	subject := strings.Repeat("ä long subject ", 30) + "with an end"
 	l := &landscapev1alpha1.Landscape{}

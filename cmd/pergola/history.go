@@ -46,7 +46,7 @@ held, that the last sync failed, there or on a seed, or that the source cannot b
 			}
 			silence, err := handle.Silence(cmd.Context())
 			if err != nil {
-				silence = nil // who may not read its Lease is told nothing of it
+				silence = nil // without permission to read the Lease, nothing is shown about it
 			}
 			if output == formatJSON {
 				enc := json.NewEncoder(cmd.OutOrStdout())
@@ -80,9 +80,8 @@ held, that the last sync failed, there or on a seed, or that the source cannot b
 	return cmd
 }
 
-// printHistory prints the syncs and what stands above and below them. Lines of the table are cut to
-// a width, 0 for none: what goes into a file or another program is whole. Commands reach the
-// cluster as this one did.
+// printHistory prints the syncs with the notes above and below them. Lines of the table are cut to
+// width; 0 means no limit, for files and pipes. Printed commands get the cluster flags of this one.
 func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFlags, width int) error {
 	here := func(text string) string { return object.reachable(text, l.Namespace+"/"+l.Name) }
 	if pin := l.Spec.Pin; pin != nil {
@@ -137,7 +136,7 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFla
 	return printApprovals(w, l, object)
 }
 
-// shownOperations is how many operations of files are printed; JSON has all that the status keeps.
+// shownOperations limits the printed operations; JSON has all of the status.
 const shownOperations = 5
 
 // printOperations prints the operations of operations/ that were executed last.
@@ -151,7 +150,7 @@ func printOperations(w io.Writer, l *landscapev1alpha1.Landscape, width int) {
 	}
 }
 
-// cut is a line in so many characters, with a sign that there is more; 0 is any number.
+// cut shortens a line to width characters, with "…" at the end; 0 means no limit.
 func cut(line string, width int) string {
 	r := []rune(line)
 	if width <= 0 || len(r) <= width {
@@ -160,8 +159,8 @@ func cut(line string, width int) string {
 	return string(r[:width-1]) + "…"
 }
 
-// waitingText says which commit waits for a window or for another Landscape; empty if none does, or
-// if nothing is done at all.
+// waitingText says which commit waits for a window or for another Landscape. It is "" if none waits
+// or the Landscape is suspended.
 func waitingText(l *landscapev1alpha1.Landscape) string {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	if ready == nil || ready.Reason != landscapev1alpha1.ReasonWaiting || l.Spec.SuspendedAt(time.Now()) != nil {
@@ -170,8 +169,8 @@ func waitingText(l *landscapev1alpha1.Landscape) string {
 	return ready.Message
 }
 
-// sourceText says since when the source cannot be read, and why: no sync begins by that, which the
-// history would have. It is empty while it can.
+// sourceText says since when and why the source cannot be read, as such a failure starts no sync.
+// It is "" for a readable source.
 func sourceText(l *landscapev1alpha1.Landscape) string {
 	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeSourceReady)
 	if c == nil || c.Status != gardencorev1beta1.ConditionFalse {
@@ -180,8 +179,8 @@ func sourceText(l *landscapev1alpha1.Landscape) string {
 	return fmt.Sprintf("cannot be read since %s (%s): %s", c.LastTransitionTime.Local().Format(time.DateTime), c.Reason, c.Message)
 }
 
-// printApprovals prints what is held by the id that approves it: a run holds much for one reason,
-// and one id approves all of it.
+// printApprovals prints the held deletions by approval id: one id can approve all deletions that a
+// run holds for one reason.
 func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFlags) error {
 	var groups [][]landscapev1alpha1.HeldDeletion
 	for _, h := range l.Status.Held {
@@ -215,13 +214,13 @@ func printApprovals(w io.Writer, l *landscapev1alpha1.Landscape, object *objectF
 	return nil
 }
 
-// groupApproval is the id that approves an object with all that is held with it.
+// groupApproval returns the id that approves an object together with all others of its group.
 func groupApproval(h landscapev1alpha1.HeldDeletion) string {
 	return operator.ApprovalText(h.Cluster, cmp.Or(h.Together, h.Approval))
 }
 
-// clusterText names a cluster: what is held elsewhere than on the two of the operator is held by
-// the gardenlet of a seed.
+// clusterText names a cluster. Any cluster other than the operator's two is a seed, whose gardenlet
+// holds the deletion.
 func clusterText(cluster string) string {
 	if cluster == landscape.Runtime || cluster == landscape.Virtual {
 		return "cluster " + cluster

@@ -13,7 +13,7 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// What is held is said once by reason, and each id once: one command lets all of it pass.
+// TestHistoryGroupsWhatIsHeld: each reason and each id is printed once, with one approve command.
 func TestHistoryGroupsWhatIsHeld(t *testing.T) {
 	const beyond, unseen = "11 deletions are more than the limit of 10", "it is not in the reviewed difference"
 	l := &landscapev1alpha1.Landscape{}
@@ -46,7 +46,7 @@ Held: `+unseen+`
 `, b.String())
 }
 
-// A pin without a reason ends with who set it.
+// TestHistoryOfAPin: a pin without a reason ends with its author.
 func TestHistoryOfAPin(t *testing.T) {
 	for reason, want := range map[string]string{"": "PINNED to abc by me\n", "it\ncrashes": "PINNED to abc by me: it crashes\n"} {
 		l := &landscapev1alpha1.Landscape{}
@@ -57,8 +57,8 @@ func TestHistoryOfAPin(t *testing.T) {
 	}
 }
 
-// A commit that waits for its window stands above the syncs, also of one of which all others went
-// well; not while nothing is done at all.
+// TestHistorySaysWhatWaits: a commit that waits for its window is printed above the syncs, even if
+// all succeeded, but not while the Landscape is suspended.
 func TestHistorySaysWhatWaits(t *testing.T) {
 	l := &landscapev1alpha1.Landscape{}
 	l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: gardencorev1beta1.ConditionTrue, Reason: landscapev1alpha1.ReasonWaiting,
@@ -75,8 +75,8 @@ func TestHistorySaysWhatWaits(t *testing.T) {
 	assert.NotContains(t, shown(), "WAITING")
 }
 
-// Who let pass what went in a sync is told by the approval, of a sync that went well, too, where
-// the subject of the commit stands for its message.
+// TestHistoryNamesApprovals: the approvals of a sync are printed, even for successful syncs, which
+// show the commit's subject instead of a message.
 func TestHistoryNamesApprovals(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local))
 	for name, test := range map[string]struct {
@@ -99,7 +99,7 @@ func TestHistoryNamesApprovals(t *testing.T) {
 	}
 }
 
-// Operations of files that were executed stand below the syncs, the newest ones.
+// TestHistoryOfOperations: the newest executed operations are printed below the syncs.
 func TestHistoryOfOperations(t *testing.T) {
 	at := metav1.NewTime(time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local))
 	l := &landscapev1alpha1.Landscape{}
@@ -118,8 +118,8 @@ func TestHistoryOfOperations(t *testing.T) {
 	assert.True(t, strings.HasSuffix(shown(), "… and 2 operations before; -o json has them\n"), shown())
 }
 
-// A source that cannot be read begins no sync: why none comes, and since when, stands above those
-// that there were.
+// TestHistorySaysThatTheSourceCannotBeRead: an unreadable source starts no sync, so its error and
+// time are printed above the syncs.
 func TestHistorySaysThatTheSourceCannotBeRead(t *testing.T) {
 	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local)
 	l := &landscapev1alpha1.Landscape{}
@@ -136,7 +136,7 @@ func TestHistorySaysThatTheSourceCannotBeRead(t *testing.T) {
 	assert.NotContains(t, shown(), "SOURCE")
 }
 
-// Whoever suspends what is suspended learns what that was.
+// TestSuspendTellsWhatItReplaces: suspending again prints the replaced suspension.
 func TestSuspendTellsWhatItReplaces(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
@@ -157,7 +157,7 @@ func TestSuspendTellsWhatItReplaces(t *testing.T) {
 	}
 }
 
-// What a cluster says cannot command the terminal, nor write lines that look like ours.
+// TestHistoryIsPrintable: text of a cluster can neither control the terminal nor imitate our lines.
 func TestHistoryIsPrintable(t *testing.T) {
 	l := &landscapev1alpha1.Landscape{}
 	l.Status.Held = []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "ConfigMap a/b\n  to let it pass: x", Reason: "why\x1b[2J\nHeld: other", Approval: "1\n2"}}
@@ -169,7 +169,8 @@ func TestHistoryIsPrintable(t *testing.T) {
 	assert.Equal(t, "a b\n  c d", printableLines("a\x1bb\nc\rd\n"))
 }
 
-// A suspension for no time would be one for ever.
+// TestSuspendForATime: a duration of zero or less is rejected, because it would suspend without
+// end.
 func TestSuspendForATime(t *testing.T) {
 	for _, duration := range []string{"0", "0s", "-5m"} {
 		o := pergola(t, "suspend", "production", "--reason", "x", "--for", duration)

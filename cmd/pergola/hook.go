@@ -82,14 +82,14 @@ who pushes. It never makes a push fail: that is over by then. Who hangs up stops
 	cmd.Flags().BoolVar(&noFollow, "no-follow", false, "only ask for the sync")
 	cmd.Flags().DurationVar(&within, "timeout", 15*time.Minute, "how long a sync is followed")
 	for _, name := range []string{"url", "token-file", "landscape"} {
-		_ = cmd.MarkFlagRequired(name) // it is there
+		_ = cmd.MarkFlagRequired(name) // the flag exists
 	}
 	return cmd
 }
 
 var receiverOfLandscape = regexp.MustCompile(`^[a-z0-9][-a-z0-9.]*/[a-z0-9][-a-z0-9.]*(/[a-z0-9][-a-z0-9]*)?$`)
 
-// receiversOf completes the names of receivers.
+// receiversOf adds the default receiver "push" to names without one.
 func receiversOf(landscapes []string) ([]string, error) {
 	var out []string
 	for _, l := range landscapes {
@@ -104,7 +104,7 @@ func receiversOf(landscapes []string) ([]string, error) {
 	return out, nil
 }
 
-// secretFile reads a token without the line break that editors put behind it.
+// secretFile reads a token without the trailing line break that editors add.
 func secretFile(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -116,7 +116,7 @@ func secretFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// firstSet is the first of some variables that has a value.
+// firstSet returns the value of the first variable that has one.
 func firstSet(names ...string) string {
 	for _, name := range names {
 		if value := os.Getenv(name); value != "" {

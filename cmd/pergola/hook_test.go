@@ -21,7 +21,7 @@ import (
 
 const hookToken = "hook-t0ken-not-to-be-seen"
 
-// operatorOf is the receiving side: a real Receiver, and syncs that say what they are told to.
+// operatorOf is the receiving side: a real Receiver with scripted syncs.
 type operatorOf struct {
 	mu      sync.Mutex
 	pushes  map[string][]receiver.Push
@@ -62,7 +62,7 @@ func operatorAt(t *testing.T, follows ...receiver.Progress) (*operatorOf, string
 	return o, server.URL
 }
 
-// bare is a bare repository with the hook of docs, and a clone of it to push from.
+// bare creates a bare repository with the hook of the docs, and a clone of it to push from.
 func bare(t *testing.T, url string) (push func(script string) string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -102,7 +102,7 @@ func TestPusherSeesTheSync(t *testing.T) {
 	assert.Equal(t, strings.TrimSpace(push("git rev-parse HEAD")), pushed.Commit)
 	assert.Equal(t, "ada", pushed.By)
 	assert.Contains(t, push("git push -q origin main:dev"), "remote: garden/dev: Applied")
-	push("git push -q origin :dev") // deleted: it is asked for, too
+	push("git push -q origin :dev") // a deleted branch is sent, too
 	require.Eventually(t, func() bool { return len(o.told("dev")) == 2 }, 10*time.Second, 10*time.Millisecond)
 	assert.Empty(t, o.told("dev")[1].Commit)
 }

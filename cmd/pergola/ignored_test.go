@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestIgnoredFiles: validate warns of a file that git leaves out, as long as it is in no commit.
+// TestIgnoredFiles: validate warns about a file that git ignores, unless it is committed.
 func TestIgnoredFiles(t *testing.T) {
 	dir, commit := repository(t)
 	write(t, dir, ".gitignore", "more*.yaml\n")

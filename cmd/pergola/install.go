@@ -26,7 +26,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// installing is one run of the command.
+// installing is one run of `pergola install` or `pergola uninstall`.
 type installing struct {
 	role, namespace     string
 	seed                string // value gardenlet.seed
@@ -161,7 +161,6 @@ func (i *installing) delete(ctx context.Context, cmd *cobra.Command, role deploy
 	return nil
 }
 
-// what is installed, in a sentence.
 func (i *installing) what(role deploy.Role) string {
 	if role == deploy.GardenletAccess && i.seed != "" {
 		return fmt.Sprintf("%s of seed %s", role, i.seed)
@@ -169,7 +168,7 @@ func (i *installing) what(role deploy.Role) string {
 	return string(role)
 }
 
-// stays says what outlives an installation.
+// stays lists what an uninstallation leaves.
 func stays(role deploy.Role) string {
 	switch role {
 	case deploy.Operator:
@@ -211,7 +210,7 @@ func (i *installing) installer(cmd *cobra.Command, role deploy.Role) (*install.I
 	return install.New(role, i.namespace, options), cluster, nil
 }
 
-// showDeletion prints what an uninstallation would delete, and what it would leave.
+// showDeletion prints what an uninstallation would delete and leave.
 func (i *installing) showDeletion(cmd *cobra.Command, role deploy.Role, p change.Plan, err error) error {
 	if len(p.Items) == 0 && err == nil {
 		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing would be deleted.\n", i.what(role), i.namespace)
@@ -265,10 +264,10 @@ func whyHeld(reason, approval string) string {
 	return fmt.Sprintf(": %s (--approve %s lets it pass)", reason, approval)
 }
 
-// maxValues is how large a file with values may be.
+// maxValues limits a values file, in bytes.
 const maxValues = 1 << 20
 
-// readValues merges the files, then what --set says.
+// readValues merges the files, then --set.
 func (i *installing) readValues(stdin io.Reader) (map[string]any, error) {
 	out := map[string]any{}
 	for _, path := range i.values {
@@ -307,7 +306,7 @@ func readBounded(path string, stdin io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// printObjects prints what kubectl apply takes.
+// printObjects prints the objects as YAML for kubectl apply.
 func printObjects(w io.Writer, in *deploy.Installation) error {
 	for _, o := range append(in.Definitions, in.Objects...) {
 		data, err := render.MarshalYAML(o.Object)

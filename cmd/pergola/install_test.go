@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/deploy"
 )
 
-// TestInstallRenders: -o yaml asks no cluster and prints the definition first.
+// TestInstallRenders: -o yaml needs no cluster and prints the definition first.
 func TestInstallRenders(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "values.yaml")
@@ -57,7 +57,7 @@ func TestInstallRefuses(t *testing.T) {
 	}
 }
 
-// TestArgumentsOfTheChart: the roles know every flag that their pods are started with.
+// TestArgumentsOfTheChart: the roles have every flag that the chart passes to their pods.
 func TestArgumentsOfTheChart(t *testing.T) {
 	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {
 		in, err := deploy.Render(deploy.Options{Role: role, Values: map[string]any{
@@ -83,7 +83,7 @@ func TestArgumentsOfTheChart(t *testing.T) {
 	}
 }
 
-// TestUninstallSaysWhatStays: a dry run says as much as the deletion itself.
+// TestUninstallSaysWhatStays: a dry run prints what the uninstallation leaves.
 func TestUninstallSaysWhatStays(t *testing.T) {
 	shown := func(i installing, role deploy.Role, items ...change.Item) (string, error) {
 		cmd := newInstall()

@@ -11,18 +11,18 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// patience is how long a command may take to end after it was interrupted: what it sent is recorded
-// and leases are given back, and people wait no longer than two seconds.
+// patience is how long an interrupted command may take to record what it sent and to release its
+// leases. With it a command ends within two seconds.
 const patience = 1800 * time.Millisecond
 
-// oneInterruption is how long signals after the first are the same interruption: a terminal sends
-// Ctrl-C to all processes of a command, and make and shells pass theirs on.
+// oneInterruption is how long further signals count as the same interruption. A terminal sends
+// Ctrl-C to all processes of a command, and make and shells forward it.
 const oneInterruption = time.Second
 
-// interruptible runs a command whose context ends with the first signal. A command that does not
-// end in time is left where it is, since neither CUE nor Helm can be stopped while they evaluate; a
-// second interruption ends it at once. The exit code says that it was interrupted, unless the
-// command takes that as its regular end (--watch), or that nobody reads what it prints.
+// interruptible runs a command whose context ends with the first signal. CUE and Helm evaluations
+// cannot be cancelled, so after patience, or at a second interruption, it does not wait for the
+// command. The exit code is that of an interruption, unless that is the command's regular end
+// (--watch) or its output is no longer read.
 func interruptible(clock clock.Clock, signals <-chan os.Signal, stderr io.Writer, command func(context.Context) int) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)

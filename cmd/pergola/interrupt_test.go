@@ -22,11 +22,11 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// hanging is the environment variable by which this test binary becomes a program that is
-// interrupted; its value is what the command does then.
+// hanging is the environment variable that turns this test binary into a program to interrupt; its
+// value is a key of afterSignal.
 const hanging = "PERGOLA_TEST_INTERRUPTED"
 
-// afterSignal are commands and what they do when they are interrupted.
+// afterSignal maps names to commands that react to an interruption.
 var afterSignal = map[string]func(context.Context) error{
 	"never ends": func(context.Context) error { select {} },
 	"tidies up": func(ctx context.Context) error {
@@ -38,7 +38,7 @@ var afterSignal = map[string]func(context.Context) error{
 	"ends by error": func(context.Context) error { return commands.Finding{Err: errors.New("found something")} },
 }
 
-// TestProgramToInterrupt is no test but the program that TestInterrupt starts.
+// TestProgramToInterrupt is not a test but the program that TestInterrupt starts.
 func TestProgramToInterrupt(t *testing.T) {
 	command := afterSignal[os.Getenv(hanging)]
 	if command == nil {
@@ -67,7 +67,7 @@ func TestInterrupt(t *testing.T) {
 		t.Run(fmt.Sprintf("%s, %d signals", test.does, test.signals), func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestProgramToInterrupt$")
 			temporary := t.TempDir()
-			// else a second with -race
+			// otherwise -race adds a second
 			cmd.Env = append(os.Environ(), hanging+"="+test.does, "TMPDIR="+temporary, "GORACE=atexit_sleep_ms=0")
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
@@ -80,7 +80,7 @@ func TestInterrupt(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "ready\n", line)
 			started := time.Now()
-			// two of a kind could become one
+			// two signals of one kind could be merged
 			for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM}[:test.signals] {
 				require.NoError(t, cmd.Process.Signal(s))
 			}
@@ -103,7 +103,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// asked is a clock that tells when it was asked how long something took.
+// asked is a clock that signals each call of Since.
 type asked struct {
 	*testingclock.FakeClock
 	asked chan struct{}
@@ -114,8 +114,8 @@ func (a asked) Since(t time.Time) time.Duration {
 	return a.FakeClock.Since(t)
 }
 
-// TestInterruptedTwice: what comes within a second is one interruption, as when make passes on what
-// the terminal sent to all.
+// TestInterruptedTwice: signals within a second are one interruption, as when make forwards a
+// signal that the terminal sent to all.
 func TestInterruptedTwice(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps  []time.Duration // before each signal after the first
@@ -143,7 +143,7 @@ func TestInterruptedTwice(t *testing.T) {
 				})
 			}()
 			signals <- os.Interrupt
-			<-interrupted // the timer runs since before
+			<-interrupted // the timer is already running
 			for i, step := range test.steps {
 				assert.Empty(t, code, "not before signal %d", i+2)
 				clock.Step(step)
@@ -162,11 +162,11 @@ func TestInterruptedTwice(t *testing.T) {
 	}
 }
 
-// tidied is the environment variable that says where a program whose output nobody reads leaves its
-// last word.
+// tidied is the environment variable with the file that a program writes after its output is
+// closed.
 const tidied = "PERGOLA_TEST_TIDIED"
 
-// TestProgramThatIsNotRead is no test but the program that TestNobodyReads starts.
+// TestProgramThatIsNotRead is not a test but the program that TestNobodyReads starts.
 func TestProgramThatIsNotRead(t *testing.T) {
 	if os.Getenv(tidied) == "" {
 		return
@@ -183,7 +183,7 @@ func TestProgramThatIsNotRead(t *testing.T) {
 	os.Exit(program(root, []string{"talk"}))
 }
 
-// A command whose output nobody reads any more ends, but not before it has tidied up.
+// TestNobodyReads: a command whose output is closed ends, but only after its cleanup.
 func TestNobodyReads(t *testing.T) {
 	for _, stream := range []string{"stdout", "stderr", "both"} {
 		t.Run(stream, func(t *testing.T) {

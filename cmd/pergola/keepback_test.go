@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// withShoot is a repository with a landscape that declares a Shoot, too.
+// withShoot is repository with a Garden and a Shoot.
 func withShoot(t *testing.T) (dir string, commit func() string) {
 	t.Helper()
 	t.Setenv("SOPS_AGE_KEY", local(t, ".sops/age.key"))
@@ -25,8 +25,8 @@ func withShoot(t *testing.T) (dir string, commit func() string) {
 	return dir, commit
 }
 
-// TestDiffOfARemovedShoot: a Shoot whose file is gone stays, confirmed or not, and so does all that
-// runs for it. What else the change does is told as always.
+// TestDiffOfARemovedShoot: a Shoot without a file stays with all its workloads, confirmed or not.
+// The other changes are shown as usual.
 func TestDiffOfARemovedShoot(t *testing.T) {
 	for name, confirm := range map[string]string{"not confirmed": "", "confirmed": "    confirmation.gardener.cloud/deletion: \"true\"\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestDiffOfARemovedShoot(t *testing.T) {
 	}
 }
 
-// TestRenamedGarden: a new name makes a second Garden, which nobody can have beside the first.
+// TestRenamedGarden: a new name would create a second Garden, and only one is possible.
 func TestRenamedGarden(t *testing.T) {
 	dir, _ := withShoot(t)
 	replaceIn(t, dir, "garden.yaml", "  name: local\n", "  name: lokal\n")
@@ -68,8 +68,8 @@ func TestRenamedGarden(t *testing.T) {
 	}
 }
 
-// The last news of an operation that is followed was told already; of one that is not it is the
-// result.
+// TestResultOfAnOperation: the last message of a followed operation was printed already; without
+// --follow it is the result.
 func TestResultOfAnOperation(t *testing.T) {
 	assert.Equal(t, "succeeded", resultOf("Reconcile Succeeded (100%)", true, "text"))
 	assert.Equal(t, "Reconcile Succeeded (100%)", resultOf("Reconcile Succeeded (100%)", true, formatJSON))
@@ -77,8 +77,8 @@ func TestResultOfAnOperation(t *testing.T) {
 	assert.Empty(t, resultOf("", true, "text"))
 }
 
-// TestDiffOfAMovedShoot: a control plane does not move because Git names another seed, so that
-// nothing is deleted, or made anew without its data.
+// TestDiffOfAMovedShoot: another seedName in Git does not move a control plane, so nothing is
+// deleted or created without its data.
 func TestDiffOfAMovedShoot(t *testing.T) {
 	dir, commit := withShoot(t)
 	seed := local(t, "seeds/local.yaml")
@@ -97,8 +97,8 @@ func TestDiffOfAMovedShoot(t *testing.T) {
 	}
 }
 
-// TestDiffOfOpenVersions: what a Shoot leaves open is as before, whatever else a profile offers by
-// now, and whether or not it was left open before.
+// TestDiffOfOpenVersions: a version that a Shoot leaves open stays unchanged, whatever the profile
+// offers later.
 func TestDiffOfOpenVersions(t *testing.T) {
 	dir, commit := withShoot(t)
 	replaceIn(t, dir, "shoot.yaml", "version: 1.34.1", "version: \"1.34\"")
@@ -122,8 +122,8 @@ func TestDiffOfOpenVersions(t *testing.T) {
 	assert.Contains(t, o.stdout, "names the version 1.34.4, which was left open: the cluster is updated where it runs another one")
 }
 
-// TestDiffOfAnOperation: a file in operations/ changes no declaration, and who merges it asks for
-// something all the same.
+// TestDiffOfAnOperation: a file in operations/ changes no declaration, but merging it requests an
+// operation.
 func TestDiffOfAnOperation(t *testing.T) {
 	dir, _ := withShoot(t)
 	write(t, dir, "operations/2026-11-rotate.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: rotate-credentials-start}\n")
@@ -131,8 +131,8 @@ func TestDiffOfAnOperation(t *testing.T) {
 	assert.Equal(t, 1, o.code, "%+v", o)
 	assert.Contains(t, o.stdout, "the operation rotate-credentials-start is asked for, once; no part of Pergola does it in this version | virtual | Shoot garden-local/local |")
 
-	// There is one annotation: of two operations on one object the second one is asked for when the
-	// first one was taken up.
+	// There is one annotation: the second operation on an object is requested after the first one
+	// is accepted.
 	write(t, dir, "operations/2026-11-then.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: reconcile}\n")
 	write(t, dir, "operations/2026-12-last.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: retry}\n")
 	o = pergola(t, "diff", dir)
@@ -142,8 +142,8 @@ func TestDiffOfAnOperation(t *testing.T) {
 	assert.Contains(t, o.stdout, "(the operation retry is asked for, once, with the first sync after operation 2026-11-then, reconcile, on the same object was taken up)")
 }
 
-// TestDiffOfRemovedCredentials: a Seed and a Shoot whose files are gone stay, and with them what
-// they reach their infrastructure with.
+// TestDiffOfRemovedCredentials: a Seed and a Shoot without files stay, and so do their
+// infrastructure credentials.
 func TestDiffOfRemovedCredentials(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "landscapes", "local"))))
@@ -164,9 +164,9 @@ func TestDiffOfRemovedCredentials(t *testing.T) {
 	assert.NotRegexp(t, `- (Secret garden-local|Secret garden/seed|CredentialsBinding|Namespace)`, o.stdout)
 }
 
-// TestDiffOfARemovedGarden: a Garden whose file is gone stays until its deletion is confirmed, and
-// with it what it refers to: that is neither deleted nor put into the virtual garden, whether its
-// own file is still there or not.
+// TestDiffOfARemovedGarden: a Garden without a file stays until its deletion is confirmed. The
+// Secrets that it references are neither deleted nor put into the virtual garden, with or without
+// their own file.
 func TestDiffOfARemovedGarden(t *testing.T) {
 	for name, secretsToo := range map[string]bool{"alone": false, "with its Secrets": true} {
 		t.Run(name, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestDiffOfARemovedGarden(t *testing.T) {
 				assert.NotContains(t, o.stdout, wrong)
 			}
 
-			// Once that is confirmed the Garden goes, and what it referred to with it.
+			// After the confirmation the Garden and its references are deleted.
 			require.NoError(t, exec.Command("git", "-C", dir, "checkout", "-q", "--", ".").Run())
 			replaceIn(t, dir, "garden.yaml", "  name: local\n", "  name: local\n  annotations:\n    confirmation.gardener.cloud/deletion: \"true\"\n")
 			commit()

@@ -19,7 +19,7 @@ const (
 	envCacheDir  = "PERGOLA_CACHE_DIR"
 )
 
-// cacheFlags say where results of validation stay between runs.
+// cacheFlags adds the flags for the validation cache.
 func cacheFlags(root *cobra.Command) {
 	root.PersistentFlags().String(flagCacheDir, os.Getenv(envCacheDir),
 		"folder where results of validation stay between runs, so that only what changed is looked at (default the cache folder of the user; env "+envCacheDir+")")
@@ -27,8 +27,7 @@ func cacheFlags(root *cobra.Command) {
 	root.PersistentFlags().Lookup(flagCacheDir).DefValue = ""
 }
 
-// stores are the open stores of a process, by landscape: a landscape and what it was before share
-// one.
+// stores are the open stores of a process, by landscape; all revisions of a landscape share one.
 type stores struct {
 	mutex  sync.Mutex
 	byName map[string]*kept.Store
@@ -40,8 +39,8 @@ func withStores(ctx context.Context) context.Context {
 	return context.WithValue(ctx, storesKey{}, &stores{byName: map[string]*kept.Store{}})
 }
 
-// keptFor gives the store of a landscape folder: one that ends with the process if nothing is to be
-// kept, or nobody knows where.
+// keptFor returns the store of a landscape folder. It is in memory if caching is off or the cache
+// folder cannot be used.
 func keptFor(cmd *cobra.Command, dir string) *kept.Store {
 	all, ok := cmd.Context().Value(storesKey{}).(*stores)
 	name, err := landscapeName(dir)
@@ -64,8 +63,8 @@ func keptFor(cmd *cobra.Command, dir string) *kept.Store {
 	return store
 }
 
-// landscapeName tells landscapes apart. In a Git repository that is where its history is, so that a
-// copy of what is staged is the same landscape, wherever it was put.
+// landscapeName identifies a landscape. In a Git repository it follows from the location of the Git
+// folder, so that a checkout of staged files elsewhere is the same landscape.
 func landscapeName(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -88,7 +87,7 @@ func landscapeName(dir string) (string, error) {
 	return absolute, nil
 }
 
-// cacheDir is the folder of the flag, or the one of the user.
+// cacheDir returns the folder of the flag, or the user's cache folder.
 func cacheDir(cmd *cobra.Command) (string, error) {
 	if dir, err := cmd.Flags().GetString(flagCacheDir); err != nil || dir != "" {
 		return dir, err
@@ -97,8 +96,7 @@ func cacheDir(cmd *cobra.Command) (string, error) {
 	return filepath.Join(dir, "pergola"), err
 }
 
-// keep writes what was found for the next run. A folder that cannot be written is worth a word only
-// to whoever asked for it.
+// keep saves the results for the next run. A failure is only reported if --cache-dir was given.
 func keep(cmd *cobra.Command, dir string) {
 	if err := keptFor(cmd, dir).Save(); err != nil && cmd.Flags().Changed(flagCacheDir) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", printable(err.Error()))

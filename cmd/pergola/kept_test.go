@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestResultsAreKept: what a run keeps makes no difference to what the next one says.
+// TestResultsAreKept: cached results do not change the output of the next run.
 func TestResultsAreKept(t *testing.T) {
 	dir, cache := t.TempDir(), t.TempDir()
 	smallLandscape(t, dir)
@@ -35,7 +35,8 @@ func TestResultsAreKept(t *testing.T) {
 	assert.Len(t, found, 1)
 }
 
-// TestNothingIsKept: neither on the disk without a word, nor with a folder that cannot be one.
+// TestNothingIsKept: --no-cache writes nothing, and an unusable folder is reported only if a flag
+// names it.
 func TestNothingIsKept(t *testing.T) {
 	dir, cache := t.TempDir(), t.TempDir()
 	smallLandscape(t, dir)
@@ -55,8 +56,7 @@ func TestNothingIsKept(t *testing.T) {
 	assert.NotContains(t, out.stderr, "Warning: ", "nobody asked on the command line")
 }
 
-// TestNoSecretIsKept: the values of Secrets are in no file, whether they are encrypted in the
-// landscape or not.
+// TestNoSecretIsKept: cache files contain no values of Secrets, neither plain nor encrypted ones.
 func TestNoSecretIsKept(t *testing.T) {
 	key, err := filepath.Abs(filepath.Join("..", "..", "landscapes", "local", ".sops", "age.key"))
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func TestNoSecretIsKept(t *testing.T) {
 	}))
 }
 
-// TestCopiesOfALandscapeAreOne: a hook validates what is staged in another folder every time.
+// TestCopiesOfALandscapeAreOne: a hook validates staged files in a new folder each time.
 func TestCopiesOfALandscapeAreOne(t *testing.T) {
 	root, staged, other := t.TempDir(), t.TempDir(), t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(root, ".git"), 0o755))

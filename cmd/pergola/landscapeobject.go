@@ -23,10 +23,10 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// defaultNamespace is that of Landscapes, unless a command says another one.
+// defaultNamespace is the namespace of Landscapes if no flag says otherwise.
 const defaultNamespace = "garden"
 
-// objectFlags say which Landscape object in which cluster is meant.
+// objectFlags select a Landscape object and its cluster.
 type objectFlags struct {
 	kubeconfig, context, namespace string
 }
@@ -39,8 +39,8 @@ func (o *objectFlags) add(cmd *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return unreachable(run(cmd, args)) }
 }
 
-// unreachable is an error of a command that asks one cluster: a cluster that does not answer
-// explains everything, whatever was asked.
+// unreachable explains an error of a command that asks one cluster: if it does not answer, nothing
+// else matters.
 func unreachable(err error) error {
 	if down, is := errors.AsType[*apply.UnreachableError](err); is {
 		return fmt.Errorf("%w (check that the API server runs and that its address and the network to it are right)", down)
@@ -48,7 +48,7 @@ func unreachable(err error) error {
 	return err
 }
 
-// key is the Landscape that an argument names, NAME or NAMESPACE/NAME.
+// key parses the argument NAME or NAMESPACE/NAME of a Landscape.
 func (o *objectFlags) key(name string) receiver.Key {
 	if namespace, rest, ok := strings.Cut(name, "/"); ok {
 		return receiver.Key{Namespace: namespace, Name: rest}
@@ -56,7 +56,7 @@ func (o *objectFlags) key(name string) receiver.Key {
 	return receiver.Key{Namespace: o.namespace, Name: name}
 }
 
-// handle is the Landscape that an argument names.
+// handle returns the Landscape that an argument names.
 func (o *objectFlags) handle(name string) (*operator.Handle, error) {
 	key := o.key(name)
 	if key.Name == "" || key.Namespace == "" || strings.ContainsAny(key.Name, "/.") {
@@ -72,8 +72,7 @@ func (o *objectFlags) handle(name string) (*operator.Handle, error) {
 	return operator.NewHandle(config, key, clock.RealClock{}, person())
 }
 
-// namedBy says how the Landscape of a folder is called, which people give for it; empty for what is
-// no such folder.
+// namedBy names the landscape of a folder, for users who pass the folder; "" for other folders.
 func namedBy(folder string) string {
 	if name := revisions.NameInFile(os.DirFS(folder), revisions.File); name != "" {
 		return ": its landscape is called " + name
@@ -81,10 +80,11 @@ func namedBy(folder string) string {
 	return ""
 }
 
-// kubectl is the command that reaches the same cluster, whatever the current context of a shell is.
+// kubectl returns the kubectl command for the same cluster, whatever the shell's current context
+// is.
 func (o *objectFlags) kubectl() string { return "kubectl" + o.reach() }
 
-// reach are the flags by which another command reaches the same cluster, with a space before them.
+// reach returns the flags that another command needs for the same cluster, with a leading space.
 func (o *objectFlags) reach() string {
 	out := ""
 	if o.kubeconfig != "" {
@@ -96,8 +96,7 @@ func (o *objectFlags) reach() string {
 	return out
 }
 
-// command is another command about the Landscape that an argument names, as it reaches the same
-// one.
+// command returns another command about the named Landscape, with the same namespace and cluster.
 func (o *objectFlags) command(verb, name string, rest ...string) string {
 	if o.namespace != defaultNamespace {
 		name = o.key(name).String()
@@ -105,8 +104,7 @@ func (o *objectFlags) command(verb, name string, rest ...string) string {
 	return strings.Join(append([]string{"pergola", verb, name}, rest...), " ") + o.reach()
 }
 
-// reachable is a text of the operator, whose commands about a Landscape have no flags: they get
-// those that reach the same cluster.
+// reachable adds the cluster flags to the commands in a text of the operator.
 func (o *objectFlags) reachable(text, landscape string) string {
 	flags := o.reach()
 	if flags == "" {
@@ -116,19 +114,19 @@ func (o *objectFlags) reachable(text, landscape string) string {
 	return command.ReplaceAllString(text, "${1}"+strings.ReplaceAll(flags, "$", "$$")+"${2}")
 }
 
-// config is the access to the cluster.
+// config returns the access to the cluster.
 func (o *objectFlags) config() (*rest.Config, error) {
 	config, err := restConfig("the cluster", o.kubeconfig, o.context)
 	if err != nil {
 		return nil, err
 	}
-	// the server limits its clients itself, by priority and fairness
+	// no client-side limit: the server has priority and fairness
 	config.UserAgent, config.QPS = "pergola", -1
 	apply.ReportUnreachable(config, cmp.Or(o.context, "of the current context"))
 	return config, nil
 }
 
-// otherContexts are those of the kubeconfig that the flags do not name; none where it cannot be
+// otherContexts returns the contexts of the kubeconfig that are not in use, or nil if it cannot be
 // read.
 func (o *objectFlags) otherContexts() []string {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
@@ -141,7 +139,7 @@ func (o *objectFlags) otherContexts() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(config.Contexts)), func(name string) bool { return name == used })
 }
 
-// person is who calls, for the record.
+// person returns the calling user, for the record.
 func person() string {
 	if u, err := user.Current(); err == nil {
 		return u.Username

@@ -13,9 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestOperationsThatComeTooLate: an operation that is new or changed, and whose time is over, is
-// never executed: a review and a check of the commit say so. One that was there before may have
-// been executed in time.
+// TestOperationsThatComeTooLate: a new or changed operation whose time is over is never executed;
+// diff and validate report it. An older one may have been executed in time.
 func TestOperationsThatComeTooLate(t *testing.T) {
 	dir, commit := withShoot(t)
 	root := filepath.Dir(dir)
@@ -72,7 +71,7 @@ func TestOperationsThatComeTooLate(t *testing.T) {
 	assert.Contains(t, o.stdout, "  ! would fail: operation b-changed"+ranOut+", on virtual: Shoot garden-local/local\n")
 	assert.Contains(t, o.stdout, "✗ Shoot garden-local/local  (operation c-late"+ranOut+")\n")
 
-	// A landscape in another folder is the one it was; in one that is new all of it is.
+	// A landscape in another folder stays the same; in a new landscape all operations are new.
 	now := commit()
 	require.NoError(t, os.Rename(dir, filepath.Join(root, "elsewhere")))
 	assert.Equal(t, []string{"b-changed", "c-late"}, late(filepath.Join(root, "elsewhere"), "--from", before))

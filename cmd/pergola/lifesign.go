@@ -12,11 +12,11 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// silentFor is how long a command may be silent on a terminal before it says that it works.
+// silentFor is how long a command may be silent on a terminal before the life sign appears.
 const silentFor = 2 * time.Second
 
-// lifeSign says in the last line of a terminal for how long a command has worked, while it says
-// nothing else. The line goes before anything else is written.
+// lifeSign shows in the last line of a terminal for how long a silent command has worked. Any other
+// output clears the line first.
 type lifeSign struct {
 	w     io.Writer
 	name  string
@@ -24,12 +24,12 @@ type lifeSign struct {
 
 	mutex        sync.Mutex
 	began, spoke time.Time
-	// open: the last thing that was written is no whole line, which must stay.
+	// open reports whether the last output did not end a line; it must stay.
 	open, shown bool
 }
 
-// showLifeSign has a command say on a terminal that it works. Where either of its outputs is none,
-// nothing is added to it: both may be shown by the same pager.
+// showLifeSign adds a life sign to a command. If one of its outputs is not a terminal, it does
+// nothing: one pager may show both.
 func showLifeSign(cmd *cobra.Command) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -50,7 +50,7 @@ func newLifeSign(w io.Writer, name string, c clock.WithTicker) *lifeSign {
 	return &lifeSign{w: w, name: name, clock: c, began: c.Now(), spoke: c.Now()}
 }
 
-// start looks every second; the function that it returns ends that, and takes the line away.
+// start checks every second. The returned function stops it and clears the line.
 func (p *lifeSign) start() (stop func()) {
 	ticker := p.clock.NewTicker(time.Second)
 	done := make(chan struct{})
@@ -93,7 +93,7 @@ func (p *lifeSign) clear() {
 	p.shown = false
 }
 
-// over is an output of the command that clears the line first.
+// over wraps an output of the command so that it clears the line first.
 func (p *lifeSign) over(w io.Writer) io.Writer { return lifeSignOutput{w, p} }
 
 type lifeSignOutput struct {

@@ -42,7 +42,7 @@ func TestLifeSign(t *testing.T) {
 	assert.Equal(t, "\r\x1b[K", terminal.String())
 }
 
-// TestLifeSignByTheClock: the ticker is what looks.
+// TestLifeSignByTheClock: the ticker triggers the check.
 func TestLifeSignByTheClock(t *testing.T) {
 	c := clocktesting.NewFakeClock(time.Unix(0, 0))
 	said := make(lines, 1)
@@ -53,7 +53,7 @@ func TestLifeSignByTheClock(t *testing.T) {
 	assert.Equal(t, "\r\x1b[Kpergola why works, for 3s now", <-said)
 }
 
-// lines hands over what is written; what nobody takes is dropped.
+// lines sends each write to a channel and drops it if nobody receives.
 type lines chan string
 
 func (l lines) Write(data []byte) (int, error) {
@@ -64,7 +64,7 @@ func (l lines) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// TestNoLifeSignElsewhere: what is no terminal gets nothing more.
+// TestNoLifeSignElsewhere: outputs other than terminals get no life sign.
 func TestNoLifeSignElsewhere(t *testing.T) {
 	o := pergola(t, "validate", "../../landscapes/local")
 	assert.Equal(t, 0, o.code)

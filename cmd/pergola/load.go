@@ -11,14 +11,13 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Variables of the environment that sops has for age keys: the keys themselves, and a file with
-// them.
+// Environment variables of sops for age keys: the keys themselves, and a file with them.
 const (
 	envAgeKey     = "SOPS_AGE_KEY"
 	envAgeKeyFile = "SOPS_AGE_KEY_FILE"
 )
 
-// ageIdentities are read from where sops users have them.
+// ageIdentities reads the keys from where sops reads them.
 func ageIdentities() ([]age.Identity, error) {
 	var all []age.Identity
 	if text := os.Getenv(envAgeKey); text != "" {

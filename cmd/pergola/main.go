@@ -1,5 +1,5 @@
-// Command pergola runs Gardener landscapes from Git. Each file holds one
-// subcommand and only wires: what it does lives in the packages it calls.
+// Command pergola runs Gardener landscapes from Git. Each file holds one subcommand and only wires
+// the packages that implement it.
 package main
 
 import (
@@ -25,17 +25,17 @@ const (
 	exitFinding     = 1
 	exitUsage       = 2
 	exitInterrupted = 130
-	// exitUnread is that of a program that SIGPIPE ends: no verdict was told, and pipelines that
-	// ask for one (pipefail) fail.
+	// exitUnread is the exit code of a program that SIGPIPE ends. There is no verdict, and
+	// pipelines that ask for one (pipefail) fail.
 	exitUnread = 141
 )
 
-// exitError carries the exit code of an outcome that was already printed.
+// exitError carries an exit code after the outcome was printed.
 type exitError struct{ code int }
 
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
-// errFinding ends a command that found something: invalid, different or unhealthy.
+// errFinding ends a command with a finding: invalid, different or unhealthy.
 var errFinding = exitError{exitFinding}
 
 func main() {
@@ -48,11 +48,11 @@ func main() {
 	os.Exit(program(root, args))
 }
 
-// program runs a command line under the signals of a terminal or a supervisor.
+// program runs a command line and handles the signals of a terminal or a supervisor.
 func program(root *cobra.Command, args []string) int {
 	if os.Getenv("GOGC") == "" {
-		// Less memory for hardly any more time: CI has little of it, and large landscapes much to
-		// read.
+		// This saves memory for hardly any time: CI machines are small and large landscapes are
+		// not.
 		debug.SetGCPercent(70)
 	}
 	signals := make(chan os.Signal, 3)
@@ -61,9 +61,8 @@ func program(root *cobra.Command, args []string) int {
 	return interruptible(clock.RealClock{}, signals, os.Stderr, func(ctx context.Context) int { return run(ctx, root, args) })
 }
 
-// executed runs the command. Files that get lost while it works with them (landscapes.LostError)
-// are an error like others; all other panics are faults of Pergola, and end the process with their
-// stack.
+// executed runs the command. A file that disappears while it is read (landscapes.LostError) is an
+// ordinary error. Other panics are bugs of Pergola and end the process with their stack.
 func executed(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
 	defer func() {
 		p := recover()

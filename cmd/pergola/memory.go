@@ -5,21 +5,20 @@ import (
 	"runtime/debug"
 )
 
-// thrifty makes the garbage of a process that runs for long at most half of what it holds, instead
-// of as much: it works little, and holds the objects of a cluster. GOGC in the environment is
-// obeyed instead.
+// thrifty limits the garbage of a long-running process to half of its live heap: it works little
+// and caches a cluster's objects. GOGC in the environment takes precedence.
 func thrifty() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(50)
 	}
 }
 
-// enough is when a command that ends soon begins to collect garbage as usual.
+// enough is the heap in bytes from which a short-lived command collects garbage as usual.
 const enough = 1 << 30
 
-// hasty lets a command that ends soon leave its garbage: evaluating CUE makes much of it, and
-// collecting that takes a fifth of the time. Above a gigabyte it is collected nevertheless. GOGC in
-// the environment is obeyed instead.
+// hasty lets a short-lived command leave its garbage: evaluating CUE makes much of it, and
+// collecting it takes a fifth of the time. Above a gigabyte it is collected nevertheless. GOGC in
+// the environment takes precedence.
 func hasty() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(800)
@@ -27,8 +26,8 @@ func hasty() {
 	}
 }
 
-// sparing lets a command that runs beside others on a machine of operations collect its garbage
-// early, which takes half as much time again.
+// sparing collects garbage early, for a command that shares an operations machine. It takes half as
+// much time again.
 func sparing() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(35)

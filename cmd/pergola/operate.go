@@ -65,7 +65,7 @@ seen within --timeout.`,
 			last := ""
 			err = c.Operate(ctx, landscape.Operation{Object: args[1], Operation: args[2], Wait: wait, OnProgress: func(text string) {
 				last = text
-				if wait || output == formatJSON { // else it is the result
+				if wait || output == formatJSON { // otherwise it is printed as the result
 					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", args[1], printable(text))
 				}
 			}})
@@ -84,9 +84,9 @@ seen within --timeout.`,
 	return cmd
 }
 
-// resultOf is what remains to be said when the last news of an operation was told.
+// resultOf returns the result to print after the last message of an operation.
 func resultOf(last string, wait bool, output string) string {
-	if wait && last != "" && output != formatJSON { // how it ended was told just now
+	if wait && last != "" && output != formatJSON { // the final message was just printed
 		return "succeeded"
 	}
 	return last

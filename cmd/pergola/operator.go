@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/telemetry"
 )
 
-// operatorFlags are the flags of the command.
+// operatorFlags are the flags of `pergola operator`.
 type operatorFlags struct {
 	kubeconfig, namespace string
 	ports                 portFlags
@@ -118,7 +118,7 @@ func (o *operatorFlags) receiverProxies() ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// operatorCache is where sources and results of validation stay between runs.
+// operatorCache returns the folder for sources and validation results between runs.
 func operatorCache(cmd *cobra.Command) (string, error) {
 	if off, err := cmd.Flags().GetBool(flagNoCache); err != nil || off {
 		return "", err

@@ -12,12 +12,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// endWithReaders makes a command end as if it were interrupted when nobody reads its output any
-// more (| head): at once, as SIGPIPE would, it must not end, since it gives leases back and records
-// what it sent.
+// endWithReaders interrupts a command when its output is closed (| head). It must not end at once,
+// as SIGPIPE would, because it releases leases and records what it sent.
 func endWithReaders(root *cobra.Command, signals chan<- os.Signal) {
-	// Only the default of the signal is given up: to be notified of it would tell of every broken
-	// connection, too.
+	// Only ignore the signal: signal.Notify would also report every broken connection.
 	signal.Ignore(syscall.SIGPIPE)
 	broken := sync.OnceFunc(func() { signals <- syscall.SIGPIPE })
 	if !isatty.IsTerminal(os.Stdout.Fd()) {
@@ -28,15 +26,14 @@ func endWithReaders(root *cobra.Command, signals chan<- os.Signal) {
 	}
 }
 
-// errUnread is the cause with which the context of a command ends when nobody reads its output any
-// more.
+// errUnread is the cause that cancels the context of a command whose output is closed.
 var errUnread = errors.New("nobody reads the output")
 
-// readsOnly annotates commands that only print: they are done when nobody reads that any more.
-// Others leave something undone.
+// readsOnly annotates commands that only print: they are done when their output is closed. Other
+// commands are then incomplete.
 const readsOnly = "pergola.dev/reads-only"
 
-// pipe tells when nobody reads what is written to it any more.
+// pipe calls broken when a write fails because the reader has closed it.
 type pipe struct {
 	io.Writer
 	broken func()
@@ -51,8 +48,8 @@ func (p pipe) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// notReadError says that nobody reads the output any more, which is no failure of the command.
-// Connections to clusters break with the same error number, and that is one.
+// notReadError is a closed output, which is not a failure of the command. Connections to clusters
+// break with the same error number, and that is a failure.
 type notReadError struct{ error }
 
 func (e notReadError) Unwrap() error { return e.error }

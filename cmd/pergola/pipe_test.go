@@ -15,15 +15,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// broken is the output of a command of which nobody reads more.
+// broken is an output that the reader has closed.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) {
 	return 0, fmt.Errorf("write /dev/stdout: %w", syscall.EPIPE)
 }
 
-// Output that nobody reads any more is no failure; a connection that breaks with the same error
-// number is one.
+// TestOutputThatIsNotReadIsNoFailure: a closed output is not a failure, but a connection that
+// breaks with the same error number is.
 func TestOutputThatIsNotReadIsNoFailure(t *testing.T) {
 	for name, test := range map[string]struct {
 		talk   func(cmd *cobra.Command) error
@@ -51,8 +51,8 @@ func TestOutputThatIsNotReadIsNoFailure(t *testing.T) {
 	}
 }
 
-// A closed output does not count as an interruption. A command that changes something reports that
-// it was cut short.
+// TestReadersThatLeave: a closed output does not count as an interruption. A command that changes
+// something reports that it was cut short.
 func TestReadersThatLeave(t *testing.T) {
 	for name, test := range map[string]struct {
 		annotations map[string]string

@@ -6,18 +6,18 @@ import (
 	texts "github.com/pergola-dev/pergola/internal/printable"
 )
 
-// printable makes a text that comes from a cluster or a commit one line, without characters that a
-// terminal obeys.
+// printable turns a text of a cluster or a commit into one line without terminal control
+// characters.
 func printable(s string) string { return texts.Line(s) }
 
-// oneLine is that in no more than so many characters.
+// oneLine is printable with at most limit characters.
 func oneLine(s string, limit int) string { return texts.Cut(s, limit) }
 
-// printableText does so to a text whose lines stay.
+// printableText is printable for several lines.
 func printableText(s string) string { return texts.Text(s) }
 
-// printableLines does so to each line; all but the first are indented, so that none looks like one
-// of the program.
+// printableLines is printableText with all lines but the first indented, because they must not look
+// like lines of the program.
 func printableLines(s string) string {
 	return strings.ReplaceAll(printableText(strings.TrimRight(s, "\n")), "\n", "\n  ")
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// progress prints what happens, one line per change of state: a step is applied, then healthy, and,
-// where that takes longer, rolled out. On a terminal the lines of the running steps are rewritten
-// in place and only final states stay; elsewhere only whole lines appear.
+// progress prints one line per change of state: a step is applied, then healthy, and later rolled
+// out. On a terminal the lines of running steps are rewritten and only final states stay; elsewhere
+// only whole lines appear.
 type progress struct {
 	w       io.Writer
 	live    bool
@@ -28,10 +28,10 @@ type progress struct {
 
 	mu      sync.Mutex
 	running map[string]string
-	// said is what was printed last about a step, saidAt when, and newsAt when it was news.
+	// said is the last printed text of a step, saidAt the time of printing, newsAt when it was new.
 	said           map[string]string
 	saidAt, newsAt map[string]time.Time
-	// applied and healthy are the steps that got there, counts how many of each owner are healthy.
+	// applied and healthy are the steps in that state, counts the healthy steps of each owner.
 	applied map[string]bool
 	healthy map[string]bool
 	counts  map[string]int
@@ -45,7 +45,7 @@ func newProgress(w io.Writer, live, colored, verbose bool) *progress {
 	return p
 }
 
-// begin forgets the steps of the run before.
+// begin resets the steps of the previous run.
 func (p *progress) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,7 +73,7 @@ func (p *progress) event(e owner.Event) {
 	case flow.Healthy:
 		message := e.Message
 		if p.isHealthy(key, e) {
-			message = "" // it is that of the state before
+			message = "" // it belongs to the previous state
 		}
 		p.goesOn(key, "healthy, still rolling out", message, e.At)
 	case flow.RolledOut:
@@ -87,7 +87,7 @@ func (p *progress) event(e owner.Event) {
 		p.line(fmt.Sprintf("✗ %s: %s", key, oneLine(e.Error, 1000)), color.FgRed)
 	case flow.Blocked:
 		p.done(key)
-		// That an interrupted run starts nothing more is no news.
+		// After an interruption no step starts, which is not worth a line.
 		if why := cause(e.Message); why != context.Canceled.Error() {
 			p.line(fmt.Sprintf("○ %s: not started: %s", key, why), color.FgYellow)
 		}
@@ -95,17 +95,15 @@ func (p *progress) event(e owner.Event) {
 	p.redraw()
 }
 
-// isApplied says what a step has written; one that had nothing to write is not worth a line of its
-// own.
+// isApplied prints what a step wrote, if anything.
 func (p *progress) isApplied(key, wrote string) {
 	if wrote != "" && !p.live {
 		p.line("→ "+key+": applied, "+wrote, color.FgCyan)
 	}
 }
 
-// goesOn notes the state of a step that is not at its end. Where lines are not rewritten, only news
-// are printed, and what a step still waits for after a while, with how long it has: the same line
-// twice would look like a mistake.
+// goesOn records the state of a running step. Without a live area it prints only news, and after
+// remindAfter the pending condition with its age, so that no line repeats.
 func (p *progress) goesOn(key, state, message string, at time.Time) {
 	if _, ok := p.running[key]; !ok {
 		p.order = append(p.order, key)
@@ -129,11 +127,11 @@ func (p *progress) goesOn(key, state, message string, at time.Time) {
 	}
 }
 
-// remindAfter is when what a step waits for is said again. It is a little less than the time
-// between two reminders (owner.Reconciler: 25 s), so that none is lost.
+// remindAfter is when a step's reason for waiting is printed again. It is slightly less than the
+// time between two reminders (owner.Reconciler: 25 s), so that each is printed.
 const remindAfter = 20 * time.Second
 
-// isHealthy says once that a step is, and forgets why it was not. It tells whether this is news.
+// isHealthy prints once that a step is healthy and reports whether that is new.
 func (p *progress) isHealthy(key string, e owner.Event) bool {
 	if p.healthy[key] {
 		return false
@@ -152,14 +150,14 @@ func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
 			return
 		}
 	case apply.Kept:
-		// Most of these are of no interest, such as what the garbage collector takes. A definition
+		// Most of these are not of interest, such as objects of the garbage collector. A definition
 		// stays with all objects of its kind.
 		if r.Ref.Kind != "CustomResourceDefinition" {
 			return
 		}
 	case apply.Recreated, apply.HeldBack, apply.LeftAlone, apply.Deleted, apply.Deleting, apply.Adopted:
 	default:
-		// A message says of what is changed that it was taken over.
+		// For a changed object, a message means that it was taken over.
 		if !p.verbose && (r.Action != apply.Configured || r.Message == "") {
 			return
 		}
@@ -174,7 +172,7 @@ func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
 	p.redraw()
 }
 
-// waiting says that nothing happens for a while, and why.
+// waiting prints that the run pauses, and why.
 func (p *progress) waiting(w landscape.Waiting) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,7 +202,7 @@ func (p *progress) done(key string) {
 	}
 }
 
-// line prints one finished line above the live area.
+// line prints a final line above the live area.
 func (p *progress) line(text string, attr color.Attribute) {
 	p.clear()
 	c := color.New(attr)
@@ -216,7 +214,7 @@ func (p *progress) line(text string, attr color.Attribute) {
 	fmt.Fprintln(p.w, c.Sprint(text))
 }
 
-// maxLive is how many running steps are shown at a time.
+// maxLive limits the running steps in the live area.
 const maxLive = 8
 
 func (p *progress) redraw() {
@@ -248,7 +246,7 @@ func (p *progress) finish() {
 	p.clear()
 }
 
-// cause of a blocked step: which step failed; why is said where that one is reported.
+// cause names the failed step that blocks another one; its own line has the reason.
 func cause(message string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(message, "not started: "), ": ")
 	return oneLine(first, 200)

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// steps are the events of two steps, the second of which starts as soon as the first is healthy.
+// steps returns the events of two steps; the second one starts when the first one is healthy.
 func steps() []owner.Event {
 	var out []owner.Event
 	add := func(node string, state flow.State, message string) {
@@ -24,7 +24,7 @@ func steps() []owner.Event {
 	add("api", flow.Applied, "no pods")
 	add("api", flow.Applied, "no pods")
 	add("api", flow.Applied, "1 of 2 pods")
-	add("api", flow.Healthy, "1 of 2 pods") // a state keeps the message of the one before
+	add("api", flow.Healthy, "1 of 2 pods") // an event repeats the previous state's message
 	add("next", flow.Running, "")
 	add("api", flow.Healthy, "an old pod is there")
 	add("next", flow.Applied, "")
@@ -65,7 +65,7 @@ func TestProgressLines(t *testing.T) {
 	assert.Equal(t, "✗ seed a › api: no luck\n○ seed a › next: not started: because api failed\n", b.String())
 }
 
-// TestProgressSaysAgainWhatIsWaitedFor: a person is not left alone for longer than half a minute.
+// TestProgressSaysAgainWhatIsWaitedFor: there is a line at least every half minute.
 func TestProgressSaysAgainWhatIsWaitedFor(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(&b, false, false, false)
@@ -85,7 +85,7 @@ func TestProgressSaysAgainWhatIsWaitedFor(t *testing.T) {
 `, b.String())
 }
 
-// TestProgressOnATerminal: the state of a running step is rewritten, and what is final stays.
+// TestProgressOnATerminal: the state of a running step is rewritten, and final states stay.
 func TestProgressOnATerminal(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(&b, true, false, false)
@@ -101,7 +101,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	assert.Equal(t, "✓ seed a › api: healthy (1 of 2)\n✓ seed a › next: healthy (2 of 2)\n✓ seed a › api: rolled out\n", screen(b.String()))
 }
 
-// screen is what a terminal shows: lines that were cleared are gone.
+// screen returns what a terminal shows after the control sequences clear lines.
 func screen(text string) string {
 	var lines []string
 	for _, part := range strings.SplitAfter(text, "\n") {

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// severalPlans is what several landscapes come to in JSON.
+// severalPlans is the JSON output for several landscapes.
 type severalPlans struct {
 	Landscapes []struct {
 		Name string `json:"name"`
@@ -30,7 +30,7 @@ func (r severalPlans) names() []string {
 	return out
 }
 
-// layered adds landscapes to a repository that build on its small one, and one that stands alone.
+// layered adds landscapes that use the small one as a layer.
 func layered(t *testing.T, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -39,7 +39,7 @@ func layered(t *testing.T, dir string, names ...string) {
 	}
 }
 
-// TestDiffOfSeveralLandscapes: a change of a base is one report about all that build on it.
+// TestDiffOfSeveralLandscapes: a change of a base results in one report about all landscapes on it.
 func TestDiffOfSeveralLandscapes(t *testing.T) {
 	dir, commit := repository(t)
 	layered(t, dir, "one", "two")
@@ -86,7 +86,8 @@ func TestDiffOfSeveralLandscapes(t *testing.T) {
 	assert.Equal(t, 2, pergola(t, "diff", "--all", "--live").code)
 }
 
-// TestDiffFromWhereTheyParted: what the other branch has got since is no difference.
+// TestDiffFromWhereTheyParted: commits of the other branch after the merge base are not a
+// difference.
 func TestDiffFromWhereTheyParted(t *testing.T) {
 	dir, commit := repository(t)
 	repo, err := git.PlainOpen(filepath.Dir(dir))
@@ -128,8 +129,8 @@ func TestDiffToAFile(t *testing.T) {
 	assert.Contains(t, o.stderr, "write the report")
 }
 
-// TestDiffRendersOnlyWhatIsReached: a catalogue that renders no Seed fails for a change of it, and
-// for no other.
+// TestDiffRendersOnlyWhatIsReached: a catalogue that cannot render Seeds fails only for a change of
+// a Seed.
 func TestDiffRendersOnlyWhatIsReached(t *testing.T) {
 	dir, _ := repository(t)
 	broken := filepath.Join(t.TempDir(), "catalogue")

@@ -94,7 +94,7 @@ func runRender(cmd *cobra.Command, dir string, o renderOptions) error {
 	return nil
 }
 
-// known is an error for the first filter that no bundle passes.
+// known fails for the first filter that matches no bundle.
 func (o renderOptions) known(bundles []render.Bundle, clusterOf func(render.Bundle) string) error {
 	component := func(b render.Bundle) string { return b.Component }
 	owner := func(b render.Bundle) string { return b.Owner.Path() }
@@ -118,7 +118,7 @@ func (o renderOptions) known(bundles []render.Bundle, clusterOf func(render.Bund
 	return nil
 }
 
-// filters are those that were given.
+// filters returns the given filters.
 func (o renderOptions) filters() []string {
 	var out []string
 	for _, filter := range [][2]string{{"--cluster", o.cluster}, {"--owner", o.owner}, {"--component", o.component}} {
@@ -134,7 +134,8 @@ func (o renderOptions) keeps(b render.Bundle, cluster string) bool {
 		(o.owner == "" || b.Owner.IsCalled(o.owner))
 }
 
-// renderAll renders a landscape with a catalogue and says which cluster each bundle goes to.
+// renderAll renders a landscape with a catalogue. The returned function maps a bundle to its
+// cluster.
 func renderAll(cmd *cobra.Command, l *landscapes.Landscape, catalogue fs.FS) ([]render.Bundle, func(render.Bundle) string, error) {
 	seeds, err := render.SeedsOfShoots(l)
 	if err != nil {
@@ -156,7 +157,8 @@ func writeFiles(cmd *cobra.Command, bundles []render.Bundle, clusterOf func(rend
 	return err
 }
 
-// outside refuses a folder inside the landscape: what is rendered would be read as declarations.
+// outside rejects a folder inside the landscape, where rendered files would be read as
+// declarations.
 func outside(landscape, dir string) error {
 	home, err := resolved(landscape)
 	if err != nil {
@@ -172,8 +174,8 @@ func outside(landscape, dir string) error {
 	return nil
 }
 
-// resolved is the absolute path of a folder without links; what does not exist of it stays as it is
-// written.
+// resolved returns the absolute path of a folder without links; the part that does not exist stays
+// unchanged.
 func resolved(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -76,7 +76,7 @@ func TestRenderToAFolder(t *testing.T) {
 	assert.Contains(t, string(data), "kind: Namespace\n")
 	assert.FileExists(t, filepath.Join(out, "local", "garden", "garden-namespace", "bundle.yaml"))
 
-	// Another render replaces it; what no render wrote is never touched.
+	// Another render replaces these files, but never touches files that no render wrote.
 	o = pergola(t, "render", dir, "--component", "seed/system", "--output-dir", out)
 	require.Zero(t, o.code)
 	assert.Contains(t, o.stderr, ", 3 removed, 0 unchanged in ")
@@ -129,7 +129,8 @@ func TestRenderFindings(t *testing.T) {
 	}
 }
 
-// TestNoCatalogueIsAWarning: what is rendered may then change with the program.
+// TestNoCatalogueIsAWarning: without a catalogue version the rendered objects can change with the
+// program.
 func TestNoCatalogueIsAWarning(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)

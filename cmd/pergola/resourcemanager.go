@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/telemetry"
 )
 
-// resourceManager are the flags of the command.
+// resourceManager holds the flags of `pergola resource-manager`.
 type resourceManager struct {
 	config, rules                                   string
 	kubeconfig, target, class, clusterID, namespace string
@@ -67,7 +67,7 @@ are sent there.`,
 	return cmd
 }
 
-// configuration is the file with the flags that were given.
+// configuration reads the file and overrides it with the given flags.
 func (r *resourceManager) configuration(cmd *cobra.Command) (*resourcemanager.Configuration, error) {
 	c := &resourcemanager.Configuration{}
 	if r.config != "" {

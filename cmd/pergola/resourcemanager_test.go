@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestResourceManagerSettings: what makes no sense is refused before anything is asked of a
-// cluster, and named as it was given.
+// TestResourceManagerSettings: invalid settings are rejected before the first request to a cluster;
+// the error names the flag or the field.
 func TestResourceManagerSettings(t *testing.T) {
 	dir := t.TempDir()
 	const head = "apiVersion: resourcemanager.config.gardener.cloud/v1alpha1\nkind: ResourceManagerConfiguration\n"

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// restoring is one run of the command.
+// restoring is one run of `pergola restore`.
 type restoring struct {
 	access       accessFlags
 	from, output string
@@ -96,7 +96,7 @@ func (r *restoring) run(cmd *cobra.Command, dir string) error {
 	return incomplete(p)
 }
 
-// incomplete is a finding where something of the backup is still to be restored.
+// incomplete returns a finding if a part of the backup is not restored yet.
 func incomplete(p *recovery.Plan) error {
 	for _, left := range p.Left {
 		if !left.Lives {
@@ -106,7 +106,7 @@ func incomplete(p *recovery.Plan) error {
 	return nil
 }
 
-// restored says what was done, or would be.
+// restored names actions in the past tense.
 var restored = map[recovery.Action]string{
 	recovery.Create: "made", recovery.Complete: "completed", recovery.Unchanged: "left as it is", recovery.Keep: "left as it is", recovery.Refuse: "refused",
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// TestRestore goes the way of a person: what would be written, written, written already, refused,
-// and backed up again.
+// TestRestore follows a user's steps: a dry run, a restore, another one without changes, a refused
+// one, and a new backup.
 func TestRestore(t *testing.T) {
 	apiserver.Needed(t)
 	_, kubeconfig := testServer(t)

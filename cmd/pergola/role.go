@@ -22,7 +22,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/unknown"
 )
 
-// What --log-level and --log-format take; the first one is the default.
+// The values of --log-level and --log-format; the first one is the default.
 var (
 	logLevels  = []string{"info", "debug", "error"}
 	logFormats = []string{"json", "text"}
@@ -34,7 +34,7 @@ const (
 	flagShutdownDelay = "shutdown-delay"
 )
 
-// logFlags say what a role that runs for long logs, and how.
+// logFlags configure the log of a long-running role.
 type logFlags struct{ level, format string }
 
 func (l *logFlags) add(cmd *cobra.Command) {
@@ -44,7 +44,7 @@ func (l *logFlags) add(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(logFormats, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// logger writes to standard error. What controller-runtime logs goes there, too.
+// logger writes to standard error, and so does controller-runtime.
 func (l logFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
 	if !slices.Contains(logLevels, l.level) {
 		return nil, fmt.Errorf("--log-level %q: want one of %s%s", l.level, strings.Join(logLevels, ", "), unknown.Hint(l.level, logLevels))
@@ -61,16 +61,15 @@ func (l logFlags) logger(cmd *cobra.Command) (*slog.Logger, error) {
 	return slog.New(handler), nil
 }
 
-// withoutLog are the commands that are no roles: people read what they print, and
-// controller-runtime, which would complain on standard error that nobody has said where its log
-// goes, logs nothing.
+// withoutLog silences controller-runtime for commands that are not roles. Otherwise it would
+// complain on standard error that no logger is set.
 func withoutLog(cmd *cobra.Command, _ []string) {
 	if cmd.Flags().Lookup(flagLogLevel) == nil {
 		ctrllog.SetLogger(logr.Discard())
 	}
 }
 
-// portFlags say where a role answers.
+// portFlags are the ports of a role.
 type portFlags struct{ health, metrics int }
 
 func (p *portFlags) add(cmd *cobra.Command, health, metrics int) {
@@ -78,12 +77,12 @@ func (p *portFlags) add(cmd *cobra.Command, health, metrics int) {
 	cmd.Flags().IntVar(&p.metrics, "metrics-port", metrics, "port of /metrics; -1 for none")
 }
 
-// addBindAddress lets a role answer at one address only.
+// addBindAddress adds the flag that restricts a role to one address.
 func addBindAddress(cmd *cobra.Command, address *string) {
 	cmd.Flags().StringVar(address, "bind-address", "", "IP address at which the ports are; all of the host by default")
 }
 
-// accessOf reads a kubeconfig; without one it is the access of the pod, or what KUBECONFIG names.
+// accessOf reads a kubeconfig. Without a path it uses the pod's access or KUBECONFIG.
 func accessOf(cluster, path string) (*rest.Config, error) {
 	if path == "" {
 		if config, err := rest.InClusterConfig(); !errors.Is(err, rest.ErrNotInCluster) {
@@ -93,14 +92,14 @@ func accessOf(cluster, path string) (*rest.Config, error) {
 	return restConfig("the "+cluster+" cluster", path, "")
 }
 
-// isInCluster tells whether accessOf gives the access of the pod.
+// isInCluster reports whether accessOf uses the pod's access.
 func isInCluster(path string) bool {
 	_, err := rest.InClusterConfig()
 	return path == "" && !errors.Is(err, rest.ErrNotInCluster)
 }
 
-// restConfig reads a kubeconfig, or what KUBECONFIG names; context is its current one unless it is
-// given.
+// restConfig reads a kubeconfig, or KUBECONFIG without a path. An empty context means the current
+// one.
 func restConfig(cluster, path, context string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = path
@@ -132,12 +131,12 @@ func restConfig(cluster, path, context string) (*rest.Config, error) {
 	return nil, fmt.Errorf("access to %s: %w", cluster, addresses.Error(err))
 }
 
-// noContext lists the contexts that exist where the wanted one does not: the context of a flag,
-// else the current one of the kubeconfig.
+// noContext returns an error with the existing contexts if the wanted one (of a flag, or else the
+// current one) does not exist.
 func noContext(rules *clientcmd.ClientConfigLoadingRules, wanted string) error {
 	config, err := rules.Load()
 	if err != nil {
-		return nil // that is another problem
+		return nil // another problem
 	}
 	name := cmp.Or(wanted, config.CurrentContext)
 	if name == "" || len(config.Contexts) == 0 || config.Contexts[name] != nil {
@@ -157,8 +156,8 @@ func listedContexts(rules *clientcmd.ClientConfigLoadingRules) string {
 	return strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", ")
 }
 
-// holderOf names this process in leases: where it runs and which it is. The end tells processes of
-// one number on hosts of one name (containers) apart.
+// holderOf names this process in leases: host, role and process id. The random suffix distinguishes
+// containers with equal host names and process ids.
 func holderOf(role string) string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// askedForLog is a variable that makes the test program run a command line, and then say whether
-// anybody has set the log of controller-runtime: only the first one who does is heard.
+// askedForLog is a variable that makes the test binary run a command line and print whether
+// controller-runtime has a logger. Only the first logger that is set counts.
 const askedForLog = "PERGOLA_TEST_ASKED_FOR_LOG"
 
 func tellLog() {
@@ -27,8 +27,8 @@ func tellLog() {
 	os.Exit(code)
 }
 
-// TestLogOfControllerRuntime: controller-runtime writes a stack to standard error when it wants to
-// log after half a minute, and nobody has said where to.
+// TestLogOfControllerRuntime: without a logger, controller-runtime writes a stack to standard error
+// when it first logs after half a minute.
 func TestLogOfControllerRuntime(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestLogOfControllerRuntime(t *testing.T) {
 		cmd := exec.Command(self, args...)
 		cmd.Env = append(os.Environ(), askedForLog+"=1")
 		out, err := cmd.CombinedOutput()
-		assert.Error(t, err, args) // there is no kubeconfig
+		assert.Error(t, err, args) // the kubeconfig does not exist
 		assert.NotContains(t, string(out), "nobody has set it", args)
 		assert.Contains(t, string(out), none, args)
 	}
@@ -59,7 +59,7 @@ func TestReceiverProxies(t *testing.T) {
 	}
 }
 
-// TestPersistentPreRun: cobra calls that of the nearest command only.
+// TestPersistentPreRun: cobra runs only the PersistentPreRun of the nearest command.
 func TestPersistentPreRun(t *testing.T) {
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
@@ -74,7 +74,7 @@ func TestPersistentPreRun(t *testing.T) {
 	walk(root)
 }
 
-// TestRolesLogAlike: whoever runs several roles writes the same settings.
+// TestRolesLogAlike: all roles have the same log flags.
 func TestRolesLogAlike(t *testing.T) {
 	for _, role := range []string{"operator", "gardenlet", "resource-manager", "admission-controller"} {
 		cmd, _, err := newRoot().Find([]string{role})

@@ -110,7 +110,7 @@ Landscape does: then it takes --on-seed.`,
 	return cmd
 }
 
-// approvedBy tells whether one of the ids, as people give them, lets an object that is held pass.
+// approvedBy reports whether one of the given ids approves a held object.
 func approvedBy(h landscapev1alpha1.HeldDeletion, given []string, onSeed bool) bool {
 	if onSeed && (h.Cluster == landscape.Runtime || h.Cluster == landscape.Virtual) {
 		return false

@@ -38,7 +38,7 @@ With -o json an error that prevents the result is, besides the sentence on stand
 output: {"error": {"message": "…"}}. Where the landscape is not valid, error.findings lists what validate -o json lists.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		// Cobra calls that of the nearest command only: no other one may have one.
+		// Cobra calls only the nearest PersistentPreRun, so subcommands must not set one.
 		PersistentPreRun: withoutLog,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -63,7 +63,7 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	for _, cmd := range asking {
 		cmd.Annotations = map[string]string{readsOnly: "true"}
 	}
-	// they can write files, too
+	// these can write files, too
 	asking = append(asking, newRender(), newDiff(), newGolden(), newBackup())
 	for _, cmd := range asking {
 		showLifeSign(cmd)
@@ -92,8 +92,8 @@ output: {"error": {"message": "…"}}. Where the landscape is not valid, error.f
 	return root
 }
 
-// sayUsage has errors about the number of arguments and about flags that are missing say which ones
-// a command has, and those about a folder where a landscape is.
+// sayUsage adds the expected arguments, the missing flags and the nearest landscape folder to
+// errors of all commands.
 func sayUsage(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		sayUsage(sub)
@@ -123,8 +123,8 @@ func sayUsage(cmd *cobra.Command) {
 	}
 }
 
-// argumentError says which argument is missing or too many, for an error about their number. That
-// of a command which has others in it names the one that is meant.
+// argumentError names the argument that is missing or too many. For a command with subcommands it
+// suggests one.
 func argumentError(cmd *cobra.Command, args []string, check cobra.PositionalArgs, err error) error {
 	if cmd.HasSubCommands() {
 		var names []string
@@ -147,8 +147,8 @@ func argumentError(cmd *cobra.Command, args []string, check cobra.PositionalArgs
 	return err
 }
 
-// missingFlags names the flags that a command cannot do without, and what each is for. Cobra would
-// only name them.
+// missingFlags returns an error with the missing required flags and their purpose; Cobra prints
+// only their names.
 func missingFlags(cmd *cobra.Command) error {
 	var missing []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -165,9 +165,8 @@ func missingFlags(cmd *cobra.Command) error {
 	return errors.New(strings.Join(missing, ", ") + " are missing")
 }
 
-// emptyFlags refuses flags that are given without a value: behind --cluster "$CLUSTER" there is a
-// variable that nobody has set, and the command would do for all clusters what it was to do for
-// one. A role is started from templates, where empty is the default.
+// emptyFlags rejects flags with an empty value: in --cluster "$CLUSTER" the variable may be unset,
+// and the command would affect all clusters. Templates start roles, and there empty is the default.
 func emptyFlags(cmd *cobra.Command) error {
 	if cmd.Flags().Lookup(flagLogLevel) != nil {
 		return nil
@@ -185,7 +184,7 @@ func emptyFlags(cmd *cobra.Command) error {
 	return err
 }
 
-// colored says whether a command writes to a terminal that wants colours.
+// colored reports whether a command writes to a terminal that supports colours.
 func colored(cmd *cobra.Command) bool {
 	return coloredTo(cmd, cmd.OutOrStdout())
 }
@@ -199,8 +198,7 @@ func coloredTo(cmd *cobra.Command, w io.Writer) bool {
 
 func terminal(cmd *cobra.Command) bool { return isTerminal(cmd.OutOrStdout()) }
 
-// widthOf is how many characters a line of a terminal has; 0 for what is no terminal, or does not
-// say it.
+// widthOf returns the characters per line of a terminal; 0 if w is not one or its width is unknown.
 func widthOf(w io.Writer) int {
 	if o, ok := w.(lifeSignOutput); ok {
 		w = o.Writer
@@ -221,8 +219,8 @@ func isTerminal(w io.Writer) bool {
 	return ok && isatty.IsTerminal(f.Fd())
 }
 
-// outputFlag adds -o with its allowed values, checked before the command runs. What a command
-// writes as JSON is watched, so that an error can take its place.
+// outputFlag adds -o with its allowed values, which are checked before the command runs. JSON
+// output is watched, so that an error can replace a missing result.
 func outputFlag(cmd *cobra.Command, target *string, values ...string) {
 	cmd.Flags().StringVarP(target, "output", "o", values[0], "output format: "+strings.Join(values, ", ")+errorForm(values))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -243,8 +241,8 @@ func outputFlag(cmd *cobra.Command, target *string, values ...string) {
 	}
 }
 
-// catalogueFolder is a folder of components. Another folder would be a catalogue without
-// components, in which nothing is wrong.
+// catalogueFolder is a folder of components. Any other folder would pass as a catalogue without
+// components.
 type catalogueFolder string
 
 func (f *catalogueFolder) String() string { return string(*f) }
@@ -259,8 +257,8 @@ func (f *catalogueFolder) Set(dir string) error {
 	return nil
 }
 
-// catalogue is the one in the program, or the folder of the flag: whoever changes a component sees
-// the effect without building anew.
+// catalogue returns the built-in catalogue, or the folder of the flag, with which changes of
+// components take effect without a new build.
 func catalogue(cmd *cobra.Command) fs.FS {
 	if dir, _ := cmd.Flags().GetString("catalogue"); dir != "" {
 		return os.DirFS(dir)

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// TestDiffShowsSettings: in all formats, and the command ends as with a change.
+// TestDiffShowsSettings: all formats show changed settings, and the exit code is that of a change.
 func TestDiffShowsSettings(t *testing.T) {
 	dir, commit := repository(t)
 	replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  review: Required\n")
@@ -30,7 +30,7 @@ func TestDiffShowsSettings(t *testing.T) {
 	assert.Empty(t, p.Items)
 	assert.Equal(t, 1, p.Settings)
 
-	// The last line, which alone is on the screen of many, does not say that nothing changes.
+	// The last line must not say that nothing changes, because often only that line is visible.
 	o := pergola(t, "diff", dir, "--from", "HEAD~1")
 	assert.Regexp(t, `\nNo object changes \(\d+ objects in bundles and declarations unchanged\), but 1 setting of landscape.yaml: see the notes\.[^\n]*\n$`, o.stdout)
 	o = pergola(t, "diff", "--all", dir, "--from", "HEAD~1", "-o", "markdown")
@@ -38,8 +38,8 @@ func TestDiffShowsSettings(t *testing.T) {
 	assert.Contains(t, o.stdout, " 1 landscape changes: ")
 }
 
-// TestValidateWarnsOfLessProtection: in the words of the difference, at the place, and only of what
-// protects less.
+// TestValidateWarnsOfLessProtection: validate warns at the field, with the text of diff, and only
+// about less protection.
 func TestValidateWarnsOfLessProtection(t *testing.T) {
 	dir, commit := repository(t)
 	replaceIn(t, dir, "landscape.yaml", "spec:\n", "spec:\n  review: Required\n  deletionGate: {maxDeletions: 5, maxShare: 40%}\n")

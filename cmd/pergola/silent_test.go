@@ -14,8 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestNoOperatorRuns: who asks is told at once that the operator has ended, and not when its lease
-// would have run out.
+// TestNoOperatorRuns: a stopped operator is reported at once, before its lease expires.
 func TestNoOperatorRuns(t *testing.T) {
 	c, kubeconfig := testServer(t)
 	require.NoError(t, c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden"}}))
@@ -38,7 +37,7 @@ func TestNoOperatorRuns(t *testing.T) {
 	assert.Contains(t, got.stdout, gone)
 	assert.Contains(t, got.stdout, "scale deployment pergola-operator")
 	assert.Contains(t, pergola(t, "history", "one", "-o", "json", "--kubeconfig", kubeconfig).stdout, `"operatorSilent": {`)
-	// A source that cannot be read is in the history, too, and no good end of it.
+	// history also shows an unreadable source, and exits with a finding.
 	require.NotContains(t, got.stdout, "SOURCE")
 	require.Equal(t, 0, got.code)
 	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(l), l))

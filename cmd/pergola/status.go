@@ -21,7 +21,7 @@ func newStatus() *cobra.Command {
 	var what landscape.StatusOptions
 	cmd := &cobra.Command{
 		Use: "status LANDSCAPE",
-		// What others call it.
+		// The names of similar commands in other tools.
 		SuggestFor: []string{"get", "show"},
 		Short:      "Show the Garden, the Seeds and the Shoots with their conditions",
 		Long: `Shows the tree of a landscape: owners, their last operation, their conditions. Conditions are those that were
@@ -87,8 +87,7 @@ func printStatus(cmd *cobra.Command, s landscape.Status, output string) error {
 	return enc.Encode(s)
 }
 
-// watchStatus prints the status when it differs from the last one; on a terminal also its age goes
-// on.
+// watchStatus prints each changed status; on a terminal it also updates the age.
 func watchStatus(cmd *cobra.Command, c *landscape.Converger, what landscape.StatusOptions, output string) error {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()

@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// unreachableKubeconfig has one context, of an API server where nothing listens.
+// unreachableKubeconfig has one context, of an API server that does not listen.
 const unreachableKubeconfig = `apiVersion: v1
 kind: Config
 clusters:
@@ -48,7 +48,8 @@ func TestStatusOfAnInvalidLandscape(t *testing.T) {
 	assert.Contains(t, got.stderr, "Error: the landscape is not valid", "which clusters it has is not known")
 }
 
-// Who knows the name of a Landscape and no folder is told which command takes it.
+// TestStatusTakesAFolder: for the name of a Landscape object, the error names the command that
+// takes it.
 func TestStatusTakesAFolder(t *testing.T) {
 	got := pergola(t, "status", "production")
 	assert.Equal(t, 2, got.code)

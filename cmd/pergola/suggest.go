@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// instead says what to do for commands that other tools have.
+// instead gives advice for commands that other tools have.
 var instead = map[string]string{
 	"init":   "a landscape is a folder with landscape.yaml; docs/begin.md has the first files",
 	"create": "write a declaration into the landscape and run pergola apply",
@@ -27,7 +27,7 @@ var instead = map[string]string{
 	"edit":   "edit the files of the landscape, and see the effect with pergola diff",
 }
 
-// unknownCommand says which command was meant, or what does the same.
+// unknownCommand suggests a command or gives advice.
 func unknownCommand(root *cobra.Command, name string) error {
 	text := fmt.Sprintf("there is no command %q", name)
 	var names []string
@@ -49,15 +49,15 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return fmt.Errorf("%s; pergola --help lists the commands", text)
 }
 
-// flagForms say what a value of a flag looks like, by the types of pflag, whose errors are in the
-// words of the parsers.
+// flagForms describe the values of a flag by pflag type, because pflag returns the errors of the
+// parsers.
 var flagForms = map[string]string{
 	"bool": "true or false; alone it means true", "duration": "a time with its unit, such as 30s, 5m or 1h30m",
 	"int": "a whole number", "int32": "a whole number", "int64": "a whole number", "uint": "a whole number from 0",
 }
 
-// flagError says which flag was meant and where the flags are explained. A command that does not
-// exist explains all flags after it.
+// flagError suggests a flag and names the help. If the command does not exist, all flags after it
+// are unknown, so it reports only the command.
 func flagError(cmd *cobra.Command, err error) error {
 	if !cmd.HasParent() && cmd.Flags().NArg() > 0 {
 		return unknownCommand(cmd, cmd.Flags().Arg(0))
@@ -88,8 +88,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w%s", err, help)
 }
 
-// landscapeFirst says where a landscape is, when an argument is none: in another argument, above
-// the folder, or below it.
+// landscapeFirst adds the nearest landscape to an error about a folder that is not one: another
+// argument, or a folder above or below.
 func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
 	missing, is := errors.AsType[*landscapes.NoLandscapeError](err)
 	if !is {
@@ -130,7 +130,7 @@ func isLandscape(dir string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// shownPath is a path as a person would write it here.
+// shownPath returns a path relative to the working directory if that is shorter.
 func shownPath(dir string) string {
 	here, err := os.Getwd()
 	if err != nil {

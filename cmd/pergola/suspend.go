@@ -38,7 +38,7 @@ printed.`,
 			text := "until " + object.command("resume", args[0])
 			if duration > 0 {
 				until = time.Now().Add(duration)
-				// as everything else that shows it
+				// the format that all other commands print
 				text = "until " + until.UTC().Format(time.RFC3339)
 			}
 			former, err := handle.Get(cmd.Context())
@@ -58,8 +58,7 @@ printed.`,
 	return cmd
 }
 
-// replaced tells of the suspension that another one replaces, so that whoever wants it back knows
-// what it was.
+// replaced describes the suspension that a new one replaces, so that it can be restored.
 func replaced(l *landscapev1alpha1.Landscape, now time.Time) string {
 	s := l.Spec.Suspension
 	switch {

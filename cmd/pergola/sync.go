@@ -16,18 +16,18 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// operatorLook is how often it is looked whether the operator that is followed still runs.
+// operatorLook is how often --follow checks that the operator still runs.
 const operatorLook = 10 * time.Second
 
-// operatorWatch tells when nobody would do what was asked for.
+// operatorWatch detects that no operator would execute a requested sync.
 type operatorWatch struct {
 	object *objectFlags
 	handle *operator.Handle
 	clock  clock.PassiveClock
 }
 
-// look is a finding when no operator runs. Whether one does may be unknown, to people who may not
-// read its Lease: that is no reason to end.
+// look returns a finding if no operator runs. Without permission to read its Lease this is unknown,
+// and the command continues.
 func (w *operatorWatch) look(ctx context.Context) error {
 	silence, err := w.handle.Silence(ctx)
 	if err != nil || silence == nil {
@@ -36,7 +36,7 @@ func (w *operatorWatch) look(ctx context.Context) error {
 	return commands.Finding{Err: fmt.Errorf("%s. The sync was asked for, and begins when one runs: %s", noOperator(silence, w.clock.Now()), landscape.StartOperator(w.object.kubectl()))}
 }
 
-// noOperator says that no operator runs, and since when.
+// noOperator says since when no operator runs.
 func noOperator(silence *landscape.Silence, now time.Time) string {
 	return "no operator runs: " + silence.Text(now)
 }
@@ -92,7 +92,7 @@ operator runs: what was asked for is done when one does.`,
 					case p.Err != "":
 						return commands.Finding{Err: errors.New(printableLines(object.reachable(p.Err, landscapeKey)))}
 					case p.Done && p.Phase == receiver.PhaseHeld && output != formatJSON:
-						// else what the line says has to do
+						// otherwise the line suffices
 						if l, err := handle.Get(cmd.Context()); err == nil {
 							_ = printApprovals(cmd.OutOrStdout(), l, &object)
 						}

@@ -64,7 +64,7 @@ has none itself.`,
 	return cmd
 }
 
-// treeOf leaves one owner, if one is named; a name alone is that of a landscape.
+// treeOf selects one owner, if args name one. A name without a kind is that of a landscape.
 func treeOf(owners []operator.TreeOwner, args []string) ([]operator.TreeOwner, error) {
 	if len(args) == 0 {
 		return owners, nil
@@ -82,7 +82,7 @@ func treeOf(owners []operator.TreeOwner, args []string) ([]operator.TreeOwner, e
 		args[0], strings.Join(names, ", "))}
 }
 
-// noInventories says where they are, in a cluster that has none: the virtual garden never has any.
+// noInventories says which clusters have inventories. The virtual garden has none.
 func noInventories(args, contexts []string) string {
 	who := "nobody"
 	if len(args) > 0 {
@@ -95,7 +95,7 @@ func noInventories(args, contexts []string) string {
 	return text
 }
 
-// unkept says of an owner that nobody reconciles it any more.
+// unkept returns a note if an owner is no longer reconciled.
 func unkept(o operator.TreeOwner, now time.Time) string {
 	if o.Silence == nil {
 		return ""

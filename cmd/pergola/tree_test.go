@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/operator"
 )
 
-// TestTreeOf: the name of a landscape is enough, as for all other commands.
+// TestTreeOf: the name of a landscape suffices, as for all other commands.
 func TestTreeOf(t *testing.T) {
 	owners := []operator.TreeOwner{{Owner: "garden.production"}, {Owner: "landscape.production"}, {Owner: "seed.a"}}
 	for name, want := range map[string]string{"production": "landscape.production", "landscape.production": "landscape.production", "garden.production": "garden.production", "seed.a": "seed.a"} {
@@ -32,7 +32,8 @@ func TestTreeOf(t *testing.T) {
 	assert.ErrorAs(t, err, new(commands.Finding))
 }
 
-// The virtual garden has no inventories: whoever looks there is told where they are.
+// TestTreeSaysWhereInventoriesAre: for the virtual garden, which has no inventories, the message
+// names the clusters that have them.
 func TestTreeSaysWhereInventoriesAre(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(kubeconfig, []byte("apiVersion: v1\nkind: Config\ncurrent-context: seed\ncontexts:\n- {name: virtual, context: {}}\n- {name: runtime, context: {}}\n- {name: seed, context: {}}\n"), 0o600))
@@ -53,7 +54,7 @@ func TestTreeSaysWhoIsNotReconciledAnyMore(t *testing.T) {
 	assert.Equal(t, "garden.g\nseed.one  (nobody reconciles it: g-1 renewed its lease garden/x last 5m ago)\n0 objects\n", b.String())
 }
 
-// TestTreeSaysWhoHasAnObject: one that another owner has is not counted twice.
+// TestTreeSaysWhoHasAnObject: an object that another owner has is not counted twice.
 func TestTreeSaysWhoHasAnObject(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: "landscape.one", Bundles: []operator.TreeBundle{{Name: "declarations", Cluster: "runtime", Objects: []operator.TreeObject{
@@ -62,8 +63,7 @@ func TestTreeSaysWhoHasAnObject(t *testing.T) {
 		"   └─ ConfigMap a/c  also in the inventory of landscape.two\n1 object\n", b.String())
 }
 
-// TestTreeIsPrintable: what stands in the inventories of a cluster commands no terminal and adds no
-// line.
+// TestTreeIsPrintable: text of inventories can neither control the terminal nor add lines.
 func TestTreeIsPrintable(t *testing.T) {
 	const evil = "x\x1b[2J\u202e\nlandscape.other"
 	var b strings.Builder

@@ -24,13 +24,13 @@ import (
 type validation struct {
 	cmd         *cobra.Command
 	output, old string
-	// from is the revision that landscapes are compared with.
+	// from is the revision to compare landscapes with.
 	from   string
 	strict bool
-	// several says that more than one path was given.
+	// several reports whether more than one path was given.
 	several bool
 	opts    landscapes.Options
-	// stdin is what was read from standard input, for the source lines of findings.
+	// stdin is the content of standard input, for the source lines of findings.
 	stdin []byte
 }
 
@@ -38,7 +38,7 @@ func newValidate() *cobra.Command {
 	v := &validation{}
 	cmd := &cobra.Command{
 		Use: "validate PATH…",
-		// What others call it.
+		// The names of similar commands in other tools.
 		SuggestFor: []string{"lint", "check", "vet"},
 		Short:      "Check landscape folders or single manifests",
 		Long: `Checks structure and rules and reports everything it finds, each with file, line and column, and the source line
@@ -79,7 +79,7 @@ PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON o
 	return cmd
 }
 
-// findings are those of all paths, sorted.
+// findings returns the findings of all paths, sorted.
 func (v *validation) findings(paths []string) ([]schemas.Violation, error) {
 	var all []schemas.Violation
 	err := withOptions(v.cmd, func(opts landscapes.Options) error {
@@ -95,8 +95,7 @@ func (v *validation) findings(paths []string) ([]schemas.Violation, error) {
 	})
 	if v.strict {
 		for i := range all {
-			// nothing tells whether it is new: the same files would be valid on one day and not on
-			// the next
+			// validity must not depend on the day: nothing shows whether such a violation is new
 			if !all[i].NewOnly {
 				all[i].Severity = schemas.SeverityError
 			}
@@ -108,7 +107,7 @@ func (v *validation) findings(paths []string) ([]schemas.Violation, error) {
 
 const stdinName = "<stdin>"
 
-// source reads a file that a finding names.
+// source reads the file of a finding.
 func (v *validation) source(file string) ([]byte, error) {
 	if file == stdinName {
 		return v.stdin, nil
@@ -120,7 +119,7 @@ func (v *validation) source(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// verdict judges files with objects.
+// verdict returns the settings to judge manifest files.
 func (v *validation) verdict() manifest.Verdict {
 	return manifest.Verdict{Options: v.opts, Old: v.old, Several: v.several, Report: reader(v.cmd).Report}
 }
@@ -190,12 +189,12 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 	return append(found, preview.LateOperations(former.Landscape, l, time.Now())...), nil
 }
 
-// noteEncrypted says how many Secrets no key decrypts: only a key shows that an encrypted value was
-// changed or moved.
+// noteEncrypted prints how many Secrets no key decrypts: without a key, changed or moved encrypted
+// values are not found.
 func (v *validation) noteEncrypted(l *landscapes.Landscape, found []schemas.Violation) {
 	n := len(landscape.Locked(l))
 	if n == 0 || slices.ContainsFunc(found, func(v schemas.Violation) bool { return v.Rule == "landscape/sops" }) {
-		return // what is wrong with them is said
+		return // the findings already say what is wrong with them
 	}
 	hint := "give a key by SOPS_AGE_KEY_FILE or SOPS_AGE_KEY"
 	if len(v.opts.AgeIdentities) > 0 {

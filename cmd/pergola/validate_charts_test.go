@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/chartregistry"
 )
 
-// TestValidateAsksNoRegistry: the charts that a landscape names are not pulled for its verdict, nor
-// does it change with them; a render pulls them.
+// TestValidateAsksNoRegistry: validate neither pulls the charts of a landscape nor depends on them;
+// render pulls them.
 func TestValidateAsksNoRegistry(t *testing.T) {
 	r := chartregistry.New(t)
 	dir := t.TempDir()

@@ -73,7 +73,7 @@ func TestValidate(t *testing.T) {
 			if test.stdout == nil {
 				assert.Empty(t, o.stdout)
 			}
-			// the folder has encrypted Secrets, and no key is given
+			// the folder has encrypted Secrets, and no key is set
 			if test.stderr == nil && o.stderr != "" {
 				assert.Equal(t, "Note: the values of 2 Secrets are not decrypted, so that a damaged or moved value is not found: give a key by SOPS_AGE_KEY_FILE or SOPS_AGE_KEY.\n", o.stderr)
 			}
@@ -81,8 +81,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestValidateLandscape: what a landscape asks of the catalogue is checked with its declarations,
-// in every command, in one run.
+// TestValidateLandscape: one run of any command checks a landscape's settings for the catalogue
+// along with its declarations.
 func TestValidateLandscape(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
@@ -130,7 +130,7 @@ func TestValidateJSON(t *testing.T) {
 	assert.True(t, found, o.stdout)
 }
 
-// TestValidateOld: the version before the change is read, and has to be readable.
+// TestValidateOld: --old must be a readable file.
 func TestValidateOld(t *testing.T) {
 	dir := t.TempDir()
 	smallLandscape(t, dir)
@@ -144,8 +144,8 @@ func TestValidateOld(t *testing.T) {
 	assert.Contains(t, o.stderr, "\nNot valid: 1 error in 1 file.\nError: --old: "+filepath.Join(dir, "broken.yaml")+" is not valid: there is nothing to compare with\n")
 }
 
-// TestValidateFrom: with the revision before the change, the rules of updates and deletions count
-// for a whole landscape.
+// TestValidateFrom: with the previous revision, the rules of updates and deletions apply to a whole
+// landscape.
 func TestValidateFrom(t *testing.T) {
 	dir, commit := repository(t)
 	project, err := os.ReadFile(filepath.Join(dir, "project.yaml"))
@@ -183,8 +183,8 @@ func TestValidateFrom(t *testing.T) {
 	}
 }
 
-// TestValidateUnread: of a file that cannot be read nobody knows what it declares. So nothing is
-// said to be gone, and nothing to be missing for those that refer to it.
+// TestValidateUnread: the content of an unreadable file is unknown, so nothing counts as removed or
+// missing.
 func TestValidateUnread(t *testing.T) {
 	dir, _ := withShoot(t)
 	for file, first := range map[string]string{"garden.yaml": "spec:", "gardensecrets.yaml": "metadata:", "seed.yaml": "spec:", "project.yaml": "spec:", "profile.yaml": "spec:"} {
@@ -207,7 +207,7 @@ func TestValidateUnread(t *testing.T) {
 	assert.Contains(t, o.stdout, "no Seed \"local\" in this landscape")
 }
 
-// TestValidateRemoval: what --old has and the manifest has not is removed.
+// TestValidateRemoval: objects that only --old has are removed.
 func TestValidateRemoval(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "old.yaml", local(t, "projects/local/project.yaml")+"---\n"+local(t, "seeds/local.yaml"))

@@ -12,13 +12,13 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// version is the version of the program, which is that of the catalogue in it.
+// version is the version of the program and of its catalogue.
 const version = components.Version
 
-// commit is what the program is built from; the linker sets it (hack/build.sh, deploy/Dockerfile).
+// commit is the commit of the build; the linker sets it (hack/build.sh, deploy/Dockerfile).
 var commit string
 
-// versions are what a program was made from.
+// versions describe how the program was built.
 type versions struct {
 	Version   string `json:"version"`
 	Commit    string `json:"commit"`
@@ -59,7 +59,7 @@ func printVersion(cmd *cobra.Command, output string) error {
 	return err
 }
 
-// builtFrom is the commit that the linker was told, or that Go has recorded.
+// builtFrom returns the commit that the linker set, or that Go recorded.
 func builtFrom() string {
 	if commit != "" {
 		return commit

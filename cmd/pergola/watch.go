@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// watch applies, repairs drift and follows the files until the command is interrupted. That is its
-// regular end once the landscape was applied. Where somebody else applies it, it ends at once.
+// watch applies, repairs drift and follows the files until it is interrupted, which is its regular
+// end once the landscape was applied. If another process applies the landscape, it ends at once.
 func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error {
 	stderr := a.cmd.ErrOrStderr()
 	var first error
@@ -78,7 +78,7 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 	return nil
 }
 
-// fingerprint of all files that the result depends on.
+// fingerprint returns a digest of all files that the result depends on.
 func (a *applying) fingerprint(l *landscapes.Landscape) (string, error) {
 	files, err := landscape.Fingerprint(l.FS, landscape.Folders(l)...)
 	if err != nil {

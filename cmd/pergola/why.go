@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// asking is one run of the command.
+// asking is one run of `pergola why`.
 type asking struct {
 	access                 accessFlags
 	output, cluster, owner string
@@ -99,7 +99,7 @@ func (a *asking) run(cmd *cobra.Command, dir, question string) error {
 	return cmp.Or(err, unavailable)
 }
 
-// live reads the clusters that there is access to.
+// live connects to the reachable clusters.
 func (a *asking) live(l *landscapes.Landscape, access landscape.Access) ([]string, why.Reading, error) {
 	names, err := landscape.ClusterNames(l)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestWhy(t *testing.T) {
 	assert.Contains(t, o.stdout, "there is no access to cluster virtual from here")
 }
 
-// TestWhyInARepositoryThatIsNotRead: the cause is said, and not that there is no repository.
+// TestWhyInARepositoryThatIsNotRead: the message has the cause, not that there is no repository.
 func TestWhyInARepositoryThatIsNotRead(t *testing.T) {
 	dir, _ := repository(t)
 	config := filepath.Join(filepath.Dir(dir), ".git", "config")

@@ -12,9 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// admitted are objects as the runtime cluster has them: upstream's resource manager, which does not
-// run here, spreads workload by what its namespace says. The recording is of what was asked for.
-// The labels that it injects are there by then.
+// admitted completes recorded objects with the changes of upstream's resource manager, which does
+// not run here: it spreads workloads as their namespace demands. The recording has the objects
+// before admission, but with the labels that it injects.
 func (u *upstream) admitted(all []recorded) []recorded {
 	u.Helper()
 	autoscalers := map[string]int32{}

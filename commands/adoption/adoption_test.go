@@ -23,8 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
-// The programs that Pergola runs in other images than upstream here: these Deployments have to
-// restart, and no others.
+// images replaces images of upstream: only these Deployments have to restart.
 const images = `
   images:
   - {name: gardener-resource-manager, repository: registry.example.org/pergola, tag: 0.2.0}
@@ -33,8 +32,8 @@ const images = `
 
 var restarted = []string{"Deployment garden/gardener-controller-manager", "Deployment garden/gardener-resource-manager", "Deployment garden/virtual-garden-gardener-resource-manager"}
 
-// TestLandscapeOfUpstream is the way of a landscape from upstream's controllers to Pergola, with
-// the whole catalogue.
+// TestLandscapeOfUpstream moves a landscape with the whole catalogue from upstream's controllers to
+// Pergola.
 func TestLandscapeOfUpstream(t *testing.T) {
 	s := newStage(t)
 	_, err := s.apply(0)
@@ -95,7 +94,7 @@ func (s *stage) replicas(name string) int64 {
 	return replicasOf(s.get(landscape.Runtime, deployments, "garden", name))
 }
 
-// objects of findings.
+// objects returns the objects of findings.
 func objects(found []Finding) []string {
 	var out []string
 	for _, f := range found {
@@ -105,14 +104,14 @@ func objects(found []Finding) []string {
 	return out
 }
 
-// everything is all things of both clusters.
+// everything returns all objects of both clusters.
 func (s *stage) everything() map[string]map[string]thing {
 	s.Helper()
 	return map[string]map[string]thing{landscape.Runtime: s.things(landscape.Runtime), landscape.Virtual: s.things(landscape.Virtual)}
 }
 
-// untouched asserts that nothing has come, gone or changed since before, less what programs of the
-// clusters write on their own: they have the status of most kinds, and all of some.
+// untouched checks that no object was created, deleted or changed. It ignores what controllers of
+// the clusters write: the status of most kinds, and some kinds entirely.
 func (s *stage) untouched(before map[string]map[string]thing) {
 	s.Helper()
 	for cluster, now := range s.everything() {
@@ -129,7 +128,7 @@ func (s *stage) untouched(before map[string]map[string]thing) {
 	}
 }
 
-// declared is what an object is, less its status, and who of Pergola wrote what of it, and when.
+// declared returns an object without its status, and with the managedFields of Pergola only.
 func declared(o thing) string {
 	out := o.DeepCopy()
 	out.SetResourceVersion("")
@@ -142,18 +141,19 @@ func declared(o thing) string {
 	return string(text)
 }
 
-// isOfCluster are kinds that programs of the clusters write all the time.
+// isOfCluster reports whether controllers of the clusters write the kind all the time.
 func (o thing) isOfCluster() bool {
 	return slices.Contains([]string{"Lease", "Deployment", "StatefulSet", "DaemonSet", "PersistentVolume", "PersistentVolumeClaim", "APIService", "FlowSchema", "PriorityLevelConfiguration"}, o.GetKind())
 }
 
-// unregistered are webhooks that nobody registers where pods are played: nobody would answer them.
+// unregistered are webhooks that are not registered if pods are played, because nothing answers
+// them.
 var unregistered = []string{
 	"MutatingWebhookConfiguration gardener-admission-controller", "ValidatingWebhookConfiguration gardener-admission-controller",
 	"MutatingWebhookConfiguration gardener-resource-manager",
 }
 
-// isUnregistered tells whether a finding is about those alone.
+// isUnregistered reports whether a finding is only about unregistered webhooks.
 func isUnregistered(f Finding) bool {
 	return len(f.Objects) > 0 && !slices.ContainsFunc(f.Objects, func(object string) bool { return !slices.Contains(unregistered, object) })
 }
@@ -223,7 +223,7 @@ func testUnapproved(s *stage) {
 	assert.Nil(s, s.get(landscape.Runtime, configMaps, "garden", recordName))
 }
 
-// recorded is what was written down.
+// recorded returns the record of stopped controllers.
 func (s *stage) recorded() *record {
 	s.Helper()
 	a, _ := s.adopter()
@@ -233,7 +233,7 @@ func (s *stage) recorded() *record {
 	return r
 }
 
-// planned gives a context for what has to know what is rendered.
+// planned returns a context after a plan, which some checks need.
 func (s *stage) planned(a *Adopter) context.Context {
 	s.Helper()
 	ctx := s.context()
@@ -242,7 +242,7 @@ func (s *stage) planned(a *Adopter) context.Context {
 	return ctx
 }
 
-// stopAll stops everything, and gives the steps.
+// stopAll stops all controllers and returns the steps.
 func (s *stage) stopAll() []string {
 	s.Helper()
 	a, steps := s.adopter()
@@ -307,15 +307,15 @@ func testThereAndBack(s *stage) {
 	assert.False(s, s.check().Stopped)
 }
 
-// formers hand their fields over.
+// formers are the field managers that hand their fields over.
 var formers = []string{"gardener-operator", "gardener-resource-manager", "gardenlet", "pergola-adopt"}
 
-// requested is what an extension was asked by, which has that manager by design
+// requested are the fields of an extension request, which keep that manager by design
 // (docs/architecture.md).
 const requested = `{"f:metadata":{"f:annotations":{"f:extensions.pergola.dev/requested":{},"f:gardener.cloud/timestamp":{}}}}`
 
-// written are the fields that Pergola writes under the names of upstream's managers: requests, and
-// what the Garden says of its generic kubeconfig.
+// written are the fields that Pergola writes as upstream's managers: requests, and the Garden's
+// annotation about its generic kubeconfig.
 var written = []string{requested, `{"f:metadata":{"f:annotations":{"f:generic-token-kubeconfig.secret.gardener.cloud/name":{}}}}`}
 
 func testTakeover(s *stage) {
@@ -330,14 +330,14 @@ func testTakeover(s *stage) {
 	assert.NotContains(s, s.get(landscape.Runtime, carriers, "garden", "gardener-controller-manager-runtime").GetAnnotations(), "resources.gardener.cloud/ignore")
 }
 
-// takeover applies, after everything is stopped: what a check has said restarts, and nothing else;
-// what is not said to go is there, and the same object; what is not said to change has not changed.
+// takeover applies after everything is stopped. Only pods that the check announced restart, only
+// announced objects are deleted, and only announced changes are made.
 func (s *stage) takeover(said *Report) {
 	s.Helper()
 	before := s.everything()
 	_, err := s.apply(0)
 	for deadline := time.Now().Add(patience); err != nil && strings.Contains(err.Error(), "the lease was lost") && time.Now().Before(deadline); {
-		// a busy machine does not renew it in time; then the next apply completes what is missing
+		// a busy machine may lose the lease; the next apply completes the rest
 		_, err = s.apply(0)
 	}
 	require.NoError(s, err)
@@ -360,12 +360,12 @@ func (s *stage) takeover(said *Report) {
 				restarts = append(restarts, plain)
 			}
 			if o.GetKind() == "ManagedResource" || o.GetKind() == "Garden" {
-				continue // they name what carries them, and what was done with them
+				continue // they name their ManagedResource or the last operation
 			}
 			if now.GetGeneration() == 0 && !told[plain] {
 				assert.Equal(s, content(o), content(now), "%s: %s", cluster, name)
 			} else if !told[plain] {
-				// Deployments have another generation when an annotation is another, too.
+				// A changed annotation increases the generation of a Deployment, too.
 				assert.Equal(s, o.Object["spec"], now.Object["spec"], "%s: %s", cluster, name)
 			}
 			if !isPergolas(now.Unstructured) {
@@ -386,8 +386,7 @@ func (s *stage) takeover(said *Report) {
 	assert.Empty(s, report.Of(Restarts))
 }
 
-// mentioned are the objects of a cluster of which a check says something other than that they stay
-// as they are.
+// mentioned returns the objects of a cluster that a report says will change.
 func mentioned(r *Report, cluster string) map[string]bool {
 	out := map[string]bool{}
 	for _, f := range r.Findings {
@@ -400,8 +399,7 @@ func mentioned(r *Report, cluster string) map[string]bool {
 	return out
 }
 
-// replaces tells whether pods are replaced by what an object is now: by its template, or by that
-// which an operator makes of it.
+// replaces reports whether an update replaces pods, through the template or an operator.
 func replaces(was, now thing) bool {
 	path := []string{"spec", "template"}
 	switch kind := was.GetKind(); {
@@ -415,7 +413,7 @@ func replaces(was, now thing) bool {
 	return !equality.Semantic.DeepEqual(telltale(a), telltale(b))
 }
 
-// telltale is a value without what is hollow in it.
+// telltale returns a value without its hollow parts.
 func telltale(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -436,9 +434,9 @@ func telltale(value any) any {
 	return value
 }
 
-// content of an object without generation, less what every write changes, and what a check says
-// nothing of: the marks of reconciliations, finalizers (which are looked at apart) and status, and
-// tokens, which are renewed.
+// content returns an object without a generation for comparison. It omits fields that every write
+// changes or that a check does not report: marks of reconciliations, finalizers (checked
+// separately), status, and renewed tokens.
 func content(o thing) string {
 	out := o.DeepCopy()
 	out.SetManagedFields(nil)
@@ -456,7 +454,7 @@ func content(o thing) string {
 		delete(annotations, tokenrequestor.AnnotationRenew)
 		delete(out.Object, "data")
 	}
-	// None of them are as good as no map.
+	// No annotations or labels equal an empty map.
 	out.SetAnnotations(nil)
 	out.SetLabels(nil)
 	if len(annotations) > 0 {

@@ -21,15 +21,15 @@ var (
 	operatorObjects  = schema.GroupVersionKind{Group: "operator.gardener.cloud", Version: "v1alpha1", Kind: "Extension"}
 )
 
-// carrying are the namespaces in which gardener-operator has its ManagedResources.
+// carrying are the namespaces of gardener-operator's ManagedResources.
 var carrying = []string{"garden", "istio-system"}
 
-// isAbsent tells whether an object is not there, or not even its kind.
+// isAbsent reports whether an object or its kind does not exist.
 func isAbsent(err error) bool {
 	return apierrors.IsNotFound(err) || apply.IsUnserved(err) || apply.ReasonOf(err) == apply.NotFound
 }
 
-// list reads all objects of a kind as they are now; none where the kind is not served.
+// list reads all objects of a kind without a cache; none if the kind is not served.
 func list(ctx context.Context, c *apply.Cluster, kind schema.GroupVersionKind, namespace string) ([]unstructured.Unstructured, error) {
 	mapping, err := c.Mapping(ctx, kind)
 	if isAbsent(err) {
@@ -49,8 +49,8 @@ func list(ctx context.Context, c *apply.Cluster, kind schema.GroupVersionKind, n
 	return found.Items, nil
 }
 
-// checkCarriers looks for ManagedResources that nothing of the landscape renders. They stay, with
-// their objects; who changed them is stopped.
+// checkCarriers reports ManagedResources that the landscape does not render. They stay, with their
+// objects, but their controller is stopped.
 func (a *Adopter) checkCarriers(ctx context.Context, r *Report) error {
 	runtime := a.Converger.Cluster(landscape.Runtime)
 	known := a.Converger.Carriers()[landscape.Runtime]
@@ -80,10 +80,10 @@ func (a *Adopter) checkCarriers(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// garden is the class of the extension objects that gardener-operator makes.
+// gardenClass is the class of the extension objects that gardener-operator creates.
 const gardenClass = "garden"
 
-// checkExtensions looks for what extensions work on and the landscape does not render.
+// checkExtensions reports extension objects that the landscape does not render.
 func (a *Adopter) checkExtensions(ctx context.Context, r *Report) error {
 	runtime := a.Converger.Cluster(landscape.Runtime)
 	rendered := map[string]bool{}

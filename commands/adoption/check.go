@@ -15,23 +15,23 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// Adopter looks at a landscape that others run, stops them, and starts them again.
+// Adopter checks a landscape that upstream's controllers run, stops them, and starts them again.
 type Adopter struct {
-	// Converger of the landscape, which must not hold leases.
+	// Converger of the landscape. It must not hold leases.
 	Converger *landscape.Converger
-	// Landscape is its name.
+	// Landscape is the name of the landscape.
 	Landscape string
-	// Catalogue says for which version of Gardener it is written.
+	// Catalogue determines the supported version of Gardener.
 	Catalogue fs.FS
 	Clock     clock.WithTicker
-	// OnStep hears of each thing that is done; it may be nil.
+	// OnStep is called for each step; it may be nil.
 	OnStep func(string)
-	// Poll is how often something that is waited for is looked at; default 1 s.
+	// Poll is the interval of polling while waiting; default 1 s.
 	Poll time.Duration
 }
 
-// Check compares what lives with what Git declares. Nothing is written. What could not be compared
-// is in the report, too.
+// Check compares the live objects with Git and writes nothing. The report lists what it cannot
+// compare.
 func (a *Adopter) Check(ctx context.Context) (*Report, error) {
 	runtime := a.Converger.Cluster(landscape.Runtime)
 	if runtime == nil {
@@ -76,7 +76,7 @@ func (a *Adopter) Check(ctx context.Context) (*Report, error) {
 	return r, nil
 }
 
-// liveOf reads an object as it is now; nil where there is none, or not even its kind.
+// liveOf reads an object without a cache; nil if the object or its kind does not exist.
 func liveOf(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
 	live, err := c.GetLive(ctx, ref)
 	switch {
@@ -96,7 +96,7 @@ func text(o *unstructured.Unstructured, fields ...string) string {
 	return s
 }
 
-// names are the objects of items.
+// names returns the objects of items.
 func names(items []change.Item) []string {
 	var out []string
 	for _, i := range items {

@@ -1,6 +1,6 @@
 package adoption
 
-// What a recording leaves out, or says of other clusters, is completed.
+// This file completes what a recording omits or what differs between clusters.
 
 import (
 	"bytes"
@@ -21,8 +21,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// fromUID takes over what is made of the UID of the Garden, which an API server chooses: when the
-// etcds are defragmented and saved.
+// fromUID copies the schedules of defragmentation and backup, which depend on the Garden's UID.
 func (u *upstream) fromUID(o, rendered *unstructured.Unstructured) {
 	u.Helper()
 	if o.GetKind() != "Etcd" {
@@ -36,9 +35,9 @@ func (u *upstream) fromUID(o, rendered *unstructured.Unstructured) {
 	}
 }
 
-// reconciledAgain gives an object what upstream's next reconciliation does. The recording is of a
-// first one, in which there was no VirtualService yet when the server that asks for passwords was
-// deployed: it mounts one for each, and its gateway asks it about each.
+// reconciledAgain applies upstream's next reconciliation to an object. In the recorded first one no
+// VirtualService existed when the basic auth server was deployed. The server mounts a password for
+// each, and its gateway calls it for each.
 func (u *upstream) reconciledAgain(o, rendered *unstructured.Unstructured) {
 	u.Helper()
 	const server = "virtual-garden-istio-basic-auth-server"
@@ -61,8 +60,8 @@ func (u *upstream) reconciledAgain(o, rendered *unstructured.Unstructured) {
 	}
 }
 
-// renamed finds what is named after its content, and has the content that is rendered with what it
-// refers to here: then upstream would have given it that name.
+// renamed finds objects named after their content whose rendered content is the same here: upstream
+// would have used that name.
 func (u *upstream) renamed(dir string) bool {
 	u.Helper()
 	found := false
@@ -88,13 +87,13 @@ func (u *upstream) renamed(dir string) bool {
 	return found
 }
 
-// complete is a recorded object as it was before its values were left out, and as
-// gardener-resource-manager makes it of its ManagedResource.
+// complete returns a recorded object with the omitted values, in the form in which
+// gardener-resource-manager applies it from its ManagedResource.
 func (u *upstream) complete(r recorded, carriers map[string]recorded) recorded {
 	u.Helper()
 	o := r.Unstructured
 	if strings.HasSuffix(o.GetKind(), "WebhookConfiguration") {
-		o.SetNamespace("") // a slip of upstream's, which its resource manager corrects
+		o.SetNamespace("") // a mistake of upstream that its resource manager corrects
 	}
 	beside := u.rendered[r.cluster+" "+r.key()]
 	unstructured.RemoveNestedField(o.Object, "status")
@@ -108,7 +107,7 @@ func (u *upstream) complete(r recorded, carriers map[string]recorded) recorded {
 		u.fromUID(o, beside)
 		u.reconciledAgain(o, beside)
 		if beside.GetName() == o.GetName() && hashSuffix.MatchString(o.GetName()) && o.GetKind() == "ConfigMap" {
-			// the hash in the name proves that it is the same; the recording lost line breaks
+			// the hash in the name proves equal data; the recording lost line breaks
 			o.Object["data"] = beside.DeepCopy().Object["data"]
 		}
 	}
@@ -143,8 +142,7 @@ func (u *upstream) complete(r recorded, carriers map[string]recorded) recorded {
 	return r
 }
 
-// unanswered lets requests pass that a webhook has to be asked about: where pods are played nobody
-// answers.
+// unanswered makes webhooks optional, because played pods do not answer.
 func unanswered(configuration *unstructured.Unstructured) {
 	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	for _, raw := range hooks {
@@ -155,7 +153,7 @@ func unanswered(configuration *unstructured.Unstructured) {
 	configuration.Object["webhooks"] = hooks
 }
 
-// values gives a Secret its data: of a copy those of what it is a copy of.
+// values fills the data of a Secret; a copy gets the data of its source.
 func (u *upstream) values(o, rendered *unstructured.Unstructured) {
 	u.Helper()
 	data, _, _ := unstructured.NestedMap(o.Object, "data")
@@ -181,8 +179,7 @@ func (u *upstream) values(o, rendered *unstructured.Unstructured) {
 	}
 }
 
-// carry makes the data Secret and the status of a ManagedResource, as both resource managers leave
-// them.
+// carry creates the data Secret and the status of a ManagedResource, as both resource managers do.
 func (u *upstream) carry(mr recorded, objects []recorded) {
 	u.Helper()
 	var manifests bytes.Buffer

@@ -23,14 +23,14 @@ type Controller struct {
 	Name      string `json:"name"`
 	Image     string `json:"image"`
 	Replicas  int64  `json:"replicas"`
-	// Stops says that it is stopped for the takeover, Why in either case why.
+	// Stops reports whether it is stopped for the takeover; Why has the reason in both cases.
 	Stops bool   `json:"stops"`
 	Why   string `json:"why"`
-	// By is a tool that puts it back when somebody changes it.
+	// By is a tool that reverts manual changes of it, such as Flux.
 	By string `json:"by,omitempty"`
 
 	lease *leaseOf
-	// carrier is the ManagedResource that it comes from, NAMESPACE/NAME; empty for none.
+	// carrier is the ManagedResource that deploys it, NAMESPACE/NAME, or "".
 	carrier string
 }
 
@@ -38,15 +38,15 @@ func (c Controller) String() string {
 	return fmt.Sprintf("%s: Deployment %s/%s", c.Cluster, c.Namespace, c.Name)
 }
 
-// leaseOf is where the instance that works is written down.
+// leaseOf identifies the lease of the active instance.
 type leaseOf struct{ cluster, namespace, name string }
 
-// role is a controller of upstream, where it may run. They are in the order in which they are
-// stopped: nobody is stopped before who would start it again.
+// role is a controller of upstream and where it may run. roles are in stop order: a controller that
+// would restart another one is stopped first.
 type role struct {
 	name, deployment string
 	onSeeds          bool
-	// inPlace says that Pergola renders a Deployment of the same name: it is stopped where that
+	// inPlace: Pergola renders a Deployment of the same name, so it is stopped only if the live one
 	// runs another program.
 	inPlace bool
 	lease   leaseOf
@@ -54,10 +54,10 @@ type role struct {
 
 const operatorRole, gardenletRole = "gardener-operator", "gardenlet"
 
-// resourceManager is the one of the runtime cluster, or of a seed.
+// resourceManager is the name in the runtime cluster and on seeds.
 const resourceManager = "gardener-resource-manager"
 
-// sameCluster is for the cluster that the controller runs in.
+// sameCluster stands for the cluster of the controller.
 const sameCluster = ""
 
 var roles = []role{
@@ -70,13 +70,12 @@ var roles = []role{
 	{name: "gardener-resource-manager of the runtime cluster", deployment: resourceManager, inPlace: true, lease: leaseOf{sameCluster, "garden", resourceManager}},
 }
 
-// tools leave these marks on what they put back.
+// tools are the deployment tools with the labels or annotations that they set.
 var tools = []struct{ mark, name string }{
 	{"kustomize.toolkit.fluxcd.io/name", "Flux, Kustomization"}, {"helm.toolkit.fluxcd.io/name", "Flux, HelmRelease"}, {"argocd.argoproj.io/instance", "Argo CD, Application"}, {"argocd.argoproj.io/tracking-id", "Argo CD, Application"},
 }
 
-// controllers finds who runs the landscape, in the order of stopping. What is rendered has to be
-// known.
+// controllers returns the running controllers in stop order. The landscape must be rendered.
 func (a *Adopter) controllers(ctx context.Context) ([]Controller, error) {
 	seeds, err := a.seeds(ctx)
 	if err != nil {
@@ -91,7 +90,7 @@ func (a *Adopter) controllers(ctx context.Context) ([]Controller, error) {
 		}
 		for _, name := range clusters {
 			if role.onSeeds && role.inPlace && a.isRuntime(name) {
-				continue // it is the one of the runtime cluster
+				continue // listed for the runtime cluster
 			}
 			live, err := liveOf(ctx, a.Converger.Cluster(name), deploymentRef("garden", role.deployment))
 			if err != nil {
@@ -117,8 +116,8 @@ func (a *Adopter) controllers(ctx context.Context) ([]Controller, error) {
 	return out, nil
 }
 
-// leaveCarried lets go on what a resource manager would put back that goes on itself. The Lease
-// keeps the two programs apart while the one takes the place of the other.
+// leaveCarried skips controllers that a running resource manager would restore. The Lease separates
+// the old and the new program during the update.
 func leaveCarried(found []Controller) {
 	for i := range found {
 		c := &found[i]
@@ -166,7 +165,7 @@ func replicasOf(deployment *unstructured.Unstructured) int64 {
 	return n
 }
 
-// repository is an image without tag and digest.
+// repository returns an image reference without tag and digest.
 func repository(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndex(image, ":"); i > strings.LastIndex(image, "/") {
@@ -175,7 +174,7 @@ func repository(image string) string {
 	return image
 }
 
-// isPergolas tells whether Pergola applies an object.
+// isPergolas reports whether Pergola applies an object.
 func isPergolas(o *unstructured.Unstructured) bool {
 	for _, m := range o.GetManagedFields() {
 		if m.Operation == "Apply" && (m.Manager == "pergola" || strings.HasPrefix(m.Manager, "pergola/") || m.Manager == landscape.FieldManager) {
@@ -194,7 +193,7 @@ func putBackBy(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// renderedImages are those of Deployments, by cluster, namespace and name.
+// renderedImages returns the images of Deployments by cluster, namespace and name.
 func (a *Adopter) renderedImages() map[string]string {
 	out := map[string]string{}
 	for _, place := range a.Converger.Rendered() {
@@ -217,8 +216,8 @@ var (
 	shootKind    = schema.GroupVersionKind{Group: "core.gardener.cloud", Version: "v1beta1", Kind: "Shoot"}
 )
 
-// seeds are those of the landscape, hosts first: the gardenlet of a seed that is a Shoot is put
-// back by the gardenlet of that Shoot's seed.
+// seeds returns the seeds of the landscape, hosts first: the gardenlet of the host seed restores
+// the gardenlet of a managed seed.
 func (a *Adopter) seeds(ctx context.Context) ([]string, error) {
 	names := a.Converger.Seeds()
 	virtual := a.Converger.Cluster(landscape.Virtual)
@@ -252,7 +251,7 @@ func (a *Adopter) seeds(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// checkControllers says who runs the landscape, and what becomes of each.
+// checkControllers reports the running controllers and what happens to each.
 func (a *Adopter) checkControllers(ctx context.Context, r *Report) error {
 	found, err := a.controllers(ctx)
 	if err != nil {
@@ -277,7 +276,7 @@ func (a *Adopter) checkControllers(ctx context.Context, r *Report) error {
 	return a.checkSeeds(ctx, r, found)
 }
 
-// checkSeeds looks at the seeds that live: whose gardenlet is stopped, and who stays with upstream.
+// checkSeeds reports which live seeds are stopped and which stay with upstream.
 func (a *Adopter) checkSeeds(ctx context.Context, r *Report, found []Controller) error {
 	virtual := a.Converger.Cluster(landscape.Virtual)
 	if virtual == nil {

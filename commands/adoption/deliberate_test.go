@@ -1,6 +1,6 @@
 package adoption
 
-// The differences from upstream that are wanted, against which a check is held.
+// This file reads the intended differences from upstream.
 
 import (
 	"os"
@@ -16,8 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// deliberate are the differences from upstream that are wanted, as render/testdata/corpus.yaml has
-// them.
+// deliberate are the intended differences from upstream, from render/testdata/corpus.yaml.
 type deliberate []struct {
 	Object, Path string
 }
@@ -48,8 +47,8 @@ var (
 	ofList   = regexp.MustCompile(`\[[^\]]*\]`)
 )
 
-// allows tells whether an object, KIND/NAMESPACE/NAME, may differ at a path. The list names an item
-// of a list by its position and a report by its name, so which item it is does not count.
+// allows reports whether an object, KIND/NAMESPACE/NAME, may differ at a path. The corpus names
+// list items by position and a report by name, so positions are ignored.
 func (d deliberate) allows(object, path string) bool {
 	plain := func(path string) string {
 		return ofList.ReplaceAllString(keyOfMap.ReplaceAllString(path, ".$1.$2"), "")
@@ -60,7 +59,7 @@ func (d deliberate) allows(object, path string) bool {
 		if one.Object != object && (!all || !strings.HasPrefix(object, prefix)) {
 			continue
 		}
-		// Where the name of an item differs, it is another item.
+		// A different name means a different item.
 		if listed := plain(one.Path); strings.HasPrefix(path, listed) || listed == path+".name" {
 			return true
 		}
@@ -68,10 +67,10 @@ func (d deliberate) allows(object, path string) bool {
 	return false
 }
 
-// reference is a field by which an object names a ConfigMap or Secret with the hash of its content.
+// reference matches fields that contain the name of a ConfigMap or Secret with a hash.
 var reference = regexp.MustCompile(`annotations\[reference\.resources\.gardener\.cloud/(configmap|secret)-|\.(configMap)\.name$|\.(secret)\.secretName$|\.annotations\[(checksum)/`)
 
-// follows tells whether a field only has another name of something that may have another content.
+// follows reports whether a field only refers to a new name of an object whose content may differ.
 func (d deliberate) follows(namespace string, f change.Field) bool {
 	if !reference.MatchString(f.Path) {
 		return false
@@ -91,12 +90,12 @@ func (d deliberate) follows(namespace string, f change.Field) bool {
 	return false
 }
 
-// differs tells whether anything of an object may differ.
+// differs reports whether any field of an object may differ.
 func (d deliberate) differs(object string) bool {
 	return slices.ContainsFunc(d, func(one struct{ Object, Path string }) bool { return one.Object == object })
 }
 
-// keyNamed is the key of an object that a report names: KIND NAMESPACE/NAME.
+// keyNamed returns the corpus key of an object in a report: KIND NAMESPACE/NAME.
 func keyNamed(object string) (key, namespace string) {
 	kind, name, _ := strings.Cut(object, " ")
 	namespace, rest, namespaced := strings.Cut(name, "/")

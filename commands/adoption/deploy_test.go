@@ -1,6 +1,6 @@
 package adoption
 
-// What gardener-operator leaves in its clusters is put into API servers, as it was recorded.
+// This file creates the recorded objects of gardener-operator in API servers.
 
 import (
 	"context"
@@ -38,22 +38,22 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// upstream is a landscape that gardener-operator runs, as far as objects say it.
+// upstream is a landscape that gardener-operator runs, represented by its objects.
 type upstream struct {
 	*stage
-	// addresses of the recording, what they are here, and likewise names.
+	// texts maps addresses and names of the recording to those of the test.
 	texts  map[string]string
 	mapper map[string]*restmapper.DeferredDiscoveryRESTMapper
-	// host and port are where the Gardener API is served.
+	// host and port are the address of the Gardener API.
 	host net.IP
 	port int64
-	// rendered are the objects of the landscape by cluster and key, as they are with what lives.
+	// rendered are the landscape's objects by cluster and key, rendered with live data.
 	rendered map[string]*unstructured.Unstructured
-	// was are the objects of upstream as they were put into the clusters.
+	// was are the objects of upstream as they were created.
 	was recording
 }
 
-// The cluster that serves the Gardener API, behind the virtual garden, as gardener-apiserver would.
+// gardenAPI is the cluster that serves the Gardener API behind the virtual garden.
 const gardenAPI = "garden-api"
 
 func newUpstream(t *testing.T, dir string) *upstream {
@@ -73,7 +73,7 @@ func newUpstream(t *testing.T, dir string) *upstream {
 	return u
 }
 
-// declare writes the landscape: the example of upstream, whose Secrets are in the cluster by hand.
+// declare writes the landscape: upstream's example without its Secrets, which exist in the cluster.
 func (u *upstream) declare(dir string) {
 	u.Helper()
 	for _, name := range []string{"garden", "components/garden/kube-apiserver", ".sops"} {
@@ -116,7 +116,7 @@ func (u *upstream) resource(cluster string, o *unstructured.Unstructured) (dynam
 	return r.Namespace(o.GetNamespace()), nil
 }
 
-// put makes objects, as managers of upstream do. What needs another one of them is tried again.
+// put creates objects as upstream's managers do. It retries objects that depend on others.
 func (u *upstream) put(all []recorded) {
 	u.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -147,7 +147,7 @@ func (u *upstream) put(all []recorded) {
 	}
 }
 
-// landscape reads the files.
+// landscape loads the files.
 func (u *upstream) landscape() *landscapes.Landscape {
 	u.Helper()
 	l, violations, err := landscapes.Load(context.Background(), u.dir, landscapes.Options{})
@@ -156,7 +156,7 @@ func (u *upstream) landscape() *landscapes.Landscape {
 	return l
 }
 
-// input is the Garden of the files.
+// input returns the Garden of the files.
 func (u *upstream) input() render.Input {
 	u.Helper()
 	inputs, err := render.Owners(u.landscape(), render.At(time.Now()))
@@ -165,9 +165,8 @@ func (u *upstream) input() render.Input {
 	return inputs[0]
 }
 
-// makeSecrets lets a secrets manager with the identity of gardener-operator make what the recording
-// has, with values: names and labels of what is not signed by another Secret are those that were
-// recorded.
+// makeSecrets generates the recorded Secrets with gardener-operator's secrets manager. Names and
+// labels of Secrets that no other Secret signs equal the recording.
 func (u *upstream) makeSecrets(result render.Result) {
 	u.Helper()
 	requests, err := result.Secrets()
@@ -222,15 +221,15 @@ func (u *upstream) makeSecrets(result render.Result) {
 	}
 }
 
-// deploy puts everything that was recorded into the clusters, with what a real landscape has
-// besides: pods that are played, a gardener-apiserver that answers.
+// deploy creates all recorded objects in the clusters, and adds played pods and a
+// gardener-apiserver that answers.
 func (u *upstream) deploy(dir string) {
 	u.Helper()
 	images, err := render.ReadImageVector(components.FS)
 	require.NoError(u, err)
 	for _, image := range images {
 		if image.Name == apiServerImage {
-			// the recording was made without a release
+			// the recording comes from a build without a release
 			u.texts["v0.0.0-master+$Format:%H$"] = image.Tag
 		}
 	}
@@ -337,7 +336,7 @@ func (u *upstream) deploy(dir string) {
 	require.NoError(u, err)
 }
 
-// definitions are those of our API whose file names begin so.
+// definitions returns our CRDs whose file names have one of the prefixes.
 func (u *upstream) definitions(cluster string, prefixes ...string) []recorded {
 	u.Helper()
 	var out []recorded

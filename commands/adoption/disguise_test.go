@@ -30,13 +30,13 @@ var (
 	namespaces         = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-// thing is one object of a cluster, and where it is.
+// thing is an object of a cluster and its resource.
 type thing struct {
 	*unstructured.Unstructured
 	resource schema.GroupVersionResource
 }
 
-// things are all objects of a cluster, by kind, namespace and name.
+// things returns all objects of a cluster by kind, namespace and name.
 func (s *stage) things(cluster string) map[string]thing {
 	s.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(s.world.configs[cluster])
@@ -65,8 +65,8 @@ func (s *stage) things(cluster string) map[string]thing {
 	return out
 }
 
-// asUpstream makes what Pergola has applied to a cluster look as if upstream had: its managers, and
-// no record of ours.
+// asUpstream rewrites the field managers of applied objects to upstream's and deletes our
+// inventories.
 func (s *stage) asUpstream(cluster string) {
 	s.Helper()
 	for name, o := range s.things(cluster) {
@@ -103,8 +103,7 @@ func (s *stage) asUpstream(cluster string) {
 	}
 }
 
-// upstreamRuns puts gardener-operator into the runtime cluster, with the webhook that it serves and
-// the lease that it holds.
+// upstreamRuns deploys gardener-operator to the runtime cluster, with its webhook and its lease.
 func (s *stage) upstreamRuns() {
 	s.Helper()
 	r := s.api[landscape.Runtime]
@@ -129,7 +128,7 @@ func (s *stage) upstreamRuns() {
 		_, err := r.Resource(o.resource).Namespace(object.GetNamespace()).Create(s.context(), object, metav1.CreateOptions{FieldManager: "helm"})
 		require.NoError(s, err)
 	}
-	// upstream's names
+	// the names of upstream
 	for _, claim := range []string{"main-virtual-garden-etcd-virtual-garden-etcd-main-0", "virtual-garden-etcd-events-virtual-garden-etcd-events-0"} {
 		object := &unstructured.Unstructured{}
 		require.NoError(s, yaml.Unmarshal([]byte("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: "+claim+", namespace: garden}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}"), &object.Object))
@@ -139,8 +138,7 @@ func (s *stage) upstreamRuns() {
 	s.hold("gardener-operator-leader-election", "gardener-operator-7d4b9-x_0815", 1)
 }
 
-// hold makes somebody hold a lease of the runtime cluster from now on, for some seconds without
-// renewal.
+// hold lets another holder have a lease of the runtime cluster, for some seconds without renewal.
 func (s *stage) hold(name, holder string, seconds int) {
 	s.Helper()
 	now := time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")

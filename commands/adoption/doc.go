@@ -1,11 +1,10 @@
-// Package adoption moves a landscape that gardener-operator and its companions run to Pergola, as
-// docs/migration.md has it.
+// Package adoption moves a landscape from gardener-operator and its companions to Pergola
+// (docs/migration.md).
 //
-// Check compares what lives with what Git declares and writes nothing. Stop scales the controllers
-// of upstream down, one after the other, and writes down what it did; Undo starts them again.
-// Between the two it is `pergola apply` that takes over: how fields of other managers become
-// Pergola's is in package apply (takeover.go).
+// Check compares the live objects with Git and writes nothing. Stop scales upstream's controllers
+// down one after the other and records that; Undo starts them again. In between, `pergola apply`
+// takes over; package apply (takeover.go) takes the fields over from other managers.
 //
-// Not here: what an object would look like (render), and what a change of it means (plan); Check
-// sorts what they say.
+// Package render renders the objects, and package plan explains a change; Check only classifies the
+// result.
 package adoption

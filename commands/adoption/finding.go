@@ -7,28 +7,28 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// Level says what a finding means for a takeover.
+// Level is the severity of a finding for a takeover.
 type Level string
 
 // The levels, the worst first.
 const (
-	// Blocks has to be settled before anything is stopped.
+	// Blocks must be resolved before anything is stopped.
 	Blocks Level = "blocks"
-	// Restarts pods, or whatever else interrupts for a moment.
+	// Restarts pods or causes another short interruption.
 	Restarts Level = "restarts"
-	// Changes something, and nothing restarts.
+	// Changes something without a restart.
 	Changes Level = "changes"
-	// Fine needs nothing.
+	// Fine needs no action.
 	Fine Level = "fine"
 )
 
-// Levels are all of them, in order.
+// Levels are all levels, in order.
 var Levels = []Level{Blocks, Restarts, Changes, Fine}
 
-// Area is what a finding is about.
+// Area is the topic of a finding.
 type Area string
 
-// The areas, in the order in which they are printed.
+// The areas, in the order of the output.
 const (
 	AreaGarden      Area = "garden"
 	AreaVersions    Area = "versions"
@@ -44,50 +44,47 @@ const (
 
 var areas = []Area{AreaGarden, AreaVersions, AreaSecrets, AreaRotation, AreaStorage, AreaExposure, AreaControllers, AreaObjects, AreaCarriers, AreaExtensions}
 
-// Finding is one thing that a person should know before the takeover.
+// Finding is one fact to know before the takeover.
 type Finding struct {
 	Level   Level  `json:"level"`
 	Area    Area   `json:"area"`
 	Cluster string `json:"cluster,omitempty"`
-	// Objects that it is about.
+	// Objects are the affected objects.
 	Objects []string `json:"objects,omitempty"`
 	Text    string   `json:"text"`
-	// Do is what to do about it; empty for nothing.
+	// Do is the advice, or "".
 	Do string `json:"do,omitempty"`
-	// Fields that differ: old is what lives, new is what Git says. Values that are secret are not
-	// in them.
+	// Fields that differ: old is the live value, new is that of Git. Secret values are omitted.
 	Fields []change.Field `json:"fields,omitempty"`
 }
 
-// Report is what a check has found.
+// Report is the result of a check.
 type Report struct {
 	Landscape string `json:"landscape"`
-	// Garden that lives; empty for none.
+	// Garden is the live Garden, or "".
 	Garden string `json:"garden,omitempty"`
-	// Stopped says that pergola adopt has stopped controllers, and that they have not been started
-	// again.
+	// Stopped reports whether pergola adopt has stopped controllers that still have to be started.
 	Stopped     bool          `json:"stopped,omitempty"`
 	Findings    []Finding     `json:"findings"`
 	Summary     map[Level]int `json:"summary"`
 	Controllers []Controller  `json:"controllers"`
-	// Problems are what could not be compared. A check with problems is incomplete, which blocks.
+	// Problems are failed comparisons. They make the check incomplete, which blocks.
 	Problems []string `json:"problems,omitempty"`
 }
 
 func (r *Report) add(f ...Finding) { r.Findings = append(r.Findings, f...) }
 
-// Of gives the findings of a level.
 func (r *Report) Of(level Level) []Finding {
 	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.Level != level })
 }
 
-// Blocked tells whether something has to be settled first.
+// Blocked reports whether findings or problems block the takeover.
 func (r *Report) Blocked() bool { return len(r.Problems) > 0 || len(r.Of(Blocks)) > 0 }
 
-// Clean tells whether a takeover would change nothing that anybody notices.
+// Clean reports whether a takeover would change nothing noticeable.
 func (r *Report) Clean() bool { return len(r.Problems) == 0 && len(r.Of(Fine)) == len(r.Findings) }
 
-// Stops are the controllers that are still to be stopped.
+// Stops returns the controllers that still have to be stopped.
 func (r *Report) Stops() []Controller {
 	return slices.DeleteFunc(slices.Clone(r.Controllers), func(c Controller) bool { return !c.Stops || c.Replicas == 0 })
 }

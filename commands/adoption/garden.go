@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// fixed are fields of a Garden that name what exists: another value would not change that, but
-// break it.
+// fixed are fields of a Garden that describe existing things: a new value would not change them,
+// but break them.
 var fixed = map[string]string{
 	"spec.virtualCluster.gardener.clusterIdentity":                                      "Seeds, Shoots and the objects of extensions carry it",
 	"spec.virtualCluster.networking":                                                    "Services of the virtual garden have addresses of it",
@@ -34,8 +34,7 @@ var fixed = map[string]string{
 	"spec.virtualCluster.kubernetes.kubeAPIServer.serviceAccountConfig.acceptedIssuers": "tokens that are in use name them",
 }
 
-// checkGarden compares the spec of the Garden that lives with that of Git, both with the defaults
-// of the API.
+// checkGarden compares the live Garden's spec with that of Git, both with API defaults.
 func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error {
 	if live == nil {
 		r.add(Finding{Level: Changes, Area: AreaGarden, Cluster: "runtime", Text: "there is no Garden in the runtime cluster: gardener-operator does not run this landscape",
@@ -75,7 +74,7 @@ func (a *Adopter) checkGarden(r *Report, live *unstructured.Unstructured) error 
 	return nil
 }
 
-// checkState looks whether somebody is at the Garden.
+// checkState reports operations in progress on the Garden.
 func checkState(live *unstructured.Unstructured) []Finding {
 	var out []Finding
 	name := "Garden " + live.GetName()
@@ -93,10 +92,10 @@ func checkState(live *unstructured.Unstructured) []Finding {
 	return out
 }
 
-// pergola is who reconciles a Garden, beside gardener-operator.
+// pergola is the name of the reconciler, beside gardener-operator.
 const pergola = "Pergola"
 
-// reconcilerOf is who has reconciled a Garden last, as people call it.
+// reconcilerOf names the last reconciler of a Garden.
 func reconcilerOf(garden *unstructured.Unstructured) string {
 	if isPergolas(garden) && !strings.HasPrefix(text(garden, "status", "gardener", "name"), operatorRole) {
 		return pergola
@@ -104,8 +103,8 @@ func reconcilerOf(garden *unstructured.Unstructured) string {
 	return operatorRole
 }
 
-// defaulted is the spec of a Garden with the defaults of the API, which one has that no webhook has
-// seen, or an older one.
+// defaulted returns the spec of a Garden with API defaults, which are missing if no webhook, or an
+// older one, has defaulted it.
 func defaulted(live *unstructured.Unstructured) (any, error) {
 	garden := &operatorv1alpha1.Garden{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, garden); err != nil {
@@ -116,11 +115,11 @@ func defaulted(live *unstructured.Unstructured) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading Garden %s: %w", live.GetName(), err)
 	}
-	// fields that our types do not know, too
+	// including fields that our types do not know
 	return completed(full["spec"], live.Object["spec"]), nil
 }
 
-// completed is a value with what another one has beside it.
+// completed returns a value merged with the fields that only the other value has.
 func completed(value, more any) any {
 	x, is := value.(map[string]any)
 	y, too := more.(map[string]any)
@@ -148,8 +147,8 @@ func versionOfGarden(f Finding, field change.Field) Finding {
 	return f
 }
 
-// whyFixed says why a field must not change; empty where it may. A zone, a domain or a network that
-// comes to those that there are is no harm.
+// whyFixed says why a field must not change, or returns "". Additional zones, domains and issuers
+// are allowed.
 func whyFixed(field change.Field) string {
 	for path, why := range fixed {
 		rest, within := strings.CutPrefix(field.Path, path)
@@ -164,7 +163,7 @@ func whyFixed(field change.Field) string {
 	return ""
 }
 
-// adds tells whether a field only gets more.
+// adds reports whether a change only adds values.
 func adds(field change.Field) bool {
 	if field.Old == nil && field.New != nil {
 		return true
@@ -174,8 +173,7 @@ func adds(field change.Field) bool {
 	return is && are && len(after) > len(before) && slices.EqualFunc(before, after[:len(before)], func(x, y any) bool { return fmt.Sprint(x) == fmt.Sprint(y) })
 }
 
-// apiServerImage is the entry of the image vector that says for which version of Gardener the
-// catalogue is written.
+// apiServerImage is the image vector entry with the catalogue's version of Gardener.
 const apiServerImage = "gardener-apiserver"
 
 // checkVersions compares the version of gardener-operator with that of the catalogue.
@@ -215,12 +213,12 @@ func (a *Adopter) checkVersions(r *Report, garden *unstructured.Unstructured) er
 	return nil
 }
 
-// rewrites are the phases in which upstream marks objects and Deployments in its own way while it
-// rewrites what is encrypted.
+// rewrites are the phases in which upstream rewrites encrypted data and marks the objects and
+// Deployments in its own way.
 var rewrites = []string{string(gardencorev1beta1.RotationPreparing), string(gardencorev1beta1.RotationCompleting)}
 
-// checkRotation looks how rotations of credentials stand. Phases are upstream's, and go on from
-// where they are.
+// checkRotation reports rotations of credentials. They have upstream's phases and continue from
+// there.
 func checkRotation(r *Report, garden *unstructured.Unstructured) {
 	if garden == nil {
 		return

@@ -1,6 +1,6 @@
 package adoption
 
-// The Gardener API of an adopted landscape: somebody answers in the place of gardener-apiserver.
+// This file serves the Gardener API of an adopted landscape instead of gardener-apiserver.
 
 import (
 	"crypto/tls"
@@ -21,8 +21,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// Pods that are played have no addresses that anybody reaches: where the Gardener API is served is
-// patched into what is rendered, and into what was recorded.
+// leadElsewhere patches the address of the Gardener API into the rendered objects, because played
+// pods are not reachable. leadToGardenAPI does so for recorded ones.
 const leadElsewhere = `
 patches:
 - target: {kind: Endpoints, name: gardener-apiserver}
@@ -35,8 +35,8 @@ patches:
     - {op: replace, path: /ports/0/port, value: PORT}
 `
 
-// serveGardenAPI plays gardener-apiserver: with its certificate, in front of a cluster that has the
-// Gardener API by definitions.
+// serveGardenAPI imitates gardener-apiserver: it has its certificate and forwards to a cluster that
+// has the Gardener API as CRDs.
 func (u *upstream) serveGardenAPI() {
 	u.Helper()
 	certificate := u.get(landscape.Runtime, secretsResource, "garden", u.texts["gardener-apiserver-9ec653e5"])
@@ -86,7 +86,7 @@ func (u *upstream) serveGardenAPI() {
 	u.write("components/garden/gardener-apiserver/kustomization.yaml", strings.NewReplacer("ADDRESS", u.host.String(), "PORT", port).Replace(leadElsewhere))
 }
 
-// leadToGardenAPI does to a recorded object what the patch does to the rendered one.
+// leadToGardenAPI changes a recorded object as the patch changes the rendered one.
 func (u *upstream) leadToGardenAPI(r recorded) {
 	u.Helper()
 	switch r.key() {
@@ -98,7 +98,8 @@ func (u *upstream) leadToGardenAPI(r recorded) {
 	}
 }
 
-// reachable is an address of this machine that an Endpoints object may have: none of the loopback.
+// reachable returns an address of this machine that is valid in an Endpoints object, which excludes
+// loopback.
 func reachable(t *testing.T) net.IP {
 	t.Helper()
 	found, err := net.InterfaceAddrs()

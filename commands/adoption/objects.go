@@ -14,14 +14,14 @@ import (
 // workloads have pods that a change of their template replaces.
 var workloads = []string{"Deployment", "StatefulSet", "DaemonSet"}
 
-// operated are kinds of which an operator makes workloads: what changes in their spec may replace
+// operated are kinds for which an operator creates workloads: a change of their spec may replace
 // the pods.
 var operated = []string{"Alertmanager", "FluentBit", "OpenTelemetryCollector", "Prometheus", "VLSingle"}
 
-// lost are the words of a plan for what does not come back.
+// lost are the words of a plan for irreversible losses.
 var lost = []string{"loses", "deletes every object", "deletes everything"}
 
-// checkObjects sorts what an apply would do with the objects of components and declarations.
+// checkObjects classifies what an apply would do with the objects of components and declarations.
 func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 	r.Problems = append(r.Problems, deferred(p)...)
 	type group struct {
@@ -33,7 +33,7 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 	fine := map[string]int{}
 	for _, item := range p.Items {
 		if item.Object.Kind == "Garden" && item.Action != change.Fail && item.Action != change.Hold && item.Action != change.Delete {
-			continue // checkGarden has its fields
+			continue // checkGarden reports its fields
 		}
 		if f, alone := single(item); alone {
 			r.add(f)
@@ -84,7 +84,7 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 	}
 }
 
-// deferred are notes of a plan by which it is incomplete and that no error tells.
+// deferred returns the notes of an incomplete plan that are not errors.
 func deferred(p change.Plan) []string {
 	var out []string
 	for _, note := range p.Notes {
@@ -95,7 +95,7 @@ func deferred(p change.Plan) []string {
 	return out
 }
 
-// single is a finding that stands alone.
+// single returns a finding that is not grouped with others.
 func single(item change.Item) (Finding, bool) {
 	f := Finding{Area: AreaObjects, Cluster: item.Cluster, Objects: []string{item.Object.String()}, Fields: own(item.Fields)}
 	says := strings.Join(item.Consequences, ", ")
@@ -119,7 +119,7 @@ func single(item change.Item) (Finding, bool) {
 	case slices.Contains(operated, item.Object.Kind) && within(telling(f.Fields), "spec"):
 		f.Level, f.Text = Restarts, "its operator may replace its pods"
 	case item.Object.Kind == "Etcd" && len(telling(f.Fields)) == 0:
-		return f, false // etcd-druid makes the same of it
+		return f, false // etcd-druid creates the same objects from it
 	case slices.Contains(workloads, item.Object.Kind) && within(f.Fields, "spec.template") || strings.Contains(says, "roll the etcd") || strings.Contains(says, "its pods") && len(f.Fields) > 0:
 		f.Level, f.Text = Restarts, "its pods are replaced"
 		if says != "" {
@@ -134,15 +134,13 @@ func single(item change.Item) (Finding, bool) {
 	return f, true
 }
 
-// marks are what a takeover does to the annotations and labels by which reconciliations know their
-// objects.
+// marks are the annotations and labels of reconcilers that a takeover changes.
 var marks = map[string][]string{
 	"metadata.annotations": {"gardener.cloud/timestamp", "gardener.cloud/operation", resourcesv1alpha1.Description, resourcesv1alpha1.Origin},
 	"metadata.labels":      {resourcesv1alpha1.ManagedBy},
 }
 
-// own are the fields that say something about an object: what a takeover does to marks of
-// reconciliations does not.
+// own returns the changed fields except marks of reconcilers.
 func own(fields []change.Field) []change.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f change.Field) bool {
 		if f.Path == "metadata.finalizers" {
@@ -150,7 +148,7 @@ func own(fields []change.Field) []change.Field {
 		}
 		for path, keys := range marks {
 			if rest, is := strings.CutPrefix(f.Path, path); is {
-				// All of them at once where an object had none before.
+				// The whole map is new if the object had no annotations or labels.
 				return rest == "" && onlyOf(f.Old, keys) && onlyOf(f.New, keys) || slices.Contains(keys, strings.Trim(rest, "[]"))
 			}
 		}
@@ -158,7 +156,7 @@ func own(fields []change.Field) []change.Field {
 	})
 }
 
-// onlyOf tells whether a map has none but these keys.
+// onlyOf reports whether a map has only these keys.
 func onlyOf(value any, keys []string) bool {
 	if value == nil {
 		return true
@@ -170,13 +168,13 @@ func onlyOf(value any, keys []string) bool {
 	return is
 }
 
-// telling are the fields in which there is something: a program that writes whole objects also
-// writes, with nothing in it, what it does not set.
+// telling returns the fields that are not hollow: programs that write whole objects also write
+// unset fields.
 func telling(fields []change.Field) []change.Field {
 	return slices.DeleteFunc(slices.Clone(fields), func(f change.Field) bool { return !f.Hidden && isHollow(f.Old) && isHollow(f.New) })
 }
 
-// isHollow tells whether nothing is in a value, at any depth.
+// isHollow reports whether a value is empty at any depth.
 func isHollow(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -189,7 +187,7 @@ func isHollow(value any) bool {
 	return false
 }
 
-// within tells whether one of the fields is below a path.
+// within reports whether one of the fields is at or below a path.
 func within(fields []change.Field, path string) bool {
 	return slices.ContainsFunc(fields, func(f change.Field) bool {
 		rest, ok := strings.CutPrefix(f.Path, path)

@@ -54,13 +54,12 @@ spec:
     networking: {services: [100.64.0.0/13]}
 `
 
-// deploymentOf is a rendered one.
+// deploymentOf returns a rendered Deployment.
 func deploymentOf(name, image string) string {
 	return fmt.Sprintf(`{apiVersion: "apps/v1", kind: "Deployment", metadata: {name: %[1]q, namespace: "garden", labels: webhook: "asks"}, spec: {replicas: 1, selector: matchLabels: app: %[1]q, template: {metadata: labels: app: %[1]q, spec: {containers: [{name: "a", image: %[2]q}]}}}}`, name, image)
 }
 
-// smallCatalogue has a resource manager that is another program than upstream's, and something else
-// with pods.
+// smallCatalogue has a resource manager that differs from upstream's, and another Deployment.
 func smallCatalogue(t *testing.T) fs.FS {
 	t.Helper()
 	out := smallcatalogue.New()
@@ -70,8 +69,8 @@ func smallCatalogue(t *testing.T) fs.FS {
 	return out
 }
 
-// serveWebhook answers an API server as Service garden/gardener-resource-manager, by a name that
-// leads here; it puts a toleration into all pods.
+// serveWebhook answers as Service garden/gardener-resource-manager and adds a toleration to all
+// pods.
 func serveWebhook(t *testing.T) (port int, authority []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -98,8 +97,8 @@ func serveWebhook(t *testing.T) (port int, authority []byte) {
 	return answers.Listener.Addr().(*net.TCPAddr).Port, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
 }
 
-// A webhook of a resource manager that is stopped keeps in pods what nobody declares. The check
-// tells what the first apply after the stop does: it goes, and the pods are replaced.
+// TestPodsThatAWebhookKeepsAsTheyAre: the webhook of a stopped resource manager added fields to
+// pods. The check reports that the first apply after the stop removes them and replaces the pods.
 func TestPodsThatAWebhookKeepsAsTheyAre(t *testing.T) {
 	config := apiserver.Start(t)
 	config.WarningHandler = rest.NoWarnings{}
@@ -169,14 +168,14 @@ func TestPodsThatAWebhookKeepsAsTheyAre(t *testing.T) {
 	}
 	assert.Equal(t, []string{"spec.template.spec.tolerations"}, paths)
 
-	// Who answers it goes on: then it goes on to put that in, and nothing restarts.
+	// If the program keeps running, its webhook adds the fields again, and nothing restarts.
 	deployments := api.Resource(deployments).Namespace("garden")
 	_, err = deployments.Patch(ctx, resourceManager, "application/strategic-merge-patch+json", []byte(`{"spec": {"template": {"spec": {"containers": [{"name": "a", "image": "registry.example.org/pergola:0"}]}}}}`), metav1.PatchOptions{FieldManager: resourceManager})
 	require.NoError(t, err)
 	assert.Empty(t, check())
 }
 
-// podsOf is a live Deployment that the webhook is asked about.
+// podsOf returns a live Deployment that the webhook handles.
 func podsOf(name, image, more string) string {
 	return fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %[1]s, namespace: garden, labels: {webhook: asks}}, spec: {replicas: 1, selector: {matchLabels: {app: %[1]s}},
 		template: {metadata: {labels: {app: %[1]s}}, spec: {%[3]scontainers: [{name: a, image: "%[2]s"}]}}}}`, name, image, more)

@@ -17,15 +17,14 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// The ConfigMap, in namespace garden of each cluster on which something was stopped, that says
-// what, and how it was before. It is written before anything is done, so that an interrupted run is
-// gone on with, and undone.
+// The ConfigMap in namespace garden of each cluster that lists the stopped controllers and their
+// previous state. It is written first, so that an interrupted run can be continued and undone.
 const (
 	recordName = "pergola-adoption"
 	recordKey  = "stopped.json"
 )
 
-// record is what is in it.
+// record is its content.
 type record struct {
 	Landscape string    `json:"landscape"`
 	Stopped   []stopped `json:"stopped"`
@@ -37,9 +36,9 @@ type stopped struct {
 	Name      string    `json:"name"`
 	Replicas  int64     `json:"replicas"`
 	At        time.Time `json:"at"`
-	// Ignored is the ManagedResource that was told to leave the Deployment alone, NAMESPACE/NAME.
+	// Ignored is the ManagedResource, NAMESPACE/NAME, that was annotated to be ignored.
 	Ignored string `json:"ignored,omitempty"`
-	// Webhooks are the configurations that it served, by cluster, as they were.
+	// Webhooks are the previous configurations of its webhooks, by cluster.
 	Webhooks []webhook `json:"webhooks,omitempty"`
 }
 
@@ -48,7 +47,6 @@ type webhook struct {
 	Object  map[string]any `json:"object"`
 }
 
-// of gives the entry of a Deployment; nil for none.
 func (r *record) of(namespace, name string) *stopped {
 	i := slices.IndexFunc(r.Stopped, func(s stopped) bool { return s.Namespace == namespace && s.Name == name })
 	if i < 0 {
@@ -61,7 +59,7 @@ func recordRef() apply.Ref {
 	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: owner.InventoryNamespace, Name: recordName}
 }
 
-// readRecord reads what was stopped on a cluster.
+// readRecord reads which controllers are stopped on a cluster.
 func (a *Adopter) readRecord(ctx context.Context, cluster string) (*record, error) {
 	c := a.Converger.Cluster(cluster)
 	live, err := liveOf(ctx, c, recordRef())
@@ -81,7 +79,7 @@ func (a *Adopter) readRecord(ctx context.Context, cluster string) (*record, erro
 	return out, nil
 }
 
-// writeRecord replaces it, or takes it away where nothing is left in it.
+// writeRecord replaces the record, or deletes an empty one.
 func (a *Adopter) writeRecord(ctx context.Context, cluster string, r *record) error {
 	c := a.Converger.Cluster(cluster)
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
@@ -110,7 +108,7 @@ func (a *Adopter) writeRecord(ctx context.Context, cluster string, r *record) er
 	return nil
 }
 
-// isStopped tells whether something that was stopped was not started again.
+// isStopped reports whether a stopped controller still has to be started.
 func (a *Adopter) isStopped(ctx context.Context, found []Controller) (bool, error) {
 	for _, cluster := range clustersOf(found) {
 		r, err := a.readRecord(ctx, cluster)
@@ -121,7 +119,7 @@ func (a *Adopter) isStopped(ctx context.Context, found []Controller) (bool, erro
 	return false, nil
 }
 
-// clustersOf are the clusters of controllers, each once, in their order.
+// clustersOf returns the clusters of controllers, each once, in their order.
 func clustersOf(found []Controller) []string {
 	var out []string
 	for _, c := range found {

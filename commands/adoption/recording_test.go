@@ -1,7 +1,6 @@
 package adoption
 
-// What gardener-operator and gardener-resource-manager wrote, as the corpus has it, and how it is
-// completed.
+// This file reads the corpus: objects that gardener-operator and gardener-resource-manager wrote.
 
 import (
 	"bytes"
@@ -23,15 +22,15 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// recorded is one object that gardener-operator, or gardener-resource-manager for it, has written.
+// recorded is an object that gardener-operator, or gardener-resource-manager for it, wrote.
 type recorded struct {
 	*unstructured.Unstructured
-	// cluster has it. carrier is the ManagedResource that it came by, NAMESPACE/NAME; empty for one
-	// that gardener-operator has written itself.
+	// cluster is the cluster of the object. carrier is its ManagedResource, NAMESPACE/NAME, or ""
+	// if gardener-operator wrote it directly.
 	cluster, carrier string
 }
 
-// key names an object without the hashes in its name, as render/testdata/corpus.yaml does.
+// key names an object without hashes, as render/testdata/corpus.yaml does.
 func (r recorded) key() string { return keyOf(r.Unstructured) }
 
 var hashSuffix = regexp.MustCompile(`-([0-9a-f]{8})(-[0-9a-f]{5})?$`)
@@ -40,17 +39,16 @@ func keyOf(o *unstructured.Unstructured) string {
 	return o.GetKind() + "/" + o.GetNamespace() + "/" + hashSuffix.ReplaceAllString(o.GetName(), "-HASH")
 }
 
-// recording is all that was recorded for the example Garden.
+// recording has all recorded objects of the example Garden.
 type recording struct {
 	objects []recorded
-	// secrets are those of the secrets manager, by what they are for.
+	// secrets are those of the secrets manager, by purpose.
 	secrets map[string]*unstructured.Unstructured
 }
 
 var inCarrier = regexp.MustCompile(`(?m)^# in ManagedResource (\S+)`)
 
-// readRecording reads the corpus; replace says what the texts are here that were of the recording
-// only.
+// readRecording reads the corpus and replaces texts that hold only for the recording.
 func readRecording(t *testing.T, dir string, replace *strings.Replacer) recording {
 	t.Helper()
 	clusters := map[string]string{}
@@ -95,11 +93,10 @@ func readRecording(t *testing.T, dir string, replace *strings.Replacer) recordin
 	return out
 }
 
-// referred is an annotation that names something by whose content the object changes; the key has
-// the hash of the name.
+// referred matches annotations that refer to an object by name; their key has a hash of the name.
 var referred = regexp.MustCompile(`^reference\.resources\.gardener\.cloud/(secret|configmap)-[0-9a-f]{8}$`)
 
-// refer writes the keys of such annotations anew, where the names are others than in the recording.
+// refer updates the keys of such annotations after names were replaced.
 func refer(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -119,7 +116,7 @@ func refer(value any) {
 	}
 }
 
-// replacer puts what is here in the place of what was there in the recording, longer texts first.
+// replacer replaces texts of the recording, longer ones first.
 func (u *upstream) replacer() *strings.Replacer {
 	var old []string
 	for _, text := range slices.Backward(slices.SortedFunc(maps.Keys(u.texts), func(a, b string) int { return len(a) - len(b) })) {
@@ -128,8 +125,7 @@ func (u *upstream) replacer() *strings.Replacer {
 	return strings.NewReplacer(old...)
 }
 
-// fill puts values into a recording where it left them out: those of what is rendered, so that
-// nothing is said about them.
+// fill sets values that the recording omits to the rendered ones, so that they do not differ.
 func fill(recorded, rendered any) any {
 	switch r := recorded.(type) {
 	case map[string]any:
@@ -164,8 +160,7 @@ func merged(m, more map[string]string) map[string]string {
 	return out
 }
 
-// settlePorts takes off what the recording says of a port that has no target: 0, which no API
-// server accepts.
+// settlePorts removes the recorded target port 0, which no API server accepts.
 func settlePorts(o *unstructured.Unstructured) {
 	ports, _, _ := unstructured.NestedSlice(o.Object, "spec", "ports")
 	for _, port := range ports {

@@ -11,11 +11,11 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// rooted are the kinds of Secrets that others hang on: what they have signed or encrypted counts no
-// more when they are made anew. The rest is signed by these, or a password.
+// rooted are the kinds of Secrets that sign or encrypt other data, which is lost if they are
+// regenerated. The other Secrets are signed by these, or are passwords.
 var rooted = []secrets.Kind{secrets.KindCA, secrets.KindRSAPrivateKey, secrets.KindEtcdEncryptionKey}
 
-// checkSecrets says which Secrets are kept and which would be generated.
+// checkSecrets reports which Secrets are reused and which would be generated.
 func checkSecrets(r *Report, planned map[string][]owner.PlannedSecret) {
 	for _, cluster := range slices.Sorted(maps.Keys(planned)) {
 		kept := 0

@@ -16,17 +16,17 @@ import (
 	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
-// Stopping is what a stop would do, or has done.
+// Stopping describes a stop that is planned or done.
 type Stopping struct {
-	// Controllers that are stopped, in this order.
+	// Controllers to stop, in this order.
 	Controllers []Controller `json:"controllers"`
-	// Approval is the id that lets exactly these be stopped.
+	// Approval is the id that approves stopping exactly these controllers.
 	Approval string `json:"approval,omitempty"`
-	// Done says that they are stopped.
+	// Done reports whether they are stopped.
 	Done bool `json:"done"`
 }
 
-// BlockedError says that something has to be settled before.
+// BlockedError means that findings block the takeover.
 type BlockedError struct{ Report *Report }
 
 func (e *BlockedError) Error() string {
@@ -37,10 +37,9 @@ func (e *BlockedError) Error() string {
 	return "nothing was stopped: " + strings.Join(lines, "; ")
 }
 
-// Stop stops the controllers of upstream, one after the other, and waits for each until it works no
-// more. It does so only with the approval of those that are stopped, which a call without one
-// gives. Where something blocks the takeover it is refused. It can be interrupted at any point, and
-// repeated.
+// Stop stops upstream's controllers one after the other and waits until each is inactive. It needs
+// an approval, whose id a call without one returns, and fails if a finding blocks the takeover. It
+// can be interrupted and repeated.
 func (a *Adopter) Stop(ctx context.Context, approval string) (*Stopping, error) {
 	report, err := a.Check(ctx)
 	if err != nil {
@@ -75,7 +74,7 @@ func (a *Adopter) Stop(ctx context.Context, approval string) (*Stopping, error) 
 	return out, nil
 }
 
-// approvalOf names controllers.
+// approvalOf returns the id that approves controllers.
 func approvalOf(controllers []Controller) string {
 	if len(controllers) == 0 {
 		return ""
@@ -93,7 +92,7 @@ func (a *Adopter) tell(format string, args ...any) {
 	}
 }
 
-// stop stops one controller. What is about to be done is written down first.
+// stop stops one controller. It records that first.
 func (a *Adopter) stop(ctx context.Context, c Controller) error {
 	cluster := a.Converger.Cluster(c.Cluster)
 	live, err := liveOf(ctx, cluster, deploymentRef(c.Namespace, c.Name))
@@ -109,7 +108,7 @@ func (a *Adopter) stop(ctx context.Context, c Controller) error {
 		r.Stopped = append(r.Stopped, stopped{Namespace: c.Namespace, Name: c.Name, Replicas: replicasOf(live), At: a.Clock.Now().UTC()})
 		known = &r.Stopped[len(r.Stopped)-1]
 	} else if n := replicasOf(live); n > 0 {
-		known.Replicas = n // somebody has started it again meanwhile
+		known.Replicas = n // started again in the meantime
 	}
 	if c.carrier != "" {
 		known.Ignored = c.carrier
@@ -141,7 +140,7 @@ func (a *Adopter) stop(ctx context.Context, c Controller) error {
 	if err := a.awaitLease(ctx, c); err != nil {
 		return err
 	}
-	// Nobody answers them any more: what they are asked about would be refused.
+	// Nothing answers them any more, so the API server would reject their requests.
 	if err := a.removeWebhooks(ctx, known.Webhooks); err != nil {
 		return err
 	}
@@ -149,8 +148,8 @@ func (a *Adopter) stop(ctx context.Context, c Controller) error {
 	return nil
 }
 
-// heed takes the annotations away by which ManagedResources were left alone: who would have put
-// their objects back is stopped by now, and an apply would leave them alone, too.
+// heed removes the annotations that make resource managers ignore ManagedResources. Their managers
+// are stopped, and apply would ignore the objects, too.
 func (a *Adopter) heed(ctx context.Context, clusters []string) error {
 	for _, cluster := range clusters {
 		r, err := a.readRecord(ctx, cluster)
@@ -169,8 +168,8 @@ func (a *Adopter) heed(ctx context.Context, clusters []string) error {
 	return nil
 }
 
-// carrierIn is the ManagedResource that a Deployment comes from, as far as it is there, whose
-// manager would put it back; empty for none.
+// carrierIn returns the existing ManagedResource of a Deployment, whose manager would restore it,
+// or "".
 func (a *Adopter) carrierIn(ctx context.Context, cluster string, deployment *unstructured.Unstructured) (string, error) {
 	carrier := carrierOf(deployment)
 	if carrier == "" {
@@ -188,7 +187,7 @@ func managedResourceRef(carrier string) apply.Ref {
 	return apply.Ref{APIVersion: managedResources.GroupVersion().String(), Kind: managedResources.Kind, Namespace: namespace, Name: name}
 }
 
-// carrierOf is what the origin of an object says.
+// carrierOf returns the ManagedResource in the origin annotation of an object.
 func carrierOf(live *unstructured.Unstructured) string {
 	origin := live.GetAnnotations()[resourcesv1alpha1.Origin]
 	if i := strings.LastIndex(origin, ":"); i >= 0 {
@@ -200,8 +199,8 @@ func carrierOf(live *unstructured.Unstructured) string {
 	return origin
 }
 
-// ignore sets or takes away the annotation by which a ManagedResource is left alone by who looks
-// after it. One that is not there is no matter.
+// ignore sets or removes the annotation that makes its manager ignore a ManagedResource. A missing
+// ManagedResource is not an error.
 func (a *Adopter) ignore(ctx context.Context, c *apply.Cluster, carrier string, value any) error {
 	ref := managedResourceRef(carrier)
 	live, err := liveOf(ctx, c, ref)

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// checkStorage looks for the volume claims that etcd-druid will look for: with another name etcd
-// would begin empty.
+// checkStorage reports missing volume claims of etcd-druid: with another name etcd would start
+// empty.
 func (a *Adopter) checkStorage(ctx context.Context, r *Report) error {
 	for _, place := range a.Converger.Rendered() {
 		if place.Cluster != landscape.Runtime {

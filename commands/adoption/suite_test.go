@@ -26,7 +26,7 @@ import (
 // patience is how long one run may take on a busy machine.
 const patience = 4 * time.Minute
 
-// world are clusters of a test.
+// world are the clusters of a test.
 type world struct {
 	testclusters.Programs
 	configs map[string]*rest.Config
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 }
 
 // up starts clusters, which end with the test: the runtime cluster, and others without nodes. With
-// fast these are API servers alone.
+// fast they are only API servers.
 func up(t *testing.T, fast bool, names ...string) *world {
 	t.Helper()
 	root, err := testclusters.Repository()
@@ -89,8 +89,7 @@ func up(t *testing.T, fast bool, names ...string) *world {
 	return w
 }
 
-// stage is a landscape with a Garden and nothing else, and the hands of somebody with access to its
-// clusters.
+// stage is a landscape with only a Garden, and clients for its clusters.
 type stage struct {
 	*testing.T
 	world *world
@@ -98,7 +97,8 @@ type stage struct {
 	api   map[string]dynamic.Interface
 }
 
-// Played API servers need no half minute to be trusted.
+// noWait removes the half minute until an API server counts as available, which played ones do not
+// need.
 const noWait = `
 patches:
 - target: {kind: Deployment}
@@ -129,7 +129,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// on is the stage for one test.
+// on returns the stage for one test.
 func (s *stage) on(t *testing.T) *stage {
 	out := *s
 	out.T = t
@@ -150,7 +150,7 @@ func (s *stage) write(name, text string) {
 	require.NoError(s, os.WriteFile(s.path(name), []byte(text), 0o600))
 }
 
-// process is one run of `pergola apply`; it ends with the test at the latest.
+// process is one run of `pergola apply`, which ends with the test at the latest.
 func (s *stage) process(steps time.Duration) *landscape.Converger {
 	s.Helper()
 	key, err := os.ReadFile(filepath.Join(s.world.Root, "landscapes/local/.sops/age.key"))
@@ -176,7 +176,7 @@ func (s *stage) process(steps time.Duration) *landscape.Converger {
 	return c
 }
 
-// apply applies the landscape; steps shortens the time that each step has.
+// apply applies the landscape; steps shortens the timeout of each step.
 func (s *stage) apply(steps time.Duration) (*landscape.Report, error) {
 	s.Helper()
 	c := s.process(steps)

@@ -16,9 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// Undo starts again what Stop has stopped, in the other order: resource managers first,
-// gardener-operator last. What Pergola has applied meanwhile is left to gardener-operator, which
-// puts its own there. It can be interrupted and repeated.
+// Undo starts the stopped controllers in reverse order: resource managers first, gardener-operator
+// last. gardener-operator then reverts what Pergola applied. It can be interrupted and repeated.
 func (a *Adopter) Undo(ctx context.Context) (started []string, err error) {
 	if err := a.nobodyElse(ctx); err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func (a *Adopter) Undo(ctx context.Context) (started []string, err error) {
 	return started, nil
 }
 
-// start starts one controller; was says whether it was there to be started.
+// start starts one controller; was reports whether upstream's Deployment still exists.
 func (a *Adopter) start(ctx context.Context, cluster string, s stopped) (was bool, err error) {
 	c := a.Converger.Cluster(cluster)
 	live, err := liveOf(ctx, c, deploymentRef(s.Namespace, s.Name))
@@ -89,14 +88,14 @@ func (a *Adopter) start(ctx context.Context, cluster string, s stopped) (was boo
 	return true, a.restoreWebhooks(ctx, s.Webhooks)
 }
 
-// WorkingError says that Pergola is at work on the landscape, whose former controllers cannot be
-// started beside it.
+// WorkingError means that Pergola is at work on the landscape, so the previous controllers cannot
+// be started.
 type WorkingError struct{ message string }
 
 func (e *WorkingError) Error() string { return e.message }
 
-// nobodyElse is an error while somebody else than gardener-operator converges the runtime cluster:
-// two would work against each other.
+// nobodyElse fails while a process other than gardener-operator converges the runtime cluster: they
+// would work against each other.
 func (a *Adopter) nobodyElse(ctx context.Context) error {
 	runtime := a.Converger.Cluster(landscape.Runtime)
 	if runtime == nil {

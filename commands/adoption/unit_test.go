@@ -67,11 +67,11 @@ func TestRotationsUnderWay(t *testing.T) {
 	assert.Equal(t, []Level{Changes, Fine, Blocks}, levels)
 }
 
-// pergolas is what a Garden has when Pergola has reconciled it last.
+// pergolas is a Garden that Pergola has reconciled last.
 const pergolas = `{kind: Garden, metadata: {name: local, annotations: {gardener.cloud/operation: rotate-ca-start}, managedFields: [{manager: pergola, operation: Apply}]}, status: {
 	gardener: {name: host-1}, lastOperation: {state: Processing, description: "etcd-main: Running"}, credentials: {rotation: {certificateAuthorities: {phase: Preparing}, etcdEncryptionKey: {phase: Completing}}}}}`
 
-// Whoever has to wait is told for whom: after the takeover that is Pergola.
+// TestWhoIsWaitedFor: the advice to wait names the reconciler; after the takeover that is Pergola.
 func TestWhoIsWaitedFor(t *testing.T) {
 	live := object(t, pergolas)
 	assert.Equal(t, "Pergola", reconcilerOf(live))

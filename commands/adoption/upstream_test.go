@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// TestObjectsOfUpstream compares and stops what gardener-operator and gardener-resource-manager
-// have really written and run for upstream's example Garden (shared/corpus).
+// TestObjectsOfUpstream checks, stops and takes over the objects that gardener-operator and
+// gardener-resource-manager wrote for upstream's example Garden (shared/corpus).
 func TestObjectsOfUpstream(t *testing.T) {
 	dir := corpus.Dir(t)
 	u := newUpstream(t, dir)
@@ -35,9 +35,8 @@ func TestObjectsOfUpstream(t *testing.T) {
 	}
 }
 
-// restartedOfUpstream has pods that are replaced when Pergola takes over: their configuration has
-// other settings, other comments, or a script of ours, which the deliberate differences give the
-// reasons for.
+// restartedOfUpstream are workloads whose pods a takeover replaces: their configuration has other
+// settings, comments or a script of ours. The deliberate differences give the reasons.
 var restartedOfUpstream = []string{
 	"Deployment garden/etcd-druid", "Deployment garden/gardener-resource-manager", "Deployment garden/kube-state-metrics-runtime", "Deployment garden/plutono",
 	"Deployment garden/virtual-garden-gardener-resource-manager", "Deployment garden/virtual-garden-kube-apiserver", "Deployment istio-system/istiod",
@@ -54,7 +53,7 @@ func testDiffersAsListed(u *upstream) {
 			continue
 		}
 		if f.Area == AreaSecrets && f.Level == Changes {
-			// Upstream has a token in the place of this one, and no certificate.
+			// Upstream has a token instead of this Secret, and no certificate.
 			f.Objects = slices.DeleteFunc(f.Objects, func(object string) bool {
 				return strings.HasPrefix(object, "Secret garden/gardener-internal-") && listed.differs("Secret/garden/gardener-internal")
 			})
@@ -68,7 +67,7 @@ func testDiffersAsListed(u *upstream) {
 		}
 		if len(f.Fields) == 0 {
 			for _, object := range f.Objects {
-				// Upstream's words have a namespace for configurations of webhooks.
+				// Upstream's names of webhook configurations have a namespace.
 				if key, _ := keyNamed(object); !listed.differs(key) && !listed.differs(strings.Replace(key, "WebhookConfiguration//", "WebhookConfiguration/garden/", 1)) {
 					unlisted = append(unlisted, fmt.Sprintf("%s: %s", object, f.Text))
 				}

@@ -13,11 +13,11 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// apiServer is the name of the Service of the virtual garden's API server, and of its Deployment.
+// apiServer is the name of the Service and the Deployment of the virtual garden's API server.
 const apiServer = "virtual-garden-kube-apiserver"
 
-// checkExposure looks how clients get to the API server of the virtual garden: by a load balancer
-// of its own, which the takeover takes away, or by the gateway.
+// checkExposure reports how clients reach the virtual garden's API server: by the gateway, or by a
+// load balancer of its own, which the takeover removes.
 func (a *Adopter) checkExposure(ctx context.Context, r *Report) error {
 	live, err := liveOf(ctx, a.Converger.Cluster(landscape.Runtime), apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: "garden", Name: apiServer})
 	if err != nil || live == nil {
@@ -32,12 +32,12 @@ func (a *Adopter) checkExposure(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// gardenAPIService is the APIService by which the virtual garden serves Shoots and Seeds: it leads
-// to gardener-apiserver, or says that definitions serve them.
+// gardenAPIService is the APIService by which the virtual garden serves Shoots and Seeds. It refers
+// to gardener-apiserver, or is local for CRDs.
 const gardenAPIService = "v1beta1.core.gardener.cloud"
 
-// checkAPI looks who serves the Gardener API in the virtual garden: each keeps the objects in a
-// place of etcd of its own, and does not find those of the other.
+// checkAPI reports a change of the Gardener API's server. gardener-apiserver and CRDs store their
+// objects under different etcd prefixes, so neither finds objects of the other.
 func (a *Adopter) checkAPI(ctx context.Context, r *Report) error {
 	virtual := a.Converger.Cluster(landscape.Virtual)
 	if virtual == nil {
@@ -60,8 +60,8 @@ func (a *Adopter) checkAPI(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// compareAPI says what becomes of the objects of the Gardener API; service is who serves them now,
-// empty for definitions.
+// compareAPI reports whether the Gardener API's objects would be lost. service is the current
+// server, "" for CRDs.
 func compareAPI(service string, aggregated bool) (f Finding, differs bool) {
 	f = Finding{Level: Blocks, Area: AreaGarden, Cluster: landscape.Virtual}
 	switch {
@@ -75,17 +75,17 @@ func compareAPI(service string, aggregated bool) (f Finding, differs bool) {
 	return f, true
 }
 
-// identity is by what clients and seeds know a virtual garden.
+// identity is how clients and seeds identify a virtual garden.
 type identity struct {
-	// cluster is the identity that Gardener has given it; empty for none.
+	// cluster is the cluster identity that Gardener assigned, or "".
 	cluster string
-	// address is that of Service kubernetes.
+	// address is the cluster IP of Service kubernetes.
 	address string
 	// issuer of its tokens.
 	issuer string
 }
 
-// checkIdentity compares what lives with what is declared where no Garden says it.
+// checkIdentity compares the live virtual garden with Git if there is no Garden to compare.
 func (a *Adopter) checkIdentity(ctx context.Context, r *Report) error {
 	virtual := a.Converger.Cluster(landscape.Virtual)
 	if r.Garden != "" || virtual == nil {
@@ -112,7 +112,7 @@ func (a *Adopter) checkIdentity(ctx context.Context, r *Report) error {
 		Issuer string `json:"issuer"`
 	}{}
 	raw, err := client.Discovery().RESTClient().Get().AbsPath("/.well-known/openid-configuration").DoRaw(ctx)
-	// one that does not publish it is not compared
+	// an unpublished issuer is not compared
 	if err == nil && json.Unmarshal(raw, &said) == nil {
 		lives.issuer = said.Issuer
 	}
@@ -120,7 +120,7 @@ func (a *Adopter) checkIdentity(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// issuers are those whose tokens the API server that is rendered takes; the first one is its own.
+// issuers returns the token issuers that the rendered API server accepts; the first one is its own.
 func (a *Adopter) issuers() []string {
 	for _, place := range a.Converger.Rendered() {
 		for _, o := range place.Bundle.Objects {
@@ -132,7 +132,7 @@ func (a *Adopter) issuers() []string {
 	return nil
 }
 
-// flags are the values of a flag that containers of a Deployment get.
+// flags returns the values of a flag in the containers of a Deployment.
 func flags(deployment *unstructured.Unstructured, flag string) []string {
 	var out []string
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
@@ -150,7 +150,7 @@ func flags(deployment *unstructured.Unstructured, flag string) []string {
 	return out
 }
 
-// compareIdentity says what of a virtual garden would not be known any more.
+// compareIdentity reports differences by which clients would no longer recognize a virtual garden.
 func compareIdentity(lives identity, garden map[string]any, issuers []string) []Finding {
 	var out []Finding
 	blocks := func(text, do string) {

@@ -17,8 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/printable"
 )
 
-// until looks again and again, and gives up with the context. what says in words what is waited
-// for.
+// until polls done until it succeeds, fails or ctx ends. done also describes what it waits for.
 func (a *Adopter) until(ctx context.Context, done func() (bool, string, error)) error {
 	poll := a.Poll
 	if poll <= 0 {
@@ -39,7 +38,7 @@ func (a *Adopter) until(ctx context.Context, done func() (bool, string, error)) 
 	}
 }
 
-// awaitPods waits until a Deployment has none any more.
+// awaitPods waits until a Deployment has no pods.
 func (a *Adopter) awaitPods(ctx context.Context, c *apply.Cluster, deployment *unstructured.Unstructured) error {
 	raw, _, _ := unstructured.NestedMap(deployment.Object, "spec", "selector", "matchLabels")
 	labels := map[string]string{}
@@ -71,15 +70,15 @@ func (a *Adopter) awaitPods(ctx context.Context, c *apply.Cluster, deployment *u
 	})
 }
 
-// abandoned is more than clocks differ: whoever renewed a lease longer ago is gone for sure.
+// abandoned is more than clocks differ: a holder that renewed its lease longer ago no longer runs.
 const abandoned = 10 * time.Minute
 
-// awaitLease waits until the controller that was stopped holds its lease no more: it was given
-// back, somebody else has it, or it was not renewed for as long as it lasts, by our clock.
+// awaitLease waits until the stopped controller has lost its lease: released, taken by another
+// holder, or not renewed for its duration by our clock.
 func (a *Adopter) awaitLease(ctx context.Context, of Controller) error {
 	cluster := a.Converger.Cluster(of.lease.cluster)
 	if cluster == nil {
-		return nil // nobody can look: its pods are gone
+		return nil // the lease cannot be read, but its pods no longer exist
 	}
 	client, err := clientOf(cluster)
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// webhookKinds are what an API server asks others by.
+// webhookKinds are the kinds of webhook configurations.
 var webhookKinds = []schema.GroupVersionKind{
 	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
 	{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
 }
 
-// servedBy are the webhook configurations that nobody but a controller answers. Those that others
-// answer, too, are left alone.
+// servedBy returns the webhook configurations that only this controller serves. Configurations with
+// other servers are ignored.
 func (a *Adopter) servedBy(ctx context.Context, c Controller) ([]webhook, error) {
 	clusters := []string{c.Cluster}
 	if c.Cluster == landscape.Runtime && a.Converger.Cluster(landscape.Virtual) != nil {
@@ -47,8 +47,8 @@ func (a *Adopter) servedBy(ctx context.Context, c Controller) ([]webhook, error)
 	return out, nil
 }
 
-// isServedBy tells whether all webhooks of a configuration lead to the Service of a controller, by
-// reference or by its address.
+// isServedBy reports whether all webhooks of a configuration point to a controller's Service, by
+// reference or by URL.
 func isServedBy(configuration *unstructured.Unstructured, c Controller, here bool) bool {
 	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	for _, raw := range hooks {
@@ -67,8 +67,8 @@ func isServedBy(configuration *unstructured.Unstructured, c Controller, here boo
 	return len(hooks) > 0
 }
 
-// withoutWebhooks makes of a plan one for the time after the controllers were stopped: what their
-// webhooks put back into pods until then goes with the apply.
+// withoutWebhooks changes a plan to the state after the stop: it then contains the changes to pods
+// that the webhooks would have reverted.
 func (a *Adopter) withoutWebhooks(ctx context.Context, p change.Plan) error {
 	if !slices.ContainsFunc(p.Items, func(i change.Item) bool { return len(i.PutBack) > 0 }) {
 		return nil
@@ -96,13 +96,13 @@ func (a *Adopter) withoutWebhooks(ctx context.Context, p change.Plan) error {
 	return nil
 }
 
-// mutates tells whether a webhook configuration is for changes of objects of a kind.
+// mutates reports whether a webhook configuration mutates objects of a kind.
 func mutates(configuration map[string]any, of change.Ref) bool {
 	o := &unstructured.Unstructured{Object: configuration}
 	if o.GetKind() != "MutatingWebhookConfiguration" {
 		return false
 	}
-	// Workloads have the plural of their kind, in small letters, as resource.
+	// The resource of workloads is the lowercase plural of their kind.
 	group, resource := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind).Group, strings.ToLower(of.Kind)+"s"
 	hooks, _, _ := unstructured.NestedSlice(configuration, "webhooks")
 	for _, raw := range hooks {
@@ -124,7 +124,7 @@ func hasOrAny(all []string, one string) bool {
 	return slices.Contains(all, one) || slices.Contains(all, "*")
 }
 
-// stored is an object as it can be made again.
+// stored returns an object without server fields, so that it can be created again.
 func stored(o *unstructured.Unstructured) map[string]any {
 	out := o.DeepCopy()
 	out.SetManagedFields(nil)

@@ -33,28 +33,27 @@ import (
 type Comparison struct {
 	Reader revisions.Reader
 	Repo   *source.Repository
-	// Dir is the folder of the landscape; revisions lead from From to To, which is empty for the
-	// work tree.
+	// Dir is the folder of the landscape, From and To are revisions. An empty To is the work tree.
 	Dir, From, To string
-	// Now is one time for both revisions, so that it makes no difference between them.
+	// Now is the time for both revisions, so that it causes no difference.
 	Now time.Time
 }
 
 // Revision is one side of a comparison.
 type Revision struct {
 	Landscape *landscapes.Landscape
-	// violations are those of its files.
+	// violations are those of the landscape's files.
 	violations []schemas.Violation
-	// name is the abbreviated commit, or "work tree"; as the one that was asked for.
+	// name is the abbreviated commit, or "work tree"; as is the revision as the user wrote it.
 	name, as string
-	// Missing says that there is no landscape in the folder.
+	// Missing reports whether the folder has no landscape.
 	Missing bool
-	// broken says that it is not valid; the notes say what that means for the diff.
+	// broken reports whether it is invalid; the notes explain the effect on the diff.
 	broken bool
 	notes  []string
 }
 
-// Plan is the difference between the two.
+// Plan returns the difference between the revisions.
 func (c Comparison) Plan(ctx context.Context) (change.Plan, error) {
 	new, err := c.target(ctx)
 	if err != nil {
@@ -80,7 +79,7 @@ func (c Comparison) Plan(ctx context.Context) (change.Plan, error) {
 	if err != nil && !refuses {
 		return change.Plan{}, err
 	}
-	// Of both sides all is said at once, also where one is reason enough to stop.
+	// Report the errors of both revisions, even if one suffices to stop.
 	found, baseErr := c.checkBase(ctx, &old)
 	switch {
 	case baseErr != nil:
@@ -96,7 +95,7 @@ func (c Comparison) Plan(ctx context.Context) (change.Plan, error) {
 	return c.compare(old, new, refused)
 }
 
-// compare renders what the change can reach, and adds what is declared.
+// compare renders the affected owners and adds the declarations.
 func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (change.Plan, error) {
 	reach, err := render.Reached(c.Reader.Catalogue, old.state(), new.state(), render.At(c.Now), c.Reader.Charts(new.Landscape))
 	if err != nil {
@@ -138,16 +137,17 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 	return p, nil
 }
 
-// sides renders the owners that a change reaches, before and after it, as render.Reach does.
+// sides renders the affected owners before and after the change, as render.Reach does.
 func sides(reach render.Reach) (before, after []plan.Place, wrongBefore, err error) {
 	old, new, wrongBefore, err := reach.Render()
 	return plan.Placed(old, reach.Old.ClusterOf()), plan.Placed(new, reach.New.ClusterOf()), wrongBefore, err
 }
 
-// MaxShown is how many findings or errors a report names of a landscape; all of them are beside it.
+// MaxShown limits the findings or errors of a landscape in a report; standard error has all of
+// them.
 const MaxShown = 10
 
-// renderedInPart are the notes about a revision to compare from that does not render whole.
+// renderedInPart returns notes about a base revision that renders only partially.
 func renderedInPart(from string, wrong error) []string {
 	lines := strings.Split(wrong.Error(), "\n")
 	n := len(lines)
@@ -158,8 +158,7 @@ func renderedInPart(from string, wrong error) []string {
 		"of an object that two of its bundles have, the one that keeps it counts", from, printable.Counted(n, "error"))}, lines...)
 }
 
-// withShoots adds to what is declared how Shoots are in force, as far as they are declared or
-// rendered in another way.
+// withShoots adds the effective spec of Shoots to the declarations.
 func withShoots(declared []plan.Place, side render.Side) {
 	shoots := map[change.Ref]*unstructured.Unstructured{}
 	for _, in := range slices.Concat(side.Inputs, side.Alike) {
@@ -174,8 +173,8 @@ func withShoots(declared []plan.Place, side render.Side) {
 	}
 }
 
-// totals are the numbers of objects by cluster. All are counted only where the gate wants to know a
-// share of them: what the change does not reach has to be rendered for that.
+// totals returns the numbers of objects by cluster. It renders unaffected owners only if the gate
+// limits a share of all objects.
 func (c Comparison) totals(p change.Plan, gate permit.Gate, old Revision, before []plan.Place, incomplete bool) (map[string]int, error) {
 	if incomplete && wantsTotals(p, gate) {
 		all, err := c.everything(old)
@@ -191,7 +190,7 @@ func (c Comparison) totals(p change.Plan, gate permit.Gate, old Revision, before
 	return out, nil
 }
 
-// wantsTotals tells whether the verdict of a gate depends on how many objects there are.
+// wantsTotals reports whether the gate's verdict depends on the number of objects.
 func wantsTotals(p change.Plan, gate permit.Gate) bool {
 	if gate.MaxShare == nil || *gate.MaxShare == 0 {
 		return false
@@ -210,17 +209,17 @@ func wantsTotals(p change.Plan, gate permit.Gate) bool {
 	return false
 }
 
-// everything is what a revision declares and renders.
+// everything returns all declarations and rendered objects of a revision.
 func (c Comparison) everything(r Revision) ([]plan.Place, error) {
 	all, err := render.Reached(c.Reader.Catalogue, r.state(), render.State{}, render.At(c.Now))
 	if err != nil {
 		return nil, err
 	}
-	rendered, _, _, err := sides(all) // what is wrong with it has a note already, where it counts
+	rendered, _, _, err := sides(all) // relevant errors are already in the notes
 	return append(landscape.Declared(r.Landscape, nil), rendered...), err
 }
 
-// state is a revision for rendering.
+// state returns a revision for rendering.
 func (r Revision) state() render.State {
 	if r.Missing {
 		return render.State{}
@@ -232,8 +231,8 @@ func (r Revision) state() render.State {
 	return s
 }
 
-// target is what a diff leads to: the work tree, or a revision. In one without the landscape
-// nothing is left of it.
+// target reads the revision to compare with, or the work tree. Without a landscape there it is
+// empty.
 func (c Comparison) target(ctx context.Context) (Revision, error) {
 	r := Revision{name: "work tree", as: c.To}
 	var err error
@@ -250,7 +249,7 @@ func (c Comparison) target(ctx context.Context) (Revision, error) {
 	return r, err
 }
 
-// Base reads what a diff starts from. In one that does not have the landscape there is nothing yet.
+// Base reads the revision to compare from. Without a landscape there it is empty.
 func (c Comparison) Base(ctx context.Context) (Revision, error) {
 	l, violations, commit, err := c.Reader.LoadAt(ctx, c.Repo, c.Dir, c.From)
 	if revisions.IsMissing(err) {
@@ -262,12 +261,12 @@ func (c Comparison) Base(ctx context.Context) (Revision, error) {
 	return Revision{Landscape: l, violations: violations, name: short(commit), as: c.From}, err
 }
 
-// missing is a revision that does not have the landscape.
+// missing returns a revision without the landscape.
 func missing(name, note string) Revision {
 	return Revision{Landscape: &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, name: name, Missing: true, notes: []string{note}}
 }
 
-// renames are the folders that landscapes had before the change, by those that they have after it.
+// renames maps the folders of landscapes after the change to those before it.
 func (c Comparison) renames() (map[string]string, error) {
 	before, err := revisions.Landscapes(c.Repo, ".", c.From)
 	if err != nil {
@@ -277,8 +276,8 @@ func (c Comparison) renames() (map[string]string, error) {
 	return revisions.Renamed(before, after), err
 }
 
-// formerly is the landscape of a folder that the revision to compare from does not have, where it
-// was in another folder then. ok says whether it was.
+// formerly finds the landscape in another folder of the base revision; ok reports whether it
+// exists.
 func (c Comparison) formerly(ctx context.Context) (r Revision, ok bool, err error) {
 	all, err := c.renames()
 	if err != nil {
@@ -300,7 +299,7 @@ func (c Comparison) formerly(ctx context.Context) (r Revision, ok bool, err erro
 	return Revision{Landscape: l, violations: violations, name: short(commit), as: c.From, notes: []string{note}}, true, nil
 }
 
-// afterwards says where a landscape is whose folder is gone; empty if it is nowhere.
+// afterwards says in which folder a moved landscape is, or returns "".
 func (c Comparison) afterwards() (string, error) {
 	all, err := c.renames()
 	if err != nil {
@@ -315,20 +314,19 @@ func (c Comparison) afterwards() (string, error) {
 	return "", err
 }
 
-// checkTarget refuses a target that is not valid. What the API refuses of the change itself (fields
-// that cannot change, removals without their confirmation) is reported, and the diff shown all the
-// same, with a note.
+// checkTarget rejects an invalid target. Changes that the API rejects (immutable fields,
+// unconfirmed removals) are reported, and the diff is still shown, with a note.
 func (c Comparison) checkTarget(ctx context.Context, old, new Revision) ([]schemas.Violation, error) {
 	if old.Missing {
 		return nil, c.Reader.Valid(ctx, new.Landscape, new.violations, c.To)
 	}
-	// What is valid as if it were new is valid all the more as what it was before: only what
-	// changed is looked at as a change.
+	// Objects that are valid as new ones are also valid as unchanged ones, so only changed objects
+	// are checked as updates.
 	alike := landscapes.Alike(old.Landscape, new.Landscape)
 	changed := old.Landscape.Only(func(d *landscapes.Declaration) bool { return !alike[d.ObjectName()] })
 	since := func(before *landscapes.Landscape) ([]schemas.Violation, error) {
 		found, err := c.Reader.FindingsSince(ctx, new.Landscape, before, new.violations)
-		return slices.DeleteFunc(found, preview.IsRemovalHeld), err // the notes of the plan say it
+		return slices.DeleteFunc(found, preview.IsRemovalHeld), err // the plan has notes about them
 	}
 	found, err := since(changed)
 	if err != nil {
@@ -350,9 +348,9 @@ func (c Comparison) checkTarget(ctx context.Context, old, new Revision) ([]schem
 	return found, c.Reader.Report(found, c.To, revisions.Sources(new.Landscape))
 }
 
-// checkBase looks whether the revision a diff starts from is valid. One that is not was never
-// applied, and what repairs it is most likely under way: it is compared as far as it renders. The
-// findings are given with the revision before the names of files.
+// checkBase checks the base revision. An invalid one was never applied and the change probably
+// repairs it, so it is compared as far as it renders. File names in the findings begin with the
+// revision.
 func (c Comparison) checkBase(ctx context.Context, r *Revision) ([]schemas.Violation, error) {
 	if r.Missing {
 		return nil, nil
@@ -383,7 +381,8 @@ func (c Comparison) checkBase(ctx context.Context, r *Revision) ([]schemas.Viola
 	return all, nil
 }
 
-// The finding about a landscape that is written for another catalogue than that of this program.
+// ruleCatalogue and fieldCatalogue identify the finding about a landscape for another catalogue
+// than the program's.
 const ruleCatalogue, fieldCatalogue = "landscape/catalogue", "spec.catalogue.version"
 
 func countErrors(all []schemas.Violation) int {

@@ -1,7 +1,7 @@
-// Package comparison says what a landscape becomes on its clusters when one of its revisions
-// follows another: it reads and judges both, renders what the change can reach, and gives the
-// difference as a plan with what is held, refused or takes effect otherwise (commands/preview).
+// Package comparison shows how a change of revision affects a landscape's clusters. It reads and
+// checks both revisions, renders affected owners and returns a plan with held, rejected and other
+// special changes (commands/preview).
 //
-// No cluster is asked. What does not live here: reading revisions (commands/revisions), comparing
-// what they render (plan), printing (cmd/pergola).
+// It makes no requests to clusters. Other packages read revisions (commands/revisions), compare
+// rendered objects (plan) and print (cmd/pergola).
 package comparison

@@ -1,5 +1,3 @@
-// Package manifest judges objects in files by themselves, without the landscape that they may
-// belong to.
-//
-// What does not live here: rules (schemas), folders of landscapes (commands/revisions).
+// Package manifest checks objects in files without the landscape that they may belong to. Package
+// schemas has the rules; commands/revisions checks landscape folders.
 package manifest

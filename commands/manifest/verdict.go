@@ -14,22 +14,22 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// Verdict judges files with objects.
+// Verdict checks files with objects.
 type Verdict struct {
 	Options landscapes.Options
-	// Old is the file with the objects before the change, by which the rules of updates and
-	// deletions count; empty for none.
+	// Old is the file with the objects before the change, for the rules of updates and deletions,
+	// or "".
 	Old string
-	// Several says that other files are judged, too: an object that is gone from one may be in
-	// another.
+	// Several reports whether other files are checked, too: an object that is missing in one may be
+	// in another one.
 	Several bool
-	// Report is told the findings of Old that make it unusable, by the name that stands before them
-	// and by what reads it.
+	// Report gets the findings that make Old unusable, with a prefix and a function that reads the
+	// file.
 	Report func(found []schemas.Violation, before string, read func(file string) ([]byte, error)) error
 }
 
-// Findings are the static verdict of the objects of a file. None at all is an error: a pipe that
-// broke must not be green.
+// Findings returns the static findings about a file. A file without objects is an error: a broken
+// pipe must not pass.
 func (v Verdict) Findings(ctx context.Context, name string, data []byte) ([]schemas.Violation, error) {
 	declarations, violations, err := landscapes.Parse(ctx, name, data, v.Options)
 	if err != nil {
@@ -59,7 +59,7 @@ func (v Verdict) Findings(ctx context.Context, name string, data []byte) ([]sche
 	}
 	for _, gone := range before {
 		if v.Several {
-			break // it may be in another one
+			break // it may be in another file
 		}
 		inputs = append(inputs, schemas.Input{Old: gone.Object(), Positions: gone})
 	}
@@ -67,7 +67,7 @@ func (v Verdict) Findings(ctx context.Context, name string, data []byte) ([]sche
 	return append(violations, across.OneForEachFault(landscapes.WithForms(found))...), err
 }
 
-// before are the objects before the change, by identity.
+// before returns the objects before the change, by identity.
 func (v Verdict) before(ctx context.Context) (map[string]*landscapes.Declaration, error) {
 	if v.Old == "" {
 		return nil, nil
@@ -94,8 +94,8 @@ func (v Verdict) before(ctx context.Context) (map[string]*landscapes.Declaration
 	return out, nil
 }
 
-// sharesKind tells whether an object is as before, or one of its kind is gone: it may have another
-// name now.
+// sharesKind reports whether an object is unchanged, or another object of its kind is missing: then
+// it may be renamed.
 func sharesKind(declarations []landscapes.Declaration, before map[string]*landscapes.Declaration, inputs []schemas.Input) bool {
 	return slices.ContainsFunc(inputs, func(in schemas.Input) bool { return in.Old != nil }) ||
 		slices.ContainsFunc(declarations, func(d landscapes.Declaration) bool {
@@ -112,13 +112,12 @@ func identity(d *landscapes.Declaration) string {
 	return d.GroupVersionKind().GroupKind().String() + "/" + d.Namespace() + "/" + d.Name()
 }
 
-// Read reads what is not larger than a manifest can be, and a byte of what is: that is told apart
-// when it is parsed.
+// Read reads one byte more than the size limit of a manifest; the parser then rejects it.
 func Read(from io.Reader) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, landscapes.MaxFileSize+1))
 }
 
-// ReadFile is Read of a file.
+// ReadFile is Read for a file.
 func ReadFile(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

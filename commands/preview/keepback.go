@@ -18,17 +18,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// A comparison of two revisions knows what both render, but not all of it comes to pass: what is
-// refused does not, and an owner whose file is gone stays with all that runs for it.
+// A comparison of two revisions knows what both render, but not all of it is applied. Rejected
+// changes are not, and an owner without a file stays with all its workloads.
 
-// keptBack is an object that stays as it is, and why.
+// keptBack is an object that stays unchanged, and why.
 type keptBack struct {
 	action change.Action
 	reason string
 }
 
-// KeepBack takes out of a plan what does not come to pass: the declarations that are refused,
-// Gardens, Seeds, Shoots and Projects whose files are gone, and what runs for each of them.
+// KeepBack removes changes from a plan that are not applied: rejected declarations, and Gardens,
+// Seeds, Shoots and Projects without files, with their workloads.
 func KeepBack(p *change.Plan, old, new *landscapes.Landscape, refused []schemas.Violation) {
 	all := undeclared(old, new)
 	refused = slices.DeleteFunc(slices.Clone(refused), IsRemovalHeld)
@@ -78,9 +78,9 @@ func KeepBack(p *change.Plan, old, new *landscapes.Landscape, refused []schemas.
 	}
 }
 
-// keepReferred holds what those refer to that are held, as whoever applies it does: a Secret whose
-// file went with that of the Garden, Seed or Shoot stays. One that a Garden refers to, and whose
-// file is still there, does not get into the virtual garden because nothing refers to it any more.
+// keepReferred holds the removal of objects that held owners reference, as apply does, such as the
+// Secrets of a removed Garden. A Secret with a file that only a removed Garden references is not
+// moved to the virtual garden.
 func keepReferred(p *change.Plan, old, new *landscapes.Landscape) {
 	isGarden := func(d *landscapes.Declaration) bool {
 		return isHeldOwner(d.GroupVersionKind().GroupKind()) && d.GroupVersionKind().Kind == "Garden"
@@ -127,8 +127,8 @@ func keepReferred(p *change.Plan, old, new *landscapes.Landscape) {
 	}
 }
 
-// TakeEnding takes everything out of a plan that goes with a Garden whose deletion is confirmed in
-// Git. The confirmation is more than an approval, so no gate holds any of it.
+// TakeEnding removes from a plan what is deleted with a Garden whose deletion is confirmed in Git.
+// The confirmation implies an approval, so no gate holds it.
 func TakeEnding(p *change.Plan, old, new *landscapes.Landscape) []change.Item {
 	stays := map[landscapes.ObjectName]bool{}
 	for i := range new.Declarations {
@@ -160,8 +160,7 @@ func objectsAre(n int) string {
 	return fmt.Sprintf("%d objects are", n)
 }
 
-// isRunOf tells whether the owner of a bundle is among those that stay; the Shoots of a Seed wait
-// for it.
+// isRunOf reports whether the owner of a bundle stays. The Shoots of a Seed wait for it.
 func isRunOf(name string, all map[string]keptBack, seedOf map[string]string) bool {
 	kind, rest, _ := strings.Cut(name, " ")
 	namespace, object, namespaced := strings.Cut(rest, "/")
@@ -179,7 +178,7 @@ func isRunOf(name string, all map[string]keptBack, seedOf map[string]string) boo
 	return stays && kind == "shoot"
 }
 
-// undeclared are the owners that the new landscape does not declare any more.
+// undeclared returns the owners that the new landscape no longer declares.
 func undeclared(old, new *landscapes.Landscape) map[string]keptBack {
 	out := map[string]keptBack{}
 	for _, d := range removedOwners(old, new) {
@@ -192,7 +191,7 @@ func undeclared(old, new *landscapes.Landscape) map[string]keptBack {
 	return out
 }
 
-// removalNotes say once of each owner that is declared no longer what to do.
+// removalNotes returns advice for each owner that is no longer declared.
 func removalNotes(old, new *landscapes.Landscape) []string {
 	var out []string
 	for _, d := range removedOwners(old, new) {
@@ -203,8 +202,7 @@ func removalNotes(old, new *landscapes.Landscape) []string {
 	return out
 }
 
-// gardenInPlaceOf is the Garden that the landscape declares in place of one that it declares no
-// longer; nil for none.
+// gardenInPlaceOf returns the Garden that replaces a removed one, or nil.
 func gardenInPlaceOf(l *landscapes.Landscape, d *landscapes.Declaration) *landscapes.Declaration {
 	if d.GroupVersionKind().Kind != "Garden" {
 		return nil
@@ -217,8 +215,7 @@ func gardenInPlaceOf(l *landscapes.Landscape, d *landscapes.Declaration) *landsc
 	return nil
 }
 
-// removedOwners are the declarations before of owners that are declared no more, and stay all the
-// same.
+// removedOwners returns the previous declarations of owners that are no longer declared, but stay.
 func removedOwners(old, new *landscapes.Landscape) []*landscapes.Declaration {
 	var out []*landscapes.Declaration
 	declared := map[landscapes.ObjectName]bool{}
@@ -244,9 +241,9 @@ func whyRemovalHeld(l *landscapes.Landscape, d *landscapes.Declaration) string {
 	return reached(l, d.GroupVersionKind().Kind, text)
 }
 
-// AsRemovalsHeld makes a warning with what comes to pass of each removal of an owner, confirmed or
-// not, in place of what the API would say of it: the operator applies what else the change has. It
-// has the place of landscape.yaml, as the file of the owner is gone. A renamed Garden is an error.
+// AsRemovalsHeld replaces the API's findings about removed owners, confirmed or not, with warnings:
+// the operator applies the rest of the change. They have the position of landscape.yaml, as the
+// owner's file no longer exists. A renamed Garden is an error.
 func AsRemovalsHeld(found []schemas.Violation, l, before *landscapes.Landscape) []schemas.Violation {
 	found = slices.DeleteFunc(found, IsRemovalHeld)
 	for _, d := range removedOwners(before, l) {
@@ -274,13 +271,13 @@ func AsRemovalsHeld(found []schemas.Violation, l, before *landscapes.Landscape) 
 
 const fieldDeletionConfirmed = "metadata.annotations[confirmation.gardener.cloud/deletion]"
 
-// IsRemovalHeld tells the finding about a removal that no cluster carries out.
+// IsRemovalHeld reports whether a finding is about a removal that is not carried out.
 func IsRemovalHeld(v schemas.Violation) bool {
 	return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
 }
 
-// reached is a text whose commands reach the cluster of a kind by what the landscape says of it, or
-// that names the cluster.
+// reached adapts the commands in a text to the cluster of a kind: with flags for its access, or
+// with its name.
 func reached(l *landscapes.Landscape, kind, text string) string {
 	cluster := landscape.Virtual
 	if kind == "Garden" {
@@ -293,7 +290,7 @@ func isHeldOwner(gk schema.GroupKind) bool {
 	return strings.HasSuffix(gk.Group, ".gardener.cloud") && landscape.HoldsRemoval(gk.Kind)
 }
 
-// seedsOfShoots are the Seeds of those that are declared with one.
+// seedsOfShoots maps Shoots to the Seeds that they declare.
 func seedsOfShoots(l *landscapes.Landscape) map[string]string {
 	out := map[string]string{}
 	for s, err := range l.EachShoot() {

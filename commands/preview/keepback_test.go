@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Commands of hints reach the cluster by what the landscape says of it.
+// TestHintsOfADiffReachTheCluster: commands in hints have the flags for the cluster's access.
 func TestHintsOfADiffReachTheCluster(t *testing.T) {
 	l := &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}
 	const hint = "for that: kubectl annotate x"

@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestLandscapeName: inventories go by the name of a landscape, so that another one is told, in
-// validate --from and in a diff.
+// TestLandscapeName: validate --from and diff report a changed name, because inventories are named
+// after the landscape.
 func TestLandscapeName(t *testing.T) {
 	for name, test := range map[string]struct {
 		old, new string

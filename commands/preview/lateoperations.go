@@ -8,11 +8,11 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// RuleLate is the rule of the findings about operations that come too late.
+// RuleLate is the rule of findings about late operations.
 const RuleLate = "landscape/operation-late"
 
-// LateOperations are the findings about operations that came or changed since another state of the
-// landscape, and that are never executed: their time is over.
+// LateOperations returns findings about new or changed operations whose time is over, so that they
+// are never executed.
 func LateOperations(former, l *landscapes.Landscape, now time.Time) []schemas.Violation {
 	var out []schemas.Violation
 	for _, o := range l.LateOperations(former, now) {

@@ -8,32 +8,30 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// setting is what a note on a setting of landscape.yaml says.
+// setting describes the note about a setting of landscape.yaml.
 type setting struct {
-	// path below spec; what is below it is told in the same way.
+	// path below spec, including the settings below it.
 	path string
-	// inObjects says that it is seen in the objects that are rendered, so that a note would repeat
-	// it.
+	// inObjects: rendered objects show the change, so a note would repeat it.
 	inObjects bool
-	// onlySet says that one value in the place of another is told elsewhere: what is told here is
-	// that there is one, or none any more.
+	// onlySet: a note is needed only if the setting is added or removed.
 	onlySet bool
-	// whole says that a map is told in one note.
+	// whole: one note describes the whole map.
 	whole bool
-	// byDefault is in force where nothing is set.
+	// byDefault is the value if the setting is missing.
 	byDefault any
-	// effect is what follows from a change; both values have their defaults.
+	// effect describes the consequence; both values have their defaults.
 	effect func(old, new any) string
 }
 
-// lessProtection begins what follows from a setting that was loosened.
+// lessProtection begins the consequence of a loosened setting.
 const lessProtection = "less protection: "
 
-// theObjectBounds ends what is less protection: an operator takes the tighter one of what Git and
-// the object say.
+// theObjectBounds ends a note about less protection: an operator uses the stricter value of Git and
+// the object.
 const theObjectBounds = " (where an operator syncs, its Landscape in the cluster is the limit)"
 
-// settingsTold are those that there is more to say about than that they change.
+// settingsTold are the settings with a special note.
 var settingsTold = []setting{
 	{path: "layers", inObjects: true},
 	{path: "components", inObjects: true},
@@ -77,7 +75,7 @@ const (
 	ofHealth = "what counts as healthy, and when"
 )
 
-// settingOf is the longest entry for a path. One without an entry is told as it is.
+// settingOf returns the longest entry for a path; settings without an entry have a plain note.
 func settingOf(path string) setting {
 	var best setting
 	for _, s := range settingsTold {
@@ -89,7 +87,7 @@ func settingOf(path string) setting {
 	return best
 }
 
-// effective is what is in force.
+// effective returns the value or its default.
 func (s setting) effective(value any) any {
 	if value == nil {
 		return s.byDefault
@@ -125,7 +123,7 @@ func ofReview(_, new any) string {
 	return lessProtection + "deletions that no review shows are not held any more" + theObjectBounds
 }
 
-// ofLimit is about numbers and percentages alike.
+// ofLimit compares numbers or percentages.
 func ofLimit(old, new any) string {
 	if numberOf(new) > numberOf(old) {
 		return lessProtection + "more may be deleted and recreated without an approval" + theObjectBounds
@@ -133,8 +131,8 @@ func ofLimit(old, new any) string {
 	return "more protection: less may be deleted and recreated without an approval"
 }
 
-// numberOf reads a limit, such as 20 or "20%". What is none is an error of the landscape, which is
-// not compared then.
+// numberOf parses a limit, such as 20 or "20%". An invalid one is reported as an error of the
+// landscape.
 func numberOf(limit any) int {
 	n, _ := strconv.Atoi(strings.TrimSuffix(settingText(limit), "%"))
 	return n

@@ -16,13 +16,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// landscape.yaml says what protects a landscape, and no object on a cluster changes with it: a
-// reviewer sees it as notes.
+// No object shows the settings of landscape.yaml that protect a landscape, so a reviewer sees their
+// changes as notes.
 
-// settingChange is a setting of landscape.yaml that differs and that no object shows.
+// settingChange is a changed setting of landscape.yaml that no object shows.
 type settingChange struct {
-	// field is where it stands, spec.review; difference what it was and is; effect what follows
-	// from that, if more is known.
+	// field is its path, such as spec.review; difference has both values; effect is the
+	// consequence, if known.
 	field, difference, effect string
 }
 
@@ -34,11 +34,10 @@ func (c settingChange) String() string {
 	return text
 }
 
-// weakens tells whether less is protected by it.
+// weakens reports whether the change reduces protection.
 func (c settingChange) weakens() bool { return strings.Contains(c.effect, lessProtection) }
 
-// SettingNotes are the settings of landscape.yaml that differ and that no object shows, with what
-// follows from each.
+// SettingNotes returns notes about changed settings that no object shows, with their consequences.
 func SettingNotes(old, new *landscapes.Landscape) []string {
 	var out []string
 	for _, c := range settingChanges(old, new) {
@@ -47,13 +46,13 @@ func SettingNotes(old, new *landscapes.Landscape) []string {
 	return out
 }
 
-// ruleProtection is the rule of the findings about what is less protected than before.
+// ruleProtection is the rule of findings about reduced protection.
 const ruleProtection = "landscape/protection"
 
-// ruleRenamed is the rule of the finding about another name of the landscape.
+// ruleRenamed is the rule of the finding about a renamed landscape.
 const ruleRenamed = "landscape/renamed"
 
-// rule is that of the finding about a change, "" if it is for a note only.
+// rule returns the rule of the finding about a change, "" if there is only a note.
 func (c settingChange) rule() string {
 	switch {
 	case c.field == nameField:
@@ -66,15 +65,15 @@ func (c settingChange) rule() string {
 
 const nameField = "metadata.name"
 
-// renaming is the change of the name, by which inventories are found.
+// renaming is a change of the landscape's name, which is part of the names of its inventories.
 func renaming(old, new string) settingChange {
 	return settingChange{nameField, old + " → " + new, fmt.Sprintf(
 		"what was applied is recorded for landscape.%s and stays with it: %s begins without an inventory, takes none of it over and prunes none of it; "+
 			"keep the name, or move the declarations to a landscape of the new name in a folder of its own and let both be synced", old, new)}
 }
 
-// Weakened are the findings about settings of landscape.yaml by which less is protected than before
-// or an inventory is lost, in the words of the notes of a difference.
+// Weakened returns findings about settings that reduce protection or lose an inventory, with the
+// text of the notes.
 func Weakened(old, new *landscapes.Landscape) []schemas.Violation {
 	var out []schemas.Violation
 	for _, c := range settingChanges(old, new) {
@@ -94,7 +93,7 @@ func Weakened(old, new *landscapes.Landscape) []schemas.Violation {
 
 func settingChanges(old, new *landscapes.Landscape) []settingChange {
 	if old.ConfigDeclaration == nil || new.ConfigDeclaration == nil {
-		return nil // there is none, or it cannot be read: that is said elsewhere
+		return nil // it is missing, or its error is reported elsewhere
 	}
 	object := new.ConfigDeclaration.Object().Object
 	before, after := settingsIn(old), settingsIn(new)
@@ -120,14 +119,14 @@ func settingChanges(old, new *landscapes.Landscape) []settingChange {
 	return out
 }
 
-// setValue is what a setting is, and where it stands in landscape.yaml.
+// setValue is the value of a setting and its path in landscape.yaml.
 type setValue struct {
 	keys  []string
 	value any
 }
 
-// settingsIn are the settings of a landscape by their paths below spec, down to what is no map, or
-// is told as a whole.
+// settingsIn returns the settings of a landscape by their path below spec, down to values that are
+// not maps or have one note.
 func settingsIn(l *landscapes.Landscape) map[string]setValue {
 	out := map[string]setValue{}
 	var walk func(path string, keys []string, value any)
@@ -154,8 +153,7 @@ func settingsIn(l *landscapes.Landscape) map[string]setValue {
 	return out
 }
 
-// sameSetting compares lists without their order, which means nothing in those that no object
-// shows.
+// sameSetting ignores the order of lists, which has no meaning in settings that no object shows.
 func sameSetting(a, b any) bool {
 	x, isList := a.([]any)
 	y, both := b.([]any)
@@ -165,7 +163,7 @@ func sameSetting(a, b any) bool {
 	return len(without(x, y)) == 0 && len(without(y, x)) == 0
 }
 
-// without are the items of a list that another one does not have, as text.
+// without returns the items of a list that another one lacks, as text.
 func without(list, other []any) []string {
 	var out []string
 	for _, item := range list {
@@ -176,7 +174,7 @@ func without(list, other []any) []string {
 	return out
 }
 
-// difference is the change in words. Of lists it is what comes and goes.
+// difference describes the change; for lists the removed and added items.
 func (s setting) difference(f change.Field) string {
 	if f.Hidden {
 		return "(hidden value changed)"
@@ -199,7 +197,7 @@ func (s setting) difference(f change.Field) string {
 	return s.text(f.Old) + " → " + s.text(f.New)
 }
 
-// text is a value, or what is in its place where there is none.
+// text returns a value, its default, or "(none)".
 func (s setting) text(value any) string {
 	switch {
 	case value != nil:
@@ -210,11 +208,10 @@ func (s setting) text(value any) string {
 	return "(none)"
 }
 
-// mostOfSetting is how much of a value a note has, in characters, and mostListed how many items of
-// a list.
+// mostOfSetting limits a value in a note, in characters; mostListed limits the items of a list.
 const mostOfSetting, mostListed = 200, 20
 
-// settingText is a value in one line.
+// settingText returns a value as one line.
 func settingText(value any) string {
 	text, plain := value.(string)
 	switch {

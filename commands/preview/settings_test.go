@@ -14,8 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// TestSettingNotes: what landscape.yaml says of protection is told, weaker or stronger, and what
-// means the same is not.
+// TestSettingNotes: stronger and weaker protection is noted, equivalent settings are not.
 func TestSettingNotes(t *testing.T) {
 	const limit = " (where an operator syncs, its Landscape in the cluster is the limit)"
 	const fewer, more = "more protection: less may be deleted and recreated without an approval", "less protection: more may be deleted and recreated without an approval" + limit
@@ -77,8 +76,8 @@ func TestSettingNotes(t *testing.T) {
 	}
 }
 
-// TestEverySettingIsDecidedOn: a new field of landscape.yaml is shown, and somebody has thought
-// about what follows from it.
+// TestEverySettingIsDecidedOn: each field of landscape.yaml has an entry or a plain note by
+// decision.
 func TestEverySettingIsDecidedOn(t *testing.T) {
 	known := map[string]bool{}
 	var fields func(spec reflect.Type)
@@ -101,7 +100,7 @@ func TestEverySettingIsDecidedOn(t *testing.T) {
 	assert.Equal(t, known, told)
 }
 
-// landscapeOf is a landscape of landscape.yaml alone, with a text below its kind.
+// landscapeOf loads a landscape.yaml with this text after its kind.
 func landscapeOf(t *testing.T, text string) *landscapes.Landscape {
 	t.Helper()
 	dir := t.TempDir()

@@ -18,14 +18,14 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Changes are how many files a record has changed.
+// Changes counts the files that a record changed.
 type Changes struct{ Written, Removed, Unchanged int }
 
 func (c Changes) String() string {
 	return fmt.Sprintf("%s written, %d removed, %d unchanged", printable.Counted(c.Written, "file"), c.Removed, c.Unchanged)
 }
 
-// Write replaces the files of a former render; those that are not rendered any more go.
+// Write replaces the files of the previous render and removes files that are no longer rendered.
 func Write(dir string, files map[string][]byte) (done Changes, err error) {
 	recorded, err := readTree(dir)
 	if err != nil {
@@ -44,7 +44,7 @@ func Write(dir string, files map[string][]byte) (done Changes, err error) {
 		done.Removed++
 		for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
 			if os.Remove(filepath.Join(dir, filepath.FromSlash(parent))) != nil {
-				break // it is not empty
+				break // not empty
 			}
 		}
 	}
@@ -65,8 +65,8 @@ func Write(dir string, files map[string][]byte) (done Changes, err error) {
 	return done, nil
 }
 
-// notRecorded gives a file that no bundle.yaml lists, if there is one: a render must not remove
-// files that no render wrote.
+// notRecorded returns a file that no bundle.yaml lists, or "": a render must only remove files of a
+// render.
 func notRecorded(recorded map[string][]byte) string {
 	for _, name := range slices.Sorted(maps.Keys(recorded)) {
 		if strings.HasPrefix(name, render.FlowFolder+"/") && path.Ext(name) == ".yaml" {
@@ -80,7 +80,7 @@ func notRecorded(recorded map[string][]byte) string {
 	return ""
 }
 
-// recordBeside proposes a folder of golden files beside one that has none.
+// recordBeside suggests a neighbouring folder with golden files.
 func recordBeside(dir string) string {
 	above := filepath.Dir(dir)
 	entries, _ := os.ReadDir(above)
@@ -92,19 +92,19 @@ func recordBeside(dir string) string {
 	return ""
 }
 
-// isRecord reports whether golden has written a folder: a flow is in each.
+// isRecord reports whether a folder is a record, which always has flows.
 func isRecord(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, render.FlowFolder))
 	return err == nil && info.IsDir()
 }
 
-// Report is what a comparison with a record comes to.
+// Report is the result of a comparison with a record.
 type Report struct {
 	Files       int                 `json:"files"`
 	Differences []golden.Difference `json:"differences"`
 }
 
-// Compare compares a record with what is rendered now.
+// Compare compares a record with newly rendered files.
 func Compare(dir string, files map[string][]byte) (report Report, err error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return report, fmt.Errorf("%s is a file: give the folder of the golden files", dir)
@@ -127,8 +127,8 @@ func Compare(dir string, files map[string][]byte) (report Report, err error) {
 	return report, nil
 }
 
-// WithoutDigests are the differences without what a bundle.yaml says once more of the objects
-// beside it: their digest. A forge shows few annotations.
+// WithoutDigests returns the differences without the digests in bundle.yaml, which repeat changes
+// of objects: a forge shows only few annotations.
 func (r Report) WithoutDigests() []golden.Difference {
 	said := map[string]bool{}
 	for _, d := range r.Differences {
@@ -148,7 +148,7 @@ func union(a, b map[string][]byte) map[string][]byte {
 	return out
 }
 
-// renderedFrom says where the object in a file comes from: its bundle.yaml knows.
+// renderedFrom returns the origin of the object in a file, as its bundle.yaml lists it.
 func renderedFrom(files map[string][]byte, name string) string {
 	for line := range bytes.Lines(files[path.Join(path.Dir(name), "bundle.yaml")]) {
 		text := strings.Trim(strings.TrimPrefix(strings.TrimSpace(string(line)), "- "), "'")
@@ -175,14 +175,13 @@ func readTree(dir string) (map[string][]byte, error) {
 	return out, err
 }
 
-// WriteCases writes the files of all cases of a catalogue that render, and removes those that no
-// case has any more.
+// WriteCases writes the files of all cases of a catalogue that render, and removes stale files.
 func WriteCases(dir string, report *golden.Report) (done Changes, err error) {
 	for _, name := range report.Stale {
 		if err := os.Remove(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
 			return done, err
 		}
-		// it stays where it is not empty
+		// fails if it is not empty
 		_ = os.Remove(filepath.Join(dir, filepath.FromSlash(path.Dir(name))))
 		done.Removed++
 	}

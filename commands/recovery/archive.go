@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// Format and Version are those of the archives that are written here. A version that is not known
-// is refused.
+// Format and Version identify the archives that this package writes. Other versions are rejected.
 const (
 	Format  = "pergola-backup"
 	Version = 1
@@ -20,15 +19,15 @@ const (
 // Archive is a backup in memory.
 type Archive struct {
 	Manifest Manifest
-	// Entries in the order of the manifest.
+	// Entries are in the order of the manifest.
 	Entries []*Entry
 }
 
-// Manifest says what is in an archive, without values.
+// Manifest describes the content of an archive without values.
 type Manifest struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
-	// ID tells one backup from another.
+	// ID identifies the backup.
 	ID        string    `json:"id"`
 	Created   time.Time `json:"created"`
 	Program   string    `json:"program"`
@@ -39,46 +38,46 @@ type Manifest struct {
 	Entries   []Item    `json:"entries"`
 }
 
-// Landscape is that which was backed up.
+// Landscape is the landscape of the backup.
 type Landscape struct {
 	Name string `json:"name"`
-	// Revision is the commit of the files; empty where they are in no Git. Dirty says that they had
-	// changes that were not committed.
+	// Revision is the commit of its files, "" outside Git. Dirty reports whether they had
+	// uncommitted changes.
 	Revision string `json:"revision,omitempty"`
 	Dirty    bool   `json:"dirty,omitempty"`
 }
 
-// Garden is what is in no Git of it.
+// Garden has the data of the Garden that is not in Git.
 type Garden struct {
 	Name string `json:"name"`
-	// UID is by which things outside of the cluster are named after it.
+	// UID is part of the names of external resources.
 	UID             string `json:"uid"`
 	ClusterIdentity string `json:"clusterIdentity,omitempty"`
 	// Credentials are status.credentials.
 	Credentials map[string]any `json:"credentials,omitempty"`
 }
 
-// Cluster is one of those that were backed up.
+// Cluster is a cluster of the backup.
 type Cluster struct {
 	Name string `json:"name"`
-	// UID is that of its namespace kube-system, which no other cluster has.
+	// UID is the UID of namespace kube-system, which identifies a cluster.
 	UID string `json:"uid"`
-	// Same names the cluster that this one is, too: a runtime cluster may be a seed.
+	// Same names another entry for this cluster: a runtime cluster may be a seed.
 	Same string `json:"same,omitempty"`
 }
 
-// Item names an entry.
+// Item describes an entry.
 type Item struct {
 	Cluster   string `json:"cluster"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Sort is why it is here.
+	// Sort is why it is in the backup.
 	Sort Sort `json:"sort"`
-	// SHA256 is that of the entry as it is in the archive. There is something random in each, so
-	// that it tells nothing of values.
+	// SHA256 is the checksum of the stored entry. Each entry is salted, so the checksum reveals
+	// nothing about values.
 	SHA256 string `json:"sha256"`
-	// Certificate is what is public of one.
+	// Certificate has the public data of a certificate.
 	Certificate *Certificate `json:"certificate,omitempty"`
 }
 
@@ -86,29 +85,28 @@ func (i Item) String() string {
 	return fmt.Sprintf("%s %s/%s on cluster %s", i.Kind, i.Namespace, i.Name, i.Cluster)
 }
 
-// path in the archive.
+// path returns the path in the archive.
 func (i Item) path() string {
 	return fmt.Sprintf("%s/%s/%s/%s.json", i.Cluster, i.Namespace, i.Kind, i.Name)
 }
 
-// Certificate is the first one of a Secret.
+// Certificate describes the first certificate of a Secret.
 type Certificate struct {
 	Subject string `json:"subject"`
-	// SHA256 is its fingerprint.
+	// SHA256 is the fingerprint.
 	SHA256   string    `json:"sha256"`
 	NotAfter time.Time `json:"notAfter"`
 }
 
-// Sort of an entry.
+// Sort is the reason for an entry.
 type Sort string
 
-// The sorts of entries.
 const (
-	// Generated ones were made by the secrets manager.
+	// Generated entries were created by the secrets manager.
 	Generated Sort = "generated"
-	// Referenced ones are referred to by the Garden or a Landscape, and Git does not declare them.
+	// Referenced entries are used by the Garden or a Landscape and not declared in Git.
 	Referenced Sort = "referenced"
-	// Recorded ones say which operations were executed.
+	// Recorded entries list executed operations.
 	Recorded Sort = "recorded"
 )
 
@@ -118,28 +116,28 @@ type Entry struct {
 	object object
 }
 
-// String names it; an Entry holds values, so no verb may print it.
+// String returns its name. An Entry holds values, so no verb may print it.
 func (e *Entry) String() string { return e.Item.String() }
 
 // Format implements fmt.Formatter with String, for every verb.
 func (e *Entry) Format(s fmt.State, _ rune) { _, _ = s.Write([]byte(e.String())) }
 
-// object is what of a Secret or ConfigMap is restored.
+// object has the restored fields of a Secret or ConfigMap.
 type object struct {
 	Salt        string            `json:"salt"`
 	Type        string            `json:"type,omitempty"`
 	Immutable   bool              `json:"immutable,omitempty"`
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Created is when the object was made: of secrets of one name the secrets manager takes the
-	// newest for the current one.
+	// Created is the creation time: the secrets manager uses the newest of several secrets of one
+	// name.
 	Created time.Time         `json:"created"`
 	Data    map[string][]byte `json:"data,omitempty"`
-	// Binary is what a ConfigMap has as binaryData.
+	// Binary is the binaryData of a ConfigMap.
 	Binary map[string][]byte `json:"binary,omitempty"`
 }
 
-// encode gives the entry as it is in the archive, with its checksum.
+// encode returns the stored form of an entry and sets its checksum.
 func (e *Entry) encode() ([]byte, error) {
 	if e.object.Salt == "" {
 		salt := make([]byte, 16)
@@ -156,7 +154,7 @@ func (e *Entry) encode() ([]byte, error) {
 	return raw, nil
 }
 
-// decode reads an entry whose checksum was compared.
+// decode parses an entry after its checksum was verified.
 func (e *Entry) decode(raw []byte) error {
 	if err := json.Unmarshal(raw, &e.object); err != nil {
 		return errors.New(e.String() + " cannot be read")
@@ -169,7 +167,6 @@ func checksum(raw []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Of gives the entries of one cluster.
 func (a *Archive) Of(cluster string) []*Entry {
 	var out []*Entry
 	for _, e := range a.Entries {
@@ -180,7 +177,7 @@ func (a *Archive) Of(cluster string) []*Entry {
 	return out
 }
 
-// Cluster finds one by its name; nil where the archive has none.
+// Cluster finds a cluster by its name; nil if the archive does not have it.
 func (m *Manifest) Cluster(name string) *Cluster {
 	for i := range m.Clusters {
 		if m.Clusters[i].Name == name {

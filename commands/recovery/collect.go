@@ -20,23 +20,23 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// Source is what a backup is made of.
+// Source is the input of a backup.
 type Source struct {
 	Landscape *landscapes.Landscape
-	// Clusters by their names; the runtime cluster has to be among them.
+	// Clusters by name; the runtime cluster is required.
 	Clusters map[string]*apply.Cluster
 	Clock    clock.PassiveClock
 	// Program is the version of this program.
 	Program string
-	// Revision is that of the files, see Landscape.
+	// Revision is the commit of the files, see Landscape.
 	Revision string
 	Dirty    bool
 }
 
-// collectAttempts is how often it is read anew what a rotation has changed meanwhile.
+// collectAttempts limits the attempts to read a state that no rotation changes meanwhile.
 const collectAttempts = 5
 
-// Collect reads the clusters. Nothing is written to them.
+// Collect reads the clusters and writes nothing to them.
 func Collect(ctx context.Context, s Source) (*Archive, error) {
 	runtime := s.Clusters[landscape.Runtime]
 	if runtime == nil {
@@ -55,7 +55,7 @@ func Collect(ctx context.Context, s Source) (*Archive, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Secrets and status belong together.
+		// Secrets must match the status of the Garden.
 		after, err := s.garden(ctx, declared)
 		if err != nil {
 			return nil, err
@@ -108,7 +108,7 @@ func (s Source) collect(ctx context.Context, garden *unstructured.Unstructured) 
 		Format: Format, Version: Version, ID: now.Format("20060102t150405") + "-" + hex.EncodeToString(id)[:8], Created: now, Program: s.Program, Catalogue: components.Version,
 		Landscape: Landscape{Name: s.Landscape.Config.Name, Revision: s.Revision, Dirty: s.Dirty}, Garden: gardenOf(garden),
 	}}
-	known := map[string]string{} // names of clusters by UID
+	known := map[string]string{} // cluster names by UID
 	for _, name := range clusterNames(s.Clusters) {
 		uid, err := clusterUID(ctx, s.Clusters[name])
 		if err != nil {
@@ -131,11 +131,11 @@ func (s Source) collect(ctx context.Context, garden *unstructured.Unstructured) 
 	return a, nil
 }
 
-// clusterNames are in order, the runtime cluster first.
+// clusterNames returns the sorted names, the runtime cluster first.
 func clusterNames[T any](clusters map[string]T) []string {
 	var out []string
 	for name := range clusters {
-		if name != landscape.Virtual { // what is in there is in etcd
+		if name != landscape.Virtual { // its data is in etcd
 			out = append(out, name)
 		}
 	}
@@ -184,7 +184,7 @@ func (s Source) cluster(ctx context.Context, name string, garden *unstructured.U
 	return unique(out, s.declared(name)), nil
 }
 
-// declared are the Secrets and ConfigMaps of namespace garden that Git has.
+// declared returns the Secrets and ConfigMaps of namespace garden that Git declares.
 func (s Source) declared(cluster string) map[string]bool {
 	out := map[string]bool{}
 	if cluster != landscape.Runtime {
@@ -199,7 +199,7 @@ func (s Source) declared(cluster string) map[string]bool {
 	return out
 }
 
-// unique leaves out what comes twice, and what Git has.
+// unique removes duplicates and referenced objects that Git declares.
 func unique(entries []*Entry, declared map[string]bool) []*Entry {
 	seen := map[string]bool{}
 	var out []*Entry

@@ -1,13 +1,13 @@
-// Package recovery makes a backup of what a landscape has in no Git, and restores it in new
-// clusters: CAs and keys of the secrets manager, what a Garden's status says of its credentials,
-// its UID, and which operations were executed. The file is described in docs/backup.md.
+// Package recovery backs up the data of a landscape that is not in Git and restores it to new
+// clusters. The data are CAs and keys of the secrets manager, credentials in a Garden's status, its
+// UID, and executed operations. docs/backup.md describes the file.
 //
-// An Archive is that in memory; Collect reads it from clusters, Seal and Open are its way to a file
-// and back, which only ever holds it encrypted (age). Plan says what a restore would write, and
-// what keeps it from that; Restore writes it, and can be interrupted at any point.
+// Collect reads an Archive from clusters; Seal and Open convert it to and from a file, which is
+// always encrypted (age). Plan shows what a restore would write and what prevents it. Restore
+// writes it and can be interrupted at any point.
 //
-// Values are in the archive and nowhere else: what prints an Entry prints names and checksums.
+// Only the archive has values: printing an Entry shows names and checksums.
 //
-// Not here: the data of etcd, which has snapshots of its own, and how a Garden is made and kept
-// from being reconciled meanwhile (controllers/landscape).
+// Snapshots of etcd are separate. controllers/landscape creates the Garden and blocks its
+// reconciliation during a restore.
 package recovery

@@ -17,17 +17,17 @@ import (
 	"filippo.io/age/armor"
 )
 
-// manifestName is the first file of an archive.
+// manifestName is the name of an archive's first file.
 const manifestName = "manifest.json"
 
-// Bounds of what is read: a file that was made to fill the memory of its reader ends there. Objects
-// in a cluster are not larger.
+// Limits in bytes, so that a malicious file cannot exhaust memory. Objects in a cluster are not
+// larger.
 const (
 	maxEntry = 4 << 20
 	maxTotal = 1 << 30
 )
 
-// Seal writes an archive, encrypted for some recipients. Nothing of it is written in the clear.
+// Seal writes an archive that is encrypted for the recipients. Nothing is written unencrypted.
 func Seal(w io.Writer, a *Archive, recipients ...age.Recipient) error {
 	if len(recipients) == 0 {
 		return errors.New("a backup needs a recipient who can open it")
@@ -77,7 +77,7 @@ func Seal(w io.Writer, a *Archive, recipients ...age.Recipient) error {
 	return nil
 }
 
-// DamagedError says that a file is no backup, or not all of one.
+// DamagedError means that a file is not a complete backup.
 type DamagedError struct{ cause error }
 
 func (e *DamagedError) Error() string {
@@ -85,15 +85,15 @@ func (e *DamagedError) Error() string {
 }
 func (e *DamagedError) Unwrap() error { return e.cause }
 
-// LockedError says that none of the keys opens a backup.
+// LockedError means that no key opens a backup.
 type LockedError struct{}
 
 func (*LockedError) Error() string {
 	return "no key opens it: give the age key of one of its recipients, in SOPS_AGE_KEY_FILE or SOPS_AGE_KEY"
 }
 
-// Open reads an archive, all of it: an entry that is missing, or not what the manifest says, is an
-// error, as is one too many.
+// Open reads a whole archive. An entry that is missing, additional or differs from the manifest is
+// an error.
 func Open(r io.Reader, identities ...age.Identity) (*Archive, error) {
 	in := bufio.NewReader(r)
 	switch sealed, err := isSealed(in); {
@@ -118,13 +118,13 @@ func Open(r io.Reader, identities ...age.Identity) (*Archive, error) {
 	return a, err
 }
 
-// ErrNoBackup says that a file is not encrypted by age, as every backup is.
+// ErrNoBackup means that a file is not encrypted with age, as every backup is.
 var ErrNoBackup = errors.New("it is no backup of Pergola: give a file that pergola backup LANDSCAPE --to FILE has written, which is encrypted with age")
 
-// sealedHead is how a binary file of age begins, in every version of its format.
+// sealedHead is the prefix of binary age files in all versions of the format.
 const sealedHead = "age-encryption.org/"
 
-// isSealed reports whether age has encrypted what follows.
+// isSealed reports whether the input is encrypted with age.
 func isSealed(in *bufio.Reader) (bool, error) {
 	for _, head := range []string{sealedHead, armor.Header} {
 		begin, err := in.Peek(len(head))
@@ -138,7 +138,7 @@ func isSealed(in *bufio.Reader) (bool, error) {
 	return false, nil
 }
 
-// unarmored reads text as well as binary files.
+// unarmored reads both text and binary files.
 func unarmored(in *bufio.Reader) io.Reader {
 	if head, _ := in.Peek(len(armor.Header)); string(head) == armor.Header {
 		return armor.NewReader(in)
@@ -199,7 +199,7 @@ func read(plain io.Reader) (*Archive, error) {
 		}
 		return nil, fmt.Errorf("%s is in it, of which %s says nothing", header.Name, manifestName)
 	}
-	// To the very end, where the checksums are.
+	// Read to the end, where the checksums are.
 	if _, err := io.Copy(io.Discard, io.LimitReader(packed, maxEntry)); err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func read(plain io.Reader) (*Archive, error) {
 	return a, nil
 }
 
-// next reads the file that has to come now.
+// next reads the next file, which must have this name.
 func next(files *tar.Reader, name string) ([]byte, error) {
 	header, err := files.Next()
 	if err != nil {
@@ -228,8 +228,8 @@ func next(files *tar.Reader, name string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// WriteFile seals an archive into a file, which is there as a whole or not at all, and for nobody
-// else to read.
+// WriteFile seals an archive into a file that only its owner can read. It writes the whole file or
+// nothing.
 func WriteFile(path string, a *Archive, recipients ...age.Recipient) (err error) {
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
@@ -256,7 +256,7 @@ func WriteFile(path string, a *Archive, recipients ...age.Recipient) (err error)
 	return nil
 }
 
-// ReadFile opens the archive of a file.
+// ReadFile opens an archive file.
 func ReadFile(path string, identities ...age.Identity) (*Archive, error) {
 	in, err := os.Open(path)
 	if err != nil {

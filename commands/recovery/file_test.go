@@ -89,7 +89,7 @@ func TestFile(t *testing.T) {
 	assert.Len(t, got.Entries, 2)
 }
 
-// Whatever is changed in a file, or missing of it, is seen before anything is restored.
+// TestDamage: any changed or missing byte of a file is found before a restore.
 func TestDamage(t *testing.T) {
 	id := identity(t)
 	var file bytes.Buffer
@@ -116,7 +116,7 @@ func TestDamage(t *testing.T) {
 	require.ErrorAs(t, err, new(*DamagedError))
 }
 
-// The contents are checked, too: who can encrypt is not who has made the backup.
+// TestContents: the content is checked, too, because anyone can encrypt for the recipient.
 func TestContents(t *testing.T) {
 	id := identity(t)
 	type file struct{ name, text string }
@@ -167,7 +167,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// No verb prints values.
+// TestEntriesDoNotPrint: no verb prints values.
 func TestEntriesDoNotPrint(t *testing.T) {
 	for _, e := range sample().Entries {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x"} {
@@ -234,7 +234,7 @@ func TestRecipients(t *testing.T) {
 	}
 }
 
-// Secrets that were generated for the same come one after the other.
+// TestAges: Secrets generated for the same request are restored one after the other.
 func TestAges(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	step := func(namespace, request, name string, minute int) Step {

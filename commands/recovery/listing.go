@@ -34,14 +34,14 @@ const (
 	lastApplied    = "kubectl.kubernetes.io/last-applied-configuration"
 )
 
-// wildcardRoles are those of certificates that a person has put there, and that are found by this
-// label alone.
+// wildcardRoles are the roles of certificates that a person provides and that only this label
+// identifies.
 var wildcardRoles = []string{"garden-cert", "controlplane-cert"}
 
-// page bounds one answer.
+// page limits the items of one list response.
 const page = 200
 
-// lister reads what of one cluster is backed up.
+// lister reads the objects of a cluster for a backup.
 type lister struct {
 	cluster *apply.Cluster
 	client  kubernetes.Interface
@@ -64,7 +64,7 @@ func clusterUID(ctx context.Context, c *apply.Cluster) (string, error) {
 	return string(live.GetUID()), nil
 }
 
-// secrets lists all of a cluster, or of a namespace, that have a label.
+// secrets lists the Secrets of a cluster or a namespace with a label.
 func (l *lister) secrets(ctx context.Context, namespace string, selector labels.Set) ([]corev1.Secret, error) {
 	var out []corev1.Secret
 	options := metav1.ListOptions{LabelSelector: selector.String(), Limit: page}
@@ -80,9 +80,8 @@ func (l *lister) secrets(ctx context.Context, namespace string, selector labels.
 	}
 }
 
-// managed are the Secrets of the secrets manager that a backup has: in namespace garden all, and of
-// the control planes of Shoots those that upstream moves with them, too. What these sign is made
-// anew.
+// managed returns the secrets manager's Secrets for a backup: all of namespace garden, and of
+// Shoots' control planes those that upstream migrates, too. The others are signed again.
 func (l *lister) managed(ctx context.Context) ([]corev1.Secret, error) {
 	own, err := l.secrets(ctx, owner.InventoryNamespace, labels.Set{labelManagedBy: secretsManager})
 	if err != nil {
@@ -100,7 +99,7 @@ func (l *lister) managed(ctx context.Context) ([]corev1.Secret, error) {
 	return own, nil
 }
 
-// generated are in the order in which they were made, so that they can be made again in that order.
+// generated returns them by creation time, so that a restore creates them in this order.
 func (l *lister) generated(ctx context.Context) ([]*Entry, error) {
 	found, err := l.managed(ctx)
 	if err != nil {
@@ -132,7 +131,7 @@ func (l *lister) wildcards(ctx context.Context) ([]*Entry, error) {
 	return out, nil
 }
 
-// ofLandscapes adds the names that the Landscapes of the operator refer to.
+// ofLandscapes adds the names that the operator's Landscapes reference.
 func (l *lister) ofLandscapes(ctx context.Context, names map[string]bool) error {
 	resource := landscapev1alpha1.SchemeGroupVersion.WithResource("landscapes")
 	list, err := l.cluster.Dynamic().Resource(resource).Namespace(owner.InventoryNamespace).List(ctx, metav1.ListOptions{})
@@ -148,7 +147,7 @@ func (l *lister) ofLandscapes(ctx context.Context, names map[string]bool) error 
 	return nil
 }
 
-// referenced are the Secrets and ConfigMaps of some names, as far as there are such.
+// referenced returns the Secrets and ConfigMaps with these names that exist.
 func (l *lister) referenced(ctx context.Context, names map[string]bool) ([]*Entry, error) {
 	var out []*Entry
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -170,7 +169,7 @@ func (l *lister) referenced(ctx context.Context, names map[string]bool) ([]*Entr
 	return out, nil
 }
 
-// records say which operations were executed.
+// records returns the records of executed operations.
 func (l *lister) records(ctx context.Context) ([]*Entry, error) {
 	selector := labels.Set{owner.LabelBundle: landscape.OperationsBundle, owner.LabelCluster: landscape.Runtime}
 	list, err := l.client.CoreV1().ConfigMaps(owner.InventoryNamespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
@@ -207,14 +206,14 @@ func (l *lister) configMap(c *corev1.ConfigMap, sort Sort) *Entry {
 
 func (l *lister) entry(kind string, m metav1.ObjectMeta, sort Sort) *Entry {
 	annotations := maps.Clone(m.Annotations)
-	delete(annotations, lastApplied) // it has the values once more
+	delete(annotations, lastApplied) // it repeats the values
 	return &Entry{
 		Item:   Item{Cluster: l.cluster.Name(), Kind: kind, Namespace: m.Namespace, Name: m.Name, Sort: sort},
 		object: object{Labels: m.Labels, Annotations: annotations, Created: m.CreationTimestamp.UTC()},
 	}
 }
 
-// certificateOf tells what is public of the first certificate; nil where there is none.
+// certificateOf returns the public data of the first certificate, or nil.
 func certificateOf(raw []byte) *Certificate {
 	block, _ := pem.Decode(raw)
 	if block == nil || block.Type != "CERTIFICATE" {
@@ -228,7 +227,7 @@ func certificateOf(raw []byte) *Certificate {
 	return &Certificate{Subject: c.Subject.String(), SHA256: hex.EncodeToString(sum[:]), NotAfter: c.NotAfter.UTC()}
 }
 
-// live reads what is there in the place of an entry; nil where nothing is.
+// live reads the current object for an entry, or nil.
 func (l *lister) live(ctx context.Context, i Item) (*Entry, error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: i.Kind, Namespace: i.Namespace, Name: i.Name}
 	var out *Entry

@@ -19,7 +19,7 @@ import (
 // Action is what a restore does with one object.
 type Action string
 
-// The actions.
+// The actions of a restore.
 const (
 	Create    Action = "create"
 	Complete  Action = "complete"
@@ -35,7 +35,7 @@ type Step struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	Action    Action `json:"action"`
-	// Reason says why it is kept or refused.
+	// Reason says why it is not changed or refused.
 	Reason string `json:"reason,omitempty"`
 
 	entry *Entry
@@ -50,31 +50,31 @@ func (s Step) String() string {
 type LeftOut struct {
 	Cluster string `json:"cluster"`
 	Reason  string `json:"reason"`
-	// Lives says that nothing has to be restored there.
+	// Lives: the cluster is running and needs no restore.
 	Lives bool `json:"lives"`
 }
 
-// Plan is what a restore would do.
+// Plan is the result of a dry run.
 type Plan struct {
 	Backup string    `json:"backup"`
 	Steps  []Step    `json:"steps"`
 	Left   []LeftOut `json:"leftOut,omitempty"`
 
-	// unfinished says that the Garden has to be begun or ended.
+	// unfinished reports whether the restore of the Garden has to be started or finished.
 	unfinished bool
 }
 
-// Writes tells whether there is anything to write.
+// Writes reports whether the plan writes an object.
 func (p *Plan) Writes() bool {
 	return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Action == Create || s.Action == Complete })
 }
 
-// Refused are the steps that keep a restore from being done.
+// Refused returns the steps that prevent the restore.
 func (p *Plan) Refused() []Step {
 	return slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool { return s.Action != Refuse })
 }
 
-// RefusedError says what keeps a restore from being done.
+// RefusedError has the steps that prevent a restore.
 type RefusedError struct{ Steps []Step }
 
 func (e *RefusedError) Error() string {
@@ -85,21 +85,21 @@ func (e *RefusedError) Error() string {
 	return "nothing was restored: " + strings.Join(lines, "; ")
 }
 
-// Restorer brings a backup back.
+// Restorer restores a backup.
 type Restorer struct {
 	Archive *Archive
 	// Converger of the landscape.
 	Converger *landscape.Converger
-	// Landscape is its name.
+	// Landscape is the name of the landscape.
 	Landscape string
-	// Only are the clusters that are restored; empty: the runtime cluster, and of the seeds those
-	// that have nothing yet.
+	// Only are the clusters to restore. By default these are the runtime cluster and all empty
+	// seeds.
 	Only []string
-	// OnStep hears of each object that was written; it may be nil.
+	// OnStep is called for each written object; it may be nil.
 	OnStep func(Step)
 }
 
-// check compares what the backup is of with the landscape.
+// check compares the identity of the backup with the landscape.
 func (r *Restorer) check() error {
 	m := r.Archive.Manifest
 	if m.Landscape.Name != r.Landscape {
@@ -188,13 +188,14 @@ func (r *Restorer) planCluster(ctx context.Context, p *Plan, name string) error 
 	return r.planEntries(ctx, p, l, !begun)
 }
 
-// unreachable tells whether a cluster does not answer, or its access counts no more: it may not be
-// there again yet.
+// unreachable reports whether a cluster does not answer or rejects its access: it may not be
+// restored yet.
 func unreachable(err error) bool {
 	return err != nil && slices.Contains([]apply.Reason{apply.Unreachable, apply.CertificateExpired, apply.Unauthorized}, apply.ReasonOf(err))
 }
 
-// planRuntime also looks at the Garden, which says whether the cluster is the one of the backup.
+// planRuntime also compares the Garden: another one means that the cluster is not that of the
+// backup.
 func (r *Restorer) planRuntime(ctx context.Context, p *Plan, cluster *apply.Cluster) error {
 	l, err := listing(cluster)
 	if err != nil {
@@ -231,8 +232,8 @@ func (r *Restorer) planRuntime(ctx context.Context, p *Plan, cluster *apply.Clus
 	return r.planEntries(ctx, p, l, !p.unfinished)
 }
 
-// strangers are generated Secrets beside those of the backup, in a cluster without a Garden:
-// somebody has begun anew there, and what these sign would be taken for valid.
+// strangers returns generated Secrets that the backup lacks in a cluster without a Garden. Someone
+// has started anew there, and certificates that they sign would be accepted.
 func (r *Restorer) strangers(ctx context.Context, l *lister) ([]Step, error) {
 	known := map[string]bool{}
 	for _, e := range r.Archive.Of(landscape.Runtime) {
@@ -257,13 +258,13 @@ func stepOf(e *Entry) Step {
 	return Step{Cluster: e.Item.Cluster, Kind: e.Item.Kind, Namespace: e.Item.Namespace, Name: e.Item.Name, entry: e}
 }
 
-// begun tells whether a restore of this backup has begun on a seed.
+// begun reports whether a restore of this backup has started on a seed.
 func (r *Restorer) begun(ctx context.Context, l *lister) (bool, error) {
 	marker, err := l.live(ctx, Item{Kind: kindConfigMap, Namespace: owner.InventoryNamespace, Name: markerName})
 	return marker != nil && string(marker.object.Data[markerKey]) == r.Archive.Manifest.ID, err
 }
 
-// lives tells whether a seed has Secrets that no restore of this backup has put there.
+// lives reports whether a seed has Secrets that do not come from a restore of this backup.
 func (r *Restorer) lives(ctx context.Context, l *lister) (bool, error) {
 	begun, err := r.begun(ctx, l)
 	if err != nil || begun {
@@ -273,8 +274,8 @@ func (r *Restorer) lives(ctx context.Context, l *lister) (bool, error) {
 	return len(found) > 0, err
 }
 
-// planEntries compares the entries of a cluster. Where that lives, what was generated since goes
-// before what the backup has: an old CA beside it would be taken for one that counts.
+// planEntries compares the entries of a cluster. In a running cluster newer generated Secrets take
+// precedence: an old CA beside them would be accepted.
 func (r *Restorer) planEntries(ctx context.Context, p *Plan, l *lister, lives bool) error {
 	since := map[string]bool{}
 	if lives {
@@ -301,12 +302,12 @@ func (r *Restorer) planEntries(ctx context.Context, p *Plan, l *lister, lives bo
 	return nil
 }
 
-// requestOf names what a Secret was generated for.
+// requestOf identifies the request that a Secret was generated for.
 func requestOf(namespace string, labels map[string]string) string {
 	return namespace + "/" + labels[labelName]
 }
 
-// compare says what to do with what is there.
+// compare returns the action for an entry and its live object.
 func compare(e, live *Entry) (Action, string) {
 	if live == nil {
 		return Create, ""

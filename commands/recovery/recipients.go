@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// ParseRecipients reads public age keys, one a line or divided by commas; comments begin with #.
+// ParseRecipients parses public age keys, separated by lines or commas; comments begin with #.
 func ParseRecipients(text string) ([]age.Recipient, error) {
 	var out []age.Recipient
 	for line := range strings.Lines(text) {
@@ -41,9 +41,9 @@ func ParseRecipients(text string) ([]age.Recipient, error) {
 	return out, nil
 }
 
-// SopsRecipients are those of the .sops.yaml that counts for a landscape: the one in its folder, or
-// in the closest one above that has one, within the repository. All rules count: who may read one
-// Secret of the landscape has access to it anyway.
+// SopsRecipients returns the recipients of all rules in the closest .sops.yaml at or above the
+// folder, within the repository. All rules apply: a person who can decrypt one Secret of the
+// landscape has access to it anyway.
 func SopsRecipients(dir string) ([]age.Recipient, error) {
 	path, raw, err := findSops(dir)
 	if err != nil {

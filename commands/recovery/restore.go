@@ -21,20 +21,20 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// The ConfigMap on a seed that names the backup which is being restored to it, or was.
+// The ConfigMap on a seed that names the backup of its last restore.
 const (
 	markerName = "pergola-restored"
 	markerKey  = "backup"
 )
 
-// manager owns what is written.
+// manager is the field manager of restored objects.
 const manager = "pergola-recovery"
 
-// second is how long the creation times of API servers stay the same.
+// second is longer than the resolution of creation times.
 const second = 1100 * time.Millisecond
 
-// Restore does what Plan says, or nothing where something is refused. Nobody reconciles meanwhile,
-// and not before everything is there.
+// Restore executes the plan, or nothing if a step is refused. It prevents reconciliation until
+// everything is restored.
 func (r *Restorer) Restore(ctx context.Context) (*Plan, error) {
 	p, err := r.Plan(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Restorer) Restore(ctx context.Context) (*Plan, error) {
 	}
 	ctx, cancel := r.Converger.WhileLeased(ctx)
 	defer cancel()
-	// What others have written before they gave the leases back counts.
+	// Previous holders may have written until they released the leases.
 	if p, err = r.Plan(ctx); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (r *Restorer) tell(s Step) {
 	}
 }
 
-// clusters are those to which something is written, the runtime cluster first.
+// clusters returns the clusters with objects to write, the runtime cluster first.
 func (p *Plan) clusters() []string {
 	all := map[string]bool{}
 	for _, s := range p.Steps {
@@ -100,9 +100,8 @@ func (p *Plan) clusters() []string {
 	return clusterNames(all)
 }
 
-// write makes the objects of one cluster. Of Secrets that were generated for the same, the manager
-// takes the newest for the current one: they are made in the order of before, and not within the
-// same second.
+// write creates the objects of a cluster. The secrets manager uses the newest Secret of a request,
+// so they are created in the original order and not within the same second.
 func (r *Restorer) write(ctx context.Context, p *Plan, cluster string) error {
 	l, err := listing(r.Converger.Cluster(cluster))
 	if err != nil {
@@ -139,7 +138,7 @@ func (r *Restorer) write(ctx context.Context, p *Plan, cluster string) error {
 	return nil
 }
 
-// ages divides objects so that those made for the same request come one after the other.
+// ages groups objects into passes, so that those of one request are created one after the other.
 func ages(steps []Step) [][]Step {
 	slices.SortStableFunc(steps, func(a, b Step) int { return a.entry.object.Created.Compare(b.entry.object.Created) })
 	seen := map[string]int{}
@@ -170,8 +169,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// mark says on a seed which backup is being restored to it, so that a restore that was interrupted
-// can go on.
+// mark records on a seed which backup is being restored, so that an interrupted restore can
+// continue.
 func (r *Restorer) mark(ctx context.Context, l *lister) error {
 	if err := r.Converger.EnsureNamespace(ctx, l.cluster.Name(), owner.InventoryNamespace); err != nil {
 		return err
@@ -188,8 +187,7 @@ func (r *Restorer) mark(ctx context.Context, l *lister) error {
 	return nil
 }
 
-// write makes one object, or completes it. The error of a server may quote values: it is not passed
-// on as it is.
+// write creates or completes an object. An error of the server may quote values, so it is filtered.
 func (l *lister) write(ctx context.Context, s Step) error {
 	var err error
 	switch {
@@ -209,7 +207,7 @@ func (l *lister) write(ctx context.Context, s Step) error {
 	return safe(l.cluster.Explain(ref, "restore", err), s.entry)
 }
 
-// complete adds the records that are missing.
+// complete adds missing records.
 func (l *lister) complete(ctx context.Context, s Step) error {
 	live, err := l.client.CoreV1().ConfigMaps(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil {
@@ -248,7 +246,7 @@ func (e *Entry) asConfigMap() *corev1.ConfigMap {
 	return out
 }
 
-// safe gives an error without its text where that quotes a value.
+// safe replaces the text of an error that quotes a value.
 func safe(err error, e *Entry) error {
 	for _, raw := range e.object.Data {
 		if len(raw) >= 8 && strings.Contains(err.Error(), string(raw)) {

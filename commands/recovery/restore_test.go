@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// reopened takes an archive through a file.
+// reopened writes and reads an archive.
 func reopened(t *testing.T, a *Archive) *Archive {
 	t.Helper()
 	id := identity(t)
@@ -41,8 +41,8 @@ func entries(a *Archive, sort Sort) []string {
 	return out
 }
 
-// TestRecovery loses a runtime cluster in the middle of a rotation, and has it again with the same
-// CAs, keys and names. The steps build on each other.
+// TestRecovery loses a runtime cluster during a rotation and restores it with the same CAs, keys
+// and names. The steps build on each other.
 func TestRecovery(t *testing.T) {
 	apiserver.Needed(t)
 	before := lost(t)
@@ -147,8 +147,8 @@ func credentials(garden *unstructured.Unstructured) any {
 	return out
 }
 
-// forget takes the Garden away without the end of what runs for it, as the loss of a cluster does:
-// nobody holds it.
+// forget deletes the Garden without its cleanup, as the loss of a cluster does: it removes the
+// finalizers.
 func (s *site) forget() {
 	s.Helper()
 	secrets, err := s.client.CoreV1().Secrets("garden").List(s.Context(), metav1.ListOptions{})
@@ -163,8 +163,7 @@ func (s *site) forget() {
 	require.NoError(s, s.gardens().Delete(s.Context(), "lost", metav1.DeleteOptions{}))
 }
 
-// What is in the place of a backup keeps it from being restored, and is named; nothing is written
-// then.
+// TestRefusal: conflicting objects prevent a restore and are named; then nothing is written.
 func TestRefusal(t *testing.T) {
 	apiserver.Needed(t)
 	config := apiserver.Start(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// seedSecret is one of the secrets manager, in a namespace that may not be there yet.
+// seedSecret creates a Secret of the secrets manager and its namespace.
 func seedSecret(t *testing.T, client kubernetes.Interface, namespace, name, value string, labels map[string]string) {
 	t.Helper()
 	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
@@ -29,8 +29,8 @@ func seedSecret(t *testing.T, client kubernetes.Interface, namespace, name, valu
 	require.NoError(t, err)
 }
 
-// A seed gets back what moves with control planes; one that lives is left alone, and one that is
-// not there again yet is said.
+// TestSeeds: the Secrets that migrate with control planes are restored to a seed. Running seeds
+// stay unchanged, and a seed that does not exist yet is reported.
 func TestSeeds(t *testing.T) {
 	apiserver.Needed(t)
 	config := apiserver.Start(t)

@@ -52,7 +52,8 @@ spec:
 
 const declaredSecret = "{apiVersion: v1, kind: Secret, metadata: {name: declared, namespace: garden}, stringData: {a: from-git}}\n"
 
-// requests of the only component: a CA and a key that are rotated, and what the CA signs.
+// requests are the secrets of the only component: a CA and keys with rotation, and a certificate
+// that the CA signs.
 const requests = `
 	ca: {kind: "ca", commonName: "kubernetes", rotation: "keepOld"}
 	server: {kind: "certificate", certType: "server", commonName: "server", dnsNames: ["server"], signingCA: "ca", skipPublishingCACertificate: true, rotation: "inPlace"}
@@ -60,7 +61,7 @@ const requests = `
 	"kube-apiserver-etcd-encryption-key": {kind: "etcdEncryptionKey", provider: "aescbc", rotation: "keepOld", persist: true}
 `
 
-// catalogue has one component, which shows by which UID things are named, and which CA counts.
+// catalogue has one component, whose ConfigMap shows the UID and the CA in use.
 func catalogue(t *testing.T) fs.FS {
 	t.Helper()
 	out := smallcatalogue.New()
@@ -78,7 +79,7 @@ type site struct {
 	client kubernetes.Interface
 	land   *landscapes.Landscape
 	c      *landscape.Converger
-	// seeds are other clusters of the landscape.
+	// seeds are the other clusters of the landscape.
 	seeds map[string]*rest.Config
 }
 
@@ -105,7 +106,7 @@ func newSite(t *testing.T, config *rest.Config, change ...func(files map[string]
 	return s
 }
 
-// open connects as a new process does.
+// open connects like a new process.
 func (s *site) open() {
 	s.Helper()
 	if s.c != nil {
@@ -148,7 +149,7 @@ func (s *site) secret(name string, labels map[string]string, data string) {
 	require.NoError(s, err)
 }
 
-// generated gives the values of what the secrets manager has made, by names.
+// generated returns the data of the secrets manager's Secrets by name.
 func (s *site) generated() map[string]map[string][]byte {
 	s.Helper()
 	list, err := s.client.CoreV1().Secrets("garden").List(s.Context(), metav1.ListOptions{LabelSelector: "managed-by=secrets-manager"})
@@ -160,7 +161,7 @@ func (s *site) generated() map[string]map[string][]byte {
 	return out
 }
 
-// shown is what the component has made of facts.
+// shown returns the data of the component's ConfigMap.
 func (s *site) shown() map[string]string {
 	s.Helper()
 	shown, err := s.client.CoreV1().ConfigMaps("garden").Get(s.Context(), "only", metav1.GetOptions{})
@@ -191,12 +192,11 @@ func (s *site) restorer(a *Archive) *Restorer {
 	return &Restorer{Archive: a, Converger: s.c, Landscape: "lost"}
 }
 
-// lost is a runtime cluster with a Garden in the middle of the rotation of its CA, and things that
-// are in no Git. It is what is to be lost.
+// lost is a runtime cluster to lose: its Garden rotates its CA, and some objects are not in Git.
 func lost(t *testing.T) *site {
 	t.Helper()
 	s := newSite(t, apiserver.Start(t))
-	// What is not made by Git has to be there before.
+	// Objects that Git does not create must exist before.
 	_, err := s.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.secret("by-hand", nil, hidden)
@@ -216,7 +216,7 @@ func lost(t *testing.T) *site {
 // executed is the record of an operation.
 const executed = `{"digest":"d","object":"Garden lost","operation":"reconcile","state":"done","at":"2026-01-01T00:00:00Z"}`
 
-// records is where a landscape keeps them.
+// records is the inventory with the records.
 const records = "pergola-inventory.landscape.lost.operations"
 
 func (s *site) record(data map[string]string) {

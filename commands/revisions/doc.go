@@ -1,9 +1,8 @@
-// Package revisions reads landscapes as they are in the work tree or were in a revision of Git, and
-// finds what is wrong with them. A Reader does so with the keys and limits of a command.
+// Package revisions reads landscapes from the work tree or a revision of Git and returns their
+// findings. A Reader has the keys and limits of a command.
 //
-// Read reader.go first. Folders of landscapes in a repository, and which one became which, are in
-// folders.go.
+// Read reader.go first. folders.go finds landscapes in a repository and detects renames.
 //
-// What does not live here: rules (schemas), files of a landscape (landscapes), Git (source), what
-// two revisions differ in (commands/comparison).
+// Other packages have the rules (schemas), the files of a landscape (landscapes), Git (source) and
+// the difference of two revisions (commands/comparison).
 package revisions

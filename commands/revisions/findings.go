@@ -22,7 +22,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// NotValidError ends a command because of findings, which were reported already.
+// NotValidError ends a command because of findings that are already reported.
 type NotValidError struct {
 	Message  string
 	Findings []schemas.Violation
@@ -30,19 +30,19 @@ type NotValidError struct {
 
 func (e *NotValidError) Error() string { return e.Message }
 
-// Findings are all violations of a landscape in their order, with files as one would write them
-// here.
+// Findings returns all sorted violations of a landscape, with files relative to the working
+// directory.
 func (r Reader) Findings(ctx context.Context, l *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
 	return r.FindingsSince(ctx, l, nil, violations)
 }
 
-// FindingsSince adds those about the change from another state of the landscape; nil is none.
+// FindingsSince also returns those about the change from before, which may be nil.
 func (r Reader) FindingsSince(ctx context.Context, l, before *landscapes.Landscape, violations []schemas.Violation) ([]schemas.Violation, error) {
 	var group panics.Group
 	var config []schemas.Violation
 	group.Go(func() error { config = r.settings(l); return nil })
 	found, err := l.ValidateChange(ctx, before, schemas.Options{})
-	_ = group.Wait() // it has findings, and no error
+	_ = group.Wait() // it returns no error
 	if err != nil {
 		return nil, err
 	}
@@ -59,11 +59,11 @@ func (r Reader) FindingsSince(ctx context.Context, l, before *landscapes.Landsca
 	return all, nil
 }
 
-// place is a file with a line, as findings name other places than their own.
+// place matches a file with a line in a message.
 var place = regexp.MustCompile(`[^\s()"]+:\d+`)
 
-// placesFromHere writes the files that a message names like that of the finding: relative to where
-// the command runs, not to the landscape.
+// placesFromHere rewrites the files in a message relative to the working directory instead of the
+// landscape.
 func placesFromHere(l *landscapes.Landscape, message string) string {
 	return place.ReplaceAllStringFunc(message, func(found string) string {
 		file, line, _ := strings.Cut(found, ":")
@@ -74,13 +74,13 @@ func placesFromHere(l *landscapes.Landscape, message string) string {
 	})
 }
 
-// unpinned warns of a landscape that leaves the version of the catalogue to the program.
+// unpinned warns about a landscape without a catalogue version.
 func unpinned(l *landscapes.Landscape) []schemas.Violation {
 	if l.Config.Spec.Catalogue != nil || l.ConfigDeclaration == nil {
 		return nil
 	}
 	if written, ok, _ := unstructured.NestedFieldNoCopy(l.ConfigDeclaration.Object().Object, "spec", "catalogue"); ok && written != nil {
-		return nil // what is wrong with it is a finding of its own
+		return nil // another finding reports its fault
 	}
 	at := l.ConfigDeclaration.Position("spec.catalogue")
 	return []schemas.Violation{{
@@ -90,8 +90,8 @@ func unpinned(l *landscapes.Landscape) []schemas.Violation {
 	}}
 }
 
-// Valid refuses a landscape with errors and reports all of them; warnings are reported and pass.
-// The revision, where there is one, stands before each.
+// Valid reports all findings and fails if there is an error. Each finding begins with the revision,
+// if any.
 func (r Reader) Valid(ctx context.Context, l *landscapes.Landscape, violations []schemas.Violation, revision string) error {
 	all, err := r.Findings(ctx, l, violations)
 	if err != nil {
@@ -100,7 +100,7 @@ func (r Reader) Valid(ctx context.Context, l *landscapes.Landscape, violations [
 	return r.Accept(l, all, revision)
 }
 
-// Accept is Valid for a landscape whose findings are known.
+// Accept is Valid with known findings.
 func (r Reader) Accept(l *landscapes.Landscape, all []schemas.Violation, revision string) error {
 	if err := r.Report(all, revision, Sources(l)); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (r Reader) Accept(l *landscapes.Landscape, all []schemas.Violation, revisio
 	return nil
 }
 
-// Sources reads the files of a landscape as it is in its revision, by the names that findings have.
+// Sources reads the files of a landscape in its revision, by their names in findings.
 func Sources(l *landscapes.Landscape) func(string) ([]byte, error) {
 	return func(file string) ([]byte, error) {
 		rel, err := filepath.Rel(l.Dir, file)
@@ -126,8 +126,8 @@ func Sources(l *landscapes.Landscape) func(string) ([]byte, error) {
 	}
 }
 
-// settings are the findings about what landscape.yaml, overlays and recorded facts ask of the
-// catalogue and cannot have.
+// settings returns findings about landscape.yaml, overlays and facts that do not match the
+// catalogue.
 func (r Reader) settings(l *landscapes.Landscape) []schemas.Violation {
 	if l.ConfigDeclaration == nil {
 		return nil
@@ -135,7 +135,7 @@ func (r Reader) settings(l *landscapes.Landscape) []schemas.Violation {
 	return render.CheckLandscape(r.Catalogue, l, render.At(time.Now()), render.Ruled())
 }
 
-// withoutRepeats drops what rendering cannot do because of a field that a rule is about already.
+// withoutRepeats drops rendering errors about fields that already violate a rule.
 func withoutRepeats(rendering, rules []schemas.Violation) []schemas.Violation {
 	type place struct{ kind, namespace, name, field string }
 	known := map[place]bool{}

@@ -19,10 +19,10 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// File makes a folder a landscape.
+// File is the file that makes a folder a landscape.
 const File = "landscape.yaml"
 
-// Shown names a revision, empty for the work tree.
+// Shown names a revision; "" is the work tree.
 func Shown(rev string) string {
 	if rev == "" {
 		return "the work tree"
@@ -30,11 +30,10 @@ func Shown(rev string) string {
 	return "revision " + rev
 }
 
-// A landscape is the one of its name, in whatever folder: so a folder that was renamed is no new
-// landscape.
+// The name identifies a landscape, so a renamed folder is not a new landscape.
 
-// Landscapes gives the names of the landscapes of a revision, or of the work tree, by their folders
-// below another one.
+// Landscapes returns the names of the landscapes below a folder by their folders, in a revision or
+// the work tree.
 func Landscapes(repo *source.Repository, top, rev string) (map[string]string, error) {
 	var files fs.FS = os.DirFS(repo.Root)
 	if rev != "" {
@@ -64,8 +63,8 @@ func Landscapes(repo *source.Repository, top, rev string) (map[string]string, er
 	return names, nil
 }
 
-// NameInFile is the name that a landscape.yaml gives, empty where it cannot be read: what is wrong
-// with it is said when it is loaded.
+// NameInFile returns the name in a landscape.yaml, "" if it cannot be read: loading it reports the
+// error.
 func NameInFile(files fs.FS, name string) string {
 	var config struct {
 		Metadata struct {
@@ -78,8 +77,8 @@ func NameInFile(files fs.FS, name string) string {
 	return config.Metadata.Name
 }
 
-// Renamed gives the folder that each landscape had whose folder is new, by the new one. A landscape
-// that is in both states was copied, and of two of one name nobody can tell which it is.
+// Renamed maps the new folder of each moved landscape to the old one. A landscape in both states
+// was copied, and duplicate names are ambiguous; both are ignored.
 func Renamed(before, after map[string]string) map[string]string {
 	gone, come := map[string][]string{}, map[string][]string{}
 	for folder, name := range before {
@@ -101,7 +100,7 @@ func Renamed(before, after map[string]string) map[string]string {
 	return out
 }
 
-// withoutFormer takes out of folders those whose landscape has another folder after the change.
+// withoutFormer removes folders whose landscape has moved by the change.
 func withoutFormer(repo *source.Repository, folders []string, top, from, to string) ([]string, error) {
 	before, err := Landscapes(repo, top, from)
 	if err != nil {
@@ -118,9 +117,8 @@ func withoutFormer(repo *source.Repository, folders []string, top, from, to stri
 	}), nil
 }
 
-// Folders are all landscapes at or below a folder of the work tree, empty for its whole repository,
-// in a revision or another one; an empty revision is the work tree. base gives the first one in the
-// repository that is found.
+// Folders returns all landscapes at or below a folder of the work tree, or in its repository for
+// "", in either revision; "" is the work tree. base returns the revision to compare from.
 func (r Reader) Folders(ctx context.Context, top string, base func(*source.Repository) (string, error), to string) ([]string, error) {
 	repo, err := source.Open(cmp.Or(top, "."))
 	if err != nil {
@@ -155,7 +153,7 @@ func (r Reader) Folders(ctx context.Context, top string, base func(*source.Repos
 	return found, nil
 }
 
-// landscapesIn finds the landscapes of a side, without those that others build on.
+// landscapesIn returns the landscapes of a revision, except layers of others.
 func (r Reader) landscapesIn(ctx context.Context, repo *source.Repository, top, rev string) ([]string, error) {
 	names, err := Landscapes(repo, top, rev)
 	if err != nil {
@@ -183,7 +181,7 @@ func (r Reader) landscapesIn(ctx context.Context, repo *source.Repository, top, 
 	return out, nil
 }
 
-// load reads a landscape of the repository; what is wrong with it is said when it is compared.
+// load reads a landscape of the repository; the comparison reports its findings.
 func (r Reader) load(ctx context.Context, repo *source.Repository, folder, rev string) (*landscapes.Landscape, error) {
 	dir := written(filepath.Join(repo.Root, filepath.FromSlash(folder)))
 	if rev == "" {
@@ -194,7 +192,7 @@ func (r Reader) load(ctx context.Context, repo *source.Repository, folder, rev s
 	return l, err
 }
 
-// written is a folder as one would write it here.
+// written returns a folder relative to the working directory, if it is below.
 func written(dir string) string {
 	here, err := os.Getwd()
 	if err == nil {
@@ -207,8 +205,8 @@ func written(dir string) string {
 	return dir
 }
 
-// Names are those by which a report tells landscapes apart: their own, with the folder where two
-// have the same one, or none can be read.
+// Names returns the names of landscapes for a report: with the folder if two have the same name, or
+// only the folder without a name.
 func Names(dirs []string, nameOf func(dir string) string) []string {
 	names, count := make([]string, len(dirs)), map[string]int{}
 	for i, dir := range dirs {
@@ -226,8 +224,8 @@ func Names(dirs []string, nameOf func(dir string) string) []string {
 	return names
 }
 
-// NameIn is the name that a landscape has in the first of some revisions that has it, empty for the
-// work tree; empty where it cannot be read.
+// NameIn returns a landscape's name in the first revision that has it; "" as a revision is the work
+// tree. The result is "" if it cannot be read.
 func NameIn(dir string, revs ...string) string {
 	repo, err := source.Open(dir)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// ruleIgnored is the rule of the findings about files that git leaves out.
+// ruleIgnored is the rule of findings about files that git ignores.
 const ruleIgnored = "landscape/ignored"
 
-// Ignored are the findings about files of a landscape that no clone has, since git leaves them out:
-// an operator would not read them.
+// Ignored returns findings about files that git ignores: clones lack them, so an operator would not
+// read them.
 func Ignored(l *landscapes.Landscape) ([]schemas.Violation, error) {
 	var files []string
 	for i := range l.Declarations {

@@ -13,21 +13,20 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// Reader reads landscapes, and judges them.
+// Reader reads and checks landscapes.
 type Reader struct {
-	// With calls a function with the options to read with: keys, and processes for CUE files, which
-	// end after it.
+	// With calls read with options: keys and processes for CUE files, which end afterwards.
 	With func(read func(landscapes.Options) error) error
-	// Kept gives the store for what is found about a landscape folder; Keep writes it for the next
-	// run.
+	// Kept returns the cache of validation results for a landscape folder; Keep saves it for the
+	// next run.
 	Kept func(dir string) *kept.Store
 	Keep func(dir string)
-	// Catalogue judges settings, overlays and facts, and renders.
+	// Catalogue is used for rendering and to check settings, overlays and facts.
 	Catalogue fs.FS
-	// Charts pulls what the Extensions of a landscape name.
+	// Charts pulls the charts of a landscape's Extensions.
 	Charts func(*landscapes.Landscape) render.Setting
-	// Report is told the findings that a function does not return. The revision stands before each,
-	// where there is one; sources reads the files they name.
+	// Report gets the findings that a function does not return. Each begins with the revision, if
+	// any; sources reads their files.
 	Report func(found []schemas.Violation, revision string, sources func(file string) ([]byte, error)) error
 }
 
@@ -41,8 +40,7 @@ func (r Reader) Load(ctx context.Context, dir string) (l *landscapes.Landscape, 
 	return l, violations, err
 }
 
-// LoadAt reads a landscape as it was in a revision. Where the revision has no landscape there, the
-// commit is given nevertheless.
+// LoadAt reads a landscape from a revision. It returns the commit even if there is no landscape.
 func (r Reader) LoadAt(ctx context.Context, repo *source.Repository, dir, rev string) (*landscapes.Landscape, []schemas.Violation, string, error) {
 	rel, err := repo.Rel(dir)
 	if err != nil {
@@ -75,7 +73,7 @@ func (r Reader) LoadValid(ctx context.Context, dir string) (*landscapes.Landscap
 	return l, r.Valid(ctx, l, violations, "")
 }
 
-// IsMissing reports whether an error says that there is no landscape.
+// IsMissing reports whether an error means that the landscape does not exist.
 func IsMissing(err error) bool {
 	return errors.As(err, new(*landscapes.NoLandscapeError))
 }

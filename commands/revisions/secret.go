@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// DeclaredSecret gives the content of a Secret of namespace garden.
+// DeclaredSecret returns the data of a Secret in namespace garden.
 func DeclaredSecret(l *landscapes.Landscape, name string) (map[string][]byte, error) {
 	d, ok := l.Find(schema.GroupKind{Kind: "Secret"}, "garden", name)
 	if !ok {

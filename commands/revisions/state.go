@@ -11,10 +11,10 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// shownFiles is how many uncommitted files are named.
+// shownFiles limits the names of uncommitted files.
 const shownFiles = 3
 
-// State names a landscape with the commit its files are at, and those that are not committed.
+// State describes a landscape by its commit and uncommitted files.
 func State(dir string, l *landscapes.Landscape) string {
 	repository, err := source.Open(dir)
 	if errors.Is(err, source.ErrNoRepository) {

@@ -52,7 +52,7 @@ func TestState(t *testing.T) {
 		write(dir, name, "")
 	}
 	assert.Equal(t, dir+" at "+hash[:7]+", with uncommitted changes in 4 files (a.yaml, b.yaml, seed.yaml …)", state(dir))
-	// A layer beside the landscape is part of it, other folders are not.
+	// A layer outside the landscape's folder is part of it, other folders are not.
 	hash = commit()
 	write(filepath.Dir(dir), "elsewhere/x.yaml", "")
 	write(filepath.Dir(dir), "base/landscape.yaml", "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata:\n  name: base\nspec: {}\n")

@@ -1,5 +1,4 @@
-// Package status shows the state of a landscape to people: the tree of its owners with their
-// conditions, and above it the Landscape object's word.
-//
-// What does not live here: reading that state from clusters, and its JSON (controllers/landscape).
+// Package status prints the state of a landscape: the tree of its owners with their conditions, and
+// above it the state of the Landscape object. controllers/landscape reads it from clusters and has
+// its JSON form.
 package status

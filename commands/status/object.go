@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// object prints what the Landscape object says: what keeps the landscape from being what Git says
-// stands above the tree.
+// object prints the state of the Landscape object above the tree, such as a suspension or a failed
+// sync.
 func (v view) object(w io.Writer) {
 	if v.status.ObjectUnknown != "" {
 		fmt.Fprintf(w, "  %s whether a Landscape of the runtime cluster is suspended or pinned is not known: %s\n", v.mark(gardencorev1beta1.ConditionUnknown), oneLine(v.status.ObjectUnknown))
@@ -89,8 +89,8 @@ func (v view) objectLines(o *landscape.ObjectStatus) []string {
 	return out
 }
 
-// failure is why the last sync failed: the condition has all of it with what to do, and the history
-// its beginning.
+// failure returns why the last sync failed: the condition has the full text, the history its
+// beginning.
 func failure(o *landscape.ObjectStatus) string {
 	if o.Reason == landscapev1alpha1.ReasonApplyFailed {
 		return o.Message

@@ -31,7 +31,7 @@ import (
 
 const commit = "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"
 
-// object is the word of a Landscape object by which all is well.
+// object is the state of a Landscape object without problems.
 func object(changes ...func(*landscape.ObjectStatus)) *landscape.ObjectStatus {
 	o := &landscape.ObjectStatus{Namespace: "garden", Name: "local", Revision: "main@sha1:" + commit, Ready: true, Reason: "Applied", Message: "it is applied"}
 	for _, c := range changes {
@@ -65,7 +65,8 @@ func held(h landscape.ObjectHeld) func(*landscape.ObjectStatus) {
 	return func(o *landscape.ObjectStatus) { o.Held = h }
 }
 
-// The head of a status says what stands between Git and the clusters, whatever the tree looks like.
+// TestPrintSaysWhatTheLandscapeObjectSays: problems of the Landscape object are printed first,
+// independent of the tree.
 func TestPrintSaysWhatTheLandscapeObjectSays(t *testing.T) {
 	later := metav1.NewTime(noon.Add(2 * time.Hour))
 	const head = "Synced from Git by Landscape garden/local: main@0a1b2c3d4e is applied\n"
@@ -115,8 +116,9 @@ func TestPrintSaysWhatTheLandscapeObjectSays(t *testing.T) {
 	}
 }
 
-// On a real API server: without the kind there is no such object; one is found in any namespace, or
-// in garden where no more may be read; who may not read it at all is told so, and gets the tree.
+// TestStatusFindsTheLandscapeObject uses an API server. Without the CRD there is no object. It is
+// found in any namespace, or in garden with permissions there only. Without permissions the status
+// says so and prints the tree.
 func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	apiserver.Needed(t)
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
@@ -151,7 +153,7 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 			"apiVersion": "landscape.pergola.dev/v1alpha1", "kind": "Landscape", "metadata": map[string]any{"name": name}, "spec": spec,
 		}}, metav1.CreateOptions{})
 		require.NoError(t, err)
-		// With its definition it would go some time later.
+		// The deletion of the CRD alone would delete it later.
 		t.Cleanup(func() { assert.NoError(t, resource.Delete(context.Background(), name, metav1.DeleteOptions{})) })
 		applied, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&landscapev1alpha1.LandscapeStatus{
 			LastAppliedRevision: "main@sha1:" + commit,
@@ -202,7 +204,7 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	assert.NotEmpty(t, s.Owners)
 }
 
-// What gardenlets hold stands with the Seed, too.
+// TestStatusSaysWhatASeedHolds: deletions that gardenlets hold are also printed at the Seed.
 func TestStatusSaysWhatASeedHolds(t *testing.T) {
 	v := view{status: landscape.Status{Object: object(held(landscape.ObjectHeld{Count: 4, On: map[string]int{"virtual": 1, "eu-1": 1, "eu-2": 2}}))}}
 	held := func(name string) []branch { return v.owner(landscape.OwnerStatus{Kind: "Seed", Name: name}).children }

@@ -17,8 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// spoil puts what commands a terminal, and what looks like a line of the status, behind every text
-// of a value.
+// spoil appends control characters and a line of a fake status to every text of a value.
 func spoil(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -43,8 +42,7 @@ func spoil(v reflect.Value) {
 	}
 }
 
-// TestStatusIsPrintable: whoever may write a status in a cluster must not command the terminal of
-// whoever reads it, nor add lines.
+// TestStatusIsPrintable: text of a cluster can neither control the terminal nor add lines.
 func TestStatusIsPrintable(t *testing.T) {
 	statuses := func() []landscape.Status {
 		s := example()

@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// branch is one line of the tree with what hangs below it.
+// branch is a line of the tree with its children.
 type branch struct {
 	text     string
 	children []branch
@@ -36,7 +36,7 @@ func (b branch) print(w io.Writer, indent string) {
 	}
 }
 
-// Print writes the tree, and how old it is.
+// Print prints the tree and its age.
 func Print(w io.Writer, s landscape.Status, colored bool) {
 	v := view{status: s, colored: colored}
 	root := branch{}
@@ -62,7 +62,7 @@ type view struct {
 	colored bool
 }
 
-// undeclared are the objects that Git does not have any more.
+// undeclared lists objects that Git no longer declares.
 func (v view) undeclared() []branch {
 	if len(v.status.Undeclared) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (v view) undeclared() []branch {
 	return []branch{out}
 }
 
-// handedOver are the fields in which the clusters are not as Git says, and should not be.
+// handedOver lists fields whose values controllers own and Git declares.
 func (v view) handedOver() []branch {
 	if len(v.status.HandedOver) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (v view) owner(o landscape.OwnerStatus) branch {
 	return out
 }
 
-// judged says how old the answer is.
+// judged says when the state was determined.
 func (v view) judged(o landscape.OwnerStatus) string {
 	switch {
 	case o.JudgedAt == nil:
@@ -140,12 +140,12 @@ func (v view) judged(o landscape.OwnerStatus) string {
 	return " as of " + v.ago(*o.JudgedAt)
 }
 
-// ago is the age of something when the status was read; clocks that differ do not make it negative.
+// ago returns an age relative to the status; clock skew does not make it negative.
 func (v view) ago(at time.Time) string {
 	return duration.HumanDuration(max(v.status.At.Sub(at), 0)) + " ago"
 }
 
-// state is whether an owner is ready, as far as that is known.
+// state says whether an owner is ready, if known.
 func (v view) state(o landscape.OwnerStatus) string {
 	switch {
 	case o.Unreachable != "":
@@ -169,14 +169,14 @@ func (v view) operation(op *gardencorev1beta1.LastOperation) string {
 	return printable.Line(text)
 }
 
-// stateWord is a state of bundles as people read it.
+// stateWord is the printed form of a state of bundles.
 type stateWord struct {
 	state owner.Health
 	word  string
 	mark  gardencorev1beta1.ConditionStatus
 }
 
-// stateWords in the order they are counted.
+// stateWords are in the order of the output.
 var stateWords = []stateWord{
 	{owner.StateHealthy, "healthy", gardencorev1beta1.ConditionTrue},
 	{owner.StateProgressing, "healthy, still rolling out", gardencorev1beta1.ConditionProgressing},
@@ -224,7 +224,7 @@ func (v view) bundles(bundles []owner.BundleState) []branch {
 	return out
 }
 
-// hints say who reconciles, or what to do when nobody does.
+// hints name the processes that reconcile, or say how to start one.
 func hints(s landscape.Status) []string {
 	keepers := map[string]bool{}
 	unkept := false
@@ -258,7 +258,7 @@ func hints(s landscape.Status) []string {
 	return out
 }
 
-// wholeLine is a text of which the end matters: there is what to do.
+// wholeLine does not cut a text, because its end has the advice.
 func wholeLine(s string) string { return printable.Cut(s, math.MaxInt) }
 
 func oneLine(s string) string { return printable.Cut(s, 400) }

@@ -92,7 +92,8 @@ func TestPrint(t *testing.T) {
 `+"Nobody reconciles it: conditions are those of the last run. `pergola status --live` judges now, `pergola apply --watch` keeps them up to date.\n", text(example()))
 }
 
-// Whose cluster does not answer is not "never reconciled": nobody knows.
+// TestStatusOfClustersThatDoNotAnswer: the state of an owner is unknown, not "never reconciled", if
+// its cluster does not answer.
 func TestStatusOfClustersThatDoNotAnswer(t *testing.T) {
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)
@@ -113,7 +114,7 @@ func TestStatusOfClustersThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// An owner that was not applied yet says so, and no line speaks of a thing without a name.
+// TestStatusBeforeTheFirstApply: an owner that was not applied yet is named as such.
 func TestStatusBeforeTheFirstApply(t *testing.T) {
 	apiserver.Needed(t)
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
@@ -144,7 +145,8 @@ func TestStatusSaysWhoReconciles(t *testing.T) {
 	assert.NotContains(t, text(s), "Nobody", "what is not known, or ourselves, is not claimed")
 }
 
-// Where the files are not valid nothing can be judged, and no hint says that --live would.
+// TestPrintOfFilesThatAreNotValid: with invalid files nothing can be judged, so no hint mentions
+// --live.
 func TestPrintOfFilesThatAreNotValid(t *testing.T) {
 	s := landscape.Status{Landscape: "local", At: noon, Invalid: "its files are not valid", Owners: []landscape.OwnerStatus{
 		{Kind: "Shoot", Namespace: "garden-a", Name: "b", Cluster: "far", Missing: landscape.OwnerMissing{Keeper: true}},

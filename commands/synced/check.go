@@ -22,18 +22,18 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// rule is that of findings about a Landscape that an operator syncs.
+// rule is the rule of findings about Landscape objects.
 const rule = "landscape/sync"
 
-// Check finds what an operator would not sync a Landscape object by, or not as it is meant. Other
-// objects have no findings.
+// Check returns findings about a Landscape object that an operator cannot sync or that has
+// unintended settings. Other objects have no findings.
 func Check(d *landscapes.Declaration) []schemas.Violation {
 	c := &check{d: d}
 	c.run()
 	return c.found
 }
 
-// check is about one object.
+// check checks one object.
 type check struct {
 	d     *landscapes.Declaration
 	found []schemas.Violation
@@ -41,11 +41,11 @@ type check struct {
 
 func (c *check) run() {
 	if c.d.GroupVersionKind() != landscapev1alpha1.SchemeGroupVersion.WithKind("Landscape") {
-		return // without reading it
+		return // not parsed
 	}
 	object := &landscapev1alpha1.Landscape{}
 	if runtime.DefaultUnstructuredConverter.FromUnstructured(c.d.Object().Object, object) != nil {
-		return // values of a wrong form are left to the schema
+		return // the schema reports the wrong form
 	}
 	spec := &object.Spec
 	for i, dependency := range spec.DependsOn {
@@ -54,7 +54,7 @@ func (c *check) run() {
 		}
 	}
 	if spec.Source == nil || !anySource.MatchString(spec.Source.URL) {
-		return // a file with the settings alone, as landscape.yaml has them
+		return // a landscape.yaml, which has only settings
 	}
 	for _, at := range []struct {
 		field string
@@ -74,7 +74,7 @@ func (c *check) run() {
 	c.notifications(spec)
 }
 
-// These forms are demanded by the schema, which reports values without them.
+// The schema enforces these forms and reports values without them.
 var (
 	anySource = regexp.MustCompile(`^(https?|ssh|file|oci)://.+$`)
 	anyCommit = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})?$`)
@@ -94,7 +94,7 @@ func (c *check) warn(field, message string) {
 	c.found[len(c.found)-1].Severity = schemas.SeverityWarning
 }
 
-// source checks what is synced.
+// source checks spec.source.
 func (c *check) source(from *landscapev1alpha1.Source) {
 	field, err := sourceFault(from)
 	if err != nil {
@@ -121,8 +121,7 @@ func (c *check) source(from *landscapev1alpha1.Source) {
 	}
 }
 
-// forgePage is how pages of GitHub, GitLab, Gitea and Bitbucket name a folder or file of a
-// revision.
+// forgePage matches URLs of a folder or file on GitHub, GitLab, Gitea and Bitbucket.
 var forgePage = regexp.MustCompile(`^/[^/]+/.+?(/-)?/(tree|blob|src/branch|src/tag|src/commit)/[^/]+`)
 
 func (c *check) reference(ref landscapev1alpha1.Reference) {
@@ -133,7 +132,7 @@ func (c *check) reference(ref landscapev1alpha1.Reference) {
 		}
 	}
 	switch {
-	case ref.Commit != "" || ref.Digest != "": // a branch and a tag beside them have a meaning
+	case ref.Commit != "" || ref.Digest != "": // a branch and a tag beside them are allowed
 		ignored("semver", ref.SemVer, "commit or digest")
 	case ref.SemVer != "":
 		ignored("tag", ref.Tag, "semver")
@@ -149,18 +148,18 @@ func (c *check) reference(ref landscapev1alpha1.Reference) {
 	}
 }
 
-// aVersion is a version in a range; a part of it may be left open.
+// aVersion matches a version in a range; parts may be omitted.
 var aVersion = regexp.MustCompile(`\d+(\.\d+)*(-[0-9A-Za-z.-]+)?`)
 
-// isEmptyRange reports whether no version is in a range. Where one is, there is one at an end of
-// the range, or next to it.
+// isEmptyRange reports whether no version matches. If one does, a version at or next to an end of
+// the range matches.
 func isEmptyRange(text string) bool {
 	if text == "" {
 		return false
 	}
 	constraint, err := semver.NewConstraint(text)
 	if err != nil {
-		return false // which the source says
+		return false // the source reports the error
 	}
 	tried := []semver.Version{*semver.New(0, 0, 0, "", ""), *semver.New(99_999, 0, 0, "", "")}
 	for _, end := range aVersion.FindAllString(text, -1) {
@@ -175,10 +174,10 @@ func isEmptyRange(text string) bool {
 	return !slices.ContainsFunc(tried, func(v semver.Version) bool { return constraint.Check(&v) })
 }
 
-// standIn is a public key in the place of those that are in the cluster.
+// standIn is a public key that replaces those in the cluster.
 const standIn = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f stand-in\n"
 
-// sourceFault gives why the operator cannot open a source, and the field without which it could.
+// sourceFault returns why the operator cannot open a source, and the field that causes it.
 func sourceFault(from *landscapev1alpha1.Source) (string, error) {
 	options := source.Options{URL: from.URL, Submodules: from.Submodules, Insecure: from.Insecure}
 	if from.Ref != nil {
@@ -198,7 +197,7 @@ func sourceFault(from *landscapev1alpha1.Source) (string, error) {
 			_, err := source.CredentialsOf(from.URL, nil)
 			return "spec.source.secretRef", err
 		}
-		// Offline asks for no key of SSH.
+		// Offline needs no SSH key.
 		options.Credentials.BearerToken, options.Offline = "stand-in", true
 	}
 	open := func(change func(*source.Options)) error {
@@ -231,14 +230,13 @@ func sourceFault(from *landscapev1alpha1.Source) (string, error) {
 	return "spec.source.url", err
 }
 
-// notifications checks who is told what happens.
+// notifications checks the receivers of notifications.
 func (c *check) notifications(spec *landscapev1alpha1.LandscapeSpec) {
 	for i, n := range spec.Notifications {
 		field := fmt.Sprintf("spec.notifications[%d]", i)
 		switch n.Type {
 		case landscapev1alpha1.NotifyCommitStatus:
-			// An API server refuses it by a rule of the definition, as it does a webhook without
-			// url.
+			// The CRD rejects it, too, as it does a webhook without url.
 			if n.Provider == "" {
 				c.fail(field+".provider", "must be set for a commit status: github, gitlab, gitea or forgejo")
 			}
@@ -261,8 +259,7 @@ func (c *check) notifications(spec *landscapev1alpha1.LandscapeSpec) {
 	}
 }
 
-// isPlain reports whether an address is one of plain HTTP outside of the cluster and of the
-// machine.
+// isPlain reports whether an address uses plain HTTP outside the cluster and the machine.
 func isPlain(address string) bool {
 	at, err := url.Parse(address)
 	if err != nil || at.Scheme != "http" {

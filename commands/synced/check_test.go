@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// TestSyncedLandscapes: the object that an operator gets is judged before it is applied. Texts
-// begin at `source:` of the spec.
+// TestSyncedLandscapes: Landscape objects are checked before they are applied. The texts begin at
+// `source:` in the spec.
 func TestSyncedLandscapes(t *testing.T) {
 	const (
 		git  = "  source:\n    url: https://git.example.org/landscapes.git\n"

@@ -27,11 +27,11 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Reading reads an object of a cluster; nil if the cluster does not have it, or not even its kind.
+// Reading reads an object of a cluster; nil if the object or its kind does not exist.
 type Reading func(ctx context.Context, cluster string, ref change.Ref) (*unstructured.Unstructured, error)
 
-// Clusters are those of a landscape that there is access to, in the order of some names, and the
-// Shoots in them. One is connected to when it is asked.
+// Clusters returns the reachable clusters of a landscape in the order of names, with the Shoots in
+// them. Connections are opened on demand.
 func Clusters(l *landscapes.Landscape, names []string, configs map[string]*rest.Config) ([]string, Reading, error) {
 	reachable := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return configs[name] == nil })
 	shoots, err := render.SeedsOfShoots(l)
@@ -64,8 +64,8 @@ func Clusters(l *landscapes.Landscape, names []string, configs map[string]*rest.
 	}, nil
 }
 
-// shootConfig is the access to the API server of a Shoot, by the cluster of its control plane; an
-// error where nobody serves it.
+// shootConfig returns the access to a Shoot's API server through its seed; an error if it does not
+// run.
 func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owner, seed *rest.Config) (*rest.Config, error) {
 	inputs, err := render.Owners(l, render.At(time.Now()), render.OwnersOf(owner.Shoot))
 	if err != nil {
@@ -83,7 +83,7 @@ func shootConfig(ctx context.Context, l *landscapes.Landscape, shoot render.Owne
 	return owner.ShootAccess(ctx, owner.Owner{Input: inputs[i], Local: local})
 }
 
-// get reads one object; nil if the cluster does not have it, or not even its kind.
+// get reads an object; nil if the object or its kind does not exist.
 func get(ctx context.Context, cluster string, config *rest.Config, ref change.Ref) (*unstructured.Unstructured, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = 20 * time.Second

@@ -11,14 +11,13 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// cueReader finds fields in the files of a component by reading them, without evaluating anything:
-// through structs, conditions and references to fields and definitions of the same package or of
-// another one of the catalogue. Where a value is computed in another way the search ends, at the
-// last label that it came to.
+// cueReader finds fields in the source of a component without evaluating it. It follows structs,
+// conditions and references within the package or to another one of the catalogue. At any other
+// computation it stops at the last label.
 type cueReader struct {
 	catalogue fs.FS
 	files     map[string]*ast.File
-	// packages are the files of a folder; those of a component include the folders above it.
+	// packages are the files by folder; a component's package includes the folders above it.
 	packages map[string][]string
 }
 
@@ -26,19 +25,19 @@ type cueReader struct {
 type cuePlace struct {
 	file         string
 	line, column int
-	// depth is how many steps of the path led here; exact that all did.
+	// depth counts the steps of the path that were found; exact reports whether all were.
 	depth int
 	exact bool
 }
 
-// maxHops bounds the references that are followed.
+// maxHops limits the followed references.
 const maxHops = 12
 
 func newCUEReader(catalogue fs.FS) *cueReader {
 	return &cueReader{catalogue: catalogue, files: map[string]*ast.File{}, packages: map[string][]string{}}
 }
 
-// find begins at the object whose kind is written at a line.
+// find starts at the object whose kind is at a line.
 func (r *cueReader) find(file string, line int, list steps) cuePlace {
 	parsed := r.parse(file)
 	if parsed == nil {
@@ -68,7 +67,7 @@ func (r *cueReader) parse(file string) *ast.File {
 	return parsed
 }
 
-// objectAt is the innermost struct that has its label kind at a line.
+// objectAt returns the innermost struct with label kind at a line.
 func objectAt(file *ast.File, line int) *ast.StructLit {
 	var found *ast.StructLit
 	ast.Walk(file, func(n ast.Node) bool {
@@ -110,7 +109,7 @@ func labelOf(field *ast.Field) string {
 	return ""
 }
 
-// descend follows the path from a value on; best is the place so far.
+// descend follows the path from a value; best is the best place so far.
 func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePlace, hops int) cuePlace {
 	if len(list) == 0 {
 		best.exact = true
@@ -169,7 +168,7 @@ func (r *cueReader) descend(file string, value ast.Node, list steps, best cuePla
 	return best
 }
 
-// items looks for an item of a list by its name, and through what stands for items.
+// items finds an item of a list by its name, also in expressions that result in items.
 func (r *cueReader) items(file string, v *ast.ListLit, list steps, best cuePlace, hops int) cuePlace {
 	for _, e := range v.Elts {
 		rest := list
@@ -180,7 +179,7 @@ func (r *cueReader) items(file string, v *ast.ListLit, list steps, best cuePlace
 			}
 			rest, here = list[1:], at(file, s.Pos(), best.depth+1)
 		} else if list[0].isItem() && list[0].name == "" {
-			continue // items without names are not told apart
+			continue // items without names cannot be distinguished
 		}
 		if c, ok := e.(*ast.Comprehension); ok {
 			if s, ok := c.Value.(*ast.StructLit); ok && list[0].isItem() && r.names(s, list[0]) {
@@ -194,7 +193,7 @@ func (r *cueReader) items(file string, v *ast.ListLit, list steps, best cuePlace
 	return best
 }
 
-// names tells whether a struct is the item that a step leads to.
+// names reports whether a struct is the item of a step.
 func (r *cueReader) names(s *ast.StructLit, item step) bool {
 	for _, field := range fieldsOf(s) {
 		if lit, ok := field.Value.(*ast.BasicLit); ok && labelOf(field) == item.name {
@@ -216,14 +215,14 @@ func at(file string, pos token.Pos, depth int) cuePlace {
 	return cuePlace{file: file, line: pos.Line(), column: pos.Column(), depth: depth}
 }
 
-// target of a reference.
+// target is the target of a reference.
 type target struct {
 	file  string
 	value ast.Node
 }
 
-// resolve finds what a name stands for: a field around it in its file, at the top of its package,
-// or in another package.
+// resolve finds the target of a name: an enclosing field of its file, or a top-level field of its
+// package or of another one.
 func (r *cueReader) resolve(file string, reference ast.Node) []target {
 	switch v := reference.(type) {
 	case *ast.Ident:
@@ -250,7 +249,7 @@ func (r *cueReader) resolve(file string, reference ast.Node) []target {
 	return nil
 }
 
-// member are the fields of a name in what a target says.
+// member returns the fields of this name in a target.
 func (r *cueReader) member(in target, name string, hops int) []target {
 	if hops == 0 {
 		return nil
@@ -280,7 +279,7 @@ func (r *cueReader) member(in target, name string, hops int) []target {
 	return out
 }
 
-// around finds the fields of a name in the structs that a reference stands in, the innermost ones.
+// around returns the fields of this name in the innermost struct around a reference.
 func around(file *ast.File, reference *ast.Ident) []target {
 	var out []target
 	if file == nil {
@@ -305,7 +304,7 @@ func around(file *ast.File, reference *ast.Ident) []target {
 	return out
 }
 
-// top are the fields of a name at the top of some files.
+// top returns the fields of this name at the top level of files.
 func (r *cueReader) top(files []string, name string) []target {
 	var out []target
 	for _, file := range files {
@@ -329,8 +328,7 @@ func (r *cueReader) top(files []string, name string) []target {
 	return out
 }
 
-// packageOf are the files of the package that a file belongs to: those of its folder and of the
-// folders above.
+// packageOf returns the files of a file's package: in its folder and the folders above.
 func (r *cueReader) packageOf(file string) []string {
 	var out []string
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {
@@ -356,7 +354,7 @@ func (r *cueReader) filesIn(dir string) []string {
 	return out
 }
 
-// imported is the folder of the catalogue that a name of a file stands for.
+// imported returns the folder of the catalogue that a file imports by this name.
 func (r *cueReader) imported(file, name string) (string, bool) {
 	parsed := r.parse(file)
 	if parsed == nil {

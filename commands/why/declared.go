@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// declared answers for an object that Git declares as it is.
+// declared answers for a declared object.
 func (e *explainer) declared(a *Answer, m match, list steps) {
 	e.placeOf(a, m)
 	a.Written = []Place{e.place(m.declaration, list.declared())}
@@ -28,7 +28,7 @@ func (e *explainer) placeOf(a *Answer, m match) {
 	a.Inventory = path.Join(owner.InventoryNamespace, owner.InventoryPrefix+"landscape."+a.Asked.Landscape+"."+m.cluster)
 }
 
-// place of a field of a declaration, in the layer that sets it.
+// place returns the position of a declared field in the layer that sets it.
 func (e *explainer) place(d *landscapes.Declaration, field string) Place {
 	p := d.Position(field)
 	return e.positioned(whatDeclaration, p)
@@ -38,7 +38,7 @@ func (e *explainer) positioned(what string, p schemas.Position) Place {
 	return Place{What: what, File: p.File, Line: p.Line, Column: p.Column, Layer: e.layerOf(p.File)}
 }
 
-// layerOf is the layer that a file belongs to; empty for the landscape itself.
+// layerOf returns the layer of a file, "" for the landscape itself.
 func (e *explainer) layerOf(file string) string {
 	best := ""
 	for _, layer := range e.landscape.Layers {
@@ -49,8 +49,8 @@ func (e *explainer) layerOf(file string) string {
 	return best
 }
 
-// filledIn answers for a field that is not in Git and that the API takes from other objects, or
-// from its defaults. It tells whether it is one.
+// filledIn answers for a field that Git does not declare and the API sets from other objects or
+// defaults. It reports whether there is one.
 func (e *explainer) filledIn(a *Answer, m match) bool {
 	inputs, err := render.Owners(e.landscape, render.At(e.opts.Now))
 	if err != nil {
@@ -75,7 +75,7 @@ func (e *explainer) filledIn(a *Answer, m match) bool {
 	return false
 }
 
-// reasonOf says why a field that Git does not have is there.
+// reasonOf says why a field exists that Git does not declare.
 func reasonOf(in *render.Input, list steps) string {
 	want := fieldpath.Parse(list.declared())
 	for _, change := range in.FilledIn {
@@ -94,7 +94,7 @@ func reasonOf(in *render.Input, list steps) string {
 	return "the default of the API"
 }
 
-// nameOf names an object that an owner is rendered from.
+// nameOf names an input object of an owner.
 func (e *explainer) nameOf(in *render.Input, object string) string {
 	if d := e.declarationOf(in, object); d != nil {
 		name := d.Name()
@@ -106,10 +106,10 @@ func (e *explainer) nameOf(in *render.Input, object string) string {
 	return object
 }
 
-// inputKinds are the kinds of the objects that owners are rendered from.
+// inputKinds are the kinds of the input objects of owners.
 var inputKinds = map[string]string{"garden": "Garden", "seed": "Seed", "shoot": "Shoot", "project": "Project", "cloudProfile": "CloudProfile"}
 
-// declarationOf finds the declaration of an object that an owner is rendered from.
+// declarationOf finds the declaration of an owner's input object.
 func (e *explainer) declarationOf(in *render.Input, object string) *landscapes.Declaration {
 	meta, _ := in.Objects[object]["metadata"].(map[string]any)
 	name, _ := meta["name"].(string)

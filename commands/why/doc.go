@@ -1,12 +1,11 @@
-// Package why answers where a field of an object comes from: the template and the overlay that
-// write it, the fields of the declarations in Git that it follows from, the commits that wrote
-// those, and who owns it in the cluster now.
+// Package why explains a field of an object: the template and overlay that write it, and the
+// declared fields that determine it. It also shows their commits and the field's current owner in
+// the cluster.
 //
-// Read explain.go first. What is written down literally is found by reading (template.go,
-// overlay.go). What is computed has no line: then the component is rendered again and again with
-// one field of its declarations changed, and those that make a difference are named (influence.go).
-// That is exact about this state and says nothing about others.
+// Read explain.go first. Literal values are found by reading (template.go, overlay.go). Computed
+// values have no line: influence.go renders the component repeatedly with one changed field of its
+// declarations and reports the fields that make a difference. The result holds for this state only.
 //
-// It only reads: Git, the catalogue, and clusters by GET (clusters.go). What does not live here:
-// the access to clusters (cmd/pergola), following lines through Git's history (source/blame).
+// It only reads: Git, the catalogue, and clusters by GET (clusters.go). cmd/pergola configures the
+// access to clusters, source/blame follows lines through Git's history.
 package why

@@ -17,36 +17,33 @@ import (
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
-// Options of Explain.
+// Options for Explain.
 type Options struct {
-	// Catalogue that the landscape is rendered with.
+	// Catalogue to render the landscape with.
 	Catalogue fs.FS
-	// CatalogueDir is its folder, where it is one: then its files have a history, too.
+	// CatalogueDir is its folder, whose files have a history, or "".
 	CatalogueDir string
-	// Cluster and Owner ("seed local", "shoot garden-local/local") leave out all others; empty for
-	// all.
+	// Cluster and Owner ("seed local", "shoot garden-local/local") are filters; "" means all.
 	Cluster, Owner string
-	// Now is the time at which versions expire.
+	// Now is the time for the expiry of versions.
 	Now time.Time
-	// Blame tells which commit wrote a line of a file; nil if nobody can.
+	// Blame returns the commit of a line; nil if not available.
 	Blame func(ctx context.Context, file string, line int) (blame.Answer, error)
-	// Live reads an object from a cluster; nil to stay away from clusters. An object that is not
-	// there is nil, without an error.
+	// Live reads an object from a cluster; nil disables it. For a missing object it returns nil
+	// without an error.
 	Live Reading
-	// Clusters can be read by Live; for others the answer says that they cannot.
+	// Clusters are those that Live can read; answers for others say that they cannot be read.
 	Clusters []string
-	// Renders bounds how often a component is rendered to find what a value follows from; default
-	// 400.
+	// Renders limits the renders of a component to find what determines a value; default 400.
 	Renders int
 }
 
-// maxAnswers bounds the places that are told: the same object can be on many clusters.
+// maxAnswers limits the answers, as one object can be on many clusters.
 const maxAnswers = 5
 
-// Explain answers a question such as "Deployment garden/kube-apiserver.spec.replicas": once for
-// each cluster and bundle that has the object. An UnknownError says that there is no such object or
-// field, with the nearest names; an owner or cluster that the landscape does not have is another
-// error.
+// Explain answers a question such as "Deployment garden/kube-apiserver.spec.replicas" for each
+// cluster and bundle with the object. An UnknownError suggests names for a missing object or field.
+// An unknown owner or cluster is a different error.
 func Explain(ctx context.Context, l *landscapes.Landscape, text string, opts Options) ([]Answer, error) {
 	if opts.Renders <= 0 {
 		opts.Renders = 400
@@ -85,23 +82,23 @@ type explainer struct {
 	opts      Options
 	question  question
 
-	// render is how the landscape is rendered, and inputs its owners; set where they are needed.
+	// render has the options for rendering, inputs the owners; both are set on demand.
 	render render.Options
 	inputs []render.Input
 }
 
-// match is an object that was asked for.
+// match is an object that matches the question.
 type match struct {
 	fit     int
 	cluster string
 	object  *unstructured.Unstructured
-	// declaration is set for an object that Git declares as it is.
+	// declaration is set for a declared object.
 	declaration *landscapes.Declaration
 	// bundle, origin and input are set for a rendered object.
 	bundle render.Bundle
 	origin render.Origin
 	input  *render.Input
-	// path of the field as it was asked for.
+	// path of the field in the question.
 	path string
 }
 
@@ -135,8 +132,8 @@ func (e *explainer) answer(ctx context.Context, m match) (Answer, error) {
 	return a, nil
 }
 
-// notDeclared answers for a field that Git says nothing about: that may be what the API or a
-// controller has filled in.
+// notDeclared answers for a field that Git does not declare, but the API or a controller may have
+// set.
 func (e *explainer) notDeclared(ctx context.Context, a Answer, m match, unknown error) (Answer, error) {
 	a.Asked.Field = m.path
 	if m.declaration != nil {
@@ -156,7 +153,7 @@ func (e *explainer) notDeclared(ctx context.Context, a Answer, m match, unknown 
 	return a, nil
 }
 
-// shownValue is a value without what is secret.
+// shownValue redacts secrets in a value.
 func shownValue(object *unstructured.Unstructured, list steps, value any) *Value {
 	if value == nil {
 		return &Value{}
@@ -165,7 +162,7 @@ func shownValue(object *unstructured.Unstructured, list steps, value any) *Value
 	return &Value{Value: f.New, Hidden: f.Hidden}
 }
 
-// blame finds the commits of all places that people can have written.
+// blame adds the commits of all places that people can write.
 func (e *explainer) blame(ctx context.Context, a *Answer) {
 	var places []*Place
 	for i := range a.Written {
@@ -197,8 +194,8 @@ func (e *explainer) blame(ctx context.Context, a *Answer) {
 	}
 }
 
-// fileOf is the file of a place as it lies on this machine; false for a file that is in the program
-// only.
+// fileOf returns the file of a place on this machine; false for a file that only the program
+// contains.
 func (e *explainer) fileOf(p Place) (string, bool) {
 	if inside, ok := strings.CutPrefix(p.File, "components/"); ok && (p.What == whatTemplate || p.What == whatVector) {
 		return filepath.Join(e.opts.CatalogueDir, filepath.FromSlash(inside)), e.opts.CatalogueDir != ""
@@ -206,7 +203,7 @@ func (e *explainer) fileOf(p Place) (string, bool) {
 	return filepath.Join(e.landscape.Dir, filepath.FromSlash(p.File)), true
 }
 
-// Kinds of places.
+// Values of Place.What.
 const (
 	whatDeclaration = "declaration"
 	whatTemplate    = "template"

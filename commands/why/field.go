@@ -10,21 +10,21 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// step leads from a value to a part of it.
+// step is one step of a path.
 type step struct {
-	// key of a map; empty for an item of a list.
+	// key of a map; "" for an item of a list.
 	key string
-	// index of an item, and the field that names it with its value, where it has one.
+	// index of an item, and the field that identifies it with its value, if any.
 	index      int
 	name, text string
 }
 
 func (s step) isItem() bool { return s.key == "" }
 
-// steps lead to a field.
+// steps are the path to a field.
 type steps []step
 
-// String is the path as plans write it.
+// String returns the path as in plans.
 func (list steps) String() string {
 	var b strings.Builder
 	for _, s := range list {
@@ -45,7 +45,7 @@ func (list steps) String() string {
 	return b.String()
 }
 
-// keys are those of the maps on the way.
+// keys returns the keys of the maps in the path.
 func (list steps) keys() []string {
 	var out []string
 	for _, s := range list {
@@ -56,7 +56,7 @@ func (list steps) keys() []string {
 	return out
 }
 
-// declared is the path as findings and declarations write it: items by their number.
+// declared returns the path as in findings and declarations: items by index.
 func (list steps) declared() string {
 	var path fieldpath.Path
 	for _, s := range list {
@@ -72,12 +72,12 @@ func (list steps) declared() string {
 	return path.String()
 }
 
-// names are the fields that name the items of a list, tried in this order.
+// names are the fields that identify the items of a list, tried in this order.
 var names = []string{"name", "key", "type", "mountPath", "containerPort", "port", "ip", "topologyKey"}
 
-// locate follows a path as a person writes it: items by number, by name, or as name=app; keys with
-// dots in brackets, or as they are where that is not ambiguous. What is not there is an
-// UnknownError; upTo is how far the path leads.
+// locate follows a user's path: items by index, by name, or as name=app; keys with dots in
+// brackets, or plain if unambiguous. A missing field is an UnknownError; found is the path up to
+// it.
 func locate(object map[string]any, path string) (found steps, value any, err error) {
 	value = object
 	rest := path
@@ -123,7 +123,7 @@ func missing(found steps, rest string, known []string) error {
 	return &UnknownError{fmt.Sprintf("%s; it has %s%s", message, strings.Join(shown, ", "), more(len(known)-len(shown)))}
 }
 
-// firstWord cuts a path after its first step.
+// firstWord cuts off the first step of a path.
 func firstWord(path string) (word, rest string) {
 	if inner, ok := strings.CutPrefix(path, "["); ok {
 		word, rest, _ = strings.Cut(inner, "]")
@@ -136,8 +136,8 @@ func firstWord(path string) (word, rest string) {
 	return path[:end], path[end:]
 }
 
-// inMap takes the next key of a path: the longest that there is, since keys of labels, annotations
-// and data have dots.
+// inMap parses the next key of a path: the longest existing one, as keys of labels, annotations and
+// data have dots.
 func inMap(m map[string]any, path string) (step, string, bool) {
 	if strings.HasPrefix(path, "[") {
 		word, rest := firstWord(path)
@@ -155,7 +155,7 @@ func inMap(m map[string]any, path string) (step, string, bool) {
 	return step{key: best}, strings.TrimPrefix(path, best), best != ""
 }
 
-// inList takes the next item of a path, by its number or by its name.
+// inList parses the next item of a path, by index or by name.
 func inList(list []any, path string) (step, string, bool) {
 	word, rest := firstWord(path)
 	if n, err := strconv.Atoi(word); err == nil && strings.HasPrefix(path, "[") {
@@ -174,7 +174,7 @@ func inList(list []any, path string) (step, string, bool) {
 	return step{}, path, false
 }
 
-// itemStep leads to an item, by its name if the list has names.
+// itemStep returns the step to an item, by its name if all items have one.
 func itemStep(list []any, index int) step {
 	for _, name := range names {
 		seen := map[string]bool{}
@@ -211,7 +211,7 @@ func itemNames(list []any) []string {
 	return out
 }
 
-// value follows steps in another version of the object, items by their names.
+// value follows the path in another version of the object, items by their names.
 func (list steps) value(object map[string]any) (any, bool) {
 	var value any = object
 	for _, s := range list {
@@ -235,7 +235,7 @@ func (list steps) value(object map[string]any) (any, bool) {
 	return value, true
 }
 
-// in is the index of an item in another version of its list; -1 if there is none.
+// in returns the index of the item in another version of its list, or -1.
 func (s step) in(list []any) int {
 	if !s.isItem() {
 		return -1

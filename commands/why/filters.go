@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// checkFilters refuses owners and clusters that the landscape does not have: an object that is
-// looked for in none is never found.
+// checkFilters rejects owners and clusters that the landscape does not have: the object would never
+// be found.
 func (e *explainer) checkFilters() error {
 	owner, cluster := e.opts.Owner, e.opts.Cluster
 	if owner == "" && cluster == "" {

@@ -13,17 +13,17 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// maxShoots bounds the Shoots that are rendered to find an object whose namespace does not tell
-// whose it is.
+// maxShoots limits the Shoots that are rendered to find an object whose namespace does not identify
+// its owner.
 const maxShoots = 20
 
-// find gives the objects that fit the question best. It renders no more owners than it has to.
+// find returns the objects that match best. It renders as few owners as possible.
 func (e *explainer) find() ([]match, error) {
 	search := search{question: e.question, cluster: e.opts.Cluster}
 	if e.opts.Owner == "" {
 		e.searchDeclared(&search)
 		if search.best == fitsWhole && isGardener(search.found[0].object.GroupVersionKind().Group) {
-			return search.found, nil // no component renders such an object
+			return search.found, nil // no component renders such objects
 		}
 	}
 	problem := e.searchRendered(&search)
@@ -43,7 +43,7 @@ func (e *explainer) find() ([]match, error) {
 	return search.found, nil
 }
 
-// isGardener is true for the kinds that landscapes declare.
+// isGardener reports whether landscapes declare the kinds of a group.
 func isGardener(group string) bool {
 	return strings.HasSuffix(group, "gardener.cloud") && group != "druid.gardener.cloud" && group != "resources.gardener.cloud" && group != "extensions.gardener.cloud"
 }
@@ -54,7 +54,7 @@ type search struct {
 	cluster  string
 	best     int
 	found    []match
-	// seen are all objects, for names to suggest.
+	// seen are all objects, for suggestions.
 	seen []change.Ref
 }
 
@@ -96,8 +96,8 @@ func (e *explainer) searchDeclared(s *search) {
 	}
 }
 
-// searchRendered renders owners until one has the object: those that can have it by its namespace
-// first. The error is why some could not be rendered.
+// searchRendered renders owners until one has the object, the most likely by its namespace first.
+// The error is about owners that do not render.
 func (e *explainer) searchRendered(s *search) error {
 	var err error
 	if e.render, err = render.LandscapeOptions(e.opts.Catalogue, e.landscape, render.At(e.opts.Now)); err != nil {
@@ -143,9 +143,9 @@ func (e *explainer) searchRendered(s *search) error {
 	return problem
 }
 
-// likely are the components that are asked first for an object of a namespace: those whose name is
-// in its name, or the other way around, and those whose overlay can add one. An object with such a
-// name comes from no other component: a test asks for all there are.
+// likely returns the components to render first for a namespaced object: those with a similar name,
+// and those whose overlay can add objects. TestLikely checks that no other component has such
+// objects.
 func (e *explainer) likely() []string {
 	_, name, ok := strings.Cut(e.question.rest, "/")
 	if !ok {
@@ -154,7 +154,7 @@ func (e *explainer) likely() []string {
 	start, _, _ := strings.Cut(name, ".")
 	var out []string
 	for _, kind := range []string{"garden", "seed", "shoot"} {
-		// whoever renders says what is wrong with it
+		// rendering reports the error
 		entries, _ := fs.ReadDir(e.opts.Catalogue, kind)
 		for _, entry := range entries {
 			if strings.Contains(name, entry.Name()) || strings.Contains(entry.Name(), start) {
@@ -194,7 +194,7 @@ func (e *explainer) renderInto(s *search, options render.Options, inputs []int, 
 	return errors.Join(problems...)
 }
 
-// reaches tells whether an owner has objects on a cluster.
+// reaches reports whether an owner has objects on a cluster.
 func reaches(o render.Owner, cluster string, seeds map[string]string) bool {
 	switch o.Kind {
 	case "garden":

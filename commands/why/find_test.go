@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestLikely: whatever is found in the components that are asked first is all there is. Every
-// object of the demonstration landscape is asked for.
+// TestLikely: for every object of the demonstration landscape, the likely components contain all of
+// its components.
 func TestLikely(t *testing.T) {
 	now := time.Unix(1_780_000_000, 0)
 	l := folder(t, nil)

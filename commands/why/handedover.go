@@ -11,12 +11,10 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// handedOver are the declared fields that are left to controllers: the one at a place, or those in
-// it, or one that it is in.
+// handedOver returns the declared fields that controllers own at, below or above a path.
 func handedOver(m match, live *unstructured.Unstructured, list steps) []change.HandedOver {
 	if m.declaration == nil || list == nil && m.path != "" {
-		// components follow what is in force, and what Git says nothing about is nobody's to hand
-		// over
+		// components follow the effective value, and undeclared fields cannot be handed over
 		return nil
 	}
 	asked := list.names()
@@ -32,7 +30,7 @@ func handedOver(m match, live *unstructured.Unstructured, list steps) []change.H
 	return out
 }
 
-// names are the parts of the path: names of fields, and for an item of a list the name of the item.
+// names returns the names in the path: keys, and names of items.
 func (list steps) names() []string {
 	out := make([]string, 0, len(list))
 	for _, s := range list {
@@ -45,8 +43,8 @@ func (list steps) names() []string {
 	return out
 }
 
-// explained tells whether what is handed over is all by which the cluster differs from Git at a
-// place. has is nil where the cluster does not have the field.
+// explained reports whether handed-over fields explain the whole difference at a path. has is nil
+// if the cluster lacks the field.
 func (e *explainer) explained(m match, list steps, has any, handed []change.HandedOver) bool {
 	if len(handed) == 0 {
 		return false
@@ -57,7 +55,7 @@ func (e *explainer) explained(m match, list steps, has any, handed []change.Hand
 	}
 	want, declared := list.value(object)
 	if fields, ok := want.(map[string]any); ok && len(fields) == 0 {
-		declared = false // all that was in it is gone
+		declared = false // all of its content was removed
 	}
 	if !declared || has == nil {
 		return !declared && has == nil
@@ -65,7 +63,7 @@ func (e *explainer) explained(m match, list steps, has any, handed []change.Hand
 	return e.equal(m.object, list, want, has)
 }
 
-// whyHandedOver is the message for people.
+// whyHandedOver returns the message.
 func whyHandedOver(handed []change.HandedOver) string {
 	var whys, managers []string
 	for _, h := range handed {

@@ -17,8 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// TestHandedOver: what a controller has changed because that is its task is neither drift nor a
-// quarrel.
+// TestHandedOver: a field that a controller owns by design is neither drift nor a conflict.
 func TestHandedOver(t *testing.T) {
 	apiserver.Needed(t)
 	client, err := dynamic.NewForConfig(server.config)
@@ -78,7 +77,7 @@ func TestHandedOver(t *testing.T) {
 	assert.Contains(t, string(raw), `"verdict":"handedOver"`)
 	assert.Len(t, explain(t, l, question, onLive)[0].Live.HandedOver, 2, "all of the object")
 
-	// Somebody whose task it is not, beside what is handed over.
+	// Another manager changes fields beside the handed-over ones.
 	change("kubectl-edit", func(spec map[string]any) {
 		spec["kubernetes"].(map[string]any)["kubeAPIServer"].(map[string]any)["eventTTL"] = "9h"
 		spec["kubernetes"].(map[string]any)["version"] = "1.34.3"
@@ -86,7 +85,7 @@ func TestHandedOver(t *testing.T) {
 	verdicts(map[string]string{".spec.kubernetes.version": Others, ".spec.kubernetes.kubeAPIServer.eventTTL": Others, ".spec.kubernetes": Differs, image: HandedOver})
 }
 
-// TestHandedOverIsGone: maintenance takes away what the new version does not know.
+// TestHandedOverIsGone: maintenance removes fields that the new version does not have.
 func TestHandedOverIsGone(t *testing.T) {
 	l := folder(t, nil)
 	declared, ok := l.Find(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot").GroupKind(), "garden-local", "local")

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
-// Blamer looks lines up in the repositories that hold their files, each opened once. A file that is
-// in none has no history.
+// Blamer looks up lines in the repositories of their files, each opened once. A file outside a
+// repository has no history.
 func Blamer() func(context.Context, string, int) (blame.Answer, error) {
 	type opened struct {
 		repo *blame.Repository

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// part of a declaration that may make a difference: a value, or a whole subtree.
+// part is a value or subtree of a declaration that may influence the field.
 type part struct {
 	object string
 	at     []any
@@ -32,7 +32,7 @@ func (p part) path() string {
 	return out.String()
 }
 
-// children are the parts of a part, in order.
+// children returns the parts of a part, in order.
 func (p part) children() []part {
 	var out []part
 	switch v := p.value.(type) {
@@ -54,13 +54,12 @@ type effect int
 const (
 	none effect = iota
 	some
-	// refused: it renders with none of the other values.
+	// refused: it renders with no other value.
 	refused
 )
 
-// influences finds the fields that the value follows from, by rendering with others in their place.
-// A subtree is changed as a whole first, and left out if that makes no difference, nor does its
-// absence.
+// influences finds the fields that determine the value by rendering with other values. A subtree is
+// first changed as a whole and skipped if neither that nor its removal makes a difference.
 func (e *explainer) influences(ctx context.Context, a *Answer, p *probe) error {
 	base := p.with(*p.input)
 	if base.failed {
@@ -109,14 +108,14 @@ func (e *explainer) influences(ctx context.Context, a *Answer, p *probe) error {
 	return nil
 }
 
-// named tells whether a value only names the item of a list that the question is about: with
-// another name there would be another item.
+// named reports whether a value only identifies the list item in question: another name would be
+// another item.
 func (p *probe) named(value any) bool {
 	text, ok := value.(string)
 	return ok && slices.ContainsFunc(p.list, func(s step) bool { return s.isItem() && s.name != "" && s.text == text })
 }
 
-// roots are the parts of all declarations that an owner is rendered from.
+// roots returns the parts of all input objects of an owner.
 func roots(in *render.Input) []part {
 	var out []part
 	for _, object := range sortedKeys(in.Objects) {
@@ -135,13 +134,11 @@ func roots(in *render.Input) []part {
 	return out
 }
 
-// fewParts are tried one by one: most likely one of them matters, and halving the group would only
-// add to what is rendered.
+// fewParts are tried one by one: probably one of them matters, and halving would cost more renders.
 const fewParts = 8
 
-// try changes each of some parts. Those that make no difference when all of them are changed
-// together make none by themselves, as in a subtree: so a group is changed at once, and halved
-// while something in it makes a difference or is refused.
+// try returns the effect of each part. Parts without an effect together have none alone, as in a
+// subtree. So try changes groups and halves those that have an effect or are refused.
 func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, error) {
 	effects := make([]effect, len(level))
 	all := make([]int, len(level))
@@ -164,7 +161,7 @@ func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, 
 						return inGroup.Err()
 					}
 					in := *p.input
-					// what is taken out of a list moves what is behind it
+					// from the end, because removing an item moves later ones
 					for _, member := range slices.Backward(members) {
 						in = changed(in, level[member].object, level[member].at, other(level[member].value))
 					}
@@ -197,7 +194,7 @@ func (p *probe) try(ctx context.Context, base outcome, level []part) ([]effect, 
 	return effects, err
 }
 
-// tryEach changes each of some parts by itself.
+// tryEach returns the effect of each part alone.
 func (p *probe) tryEach(ctx context.Context, base outcome, level []part) ([]effect, error) {
 	effects := make([]effect, len(level))
 	failed, tried := make([]atomic.Int64, len(level)), make([]int, len(level))
@@ -226,8 +223,8 @@ func (p *probe) tryEach(ctx context.Context, base outcome, level []part) ([]effe
 		return nil, err
 	}
 	for i, one := range level {
-		// A subtree is only left out if nothing was refused: what is in it can still make a
-		// difference by itself.
+		// A subtree is skipped only if nothing was refused: otherwise its parts can still have an
+		// effect.
 		whole, refusals := len(one.children()) > 0, int(failed[i].Load())
 		switch {
 		case differs[i].Load():
@@ -241,7 +238,7 @@ func (p *probe) tryEach(ctx context.Context, base outcome, level []part) ([]effe
 	return effects, nil
 }
 
-// source is a part that makes a difference, with its place in Git.
+// source returns a part with an effect and its place in Git.
 func (e *explainer) source(in *render.Input, one part) Source {
 	out := Source{Object: e.nameOf(in, one.object), Field: one.path()}
 	d := e.declarationOf(in, one.object)
@@ -267,8 +264,7 @@ func (e *explainer) source(in *render.Input, one part) Source {
 	return out
 }
 
-// clusterVersion tells where the version of the cluster that the components run in makes a
-// difference.
+// clusterVersion reports whether the Kubernetes version of the components' cluster has an effect.
 func (e *explainer) clusterVersion(ctx context.Context, a *Answer, p *probe, base outcome) error {
 	role := render.ClusterSeed
 	if p.input.Owner.Kind == "garden" {

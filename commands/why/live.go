@@ -18,8 +18,8 @@ import (
 
 const annotationOrigin = "resources.gardener.cloud/origin"
 
-// live compares with the cluster. It tells whether the field, or the object where no field was
-// asked for, is there.
+// live compares with the cluster. It reports whether the field, or without a field the object,
+// exists.
 func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, value any) bool {
 	if e.opts.Live == nil {
 		return false
@@ -63,7 +63,7 @@ func (e *explainer) live(ctx context.Context, a *Answer, m match, list steps, va
 	return true
 }
 
-// judge says what the difference between Git and the cluster means.
+// judge explains the difference between Git and the cluster.
 func (e *explainer) judge(a *Answer, m match, list steps, value any, live *unstructured.Unstructured, has any) {
 	owners := func(ours bool) []string {
 		var out []string
@@ -103,7 +103,7 @@ func (e *explainer) judge(a *Answer, m match, list steps, value any, live *unstr
 	}
 }
 
-// isSymbolic is true for a text that stands for a fact which only the cluster knows.
+// isSymbolic reports whether a text stands for a fact that only the cluster has.
 func isSymbolic(value any) bool {
 	text, ok := value.(string)
 	return ok && strings.Contains(text, strict.SymbolicMark)
@@ -116,7 +116,7 @@ func by(managers []string, otherwise string) string {
 	return "owned by " + strings.Join(managers, ", ")
 }
 
-// equal compares as plans do: quantities by what they mean, numbers however they are written.
+// equal compares like plans: quantities by value, numbers in any notation.
 func (e *explainer) equal(object *unstructured.Unstructured, list steps, a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
@@ -146,8 +146,8 @@ func (e *explainer) equal(object *unstructured.Unstructured, list steps, a, b an
 	return len(redact.Compare(wrap(a), wrap(b))) == 0
 }
 
-// subset tells whether all that Git says of a subtree is so in the cluster, which has more: what
-// the API fills in. What depends on facts is left out.
+// subset reports whether the cluster has all of Git's subtree, apart from facts; the API may add
+// fields.
 func subset(want, have any) bool {
 	switch w := want.(type) {
 	case map[string]any:
@@ -173,7 +173,7 @@ func subset(want, have any) bool {
 	return isSymbolic(want) || reflect.DeepEqual(want, have) || fmt.Sprint(want) == fmt.Sprint(have)
 }
 
-// managers are those that own a field, or something in it.
+// managers returns the managers that own a field or fields in it.
 func managers(object *unstructured.Unstructured, list steps, ours string) []Manager {
 	var out []Manager
 	for _, entry := range object.GetManagedFields() {
@@ -207,8 +207,8 @@ func rawFields(entry metav1.ManagedFieldsEntry) []byte {
 	return raw
 }
 
-// ownership follows a path in a field set. owns: the field itself is in it, or something that it is
-// a part of as a whole; part: only fields in it.
+// ownership follows a path in a field set. owns: the set has the field or an atomic field around
+// it; part: only fields in it.
 func ownership(fields map[string]any, value any, list steps) (owns, part bool) {
 	for _, s := range list {
 		var next any
@@ -229,7 +229,7 @@ func ownership(fields map[string]any, value any, list steps) (owns, part bool) {
 			return false, false
 		}
 		if len(inner) == 0 {
-			return true, false // atomic, or the field itself
+			return true, false // an atomic field, or the field itself
 		}
 		fields = inner
 	}
@@ -237,7 +237,7 @@ func ownership(fields map[string]any, value any, list steps) (owns, part bool) {
 	return whole && len(fields) == 1, true
 }
 
-// itemFields is the part of a field set about an item: by its keys, its value, or its number.
+// itemFields returns the field set of an item: by its keys, value or index.
 func itemFields(fields map[string]any, item any, index int) any {
 	for name, inner := range fields {
 		if text, ok := strings.CutPrefix(name, "k:"); ok {

@@ -26,8 +26,7 @@ var kinds = map[string]schema.GroupVersionResource{
 	"ConfigMap": {Version: "v1", Resource: "configmaps"}, "Shoot": {Group: "core.gardener.cloud", Version: "v1beta1", Resource: "shoots"},
 }
 
-// TestLive compares with what an API server has of an object that we applied and others have
-// changed.
+// TestLive compares with an object on an API server that we applied and others changed.
 func TestLive(t *testing.T) {
 	apiserver.Needed(t)
 	client, err := dynamic.NewForConfig(server.config)
@@ -35,7 +34,7 @@ func TestLive(t *testing.T) {
 	l := folder(t, nil)
 	const question = "Deployment garden/virtual-garden-kube-apiserver"
 	onLive := func(o *Options) {
-		o.Renders, o.Owner = 1, "garden/local" // what it follows from is not the subject
+		o.Renders, o.Owner = 1, "garden/local" // the test is not about the sources of the value
 		o.Clusters = []string{"runtime"}
 		o.Live = func(ctx context.Context, _ string, ref change.Ref) (*unstructured.Unstructured, error) {
 			found, err := client.Resource(kinds[ref.Kind]).Namespace(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})

@@ -11,11 +11,10 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// kustomizationFile is the file of an overlay that says what is in it.
+// kustomizationFile is the main file of an overlay.
 const kustomizationFile = "kustomization.yaml"
 
-// overlays finds which of the overlays of the component set the field: those after which it has
-// another value than before.
+// overlays returns the component's overlays that change the field.
 func (e *explainer) overlays(p *probe, m match, list steps) []Place {
 	named := strings.Split(m.origin.Overlay, ", ")
 	var out []Place
@@ -36,8 +35,8 @@ func (e *explainer) overlays(p *probe, m match, list steps) []Place {
 	return out
 }
 
-// adding is the overlay that adds the object to what the catalogue renders. Both have files below
-// components/; those of the catalogue are there.
+// adding returns the overlay that adds the object, if the catalogue does not render it. Files of
+// both are below components/; only the catalogue has its own.
 func (e *explainer) adding(m match) (render.Overlay, bool) {
 	if m.origin.Overlay == "" {
 		return render.Overlay{}, false
@@ -53,9 +52,9 @@ func (e *explainer) adding(m match) (render.Overlay, bool) {
 	return render.Overlay{}, false
 }
 
-// overlayPlace is where an overlay writes a field: the first file of its folder, by name, that has
-// the path. What none has is set by a transformer of the kustomization, by something around the
-// field, or else the kustomization as a whole has to do for it.
+// overlayPlace returns where an overlay writes a field: the first file by name that has the path.
+// Otherwise it is a transformer of the kustomization, a field around it, or the kustomization as a
+// whole.
 func (e *explainer) overlayPlace(o render.Overlay, m match, list steps) Place {
 	kustomization := path.Join(o.Dir, kustomizationFile)
 	at := func(file string, line int, exact bool) Place {
@@ -95,8 +94,8 @@ func (e *explainer) overlayPlace(o render.Overlay, m match, list steps) Place {
 	return at(kustomization, 1, false)
 }
 
-// transformersOf a field are the fields of a kustomization that set it in objects which it does not
-// name.
+// transformersOf returns the fields of a kustomization that can set a field without naming its
+// object.
 func transformersOf(list steps) []string {
 	names := list.keys()
 	var out []string
@@ -124,7 +123,7 @@ func transformersOf(list steps) []string {
 }
 
 // inTransformer finds the line of a kustomization that sets a field without naming the object;
-// exact tells that it has the name of the field, or its value.
+// exact: the line has the field's name or value.
 func inTransformer(lines []string, list steps, value any) (line int, exact bool) {
 	if len(list) == 0 {
 		return 0, false
@@ -149,7 +148,7 @@ func inTransformer(lines []string, list steps, value any) (line int, exact bool)
 	return 0, false
 }
 
-// setsImage tells whether a line of the images of a kustomization is one that an image has.
+// setsImage reports whether a line in the images of a kustomization matches an image.
 func setsImage(line, image string) bool {
 	text := strings.TrimPrefix(strings.TrimSpace(line), "- ")
 	for _, field := range []string{"newTag", "digest", "newName"} {
@@ -163,7 +162,7 @@ func setsImage(line, image string) bool {
 	return false
 }
 
-// inPatch finds the operation of a JSON patch that is about a field, or about what it is in.
+// inPatch finds the JSON patch operation for a field or a field around it.
 func inPatch(lines []string, list steps) int {
 	if len(list) == 0 {
 		return 0
@@ -190,8 +189,8 @@ func inPatch(lines []string, list steps) int {
 	return 0
 }
 
-// matchesPointer compares a pointer with a path whose items are stars; it may lead to what the path
-// is in.
+// matchesPointer reports whether a pointer leads to a path, whose items are stars, or to a field
+// around it.
 func matchesPointer(pointer, path string) bool {
 	if !strings.HasPrefix(pointer, "/") {
 		return false

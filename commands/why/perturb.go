@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// others gives values that could stand in place of one: of the same form, so that the component can
-// make something of it. The last is always to take it away.
+// others returns replacements of the same form, so that the component can use them. The last one
+// removes the value.
 func others(value any) []any {
 	out := []any{another(value)}
 	if list, ok := value.([]any); ok && len(list) > 1 {
@@ -17,7 +17,7 @@ func others(value any) []any {
 	return append(out, absent{})
 }
 
-// shortened is a list without its last item; another value stays.
+// shortened returns a list without its last item; other values stay.
 func shortened(value any) any {
 	if list, ok := value.([]any); ok && len(list) > 1 {
 		return list[:len(list)-1]
@@ -30,7 +30,7 @@ var (
 	version = regexp.MustCompile(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?$`)
 )
 
-// another is a value of the same form in which every part is different.
+// another returns a value of the same form with different parts.
 func another(value any) any {
 	switch v := value.(type) {
 	case bool:
@@ -59,8 +59,8 @@ func another(value any) any {
 	return "x"
 }
 
-// anotherText counts the last number of a version and the first one of a quantity, a duration or an
-// address up; text gets a letter more.
+// anotherText increments the last number of a version, or the first one of a quantity, a duration
+// or an address. Other text gets a letter more.
 func anotherText(text string) string {
 	found := number.FindAllStringIndex(text, -1)
 	if len(found) == 0 || found[0][0] != 0 && !version.MatchString(text) {

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
-// Print writes answers for people. files gives a file of a landscape the name that it has for them.
+// Print writes answers as text. files maps a file of a landscape to its printed name.
 func Print(w io.Writer, answers []Answer, files func(string) string) error {
 	var b strings.Builder
 	for i, a := range answers {
@@ -31,7 +31,7 @@ type printer struct {
 	files func(string) string
 }
 
-// line writes one under a heading; what follows the first line of a text is indented.
+// line prints text under a heading and indents its further lines.
 func (p printer) line(heading, text string) {
 	lines := strings.Split(text, "\n")
 	fmt.Fprintf(p, "  %-8s %s\n", heading, lines[0])
@@ -175,10 +175,10 @@ func (p printer) live(l Live) {
 	}
 }
 
-// maxShown is how long a value may be in the text; JSON has all of it.
+// maxShown limits a value in the text, in characters; JSON has all of it.
 const maxShown = 1000
 
-// show is a value in one line, or as YAML where it is long.
+// show returns a value as one line, or as YAML if it is long.
 func show(v *Value) string {
 	if v.Hidden {
 		return "(hidden)"

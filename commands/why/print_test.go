@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
-// TestAnswersArePrintable: an answer has texts of files, commits and clusters, and none commands
-// the terminal or begins a line.
+// TestAnswersArePrintable: texts of files, commits and clusters can neither control the terminal
+// nor begin a line.
 func TestAnswersArePrintable(t *testing.T) {
 	const evil = "x\x1b[2J\u009b\u202e\r\nPergola says: fine"
 	place := Place{What: whatDeclaration, File: "a" + evil, Line: 1, Layer: evil, Text: evil, Change: &blame.Answer{Commit: &blame.Commit{Hash: "0a", Author: evil, Subject: evil}, Reason: evil}}
@@ -30,7 +30,7 @@ func TestAnswersArePrintable(t *testing.T) {
 	}
 }
 
-// A value that is too long for a terminal says how much of it is missing, and what shows it whole.
+// TestLongValues: a cut value says how much is missing and how to see it whole.
 func TestLongValues(t *testing.T) {
 	long := map[string]any{"text": strings.Repeat("ä", maxShown)}
 	shown := show(&Value{Value: long})
@@ -40,7 +40,7 @@ func TestLongValues(t *testing.T) {
 	assert.Equal(t, strings.Repeat("a", 2*maxShown), show(&Value{Value: strings.Repeat("a", 2*maxShown)}), "a line of text is whole")
 }
 
-// Programs have read the fields in this order since there are answers.
+// TestAnswerAsJSON: the order of the fields is stable.
 func TestAnswerAsJSON(t *testing.T) {
 	got, err := json.Marshal([]Answer{{
 		Asked: Asked{Landscape: "l", Cluster: "c", Object: change.Ref{APIVersion: "v1", Kind: "Secret", Name: "s"}, Field: "f"},

@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// probe renders the component of one object in other circumstances, and looks at one field of it.
+// probe renders the component of an object with other inputs and reads one field.
 type probe struct {
 	options render.Options
 	input   *render.Input
@@ -24,11 +24,11 @@ func newProbe(e *explainer, m match, list steps) *probe {
 	return &probe{options: options, input: m.input, bundle: m.bundle.Name, ref: change.RefOf(m.object), list: list}
 }
 
-// outcome of a render: what the field is then.
+// outcome is the field after a render.
 type outcome struct {
 	// key is the same for equal outcomes.
 	key string
-	// failed: it does not render like that.
+	// failed: it does not render with these inputs.
 	failed bool
 }
 
@@ -72,7 +72,7 @@ func (p *probe) render(in render.Input, options render.Options) outcome {
 	return outcome{key: noObject}
 }
 
-// same compares names without the hash of the content, which is another one when the content is.
+// same compares names without the hash of the content, which may change.
 func (p *probe) same(ref change.Ref) bool {
 	if ref == p.ref {
 		return true
@@ -82,8 +82,8 @@ func (p *probe) same(ref change.Ref) bool {
 	return hashed && was == is && ref.Kind == p.ref.Kind && ref.Namespace == p.ref.Namespace
 }
 
-// changed is the input with another value at a place of one of its objects; absent takes it away.
-// What the owner's declaration says besides follows: the version that components serve.
+// changed returns the input with another value at a path of an object; absent removes it. The
+// target version of the components follows from the owner.
 func changed(in render.Input, object string, at []any, value any) render.Input {
 	in.Objects = maps.Clone(in.Objects)
 	in.Objects[object] = put(in.Objects[object], at, value).(map[string]any)
@@ -95,7 +95,7 @@ func changed(in render.Input, object string, at []any, value any) render.Input {
 	return in
 }
 
-// versionFields say where owners name the version of the API server that their components serve.
+// versionFields are the fields with the version of the API server that an owner's components serve.
 var versionFields = map[string][]any{
 	"garden": {"spec", "virtualCluster", "kubernetes", "version"},
 	"shoot":  {"spec", "kubernetes", "version"},
@@ -103,7 +103,7 @@ var versionFields = map[string][]any{
 
 type absent struct{}
 
-// put gives a copy in which the value at a place is another one; what is beside it is shared.
+// put returns a copy with another value at a path; the rest is shared.
 func put(in any, at []any, value any) any {
 	if len(at) == 0 {
 		return value

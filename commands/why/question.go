@@ -9,16 +9,16 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// question is what was asked: "Deployment garden/kube-apiserver.spec.replicas".
+// question is a parsed question: "Deployment garden/kube-apiserver.spec.replicas".
 type question struct {
 	text string
-	// kind in lower case, group after the first dot.
+	// kind is lower case; group is the text after its first dot.
 	kind, group string
-	// rest is the name of the object, with what follows.
+	// rest is the name of the object and the path.
 	rest string
 }
 
-// maxQuestion bounds the text: the longest names with a deep path.
+// maxQuestion limits the text in bytes: the longest names with a deep path.
 const maxQuestion = 4096
 
 func parse(text string) (question, error) {
@@ -41,7 +41,7 @@ func parse(text string) (question, error) {
 	return q, nil
 }
 
-// longKind is the kind that one of kubectl's short names stands for.
+// longKind returns the kind for kubectl's short name.
 func longKind(short string) string {
 	switch short {
 	case "deploy":
@@ -72,7 +72,7 @@ func longKind(short string) string {
 	return ""
 }
 
-// fitsKind tells whether the kind is meant, in whatever case and number.
+// fitsKind reports whether the kind matches, in any case and number.
 func (q question) fitsKind(ref change.Ref) bool {
 	kind := strings.ToLower(ref.Kind)
 	if q.group != "" && q.group != strings.ToLower(ref.Group()) {
@@ -81,17 +81,17 @@ func (q question) fitsKind(ref change.Ref) bool {
 	return slices.Contains([]string{kind, kind + "s", kind + "es", strings.TrimSuffix(kind, "y") + "ies"}, q.kind)
 }
 
-// How well a name fits, the best first.
+// How well a name matches, in ascending order.
 const (
 	fitsNot = iota
-	// fitsHash: but for the hash of its content at the end.
+	// fitsHash: the hash of the content differs.
 	fitsHash
-	// fitsName: but for the namespace.
+	// fitsName: the namespace is missing.
 	fitsName
 	fitsWhole
 )
 
-// fit tells how well an object is named, and gives the path of the field behind the name.
+// fit returns how well an object matches, and the field path after its name.
 func (q question) fit(ref change.Ref) (how int, field string) {
 	if !q.fitsKind(ref) {
 		return fitsNot, ""
@@ -116,7 +116,7 @@ func (q question) fit(ref change.Ref) (how int, field string) {
 	return fitsNot, ""
 }
 
-// behind gives what follows a name: a path, or nothing.
+// behind returns the path after a name, or "".
 func behind(text, name string) (string, bool) {
 	rest, ok := strings.CutPrefix(text, name)
 	switch {
@@ -132,8 +132,7 @@ func behind(text, name string) (string, bool) {
 
 const hashLength = 8
 
-// unhashed takes the hash of the content off a name; that there is one only says how the name
-// looks.
+// unhashed removes the hash of the content from a name; a match only means that it looks like one.
 func unhashed(name string) (string, bool) {
 	at := len(name) - hashLength - 1
 	if at <= 0 || name[at] != '-' || !isHash(name[at+1:]) {
@@ -146,12 +145,12 @@ func isHash(text string) bool {
 	return strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// UnknownError says that an object or a field does not exist, with the nearest names.
+// UnknownError means that an object or field does not exist; it suggests names.
 type UnknownError struct{ Message string }
 
 func (e *UnknownError) Error() string { return e.Message }
 
-// unknown names the nearest among the objects there are where it was looked.
+// unknown suggests the nearest of the existing objects.
 func (q question) unknown(where string, refs []change.Ref) error {
 	var kinds, names []string
 	for _, ref := range refs {
@@ -185,8 +184,8 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// nearestName gives the names that one with a mistake may mean, at most three. Where the name ends
-// and the field begins is not known then: the whole is tried, then less and less of it.
+// nearestName returns up to three suggestions for a misspelt name. The end of the name is unknown
+// then, so it tries the whole text, then shorter prefixes.
 func nearestName(rest string, names []string) []string {
 	bare := func(name string) string { return name[strings.LastIndex(name, "/")+1:] }
 	var short []string
@@ -220,7 +219,7 @@ func nearestName(rest string, names []string) []string {
 	return nil
 }
 
-// nearest is Suggest without regard to case.
+// nearest is suggest.Word without regard to case.
 func nearest(word string, candidates []string) string {
 	lower := make([]string, len(candidates))
 	for i, c := range candidates {

@@ -13,14 +13,14 @@ import (
 	"github.com/pergola-dev/pergola/render/strict"
 )
 
-// rendered answers for an object of a component.
+// rendered answers for a rendered object.
 func (e *explainer) rendered(ctx context.Context, a *Answer, m match, list steps) error {
 	e.bundleOf(a, m)
 	probe := newProbe(e, m, list)
 	a.Written = []Place{e.template(m, list)}
 	if m.origin.Overlay != "" {
 		for _, place := range e.overlays(probe, m, list) {
-			if !slices.Contains(a.Written, place) { // it is the one that adds the object
+			if !slices.Contains(a.Written, place) { // the overlay that adds the object
 				a.Written = append(a.Written, place)
 			}
 		}
@@ -41,7 +41,7 @@ func fieldOrObject(list steps) string {
 	return list.String()
 }
 
-// bundleOf says how the object gets to its cluster.
+// bundleOf sets how the object is delivered.
 func (e *explainer) bundleOf(a *Answer, m match) {
 	b := m.bundle
 	a.Owner, a.Component, a.Bundle = b.Owner.String(), b.Component, b.Name
@@ -54,7 +54,7 @@ func (e *explainer) bundleOf(a *Answer, m match) {
 	a.Manager = managedresource.FieldManager(b.Delivery.Class)
 }
 
-// image says where an image comes from, if the field holds one of the catalogue, or is around one.
+// image sets the image of the catalogue that the field contains.
 func (e *explainer) image(a *Answer, m match, list steps) {
 	value, ok := list.value(m.object.Object)
 	text, isText := value.(string)
@@ -97,8 +97,8 @@ func (e *explainer) image(a *Answer, m match, list steps) {
 	}
 }
 
-// vectorPlace is the entry of the image vector: of several with the name, the one whose repository
-// and tag the reference has.
+// vectorPlace returns the entry of the image vector; among several of one name, the one with the
+// repository and tag of the reference.
 func (e *explainer) vectorPlace(name, reference string) Place {
 	p := Place{What: whatVector, File: "components/" + render.ImageVectorFile}
 	lines := e.catalogueLines(render.ImageVectorFile)
@@ -125,7 +125,7 @@ func (e *explainer) vectorPlace(name, reference string) Place {
 	return p
 }
 
-// facts names what of the cluster the value has in it: symbolic here, resolved there.
+// facts adds the facts in the value, which are symbolic here and resolved in the cluster.
 func (e *explainer) facts(a *Answer, m match, list steps) {
 	value, ok := list.value(m.object.Object)
 	if !ok || len(list) == 0 {
@@ -139,7 +139,7 @@ func (e *explainer) facts(a *Answer, m match, list steps) {
 	}
 }
 
-// switchedOn tells where the landscape names the component in its settings.
+// switchedOn adds the setting of the landscape that enables the component.
 func (e *explainer) switchedOn(a *Answer, m match) {
 	if _, named := e.render.Enabled[m.bundle.Component]; !named || e.landscape.ConfigDeclaration == nil {
 		return

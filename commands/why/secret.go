@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The values of a Secret may stand in stringData in Git, as plain text. The API server has them in
-// data alone, encoded.
+// In Git the values of a Secret may be plain text in stringData. The API server has them encoded in
+// data only.
 const (
 	fieldData       = "data"
 	fieldStringData = "stringData"
@@ -20,15 +20,14 @@ func isSecret(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "Secret" && o.GetAPIVersion() == "v1"
 }
 
-// valuesBelow tells whether a path is that of the values of a Secret, or in them, and gives what
-// follows.
+// valuesBelow reports whether a path is at or below the values of a Secret, and returns the rest.
 func valuesBelow(path string) (rest string, ok bool) {
 	word, rest := firstWord(path)
 	return rest, !strings.HasPrefix(path, "[") && (word == fieldData || word == fieldStringData)
 }
 
-// inGit is the path by which Git has what was asked for. The values of a Secret are found under
-// either name; where both have one, stringData counts, as for the API server.
+// inGit returns the path in Git. Values of a Secret are found in either field; stringData takes
+// precedence, as in the API server.
 func inGit(m match) string {
 	rest, ok := valuesBelow(m.path)
 	if !ok || !isSecret(m.object) {
@@ -47,7 +46,7 @@ func inGit(m match) string {
 	return m.path
 }
 
-// asStored is a question about a Secret, and what Git says, as a cluster has it.
+// asStored converts a question about a Secret, and Git's value, to the form in a cluster.
 func asStored(m match, list steps, value any) (match, steps, any) {
 	rest, ok := valuesBelow(m.path)
 	if !ok || !isSecret(m.object) {
@@ -62,7 +61,7 @@ func asStored(m match, list steps, value any) (match, steps, any) {
 	return m, list, encoded(value)
 }
 
-// encoded is a value of stringData, or all of them, as it is in data.
+// encoded converts a value of stringData, or all values, to the form in data.
 func encoded(value any) any {
 	switch v := value.(type) {
 	case string:

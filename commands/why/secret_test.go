@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestValuesOfSecretsUnderEitherName: Git may have in stringData what a cluster has in data;
-// neither question shows the value.
+// TestValuesOfSecretsUnderEitherName: stringData in Git matches data in a cluster; no answer shows
+// the value.
 func TestValuesOfSecretsUnderEitherName(t *testing.T) {
 	code := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	l := folder(t, map[string]string{"secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata:\n  name: mine\n  namespace: garden-local\nstringData:\n  password: correct-horse\n  both: horse-one\n" +

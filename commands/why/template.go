@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// template is the place in the catalogue that writes the field, as near as reading its files can
-// come.
+// template returns the place in the catalogue that writes the field, as exactly as its source
+// shows.
 func (e *explainer) template(m match, list steps) Place {
 	if o, ok := e.adding(m); ok {
 		return e.overlayPlace(o, m, list)
@@ -33,12 +33,12 @@ func (e *explainer) template(m match, list steps) Place {
 	return p
 }
 
-// catalogueLines are those of a file of the catalogue; none if it cannot be read.
+// catalogueLines returns the lines of a file of the catalogue, or nil.
 func (e *explainer) catalogueLines(name string) []string {
 	return readLines(e.opts.Catalogue, name)
 }
 
-// maxFile bounds the files that are read for a line.
+// maxFile limits the files to read, in bytes.
 const maxFile = 4 << 20
 
 func readLines(from fs.FS, name string) []string {
@@ -53,7 +53,7 @@ func readLines(from fs.FS, name string) []string {
 	return strings.Split(string(data), "\n")
 }
 
-// text is a line as it may be shown.
+// text returns a redacted and shortened line.
 func (e *explainer) text(lines []string, line int) string {
 	if line < 1 || line > len(lines) {
 		return ""
@@ -65,9 +65,9 @@ func (e *explainer) text(lines []string, line int) string {
 	return redact.Text(text)
 }
 
-// inYAML finds a field in a file of YAML, or of templates of YAML: the document of the object, then
-// one key after the other, each deeper than the one before. exact tells whether all of the path was
-// there; otherwise the line is that of the deepest key.
+// inYAML finds a field in YAML or a template of it: first the document of the object, then one key
+// below the other. exact reports whether the whole path was found; otherwise line is that of the
+// deepest key.
 func inYAML(lines []string, ref change.Ref, list steps) (line int, exact bool) {
 	start, end := document(lines, ref)
 	if start < 0 {
@@ -110,7 +110,7 @@ func inYAML(lines []string, ref change.Ref, list steps) (line int, exact bool) {
 	return line, true
 }
 
-// document finds the lines of an object by its kind, and by its name where it is written down.
+// document finds the lines of an object by its kind, and by its name if it is literal.
 func document(lines []string, ref change.Ref) (start, end int) {
 	start = -1
 	var fits [][2]int
@@ -144,8 +144,8 @@ func blank(text string) bool {
 	return text == "" || strings.HasPrefix(text, "#") || strings.HasPrefix(text, "{{")
 }
 
-// indentation of a line; the dash of an item counts as space, since what follows it is as deep as
-// the lines below.
+// indentation of a line. The dash of an item counts as space, as the item's fields have the same
+// depth.
 func indentation(text string) int {
 	depth := len(text) - len(strings.TrimLeft(text, " "))
 	for rest := text[depth:]; strings.HasPrefix(rest, "- "); rest = text[depth:] {
@@ -167,7 +167,7 @@ func hasKey(text, key string) bool {
 	return false
 }
 
-// itemLine finds the item of a list by the field that names it, in the lines below its list.
+// itemLine finds a list item by its identifying field in the lines after the list's key.
 func itemLine(lines []string, s step, indent int) int {
 	for i, text := range lines {
 		if blank(text) || i == 0 {
@@ -182,7 +182,7 @@ func itemLine(lines []string, s step, indent int) int {
 		}
 		value, ok := strings.CutPrefix(trimmed, s.name+":")
 		if ok && strings.Trim(strings.TrimSpace(value), `"'`) == s.text {
-			// The fields of the item may stand before its name.
+			// The item's fields may precede its name.
 			for j := i; j > 0; j-- {
 				if strings.HasPrefix(strings.TrimSpace(lines[j]), "- ") && indentation(lines[j]) == indentation(text) {
 					return j

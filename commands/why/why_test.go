@@ -24,8 +24,8 @@ import (
 	"github.com/pergola-dev/pergola/source/blame"
 )
 
-// folder writes the demonstration landscape, with more files, as a layer "base" and a landscape
-// "land" on top of it.
+// folder writes the demonstration landscape and more files as layer "base", with landscape "land"
+// on top.
 func folder(t *testing.T, more map[string]string) *landscapes.Landscape {
 	t.Helper()
 	root := t.TempDir()
@@ -178,7 +178,7 @@ func TestOverlay(t *testing.T) {
 	assert.Len(t, a.Written, 1, "the overlay changes another field of it")
 }
 
-// Whatever an overlay does, its place has a line, so that the commit can be told.
+// TestPlacesOfOverlays: every change by an overlay has a line, so that its commit can be found.
 func TestPlacesOfOverlays(t *testing.T) {
 	const dir = "components/garden/etcd-druid/"
 	l := folder(t, map[string]string{
@@ -251,7 +251,7 @@ func TestNearestNames(t *testing.T) {
 	} {
 		opts := Options{Catalogue: components.FS}
 		if strings.Contains(question, "etcd-druid") {
-			opts.Owner = "seed/local" // less to render
+			opts.Owner = "seed/local" // renders less
 		}
 		_, err := Explain(t.Context(), l, question, opts)
 		var unknown *UnknownError
@@ -339,8 +339,7 @@ func TestAnotherText(t *testing.T) {
 	}
 }
 
-// Objects in a Shoot are on a cluster of its own name, and in a folder of the render that all
-// Shoots share.
+// TestInAShoot: each Shoot is a cluster of its own, but all Shoots share a folder of the render.
 func TestInAShoot(t *testing.T) {
 	l := folder(t, nil)
 	const question = "ClusterRoleBinding gardener.cloud:target:kube-scheduler"
