@@ -7,8 +7,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// autoscalerOfGarden: in the runtime cluster of a Garden its setting decides about the vertical pod
-// autoscaler. Source: pkg/gardenlet/controller/seed/seed (SkipIf: seedIsGarden).
+// autoscalerOfGarden checks that a Seed in a Garden's runtime cluster uses the Garden's setting for
+// the vertical pod autoscaler. Source: pkg/gardenlet/controller/seed/seed (SkipIf: seedIsGarden).
 func autoscalerOfGarden(spec string) func(*check) {
 	return func(c *check) {
 		seed := table(c.object(), strings.Split(spec, ".")...)
@@ -19,7 +19,7 @@ func autoscalerOfGarden(spec string) func(*check) {
 			garden := in.Content().Object
 			const setting = "settings.verticalPodAutoscaler.enabled"
 			const gardens = "spec.runtimeCluster." + setting
-			// Without the setting a Garden brings none (upstream: vpaEnabled in
+			// A Garden without the setting deploys no autoscaler (upstream: vpaEnabled in
 			// pkg/operator/controller/garden/garden); with it the default is true.
 			ofGarden := table(garden, "spec", "runtimeCluster", "settings", "verticalPodAutoscaler") != nil && at(garden, strings.Split(gardens, ".")...) != false
 			ofSeed := at(seed, strings.Split(setting, ".")...) != false
@@ -38,9 +38,8 @@ func autoscalerOfGarden(spec string) func(*check) {
 	}
 }
 
-// inRuntimeCluster tells whether a Seed, the one that is looked at, is in the runtime cluster of a
-// Garden. landscape.yaml knows it where it says how both are reached; else it is told by the
-// networks, as two clusters have not just the same.
+// inRuntimeCluster reports whether the Seed runs in the runtime cluster of a Garden. It compares
+// the connections in landscape.yaml, or else the networks: two clusters do not share all of them.
 func (c *check) inRuntimeCluster(seed, garden map[string]any) bool {
 	for _, in := range c.all(kindLandscape) {
 		landscape := in.Content().Object

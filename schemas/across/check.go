@@ -19,14 +19,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// External names an object that exists outside of the landscape: made by hand, by another tool or
-// through the API.
+// External names an object outside the landscape, made by hand, by another tool or through the API.
 type External struct {
 	Kind, Namespace, Name string
 }
 
-// Matches compares with patterns as path.Match has them: * stands for any text. An empty namespace
-// is that of cluster-scoped objects.
+// Matches compares an object with the patterns of e, in the syntax of path.Match. Cluster-scoped
+// objects have an empty namespace.
 func (e External) Matches(kind, namespace, name string) bool {
 	in, err := path.Match(e.Namespace, namespace)
 	if err != nil || !in {
@@ -38,23 +37,22 @@ func (e External) Matches(kind, namespace, name string) bool {
 
 // Options of Check.
 type Options struct {
-	// Now is the time by which versions have expired or not.
+	// Now decides which versions have expired.
 	Now time.Time
 	// External are the objects that need not be declared.
 	External []External
-	// Rules gives the findings of the rules about a single object, to hold it against them once the
-	// API has filled it in; nil leaves that out.
+	// Rules returns the findings of the single-object rules. Check applies them to Shoots with the
+	// values that the API fills in. Nil skips this step.
 	Rules func(schemas.Input) []schemas.Violation
-	// OnlyThere is true for objects that others are held against, but that are not looked at
-	// themselves; nil means none.
+	// OnlyThere reports whether an object serves only as the target of references and is not
+	// checked itself; nil checks all objects.
 	OnlyThere func(*schemas.Input) bool
-	// Kept holds what was found about objects between runs; nil keeps nothing.
+	// Kept caches the results of objects between runs; nil disables caching.
 	Kept *kept.Store
 }
 
-// Check gives the findings about a whole landscape, sorted. What is structurally wrong in an object
-// is not its matter: such a field is passed over. With Input.Old what was there before and did not
-// change may have expired meanwhile.
+// Check returns the sorted findings about a landscape. It ignores structural faults, and tolerates
+// expired versions that an object (Input.Old) had before.
 func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
 	c := &check{index: newIndex(inputs), Options: opts, byKind: map[string][]rule{}}
 	for _, r := range rules() {
@@ -77,9 +75,9 @@ func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
 	return slices.Compact(c.found)
 }
 
-// judgingOrder gives the indices of Gardens, of other objects and of Shoots, in this order. Of two
-// objects that exclude each other the finding is at the later one: a Shoot changes more easily than
-// its Seed, and a Seed more easily than the Garden.
+// judgingOrder returns the indices of Gardens, then of other objects, then of Shoots. If two
+// objects exclude each other, the later one gets the finding: Shoots change more easily than Seeds,
+// and Seeds more easily than Gardens.
 func judgingOrder(inputs []schemas.Input) []int {
 	ranks := make([]int, len(inputs))
 	order := make([]int, len(inputs))
@@ -98,7 +96,7 @@ func judgingOrder(inputs []schemas.Input) []int {
 	return order
 }
 
-// keyOf is the digest of what a record depends on, besides the answers to questions.
+// keyOf returns the digest of all that a record depends on, except the answers to its questions.
 func (c *check) keyOf(in *schemas.Input) kept.Key {
 	if c.Kept == nil {
 		return kept.Key{}
@@ -115,8 +113,8 @@ func (c *check) keyOf(in *schemas.Input) kept.Key {
 	return sha256.Sum256(w.Bytes())
 }
 
-// recall gives what is kept about the objects, with the keys, and notes what others ask for.
-// Objects are read side by side.
+// recall reads the cached records of the objects in parallel and indexes the Projects. It returns
+// the keys, too.
 func (c *check) recall(inputs []schemas.Input) ([]kept.Key, []record) {
 	keys, records := make([]kept.Key, len(inputs)), make([]record, len(inputs))
 	var group panics.Group
@@ -132,20 +130,21 @@ func (c *check) recall(inputs []schemas.Input) ([]kept.Key, []record) {
 			return nil
 		})
 	}
-	_ = group.Wait() // reading what is kept does not fail
+	_ = group.Wait() // readers of the cache return no errors
 	for i := range inputs {
 		c.addProject(&inputs[i], records[i].namespace)
 	}
 	return keys, records
 }
 
-// kept gives what is kept about an object; of one that is not known, only what others ask for.
+// kept returns the cached record of an object. If there is none, the record has only the namespace
+// of a Project.
 func (c *check) kept(in *schemas.Input, key kept.Key) record {
 	if known, ok := c.recorded(key); ok {
 		return known
 	}
 	if c.Kept != nil {
-		// What has no findings as a new object has none either where nothing changed.
+		// A new object without findings has none as an unchanged object either.
 		if created, ok := in.AsNew(); ok {
 			if known, ok := c.recorded(c.keyOf(&created)); ok {
 				return known
@@ -166,8 +165,8 @@ func (c *check) recorded(key kept.Key) (record, bool) {
 	return readRecord(data)
 }
 
-// still tells whether an object without findings has none, because nothing that it depends on has
-// changed.
+// still reports whether nothing changed that the clean result of an object depends on. It also
+// registers the unique values of the object.
 func (c *check) still(in *schemas.Input, before *notes) bool {
 	if before == nil || c.answersTo(before.questions) != before.answers {
 		return false
@@ -188,7 +187,7 @@ func (c *check) still(in *schemas.Input, before *notes) bool {
 	return true
 }
 
-// look holds an object against the rules. It gives notes if there are no findings.
+// look runs all rules of an object. It returns notes for the cache if there are no findings.
 func (c *check) look(in *schemas.Input) *notes {
 	before := len(c.found)
 	c.noted = &notes{}
@@ -209,8 +208,7 @@ func (c *check) look(in *schemas.Input) *notes {
 	return noted
 }
 
-// Rules describes the rules, by id and kind: one that is about several kinds is there for each of
-// them.
+// Rules describes the rules, sorted by id and kind. A rule for several kinds has an entry for each.
 func Rules() []schemas.Rule {
 	var out []schemas.Rule
 	for _, r := range rules() {
@@ -220,19 +218,19 @@ func Rules() []schemas.Rule {
 	return out
 }
 
-// rule looks at one object, check.in.
+// rule checks one object, check.in.
 type rule struct {
 	schemas.Rule
 	check func(*check)
 }
 
-// about adds the fields that the rule is about.
+// about sets the fields that the rule checks.
 func (r rule) about(fields ...string) rule {
 	r.Fields = fields
 	return r
 }
 
-// change marks a rule that reads the object before the change, timed one that reads the clock.
+// change marks a rule that reads the object before the change, timed a rule that reads the clock.
 func (r rule) change() rule {
 	r.Class = schemas.ClassChange
 	return r
@@ -243,7 +241,7 @@ func (r rule) timed() rule {
 	return r
 }
 
-// check is a run over a landscape, at one rule and object.
+// check is one run over a landscape, with its current rule and object.
 type check struct {
 	Options
 	*index
@@ -252,11 +250,11 @@ type check struct {
 	in     *schemas.Input
 	found  []schemas.Violation
 
-	// mutations fill in what Shoots leave open; fill is what they did for filledFor.
+	// mutations fill in the fields that Shoots omit; fill is the result for filledFor.
 	mutations *mutation.Surroundings
 	fill      mutation.Result
 	filledFor *schemas.Input
-	// former is what the Shoot formerFor was before, with formerFilled filled in.
+	// former is the previous revision of the Shoot formerFor, with formerFilled filled in.
 	former       *unstructured.Unstructured
 	formerFilled []mutation.Change
 	formerFor    *schemas.Input
@@ -264,24 +262,24 @@ type check struct {
 
 func (c *check) object() map[string]any { return c.in.Content().Object }
 
-// name and namespace are those of the object that is looked at, kind its kind.
+// name, namespace and kind identify the current object.
 func (c *check) name() string      { return identityOf(c.in).name }
 func (c *check) namespace() string { return identityOf(c.in).namespace }
 func (c *check) kind() string      { return identityOf(c.in).kind.Kind }
 
-// reportNew is report for a finding that an object which has not changed does not have.
+// reportNew is report for a finding that does not count for unchanged objects.
 func (c *check) reportNew(field string, typ schemas.Type, format string, args ...any) {
 	c.report(field, typ, format, args...)
 	c.found[len(c.found)-1].NewOnly = true
 }
 
-// report a finding about a field of the object that is looked at.
+// report adds a finding about a field of the current object.
 func (c *check) report(field string, typ schemas.Type, format string, args ...any) {
 	c.reportAbout(c.in, field, typ, format, args...)
 }
 
-// reportAbout a finding about a field of an object that the one that is looked at refers to.
-// Another one that refers to it has the same.
+// reportAbout adds a finding about an object that the current one refers to. Other referring
+// objects may add the same finding.
 func (c *check) reportAbout(in *schemas.Input, field string, typ schemas.Type, format string, args ...any) {
 	id := identityOf(in)
 	v := schemas.Violation{
@@ -295,23 +293,23 @@ func (c *check) reportAbout(in *schemas.Input, field string, typ schemas.Type, f
 	c.found = append(c.found, v)
 }
 
-// isExternal is true for what exists outside of the landscape.
+// isExternal reports whether an object exists outside the landscape.
 func (c *check) isExternal(id identity) bool {
 	return slices.ContainsFunc(c.External, func(e External) bool { return e.Matches(id.kind.Kind, id.namespace, id.name) })
 }
 
-// hasExternal reports whether the landscape says that there are objects of a kind elsewhere.
+// hasExternal reports whether landscape.yaml declares external objects of a kind.
 func (c *check) hasExternal(kind string) bool {
 	return slices.ContainsFunc(c.External, func(e External) bool { return e.Kind == kind })
 }
 
-// named is an object by its kind and name.
+// named returns an object's kind, namespace and name.
 func named(in *schemas.Input) string {
 	gvk, namespace, own := in.Identity()
 	return structure.RulesName(gvk) + " " + path.Join(namespace, own)
 }
 
-// place of an object, for messages about another one.
+// place returns the name and position of an object, for messages about another one.
 func place(in *schemas.Input) string {
 	name := named(in)
 	if in.Positions == nil {
@@ -324,7 +322,7 @@ func place(in *schemas.Input) string {
 	return fmt.Sprintf("%s (%s:%d)", name, p.File, p.Line)
 }
 
-// identity tells objects apart.
+// identity is the key of an object.
 type identity struct {
 	kind            schema.GroupKind
 	namespace, name string

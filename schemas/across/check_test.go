@@ -45,14 +45,12 @@ func goodLandscape(t testing.TB) []*unstructured.Unstructured {
 	}
 }
 
-// entry is a case of testdata/tests.yaml: what is laid over the good landscape, and what is found
-// then.
+// entry is a case of testdata/tests.yaml: changes of the good landscape, and the expected findings.
 type entry struct {
 	Rule string `json:"rule"`
 	Why  string `json:"why"`
-	// Change is laid over the object of that kind and name: maps are merged, lists replaced, null
-	// deletes. Add are objects like the one of their kind and the name in Like, Remove kinds that
-	// are taken out.
+	// Change is merged into the object of that kind and name: lists are replaced, null deletes. Add
+	// copies the object of the kind and name in Like. Remove removes all objects of the kinds.
 	Change   []map[string]any `json:"change"`
 	Add      []addition       `json:"add"`
 	Remove   []string         `json:"remove"`
@@ -114,7 +112,7 @@ func (e entry) landscape(t testing.TB) []*unstructured.Unstructured {
 	return slices.DeleteFunc(goodLandscape(t), func(o *unstructured.Unstructured) bool { return slices.Contains(e.Remove, o.GetKind()) })
 }
 
-// TestRulesAcross: every rule has an entry in which it is broken, and holds in the good landscape.
+// TestRulesAcross checks that the good landscape passes and that each rule has a failing entry.
 func TestRulesAcross(t *testing.T) {
 	data, err := os.ReadFile("testdata/tests.yaml")
 	require.NoError(t, err)
@@ -161,13 +159,13 @@ func TestRulesAcross(t *testing.T) {
 	}
 }
 
-// referencesOnly are rules made of the table of references, which TestReferences breaks one by one.
+// referencesOnly are rules from the table of references; TestReferences breaks each of them.
 var referencesOnly = []string{"backupbucket/references", "backupentry/references", "bastion/references", "controllerdeployment/references",
 	"controllerinstallation/references", "controllerregistration/references", "credentialsbinding/references", "extension/references",
 	"garden/references", "gardenlet/references", "managedseed/references", "namespacedcloudprofile/references", "secretbinding/references",
 	"seed/references", "shoot/references"}
 
-// below tells whether the path of a finding is at or below one of the fields of a rule.
+// below reports whether the path of a finding is at or below one of a rule's fields.
 func below(path string, fields []string) bool {
 	path = regexp.MustCompile(`\[\d+\]`).ReplaceAllString(path, "")
 	return slices.ContainsFunc(fields, func(field string) bool {

@@ -30,7 +30,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/requests"
 )
 
-// Where kube-apiserver of the virtual garden, and gardener-apiserver, are configured.
+// Paths of the configurations of a Garden's and a Shoot's API servers and dashboard.
 const (
 	gardenKube = "spec.virtualCluster.kubernetes.kubeAPIServer"
 	gardenAPI  = "spec.virtualCluster.gardener.gardenerAPIServer"
@@ -41,7 +41,7 @@ const (
 	policyRef       = ".auditConfig.auditPolicy.configMapRef"
 )
 
-// The keys of ConfigMaps with configuration of an API server, and with that of the dashboard.
+// Keys of ConfigMaps with the configuration of an API server, and of the dashboard.
 const (
 	keyPolicy = "policy"
 	keyConfig = "config.yaml"
@@ -49,27 +49,27 @@ const (
 	keyFrontend = "frontend-config.yaml"
 )
 
-// config is what a ConfigMap holds, read once.
+// config is the parsed content of a ConfigMap key.
 type config struct {
 	object runtime.Object
-	// absent: there is no such key.
+	// absent means that the ConfigMap has no such key.
 	absent   bool
 	problems problems
 }
 
-// problem is what is wrong in the text of a ConfigMap, at a field of it, "" for all of it.
+// problem is a fault in the text of a ConfigMap: at a field, or at "" for the whole text.
 type problem struct {
 	field   string
 	typ     schemas.Type
 	message string
-	// warning: the process reads it, and does something else than was most likely meant. Taken: the
-	// process reads it, too, and it is wrong.
+	// The process starts with both: a warning means an unlikely setting, taken means an error that
+	// the process accepts.
 	warning, taken bool
 }
 
 type problems []problem
 
-// faults are the problems that the process does not start with.
+// faults returns the problems that stop the process from starting.
 func (p problems) faults() problems {
 	return slices.DeleteFunc(slices.Clone(p), func(one problem) bool { return one.warning || one.taken })
 }
@@ -87,8 +87,8 @@ func wrong(format string, args ...any) problems {
 	return problems{{typ: schemas.TypeInvalid, message: fmt.Sprintf(format, args...)}}
 }
 
-// configOf reads the configuration in the ConfigMap that a field names, and reports what is wrong
-// with it where it is written. It gives nil then, and for what the landscape does not have.
+// configOf reads the configuration in the ConfigMap that a field names. It reports faults at that
+// ConfigMap. It returns nil for faulty and unknown ConfigMaps.
 func (c *check) configOf(fieldName, name, key string, read func(string) (runtime.Object, problems)) runtime.Object {
 	in := c.configMapOf(name)
 	if in == nil {
@@ -122,7 +122,8 @@ func (c *check) configOf(fieldName, name, key string, read func(string) (runtime
 	return known.object
 }
 
-// configMapOf is the ConfigMap of that name beside the object, nil if there is none.
+// configMapOf returns the ConfigMap of that name in the object's namespace, nil if it does not
+// exist.
 func (c *check) configMapOf(name string) *schemas.Input {
 	if name == "" {
 		return nil
@@ -130,7 +131,7 @@ func (c *check) configMapOf(name string) *schemas.Input {
 	return c.find(identity{kindConfigMap, cmp.Or(c.namespace(), gardencorev1beta1.GardenNamespace), name})
 }
 
-// inKey is the path of a field of the configuration under a key of a ConfigMap.
+// inKey returns the path of a configuration field under a key of a ConfigMap.
 func inKey(key, field string) string {
 	path := fieldpath.Path{"data", fieldpath.Key(key)}.String()
 	if field == "" {
@@ -139,19 +140,20 @@ func inKey(key, field string) string {
 	return path + "." + field
 }
 
-// configKey tells configurations apart: a ConfigMap may be read as several.
+// configKey is the key of a parsed ConfigMap, which may be read as several types.
 type configKey struct {
 	identity
 	as string
 }
 
-// fieldKind is what is read: the name of the last but one field, such as structuredAuthentication.
+// fieldKind returns the type of the content: the last but one field name, such as
+// structuredAuthentication.
 func fieldKind(fieldName string) string {
 	steps := strings.Split(fieldName, ".")
 	return steps[max(0, len(steps)-2)]
 }
 
-// auditPolicies: the audit policy of each API server is one. Source:
+// auditPolicies checks that the ConfigMaps of the API servers hold valid audit policies. Source:
 // pkg/admissioncontroller/webhook/admission/auditpolicy, pkg/operator/webhook/validation/garden.
 func auditPolicies(servers ...string) func(*check) {
 	return func(c *check) {
@@ -162,15 +164,15 @@ func auditPolicies(servers ...string) func(*check) {
 	}
 }
 
-// frontendConfig: what is handed on to the dashboard can be read. Source:
+// frontendConfig checks that the configuration for the dashboard is readable. Source:
 // pkg/operator/controller/garden/garden/components.go.
 func frontendConfig(c *check) {
 	const at = gardenDashboard + ".frontendConfigMapRef.name"
 	c.configOf(at, text(c.object(), strings.Split(at, ".")...), keyFrontend, readFrontend)
 }
 
-// structuredAuthentication: the configuration is one, and no issuer in it is that of the API server
-// itself. Source: pkg/admissioncontroller/webhook/admission/authenticationconfig.
+// structuredAuthentication checks the configuration, and that no issuer is the API server itself.
+// Source: pkg/admissioncontroller/webhook/admission/authenticationconfig.
 func structuredAuthentication(server string) func(*check) {
 	return func(c *check) {
 		at := server + ".structuredAuthentication.configMapName"
@@ -194,8 +196,8 @@ func structuredAuthentication(server string) func(*check) {
 	}
 }
 
-// structuredAuthorization: the configuration is one, Gardener fills in how webhooks are reached,
-// and each of them has a kubeconfig. Source:
+// structuredAuthorization checks the configuration. Gardener sets the webhook connections, so each
+// webhook needs a kubeconfig. Source:
 // pkg/admissioncontroller/webhook/admission/authorizationconfig.
 func structuredAuthorization(server string) func(*check) {
 	return func(c *check) {
@@ -220,8 +222,7 @@ func structuredAuthorization(server string) func(*check) {
 	}
 }
 
-// decoders read the configuration files of API servers: as they do, unknown fields are refused in
-// all but audit policies.
+// decoders read API server configuration like the API servers: strictly, except audit policies.
 type decoders struct{ audit, apiserver runtime.Decoder }
 
 var fileDecoders = sync.OnceValue(func() decoders {
@@ -239,15 +240,15 @@ func readAuditPolicy(content string) (runtime.Object, problems) {
 	if len(found) > 0 {
 		return nil, found
 	}
-	// as kube-apiserver refuses it (k8s.io/apiserver, pkg/audit/policy: LoadPolicyFromBytes)
+	// kube-apiserver fails, too (k8s.io/apiserver, pkg/audit/policy: LoadPolicyFromBytes)
 	if len(policy.Rules) == 0 {
 		return nil, problems{{field: "rules", typ: schemas.TypeRequired, message: "an audit policy has at least one rule; to log nothing: level None"}}
 	}
 	return policy, append(inWords(auditvalidation.ValidatePolicy(policy)), auditWords(policy)...)
 }
 
-// auditWords finds what no request has: kube-apiserver takes a rule with it, which is for nothing
-// then.
+// auditWords finds words that occur in no request. kube-apiserver accepts such a rule, which then
+// has no effect.
 func auditWords(policy *audit.Policy) problems {
 	var out problems
 	add := func(wrong, format string, at ...any) {
@@ -286,15 +287,15 @@ func auditWords(policy *audit.Policy) problems {
 	return out
 }
 
-// ofSecrets reports whether resources of a rule have Secrets among them. None are all.
+// ofSecrets reports whether a rule's resources include Secrets. An empty list means all resources.
 func ofSecrets(resources []audit.GroupResources) bool {
 	return len(resources) == 0 || slices.ContainsFunc(resources, func(of audit.GroupResources) bool {
 		return of.Group == "" && len(of.ResourceNames) == 0 && (len(of.Resources) == 0 || slices.Contains(of.Resources, "secrets") || slices.Contains(of.Resources, "*"))
 	})
 }
 
-// spareSecrets reports whether a rule keeps the content of Secrets from the log, of some users at
-// least.
+// spareSecrets reports whether a rule keeps the content of Secrets out of the log, at least for
+// some users.
 func spareSecrets(rule audit.PolicyRule) bool {
 	return (rule.Level == audit.LevelNone || rule.Level == audit.LevelMetadata) && len(rule.NonResourceURLs) == 0 && ofSecrets(rule.Resources)
 }
@@ -314,7 +315,7 @@ func readAuthentication(content string) (runtime.Object, problems) {
 			out = append(out, problem{field: fmt.Sprintf("jwt[%d].claimMappings.groups.prefix", i), typ: schemas.TypeInvalid, warning: true,
 				message: "is empty, so that the issuer can put anyone into the groups of Kubernetes, system:masters among them: set a prefix, or refuse groups that begin with system: in userValidationRules"})
 		}
-		// findings are sorted
+		// findings are sorted later
 		for field, prefix := range map[string]*string{"username": jwt.ClaimMappings.Username.Prefix, "groups": jwt.ClaimMappings.Groups.Prefix} {
 			if prefix != nil && strings.HasPrefix(*prefix, "system:") {
 				out = append(out, problem{field: fmt.Sprintf("jwt[%d].claimMappings.%s.prefix", i, field), typ: schemas.TypeInvalid, warning: true,
@@ -325,8 +326,8 @@ func readAuthentication(content string) (runtime.Object, problems) {
 	return c, out
 }
 
-// ourAuthorizers are in every configuration of a Shoot or Garden, by their names
-// (components/kubernetes/apiserver_auth.cue and those who use it).
+// ourAuthorizers are the authorizer names in every configuration of a Shoot or Garden
+// (components/kubernetes/apiserver_auth.cue and its users).
 var ourAuthorizers = [...]string{"node", "rbac", "node-agent-authorizer", "seed-authorizer", "shoot-authorizer"}
 
 func readAuthorization(content string) (runtime.Object, problems) {
@@ -344,14 +345,14 @@ func readAuthorization(content string) (runtime.Object, problems) {
 		if a.Webhook.ConnectionInfo != (apiserver.WebhookConnectionInfo{}) {
 			found = append(found, problem{field: fmt.Sprintf("authorizers[%d].webhook.connectionInfo", i), typ: schemas.TypeForbidden, message: "must not be set: Gardener sets it to the kubeconfig of the webhook"})
 		}
-		// what Gardener sets is not known here
+		// the value that Gardener sets is unknown here
 		c.Authorizers[i].Webhook.ConnectionInfo.Type = apiserver.AuthorizationWebhookConnectionInfoTypeInCluster
 	}
 	webhooks := sets.New(string(apiserver.TypeWebhook)) // Gardener adds the other types itself
 	return c, append(found, inWords(apiservervalidation.ValidateAuthorizationConfiguration(authorizationcel.NewDefaultCompiler(), nil, c, webhooks, webhooks))...)
 }
 
-// readFrontend reads what is merged into the configuration of the dashboard.
+// readFrontend reads the configuration that is merged into the dashboard's.
 func readFrontend(content string) (runtime.Object, problems) {
 	raw, err := yaml.YAMLToJSON([]byte(content))
 	if err != nil {
@@ -367,8 +368,7 @@ func readFrontend(content string) (runtime.Object, problems) {
 	return &unstructured.Unstructured{Object: fields}, nil
 }
 
-// notYAML says what is wrong with a text that should be YAML. One with several fields in a line is
-// most likely that of a block that joins its lines.
+// notYAML describes a YAML error. Several fields in a line hint at a folded block.
 func notYAML(content string, err error) problems {
 	hint := ""
 	if line, _, _ := strings.Cut(content, "\n"); strings.Count(line, ": ") > 1 {
@@ -377,10 +377,10 @@ func notYAML(content string, err error) problems {
 	return wrong("is not YAML: %s%s", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "yaml: "), hint)
 }
 
-// decoded reads a file of the given type.
+// decoded decodes the content as type T.
 func decoded[T runtime.Object](decoder runtime.Decoder, content, what string) (T, problems) {
 	var none T
-	// what the decoder says of anything but an object is about its own types
+	// decoder errors about non-objects only name Go types
 	var fields map[string]any
 	raw, err := yaml.YAMLToJSON([]byte(content))
 	if err != nil {
@@ -403,8 +403,8 @@ func decoded[T runtime.Object](decoder runtime.Decoder, content, what string) (T
 	return result, nil
 }
 
-// inWords are what a function of the API server found. Values are named only where there are few
-// that are allowed: others may be keys and certificates.
+// inWords converts the errors of an API server's validation. It quotes a value only if few values
+// are allowed, as others may be keys and certificates.
 func inWords(found field.ErrorList) problems {
 	var out problems
 	for _, e := range found {

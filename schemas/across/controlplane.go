@@ -11,36 +11,34 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Reference is a ConfigMap or Secret that the control plane of a Garden or Shoot gets. It is in the
+// Reference is a ConfigMap or Secret for the control plane of a Garden or Shoot. It is in the
 // namespace of the Shoot, or in namespace garden.
 type Reference struct {
 	// Kind is Secret or ConfigMap.
 	Kind, Name string
-	// Fields of the declaration that name it.
+	// Fields are the declaration's fields that name the object.
 	Fields []string
 }
 
-// ControlPlaneReferences are those of an object of a kind (Garden, Shoot), by kind and name: what
-// its kube-apiserver (of a Garden also gardener-apiserver) mounts, and what a Shoot hands to
-// extensions (spec.resources). Of a Garden the latter stay where they are. What is referred to by
-// other fields gets there in other ways, or not at all.
+// ControlPlaneReferences returns the references that a Garden's or Shoot's control plane needs, by
+// kind and name. kube-apiserver, gardener-apiserver and dashboards mount them. Shoots also pass
+// spec.resources to extensions. References in other fields are not included.
 func ControlPlaneReferences(kind string, object map[string]any) []Reference {
 	return referencesOf(kind, object, isForControlPlane)
 }
 
-// References are all ConfigMaps and Secrets that an object of a kind refers to, by kind and name.
+// References returns all ConfigMaps and Secrets that an object refers to, by kind and name.
 func References(kind string, object map[string]any) []Reference {
 	return referencesOf(kind, object, func(reference) bool { return true })
 }
 
-// Referred is an object that another one refers to.
+// Referred is an object that another object refers to.
 type Referred struct {
 	Kind            schema.GroupKind
 	Namespace, Name string
 }
 
-// ReferredBy are the objects that one of a known kind refers to, of any kind; a Project refers to
-// its namespace.
+// ReferredBy returns all objects that an object refers to. A Project refers to its namespace.
 func ReferredBy(o *unstructured.Unstructured) []Referred {
 	var out []Referred
 	for _, r := range references() {
@@ -59,8 +57,8 @@ func ReferredBy(o *unstructured.Unstructured) []Referred {
 	return out
 }
 
-// writtenKind is the kind that a reference writes; one without a version is in the group of the
-// kind that is meant.
+// writtenKind returns the kind in a reference. Without a version it has the group of the expected
+// kind.
 func writtenKind(kind, version string, meant schema.GroupKind) schema.GroupKind {
 	if version == "" {
 		return schema.GroupKind{Group: meant.Group, Kind: kind}
@@ -68,14 +66,14 @@ func writtenKind(kind, version string, meant schema.GroupKind) schema.GroupKind 
 	return schema.FromAPIVersionAndKind(version, kind).GroupKind()
 }
 
-// Credentials is the binding by which a Shoot uses the account of an infrastructure, false where it
-// names none. Without workers a Shoot needs no infrastructure.
+// Credentials returns the binding to a Shoot's infrastructure account; false if the Shoot has none.
+// Shoots without workers need no infrastructure.
 func Credentials(shoot map[string]any) (Reference, bool) {
 	spec := table(shoot, "spec")
 	if len(list(table(spec, "provider"), "workers")) == 0 {
 		return Reference{}, false
 	}
-	// one at most
+	// at most one field is set
 	for field, kind := range map[string]string{"credentialsBindingName": kindCredentialsBinding.Kind, "secretBindingName": "SecretBinding"} {
 		if name := text(spec, field); name != "" {
 			return Reference{Kind: kind, Name: name, Fields: []string{"spec." + field}}, true
@@ -84,8 +82,8 @@ func Credentials(shoot map[string]any) (Reference, bool) {
 	return Reference{}, false
 }
 
-// CredentialsOf gives the field of a SecretBinding or CredentialsBinding that names credentials,
-// their kind, namespace and name.
+// CredentialsOf returns the field of a SecretBinding or CredentialsBinding that names credentials,
+// and their kind, namespace and name.
 func CredentialsOf(binding map[string]any) (field string, kind schema.GroupKind, namespace, name string) {
 	field, kind = "secretRef", kindSecret
 	if text(binding, "kind") == kindCredentialsBinding.Kind {
@@ -116,7 +114,7 @@ func referencesOf(kind string, object map[string]any, counts func(reference) boo
 				}
 			}
 			if name == "" || to != kindSecret && to != kindConfigMap {
-				return // the structure says so; and what else there is of kinds is for extensions
+				return // the structure reports missing names; other kinds belong to extensions
 			}
 			same := func(o Reference) bool { return o.Kind == to.Kind && o.Name == name }
 			if i := slices.IndexFunc(out, same); i >= 0 {
@@ -134,32 +132,31 @@ func isForControlPlane(r reference) bool {
 	return strings.HasPrefix(r.path, gardenKube+".") || strings.HasPrefix(r.path, gardenAPI+".") || strings.HasPrefix(r.path, shootKube+".") || isForDashboards(r.path) || r.of == "Shoot" && r.path == "spec.resources[].resourceRef"
 }
 
-// isForDashboards: what is before the control plane of a Garden, and can wait while something is
-// missing.
+// isForDashboards reports whether a field configures a server in front of a Garden's control plane.
+// Such a server can wait for missing objects.
 func isForDashboards(field string) bool {
 	return strings.HasPrefix(field, gardenDashboard+".") || strings.HasPrefix(field, gardenDiscovery+".")
 }
 
-// ForDashboards tells whether no API server needs it.
+// ForDashboards reports whether no API server needs the reference.
 func (r Reference) ForDashboards() bool {
 	return !slices.ContainsFunc(r.Fields, func(field string) bool { return !isForDashboards(field) })
 }
 
-// KeysMatter tells whether the use depends on which keys a Secret has.
+// KeysMatter reports whether the consumer depends on the set of keys in the Secret.
 func (r Reference) KeysMatter() bool {
 	return slices.ContainsFunc(r.Fields, func(field string) bool { return strings.HasSuffix(field, ".gitHub.secretRef.name") })
 }
 
-// IsAuthority tells whether a Secret has certificates that somebody else has to believe.
+// IsAuthority reports whether a Secret has certificates that other parties must trust.
 func (r Reference) IsAuthority() bool {
 	return slices.ContainsFunc(r.Fields, func(field string) bool {
 		return strings.HasSuffix(field, ".certificateAuthoritySecretRef.name") || strings.HasSuffix(field, ".sni.secretName")
 	})
 }
 
-// Check looks at the content of what is referred to, as far as its use says what that has to be:
-// the keys that are mounted are there, and configurations are such as their API server can read.
-// Values are in no error.
+// Check returns an error if a mounted key is missing or its API server cannot read the content.
+// Errors contain no secret values.
 func (r Reference) Check(data map[string]string) error {
 	for _, field := range r.Fields {
 		keys, read := fileOf(field)
@@ -180,7 +177,7 @@ func (r Reference) Check(data map[string]string) error {
 	return nil
 }
 
-// Files are the keys whose content is mounted.
+// Files returns the keys whose content is mounted.
 func (r Reference) Files() []string {
 	var out []string
 	for _, field := range r.Fields {
@@ -191,7 +188,7 @@ func (r Reference) Files() []string {
 	return slices.Compact(out)
 }
 
-// fileOf gives the keys that a field has mounted, and how their content is read.
+// fileOf returns the keys that a field mounts, and the function that reads their content.
 func fileOf(field string) (keys []string, read func(string) (runtime.Object, problems)) {
 	switch {
 	case strings.HasSuffix(field, policyRef+".name"):

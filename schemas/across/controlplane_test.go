@@ -61,7 +61,7 @@ spec:
 		{"Secret", "certificate", []string{virtual + "sni.secretName", gardenDashboard + ".tlsSecretName"}},
 		{"Secret", "github", []string{gardenDashboard + ".gitHub.secretRef.name"}},
 	}, ControlPlaneReferences("Garden", object))
-	// API servers wait for what they need, dashboards for the rest.
+	// API servers wait for their references, dashboards for the rest.
 	rest, keys, authorities := []string{}, []string{}, []string{}
 	for _, r := range ControlPlaneReferences("Garden", object) {
 		for list, is := range map[*[]string]bool{&rest: r.ForDashboards(), &keys: r.KeysMatter(), &authorities: r.IsAuthority()} {
@@ -75,7 +75,7 @@ spec:
 	assert.Equal(t, []string{"authority", "certificate"}, authorities)
 }
 
-// Every file that a field mounts is known by its key.
+// TestFilesOfReferences checks that fileOf knows the keys of all mounted fields.
 func TestFilesOfReferences(t *testing.T) {
 	for _, r := range references() {
 		if !isForControlPlane(r) || r.path == "spec.resources[].resourceRef" {
@@ -94,7 +94,7 @@ func TestFilesOfReferences(t *testing.T) {
 	}
 }
 
-// TestWarningsStopNoControlPlane: a configuration with a warning is used all the same.
+// TestWarningsStopNoControlPlane checks that Check accepts a configuration with warnings.
 func TestWarningsStopNoControlPlane(t *testing.T) {
 	policy := Reference{Fields: []string{shootKube + policyRef + ".name"}}
 	require.NoError(t, policy.Check(map[string]string{keyPolicy: `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Request"}, {"level": "None"}]}`}))

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// referred gives the object that a field names, nil if it is not of the kind, or not in the
+// referred returns the object that a field names; nil for another kind or an object outside the
 // landscape.
 func (c *check) referred(field, kind string) *schemas.Input {
 	ref := table(c.object(), strings.Split(field, ".")...)
@@ -28,8 +28,8 @@ func (c *check) referred(field, kind string) *schemas.Input {
 	return c.find(id)
 }
 
-// workloadIdentity: a WorkloadIdentity is for one type of provider, which is that of whatever uses
-// it. Types are those of a text with commas, which a binding may have. Source:
+// workloadIdentity checks that a WorkloadIdentity has the provider type of its user. The field
+// types may be a comma-separated list, as in bindings. Source:
 // plugin/pkg/global/resourcereferencemanager, plugin/pkg/seed/validator,
 // plugin/pkg/global/backupbucketvalidator.
 func workloadIdentity(ref, types string) func(*check) {
@@ -45,8 +45,8 @@ func workloadIdentity(ref, types string) func(*check) {
 	}
 }
 
-// bindingProvider: the credentials of a new Shoot are for its provider. Types are those of a text
-// with commas, which a binding may have. Source: plugin/pkg/shoot/validator (validateProvider).
+// bindingProvider checks that a new Shoot's credentials are for its provider. A binding may list
+// several types, separated by commas. Source: plugin/pkg/shoot/validator (validateProvider).
 func (c *check) bindingProvider() {
 	if c.in.Changed() {
 		return
@@ -58,7 +58,7 @@ func (c *check) bindingProvider() {
 	}{{"credentialsBindingName", kindCredentialsBinding}, {"secretBindingName", core("SecretBinding")}} {
 		in := c.find(identity{binding.kind, c.namespace(), text(c.object(), "spec", binding.field)})
 		if in == nil {
-			continue // the references say so
+			continue // the references rule reports it
 		}
 		if types := text(in.Content().Object, "provider", "type"); types != "" && written != "" && !slices.Contains(strings.Split(types, ","), written) {
 			c.reportNew("spec.provider.type", schemas.TypeInvalid, "%q is not the provider of the credentials: %s is for %q", written, place(in), types)
@@ -66,8 +66,8 @@ func (c *check) bindingProvider() {
 	}
 }
 
-// credentialKeys: the Secret of a binding has the keys that the extension of its provider reads.
-// Values are never named.
+// credentialKeys checks that a binding's Secret has the keys that the provider extension reads. It
+// reports no secret values.
 func credentialKeys(ref func(*check) (namespace, name string)) func(*check) {
 	return func(c *check) {
 		namespace, name := ref(c)
@@ -78,7 +78,7 @@ func credentialKeys(ref func(*check) (namespace, name string)) func(*check) {
 		for _, provider := range strings.Split(text(c.object(), "provider", "type"), ",") {
 			for _, field := range []string{"data", "stringData"} {
 				values := table(in.Content().Object, field)
-				for key := range values { // findings are sorted
+				for key := range values { // findings are sorted later
 					if meant := schemas.CredentialSlip(provider, key); meant != "" && values[meant] == nil {
 						c.reportAbout(in, fieldpath.Path{field, fieldpath.Key(key)}.String(), schemas.TypeNotSupported, "the extension of the provider %q reads no key of this name; did you mean %q?", provider, meant)
 					}
@@ -88,7 +88,7 @@ func credentialKeys(ref func(*check) (namespace, name string)) func(*check) {
 	}
 }
 
-// credentialsOf is the Secret of a CredentialsBinding, and secretOf that of a SecretBinding.
+// credentialsOf returns the Secret of a CredentialsBinding, secretOf the Secret of a SecretBinding.
 func credentialsOf(c *check) (namespace, name string) {
 	if text(c.object(), "credentialsRef", "kind") != kindSecret.Kind {
 		return "", ""
@@ -100,8 +100,8 @@ func secretOf(c *check) (namespace, name string) {
 	return cmp.Or(text(c.object(), "secretRef", "namespace"), c.namespace()), text(c.object(), "secretRef", "name")
 }
 
-// bindingNamespace: the gardenlet takes the Secret of another namespace only where
-// gardener-apiserver has checked that the author of the binding may read it (docs/gardenlet.md).
+// bindingNamespace checks the namespace of a binding's Secret. The gardenlet uses another namespace
+// only if gardener-apiserver checked the author's access to the Secret (docs/gardenlet.md).
 func bindingNamespace(field string) func(*check) {
 	return func(c *check) {
 		namespace := text(c.object(), field, "namespace")
@@ -119,8 +119,8 @@ func bindingNamespace(field string) func(*check) {
 	}
 }
 
-// pluginKubeconfigs: a Secret of an admission plugin reaches the control plane by spec.resources,
-// and has a kubeconfig. Source: plugin/pkg/shoot/validator (validateAdmissionPlugins).
+// pluginKubeconfigs checks that spec.resources lists an admission plugin's Secret, and that the
+// Secret has a kubeconfig. Source: plugin/pkg/shoot/validator (validateAdmissionPlugins).
 func (c *check) pluginKubeconfigs() {
 	each(c.object(), "spec.kubernetes.kubeAPIServer.admissionPlugins[].kubeconfigSecretName", func(field string, value any) {
 		name, ok := value.(string)
@@ -138,7 +138,7 @@ func (c *check) pluginKubeconfigs() {
 		}
 		in := c.find(identity{kindSecret, c.namespace(), name})
 		if in == nil {
-			return // the references say so
+			return // the references rule reports it
 		}
 		content := in.Content().Object
 		if _, ok := table(content, "data")[keyKubeconfig]; ok {
@@ -150,10 +150,10 @@ func (c *check) pluginKubeconfigs() {
 	})
 }
 
-// keyKubeconfig is where a Secret has a kubeconfig.
+// keyKubeconfig is the Secret key of a kubeconfig.
 const keyKubeconfig = "kubeconfig"
 
-// quotaScopes: a binding has one quota for the project and one for the credentials at most. Source:
+// quotaScopes checks that a binding has at most one quota per scope (project, credentials). Source:
 // plugin/pkg/global/resourcereferencemanager.
 func (c *check) quotaScopes() {
 	first := map[string]string{}
@@ -165,7 +165,7 @@ func (c *check) quotaScopes() {
 		}
 		in := c.find(identity{core("Quota"), namespace, text(ref, "name")})
 		if in == nil {
-			continue // the references say so
+			continue // the references rule reports it
 		}
 		scope := "credentials"
 		if text(in.Content().Object, "spec", "scope", "kind") == kindProject.Kind {
@@ -180,8 +180,8 @@ func (c *check) quotaScopes() {
 	}
 }
 
-// exposureScheduling: what an ExposureClass adds to the scheduling of a Shoot must not be there
-// already. The API looks when a Shoot is made. Source: plugin/pkg/shoot/exposureclass.
+// exposureScheduling checks that a new Shoot does not repeat the scheduling of its ExposureClass.
+// Source: plugin/pkg/shoot/exposureclass.
 func (c *check) exposureScheduling() {
 	class := c.find(identity{kind: kindExposureClass, name: text(c.object(), "spec", "exposureClassName")})
 	if class == nil || c.in.Changed() {

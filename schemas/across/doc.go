@@ -1,8 +1,7 @@
-// Package across holds the rules that no single object shows: what objects of a landscape refer to
-// exists, profiles offer what Shoots ask for, networks are disjoint, names are used once. They are
-// written in Go, because each is a question of one object to an index of all; in CUE the cost would
-// be that of the whole landscape for every object.
+// Package across checks rules about several objects of a landscape: references exist, profiles
+// offer what Shoots request, networks are disjoint, names are unique. The rules are Go code that
+// queries an index; CUE would evaluate the whole landscape for every object.
 //
-// What one object shows by itself, or with the few objects that schemas.Surroundings holds, is a
-// rule in schemas/rules.
+// Rules about one object, or about one with the objects of schemas.Surroundings, are in
+// schemas/rules.
 package across

@@ -8,12 +8,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// wanted is a field of an object that needs an extension: of a fixed kind, or one for each item of
-// a list.
+// wanted is an object field that requires an extension of a kind; lists require one per item.
 type wanted struct{ path, kind string }
 
-// wants are the extensions that an object needs. Source: plugin/pkg/global/extensionvalidation, and
-// for Gardens pkg/operator/controller/extension/required/runtime.
+// wants returns the extensions that an object requires. Source:
+// plugin/pkg/global/extensionvalidation, and for Gardens
+// pkg/operator/controller/extension/required/runtime.
 func wants(kind string) []wanted {
 	switch kind {
 	case "Garden":
@@ -35,7 +35,7 @@ func wants(kind string) []wanted {
 	return nil
 }
 
-// knownTypes are those of published extensions (https://github.com/gardener,
+// knownTypes are the types of published extensions (https://github.com/gardener,
 // https://gardener.cloud/docs/extensions).
 var knownTypes = []string{
 	"alicloud", "alicloud-dns", "aws", "aws-route53", "azure", "azure-dns", "azure-private-dns", "calico", "cilium", "cloudflare-dns", "coreos", "equinixmetal",
@@ -44,13 +44,13 @@ var knownTypes = []string{
 	"shoot-networking-filter", "shoot-networking-problemdetector", "shoot-oidc-service", "shoot-rsyslog-relp", "stackit", "suse-chost", "ubuntu", "vsphere",
 }
 
-// typeLocal is provider-local's. Gardener's development setup registers it, and no landscape has
-// to.
+// typeLocal is the type of provider-local. Gardener's development setup registers it, so landscapes
+// need not.
 const typeLocal = "local"
 
-// extensions: somebody has to be registered for what an object asks for. What those offer that are
-// elsewhere is not known; a landscape that declares no registration at all has those of its Seeds
-// elsewhere. A Garden is served by Extensions alone: ControllerRegistrations are for seeds.
+// extensions checks that the landscape registers each required extension. If registrations exist
+// elsewhere, it only reports likely typos. Without declared registrations, Seeds have external
+// ones. Gardens use only Extensions, as ControllerRegistrations are for seeds.
 func (c *check) extensions() {
 	offers, registrations := c.registered(), "ControllerRegistration or Extension"
 	elsewhere := len(offers) == 0 || c.hasExternal(kindRegistration.Kind) || c.hasExternal(kindOperatorExtension.Kind)
@@ -82,7 +82,7 @@ func (c *check) extensions() {
 	}
 }
 
-// offered says which types there are instead; empty for none.
+// offered lists the registered types for a message; empty for none.
 func offered(types []string) string {
 	if len(types) == 0 {
 		return ""
@@ -101,7 +101,7 @@ func typesOf(offers map[offer]bool, kind string) []string {
 	return out
 }
 
-// registered is what all registrations of the landscape offer.
+// registered returns the extensions that all registrations of the landscape offer.
 func (c *check) registered() map[offer]bool {
 	registrations := slices.Concat(c.all(kindRegistration), c.all(kindOperatorExtension))
 	if c.offers != nil {

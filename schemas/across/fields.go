@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Objects come as they are written: a field may be missing or of any type. What is wrong is the
-// matter of the structure.
+// The getters accept any object: a field may be missing or have any type. The structure reports
+// such faults.
 
 func at(object map[string]any, fields ...string) any {
 	var value any = object
@@ -55,7 +55,7 @@ func texts(items []any) []string {
 	return out
 }
 
-// each visits the values at a path such as spec.dns.providers[].secretName, with their paths.
+// each visits the values at a path such as spec.dns.providers[].secretName.
 func each(object map[string]any, pattern string, visit func(path string, value any)) {
 	var walk func(value any, done string, rest []string)
 	walk = func(value any, done string, rest []string) {

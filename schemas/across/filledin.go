@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// fillersAround shows to mutations what Shoots get values from that other rules look at, and that
-// the API can refuse: cloud profiles and Seeds.
+// fillersAround gives mutations the cloud profiles and Seeds: the sources of Shoot fields that
+// rules check and the API can reject.
 type fillersAround struct{ *index }
 
 // Get implements mutation.Around.
@@ -23,7 +23,7 @@ func (f fillersAround) Get(kind schema.GroupKind, namespace, name string) *unstr
 	if kind != kindCloudProfile && kind != kindNamespacedProfile && kind != kindSeed {
 		return nil
 	}
-	in := f.objects[identity{kind, namespace, name}] // filled asks
+	in := f.objects[identity{kind, namespace, name}] // filled records the question
 	if in == nil {
 		return nil
 	}
@@ -33,8 +33,7 @@ func (f fillersAround) Get(kind schema.GroupKind, namespace, name string) *unstr
 // List implements mutation.Around.
 func (f fillersAround) List(schema.GroupKind) []*unstructured.Unstructured { return nil }
 
-// filled is what the API fills in of the Shoot that is looked at, from its cloud profile and its
-// Seed.
+// filled returns the values that the API fills in for the current Shoot from its profile and Seed.
 func (c *check) filled() mutation.Result {
 	id, _ := profileField(c.object(), c.namespace())
 	c.ask(question{aboutProfile, id})
@@ -62,17 +61,15 @@ func (c *check) filled() mutation.Result {
 	return c.fill
 }
 
-// ruledFields are what is filled in from other objects and what rules look at. The rest holds them
-// by itself.
+// ruledFields are the fields that the API fills in from other objects and rules check.
 var ruledFields = regexp.MustCompile(`^spec\.(networking\.(pods|services)|kubernetes\.version|provider\.workers\[\d+\]\.(kubernetes\.version|machine\.image(\..*)?))$`)
 
-// stayingFields are those of them that the API filled in when the Shoot was made, and that never
-// change. What it fills in of the others is as old as the last change.
+// stayingFields are the ruledFields that never change after the Shoot's creation.
 var stayingFields = regexp.MustCompile(`^spec\.networking\.(pods|services)$`)
 
-// rulesForFilled holds a Shoot against its rules as it is when the API has filled it in, and as it
-// was, and reports what is found only then. A Kubernetes version that is left open altogether is
-// chosen by the clock: a Shoot that has not changed keeps its own, which nobody knows here.
+// rulesForFilled applies the single-object rules to the Shoot with the filled-in values and reports
+// only additional findings. An unchanged Shoot keeps its unknown Kubernetes version if the time
+// decides about it.
 func (c *check) rulesForFilled() {
 	if c.Rules == nil {
 		return
@@ -99,7 +96,7 @@ func (c *check) rulesForFilled() {
 	for _, change := range before {
 		reasons = append(reasons, fmt.Sprintf("%s was left open before, and is %v: %s", change.Field, change.Value, change.Reason))
 	}
-	var lasting map[fieldOfRule]bool // what is found whichever version is chosen
+	var lasting map[fieldOfRule]bool // findings for every possible version
 	for _, v := range found {
 		if known[fieldOfRule{v.Field, v.Rule}] {
 			continue
@@ -118,8 +115,8 @@ func (c *check) rulesForFilled() {
 	}
 }
 
-// rulesWith gives the findings about a Shoot that is filled in, and as it was before; false where
-// its form is broken, which the structure says.
+// rulesWith returns the findings about a Shoot with the changes and its previous revision; false if
+// its structure is broken.
 func (c *check) rulesWith(in schemas.Input, changes mutation.Result, former *unstructured.Unstructured) ([]schemas.Violation, bool) {
 	in.Object = in.Object.DeepCopy()
 	if changes.ApplyTo(in.Object) != nil {
@@ -139,7 +136,7 @@ func rulesAt(found []schemas.Violation) map[fieldOfRule]bool {
 	return out
 }
 
-// lasting gives the changes without a Kubernetes version whose minor version depends on the time.
+// lasting drops a Kubernetes version whose minor version depends on the time.
 func (c *check) lasting(result mutation.Result) mutation.Result {
 	const field = "spec.kubernetes.version"
 	if text(c.object(), strings.Split(field, ".")...) != "" {
@@ -148,17 +145,17 @@ func (c *check) lasting(result mutation.Result) mutation.Result {
 	return mutation.Result{Changes: slices.DeleteFunc(slices.Clone(result.Changes), func(change mutation.Change) bool { return change.Field == field })}
 }
 
-// only gives the changes of some fields.
+// only returns the changes of matching fields.
 func only(result mutation.Result, fields *regexp.Regexp) mutation.Result {
 	return mutation.Result{Changes: slices.DeleteFunc(slices.Clone(result.Changes), func(change mutation.Change) bool { return !fields.MatchString(change.Field) })}
 }
 
-// formerlyAround shows to mutations the Seeds as they were before the change.
+// formerlyAround gives mutations the Seeds before the change.
 type formerlyAround struct{ *index }
 
 // Get implements mutation.Around.
 func (f formerlyAround) Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured {
-	in := f.objects[identity{kind, namespace, name}] // formerly asks
+	in := f.objects[identity{kind, namespace, name}] // formerly records the question
 	if kind != kindSeed || in == nil || !in.Changed() {
 		return nil
 	}
@@ -168,9 +165,8 @@ func (f formerlyAround) Get(kind schema.GroupKind, namespace, name string) *unst
 // List implements mutation.Around.
 func (f formerlyAround) List(schema.GroupKind) []*unstructured.Unstructured { return nil }
 
-// formerly is the Shoot as it was before, with what the API had filled in of it then from its Seed,
-// and what that was; nil if it is new. Nothing is filled in where that Seed is not in the
-// landscape, then and now.
+// formerly returns the previous revision of the Shoot, with the values that the API had filled in
+// from its Seed; nil for a new Shoot. Nothing is filled in without a Seed in both revisions.
 func (c *check) formerly() (*unstructured.Unstructured, []mutation.Change) {
 	if !c.in.Changed() {
 		return nil, nil
@@ -194,11 +190,11 @@ func (c *check) formerly() (*unstructured.Unstructured, []mutation.Change) {
 	return c.former, c.formerFilled
 }
 
-// fieldOfRule tells findings apart.
+// fieldOfRule is the key of a finding.
 type fieldOfRule struct{ field, rule string }
 
-// reportRefusals reports those that belong to the rule. A Shoot that has not changed keeps the
-// version that was chosen for it.
+// reportRefusals reports the API's refusals that belong to the current rule. An unchanged Shoot
+// keeps the version that the API chose for it.
 func (c *check) reportRefusals() {
 	_, same := c.in.AsNew()
 	for _, problem := range c.filled().Problems {
@@ -210,8 +206,7 @@ func (c *check) reportRefusals() {
 	}
 }
 
-// openVersion: a version that is left open can only be filled in from a profile that is known, not
-// from one elsewhere.
+// openVersion reports an incomplete Kubernetes version if the cloud profile is external.
 func (c *check) openVersion() {
 	version := text(c.object(), "spec", "kubernetes", "version")
 	id, _ := profileField(c.object(), c.namespace())

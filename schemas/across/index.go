@@ -21,7 +21,7 @@ func core(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// The kinds that others refer to.
+// Kinds that other objects refer to.
 var (
 	kindSecret             = schema.GroupKind{Kind: "Secret"}
 	kindConfigMap          = schema.GroupKind{Kind: "ConfigMap"}
@@ -40,25 +40,25 @@ var (
 	kindRegistration       = core("ControllerRegistration")
 )
 
-// index finds the objects of a landscape. Rules ask it by its methods only, which note the
-// questions: while the answers stay the same, so does what the rules find.
+// index finds the objects of a landscape. Its methods record the rules' questions: while the
+// answers stay the same, so do the findings.
 type index struct {
 	objects map[identity]*schemas.Input
 	names   map[schema.GroupKind][]*schemas.Input
-	// projects are those by their namespace.
+	// projects are keyed by namespace.
 	projects map[string]*schemas.Input
-	// profiles are the cloud profiles that were asked for, nil where one cannot be read.
+	// profiles are the requested cloud profiles; nil for unreadable ones.
 	profiles map[identity]*profile
-	// uses is who has a value that only one may have, by what it is.
+	// uses maps a unique value to its object.
 	uses map[use]*schemas.Input
-	// offers are the kinds and types that registrations offer; nil until they are asked for.
+	// offers are the registered extension kinds and types; nil before the first request.
 	offers map[offer]bool
-	// configs are the configurations in ConfigMaps that were asked for.
+	// configs are the requested configurations in ConfigMaps.
 	configs map[configKey]config
 
-	// noted is what was asked about the object that is looked at; nil where nobody wants to know.
+	// noted are the questions about the current object; nil disables recording.
 	noted *notes
-	// digests are those of objects that were asked for, answers those of questions.
+	// digests of requested objects, and answers to questions.
 	digests map[*schemas.Input]kept.Key
 	answers map[question]kept.Key
 }
@@ -80,38 +80,38 @@ func newIndex(inputs []schemas.Input) *index {
 	return i
 }
 
-// addProject notes the namespace of a Project.
+// addProject indexes the namespace of a Project.
 func (i *index) addProject(in *schemas.Input, namespace string) {
 	if namespace != "" && i.projects[namespace] == nil {
 		i.projects[namespace] = in
 	}
 }
 
-// find gives an object; nil if the landscape has it not.
+// find returns an object; nil if the landscape does not declare it.
 func (i *index) find(id identity) *schemas.Input {
 	i.ask(question{aboutContent, id})
 	return i.objects[id]
 }
 
-// has tells whether the landscape has an object.
+// has reports whether the landscape declares an object.
 func (i *index) has(id identity) bool {
 	i.ask(question{aboutPresence, id})
 	return i.objects[id] != nil
 }
 
-// all gives the objects of a kind.
+// all returns the objects of a kind.
 func (i *index) all(kind schema.GroupKind) []*schemas.Input {
 	i.ask(question{aboutKind, identity{kind: kind}})
 	return i.names[kind]
 }
 
-// projectOf gives the Project of a namespace; nil if there is none.
+// projectOf returns the Project of a namespace; nil if none exists.
 func (i *index) projectOf(namespace string) *schemas.Input {
 	i.ask(question{aboutProject, identity{namespace: namespace}})
 	return i.projects[namespace]
 }
 
-// kindsNamed gives the kinds of that name that the landscape has, in the order of their groups.
+// kindsNamed returns the landscape's kinds of that name, sorted by group.
 func (i *index) kindsNamed(name string) []schema.GroupKind {
 	i.ask(question{aboutKindName, identity{name: name}})
 	var kinds []schema.GroupKind
@@ -124,8 +124,7 @@ func (i *index) kindsNamed(name string) []schema.GroupKind {
 	return kinds
 }
 
-// suggest is a hint at a declared object of the kind and namespace whose name is like the one that
-// does not exist.
+// suggest returns a hint at a declared object with a similar name, of the same kind and namespace.
 func (i *index) suggest(id identity) string {
 	var names []string
 	for _, in := range i.names[id.kind] {
@@ -139,7 +138,7 @@ func (i *index) suggest(id identity) string {
 	return ""
 }
 
-// typed reads an object into its Go type; false where its structure is broken.
+// typed converts an object to its Go type; false if its structure is broken.
 func typed(object *unstructured.Unstructured, into any) bool {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into) == nil
 }

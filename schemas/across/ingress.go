@@ -8,8 +8,8 @@ import (
 
 const ingressConfig = "spec.runtimeCluster.ingress.controller.providerConfig"
 
-// ingressConfigUnused: without the controller nobody reads what it is configured with.
-// landscape.yaml says whether there is one.
+// ingressConfigUnused reports ingress controller configuration if landscape.yaml disables the
+// controller.
 func (c *check) ingressConfigUnused() {
 	if at(c.object(), strings.Split(ingressConfig, ".")...) == nil {
 		return

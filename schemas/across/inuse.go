@@ -10,12 +10,11 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// What cloud profiles must keep, because something uses it. Source:
-// plugin/pkg/global/resourcereferencemanager, which refuses no less and no more: types of machines
-// and volumes may go, Shoots keep theirs. Objects that use something count as they are declared
-// now; what maintenance made of them in the cluster is not known here.
+// Cloud profiles must retain whatever other objects use. Source:
+// plugin/pkg/global/resourcereferencemanager. Upstream permits the removal of machine and volume
+// types. Users count as declared in Git; changes by maintenance in the cluster are unknown here.
 
-// users names objects that use something, with their places.
+// users lists the first objects for a message, with their positions.
 func users(of []*schemas.Input) string {
 	const most = 3
 	var names []string
@@ -31,7 +30,7 @@ func users(of []*schemas.Input) string {
 	return strings.Join(names, "")
 }
 
-// versionsOf gives the Kubernetes versions of a cloud profile, by name.
+// versionsOf returns the Kubernetes versions of a cloud profile.
 func versionsOf(profile map[string]any) map[string]bool {
 	out := map[string]bool{}
 	each(profile, "spec.kubernetes.versions[].version", func(_ string, v any) {
@@ -42,7 +41,7 @@ func versionsOf(profile map[string]any) map[string]bool {
 	return out
 }
 
-// imagesOf gives the machine images of a cloud profile and their versions.
+// imagesOf returns the machine images of a cloud profile and their versions.
 func imagesOf(profile map[string]any) map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for _, item := range list(profile, "spec", "machineImages") {
@@ -58,7 +57,7 @@ func imagesOf(profile map[string]any) map[string]map[string]bool {
 	return out
 }
 
-// gone gives the names, sorted, that are in the first and not in the second.
+// gone returns the sorted keys that are in before but not in now.
 func gone[V, W any](before map[string]V, now map[string]W) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(before)), func(name string) bool {
 		_, still := now[name]
@@ -66,7 +65,7 @@ func gone[V, W any](before map[string]V, now map[string]W) []string {
 	})
 }
 
-// dependents are the NamespacedCloudProfiles that build on the CloudProfile that is looked at.
+// dependents returns the NamespacedCloudProfiles whose parent is the current CloudProfile.
 func (c *check) dependents() []*schemas.Input {
 	return slices.DeleteFunc(slices.Clone(c.all(kindNamespacedProfile)), func(in *schemas.Input) bool {
 		parent := table(in.Content().Object, "spec", "parent")
@@ -74,7 +73,7 @@ func (c *check) dependents() []*schemas.Input {
 	})
 }
 
-// shootsOf are the Shoots of the profile that is looked at, and of the profiles that build on it.
+// shootsOf returns the Shoots that use the current profile or one of its dependents.
 func (c *check) shootsOf(dependents []*schemas.Input) []*schemas.Input {
 	profiles := map[identity]bool{identityOf(c.in): true}
 	for _, in := range dependents {
@@ -86,13 +85,13 @@ func (c *check) shootsOf(dependents []*schemas.Input) []*schemas.Input {
 	})
 }
 
-// that gives those of which something is true.
+// that returns the inputs that satisfy a predicate.
 func that(inputs []*schemas.Input, is func(object map[string]any) bool) []*schemas.Input {
 	return slices.DeleteFunc(slices.Clone(inputs), func(in *schemas.Input) bool { return !is(in.Content().Object) })
 }
 
-// runsKubernetes tells whether the control plane of a Shoot has a version. Pools are not asked:
-// theirs is not above it.
+// runsKubernetes reports whether a Shoot's control plane has the version. Worker pools have the
+// same or an older one.
 func runsKubernetes(version string) func(map[string]any) bool {
 	return func(shoot map[string]any) bool { return text(shoot, "spec", "kubernetes", "version") == version }
 }
@@ -106,7 +105,7 @@ func runsImage(name, version string) func(map[string]any) bool {
 	}
 }
 
-// keptVersions: a Kubernetes version in use stays in the CloudProfile.
+// keptVersions checks that a CloudProfile retains Kubernetes versions in use.
 func (c *check) keptVersions() {
 	lost := gone(versionsOf(c.oldObject()), versionsOf(c.object()))
 	if len(lost) == 0 {
@@ -125,8 +124,8 @@ func (c *check) keptVersions() {
 	}
 }
 
-// keptImages: machine images and versions in use stay in the CloudProfile; it adds none that a
-// profile which builds on it has.
+// keptImages checks that a CloudProfile retains machine images and versions in use, and adds no
+// image that a dependent profile defines.
 func (c *check) keptImages() {
 	if !c.in.Changed() {
 		return
@@ -134,7 +133,7 @@ func (c *check) keptImages() {
 	before, now := imagesOf(c.oldObject()), imagesOf(c.object())
 	var dependents, shoots []*schemas.Input
 	asked := false
-	look := func() { // only where something is gone or new: else nothing about others is asked
+	look := func() { // dependents are queried only for a removed or new image
 		if !asked {
 			asked, dependents = true, c.dependents()
 			shoots = c.shootsOf(dependents)
@@ -168,8 +167,8 @@ func (c *check) keptImages() {
 	}
 }
 
-// fieldOfImage is the place of a machine image in the object that is looked at, or of the list
-// where it is gone.
+// fieldOfImage returns the path of a machine image in the current object, or the list's path for a
+// removed one.
 func (c *check) fieldOfImage(name string) string {
 	for i, item := range list(c.object(), "spec", "machineImages") {
 		if image, _ := item.(map[string]any); text(image, "name") == name {
@@ -179,9 +178,8 @@ func (c *check) fieldOfImage(name string) string {
 	return "spec.machineImages"
 }
 
-// keptCapabilities: values of capabilities that profiles which build on the CloudProfile name stay.
-// Where they name nothing but architectures, the profile may go back to the form without
-// capabilities.
+// keptCapabilities checks that a CloudProfile retains the capability values of dependent profiles.
+// If those only use architectures, the CloudProfile may remove its capabilities.
 func (c *check) keptCapabilities() {
 	lost := lostCapabilities(c.oldObject(), c.object())
 	if len(lost) == 0 {
@@ -204,7 +202,7 @@ func (c *check) keptCapabilities() {
 	}
 }
 
-// lostCapabilities are values of capabilities that are no longer defined.
+// lostCapabilities returns capability values that are no longer defined.
 func lostCapabilities(before, now map[string]any) map[string][]string {
 	defined := func(profile map[string]any) map[string]map[string]bool {
 		out := map[string]map[string]bool{}
@@ -227,7 +225,7 @@ func lostCapabilities(before, now map[string]any) map[string][]string {
 	return out
 }
 
-// usedCapabilities are the capabilities that types and images of a profile name, with their values.
+// usedCapabilities returns the capabilities and values in a profile's machine types and images.
 func usedCapabilities(profile map[string]any) map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	note := func(_ string, v any) {
@@ -246,8 +244,8 @@ func usedCapabilities(profile map[string]any) map[string]map[string]bool {
 	return out
 }
 
-// keptOverrides: versions that a NamespacedCloudProfile offers longer, or has by itself, stay as
-// long as they are in use and the CloudProfile below does not offer them.
+// keptOverrides checks that a NamespacedCloudProfile retains versions in use that its CloudProfile
+// does not offer.
 func (c *check) keptOverrides() {
 	versions, before, now := gone(versionsOf(c.oldObject()), versionsOf(c.object())), imagesOf(c.oldObject()), imagesOf(c.object())
 	images := slices.ContainsFunc(slices.Sorted(maps.Keys(before)), func(name string) bool { return len(gone(before[name], now[name])) > 0 })
@@ -262,7 +260,7 @@ func (c *check) keptOverrides() {
 	for _, version := range versions {
 		i := slices.IndexFunc(parent.Kubernetes.Versions, func(v gardencorev1beta1.ExpirableVersion) bool { return v.Version == version })
 		if i < 0 || !c.expired(parent.Kubernetes.Versions[i]) {
-			continue // one that the parent does not have is its own matter
+			continue // the parent has no such version, or still offers it
 		}
 		if using := that(shoots, runsKubernetes(version)); len(using) > 0 {
 			c.report("spec.kubernetes", schemas.TypeForbidden, "lost the Kubernetes version %q, which has expired in the CloudProfile and is used by %s", version, users(using))
@@ -280,8 +278,8 @@ func (c *check) keptOverrides() {
 	}
 }
 
-// parentSpec is the CloudProfile that the NamespacedCloudProfile looked at builds on, nil where it
-// is not known or is broken.
+// parentSpec returns the parent of the current NamespacedCloudProfile; nil if it is unknown or
+// broken.
 func (c *check) parentSpec() *gardencorev1beta1.CloudProfileSpec {
 	in := c.find(parentOf(c.in))
 	if in == nil {

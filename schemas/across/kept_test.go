@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// later makes inputs whose contents count how often they are read.
+// later returns inputs that count how often their content is read.
 func later(inputs []schemas.Input, read map[string]int) []schemas.Input {
 	out := make([]schemas.Input, len(inputs))
 	for i := range inputs {
@@ -37,9 +37,8 @@ func digestOfContent(object *unstructured.Unstructured) kept.Key {
 	return in.Digest()
 }
 
-// TestWhatIsKeptIsStillTrue: whatever changes in a landscape, what was kept about it before leads
-// to the same findings as looking at all of it. The changes are those of the tests of all rules,
-// and versions that expire.
+// TestWhatIsKeptIsStillTrue checks that cached results lead to the same findings as a fresh check.
+// It applies the changes of all rule tests and lets versions expire.
 func TestWhatIsKeptIsStillTrue(t *testing.T) {
 	data, err := os.ReadFile("testdata/tests.yaml")
 	require.NoError(t, err)
@@ -53,7 +52,7 @@ func TestWhatIsKeptIsStillTrue(t *testing.T) {
 		for _, now := range []time.Time{noon, noon.AddDate(1, 0, 0), noon.AddDate(-2, 0, 0)} {
 			fresh := Check(e.inputs(t), Options{Now: now, External: e.External})
 			store := kept.Open(dir, "good")
-			for range 2 { // the second time with what the first one kept
+			for range 2 { // the second run uses the cache of the first
 				found := Check(later(e.inputs(t), map[string]int{}), Options{Now: now, External: e.External, Kept: store})
 				require.Equal(t, fmt.Sprint(fresh), fmt.Sprint(found), "%d %s %s at %s", i, e.Rule, e.Why, now)
 			}
@@ -61,8 +60,8 @@ func TestWhatIsKeptIsStillTrue(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatChangedIsRead: nobody reads the content of an object that is the same, as are those
-// it depends on.
+// TestOnlyWhatChangedIsRead checks that Check does not read unchanged objects with unchanged
+// references.
 func TestOnlyWhatChangedIsRead(t *testing.T) {
 	dir := t.TempDir()
 	run := func(change func([]schemas.Input)) map[string]int {
@@ -85,7 +84,7 @@ func TestOnlyWhatChangedIsRead(t *testing.T) {
 	}
 	assert.NotEmpty(t, run(func([]schemas.Input) {}), "the first time all is read")
 	read := run(func([]schemas.Input) {})
-	delete(read, "CloudProfile cloud") // what has expired meanwhile is asked of it every time
+	delete(read, "CloudProfile cloud") // read in every run for expirations
 	delete(read, "NamespacedCloudProfile special")
 	assert.Empty(t, read)
 	read = run(relabel("Shoot"))
@@ -98,7 +97,7 @@ func TestOnlyWhatChangedIsRead(t *testing.T) {
 	assert.NotContains(t, read, "Secret audit")
 }
 
-// unchanged makes every object one that was there before as it is now.
+// unchanged sets the previous revision of every object to the current one.
 func unchanged(inputs []schemas.Input) []schemas.Input {
 	for i := range inputs {
 		inputs[i].Old = inputs[i].Object
@@ -106,7 +105,7 @@ func unchanged(inputs []schemas.Input) []schemas.Input {
 	return inputs
 }
 
-// TestUnchangedObjectsHaveNoMoreFindings is what check.kept counts on.
+// TestUnchangedObjectsHaveNoMoreFindings checks an assumption of check.kept.
 func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 	data, err := os.ReadFile("testdata/tests.yaml")
 	require.NoError(t, err)
@@ -134,14 +133,14 @@ func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 	assert.NotZero(t, fewer, "some rules are about new objects only")
 }
 
-// TestFirstChangeReadsWhatChanged: what was looked at as new need not be read when something else
-// changes.
+// TestFirstChangeReadsWhatChanged checks that objects cached as new are not read for the first
+// change.
 func TestFirstChangeReadsWhatChanged(t *testing.T) {
 	store := kept.InMemory()
 	Check(later(entry{}.inputs(t), map[string]int{}), Options{Now: noon, Kept: store})
 	read := map[string]int{}
 	Check(later(unchanged(entry{}.inputs(t)), read), Options{Now: noon, Kept: store})
-	delete(read, "CloudProfile cloud") // what has expired meanwhile is asked of it every time
+	delete(read, "CloudProfile cloud") // read in every run for expirations
 	delete(read, "NamespacedCloudProfile special")
 	assert.Empty(t, read)
 }

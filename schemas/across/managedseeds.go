@@ -15,13 +15,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// Where ManagedSeeds and ManagedSeedSets have the configuration of the gardenlet.
+// Paths of the gardenlet configuration in ManagedSeeds and ManagedSeedSets.
 const (
 	configOfManagedSeed    = "spec.gardenlet.config"
 	configOfManagedSeedSet = "spec.template.spec.gardenlet.config"
 )
 
-// askedAround shows the landscape to mutations, and notes what they ask for.
+// askedAround gives mutations the landscape and records what they read.
 type askedAround struct{ *index }
 
 // Get implements mutation.Around.
@@ -41,14 +41,14 @@ func (a askedAround) List(kind schema.GroupKind) []*unstructured.Unstructured {
 	return list
 }
 
-// host is the Shoot that becomes a Seed, and where messages say that it is.
+// host is a Shoot that becomes a Seed, with its position for messages.
 type host struct {
 	spec  gardencorev1beta1.ShootSpec
 	place string
 }
 
-// hostOfManagedSeed gives the Shoot of a ManagedSeed as the API shows it; nil for one that is not
-// declared or cannot be read.
+// hostOfManagedSeed returns the Shoot of a ManagedSeed with API defaults; nil if it is undeclared
+// or unreadable.
 func (c *check) hostOfManagedSeed() *host {
 	in := c.find(identity{kindShoot, c.namespace(), text(c.object(), "spec", "shoot", "name")})
 	shoot := &gardencorev1beta1.Shoot{}
@@ -59,8 +59,7 @@ func (c *check) hostOfManagedSeed() *host {
 	return &host{shoot.Spec, place(in)}
 }
 
-// hostOfManagedSeedSet gives the Shoot that each replica of a ManagedSeedSet gets, as far as the
-// template says.
+// hostOfManagedSeedSet returns the Shoot template of a ManagedSeedSet with API defaults.
 func (c *check) hostOfManagedSeedSet() *host {
 	template := table(c.object(), "spec", "shootTemplate")
 	shoot := &gardencorev1beta1.Shoot{}
@@ -71,7 +70,7 @@ func (c *check) hostOfManagedSeedSet() *host {
 	return &host{shoot.Spec, "spec.shootTemplate"}
 }
 
-// managedSeed: the Shoot of a ManagedSeed can become a Seed. Source:
+// managedSeed checks that the Shoot of a ManagedSeed can become a Seed. Source:
 // plugin/pkg/managedseed/validator (Admit).
 func (c *check) managedSeed() {
 	const field = "spec.shoot.name"
@@ -81,7 +80,7 @@ func (c *check) managedSeed() {
 	}
 }
 
-// hostAwake: the Shoot of a ManagedSeed is never hibernated: its nodes are those of the Seed.
+// hostAwake checks that a ManagedSeed's Shoot is never hibernated, as the Seed uses its nodes.
 func (c *check) hostAwake() {
 	in := c.find(identity{kindShoot, c.namespace(), text(c.object(), "spec", "shoot", "name")})
 	if in == nil {
@@ -92,8 +91,8 @@ func (c *check) hostAwake() {
 	}
 }
 
-// managedSeedSet: the Shoots of a ManagedSeedSet can become Seeds. That they have workers is a rule
-// of its own.
+// managedSeedSet checks that the Shoots of a ManagedSeedSet can become Seeds. Another rule requires
+// workers.
 func (c *check) managedSeedSet() {
 	if shoot := c.hostOfManagedSeedSet(); shoot != nil && len(shoot.spec.Provider.Workers) > 0 {
 		c.canBeSeed(shoot, "spec.shootTemplate.spec")
@@ -106,16 +105,16 @@ func (c *check) canBeSeed(shoot *host, field string) {
 	}
 	if len(shoot.spec.Provider.Workers) == 0 {
 		c.report(field, schemas.TypeInvalid, "%s has no workers (spec.provider.workers), and a Seed needs nodes", shoot.place)
-		return // and without nodes there is no autoscaler
+		return // without nodes there is no autoscaler
 	}
-	// A Shoot that says nothing of it gets it: plugin/pkg/shoot/vpa.
+	// The API enables the autoscaler by default: plugin/pkg/shoot/vpa.
 	if autoscaler := shoot.spec.Kubernetes.VerticalPodAutoscaler; autoscaler != nil && !autoscaler.Enabled {
 		c.report(field, schemas.TypeInvalid, "%s must have spec.kubernetes.verticalPodAutoscaler.enabled: true", shoot.place)
 	}
 }
 
-// seedConfigured: a ManagedSeed says how its Seed is. Source: pkg/api/seedmanagement/helper
-// (ExtractSeedSpec).
+// seedConfigured checks that a ManagedSeed configures its Seed. Source:
+// pkg/api/seedmanagement/helper (ExtractSeedSpec).
 func (c *check) seedConfigured() {
 	config := table(c.object(), strings.Split(configOfManagedSeed, ".")...)
 	switch {
@@ -126,9 +125,8 @@ func (c *check) seedConfigured() {
 	}
 }
 
-// seedAsDeclared: where the Seed of a gardenlet is declared, too, both say the same: the gardenlet
-// writes it from its configuration, and whoever applies the declaration writes it from there. A
-// field that only one of them has is left to it.
+// seedAsDeclared checks that a gardenlet configuration and a declared Seed of the same name agree,
+// as both are written to the Seed. Fields that only one of them sets may differ.
 func seedAsDeclared(spec string) func(*check) {
 	return func(c *check) {
 		declared := c.find(identity{kind: kindSeed, name: c.name()})
@@ -155,7 +153,7 @@ func seedAsDeclared(spec string) func(*check) {
 	}
 }
 
-// seedOfHost: what is said of a Seed is what its Shoot has. Source:
+// seedOfHost checks that the Seed configuration matches its Shoot. Source:
 // plugin/pkg/managedseed/validator (admitSeedSpec).
 func seedOfHost(config string, hostOf func(*check) *host) func(*check) {
 	return func(c *check) {
@@ -189,8 +187,8 @@ func seedOfHost(config string, hostOf func(*check) *host) func(*check) {
 	}
 }
 
-// routedByTopology: topology-aware routing needs a feature gate that old versions of Kubernetes can
-// turn off.
+// routedByTopology checks that the Shoot does not disable the feature gate for topology-aware
+// routing, as old Kubernetes versions permit.
 func (c *check) routedByTopology(at string, seed map[string]any, shoot *host) {
 	const gate = "TopologyAwareHints"
 	if routing := table(seed, "settings", "topologyAwareRouting"); routing == nil || routing["enabled"] != true {
@@ -213,8 +211,8 @@ func (c *check) routedByTopology(at string, seed map[string]any, shoot *host) {
 	}
 }
 
-// zonesOfHost: zones are those of the pools; zones that the Seed had before may be others, as
-// upstream once allowed.
+// zonesOfHost checks that the Seed's zones are zones of the worker pools. Previous zones may
+// differ, as upstream once allowed that.
 func (c *check) zonesOfHost(at string, seed map[string]any, shoot *host) {
 	var offered []string
 	for _, worker := range shoot.spec.Provider.Workers {

@@ -8,18 +8,16 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// name is one that an object has in DNS, with what it leads to.
+// name is a DNS name of an object, with its target.
 type name struct {
 	dns, behind string
-	// field is what it is made of.
+	// field is the source of the name.
 	field string
-	// record says that DNS has it; else it is one of those that a record with *. in front stands
-	// for.
+	// record reports whether DNS has a record; else a wildcard record covers the name.
 	record bool
 }
 
-// Who has which domain, and which name. Only one has a record; a record is no matter for what
-// others have beside it, but for what they have above it.
+// Kinds of unique values. A record conflicts only with the names above it, not beside it.
 const (
 	domainOf    = "domain"
 	recordOf    = "record of DNS"
@@ -27,8 +25,8 @@ const (
 	belowRecord = "at or above a record of DNS"
 )
 
-// namesOf are the names of a Garden, Seed or Shoot, and those of a Seed that another kind declares
-// (components/garden; pkg/gardenlet/controller/seed, pkg/gardenlet/operation/botanist).
+// namesOf returns the DNS names of a Garden, Shoot, or Seed (declared by any kind;
+// components/garden; pkg/gardenlet/controller/seed, pkg/gardenlet/operation/botanist).
 func namesOf(in *schemas.Input) []name {
 	object, id := in.Content().Object, identityOf(in)
 	switch id.kind {
@@ -63,13 +61,13 @@ func namesOf(in *schemas.Input) []name {
 	return names
 }
 
-// specsOfSeeds is where kinds that declare a Seed have its specification.
+// specsOfSeeds are the paths of the Seed specification in kinds that declare a Seed.
 var specsOfSeeds = map[string]string{"Seed": specOfSeed, "ManagedSeed": specOfManagedSeed, "Gardenlet": specOfGardenlet}
 
-// normal is a domain as it is compared: a trailing dot and the case of letters make no other name.
+// normal returns a domain for comparison: in lower case, without a trailing dot.
 func normal(domain string) string { return strings.ToLower(strings.Trim(domain, ".")) }
 
-// upwards gives a name and what it is below of.
+// upwards yields a name and all its parent domains.
 func upwards(dns string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for rest, more := dns, true; more; _, rest, more = strings.Cut(rest, ".") {
@@ -80,7 +78,7 @@ func upwards(dns string) iter.Seq[string] {
 	}
 }
 
-// domainFields are the domains that nothing else has.
+// domainFields are the fields with domains that must be unique.
 var domainFields = map[string][]string{
 	"Garden": {"spec.runtimeCluster.ingress.domains[].name", "spec.virtualCluster.dns.domains[].name"},
 	"Seed":   {specOfSeed + ".ingress.domain"}, "ManagedSeed": {specOfManagedSeed + ".ingress.domain"}, "Gardenlet": {specOfGardenlet + ".ingress.domain"},
@@ -98,7 +96,7 @@ func domainsIn(in *schemas.Input, visit func(field, domain string)) {
 	}
 }
 
-// fieldOfDomain is the first that has a domain.
+// fieldOfDomain returns the first field that has the domain.
 func fieldOfDomain(in *schemas.Input, wanted string) string {
 	var found string
 	domainsIn(in, func(field, domain string) {
@@ -109,8 +107,7 @@ func fieldOfDomain(in *schemas.Input, wanted string) string {
 	return found
 }
 
-// domainsUnique: nothing answers at one domain for two, and no name in DNS is in the way of another
-// one.
+// domainsUnique checks that domains are unique and that no DNS name shadows another one.
 func (c *check) domainsUnique() {
 	reported := map[string]bool{}
 	domainsIn(c.in, func(field, domain string) {
@@ -126,11 +123,11 @@ func (c *check) domainsUnique() {
 	c.namesUnique(reported)
 }
 
-// namesUnique: DNS has one record for a name, and one with *. in front does not stand for names
-// that have something of their own, or below of them (RFC 4592).
+// namesUnique checks that a DNS name has one record, and that no record shadows names of a wildcard
+// (RFC 4592).
 func (c *check) namesUnique(reported map[string]bool) {
 	for _, n := range namesOf(c.in) {
-		if reported[n.field] { // one fault is told once
+		if reported[n.field] { // one finding per field
 			continue
 		}
 		if message, typ := c.clash(n); message != "" {
@@ -142,7 +139,7 @@ func (c *check) namesUnique(reported map[string]bool) {
 	}
 }
 
-// clash says what is wrong with a name.
+// clash returns the message for a conflicting name, "" if there is no conflict.
 func (c *check) clash(n name) (string, schemas.Type) {
 	if !n.record {
 		if other := c.other(use{belowRecord, n.dns}); other != nil {
@@ -184,7 +181,7 @@ func (c *check) claimName(n name) {
 	}
 }
 
-// other is who has a value, unless that is the object that is looked at, or declares the same Seed.
+// other returns another object that claims a value; nil if it declares the same Seed.
 func (c *check) other(u use) *schemas.Input {
 	other := c.uses[u]
 	if other == nil || other == c.in {
@@ -197,7 +194,7 @@ func (c *check) other(u use) *schemas.Input {
 	return other
 }
 
-// placeOf a field of another object, for messages.
+// placeOf returns an object and the position of one of its fields, for messages.
 func placeOf(in *schemas.Input, field string) string {
 	name := named(in)
 	if in.Positions != nil {

@@ -10,15 +10,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// writtenIn is an object whose fields are each in a line of their own: that of their length.
+// writtenIn is a file that has each field in the line of the field name's length.
 type writtenIn string
 
 func (w writtenIn) Position(field string) schemas.Position {
 	return schemas.Position{File: string(w), Line: len(field), Column: 1 + strings.Count(field, ".")}
 }
 
-// TestBothPlacesAreSaid: who has the name first is told by file, line, column and field, as is who
-// comes later.
+// TestBothPlacesAreSaid checks that the finding names file, line, column and field of both names.
 func TestBothPlacesAreSaid(t *testing.T) {
 	e := entry{Change: []map[string]any{{"kind": "Garden", "spec": map[string]any{"virtualCluster": map[string]any{"gardener": map[string]any{
 		"gardenerDiscoveryServer": map[string]any{"domain": map[string]any{"name": "API.one.team.shoots.example.org"}},

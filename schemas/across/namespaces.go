@@ -11,17 +11,16 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// mostEdits is how far a namespace that nobody declares is from the one that is meant. Other ones
-// may be made through the API.
+// mostEdits is the maximum edit distance of a typo. Other namespaces may exist through the API.
 const mostEdits = 2
 
-// presentNamespaces are in every cluster, or in every garden.
+// presentNamespaces exist in every cluster, or in every garden.
 var presentNamespaces = []string{gardencorev1beta1.GardenNamespace, "default", "kube-system", "kube-public", "kube-node-lease"}
 
-// digits tell names of a series apart: team-1 is no misspelt team-2.
+// digits number the namespaces of a series: team-1 and team-2 are both intended.
 var digits = regexp.MustCompile("[0-9]+")
 
-// namespaceRules are about the objects of Projects but Shoots, which cannot be without one.
+// namespaceRules apply to all objects of Projects except Shoots, which require a Project anyway.
 func namespaceRules(def define) []rule {
 	var out []rule
 	for _, kind := range []string{"Bastion", "ConfigMap", "CredentialsBinding", "InternalSecret", "NamespacedCloudProfile", "Quota", "Secret", "SecretBinding", "ShootState", "WorkloadIdentity"} {

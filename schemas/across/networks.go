@@ -9,14 +9,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// network is a range with the field that holds it.
+// network is a range with its field.
 type network struct {
 	path   string
 	prefix netip.Prefix
 }
 
-// networksAt reads ranges of fields that hold one or a list of them. What is no range is the matter
-// of the structure.
+// networksAt parses the ranges at paths to strings or lists. The structure reports invalid ranges.
 func networksAt(object map[string]any, paths ...string) []network {
 	var out []network
 	read := func(path string, value any) {
@@ -50,9 +49,9 @@ func runtimeNetworks(garden map[string]any) []network {
 	return networksAt(garden, runtime+"nodes", runtime+"pods", runtime+"services")
 }
 
-// shootNetworks: control planes route to the networks of their Shoot, so these must not be those of
-// the Seed. Ranges that the Shoot does not have yet come from the Seed when it is bound. Source:
-// plugin/pkg/shoot/validator; pkg/utils/validation/cidr.
+// shootNetworks checks that a Shoot's networks are disjoint from its Seed's, as control planes
+// route to both. The Seed supplies missing ranges. Source: plugin/pkg/shoot/validator;
+// pkg/utils/validation/cidr.
 func (c *check) shootNetworks() {
 	seed := c.seedOf()
 	if seed == nil {
@@ -72,10 +71,10 @@ func (c *check) shootNetworks() {
 	c.openNetworks(name)
 }
 
-// openNetworks: what the Shoot leaves open has to come from the Seed.
+// openNetworks checks that the Seed supplies the ranges that the Shoot omits.
 func (c *check) openNetworks(seed string) {
 	if table(c.object(), "spec", "networking") == nil {
-		return // the rules about the Shoot itself say when it is needed
+		return // the rules about the Shoot report a missing one
 	}
 	changes := c.filled().Changes
 	for _, name := range []string{"pods", "services"} {
@@ -89,8 +88,8 @@ func (c *check) openNetworks(seed string) {
 	}
 }
 
-// seedOfRuntime: a Seed beside the runtime cluster is another network. One with just the same
-// ranges is the runtime cluster itself.
+// seedOfRuntime checks that a Seed's networks are disjoint from the runtime cluster's. A Seed with
+// exactly the same ranges is the runtime cluster.
 func (c *check) seedOfRuntime() {
 	for _, in := range c.all(kindGarden) {
 		own, runtime := seedNetworks(c.object()), runtimeNetworks(in.Content().Object)
@@ -100,8 +99,7 @@ func (c *check) seedOfRuntime() {
 	}
 }
 
-// shootOfRuntime: a Shoot on a Seed that is the runtime cluster is covered by its Seed; others are
-// warned.
+// shootOfRuntime compares a Shoot with the runtime cluster, unless that is also the Shoot's Seed.
 func (c *check) shootOfRuntime() {
 	for _, in := range c.all(kindGarden) {
 		seed, runtime := c.seedOf(), runtimeNetworks(in.Content().Object)

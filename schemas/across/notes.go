@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// question is what a rule asks about the landscape around an object.
+// question is a query of a rule about other objects of the landscape.
 type question struct {
 	about about
 	identity
@@ -22,20 +22,20 @@ type question struct {
 type about byte
 
 const (
-	aboutContent  about = 'c' // of an object
-	aboutFormer   about = 'o' // content of an object and what it was before
-	aboutPresence about = 'p' // of an object
+	aboutContent  about = 'c' // content of an object
+	aboutFormer   about = 'o' // content of an object before and after the change
+	aboutPresence about = 'p' // existence of an object
 	aboutKind     about = 'k' // all objects of a kind
-	aboutProject  about = 'n' // of a namespace
+	aboutProject  about = 'n' // Project of a namespace
 	aboutKindName about = 'g' // kinds of a name
-	aboutProfile  about = 'f' // what a cloud profile offers at this time
+	aboutProfile  about = 'f' // current offers of a cloud profile
 )
 
-// notes are what was found about an object that has no findings: it has none as long as it, and the
-// answers, are the same.
+// notes are cached for an object without findings. They are valid while the object and all answers
+// stay the same.
 type notes struct {
 	questions []question
-	// uses are the values it has that only one object may have.
+	// uses are the object's values that must be unique.
 	uses []use
 	// answers is the digest of all answers.
 	answers kept.Key
@@ -47,7 +47,7 @@ func (i *index) ask(q question) {
 	}
 }
 
-// answersTo is the digest of the answers to questions.
+// answersTo returns the digest of the answers to questions.
 func (c *check) answersTo(questions []question) kept.Key {
 	to := make([]byte, 0, len(questions)*len(kept.Key{}))
 	for _, q := range questions {
@@ -81,7 +81,7 @@ func (c *check) answer(q question) kept.Key {
 	for _, kind := range c.kindsOf(q) {
 		for _, in := range c.names[kind] {
 			digest := c.digestOf(in)
-			if q.about == aboutKindName { // that there are some
+			if q.about == aboutKindName { // only the existence of the kind counts
 				digest = sha256.Sum256([]byte(kind.String()))
 			}
 			to = append(to, digest[:]...)
@@ -110,20 +110,21 @@ func btoi(b bool) byte {
 	return 0
 }
 
-// digestOf is that of an object; nil is none.
+// digestOf returns the digest of an object; zero for nil.
 func (c *check) digestOf(in *schemas.Input) kept.Key {
 	if in == nil {
 		return kept.Key{}
 	}
 	digest, ok := c.digests[in]
 	if !ok {
-		digest = in.ContentDigest() // what an object was before is asked by itself only
+		digest = in.ContentDigest() // only the object itself depends on its previous revision
 		c.digests[in] = digest
 	}
 	return digest
 }
 
-// digestOfProfile is that of a cloud profile, of its parent, and of what has expired by now.
+// digestOfProfile returns the digest of a cloud profile, its parent and its version
+// classifications.
 func (c *check) digestOfProfile(id identity) kept.Key {
 	own, to := c.digestOf(c.objects[id]), &bytes.Buffer{}
 	to.Write(own[:])
@@ -151,11 +152,11 @@ func classes(to *bytes.Buffer, versions []gardencorev1beta1.ExpirableVersion, no
 	}
 }
 
-// record is what is kept about an object.
+// record is the cache entry of an object.
 type record struct {
-	// namespace is that of a Project, which others ask for.
+	// namespace is the namespace of a Project, for other objects.
 	namespace string
-	// clean are the notes about an object without findings, nil for another one.
+	// clean are the notes about an object without findings, else nil.
 	clean *notes
 }
 

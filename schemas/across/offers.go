@@ -16,7 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// What the cloud profile of a Shoot offers. Source: plugin/pkg/shoot/validator (ShootValidator).
+// Rules about the offers of a Shoot's cloud profile. Source: plugin/pkg/shoot/validator
+// (ShootValidator).
 
 func (c *check) provider() {
 	p := c.profileOf()
@@ -57,7 +58,7 @@ func (c *check) region() {
 	}
 }
 
-// zones of a pool are offered, and listed once.
+// zones checks that the profile offers the zones of a pool, and that each is listed once.
 func (c *check) zones(p *profile, offered map[string]bool, written []string, path string) {
 	for i, zone := range written {
 		field := fmt.Sprintf("%s[%d]", path, i)
@@ -74,7 +75,7 @@ func (c *check) zones(p *profile, offered map[string]bool, written []string, pat
 	}
 }
 
-// unoffered reports what a profile does not have.
+// unoffered reports a value that a profile does not offer.
 func (c *check) unoffered(field, what, name string, offered []string, p *profile) {
 	hint := "it has " + enumerate(offered)
 	if guess := suggest.Word(name, offered); guess != "" {
@@ -98,7 +99,7 @@ func enumerate(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// machines checks types of machines and volumes.
+// machines checks machine types and volume types.
 func (c *check) machines() {
 	p := c.profileOf()
 	if p == nil {
@@ -140,8 +141,7 @@ func (c *check) machineType(p *profile, worker map[string]any, path string) *gar
 	return machine
 }
 
-// usableMachines: new pools have no machine type that the profile only keeps for those that have
-// it.
+// usableMachines checks that new pools have no machine type with usable: false.
 func (c *check) usableMachines() {
 	p := c.profileOf()
 	if p == nil {
@@ -156,8 +156,8 @@ func (c *check) usableMachines() {
 	}
 }
 
-// reserved: what is kept back for Kubernetes must leave something of the machine. Settings of a
-// pool count before those of all. systemReserved does not count (gardener v1.150.0,
+// reserved checks that kubeReserved and eviction thresholds are below the machine's capacity.
+// Settings of a pool override the Shoot's. systemReserved does not count (gardener v1.150.0,
 // plugin/pkg/shoot/validator/admission.go, validateKubeletConfig).
 func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[string]any, path string) {
 	if machine == nil {
@@ -167,7 +167,7 @@ func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[stri
 	if own == nil {
 		own, field = table(c.object(), "spec", "kubernetes", "kubelet"), "spec.kubernetes.kubelet"
 	}
-	// findings are sorted
+	// findings are sorted later
 	for name, capacity := range map[string]resource.Quantity{"cpu": machine.CPU, "memory": machine.Memory} {
 		kept, err := resource.ParseQuantity(fmt.Sprint(at(own, "kubeReserved", name)))
 		if err == nil && !kept.IsZero() && kept.Cmp(capacity) >= 0 {
@@ -175,7 +175,7 @@ func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[stri
 		}
 	}
 	for _, threshold := range []string{"evictionHard", "evictionSoft"} {
-		// not where it is a share
+		// a percentage is not a quantity and is skipped
 		free, err := resource.ParseQuantity(fmt.Sprint(at(own, threshold, "memoryAvailable")))
 		if err != nil || free.Cmp(machine.Memory) < 0 {
 			continue
@@ -184,7 +184,7 @@ func (c *check) reserved(machine *gardencorev1beta1.MachineType, worker map[stri
 	}
 }
 
-// lacking reports zones of a pool that do not have something.
+// lacking reports zones of a pool that lack a machine or volume type.
 func (c *check) lacking(p *profile, worker map[string]any, field, what, name string, lacks func(gardencorev1beta1.AvailabilityZone) []string) {
 	region := p.regions[text(c.object(), "spec", "region")]
 	if region == nil {
@@ -220,8 +220,8 @@ func (c *check) volume(p *profile, worker, volume map[string]any, path string, m
 	}
 }
 
-// versions checks the Kubernetes versions of the control plane and of pools. Two rules share it:
-// one says what the profile does not list, the other what it lists and cannot be used now.
+// versions checks the Kubernetes versions of control plane and pools. Two rules use it: for
+// versions that the profile does not list, and for unusable listed ones.
 func (c *check) versions() {
 	p := c.profileOf()
 	if p == nil {
@@ -243,9 +243,9 @@ func (c *check) versions() {
 	}
 }
 
-// version reports one that is not offered, or not any more, unless it is the one from before. What
-// had one before may also go to a newer one that has expired: maintenance takes that way when
-// versions are forced. Source: plugin/pkg/shoot/validator (validateKubernetesVersionConstraints,
+// version reports a version that is not offered or no longer usable, unless it is unchanged. An
+// update to a newer expired version is allowed, as forced maintenance does it. Source:
+// plugin/pkg/shoot/validator (validateKubernetesVersionConstraints,
 // validateMachineImagesConstraints).
 func (c *check) version(p *profile, field, what, written, before string, offered []gardencorev1beta1.ExpirableVersion) {
 	if written == "" || written == before {
@@ -276,24 +276,24 @@ func (c *check) version(p *profile, field, what, written, before string, offered
 	case known:
 		c.reportNew(field, schemas.TypeNotSupported, "the %s %q cannot be used now (%s); use one of %s", what, written, p.place, enumerate(newestFirst(usable)))
 	default:
-		// A guess at a version like it would be a bad one.
+		// A suggestion of a similar version would mislead.
 		c.report(field, schemas.TypeNotSupported, "the %s %q is not offered by %s; it has %s", what, written, p.place, enumerate(newestFirst(usable)))
 	}
 }
 
-// newer tells whether a version comes after the one from before, if there was one.
+// newer reports whether a version is above the previous one; false without a previous one.
 func newer(version, before string) bool {
 	left, errLeft := semver.NewVersion(version)
 	right, errRight := semver.NewVersion(before)
 	return errLeft == nil && errRight == nil && left.GreaterThan(right)
 }
 
-// isKubernetes tells a version of Kubernetes from that of an image, which may begin with a v.
+// isKubernetes reports whether versions are of Kubernetes; image versions may begin with a v.
 func isKubernetes(what string) bool { return what == kubernetesVersion }
 
 const kubernetesVersion = "Kubernetes version"
 
-// newestFirst sorts versions; those that are none come last.
+// newestFirst sorts versions; invalid ones are compared as text.
 func newestFirst(versions []string) []string {
 	slices.SortStableFunc(versions, func(a, b string) int {
 		left, errLeft := semver.NewVersion(a)
@@ -306,7 +306,7 @@ func newestFirst(versions []string) []string {
 	return versions
 }
 
-// machineImages checks machine images and what they support.
+// machineImages checks machine images and their support for the pools.
 func (c *check) machineImages() {
 	p := c.profileOf()
 	if p == nil {
@@ -323,11 +323,11 @@ func (c *check) machineImages() {
 func (c *check) image(p *profile, worker map[string]any, path string) {
 	name := text(worker, "machine", "image", "name")
 	if name == "" {
-		return // the API takes the first that fits
+		return // the API chooses the first suitable image
 	}
 	image := p.images[name]
 	if image == nil && c.rule.Class == schemas.ClassTime {
-		return // the other rule says so
+		return // the other rule reports it
 	}
 	if image == nil {
 		c.unoffered(path+".machine.image.name", "machine image", name, keys(p.images), p)
@@ -385,7 +385,7 @@ func (c *check) imageSupports(p *profile, worker map[string]any, path, name stri
 	}
 }
 
-// runtimes checks those that are added to the one of the pool.
+// runtimes checks the additional container runtimes of a pool.
 func (c *check) runtimes(worker map[string]any, path, name string, image *gardencorev1beta1.MachineImageVersion) {
 	i := slices.IndexFunc(image.CRI, func(known gardencorev1beta1.CRI) bool { return string(known.Name) == text(worker, "cri", "name") })
 	if i < 0 {
@@ -402,7 +402,7 @@ func (c *check) runtimes(worker map[string]any, path, name string, image *garden
 	})
 }
 
-// nodes checks the limit of the profile.
+// nodes checks the node limit of the profile.
 func (c *check) nodes() {
 	p := c.profileOf()
 	if p == nil || p.spec.Limits == nil || p.spec.Limits.MaxNodesTotal == nil {
@@ -424,7 +424,7 @@ func (c *check) nodes() {
 	}
 }
 
-// oldObject is the object before the change, empty for a new one.
+// oldObject returns the object before the change; nil for a new object.
 func (c *check) oldObject() map[string]any {
 	if !c.in.Changed() {
 		return nil
@@ -432,7 +432,7 @@ func (c *check) oldObject() map[string]any {
 	return c.in.OldContent().Object
 }
 
-// old is the pool of that name before the change.
+// old returns the previous revision of the pool with the same name.
 func (c *check) old(worker map[string]any) map[string]any {
 	for _, w := range list(c.oldObject(), "spec", "provider", "workers") {
 		if m, ok := w.(map[string]any); ok && text(m, "name") == text(worker, "name") {
@@ -442,7 +442,7 @@ func (c *check) old(worker map[string]any) map[string]any {
 	return nil
 }
 
-// keys are sorted, for messages.
+// keys returns the sorted keys of a map.
 func keys[V any](m map[string]V) []string {
 	out := make([]string, 0, len(m))
 	for k := range m {

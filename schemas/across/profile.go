@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// profile is what a CloudProfile offers, by name.
+// profile indexes the offers of a CloudProfile by name.
 type profile struct {
 	spec    gardencorev1beta1.CloudProfileSpec
 	place   string
@@ -18,7 +18,8 @@ type profile struct {
 	volumes map[string]*gardencorev1beta1.VolumeType
 }
 
-// profileField names the cloud profile of a Shoot; an empty name is the matter of the schemas.
+// profileField returns the cloud profile of a Shoot and its field. The schemas report an empty
+// name.
 func profileField(shoot map[string]any, namespace string) (id identity, field string) {
 	if reference := table(shoot, "spec", "cloudProfile"); reference != nil {
 		if text(reference, "kind") == kindNamespacedProfile.Kind {
@@ -29,15 +30,14 @@ func profileField(shoot map[string]any, namespace string) (id identity, field st
 	return identity{kindCloudProfile, "", text(shoot, "spec", "cloudProfileName")}, "spec.cloudProfileName"
 }
 
-// profileOf gives the profile of the Shoot that is looked at, nil when it is not in the landscape,
-// or broken.
+// profileOf returns the profile of the current Shoot; nil if it is undeclared or broken.
 func (c *check) profileOf() *profile {
 	id, _ := profileField(c.object(), c.namespace())
 	c.ask(question{aboutProfile, id})
 	return c.profile(id)
 }
 
-// profile reads a profile, once.
+// profile reads a profile once.
 func (c *check) profile(id identity) *profile {
 	known, asked := c.profiles[id]
 	if !asked {
@@ -47,7 +47,7 @@ func (c *check) profile(id identity) *profile {
 	return known
 }
 
-// parentOf is the CloudProfile that a NamespacedCloudProfile builds on.
+// parentOf returns the parent CloudProfile of a NamespacedCloudProfile.
 func parentOf(in *schemas.Input) identity {
 	return identity{kind: kindCloudProfile, name: text(in.Content().Object, "spec", "parent", "name")}
 }
@@ -97,7 +97,7 @@ func newProfile(full *gardencorev1beta1.CloudProfile, in *schemas.Input) *profil
 	return p
 }
 
-// architecture is the processor that capabilities or the older field name; both empty is amd64.
+// architecture is a capability. Without it and the older field, machines are amd64.
 const architecture, amd64 = "architecture", "amd64"
 
 func typeArchitecture(t *gardencorev1beta1.MachineType) string {
@@ -110,7 +110,7 @@ func typeArchitecture(t *gardencorev1beta1.MachineType) string {
 	return amd64
 }
 
-// runs says whether an image version exists for an architecture.
+// runs reports whether an image version exists for an architecture.
 func runs(v gardencorev1beta1.MachineImageVersion, arch string) bool {
 	for _, flavor := range v.CapabilityFlavors {
 		if slices.Contains(flavor[architecture], arch) || len(flavor[architecture]) == 0 {
@@ -123,7 +123,7 @@ func runs(v gardencorev1beta1.MachineImageVersion, arch string) bool {
 	return slices.Contains(v.Architectures, arch) || len(v.Architectures) == 0 && arch == amd64
 }
 
-// shortened says whether a version is the beginning of a full one, as 1.34 of 1.34.2, or all of it.
+// shortened reports whether written is full or a prefix of it, such as 1.34 of 1.34.2.
 func shortened(written, full string) bool {
 	written, full = strings.TrimPrefix(written, "v"), strings.TrimPrefix(full, "v")
 	return written == full || strings.HasPrefix(full, written+".")

@@ -14,9 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// quotaKept: the Shoots whose bindings name a Quota stay within it, at the greatest size of their
-// pools. A project's Quota counts the Shoots of each namespace for itself. Source:
-// plugin/pkg/shoot/quotavalidator.
+// quotaKept checks that the Shoots of a Quota stay within it at the maximum size of their pools. A
+// project Quota applies to each namespace separately. Source: plugin/pkg/shoot/quotavalidator.
 func (c *check) quotaKept() {
 	limits := table(c.object(), "spec", "metrics")
 	byProject := text(c.object(), "spec", "scope", "kind") == kindProject.Kind
@@ -51,7 +50,7 @@ func (c *check) quotaKept() {
 	}
 }
 
-// countsFor tells whether the binding of a Shoot names the Quota that is looked at.
+// countsFor reports whether the binding of a Shoot names the current Quota.
 func (c *check) countsFor(shoot map[string]any, namespace string) bool {
 	for field, kind := range map[string]schema.GroupKind{"credentialsBindingName": kindCredentialsBinding, "secretBindingName": core("SecretBinding")} {
 		name := text(shoot, "spec", field)
@@ -72,8 +71,8 @@ func (c *check) countsFor(shoot map[string]any, namespace string) bool {
 	return false
 }
 
-// addUse adds what a Shoot has at its greatest. Volumes are of the class that their type has in the
-// cloud profile; there is one load balancer, and one more for the ingress controller.
+// addUse adds the maximum use of a Shoot. The cloud profile maps volume types to classes. A Shoot
+// has one load balancer, and a second for the ingress controller.
 func (c *check) addUse(used corev1.ResourceList, shoot map[string]any, namespace string) {
 	add := func(metric corev1.ResourceName, amount resource.Quantity, times int64) {
 		amount.Mul(times)
@@ -106,7 +105,7 @@ func (c *check) addUse(used corev1.ResourceList, shoot map[string]any, namespace
 			class, size = machine.Storage.Class, *machine.Storage.StorageSize
 		} else if volume := p.volumes[text(worker, "volume", "type")]; volume != nil {
 			class = volume.Class
-			// the structure says what is wrong with it
+			// the structure reports an invalid size
 			size, _ = resource.ParseQuantity(text(worker, "volume", "size"))
 		}
 		if class == gardencorev1beta1.VolumeClassStandard || class == gardencorev1beta1.VolumeClassPremium {

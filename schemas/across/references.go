@@ -14,26 +14,26 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Where the object is that a reference names.
+// Namespace of the object that a reference names.
 const (
-	inOwn     = "own"    // the namespace of the object that refers
+	inOwn     = "own"    // namespace of the referring object
 	inGarden  = "garden" // namespace garden
-	clustered = ""       // it has no namespace
-	asWritten = "?"      // the field says so; without it, the own one
+	clustered = ""       // cluster-scoped
+	asWritten = "?"      // namespace field of the reference, else of the referrer
 )
 
-// reference is a field that names another object: by its name alone, or by a structure with name
-// and perhaps kind, apiVersion and namespace.
+// reference is a field that names another object: a name, or a structure with a name and optionally
+// kind, apiVersion and namespace.
 type reference struct {
-	of        string // kind of the object that refers, as rules name it
+	of        string // kind of the referring object, as in rules
 	path      string
-	to        schema.GroupKind // where the field does not say it
+	to        schema.GroupKind // default if the field has no kind
 	namespace string
 }
 
-// references, by the fields of the API. Upstream: the reference protection of Gardens, Seeds,
-// Shoots and ControllerDeployments (pkg/controller/reference) and the admission plugin
-// ResourceReferenceManager.
+// references returns the reference fields of the API. Upstream: the reference protection of
+// Gardens, Seeds, Shoots and ControllerDeployments (pkg/controller/reference) and the admission
+// plugin ResourceReferenceManager.
 func references() []reference {
 	garden := func(path string, to schema.GroupKind) reference { return reference{"Garden", path, to, inGarden} }
 	shoot := func(path string, to schema.GroupKind) reference { return reference{"Shoot", path, to, inOwn} }
@@ -110,7 +110,7 @@ func references() []reference {
 	}
 }
 
-// seedReferences: a gardenlet makes its Seed from a template, which refers to what a Seed does.
+// seedReferences checks the references in a gardenlet's template of its Seed.
 func seedReferences(kind string) func(*check) {
 	return func(c *check) {
 		for _, r := range references() {
@@ -123,7 +123,7 @@ func seedReferences(kind string) func(*check) {
 	}
 }
 
-// referenceRules makes a rule of the references of each kind.
+// referenceRules returns one rule per kind, for all its references.
 func referenceRules() []rule {
 	byKind := map[string][]reference{}
 	for _, r := range references() {
@@ -158,8 +158,8 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// target is the object that the value of a reference names, in an object of a namespace; without a
-// name if the value names none.
+// target returns the object that the value of a reference names. The name is empty if the value has
+// none. own is the namespace of the referring object.
 func (r reference) target(value any, own string, kindOf func(kind, version string, meant schema.GroupKind) schema.GroupKind) identity {
 	id := identity{kind: r.to}
 	switch v := value.(type) {
@@ -183,17 +183,17 @@ func (r reference) target(value any, own string, kindOf func(kind, version strin
 	return id
 }
 
-// exists reports a reference to nothing.
+// exists reports a reference to a missing object.
 func (c *check) exists(r reference, at string, value any) {
 	id, field := r.target(value, c.namespace(), c.kindOf), at
 	if _, isTable := value.(map[string]any); isTable {
 		field = at + ".name"
 	}
 	if id.name == "" {
-		return // the structure says so
+		return // the structure reports it
 	}
 	if id.namespace == "" && r.namespace != clustered && c.isNamespaced(id.kind) {
-		return // where it is looked for is missing, which the rules about the object itself say
+		return // the rules about the object itself report a missing namespace
 	}
 	if c.has(id) {
 		if !c.inSaidCluster(r, field, id) {
@@ -203,7 +203,7 @@ func (c *check) exists(r reference, at string, value any) {
 		return
 	}
 	if c.isExternal(id) || !isReferable(id) {
-		return // rules about the object itself say that it names what there cannot be
+		return // the rules about the object itself report invalid targets
 	}
 	where := ""
 	if id.namespace != "" {
@@ -212,15 +212,14 @@ func (c *check) exists(r reference, at string, value any) {
 	c.report(field, schemas.TypeInvalid, "there is no %s %q%s in this landscape%s; declare it, or list it in landscape.yaml under spec.external", id.kind.Kind, id.name, where, c.suggest(id))
 }
 
-// IsMissing tells findings about what is referred to and not there: where not all is read, that may
-// be in what is not.
+// IsMissing reports whether a finding is about a missing object. If only part of the files is read,
+// the object may be in another part.
 func IsMissing(v schemas.Violation) bool {
 	return strings.HasSuffix(v.Rule, "/references") || slices.Contains([]string{"shoot/profile-exists", "shoot/seed-exists", "shoot/project-exists", "landscape/namespace-misspelt"}, v.Rule)
 }
 
-// hasKeys reports a reference to a Secret without the keys that are mounted of it. Their names are
-// readable also where the values are encrypted; a Secret without any is filled by somebody else.
-// What is wrong with the content of ConfigMaps, other rules say.
+// hasKeys reports a Secret without the keys that the field mounts. Encryption leaves keys
+// readable. Secrets without keys are filled by another party. Other rules check ConfigMaps.
 func (c *check) hasKeys(field string, id identity) {
 	if id.kind != kindSecret {
 		return
@@ -236,8 +235,8 @@ func (c *check) hasKeys(field string, id identity) {
 	}
 }
 
-// inSaidCluster reports a reference to what its annotation puts into another cluster than that of
-// the object that refers.
+// inSaidCluster reports a referenced object whose annotation selects another cluster than the
+// referring object's.
 func (c *check) inSaidCluster(r reference, field string, id identity) bool {
 	said := text(c.find(id).Content().Object, "metadata", "annotations", annotationCluster)
 	own := text(c.object(), "metadata", "annotations", annotationCluster)
@@ -255,9 +254,9 @@ func (c *check) inSaidCluster(r reference, field string, id identity) bool {
 	return true
 }
 
-// inItsCluster reports a reference out of the virtual garden to what is put into the runtime
-// cluster, because the Garden or an Extension refers to it, too: a declared object is in one
-// cluster, so that the virtual garden has none of that name.
+// inItsCluster reports a reference from the virtual garden to an object in the runtime cluster. A
+// declared object exists in one cluster only: in the runtime cluster if the Garden or an Extension
+// refers to it.
 func (c *check) inItsCluster(r reference, field string, id identity) {
 	if r.of == "Garden" || r.of == "Extension" || id.namespace != gardencorev1beta1.GardenNamespace || id.kind != kindSecret && id.kind != kindConfigMap {
 		return
@@ -283,8 +282,7 @@ func (c *check) inItsCluster(r reference, field string, id identity) {
 // annotationCluster is controllers/landscape.AnnotationCluster.
 const annotationCluster = "landscape.pergola.dev/cluster"
 
-// refersTo tells whether the value of a reference in the runtime cluster is about an object of
-// namespace garden.
+// refersTo reports whether a reference in the runtime cluster names an object of namespace garden.
 func refersTo(r reference, value any, id identity) bool {
 	switch v := value.(type) {
 	case string:
@@ -299,7 +297,7 @@ func refersTo(r reference, value any, id identity) bool {
 	return false
 }
 
-// isReferable tells whether an object can have the kind and the namespace.
+// isReferable reports whether the kind is known and the namespace valid.
 func isReferable(id identity) bool {
 	if id.namespace != "" && len(validation.IsDNS1123Label(id.namespace)) > 0 {
 		return false
@@ -307,13 +305,13 @@ func isReferable(id identity) bool {
 	return slices.ContainsFunc(schemas.KnownKinds(), func(known schema.GroupVersionKind) bool { return known.GroupKind() == id.kind })
 }
 
-// isNamespaced tells whether objects of a kind have namespaces, as far as that is known.
+// isNamespaced reports whether a kind is known to be namespaced.
 func (c *check) isNamespaced(kind schema.GroupKind) bool {
 	return slices.Contains([]schema.GroupKind{kindSecret, kindConfigMap, kindCredentialsBinding, kindWorkloadIdentity, core("SecretBinding"), core("InternalSecret"), core("Quota"), kindShoot}, kind)
 }
 
-// kindOf is the kind that a reference spells out; where it leaves the version out, it is the one
-// that is meant, or the declared one of that name.
+// kindOf returns the kind that a reference names. Without a version, the expected kind or a
+// declared kind of that name matches.
 func (c *check) kindOf(kind, version string, meant schema.GroupKind) schema.GroupKind {
 	if version != "" {
 		return schema.FromAPIVersionAndKind(version, kind).GroupKind()

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// build makes an object that has one value at a path such as spec.dns.providers[].secretName.
+// build returns an object with one value at a path such as spec.dns.providers[].secretName.
 func build(path []string, value any) map[string]any {
 	name, isList := strings.CutSuffix(path[0], "[]")
 	inner := value
@@ -27,8 +27,8 @@ func build(path []string, value any) map[string]any {
 	return map[string]any{name: inner}
 }
 
-// TestReferences: each field of the table is one of the API, is found where it names nothing, and
-// is fine where it names something, or what exists outside of the landscape.
+// TestReferences checks that each field of the table exists in the API, fails without its target,
+// and accepts a declared or external target.
 func TestReferences(t *testing.T) {
 	kinds, err := schemas.StructuralKinds()
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestReferences(t *testing.T) {
 		first, _, _ := strings.Cut(r.path, ".")
 		for _, k := range kinds {
 			if structure.RulesName(k.GVK) == r.of && k.Root.Properties[strings.TrimSuffix(first, "[]")] != nil {
-				return k // one of its versions
+				return k // any version
 			}
 		}
 		return nil
@@ -89,8 +89,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// A declared Secret is in one cluster: what Garden and Seed both name is where the Garden is, and
-// the Seed's reference leads to nothing.
+// TestReferencesOutOfTheirCluster checks that a Seed's reference fails if the Garden refers to the
+// same Secret, which is then in the runtime cluster only.
 func TestReferencesOutOfTheirCluster(t *testing.T) {
 	object := func(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
@@ -148,7 +148,7 @@ func TestReferencesOutOfTheirCluster(t *testing.T) {
 	}
 }
 
-// A Secret has the keys that are mounted of it.
+// TestKeysOfSecrets checks that Secrets need the keys that are mounted.
 func TestKeysOfSecrets(t *testing.T) {
 	const kube = "spec: {virtualCluster: {kubernetes: {kubeAPIServer: {"
 	for name, test := range map[string]struct{ garden, secret, want string }{

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// foretold are warnings of rules about single objects, which cannot see who uses something, with
-// the rules here that can.
+// foretold maps warnings of single-object rules, which cannot see the users of a value, to the
+// rules of this package that see them.
 var foretold = map[string]string{
 	"seed/zones-stay":      "seed/zones-in-use",
 	"seed/domains-changed": "seed/domains-in-use",
@@ -24,7 +24,7 @@ func subjectOf(v schemas.Violation) subject {
 	return subject{v.Kind, v.Namespace, v.Name, cmp.Or(v.At, v.Field)}
 }
 
-// bySubject gives the findings about each field.
+// bySubject groups findings by field.
 func bySubject(found []schemas.Violation) map[subject][]schemas.Violation {
 	at := map[subject][]schemas.Violation{}
 	for _, v := range found {
@@ -33,7 +33,7 @@ func bySubject(found []schemas.Violation) map[subject][]schemas.Violation {
 	return at
 }
 
-// WithoutForetold drops warnings that something may be in use where another finding says by what.
+// WithoutForetold drops warnings about possible users if another finding names the users.
 func WithoutForetold(found []schemas.Violation) []schemas.Violation {
 	at := bySubject(found)
 	return slices.DeleteFunc(slices.Clone(found), func(v schemas.Violation) bool {
@@ -45,9 +45,8 @@ func isForetold(this, by schemas.Violation) bool {
 	return foretold[this.Rule] == by.Rule && valueIn(this) == valueIn(by)
 }
 
-// OneForEachFault drops what is said of a field a second time: one fault is reported once. Rules
-// judge values on their own, as upstream's do, so that a value of a wrong form is also one that no
-// profile offers and that no object has as its name.
+// OneForEachFault drops repeated findings about a field. Rules check values separately, like
+// upstream, so a malformed value also fails lookups in profiles and references.
 func OneForEachFault(found []schemas.Violation) []schemas.Violation {
 	at := bySubject(found)
 	return slices.DeleteFunc(slices.Clone(found), func(v schemas.Violation) bool {
@@ -62,9 +61,9 @@ func OneForEachFault(found []schemas.Violation) []schemas.Violation {
 		}
 		switch v.Type {
 		case schemas.TypeNotSupported:
-			// a reference without a kind is none to a kind that cannot be referred to
+			// without a kind, the reference does not name an unsupported kind
 			return has(here.field+".apiVersion", schemas.TypeRequired) || has(here.field+".kind", schemas.TypeRequired)
-		case schemas.TypeDuplicate: // an item is there twice, and so is its key
+		case schemas.TypeDuplicate: // a repeated item repeats its key, too
 			item := here.field[:max(0, strings.LastIndexByte(here.field, '.'))]
 			return isGeneral(v) && has(item, schemas.TypeDuplicate)
 		}
@@ -72,8 +71,8 @@ func OneForEachFault(found []schemas.Violation) []schemas.Violation {
 	})
 }
 
-// isAboutMalformed tells whether a rule of this package judges what holds a malformed value: it is
-// judged again when that is mended.
+// isAboutMalformed reports whether a rule of this package checked a parent of a malformed value.
+// The check repeats after the correction.
 func isAboutMalformed(v schemas.Violation, found []schemas.Violation) bool {
 	here := subjectOf(v)
 	return order(v) > 0 && slices.ContainsFunc(found, func(other schemas.Violation) bool {
@@ -84,8 +83,7 @@ func isAboutMalformed(v schemas.Violation, found []schemas.Violation) bool {
 	})
 }
 
-// saysMore tells whether, of two findings about one field, the other one makes this one
-// superfluous.
+// saysMore reports whether the other finding about the same field makes this one redundant.
 func saysMore(other, this schemas.Violation) bool {
 	value, otherValue := valueIn(this), valueIn(other)
 	same := value != "" && value == otherValue
@@ -100,14 +98,14 @@ func saysMore(other, this schemas.Violation) bool {
 	case this.Severity != other.Severity:
 		return isError && (same || this.Rule == "structure/empty-value")
 	case this.Type == schemas.TypeRequired || other.Type == schemas.TypeRequired:
-		// where nothing is, it has no form
+		// a missing value has no form
 		return this.Type != schemas.TypeRequired && (value == "" || value == `""` || this.Rule != other.Rule)
 	case this.Type == schemas.TypeForbidden && other.Type != schemas.TypeForbidden:
-		// that a value is not allowed, or the field
+		// forbidden value or forbidden field
 		return strings.HasPrefix(this.Message, value) && same
 	case this.Type != schemas.TypeForbidden && other.Type == schemas.TypeForbidden:
 		return !(strings.HasPrefix(other.Message, otherValue) && same)
-	case this.Rule == "any/amounts": // another rule warns of something else about the same amount
+	case this.Rule == "any/amounts": // another rule may warn of a different problem with the amount
 		return false
 	case isGeneral(this) != isGeneral(other):
 		return isGeneral(this) && other.Type != schemas.TypeTooLong
@@ -123,12 +121,10 @@ func saysMore(other, this schemas.Violation) bool {
 	return cmp.Or(cmp.Compare(other.Rule, this.Rule), cmp.Compare(other.Message, this.Message)) < 0
 }
 
-// isGeneral tells whether a rule is one for all kinds: rules of the kind know better which values
-// it may have.
+// isGeneral reports whether a rule is for all kinds; rules of one kind know its values better.
 func isGeneral(v schemas.Violation) bool { return strings.HasPrefix(v.Rule, "any/") }
 
-// order is 0 for rules about single objects, which judge the form of a value, and the place in the
-// list of those here.
+// order returns 0 for single-object rules, else the position in the list of this package's rules.
 func order(v schemas.Violation) int { return orders()[v.Rule] }
 
 var orders = sync.OnceValue(func() map[string]int {
@@ -143,5 +139,5 @@ var orders = sync.OnceValue(func() map[string]int {
 
 var firstValue = regexp.MustCompile(`"[^"]*"|^-?[0-9]+`)
 
-// valueIn is the value that a finding names first, in quotes unless it is a number.
+// valueIn returns the first value in a message: quoted, or a number at its start.
 func valueIn(v schemas.Violation) string { return firstValue.FindString(v.Message) }

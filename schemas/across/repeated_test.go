@@ -24,8 +24,8 @@ func TestOneFaultIsToldOnce(t *testing.T) {
 	assert.Equal(t, []schemas.Violation{zone, domain}, OneForEachFault([]schemas.Violation{zone, domain}), "of Shoots that are not in Git only the API knows")
 }
 
-// TestOneFaultInALandscape: a value that several rules judge gives one finding, and each further
-// fault one of its own.
+// TestOneFaultInALandscape checks that several rules about one value give one finding, and that
+// each further fault has its own.
 func TestOneFaultInALandscape(t *testing.T) {
 	for name, test := range map[string]struct {
 		change string
@@ -82,7 +82,8 @@ func TestOneFaultInALandscape(t *testing.T) {
 	}
 }
 
-// TestAnAmountAndItsChange: a wrong amount and a change without effect are two faults of one field.
+// TestAnAmountAndItsChange checks that a wrong amount and an ineffective change are two faults of a
+// field.
 func TestAnAmountAndItsChange(t *testing.T) {
 	amount := schemas.Violation{Severity: schemas.SeverityWarning, Kind: "Garden", Name: "a", Field: "spec.x.capacity", Type: schemas.TypeInvalid, Rule: "any/amounts", Message: "25 is 25 bytes"}
 	made := amount

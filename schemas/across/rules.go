@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/unread"
 )
 
-// timed are the ids of the rules that read the clock.
+// timed are the ids of rules that read the clock.
 var timed = sync.OnceValue(func() map[string]bool {
 	ids := map[string]bool{}
 	for _, r := range rules() {
@@ -21,11 +21,11 @@ var timed = sync.OnceValue(func() map[string]bool {
 	return ids
 })
 
-// IsTimed reports whether a finding is of a rule that reads the clock: the same declarations may
-// have it on one day and not on another.
+// IsTimed reports whether a finding belongs to a rule that reads the clock. Such findings may
+// change without a change of declarations.
 func IsTimed(v schemas.Violation) bool { return timed()[v.Rule] }
 
-// rules are all of them, in the order in which they are checked.
+// rules returns all rules in the order of their checks.
 func rules() []rule {
 	def := func(kind, id, title, doc, source string, do func(*check)) rule {
 		return rule{schemas.Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, In: "go", File: "schemas/across/rules.go", Scope: "landscape", Severity: schemas.SeverityError, Class: schemas.ClassStatic}, do}
@@ -125,13 +125,13 @@ func rules() []rule {
 
 const ruleUnread = "/unread-fields"
 
-// IsUnread tells whether a rule is about fields that nothing reads.
+// IsUnread reports whether a rule is about fields without a reader.
 func IsUnread(rule string) bool { return strings.HasSuffix(rule, ruleUnread) }
 
-// define makes a rule of its parts.
+// define is a constructor of rules.
 type define func(kind, id, title, doc, source string, do func(*check)) rule
 
-// domainRules are about the names that Gardens, Seeds and Shoots have in DNS.
+// domainRules are about DNS names of Gardens, Seeds and Shoots.
 func domainRules(def define) []rule {
 	unique := func(kind string, fields ...string) rule {
 		return def(kind, "landscape/domains-unique", "Each domain is used once, and each name in DNS leads to one",
@@ -148,7 +148,7 @@ func domainRules(def define) []rule {
 	}
 }
 
-// inUseRules are about what must stay because something uses it.
+// inUseRules are about values that must remain while other objects use them.
 func inUseRules(def define) []rule {
 	const manager = "plugin/pkg/global/resourcereferencemanager"
 	const zonesTitle, zonesDoc = "A seed keeps its zones while Shoots are on it", "Move the Shoots first, or keep the zone: volumes of control planes are bound to theirs."
@@ -168,7 +168,8 @@ func inUseRules(def define) []rule {
 	}
 }
 
-// credentialRules are about what bindings, backups and exposure classes bring with them.
+// credentialRules are about credentials, quotas and exposure classes that Shoots, Seeds and backups
+// use.
 func credentialRules(def define) []rule {
 	const manager = "plugin/pkg/global/resourcereferencemanager"
 	const identityTitle, identityDoc = "A WorkloadIdentity is used for the type of provider that it is for", "Use a WorkloadIdentity whose spec.targetSystem.type is that of the provider."
@@ -187,7 +188,7 @@ func credentialRules(def define) []rule {
 	}
 }
 
-// configRules are about files for API servers, which are in ConfigMaps.
+// configRules are about API server configuration in ConfigMaps.
 func configRules(def define) []rule {
 	const webhooks = "pkg/admissioncontroller/webhook/admission/"
 	const policyTitle, policyDoc = "The ConfigMap of an audit policy has one", "Its key policy holds a Policy of audit.k8s.io/v1. kube-apiserver does not start without."
@@ -195,7 +196,7 @@ func configRules(def define) []rule {
 	const frontendDoc = "Its key frontend-config.yaml holds YAML with settings such as landingPageUrl, branding, themes and features, which become part of the configuration of the dashboard."
 	const authenticationTitle, authenticationDoc = "The ConfigMap of the structured authentication has one", "Its key config.yaml holds an AuthenticationConfiguration of apiserver.config.k8s.io, whose issuers are not those of service accounts."
 	const authorizationTitle, authorizationDoc = "The ConfigMap of the structured authorization has one, with a kubeconfig for each webhook", "Its key config.yaml holds an AuthorizationConfiguration of apiserver.config.k8s.io with webhooks; how each is reached is said by structuredAuthorization.kubeconfigs."
-	// The rule of the object that refers to a ConfigMap reports its faults at the ConfigMap.
+	// The rule of the object that refers to a ConfigMap reports the ConfigMap's faults.
 	inConfigMap := func(id, title, doc, source string) rule {
 		return def("ConfigMap", id, title, doc, source, func(*check) {}).about("data")
 	}

@@ -7,18 +7,18 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// What a Seed must keep, because Shoots are on it. Source: plugin/pkg/utils
+// A Seed must retain the values that its Shoots use. Source: plugin/pkg/utils
 // (ValidateZoneRemovalFromSeeds, ValidateInternalDomainChangeForSeed,
-// ValidateDefaultDomainsChangeForSeed), which is asked for Seeds and ManagedSeeds.
+// ValidateDefaultDomainsChangeForSeed), for Seeds and ManagedSeeds.
 
-// Where the specification of a Seed is in kinds that have one.
+// Paths of the Seed specification in the kinds that contain one.
 const (
 	specOfSeed        = "spec"
 	specOfManagedSeed = "spec.gardenlet.config.seedConfig.spec"
 	specOfGardenlet   = "spec.config.seedConfig.spec"
 )
 
-// shootsOn are the Shoots on the Seed of the name of the object that is looked at.
+// shootsOn returns the Shoots on the Seed with the current object's name.
 func (c *check) shootsOn() []*schemas.Input {
 	return slices.DeleteFunc(slices.Clone(c.all(kindShoot)), func(in *schemas.Input) bool {
 		shoot := in.Content().Object
@@ -26,14 +26,14 @@ func (c *check) shootsOn() []*schemas.Input {
 	})
 }
 
-// seedSpecs are the specifications before and now; false for what is new or has none.
+// seedSpecs returns both revisions of the Seed specification; false if one is missing.
 func (c *check) seedSpecs(at string) (before, now map[string]any, ok bool) {
 	path := strings.Split(at, ".")
 	before, now = table(c.oldObject(), path...), table(c.object(), path...)
 	return before, now, before != nil && now != nil
 }
 
-// keptZones: zones stay while there are Shoots.
+// keptZones checks that a Seed with Shoots retains its zones.
 func keptZones(at string) func(*check) {
 	return func(c *check) {
 		before, now, ok := c.seedSpecs(at)
@@ -52,8 +52,8 @@ func keptZones(at string) func(*check) {
 	}
 }
 
-// keptDomains: the internal domain stays while there are Shoots, a default domain while Shoots have
-// names below it.
+// keptDomains checks that a Seed with Shoots retains its internal domain, and each default domain
+// that Shoots use.
 func keptDomains(at string) func(*check) {
 	return func(c *check) {
 		before, now, ok := c.seedSpecs(at)
@@ -75,7 +75,7 @@ func keptDomains(at string) func(*check) {
 		if len(domainsOf(before)) > 0 || len(kept) == 0 {
 			return
 		}
-		// Until now the default domains of the garden were in force.
+		// The Seed used the default domains of the garden before.
 		for _, domain := range c.gardenDomains() {
 			if !slices.Contains(kept, domain) {
 				c.keptDomain(at, domain, "replaces the default domains of the garden without %q, and Shoots have names below it: %s")
@@ -84,7 +84,7 @@ func keptDomains(at string) func(*check) {
 	}
 }
 
-// keptDomain reports a default domain that is gone and that Shoots use.
+// keptDomain reports a removed default domain that Shoots use.
 func (c *check) keptDomain(at, domain, format string) {
 	using := that(c.shootsOn(), func(shoot map[string]any) bool {
 		return strings.HasSuffix(text(shoot, "spec", "dns", "domain"), "."+domain)
@@ -94,7 +94,7 @@ func (c *check) keptDomain(at, domain, format string) {
 	}
 }
 
-// domainsOf are the default domains of a Seed, each once.
+// domainsOf returns the distinct default domains of a Seed.
 func domainsOf(spec map[string]any) []string {
 	var out []string
 	each(spec, "dns.defaults[].domain", func(_ string, v any) {
@@ -105,7 +105,7 @@ func domainsOf(spec map[string]any) []string {
 	return out
 }
 
-// gardenDomains are the default domains that Secrets of the garden name.
+// gardenDomains returns the default domains in Secrets of namespace garden.
 func (c *check) gardenDomains() []string {
 	var out []string
 	for _, in := range c.all(kindSecret) {

@@ -14,14 +14,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// templatesOfSeeds are the paths of templates of Seeds in the kinds that make one.
+// templatesOfSeeds are the paths of Seed templates in the kinds that create Seeds.
 var templatesOfSeeds = map[string][]string{
 	"Gardenlet":      {"spec", "config", "seedConfig"},
 	"ManagedSeed":    {"spec", "gardenlet", "config", "seedConfig"},
 	"ManagedSeedSet": {"spec", "template", "spec", "gardenlet", "config", "seedConfig"},
 }
 
-// seedLabels are the labels of all Seeds of the landscape; ok is false where there are others.
+// seedLabels returns the labels of all declared Seeds; ok is false if none or external ones exist.
 func (c *check) seedLabels() (all []labels.Set, ok bool) {
 	if c.hasExternal(kindSeed.Kind) {
 		return nil, false
@@ -43,7 +43,7 @@ func (c *check) seedLabels() (all []labels.Set, ok bool) {
 	return all, len(all) > 0
 }
 
-// seedSelected: a selector of Seeds that fits none schedules nothing.
+// seedSelected checks that a Seed selector matches at least one Seed.
 func seedSelected(field ...string) func(*check) {
 	return func(c *check) {
 		selector := readSelector(at(c.object(), field...))
@@ -58,8 +58,8 @@ func seedSelected(field ...string) func(*check) {
 	}
 }
 
-// providersSelected: a cloud profile names providers of Seeds in its selector, of which one has to
-// be there; an asterisk is any.
+// providersSelected checks that a Seed has one of the providers in a cloud profile's selector (*
+// for any).
 func (c *check) providersSelected() {
 	wanted := texts(list(c.object(), "spec", "seedSelector", "providerTypes"))
 	if len(wanted) == 0 || slices.Contains(wanted, "*") || c.hasExternal(kindSeed.Kind) {
@@ -77,7 +77,7 @@ func (c *check) providersSelected() {
 					typ = text(shoot.Content().Object, "spec", "provider", "type")
 				}
 				if typ == "" {
-					return // it is that of a Shoot that is made, or elsewhere
+					return // a generated or undeclared Shoot has the type
 				}
 				known = append(known, typ)
 			}
@@ -89,11 +89,11 @@ func (c *check) providersSelected() {
 	}
 }
 
-// bucketOfSeed: a BackupBucket of a Seed is at the provider that the Seed keeps its backups with.
+// bucketOfSeed checks that a BackupBucket has the backup provider of its Seed.
 func (c *check) bucketOfSeed() {
 	seed := c.find(identity{kind: kindSeed, name: text(c.object(), "spec", "seedName")})
 	if seed == nil {
-		return // the references say so
+		return // the references rule reports it
 	}
 	own, of := text(c.object(), "spec", "provider", "type"), text(seed.Content().Object, "spec", "backup", "provider")
 	if own != "" && of != "" && own != of {
@@ -101,8 +101,8 @@ func (c *check) bucketOfSeed() {
 	}
 }
 
-// shootsFit: Shoots stay on a Seed whose taints or labels change, and none like them comes to it
-// any more.
+// shootsFit warns of taints and labels that would reject new Shoots like the Seed's current ones.
+// Current Shoots stay.
 func (c *check) shootsFit() {
 	if !c.in.Changed() {
 		return
@@ -132,7 +132,7 @@ func (c *check) shootsFit() {
 			}
 		}
 	}
-	for r, names := range refused { // findings are sorted
+	for r, names := range refused { // findings are sorted later
 		slices.Sort(names)
 		more := ""
 		if len(names) > 1 {
@@ -142,7 +142,7 @@ func (c *check) shootsFit() {
 	}
 }
 
-// seedSelectors are the selectors that the Seed of a Shoot has to fit, by those who ask for them.
+// seedSelectors returns the selectors that the Seed of a Shoot must match, keyed by their origin.
 func (c *check) seedSelectors(shoot map[string]any) map[string]*metav1.LabelSelector {
 	out := map[string]*metav1.LabelSelector{}
 	id, _ := profileField(shoot, text(shoot, "metadata", "namespace"))
@@ -166,8 +166,7 @@ func labelsOf(object map[string]any) labels.Set {
 	return set
 }
 
-// readSelector reads the selector of labels in a field, nil if there is none, or its structure is
-// broken.
+// readSelector parses a label selector; nil if it is missing or its structure is broken.
 func readSelector(value any) *metav1.LabelSelector {
 	fields, is := value.(map[string]any)
 	selector := &metav1.LabelSelector{}
@@ -177,8 +176,7 @@ func readSelector(value any) *metav1.LabelSelector {
 	return selector
 }
 
-// visibleSeed: a Shoot without a Seed gets one from the scheduler, which takes those that are
-// visible.
+// visibleSeed checks that the scheduler finds a visible Seed for a Shoot without one.
 func (c *check) visibleSeed() {
 	if text(c.object(), "spec", "seedName") != "" || c.hasExternal(kindSeed.Kind) {
 		return
@@ -204,12 +202,12 @@ func (c *check) visibleSeed() {
 	}
 }
 
-// bastionOfShoot: a Bastion is at the provider of its Shoot, and one that has no SSH access has
-// none.
+// bastionOfShoot checks that a Bastion has the provider of its Shoot, and that the Shoot allows SSH
+// access.
 func (c *check) bastionOfShoot() {
 	in := c.find(identity{kindShoot, c.namespace(), text(c.object(), "spec", "shootRef", "name")})
 	if in == nil {
-		return // the references say so
+		return // the references rule reports it
 	}
 	shoot := in.Content().Object
 	if own, typ := text(c.object(), "spec", "providerType"), text(shoot, "spec", "provider", "type"); own != "" && typ != "" && own != typ {
@@ -220,8 +218,8 @@ func (c *check) bastionOfShoot() {
 	}
 }
 
-// ownIssuer: tokens of two clusters with one issuer have two sets of keys, of which a verifier
-// finds one.
+// ownIssuer checks that clusters have different issuers. A token verifier finds only one of two key
+// sets with the same issuer.
 func (c *check) ownIssuer() {
 	const field, words = "spec.kubernetes.kubeAPIServer.serviceAccountConfig.issuer", "the issuer %q is that of %s already; each cluster has keys of its own"
 	issuer := text(c.object(), strings.Split(field, ".")...)
@@ -234,9 +232,9 @@ func (c *check) ownIssuer() {
 	c.once("issuer of service accounts", issuer, field, words, issuer)
 }
 
-// seedRegion: a Seed is in a region that a profile of its provider has, and in its zones. Profiles
-// need not have them: only a name that is nearly one of theirs is a slip. Another number is another
-// region, and another last letter another zone. At is where a template of a Seed is.
+// seedRegion reports likely typos in the region and zones of a Seed; unknown names are allowed.
+// Names with other digits, or zones with another last letter, are not typos. at is the path of a
+// Seed template.
 func seedRegion(at ...string) func(*check) {
 	return func(c *check) {
 		spec := append(slices.Clone(at), "spec", "provider")
@@ -272,7 +270,7 @@ func seedRegion(at ...string) func(*check) {
 	}
 }
 
-// regionsOf are the regions of the cloud profiles of a provider, sorted, and their zones.
+// regionsOf returns the sorted regions of a provider's cloud profiles, and their zones.
 func (c *check) regionsOf(provider string) (regions []string, zones map[string][]string) {
 	zones = map[string][]string{}
 	for _, in := range c.all(kindCloudProfile) {
@@ -294,13 +292,13 @@ func (c *check) regionsOf(provider string) (regions []string, zones map[string][
 	return regions, zones
 }
 
-// strays reports whether a zone is in another region by its name: those of the region all begin
-// with the name of the region.
+// strays reports whether a zone lacks the region's name as prefix, although all known zones have
+// it.
 func strays(zone, region string, known []string) bool {
 	return len(known) > 0 && zone != "" && !strings.HasPrefix(zone, region) && !slices.ContainsFunc(known, func(name string) bool { return !strings.HasPrefix(name, region) })
 }
 
-// digitsOf are those of a name.
+// digitsOf returns the digits of a name.
 func digitsOf(name string) string {
 	return string(slices.DeleteFunc([]byte(name), func(b byte) bool { return b < '0' || b > '9' }))
 }

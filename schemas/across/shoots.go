@@ -13,7 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// seedOf gives the Seed that a Shoot names, nil when it names none or the landscape has it not.
+// seedOf returns the Seed of a Shoot; nil if the Shoot has none or the landscape does not declare
+// it.
 func (c *check) seedOf() map[string]any {
 	in := c.find(identity{kind: kindSeed, name: text(c.object(), "spec", "seedName")})
 	if in == nil {
@@ -22,13 +23,12 @@ func (c *check) seedOf() map[string]any {
 	return in.Content().Object
 }
 
-// staysOnSeed is true for a Shoot that was on its Seed before: what the Seed asks of Shoots that
-// come drives none away.
+// staysOnSeed reports whether a Shoot stays on its Seed, whose new requirements then do not apply.
 func (c *check) staysOnSeed() bool {
 	return c.in.Changed() && text(c.oldObject(), "spec", "seedName") == text(c.object(), "spec", "seedName")
 }
 
-// project gives the Project of a namespace.
+// project returns the Project of the current namespace; nil if none exists.
 func (c *check) project() map[string]any {
 	if in := c.projectOf(c.namespace()); in != nil {
 		return in.Content().Object
@@ -66,7 +66,7 @@ func (c *check) projectExists() {
 	c.report("metadata.namespace", schemas.TypeInvalid, "no Project in this landscape has spec.namespace %q%s", namespace, hint)
 }
 
-// nameLength: the limit is that of names of machines.
+// nameLength checks the name length, which the names of machines limit.
 func (c *check) nameLength() {
 	const most = 21
 	project := c.project()
@@ -79,9 +79,8 @@ func (c *check) nameLength() {
 	}
 }
 
-// taints: a Seed is used only by Shoots that tolerate all its taints. Source:
-// plugin/pkg/shoot/validator; tolerations are added by plugin/pkg/shoot/tolerationrestriction and
-// plugin/pkg/shoot/exposureclass.
+// taints checks that a Shoot tolerates all taints of its Seed. Source: plugin/pkg/shoot/validator;
+// plugin/pkg/shoot/tolerationrestriction and plugin/pkg/shoot/exposureclass add tolerations.
 func (c *check) taints() {
 	seed := c.seedOf()
 	if seed == nil || c.staysOnSeed() {
@@ -94,8 +93,7 @@ func (c *check) taints() {
 	}
 }
 
-// tolerates reports whether a Shoot tolerates a taint of a Seed, by its own tolerations or those of
-// its Project and its ExposureClass.
+// tolerates reports whether a Shoot, its Project or its ExposureClass tolerates a taint.
 func (c *check) tolerates(shoot, taint map[string]any) bool {
 	namespace := text(shoot, "metadata", "namespace")
 	if text(taint, "key") == gardencorev1beta1.SeedTaintProtected && namespace == gardencorev1beta1.GardenNamespace {
@@ -114,12 +112,12 @@ func (c *check) tolerates(shoot, taint map[string]any) bool {
 	})
 }
 
-// tolerationsAllowed: the plugin ShootTolerationRestriction takes the tolerations that the Project
-// or its own configuration lists.
+// tolerationsAllowed checks that the Project or the configuration of the plugin
+// ShootTolerationRestriction lists the tolerations.
 func (c *check) tolerationsAllowed() {
 	project, gardens := c.project(), c.all(kindGarden)
 	if project == nil || len(gardens) == 0 {
-		return // the plugin may have a list of its own
+		return // the plugin may have its own list
 	}
 	allowed := list(project, "spec", "tolerations", "whitelist")
 	for _, in := range gardens {
@@ -154,7 +152,7 @@ func describeTaint(taint map[string]any) string {
 	return text(taint, "key")
 }
 
-// seedSelector: a Seed that a Shoot is bound to is one that its cloud profile allows.
+// seedSelector checks that the cloud profile of a Shoot allows its Seed.
 func (c *check) seedSelector() {
 	seed, p := c.seedOf(), c.profileOf()
 	if seed == nil || p == nil || p.spec.SeedSelector == nil || c.staysOnSeed() {
@@ -163,7 +161,7 @@ func (c *check) seedSelector() {
 	name, field := text(c.object(), "spec", "seedName"), "spec.seedName"
 	selector, err := metav1.LabelSelectorAsSelector(&p.spec.SeedSelector.LabelSelector)
 	if err != nil {
-		return // the rules about cloud profiles say so
+		return // the rules about cloud profiles report it
 	}
 	own := labels.Set{}
 	for key, value := range table(seed, "metadata", "labels") {
@@ -178,8 +176,8 @@ func (c *check) seedSelector() {
 	}
 }
 
-// zonesOfSeed: control planes that survive the loss of a zone need three, and named zones have to
-// be those of the Seed.
+// zonesOfSeed checks that the Seed has the zones of the control plane, and three for failure
+// tolerance zone.
 func (c *check) zonesOfSeed() {
 	seed := c.seedOf()
 	if seed == nil {
@@ -197,7 +195,7 @@ func (c *check) zonesOfSeed() {
 	})
 }
 
-// restrictionsOfSeed: a Seed has to keep the restrictions of access that its Shoots ask for.
+// restrictionsOfSeed checks that the Seed supports the access restrictions of the Shoot.
 func (c *check) restrictionsOfSeed() {
 	seed := c.seedOf()
 	if seed == nil {
@@ -212,8 +210,8 @@ func (c *check) restrictionsOfSeed() {
 	})
 }
 
-// defaultDomain: below a default domain of the Seed the name is SHOOT.PROJECT.DOMAIN. Source:
-// plugin/pkg/shoot/dns.
+// defaultDomain checks that names below a default domain have the form SHOOT.PROJECT.DOMAIN.
+// Source: plugin/pkg/shoot/dns.
 func (c *check) defaultDomain() {
 	seed, project, domain := c.seedOf(), c.project(), text(c.object(), "spec", "dns", "domain")
 	if seed == nil || project == nil || domain == "" {
@@ -225,7 +223,7 @@ func (c *check) defaultDomain() {
 			return
 		}
 		want := text(project, "metadata", "name") + "." + base
-		fits := strings.HasSuffix(domain, "."+want) // a generated name is not known yet
+		fits := strings.HasSuffix(domain, "."+want) // a generated name is unknown
 		if name := c.name(); name != "" {
 			want = name + "." + want
 			fits = domain == want
@@ -236,9 +234,8 @@ func (c *check) defaultDomain() {
 	})
 }
 
-// domainServed: somebody makes the records of a domain: a provider that the Shoot names, or the
-// Seed for the domains that are its own by default. Source: pkg/utils/gardener
-// (ConstructExternalDomain).
+// domainServed checks that a DNS provider of the Shoot or a default domain of the Seed serves its
+// domain. Source: pkg/utils/gardener (ConstructExternalDomain).
 func (c *check) domainServed() {
 	seed, domain := c.seedOf(), text(c.object(), "spec", "dns", "domain")
 	if seed == nil || domain == "" || len(list(c.object(), "spec", "dns", "providers")) > 0 {

@@ -13,8 +13,8 @@ import (
 // use is a value that only one object of a landscape may have.
 type use struct{ what, value string }
 
-// once notes who has a value, and reports it at everybody who comes later. Format begins with the
-// arguments and ends with the place of the first.
+// once claims a value for the current object, or reports the earlier claim. The place of the first
+// object is appended to args.
 func (c *check) once(what, value, field, format string, args ...any) {
 	if value == "" {
 		return
@@ -30,8 +30,8 @@ func (c *check) once(what, value, field, format string, args ...any) {
 	}
 }
 
-// shootDomain: names below the domain of a Shoot are its own, so that no other one has a domain
-// above or below. Source: plugin/pkg/shoot/validator.
+// shootDomain checks that no other Shoot has a domain above or below. Source:
+// plugin/pkg/shoot/validator.
 func (c *check) shootDomain() {
 	domain := strings.ToLower(strings.Trim(text(c.object(), "spec", "dns", "domain"), "."))
 	if domain == "" {
@@ -61,21 +61,21 @@ func (c *check) shootDomain() {
 	}
 }
 
-// A Shoot has one domain, and what is above it belongs to no other Shoot alone.
+// Uses for the domain of a Shoot and for its parent domains.
 const (
 	shootDomain      = "domain of a Shoot"
 	aboveShootDomain = "above the domain of a Shoot"
 )
 
-// contradictions are uses of a value that exclude the same one by another object.
+// contradictions map a use to the use by another object that excludes it.
 var contradictions = map[string]string{shootDomain: aboveShootDomain, aboveShootDomain: shootDomain, hostOf: belowRecord, belowRecord: hostOf}
 
-// isShared tells whether several objects may have a value.
+// isShared reports whether several objects may claim a value.
 func (u use) isShared() bool {
 	return u.what == aboveShootDomain || u.what == shootDomain || u.what == belowRecord
 }
 
-// claim notes who has a value, if nobody has it yet.
+// claim registers the current object for a value that has no owner yet.
 func (c *check) claim(u use) {
 	if c.uses[u] == nil {
 		c.uses[u] = c.in
@@ -90,8 +90,8 @@ func (c *check) projectNamespace() {
 	c.once("namespace of a project", namespace, "spec.namespace", "the namespace %q is that of %s already", namespace)
 }
 
-// namespaceLabelled: a namespace that is there already belongs to a Project by its labels;
-// otherwise the Project fails.
+// namespaceLabelled checks that an existing Namespace has the labels of its Project, which
+// otherwise fails.
 func (c *check) namespaceLabelled() {
 	in := c.find(identity{kind: kindNamespace, name: text(c.object(), "spec", "namespace")})
 	if in == nil {
@@ -100,7 +100,7 @@ func (c *check) namespaceLabelled() {
 	if in.Content().GetAnnotations()[annotationCluster] == "runtime" {
 		c.report("spec.namespace", schemas.TypeInvalid, "%s is put into the runtime cluster by its annotation %s, but the Project is in the virtual one; remove the annotation", place(in), annotationCluster)
 	}
-	// also beside one that is no text
+	// also for labels that are not strings
 	label := func(key string) any { return at(in.Content().Object, "metadata", "labels", key) }
 	if label(gardencorev1beta1.GardenRole) != gardencorev1beta1.GardenRoleProject || label(gardencorev1beta1.ProjectName) != c.name() {
 		c.report("spec.namespace", schemas.TypeInvalid, "%s does not have the labels %s: %s and %s: %s, so that the Project cannot take it over", place(in),
@@ -108,7 +108,7 @@ func (c *check) namespaceLabelled() {
 	}
 }
 
-// namespaceOfProject: by its label a Namespace is that of a Project, which may name another one.
+// namespaceOfProject checks that a Namespace with a Project label is that Project's namespace.
 func (c *check) namespaceOfProject() {
 	name, _ := at(c.object(), "metadata", "labels", gardencorev1beta1.ProjectName).(string)
 	if name == "" || at(c.object(), "metadata", "labels", gardencorev1beta1.GardenRole) != gardencorev1beta1.GardenRoleProject {
@@ -117,7 +117,7 @@ func (c *check) namespaceOfProject() {
 	project := c.find(identity{kind: kindProject, name: name})
 	if project == nil {
 		id := identity{kind: kindProject, name: name}
-		// another one may be in a file that cannot be read, or elsewhere
+		// the Project may be external or in an unreadable file
 		if hint := c.suggest(id); hint != "" && !c.isExternal(id) {
 			c.report("metadata.labels["+gardencorev1beta1.ProjectName+"]", schemas.TypeInvalid, "there is no Project %q%s", name, hint)
 		}
@@ -128,8 +128,7 @@ func (c *check) namespaceOfProject() {
 	}
 }
 
-// memberNamespaces: a service account that is a member is in a namespace that is not nearly that of
-// a Project.
+// memberNamespaces reports typos in the namespaces of service account members.
 func (c *check) memberNamespaces() {
 	var known []string
 	for _, in := range c.all(kindProject) {
@@ -148,7 +147,7 @@ func (c *check) memberNamespaces() {
 	})
 }
 
-// seedName: a Seed is registered by one gardenlet.
+// seedName checks that a Seed has one gardenlet.
 func (c *check) seedName() {
 	name := c.name()
 	c.once("gardenlet of a seed", name, "metadata.name", "the Seed %q has its gardenlet by %s already", name)
@@ -157,7 +156,7 @@ func (c *check) seedName() {
 // offer is a kind and type of extension objects.
 type offer struct{ kind, typ string }
 
-// primary: one registration is responsible for a kind and type. Source:
+// primary checks that a kind and type has one primary registration. Source:
 // plugin/pkg/controllerregistration/resources.
 func (c *check) primary() {
 	for i, item := range list(c.object(), "spec", "resources") {

@@ -7,7 +7,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/unread"
 )
 
-// unread warns, once for an object, of the fields that nothing reads.
+// unread reports all fields without a reader, in one finding per object.
 func (c *check) unread() {
 	fields := unread.In(c.kind(), c.object())
 	if len(fields) == 0 {

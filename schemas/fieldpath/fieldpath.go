@@ -1,6 +1,6 @@
-// Package fieldpath writes and reads the paths of fields inside an object, in the form that the
-// Kubernetes API uses in its errors: spec.provider.workers[0].name,
-// metadata.annotations[gardener.cloud/operation]. It knows nothing of schemas and files.
+// Package fieldpath parses and formats field paths as in Kubernetes API errors:
+// spec.provider.workers[0].name, metadata.annotations[gardener.cloud/operation]. It knows no
+// schemas and files.
 package fieldpath
 
 import (
@@ -9,19 +9,18 @@ import (
 	"strings"
 )
 
-// Key is a key of a map, in contrast to the name of a field: written in brackets.
+// Key is a map key, which is written in brackets, unlike a field name.
 type Key string
 
-// Path is a list of steps: string for a field, Key for the key of a map, int for the index of a
-// list.
+// Path is a list of steps: a string is a field, a Key a map key, an int a list index.
 type Path []any
 
-// Append gives a new path with further steps; the receiver stays as it is.
+// Append returns a new path with further steps and does not change p.
 func (p Path) Append(steps ...any) Path {
 	return append(append(make(Path, 0, len(p)+len(steps)), p...), steps...)
 }
 
-// String writes the path.
+// String formats the path.
 func (p Path) String() string {
 	var b strings.Builder
 	for _, step := range p {
@@ -40,8 +39,8 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// Parse reads a path. Digits in brackets become an int, other text in brackets a Key.
-// It never fails: an unfinished bracket runs to the end of the text.
+// Parse parses a path. Digits in brackets become an int, other text a Key. Parse never fails: an
+// unclosed bracket ends at the end of the text.
 func Parse(text string) Path {
 	var path Path
 	for text != "" {
@@ -72,8 +71,7 @@ func Parse(text string) Path {
 	return path
 }
 
-// Name gives the step as the text of a map key; an index becomes its digits, because a map may have
-// such keys too.
+// Name returns the step as a map key. An index becomes its digits, which may be a map key, too.
 func Name(step any) string {
 	switch s := step.(type) {
 	case string:

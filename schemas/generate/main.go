@@ -1,12 +1,11 @@
 // Command generate writes schemas/base, one closed CUE definition per kind, from the definitions in
 // api/crds; and docs/rules.md, the list of all rules.
 //
-// It is run by `make generate`, as `go run ./schemas/generate schemas/base`, from the root of the
-// repository. Its output depends on its input only.
+// `make generate` runs `go run ./schemas/generate schemas/base` in the root of the repository. The
+// output depends only on the input.
 //
-// CUE's own importer (encoding/jsonschema.ExtractCRDs) is not used because it leaves metadata, map
-// keys, quantities and durations open, and because its calls of builtin functions cost more per
-// object than plain constraints.
+// CUE's importer (encoding/jsonschema.ExtractCRDs) leaves metadata, map keys, quantities and
+// durations open. Its builtin functions cost more per object than plain constraints.
 package main
 
 import (
@@ -63,7 +62,7 @@ func writeBase(folder string) error {
 	return nil
 }
 
-// writeRules writes docs/rules.md below the root of the repository.
+// writeRules writes docs/rules.md in the root of the repository.
 func writeRules(root string) error {
 	page, err := rulebook.Page(filepath.Join(root, "schemas", "coverage.tsv"))
 	if err != nil {

@@ -2,40 +2,40 @@ package kept
 
 import "encoding/binary"
 
-// Writer makes a value of parts, to be read by a Reader in the same order.
+// Writer encodes a value; a Reader decodes its parts in the same order.
 type Writer struct{ data []byte }
 
-// Bytes is what was written.
+// Bytes returns the encoded value.
 func (w *Writer) Bytes() []byte { return w.data }
 
-// Uint writes a number.
+// Uint appends a number.
 func (w *Writer) Uint(n uint64) { w.data = binary.AppendUvarint(w.data, n) }
 
-// Text writes a text of any length.
+// Text appends a text.
 func (w *Writer) Text(text string) {
 	w.Uint(uint64(len(text)))
 	w.data = append(w.data, text...)
 }
 
-// raw writes bytes of any number.
+// raw appends a byte slice.
 func (w *Writer) raw(data []byte) {
 	w.Uint(uint64(len(data)))
 	w.data = append(w.data, data...)
 }
 
-// Key writes a key.
+// Key appends a key.
 func (w *Writer) Key(key Key) { w.data = append(w.data, key[:]...) }
 
-// Reader reads a value. What is not there is empty, and Whole is false from then on.
+// Reader decodes a value. Missing parts are zero, and Whole becomes false.
 type Reader struct {
 	data   []byte
 	broken bool
 }
 
-// NewReader begins to read a value.
+// NewReader returns a Reader of an encoded value.
 func NewReader(data []byte) *Reader { return &Reader{data: data} }
 
-// Whole tells whether all was there, and nothing is left.
+// Whole reports whether all parts existed and no data is left.
 func (r *Reader) Whole() bool { return !r.broken && len(r.data) == 0 }
 
 // Uint reads a number.
@@ -49,8 +49,8 @@ func (r *Reader) Uint() uint64 {
 	return n
 }
 
-// Count reads the number of parts that follow. Each of them has a byte at least, so that a broken
-// number takes no memory.
+// Count reads the number of following parts. Each has at least one byte, so a corrupt number cannot
+// exhaust memory.
 func (r *Reader) Count() int {
 	n := r.Uint()
 	if n > uint64(len(r.data)) {

@@ -1,9 +1,7 @@
-// Package kept keeps results of validation on disk between runs, so that work follows the change
-// and not the size of a landscape. A store is one file for one landscape, read at once and replaced
-// at once: processes that use it at the same time see each other's whole files, never parts, and
-// the last one wins, which costs the other one's work and nothing else.
+// Package kept caches validation results on disk between runs, so that the cost follows the change
+// and not the size of a landscape. Each landscape has one file, which is read and replaced as a
+// whole. If processes save concurrently, the last one wins and the others only lose cached work.
 //
-// What does not live here: what a result is and what it depends on. Whoever keeps one makes a key
-// of everything that the result depends on; the program itself, with the schemas and rules in it,
-// is part of every key already.
+// The caller defines results and their dependencies, and includes all dependencies in the key.
+// Files of other programs, with other schemas and rules, are ignored.
 package kept

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// program identifies the running program with everything in it, schemas and rules in Go alike.
+// program identifies the running program, with its schemas and Go rules.
 var program = sync.OnceValues(func() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -24,8 +24,7 @@ var program = sync.OnceValues(func() (string, error) {
 	return fmt.Sprintf("%s %d %d", path, info.Size(), info.ModTime().UnixNano()), nil
 })
 
-// buildID is what the Go linker writes into a program: a digest of all that it was made of. It is
-// "" where there is none, or the program is not in ELF.
+// buildID returns the Go linker's digest of a program; "" if there is none or the file is not ELF.
 func buildID(path string) string {
 	file, err := elf.Open(path)
 	if err != nil {

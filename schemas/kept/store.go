@@ -19,21 +19,21 @@ type Key [sha256.Size]byte
 
 const (
 	magic = "pergola kept 1\n"
-	// keptRuns is how many runs a value stays that nobody asked for: enough to go back and forth
-	// between branches.
+	// keptRuns is the number of runs that an unused value survives, enough to switch between
+	// branches.
 	keptRuns = 20
-	// limit is the size in bytes of a store beyond which it keeps only what the last run used.
+	// limit is the size in bytes above which only values used by the last run are saved.
 	limit = 256 << 20
-	// keptFor is how long a file stays that nobody wrote: that of a landscape that is gone.
+	// keptFor is the age at which the file of an unused landscape is removed.
 	keptFor = 60 * 24 * time.Hour
 
 	folder    = "validate"
 	extension = ".kept"
-	// unfinished is the extension of a file that is being written.
+	// unfinished is the extension of temporary files.
 	unfinished = ".kept-new"
 )
 
-// Store keeps values. It is safe for concurrent use. A nil store keeps nothing.
+// Store caches values. It is safe for concurrent use. A nil Store caches nothing.
 type Store struct {
 	file    string
 	program string
@@ -45,22 +45,21 @@ type Store struct {
 
 type entry struct {
 	value []byte
-	// unused is the number of runs since somebody asked for the value.
+	// unused is the number of runs since the last use of the value.
 	unused uint64
 }
 
-// Open reads the store of the landscape of the given name in a folder, which is made when it is
-// first written. A store that is broken, or that another program wrote, is empty: results can
-// always be found again.
+// Open reads the store of a named landscape in a folder; Save creates the folder. A corrupt store,
+// or one of another program, counts as empty.
 func Open(dir, name string) *Store {
 	program, err := program()
 	if err != nil {
-		return nil // nothing can be told apart from the results of another program
+		return nil // results of other programs would be indistinguishable
 	}
 	return open(dir, name, program)
 }
 
-// InMemory is a store that ends with the process.
+// InMemory returns a store that is never saved.
 func InMemory() *Store { return &Store{entries: map[Key]*entry{}} }
 
 func open(dir, name, program string) *Store {
@@ -76,7 +75,7 @@ func open(dir, name, program string) *Store {
 	return s
 }
 
-// Get gives a value, which must not be changed.
+// Get returns a value, which the caller must not change.
 func (s *Store) Get(key Key) ([]byte, bool) {
 	if s == nil {
 		return nil, false
@@ -91,7 +90,7 @@ func (s *Store) Get(key Key) ([]byte, bool) {
 	return e.value, true
 }
 
-// Put keeps a value.
+// Put stores a value.
 func (s *Store) Put(key Key, value []byte) {
 	if s == nil {
 		return
@@ -106,7 +105,7 @@ func (s *Store) Put(key Key, value []byte) {
 	s.added = true
 }
 
-// Save writes the store if there is anything new.
+// Save writes the store if it has new values.
 func (s *Store) Save() error {
 	if s == nil {
 		return nil
@@ -128,13 +127,13 @@ func (s *Store) Save() error {
 	return nil
 }
 
-// replace writes a file so that others see the old or the new one.
+// replace writes a file atomically.
 func replace(file string, data []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(file), "*"+unfinished)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temporary.Name()) // nothing is there any more when all went well
+	defer os.Remove(temporary.Name()) // fails after the rename, which is fine
 	_, err = temporary.Write(data)
 	if err = errors.Join(err, temporary.Close()); err != nil {
 		return err
@@ -142,7 +141,7 @@ func replace(file string, data []byte) error {
 	return os.Rename(temporary.Name(), file)
 }
 
-// forgetOld removes files that nobody wrote for long.
+// forgetOld removes files that were not written for keptFor.
 func forgetOld(dir string, now time.Time) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -152,13 +151,12 @@ func forgetOld(dir string, now time.Time) {
 		ours := filepath.Ext(e.Name()) == extension || filepath.Ext(e.Name()) == unfinished
 		info, err := e.Info()
 		if err == nil && ours && info.Mode()&fs.ModeType == 0 && now.Sub(info.ModTime()) > keptFor {
-			os.Remove(filepath.Join(dir, e.Name())) // it is only a copy of what can be found again
+			os.Remove(filepath.Join(dir, e.Name())) // a cache may lose files
 		}
 	}
 }
 
-// write gives the content of the file: what it is, the digest of what follows, the program, and the
-// values with their keys, in no order.
+// write encodes the file: magic, digest of the rest, program, and the keys and values in any order.
 func (s *Store) write() []byte {
 	size := 0
 	for _, e := range s.entries {
@@ -188,7 +186,7 @@ func (s *Store) write() []byte {
 	return w.data
 }
 
-// read gives the values of a file; false if it is not a whole one of this program.
+// read decodes a file; false if it is incomplete or of another program.
 func read(data []byte, program string) (map[Key]*entry, bool) {
 	rest, ok := bytes.CutPrefix(data, []byte(magic))
 	if !ok || len(rest) < sha256.Size {

@@ -65,7 +65,7 @@ func TestStoreOfAnotherProgramIsEmpty(t *testing.T) {
 	assert.True(t, ok)
 }
 
-// TestBrokenStoreIsEmpty: whatever is wrong with the file, results are found anew and kept again.
+// TestBrokenStoreIsEmpty checks that a corrupt file counts as empty and is written again.
 func TestBrokenStoreIsEmpty(t *testing.T) {
 	dir := t.TempDir()
 	s := Open(dir, "one")
@@ -129,7 +129,7 @@ func TestFilesOfOldAreRemoved(t *testing.T) {
 	assert.FileExists(t, s.file)
 }
 
-// TestStoreIsSharedSafely: whoever reads while others write sees a whole store.
+// TestStoreIsSharedSafely checks that readers see a whole store during writes.
 func TestStoreIsSharedSafely(t *testing.T) {
 	dir := t.TempDir()
 	var group sync.WaitGroup

@@ -11,10 +11,9 @@ import (
 
 type ownerReference = metav1.OwnerReference
 
-// Of gives what the API fills in of an object as it is written, which is not changed; old is the
-// object before the change, nil for a new one. It is empty for kinds without mutations, for an
-// object that is being deleted, and for one whose form is broken. Defaults of the API are not among
-// the changes, although they are in effect.
+// The Of method returns what the API fills in of an object, without changing it. old is nil for a
+// new object. The result is empty for kinds without mutations, deleted objects and broken
+// structures. API defaults are in effect, but not among the changes.
 func (s *Surroundings) Of(object, old *unstructured.Unstructured) Result {
 	if object == nil || object.GetDeletionTimestamp() != nil {
 		return Result{}
@@ -47,12 +46,12 @@ func (s *Surroundings) ofShoot(object, old *unstructured.Unstructured) Result {
 	}
 	before := read[gardencorev1beta1.Shoot](old)
 	if before == nil && old != nil {
-		before = &gardencorev1beta1.Shoot{} // there is one, although it cannot be read
+		before = &gardencorev1beta1.Shoot{} // an old object exists, but is unreadable
 	}
 	return s.Shoot(shoot, before)
 }
 
-// Since gives the changes of a declaration that stands for the whole object, which lived as before;
+// Since returns the changes of a declaration that is the whole object, with its previous revision;
 // see ShootSince.
 func (s *Surroundings) Since(object, before *unstructured.Unstructured) Result {
 	if object == nil || object.GetDeletionTimestamp() != nil || object.GroupVersionKind().GroupKind() != kindShoot {
@@ -65,8 +64,8 @@ func (s *Surroundings) Since(object, before *unstructured.Unstructured) Result {
 	return s.ShootSince(shoot, read[gardencorev1beta1.Shoot](before))
 }
 
-// Apply gives an object with what the API fills in, and what that is; the object itself, where
-// there is nothing.
+// Apply returns the object with the filled-in values, and the changes; the same object if there are
+// none.
 func (s *Surroundings) Apply(object, old *unstructured.Unstructured) (*unstructured.Unstructured, Result, error) {
 	result := s.Of(object, old)
 	if len(result.Changes) == 0 {
@@ -76,7 +75,7 @@ func (s *Surroundings) Apply(object, old *unstructured.Unstructured) (*unstructu
 	return out, result, result.ApplyTo(out)
 }
 
-// labelled are the kinds that only get labels about extensions.
+// labelled handles kinds that only get extension labels.
 func (s *Surroundings) labelled(object *unstructured.Unstructured) Result {
 	text := func(from *unstructured.Unstructured, fields ...string) string {
 		if from == nil {

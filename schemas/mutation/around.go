@@ -14,17 +14,17 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// Around finds what stands around an object. What it gives is never changed.
+// Around finds other objects. Callers must not change them.
 type Around interface {
-	// Get gives the object of a kind and name, nil if there is none; the namespace of
-	// cluster-scoped objects is empty.
+	// Get returns an object, nil if it does not exist. Cluster-scoped objects have an empty
+	// namespace.
 	Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured
-	// List gives the objects of a kind, in an order that stays the same.
+	// List returns the objects of a kind in a stable order.
 	List(kind schema.GroupKind) []*unstructured.Unstructured
 }
 
-// Reads are the kinds that mutations look at. Of Secrets they read only the default domains (label
-// gardener.cloud/role: default-domain, in namespace garden), and of these only annotations.
+// Reads returns the kinds that mutations read. They read only the annotations of Secrets, and only
+// of default domains (label gardener.cloud/role: default-domain, in namespace garden).
 func Reads() []schema.GroupKind {
 	return []schema.GroupKind{
 		kindBackupBucket, kindCloudProfile, kindControllerRegistration, kindCredentialsBinding, kindExposureClass, kindManagedSeed,
@@ -37,14 +37,14 @@ type identity struct {
 	namespace, name string
 }
 
-// objects is an Around of a list.
+// objects implements Around with a list.
 type objects struct {
 	byIdentity map[identity]*unstructured.Unstructured
 	byKind     map[schema.GroupKind][]*unstructured.Unstructured
 }
 
-// Objects makes an Around of objects: of a landscape, or of what was read from a cluster. Of two
-// with the same name the first counts.
+// Objects returns an Around for the objects of a landscape or cluster. The first of two objects
+// with the same name counts.
 func Objects(list []*unstructured.Unstructured) Around {
 	o := objects{byIdentity: make(map[identity]*unstructured.Unstructured, len(list)), byKind: map[schema.GroupKind][]*unstructured.Unstructured{}}
 	for _, object := range list {
@@ -64,25 +64,24 @@ func (o objects) Get(kind schema.GroupKind, namespace, name string) *unstructure
 
 func (o objects) List(kind schema.GroupKind) []*unstructured.Unstructured { return o.byKind[kind] }
 
-// Surroundings are what mutations see at a time. It keeps what it read, so that one should serve
-// all objects of a landscape. It is not safe for concurrent use.
+// Surroundings caches the objects that mutations read. Share one for all objects of a landscape. It
+// is not safe for concurrent use.
 type Surroundings struct {
 	around Around
 	now    time.Time
-	// Typed forms of what was asked for, with API defaults; nil for what is not there or cannot be
-	// read.
+	// Requested objects with API defaults; nil for missing or unreadable ones.
 	profiles map[identity]*profile
 	seeds    map[string]*gardencorev1beta1.Seed
 	classes  map[string]*gardencorev1beta1.ExposureClass
 	projects map[string]*gardencorev1beta1.Project
 	domains  []defaultDomain
 	enabled  map[gardencorev1beta1.ClusterType][]autoEnabled
-	// asked says which of the lists were read.
+	// asked reports which lists are read.
 	askedProjects, askedDomains, askedEnabled bool
 }
 
-// New gives the surroundings at a time. Without a time (the zero one) nobody knows which versions
-// have expired, so that no version is chosen.
+// New returns the Surroundings at a time. With the zero time, mutations choose no version, as
+// expirations are unknown.
 func New(around Around, now time.Time) *Surroundings {
 	return &Surroundings{
 		around: around, now: now, profiles: map[identity]*profile{}, seeds: map[string]*gardencorev1beta1.Seed{},
@@ -94,8 +93,7 @@ func core(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// read gives the typed form of an object, nil when there is none or its form is broken, which
-// validation says.
+// read returns the typed object; nil if it is missing or broken, which validation reports.
 func read[T any](object *unstructured.Unstructured) *T {
 	if object == nil {
 		return nil
@@ -127,7 +125,7 @@ func (s *Surroundings) exposureClass(name string) *gardencorev1beta1.ExposureCla
 	return class
 }
 
-// project gives the Project that a namespace belongs to.
+// project returns the Project of a namespace.
 func (s *Surroundings) project(namespace string) *gardencorev1beta1.Project {
 	if !s.askedProjects {
 		s.askedProjects, s.projects = true, map[string]*gardencorev1beta1.Project{}
@@ -143,7 +141,7 @@ func (s *Surroundings) project(namespace string) *gardencorev1beta1.Project {
 	return s.projects[namespace]
 }
 
-// shoot gives a Shoot as the API shows it: with what mutations fill in.
+// shoot returns a Shoot with the values that mutations fill in.
 func (s *Surroundings) shoot(namespace, name string) *gardencorev1beta1.Shoot {
 	shoot := read[gardencorev1beta1.Shoot](s.around.Get(kindShoot, namespace, name))
 	if shoot != nil {
@@ -152,7 +150,7 @@ func (s *Surroundings) shoot(namespace, name string) *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-// defaultDomain is a domain of the landscape, below which Shoots get theirs.
+// defaultDomain is a parent domain for Shoots of the landscape.
 type defaultDomain struct {
 	domain, provider string
 	credentials      corev1.ObjectReference
@@ -165,7 +163,7 @@ const (
 	annotationPriority = "dns.gardener.cloud/domain-default-priority"
 )
 
-// defaultDomains of a Seed are its own, or those of the landscape, the most important one first.
+// defaultDomains returns the Seed's own default domains, or else the landscape's by priority.
 func (s *Surroundings) defaultDomains(seed *gardencorev1beta1.Seed) []defaultDomain {
 	if seed != nil && len(seed.Spec.DNS.Defaults) > 0 {
 		var own []defaultDomain
@@ -196,7 +194,7 @@ func (s *Surroundings) defaultDomains(seed *gardencorev1beta1.Seed) []defaultDom
 	return s.domains
 }
 
-// priority of a default domain; one that is no number counts as none.
+// priority returns the priority of a default domain, 0 if it is not a number.
 func priority(secret *unstructured.Unstructured) int {
 	n, err := strconv.Atoi(secret.GetAnnotations()[annotationPriority])
 	if err != nil {

@@ -12,50 +12,50 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// Change is a field that was filled in.
+// Change is a filled-in field.
 type Change struct {
-	// Field as findings write it: spec.provider.workers[0].machine.image.version. The index after
-	// the last item of a list stands for a new item.
+	// Field has the form of findings: spec.provider.workers[0].machine.image.version. An index
+	// equal to the list's length adds an item.
 	Field string `json:"field"`
-	// Value that the field got; nil where it was taken away, which only happens to labels that the
-	// API keeps by itself.
+	// Value is the new value; nil removes the field, which only affects labels that the API
+	// maintains.
 	Value any `json:"value"`
-	// Mutation is the id of the mutation that did it; see Mutations.
+	// Mutation is the id of the mutation that made the change; see Mutations.
 	Mutation string `json:"mutation"`
-	// Reason says where the value comes from.
+	// Reason is the origin of the value.
 	Reason string `json:"reason"`
 }
 
 // Result of the mutations of one object.
 type Result struct {
-	// Changes in the order in which they were made.
+	// Changes are in the order of the mutations.
 	Changes []Change
-	// Problems are why the API would refuse the object instead: nothing to take a value from fits.
-	// They have no place.
+	// Problems are the reasons why the API would reject the object, as no value fits. They have no
+	// file position.
 	Problems []schemas.Violation
 }
 
-// Lasting are the changes that are made when an object is new, and last as long as it does:
-// versions, images and architectures of machines, networks and the domain. Whoever keeps objects by
-// their declarations has to keep these with them.
+// Lasting returns the changes that an object retains from its creation: versions, machine images
+// and architectures, networks and the domain. Callers that store objects as declarations must store
+// these, too.
 func (r Result) Lasting() Result {
 	lasting := []string{shootDomain, shootNetworks, shootKubernetes, shootPools, shootArchitecture, shootImages}
 	return Result{Changes: slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !slices.Contains(lasting, c.Mutation) })}
 }
 
-// recorder notes what mutations do.
+// recorder collects the changes and problems of mutations.
 type recorder struct {
 	Result
 	id                    string
 	kind, namespace, name string
 }
 
-// filled notes a value that a field got.
+// filled records a filled-in value.
 func (r *recorder) filled(field string, value any, reason string, args ...any) {
 	r.Changes = append(r.Changes, Change{Field: field, Value: value, Mutation: r.id, Reason: fmt.Sprintf(reason, args...)})
 }
 
-// refused notes that nothing fits.
+// refused records that no value fits.
 func (r *recorder) refused(rule, field string, message string, args ...any) {
 	r.Problems = append(r.Problems, schemas.Violation{
 		Severity: schemas.SeverityError, Kind: r.kind, Namespace: r.namespace, Name: r.name,
@@ -63,14 +63,14 @@ func (r *recorder) refused(rule, field string, message string, args ...any) {
 	})
 }
 
-// refusedNow notes that nothing fits at the time. What was so before stays.
+// refusedNow records that no value fits at this time; unchanged objects remain valid.
 func (r *recorder) refusedNow(rule, field string, message string, args ...any) {
 	r.refused(rule, field, message, args...)
 	r.Problems[len(r.Problems)-1].NewOnly = true
 }
 
-// ApplyTo makes the changes in an object, in place. The error says that a value cannot be written
-// as JSON, or that the object has another form than the one that the changes are for.
+// ApplyTo applies the changes to an object in place. It fails if a value cannot be encoded as JSON
+// or the object has another structure.
 func (r Result) ApplyTo(object *unstructured.Unstructured) error {
 	for _, change := range r.Changes {
 		value, err := generic(change.Value)
@@ -84,7 +84,7 @@ func (r Result) ApplyTo(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// generic gives a value as the API machinery holds it: maps, lists, int64.
+// generic converts a value to the form of unstructured objects: maps, lists, int64.
 func generic(value any) (any, error) {
 	switch value.(type) {
 	case nil, string, bool, int64:
@@ -110,8 +110,7 @@ func set(object map[string]any, path fieldpath.Path, value any) (map[string]any,
 	return fields, nil
 }
 
-// place gives what stands at the beginning of a path with a value at its end; maps on the way are
-// made.
+// place sets the value at a path and returns the changed root. It creates missing maps.
 func place(at any, path fieldpath.Path, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -141,8 +140,8 @@ func place(at any, path fieldpath.Path, value any) (any, error) {
 	return fields, nil
 }
 
-// placeItem is place in a list. Lists may be shorter than the one that the change was found in,
-// which had defaults.
+// placeItem is place for lists. An index beyond the end appends an item, as defaults may have made
+// the list longer.
 func placeItem(list []any, index int, path fieldpath.Path, value any) (any, error) {
 	if index >= len(list) {
 		item, err := place(nil, path, value)

@@ -11,18 +11,18 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// ManagedSeeds are the declarations of a landscape, with the ManagedSeeds among them as the API
-// shows them: it holds them against the rules of Seeds only after their Shoots have filled them in.
+// ManagedSeeds are the declarations of a landscape with completed ManagedSeeds. The API checks the
+// rules of Seeds only after it has filled in values of their Shoots.
 type ManagedSeeds struct {
-	// Inputs are the declarations in their order. A ManagedSeed whose Shoot is not declared stays
-	// as it is.
+	// Inputs are the declarations in their order. ManagedSeeds with undeclared Shoots are
+	// unchanged.
 	Inputs []schemas.Input
 
 	changes map[string][]Change
 }
 
-// CompleteManagedSeeds fills in the ManagedSeeds among the inputs, which stay as they are. It reads
-// no object of a landscape without a ManagedSeed.
+// CompleteManagedSeeds returns the inputs with completed ManagedSeeds and does not change its
+// argument. Without a ManagedSeed it reads no objects.
 func CompleteManagedSeeds(inputs []schemas.Input, now time.Time) ManagedSeeds {
 	out := ManagedSeeds{Inputs: inputs}
 	isManagedSeed := func(in schemas.Input) bool {
@@ -51,7 +51,7 @@ func CompleteManagedSeeds(inputs []schemas.Input, now time.Time) ManagedSeeds {
 	return out
 }
 
-// formerContent is an object before the change; a new one is taken as if it had been there.
+// formerContent returns an object before the change; new objects count as unchanged.
 func formerContent(in *schemas.Input) *unstructured.Unstructured {
 	if old := in.OldContent(); old != nil {
 		return old
@@ -59,8 +59,8 @@ func formerContent(in *schemas.Input) *unstructured.Unstructured {
 	return in.Content()
 }
 
-// completeManagedSeed gives a ManagedSeed with the configuration that its Shoot gives to it, and
-// what that is. A Shoot without zones gives an empty list, which says that nothing more is to come.
+// completeManagedSeed returns a ManagedSeed with the configuration of its Shoot, and the changes.
+// If the Shoot has no zones, it sets an empty list to mark the configuration as complete.
 func (s *Surroundings) completeManagedSeed(object *unstructured.Unstructured) (*unstructured.Unstructured, []Change) {
 	result := s.managedSeed(object)
 	result.Changes = slices.DeleteFunc(result.Changes, func(c Change) bool { return c.Mutation != managedSeedConfig })
@@ -70,16 +70,16 @@ func (s *Surroundings) completeManagedSeed(object *unstructured.Unstructured) (*
 	zones := []string{"spec", "gardenlet", "config", "seedConfig", "spec", "provider", "zones"}
 	full := object.DeepCopy()
 	if result.ApplyTo(full) != nil {
-		return object, nil // its form is broken, which the structure says
+		return object, nil // the structure reports the fault
 	}
 	if _, found, err := unstructured.NestedFieldNoCopy(full.Object, zones...); err == nil && !found {
-		// the fields around it were read just now
+		// the parent fields were readable above
 		_ = unstructured.SetNestedSlice(full.Object, []any{}, zones...)
 	}
 	return full, result.Changes
 }
 
-// Explain adds to findings about values that were filled in where these come from.
+// Explain appends the origin of filled-in values to findings about them.
 func (m ManagedSeeds) Explain(found []schemas.Violation) {
 	for i := range found {
 		v := &found[i]
@@ -95,15 +95,15 @@ func (m ManagedSeeds) Explain(found []schemas.Violation) {
 	}
 }
 
-// inputObjects is an Around of inputs, whose content is read when somebody asks for it.
+// inputObjects implements Around with inputs, and reads their content on demand.
 type inputObjects struct {
 	byIdentity map[identity]*schemas.Input
 	byKind     map[schema.GroupKind][]*schemas.Input
 	content    func(*schemas.Input) *unstructured.Unstructured
 }
 
-// Inputs makes an Around of inputs: of their content, or of that before the change. Of two with the
-// same name the first counts.
+// Inputs returns an Around for inputs; content selects the revision. The first of two objects with
+// the same name counts.
 func Inputs(inputs []schemas.Input, content func(*schemas.Input) *unstructured.Unstructured) Around {
 	around := inputObjects{byIdentity: map[identity]*schemas.Input{}, byKind: map[schema.GroupKind][]*schemas.Input{}, content: content}
 	for i := range inputs {

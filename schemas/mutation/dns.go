@@ -9,8 +9,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// dns gives the Shoot its domain and its primary provider. The name of a Shoot that the API makes
-// up is not known yet, so that there is no domain for it. Source: plugin/pkg/shoot/dns.
+// dns sets the domain and the primary provider. A Shoot with a generated name has no domain yet.
+// Source: plugin/pkg/shoot/dns.
 func (m *shootMutator) dns() {
 	m.keepPrimary()
 	m.keepDomain()
@@ -46,7 +46,7 @@ func (m *shootMutator) domain(domains []defaultDomain) {
 	m.filled("spec.dns.domain", domain, "below the default domain of %s", domains[0].place)
 }
 
-// keepDomain: the domain from before stays, whatever default domains there are by now.
+// keepDomain retains the previous domain, even if default domains change.
 func (m *shootMutator) keepDomain() {
 	if m.old == nil || m.old.Spec.DNS == nil || m.old.Spec.DNS.Domain == nil || unmanaged(m.shoot) {
 		return
@@ -58,7 +58,7 @@ func (m *shootMutator) keepDomain() {
 	m.keepText("spec.dns.domain", &m.shoot.Spec.DNS.Domain, m.old.Spec.DNS.Domain)
 }
 
-// keepPrimary: the provider that was the primary one stays it.
+// keepPrimary retains the previous primary provider.
 func (m *shootMutator) keepPrimary() {
 	if m.old == nil || m.old.Spec.DNS == nil || m.shoot.Spec.DNS == nil || primary(m.shoot.Spec.DNS.Providers) >= 0 {
 		return
@@ -83,12 +83,12 @@ func (m *shootMutator) makePrimary(index int, reason string) {
 	m.filled(fmt.Sprintf("spec.dns.providers[%d].primary", index), true, "%s", reason)
 }
 
-// primary is the index of the primary provider, -1 for none.
+// primary returns the index of the primary provider, -1 for none.
 func primary(providers []gardencorev1beta1.DNSProvider) int {
 	return slices.IndexFunc(providers, func(p gardencorev1beta1.DNSProvider) bool { return p.Primary != nil && *p.Primary })
 }
 
-// unmanaged says whether nobody serves a domain. Source: pkg/api/core/helper
+// unmanaged reports whether the provider is of type unmanaged. Source: pkg/api/core/helper
 // (ShootUsesUnmanagedDNS).
 func unmanaged(shoot *gardencorev1beta1.Shoot) bool {
 	if shoot.Spec.DNS == nil || len(shoot.Spec.DNS.Providers) == 0 {

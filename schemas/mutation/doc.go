@@ -1,10 +1,8 @@
-// Package mutation fills in what the Gardener API fills in from other objects when an object is
-// made or changed: versions and machine images from the cloud profile, networks and the domain from
-// the Seed, tolerations from the Project. It is pure: what stands around an object comes through
-// Around, time is given.
+// Package mutation fills in the values that the Gardener API takes from other objects. Versions and
+// machine images come from the cloud profile, networks and the domain from the Seed, tolerations
+// from the Project. The package is pure: Around provides other objects, and the caller the time.
 //
-// A mutation never invents a value: where the object is missing that it takes the value from, the
-// field stays as it is. Each says what it filled in and why. Defaults that no other object decides
-// are not here (SetDefaults_* in api), nor is what depends on who asks (the annotation created-by,
-// the creator of a Project), nor tasks that admission gives to controllers.
+// A mutation only uses values of existing objects, and gives a reason for each. Defaults that need
+// no other object are in api (SetDefaults_*). The package excludes values that depend on the user
+// (annotation created-by, creator of a Project) and tasks for controllers.
 package mutation

@@ -24,7 +24,7 @@ func decoded(t testing.TB, text string) *unstructured.Unstructured {
 	return object
 }
 
-// around are the objects of YAML documents.
+// around returns Surroundings with the objects of YAML documents.
 func around(t testing.TB, texts ...string) *mutation.Surroundings {
 	t.Helper()
 	var objects []*unstructured.Unstructured
@@ -36,8 +36,7 @@ func around(t testing.TB, texts ...string) *mutation.Surroundings {
 	return mutation.New(mutation.Objects(objects), now)
 }
 
-// applied gives the object with what was filled in, and checks that there is no more to fill in
-// then.
+// applied returns the filled-in object, and checks that a second run changes nothing.
 func applied(t testing.TB, s *mutation.Surroundings, object, old *unstructured.Unstructured) (*unstructured.Unstructured, mutation.Result) {
 	t.Helper()
 	before := object.DeepCopy()
@@ -61,7 +60,7 @@ func applied(t testing.TB, s *mutation.Surroundings, object, old *unstructured.U
 	return out, result
 }
 
-// by gives the changes of one mutation, as FIELD=VALUE.
+// by returns the changes of one mutation, keyed by field.
 func by(result mutation.Result, id string) map[string]any {
 	out := map[string]any{}
 	for _, change := range result.Changes {
@@ -126,7 +125,7 @@ spec:
   namespace: garden-dev
   tolerations: {defaults: [{key: a}, {key: b, value: c}]}`
 
-// shoot with workers, in spec besides.
+// shoot returns a Shoot with additional fields of spec.
 func shoot(t testing.TB, spec string) *unstructured.Unstructured {
 	t.Helper()
 	return decoded(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: botany, namespace: garden-dev}\nspec:\n  cloudProfile: {name: cloud}\n  region: here\n"+indented(spec))

@@ -6,8 +6,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// architectures gives pools that name none that of their machine type; where the type has several,
-// or is not offered, the API has a default. Source: plugin/pkg/shoot/mutator
+// architectures sets the architecture of pools from their machine type. If the type has several or
+// is not offered, the API default applies. Source: plugin/pkg/shoot/mutator
 // (defaultWorkerArchitectures).
 func (m *shootMutator) architectures() {
 	if m.profile == nil {
@@ -27,8 +27,8 @@ func (m *shootMutator) architectures() {
 	}
 }
 
-// machineImages completes the images of pools. Those from before stay where name or version are
-// left out: only maintenance raises them. Source: plugin/pkg/shoot/mutator (ensureMachineImages).
+// machineImages completes the images of pools. Without name or version the previous image stays, as
+// only maintenance updates it. Source: plugin/pkg/shoot/mutator (ensureMachineImages).
 func (m *shootMutator) machineImages() {
 	if m.profile == nil {
 		return
@@ -44,7 +44,7 @@ func (m *shootMutator) machineImages() {
 	}
 }
 
-// keepImage takes over the image from before; false if there is none, or another one is wanted.
+// keepImage restores the previous image; false if there is none or another one is declared.
 func (m *shootMutator) keepImage(worker *gardencorev1beta1.Worker, field string) bool {
 	old := m.oldWorker(worker.Name)
 	if old == nil || old.Machine.Image == nil || old.Machine.Image.Version == nil {
@@ -65,7 +65,7 @@ func (m *shootMutator) keepImage(worker *gardencorev1beta1.Worker, field string)
 		m.filled(field+".version", *before.Version, "the version from before")
 		return true
 	}
-	// A version that is shortened like the one from before stays, as that of Kubernetes does.
+	// A shortened version retains the previous full version, as for Kubernetes.
 	if image.Name == before.Name && shortened(*image.Version) && !shortened(*before.Version) && beginsWith(*before.Version, *image.Version) {
 		image.Version = before.Version
 		m.filled(field+".version", *before.Version, "the version from before")
@@ -106,8 +106,8 @@ func (m *shootMutator) chooseImage(worker *gardencorev1beta1.Worker, field strin
 		any := m.newestImage(worker, offered, written, func(gardencorev1beta1.ExpirableVersion) gardencorev1beta1.VersionClassification {
 			return gardencorev1beta1.ClassificationSupported
 		})
-		// A shortened version that is not offered, or has expired, is the matter of the rules about
-		// what a profile offers.
+		// Other rules report shortened versions that the profile does not offer or that have
+		// expired.
 		switch {
 		case written != "" && !m.anyUsable(offered, written):
 		case any != "":
@@ -133,7 +133,7 @@ func (m *shootMutator) chooseImage(worker *gardencorev1beta1.Worker, field strin
 	m.filled(field+".version", chosen, "the newest version%s of image %s of %s that fits the pool", likeness(written), offered.Name, m.profile.place)
 }
 
-// imageFor gives the image of a name, or the first that exists for the pool.
+// imageFor returns the named image, or the first one that fits the pool.
 func (m *shootMutator) imageFor(worker *gardencorev1beta1.Worker, name string) *gardencorev1beta1.MachineImage {
 	machine := m.profile.machineType(worker.Machine.Type)
 	for i := range m.profile.spec.MachineImages {
@@ -154,8 +154,9 @@ func (m *shootMutator) imageFor(worker *gardencorev1beta1.Worker, name string) *
 	return nil
 }
 
-// newestImage gives the newest version that fits a pool, deprecated ones last, by the class that
-// each version is said to have. Source: pkg/api/core/helper (DetermineLatestMachineImageVersion).
+// newestImage returns the newest version that fits a pool, and prefers supported to deprecated
+// versions as classified by classOf. Source: pkg/api/core/helper
+// (DetermineLatestMachineImageVersion).
 func (m *shootMutator) newestImage(worker *gardencorev1beta1.Worker, image *gardencorev1beta1.MachineImage, written string, classOf func(gardencorev1beta1.ExpirableVersion) gardencorev1beta1.VersionClassification) string {
 	machine := m.profile.machineType(worker.Machine.Type)
 	inPlace := gardencorev1beta1.IsUpdateStrategyInPlace(worker.UpdateStrategy)

@@ -11,7 +11,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// yes is the value of labels that say that something is so.
+// yes is the value of boolean labels.
 const yes = "true"
 
 // Kinds of extensions in labels such as provider.extensions.gardener.cloud/aws.
@@ -29,7 +29,7 @@ func labelKinds() []string {
 	return []string{labelExtension, labelProvider, labelDNSRecord, labelNetworking, labelOperatingSystem, labelContainerRuntime, labelExposure}
 }
 
-// labelledKinds have labels about extensions.
+// labelledKinds returns the kinds with extension labels.
 func labelledKinds() []string {
 	var out []string
 	for _, kind := range []schema.GroupKind{
@@ -40,7 +40,7 @@ func labelledKinds() []string {
 	return out
 }
 
-// labelSet are the labels about extensions that an object shall have.
+// labelSet is the set of extension labels that an object must have.
 type labelSet map[string]string
 
 func (l labelSet) add(kind, typ string) {
@@ -49,7 +49,7 @@ func (l labelSet) add(kind, typ string) {
 	}
 }
 
-// extensionLabels gives an object these labels about extensions and no others. Source:
+// extensionLabels sets the extension labels of an object and removes others. Source:
 // plugin/pkg/global/extensionlabels.
 func (r *recorder) extensionLabels(object metav1.Object, wanted labelSet) {
 	r.id = anyExtensionLabels
@@ -58,8 +58,8 @@ func (r *recorder) extensionLabels(object metav1.Object, wanted labelSet) {
 	})
 }
 
-// seedLabels gives an object a label for each of these Seeds and no others. Source:
-// pkg/utils/gardener (MaintainSeedNameLabels).
+// seedLabels sets one label per Seed and removes other Seed labels. Source: pkg/utils/gardener
+// (MaintainSeedNameLabels).
 func (r *recorder) seedLabels(object metav1.Object, names ...*string) {
 	r.id = anySeedLabels
 	wanted := labelSet{}
@@ -71,7 +71,7 @@ func (r *recorder) seedLabels(object metav1.Object, names ...*string) {
 	r.maintain(object, wanted, "the object concerns this Seed", func(key string) bool { return strings.HasPrefix(key, gardencorev1beta1.NameSeedPrefix) })
 }
 
-// maintain makes the labels that are ours those that are wanted.
+// maintain makes the owned labels of an object equal to the wanted ones.
 func (r *recorder) maintain(object metav1.Object, wanted labelSet, reason string, ours func(key string) bool) {
 	labels := maps.Clone(object.GetLabels())
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -93,21 +93,21 @@ func (r *recorder) maintain(object metav1.Object, wanted labelSet, reason string
 	object.SetLabels(labels)
 }
 
-// autoEnabled is an extension that clusters have without asking for it.
+// autoEnabled is an extension that is enabled by default.
 type autoEnabled struct {
 	typ        string
 	workerless bool
 }
 
-// autoEnabled gives the extensions that all clusters of a type have, by the registrations; where an
-// Extension of the operator stands for a registration, by it.
+// autoEnabled returns the extensions that ControllerRegistrations and Extensions enable for all
+// clusters of a type.
 func (s *Surroundings) autoEnabled(cluster gardencorev1beta1.ClusterType) []autoEnabled {
 	if s.askedEnabled {
 		return s.enabled[cluster]
 	}
 	s.askedEnabled, s.enabled = true, map[gardencorev1beta1.ClusterType][]autoEnabled{}
 	for _, object := range slices.Concat(s.around.List(kindControllerRegistration), s.around.List(kindOperatorExtension)) {
-		// both have spec.resources
+		// both kinds have spec.resources
 		registration := read[gardencorev1beta1.ControllerRegistration](object)
 		if registration == nil {
 			continue
@@ -123,7 +123,7 @@ func (s *Surroundings) autoEnabled(cluster gardencorev1beta1.ClusterType) []auto
 	return s.enabled[cluster]
 }
 
-// extensions adds the extensions of a cluster: those that all have, and its own. Source:
+// extensions adds the enabled extensions of a cluster: the defaults and its own. Source:
 // pkg/utils/gardener (ComputeEnabledTypesForKindExtension…).
 func (s *Surroundings) extensions(wanted labelSet, cluster gardencorev1beta1.ClusterType, own []gardencorev1beta1.Extension, workerless bool) {
 	for _, extension := range s.autoEnabled(cluster) {

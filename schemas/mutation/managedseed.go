@@ -13,11 +13,11 @@ import (
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 )
 
-// ingressPrefix begins the ingress domain of a Seed that is a Shoot.
+// ingressPrefix is the first label of the ingress domain of a ManagedSeed.
 const ingressPrefix = "ingress"
 
-// managedSeed fills in the Seed that a ManagedSeed makes of its Shoot, if it describes one.
-// Source: plugin/pkg/managedseed/validator (admitSeedSpec).
+// managedSeed fills in the seedConfig of a ManagedSeed from its Shoot. Source:
+// plugin/pkg/managedseed/validator (admitSeedSpec).
 func (s *Surroundings) managedSeed(object *unstructured.Unstructured) Result {
 	r := &recorder{kind: kindManagedSeed.Kind, namespace: object.GetNamespace(), name: object.GetName()}
 	name, _, _ := unstructured.NestedString(object.Object, "spec", "shoot", "name")
@@ -42,7 +42,7 @@ type seedFiller struct {
 	reason string
 }
 
-// fill sets a field that is missing or an empty text, if there is something to set.
+// fill sets a missing or empty field, unless the value is empty.
 func (f *seedFiller) fill(value any, fields ...string) {
 	path := append([]string{"spec"}, fields...)
 	current, found, err := unstructured.NestedFieldNoCopy(f.config, path...)
@@ -86,7 +86,7 @@ func (s *Surroundings) seedOfShoot(f *seedFiller, shoot *gardencorev1beta1.Shoot
 	}
 }
 
-// networksOf gives the ranges of a Shoot by field, in the order of their names.
+// networksOf yields the ranges of a Shoot, sorted by field name.
 func networksOf(shoot *gardencorev1beta1.Shoot) func(yield func(string, string) bool) {
 	ranges := map[string]*string{}
 	if n := shoot.Spec.Networking; n != nil {
@@ -101,7 +101,8 @@ func networksOf(shoot *gardencorev1beta1.Shoot) func(yield func(string, string) 
 	}
 }
 
-// zonesOf are those of all pools. Source: pkg/api/core/v1beta1/helper (GetAllZonesFromShoot).
+// zonesOf returns the zones of all pools. Source: pkg/api/core/v1beta1/helper
+// (GetAllZonesFromShoot).
 func zonesOf(shoot *gardencorev1beta1.Shoot) []string {
 	var zones []string
 	for _, worker := range shoot.Spec.Provider.Workers {
@@ -110,8 +111,8 @@ func zonesOf(shoot *gardencorev1beta1.Shoot) []string {
 	return slices.Compact(slices.Sorted(slices.Values(zones)))
 }
 
-// dnsProvider is who serves the domain of a Shoot: its primary provider, or that of the default
-// domain; nil if nobody does.
+// dnsProvider returns the provider of a Shoot's domain: its primary provider, or the provider of
+// the default domain; nil for none.
 func (s *Surroundings) dnsProvider(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.SeedDNSProvider {
 	if i := primary(shoot.Spec.DNS.Providers); i >= 0 {
 		provider := shoot.Spec.DNS.Providers[i]
@@ -139,7 +140,7 @@ func (s *Surroundings) dnsProvider(shoot *gardencorev1beta1.Shoot) *gardencorev1
 	return nil
 }
 
-// credentialsOf a DNS provider are its own, or those of the infrastructure.
+// credentialsOf returns the credentials of a DNS provider, by default those of the infrastructure.
 func (s *Surroundings) credentialsOf(shoot *gardencorev1beta1.Shoot, provider *gardencorev1beta1.DNSProvider) *corev1.ObjectReference {
 	if ref := provider.CredentialsRef; ref != nil {
 		return &corev1.ObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: shoot.Namespace, Name: ref.Name}
@@ -163,8 +164,8 @@ func (s *Surroundings) credentialsOf(shoot *gardencorev1beta1.Shoot, provider *g
 	return nil
 }
 
-// bastion gives a Bastion what its Shoot has. In files no Shoot has a uid, so that there is no
-// owner. Source: plugin/pkg/bastion/validator.
+// bastion fills in a Bastion from its Shoot. Declared Shoots have no uid, so Git has no owner.
+// Source: plugin/pkg/bastion/validator.
 func (s *Surroundings) bastion(object *unstructured.Unstructured) Result {
 	r := &recorder{kind: kindBastion.Kind, namespace: object.GetNamespace(), name: object.GetName(), id: bastionShoot}
 	name, _, _ := unstructured.NestedString(object.Object, "spec", "shootRef", "name")

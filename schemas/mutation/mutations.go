@@ -9,7 +9,7 @@ import (
 	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 )
 
-// The kinds that mutations are about, or look at.
+// Kinds that mutations change or read.
 var (
 	kindBackupBucket           = core("BackupBucket")
 	kindBackupEntry            = core("BackupEntry")
@@ -29,7 +29,7 @@ var (
 	kindManagedSeed            = seedmanagementv1alpha1.SchemeGroupVersion.WithKind("ManagedSeed").GroupKind()
 )
 
-// Kinds are those that mutations change.
+// Kinds returns the kinds that mutations change.
 func Kinds() []schema.GroupKind {
 	return []schema.GroupKind{
 		kindBackupBucket, kindBackupEntry, kindBastion, kindCloudProfile, kindCredentialsBinding, kindManagedSeed, kindNamespacedCloudProfile,
@@ -37,21 +37,21 @@ func Kinds() []schema.GroupKind {
 	}
 }
 
-// Mutation describes one for people.
+// Mutation describes a mutation for documentation.
 type Mutation struct {
 	// ID is KIND/NAME in lower case; any/NAME for several kinds.
 	ID string `json:"id"`
-	// Kinds that it is for.
+	// Kinds are the mutated kinds.
 	Kinds []string `json:"kinds"`
-	// Title says in a sentence what it fills in.
+	// Title describes the change in a sentence.
 	Title string `json:"title"`
-	// Source is where upstream does it.
+	// Source is the upstream code.
 	Source string `json:"source"`
-	// OnCreate is true if it only touches new objects.
+	// OnCreate is true if the mutation only applies to new objects.
 	OnCreate bool `json:"onCreate,omitempty"`
 }
 
-// The ids of the mutations.
+// Ids of the mutations.
 const (
 	shootTolerations     = "shoot/project-tolerations"
 	shootExposureClass   = "shoot/exposure-class"
@@ -76,7 +76,7 @@ const (
 	shootSelfHostedLabel = "shoot/self-hosted-label"
 )
 
-// Mutations lists what there is, in the order in which it is done.
+// Mutations returns all mutations in the order of their execution.
 func Mutations() []Mutation {
 	const mutator, dns = "plugin/pkg/shoot/mutator", "plugin/pkg/shoot/dns"
 	return []Mutation{

@@ -24,7 +24,7 @@ spec:
   - {kind: Extension, type: asked}
   - {kind: Infrastructure, type: example}`
 
-// labels are those that are set, and those that are taken away with a minus.
+// labels returns the keys of set labels, and of removed labels with a minus.
 func labels(result mutation.Result) []string {
 	var out []string
 	for _, change := range result.Changes {

@@ -10,8 +10,7 @@ import (
 	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 )
 
-// Seed gives a Seed the defaults of the API and what mutations fill in; only the latter is in the
-// result.
+// Seed applies API defaults and mutations to a Seed. The result contains only the mutations.
 func (s *Surroundings) Seed(seed *gardencorev1beta1.Seed) Result {
 	gardencorev1beta1.SetDefaults_Seed(seed)
 	if seed.DeletionTimestamp != nil {
@@ -32,7 +31,7 @@ func (s *Surroundings) Seed(seed *gardencorev1beta1.Seed) Result {
 	return r.Result
 }
 
-// parent is the Seed of the Shoot that became a Seed by a ManagedSeed.
+// parent returns the Seed of the Shoot that a ManagedSeed registers as Seed.
 func (s *Surroundings) parent(seed string) *string {
 	managed := read[seedmanagementv1alpha1.ManagedSeed](s.around.Get(kindManagedSeed, gardencorev1beta1.GardenNamespace, seed))
 	if managed == nil || managed.Spec.Shoot == nil {
@@ -45,10 +44,9 @@ func (s *Surroundings) parent(seed string) *string {
 	return shoot.Spec.SeedName
 }
 
-// Project gives a Project the defaults of the API and what mutations fill in; only the latter is in
-// the result. old is the one before the change, nil for a new one. A Project that names no owner
-// and has no member with this role stays without: only the API knows who makes it. Source:
-// plugin/pkg/project/mutator.
+// Project applies API defaults and mutations to a Project. The result contains only the mutations.
+// old is nil for a new Project. A Project without owner and owner member stays without, as only the
+// API knows its creator. Source: plugin/pkg/project/mutator.
 func (s *Surroundings) Project(project, old *gardencorev1beta1.Project) Result {
 	gardencorev1beta1.SetDefaults_Project(project)
 	if project.DeletionTimestamp != nil {

@@ -9,11 +9,11 @@ import (
 // profile is the cloud profile of a Shoot.
 type profile struct {
 	spec gardencorev1beta1.CloudProfileSpec
-	// place names it in reasons.
+	// place is its name in reasons.
 	place string
 }
 
-// profileOf gives the cloud profile of a Shoot, nil when it names none, or one that is not there.
+// profileOf returns the cloud profile of a Shoot; nil if it is not named or does not exist.
 func (s *Surroundings) profileOf(shoot *gardencorev1beta1.Shoot) *profile {
 	id := identity{kind: kindCloudProfile}
 	switch reference := shoot.Spec.CloudProfile; {
@@ -69,8 +69,8 @@ func (p *profile) machineType(name string) *gardencorev1beta1.MachineType {
 
 const architecture = "architecture"
 
-// architectureOf gives the one architecture of a machine type, "" if there is none or more than
-// one. Source: pkg/apis/core/v1beta1 (MachineType.GetArchitecture).
+// architectureOf returns the only architecture of a machine type, "" for none or several. Source:
+// pkg/apis/core/v1beta1 (MachineType.GetArchitecture).
 func (p *profile) architectureOf(machine *gardencorev1beta1.MachineType) string {
 	values := machine.Capabilities[architecture]
 	if len(values) == 0 {
@@ -85,7 +85,7 @@ func (p *profile) architectureOf(machine *gardencorev1beta1.MachineType) string 
 	return ""
 }
 
-// capability gives all values of a capability.
+// capability returns all values of a capability.
 func (p *profile) capability(name string) []string {
 	for _, definition := range p.spec.MachineCapabilities {
 		if definition.Name == name {
@@ -95,8 +95,8 @@ func (p *profile) capability(name string) []string {
 	return nil
 }
 
-// runsOn says whether an image version exists for an architecture. Without flavors it has all that
-// the profile knows. Source: pkg/api/core/v1beta1/helper (ArchitectureSupportedByImageVersion).
+// runsOn reports whether an image version exists for an architecture. Without flavors it supports
+// all of the profile. Source: pkg/api/core/v1beta1/helper (ArchitectureSupportedByImageVersion).
 func (p *profile) runsOn(version *gardencorev1beta1.MachineImageVersion, wanted string) bool {
 	var known []string
 	for _, flavor := range version.CapabilityFlavors {
@@ -111,9 +111,9 @@ func (p *profile) runsOn(version *gardencorev1beta1.MachineImageVersion, wanted 
 	return slices.Contains(known, wanted)
 }
 
-// fits says whether an image version has a flavor with the capabilities of a machine type; what
-// either of them leaves out has all values that the profile knows. Source:
-// pkg/api/core/v1beta1/helper (AreCapabilitiesSupportedByImageFlavors).
+// fits reports whether a flavor of an image version has the capabilities of a machine type. Omitted
+// capabilities have all values of the profile. Source: pkg/api/core/v1beta1/helper
+// (AreCapabilitiesSupportedByImageFlavors).
 func (p *profile) fits(machine *gardencorev1beta1.MachineType, version *gardencorev1beta1.MachineImageVersion) bool {
 	if len(version.CapabilityFlavors) == 0 {
 		return true

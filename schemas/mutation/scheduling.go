@@ -8,7 +8,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// tolerations of the Project are added, unless the Shoot names the key. Source:
+// tolerations adds the Project's tolerations whose key the Shoot lacks. Source:
 // plugin/pkg/shoot/tolerationrestriction.
 func (m *shootMutator) tolerations() {
 	project := m.project(m.shoot.Namespace)
@@ -32,8 +32,8 @@ func (m *shootMutator) tolerate(toleration gardencorev1beta1.Toleration, reason 
 	m.shoot.Spec.Tolerations = append(m.shoot.Spec.Tolerations, *toleration.DeepCopy())
 }
 
-// exposureClass merges the scheduling of the class into that of the Shoot. Where both speak of the
-// same, the Shoot stays as it is: the rule shoot/exposure-class-scheduling refuses it. Source:
+// exposureClass merges the scheduling of the class into the Shoot's. A conflicting Shoot is
+// unchanged: the rule shoot/exposure-class-scheduling rejects it. Source:
 // plugin/pkg/shoot/exposureclass.
 func (m *shootMutator) exposureClass() {
 	if m.shoot.Spec.ExposureClassName == nil {

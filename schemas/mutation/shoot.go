@@ -15,38 +15,37 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// keyRotationPeriod is how often the key of etcd is rotated in Shoots that are new.
+// keyRotationPeriod is the rotation period of the etcd key in new Shoots.
 const keyRotationPeriod = 28 * 24 * time.Hour
 
-// shootMutator works on one Shoot.
+// shootMutator mutates one Shoot.
 type shootMutator struct {
 	*Surroundings
 	*recorder
 	shoot, old *gardencorev1beta1.Shoot
 	profile    *profile
-	// created turns on what only new Shoots get.
+	// created enables mutations of new Shoots.
 	created bool
-	// anyVersion takes a version that cannot be chosen at the time before none.
+	// anyVersion accepts a version that is not supported now, if no other exists.
 	anyVersion bool
 }
 
-// Shoot gives a Shoot the defaults of the API and what mutations fill in; only the latter is in the
-// result. old is the Shoot before the change, nil for a new one. A Shoot that is being deleted gets
-// the defaults only.
+// Shoot applies API defaults and mutations to a Shoot. The result contains only the mutations. old
+// is nil for a new Shoot. A Shoot in deletion only gets defaults.
 func (s *Surroundings) Shoot(shoot, old *gardencorev1beta1.Shoot) Result {
 	return s.fillShoot(shoot, old, old == nil, false)
 }
 
-// ShootSince is Shoot for a declaration that stands for the whole Shoot, at a later time than
-// before: what only new Shoots get it gets again, since nothing else says that it has it, and what
-// it leaves open stays as it was before. Nil before is the same as Shoot.
+// ShootSince is Shoot for a declaration that is the whole Shoot, with its previous revision. It
+// repeats the mutations of new Shoots, as nothing else stores their results, and fills in previous
+// values. Without before, it is Shoot.
 func (s *Surroundings) ShootSince(shoot, before *gardencorev1beta1.Shoot) Result {
 	return s.fillShoot(shoot, before, true, false)
 }
 
-// RenderedShoot is ShootSince for rendering, where nobody knows whether the Shoot is new. A version
-// that is left open, and of which none can be chosen at the time, is the newest one that the
-// profile lists: the Shoot may have had it before it expired. The problem says so all the same.
+// RenderedShoot is ShootSince for rendering, where the Shoot may be new or old. If no supported
+// version fits, it chooses the newest listed version, which the Shoot may have had before its
+// expiration. The result reports the problem, too.
 func (s *Surroundings) RenderedShoot(shoot, before *gardencorev1beta1.Shoot) Result {
 	return s.fillShoot(shoot, before, true, true)
 }
@@ -60,7 +59,7 @@ func (s *Surroundings) fillShoot(shoot, old *gardencorev1beta1.Shoot, created, a
 		Surroundings: s, recorder: &recorder{kind: kindShoot.Kind, namespace: shoot.Namespace, name: shoot.Name},
 		shoot: shoot, old: old, profile: s.profileOf(shoot), created: created, anyVersion: anyVersion,
 	}
-	m.architectures() // the default of the API is for types that do not say it
+	m.architectures() // before the API default, which covers other types
 	gardencorev1beta1.SetDefaults_Shoot(shoot)
 	m.profileName()
 	if created {
@@ -78,14 +77,14 @@ func (s *Surroundings) fillShoot(shoot, old *gardencorev1beta1.Shoot, created, a
 	}
 	m.kubeReserved()
 	m.labels()
-	// Blocks that came in have defaults, too.
+	// New substructures have defaults, too.
 	gardencorev1beta1.SetDefaults_Shoot(shoot)
 	return m.Result
 }
 
 func (m *shootMutator) workerless() bool { return len(m.shoot.Spec.Provider.Workers) == 0 }
 
-// oldWorker is the pool of a name before the change.
+// oldWorker returns the previous revision of a pool.
 func (m *shootMutator) oldWorker(name string) *gardencorev1beta1.Worker {
 	if m.old == nil {
 		return nil
@@ -98,14 +97,13 @@ func (m *shootMutator) oldWorker(name string) *gardencorev1beta1.Worker {
 	return nil
 }
 
-// before says whether the version of the Shoot is older than a minor version; one that leaves it
-// open counts as older.
+// before reports whether the Kubernetes version is below 1.minor; an omitted version is.
 func (m *shootMutator) before(minor uint64) bool {
 	version, err := semver.NewVersion(m.shoot.Spec.Kubernetes.Version)
 	return m.shoot.Spec.Kubernetes.Version == "" || err == nil && version.Major() == 1 && version.Minor() < minor
 }
 
-// profileName: until 1.34 Shoots may use the older field. Source: pkg/api/core/shoot
+// profileName copies the older field, which Shoots may use before 1.34. Source: pkg/api/core/shoot
 // (SyncCloudProfileFields).
 func (m *shootMutator) profileName() {
 	const lastOfOldField = 34
@@ -119,7 +117,7 @@ func (m *shootMutator) profileName() {
 	m.filled("spec.cloudProfile.name", *spec.CloudProfileName, "the name in spec.cloudProfileName")
 }
 
-// dnsCredentials: until 1.35 providers may use the older field. Source:
+// dnsCredentials syncs the older field, which providers may use before 1.35. Source:
 // pkg/apiserver/registry/core/shoot (SyncDNSProviderCredentials).
 func (m *shootMutator) dnsCredentials() {
 	const lastOfOldField = 35
@@ -141,10 +139,10 @@ func (m *shootMutator) dnsCredentials() {
 	}
 }
 
-// networks: what the Shoot leaves open comes from its Seed. A Shoot without workers and with IPv6
-// gets a range for services that is made of its name, where upstream draws lots, so that the same
-// declaration always means the same. The ranges from before stay: they cannot change, whatever the
-// Seed says by now. Source: plugin/pkg/shoot/mutator (defaultShootNetworks).
+// networks fills in ranges from the Seed; immutable previous ranges take precedence. A Shoot
+// without workers and with IPv6 gets a services range derived from its name. Upstream chooses a
+// random range, but a declaration must give the same result each time. Source:
+// plugin/pkg/shoot/mutator (defaultShootNetworks).
 func (m *shootMutator) networks() {
 	seed := m.seedOf()
 	if m.shoot.Spec.Networking == nil {
@@ -180,7 +178,7 @@ func (m *shootMutator) networks() {
 	}
 }
 
-// keepText fills in the value from before.
+// keepText fills in the previous value.
 func (m *shootMutator) keepText(field string, to **string, before *string) {
 	if *to == nil && before != nil {
 		value := *before
@@ -189,7 +187,7 @@ func (m *shootMutator) keepText(field string, to **string, before *string) {
 	}
 }
 
-// ofFamily says whether a range is of one of the families.
+// ofFamily reports whether a range belongs to one of the families.
 func ofFamily(cidr string, families []gardencorev1beta1.IPFamily) bool {
 	prefix, err := netip.ParsePrefix(cidr)
 	if err != nil {
@@ -202,14 +200,15 @@ func ofFamily(cidr string, families []gardencorev1beta1.IPFamily) bool {
 	return slices.Contains(families, family)
 }
 
-// localServices is a /112 of RFC 4193 with a global id of 40 bits.
+// localServices returns a /112 range of RFC 4193 with a global id of 40 bits.
 func localServices(namespace, name string) string {
 	id := sha256.Sum256([]byte(namespace + "/" + name))
 	address := netip.AddrFrom16([16]byte{0xfd, id[0], id[1], id[2], id[3], id[4]})
 	return netip.PrefixFrom(address, 112).String()
 }
 
-// keyRotation: Source: plugin/pkg/shoot/mutator (defaultMaintenanceWindow).
+// keyRotation sets the rotation period. Source: plugin/pkg/shoot/mutator
+// (defaultMaintenanceWindow).
 func (m *shootMutator) keyRotation() {
 	maintenance := m.shoot.Spec.Maintenance
 	if maintenance == nil {
@@ -231,7 +230,7 @@ func (m *shootMutator) keyRotation() {
 	m.filled("spec.maintenance.autoRotation.credentials.etcdEncryptionKey.rotationPeriod", period.Duration.String(), "the period of new Shoots")
 }
 
-// verticalPodAutoscaler: Source: plugin/pkg/shoot/vpa.
+// verticalPodAutoscaler enables the autoscaler. Source: plugin/pkg/shoot/vpa.
 func (m *shootMutator) verticalPodAutoscaler() {
 	if m.workerless() || m.shoot.Spec.Kubernetes.VerticalPodAutoscaler != nil {
 		return
@@ -241,7 +240,8 @@ func (m *shootMutator) verticalPodAutoscaler() {
 	m.filled("spec.kubernetes.verticalPodAutoscaler.enabled", true, "enabled in new Shoots with workers")
 }
 
-// kubeReserved: Source: plugin/pkg/shoot/resourcereservation (with its default configuration).
+// kubeReserved sets reservations. Source: plugin/pkg/shoot/resourcereservation (default
+// configuration).
 func (m *shootMutator) kubeReserved() {
 	if m.workerless() {
 		return
@@ -267,7 +267,7 @@ func (m *shootMutator) kubeReserved() {
 	reserve("pid", &kubelet.KubeReserved.PID, "20k")
 }
 
-// seedOf is the Seed of the Shoot, nil if it has none yet, or it is not known.
+// seedOf returns the Seed of the Shoot; nil if it has none or the Seed is unknown.
 func (m *shootMutator) seedOf() *gardencorev1beta1.Seed {
 	if name := m.shoot.Spec.SeedName; name != nil && *name != "" {
 		return m.seed(*name)

@@ -180,7 +180,7 @@ func TestOlderFieldOfTheProfile(t *testing.T) {
 	}
 }
 
-// TestTypedAndWritten: the changes say all that happens to the object in its Go type.
+// TestTypedAndWritten checks that the changes describe the mutated Go object completely.
 func TestTypedAndWritten(t *testing.T) {
 	written := shoot(t, "seedName: eu\nkubernetes: {version: '1.35'}\ndns: {providers: [{type: x, secretName: a}]}\ntolerations: [{key: z}]\nprovider: {type: example, workers: [{name: a, machine: {type: arm}}, {name: b, kubernetes: {version: '1.34'}, machine: {type: intel, image: {name: both, version: '2'}}}]}")
 	written.SetNamespace("garden-dev")
@@ -197,7 +197,7 @@ func TestTypedAndWritten(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-// BenchmarkShoot is one Shoot of a landscape, 10,000 of which are filled in by one Surroundings.
+// BenchmarkShoot mutates one Shoot with shared Surroundings, as for a landscape of 10,000 Shoots.
 func BenchmarkShoot(b *testing.B) {
 	s := around(b, profileYAML, seedYAML)
 	object := shoot(b, "seedName: eu\nkubernetes: {version: '1.35'}\nprovider: {type: example, workers: [{name: a, machine: {type: arm}}, {name: b, machine: {type: intel}}]}")

@@ -9,18 +9,17 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// fullParts is how many parts a version has that stays as it is.
+// fullParts is the number of parts of a complete version.
 const fullParts = 3
 
-// RuleVersionsUsable and RuleImagesUsable are the rules about versions that a cloud profile lists
-// and that cannot be used at the time.
+// RuleVersionsUsable and RuleImagesUsable are rules about listed versions that are unusable now.
 const (
 	RuleVersionsUsable = "shoot/versions-usable"
 	RuleImagesUsable   = "shoot/images-usable"
 )
 
-// shortened says whether a version leaves something open, as 1.34 and an empty one do. A text that
-// is no version leaves nothing open: validation speaks of it.
+// shortened reports whether a version is incomplete, such as 1.34 or empty. Invalid text is not
+// shortened; validation reports it.
 func shortened(version string) bool {
 	if version == "" {
 		return true
@@ -37,23 +36,22 @@ func shortened(version string) bool {
 	return true
 }
 
-// Open says whether a version leaves something open, so that the API completes it from a cloud
-// profile.
+// Open reports whether a version is incomplete, so that the API completes it from a cloud profile.
 func Open(version string) bool { return shortened(version) }
 
-// beginsWith says whether a full version is one of those that a shortened one stands for.
+// beginsWith reports whether a full version completes a shortened one.
 func beginsWith(full, short string) bool {
 	full, short = strings.TrimPrefix(full, "v"), strings.TrimPrefix(short, "v")
 	return short == "" || full == short || strings.HasPrefix(full, short+".")
 }
 
-// classAt is how a version stands at the time of the surroundings.
+// classAt returns the classification of a version at the current time.
 func (s *Surroundings) classAt(version gardencorev1beta1.ExpirableVersion) gardencorev1beta1.VersionClassification {
 	class, _ := version.ClassificationAt(s.now)
 	return class
 }
 
-// newest gives the highest version that wanted says yes to, "" for none.
+// newest returns the highest version for which wanted is true, "" for none.
 func newest(versions []gardencorev1beta1.ExpirableVersion, wanted func(gardencorev1beta1.ExpirableVersion) bool) string {
 	var highest *semver.Version
 	name := ""
@@ -67,11 +65,9 @@ func newest(versions []gardencorev1beta1.ExpirableVersion, wanted func(gardencor
 	return name
 }
 
-// kubernetesVersions completes the version of the control plane and those of pools. Upstream takes
-// the newest one again with every change that leaves it open; here the version from before stays as
-// long as it is one of those that are meant, so that a declaration in Git does not raise it outside
-// of the maintenance. Source: plugin/pkg/shoot/mutator (defaultKubernetes,
-// defaultKubernetesVersionForWorkers).
+// kubernetesVersions completes the versions of control plane and pools. Upstream chooses the newest
+// version in every change. Here a matching previous version stays, so that only maintenance updates
+// it. Source: plugin/pkg/shoot/mutator (defaultKubernetes, defaultKubernetesVersionForWorkers).
 func (m *shootMutator) kubernetesVersions() {
 	if m.profile == nil || m.now.IsZero() {
 		return
@@ -115,8 +111,7 @@ func (m *shootMutator) kubernetesVersion(field string, version *string, before s
 		m.filled(field, found, "the newest supported version%s of %s", likeness(written), m.profile.place)
 		return
 	}
-	// Versions that are not offered, or not any more, are the matter of the rule about what a
-	// profile offers.
+	// Another rule reports versions that the profile does not offer or that have expired.
 	usable := newest(m.profile.spec.Kubernetes.Versions, func(v gardencorev1beta1.ExpirableVersion) bool { return matches(v) && m.alive(v) })
 	if written == "" || usable != "" {
 		m.refusedNow(RuleVersionsUsable, field, "%s has no supported version%s: versions in preview and deprecated ones are not chosen by themselves%s",
@@ -128,7 +123,7 @@ func (m *shootMutator) kubernetesVersion(field string, version *string, before s
 	}
 }
 
-// alive says whether a version can be used at all.
+// alive reports whether a version has not expired and is available.
 func (s *Surroundings) alive(version gardencorev1beta1.ExpirableVersion) bool {
 	class := s.classAt(version)
 	return class != gardencorev1beta1.ClassificationExpired && class != gardencorev1beta1.ClassificationUnavailable

@@ -17,9 +17,9 @@ const (
 	landscapeReference  = "https://github.com/pergola-dev/pergola/blob/main/landscapes/README.md#landscapeyaml"
 )
 
-// page gives the reference of the fields of a kind, "" where none is known. Upstream's pages have
-// an anchor for every type, which is its name in lower case; that of operations.gardener.cloud is
-// linked as a whole, since its anchors depend on the generator that wrote it.
+// page returns the field reference of a kind, "" if unknown. Upstream pages have an anchor per
+// type, its name in lower case. The anchors for operations.gardener.cloud depend on the generator,
+// so its link has none.
 func page(gvk schema.GroupVersionKind) string {
 	anchor := "#" + strings.ToLower(gvk.Kind)
 	switch gvk.Group {
@@ -48,9 +48,8 @@ func page(gvk schema.GroupVersionKind) string {
 	return ""
 }
 
-// documentation gives the reference of what a finding is about, "" for findings about files and
-// about kinds without one. A finding names its kind without the group; where several groups have
-// the kind, the rule or the file tells which one it is.
+// documentation returns the reference of a finding's kind, "" for files and kinds without one.
+// Findings have no group: if several groups have the kind, the rule or the file decides.
 func (s *sources) documentation(v schemas.Violation) string {
 	if v.Kind == "" {
 		return ""
@@ -68,7 +67,7 @@ func (s *sources) documentation(v schemas.Violation) string {
 	return page(fitting[0])
 }
 
-// narrowed leaves those that hold, or all where none does.
+// narrowed returns the kinds for which holds is true, or all if there are none.
 func narrowed(kinds []schema.GroupVersionKind, holds func(schema.GroupVersionKind) bool) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, gvk := range kinds {

@@ -7,20 +7,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// document is one of a file: the lines between two markers.
+// document is one YAML document of a file.
 type document struct {
 	// first is the index of its first line in the file.
 	first int
 	lines []string
-	// root is what it holds; nil where that cannot be parsed.
+	// root is the parsed content; nil if it is invalid.
 	root *yaml.Node
 }
 
-// marker begins or ends a document.
+// marker matches the begin or end of a document.
 var marker = regexp.MustCompile(`^(---|\.\.\.)(\s|$)`)
 
-// split gives the documents of a file of YAML or JSON. Each is parsed by itself, so that a broken
-// one says nothing about the others.
+// split parses the documents of a YAML or JSON file separately, so that a broken one does not
+// affect others.
 func split(lines []string) []*document {
 	var documents []*document
 	current := &document{}
@@ -30,7 +30,7 @@ func split(lines []string) []*document {
 			continue
 		}
 		documents = append(documents, current)
-		// What stands behind the marker belongs to the document, in its column.
+		// Text after the marker belongs to the document, in its column.
 		current = &document{first: i, lines: []string{"   " + line[3:]}}
 	}
 	documents = append(documents, current)
@@ -48,7 +48,7 @@ func (d *document) parse() {
 	}
 }
 
-// at gives the document that has a line, counted from 1.
+// at returns the document that contains a line, counted from 1.
 func at(documents []*document, line int) *document {
 	var found *document
 	for _, d := range documents {
@@ -59,7 +59,7 @@ func at(documents []*document, line int) *document {
 	return found
 }
 
-// values gives what a mapping has under a name. A name may be written twice.
+// values returns all values of a key in a mapping; keys may be repeated.
 func values(mapping *yaml.Node, name string) []*yaml.Node {
 	var found []*yaml.Node
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
@@ -73,7 +73,7 @@ func values(mapping *yaml.Node, name string) []*yaml.Node {
 	return found
 }
 
-// text gives the text that a mapping has under a name, "" if it has none or several.
+// text returns the text value of a key, "" for none or several.
 func text(mapping *yaml.Node, name string) string {
 	found := values(mapping, name)
 	if len(found) != 1 || found[0].Kind != yaml.ScalarNode {

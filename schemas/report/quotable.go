@@ -2,9 +2,8 @@ package report
 
 import "strings"
 
-// Quotable gives what tells whether an error may repeat what stands in a line, counted from 1, of a
-// YAML document: not where the text may hold an object with secret values, nor where a word in the
-// line tells of one.
+// Quotable returns a function that reports whether an error may quote a line (counted from 1) of a
+// YAML document. It excludes lines that may contain secret values.
 func Quotable(text string) func(line int) bool { return quotable(text, careful) }
 
 // QuotableCUE is Quotable for a CUE file.
@@ -18,7 +17,7 @@ func quotable(text string, judge func(string) shade) func(int) bool {
 	return func(line int) bool { return line >= 1 && line <= len(lines) && !tells(lines[line-1], sh) }
 }
 
-// MayHoldSecrets tells whether a CUE file may hold an object with secret values.
+// MayHoldSecrets reports whether a CUE file may contain an object with secret values.
 func MayHoldSecrets(text string) bool {
 	return encrypted.MatchString(text) || carefulCUE(text) == hidden
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// The forms of a report.
+// Formats of a report.
 const (
 	FormatText   = "text"
 	FormatJSON   = "json"
@@ -17,25 +17,25 @@ const (
 	FormatGitHub = "github"
 )
 
-// Formats are all forms, the default first.
+// Formats returns all formats, the default first.
 func Formats() []string { return []string{FormatText, FormatJSON, FormatSARIF, FormatGitHub} }
 
 // Options of Write.
 type Options struct {
 	// Format is one of Formats; empty means text.
 	Format string
-	// Sources gives the content of a file that findings name, for the source lines of the text, and
-	// for the group of a kind that several groups have; nil leaves them out.
+	// Sources reads a file for its source lines and for the group of ambiguous kinds; nil omits
+	// both.
 	Sources func(file string) ([]byte, error)
-	// Colored marks severities and carets by colour; only text has it.
+	// Colored colours severities and carets in text.
 	Colored bool
-	// Pointer closes a text that has findings with a line that says where to read on.
+	// Pointer ends a text with findings with a line about further documentation.
 	Pointer bool
-	// Version is that of the program, for SARIF.
+	// Version is the program's version, for SARIF.
 	Version string
 }
 
-// Write writes sorted findings. An empty list is a report, too.
+// Write writes sorted findings. An empty list is a valid report.
 func Write(w io.Writer, violations []schemas.Violation, o Options) error {
 	switch o.Format {
 	case FormatJSON:
@@ -50,7 +50,7 @@ func Write(w io.Writer, violations []schemas.Violation, o Options) error {
 	return fmt.Errorf("there is no report of form %q, only %s", o.Format, strings.Join(Formats(), ", "))
 }
 
-// documented is a finding with a link to what there is to read about its kind.
+// documented is a finding with a link to the reference of its kind.
 type documented struct {
 	schemas.Violation
 	Documentation string `json:"documentation,omitempty"`
@@ -67,8 +67,7 @@ func writeJSON(w io.Writer, violations []schemas.Violation, files *sources) erro
 	return enc.Encode(list)
 }
 
-// writeGitHub writes workflow commands, which GitHub shows as annotations on the lines of a pull
-// request.
+// writeGitHub writes workflow commands, which GitHub shows as annotations in a pull request.
 func writeGitHub(w io.Writer, violations []schemas.Violation) error {
 	for _, v := range violations {
 		text := v.Message
@@ -84,7 +83,7 @@ func writeGitHub(w io.Writer, violations []schemas.Violation) error {
 	return nil
 }
 
-// title names the object and the rule.
+// title returns the object and the rule.
 func title(v schemas.Violation) string {
 	if v.Kind == "" {
 		return v.Rule
@@ -92,7 +91,7 @@ func title(v schemas.Violation) string {
 	return strings.TrimSuffix(object(v)+": "+v.Rule, ": ")
 }
 
-// object names the object of a finding, as its text does.
+// object returns the object of a finding as in text reports.
 func object(v schemas.Violation) string {
 	name := v.Name
 	if v.Namespace != "" {
@@ -101,7 +100,7 @@ func object(v schemas.Violation) string {
 	return strings.TrimSpace(v.Kind + " " + name)
 }
 
-// data and property escape as the workflow commands ask for: properties end at a comma, too.
+// data and property escape text for workflow commands, in which properties also end at a comma.
 var data = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 
 func property(s string) string {

@@ -91,7 +91,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// A source line is only shown where no secret value can be in it.
+// TestTextKeepsSecrets checks that source lines with possible secret values are omitted.
 func TestTextKeepsSecrets(t *testing.T) {
 	for name, content := range map[string]string{
 		"secret":          "kind: Secret\nx: hidden\n",
@@ -119,7 +119,7 @@ func TestTextKeepsSecrets(t *testing.T) {
 	}
 }
 
-// What stands in a file cannot forge lines or colours of a terminal.
+// TestTextEscapes checks that input cannot forge lines or terminal colours.
 func TestTextEscapes(t *testing.T) {
 	v := schemas.Violation{Severity: "error", File: "f", Kind: "Shoot", Name: "\x1b[31mX\nValid: no findings.", Message: "no\rmore"}
 	text := written(t, []schemas.Violation{v}, Options{})

@@ -13,8 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/rulebook"
 )
 
-// writeSARIF writes SARIF 2.1.0. Rules that found something are described in it, so that a viewer
-// can say why.
+// writeSARIF writes SARIF 2.1.0 with descriptions of the violated rules.
 func writeSARIF(w io.Writer, violations []schemas.Violation, o Options) error {
 	rules, err := rulebook.Rules()
 	if err != nil {

@@ -12,26 +12,24 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// shade says whether a line may be shown.
+// shade decides whether a line may be shown.
 type shade int
 
 const (
-	// shown is a line whose fields the schema knows, none of them as one that holds a secret, or
-	// whose others do not tell of one.
+	// shown is a line whose fields are known and not sensitive, or have harmless names and values.
 	shown shade = iota
-	// guarded is a line that cannot be taken apart: it is shown if no word in it tells of a secret.
+	// guarded is a line without structure; it is shown unless it contains a word for a secret.
 	guarded
 	hidden
 )
 
-// encrypted is a file that is encrypted, or holds a key in plain text: none of its lines is shown.
+// encrypted matches encrypted files and private keys; none of their lines is shown.
 var encrypted = regexp.MustCompile(`(?m)^\s*["']?sops["']?\s*:|ENC\[|PRIVATE KEY`)
 
-// confidential is text that may be an object with secret values, for what cannot be read as an
-// object.
+// confidential matches text that may be an object with secret values, for unreadable text.
 var confidential = regexp.MustCompile(`\b(Secret|SecretList|InternalSecret|InternalSecretList|ShootState|ShootStateList|List)\b["']?\s*(#.*)?(?m:$|[,}])`)
 
-// secretKinds hold secret values wherever it is in them.
+// secretKinds may have secret values in any field.
 var secretKinds = [...]string{"Secret", "InternalSecret", "ShootState"}
 
 func isSecret(kind *yaml.Node) bool { return kind.Kind != yaml.ScalarNode || isSecretKind(kind.Value) }
@@ -40,18 +38,17 @@ func isSecretKind(kind string) bool {
 	return slices.Contains(secretKinds[:], strings.TrimSuffix(kind, "List"))
 }
 
-// shading finds the shades of the lines of a document.
+// shading computes the shades of the lines of a document.
 type shading struct {
 	kinds  func(schema.GroupVersionKind) *structure.Kind
 	shades []shade
-	// last is the line that was marked last, with its shade: the lines up to the next mark are a
-	// part of the same value.
+	// last and lastShade are the latest mark: lines up to the next mark belong to the same value.
 	last      int
 	lastShade shade
 }
 
-// shadesOf gives the shades of the lines of all documents. What cannot be read, behind what is
-// hidden because it cannot be read, may be the rest of it: a line of text that looks like a marker.
+// shadesOf returns the shades of the lines of all documents. An unreadable document after a hidden
+// unreadable one is hidden, too: the marker between them may be a line of text.
 func shadesOf(documents []*document, kinds func(schema.GroupVersionKind) *structure.Kind) []shade {
 	var all []shade
 	rest := false
@@ -72,7 +69,7 @@ func shadesOf(documents []*document, kinds func(schema.GroupVersionKind) *struct
 	return all
 }
 
-// careful gives the shade of text that cannot be read as an object whose kind has a schema.
+// careful returns the shade of text without a readable object of a known kind.
 func careful(text string) shade {
 	if confidential.MatchString(text) || holdsValues(text, plainKind) {
 		return hidden
@@ -80,8 +77,8 @@ func careful(text string) shade {
 	return guarded
 }
 
-// carefulCUE gives the shade of text in CUE. Nothing is evaluated for it: where the text leaves
-// open what a kind is, or has fields as objects with secret values have them, all of it is hidden.
+// carefulCUE returns the shade of CUE text without evaluation. It hides the whole text if a kind is
+// unclear or fields look like those of objects with secret values.
 func carefulCUE(text string) shade {
 	if confidential.MatchString(text) || holdsValues(text, plainKindCUE) || oddLabel.MatchString(text) {
 		return hidden
@@ -90,27 +87,26 @@ func carefulCUE(text string) shade {
 }
 
 var (
-	// kindField is a field that says what an object is, with what stands behind it in the line.
+	// kindField matches a kind field and the rest of its line.
 	kindField = regexp.MustCompile(`\bkind["']?[ \t]*[?!]?[ \t]*:([^\n]*)`)
-	// valuesField is a field that holds values of Secrets.
+	// valuesField matches fields with values of Secrets.
 	valuesField = regexp.MustCompile(`\b(data|stringData)["']?\s*[?!]?\s*:`)
 	plainKind   = regexp.MustCompile(`^[ \t]*["']?[A-Za-z]+["']?[ \t\r]*(#.*|[,}].*)?$`)
-	// plainKindCUE may have other kinds beside it: those are looked for by confidential.
+	// plainKindCUE permits other kinds in the line, which confidential detects.
 	plainKindCUE = regexp.MustCompile(`^[ \t]*"[A-Za-z]+"[ \t\r]*(//.*|[,}].*)?$`)
-	// oddLabel is the name of a field that has escapes, or is computed. One that is put together of
-	// text and the value of a name, as "\(name)", is that of a declaration.
+	// oddLabel matches computed field names and names with escapes. Interpolations such as
+	// "\(name)" are names of declarations and do not match.
 	oddLabel = regexp.MustCompile(`"[^"\n]*\\[^("\n][^"\n]*"[ \t]*[?!]?[ \t]*:|\)[ \t]*[?!]?[ \t]*:`)
 )
 
-// holdsValues tells whether fields are written down that hold secret values, or a kind in another
-// form than a plain one.
+// holdsValues reports whether the text has fields for secret values, or a kind that is not plain.
 func holdsValues(text string, plain *regexp.Regexp) bool {
 	return valuesField.MatchString(text) || slices.ContainsFunc(kindField.FindAllStringSubmatch(text, -1), func(found []string) bool {
 		return !plain.MatchString(found[1])
 	})
 }
 
-// object marks the lines of an object; false if its kind is not known.
+// object marks the lines of an object; false if its kind is unknown.
 func (s *shading) object(o *yaml.Node) bool {
 	kinds := values(o, "kind")
 	switch {
@@ -134,8 +130,8 @@ func (s *shading) object(o *yaml.Node) bool {
 	return true
 }
 
-// list marks the lines of a list of objects. It is hidden if one of them is, and so is all that is
-// no item.
+// list marks the lines of a list of objects. It hides the whole list if one item is a secret, and
+// all fields other than items.
 func (s *shading) list(list *yaml.Node) bool {
 	items := values(list, "items")
 	if len(items) != 1 || items[0].Kind != yaml.SequenceNode {
@@ -163,7 +159,7 @@ func (s *shading) list(list *yaml.Node) bool {
 	return true
 }
 
-// mark says that something of a shade begins in a line, counted from 1.
+// mark sets the shade of the value that begins in a line, counted from 1.
 func (s *shading) mark(line int, sh shade) {
 	for i := s.last + 1; i < line && i <= len(s.shades); i++ {
 		s.shades[i-1] = max(s.shades[i-1], s.lastShade)
@@ -174,10 +170,10 @@ func (s *shading) mark(line int, sh shade) {
 	s.last, s.lastShade = line, sh
 }
 
-// value marks the lines of a value of which the schema is given, nil where there is none.
+// value marks the lines of a value; node is its schema, or nil.
 func (s *shading) value(v *yaml.Node, node *structure.Node, sh shade) {
 	if v.Anchor != "" || v.Kind == yaml.AliasNode {
-		node = nil // it is the value of other fields, too
+		node = nil // other fields share the value
 	}
 	switch {
 	case sh == hidden:
@@ -208,8 +204,8 @@ func (s *shading) value(v *yaml.Node, node *structure.Node, sh shade) {
 	}
 }
 
-// inherited is the shade of what is in a value: what is guarded says nothing of its fields, which
-// are judged by their own.
+// inherited returns the shade for fields of a value. Only hidden is inherited; other fields are
+// judged separately.
 func inherited(sh shade) shade {
 	if sh == hidden {
 		return hidden
@@ -224,7 +220,7 @@ func itemsOf(node *structure.Node) *structure.Node {
 	return node.Items
 }
 
-// fieldOf gives the schema of a field and the shade of its name.
+// fieldOf returns the schema of a field and the shade of its name.
 func fieldOf(node *structure.Node, name string) (*structure.Node, shade) {
 	switch {
 	case node == nil && secretwords.In(name):
@@ -239,8 +235,8 @@ func fieldOf(node *structure.Node, name string) (*structure.Node, shade) {
 	return node.Additional, shown
 }
 
-// untold is the shade of a value that no schema describes. Fields in it are judged by their names
-// and values.
+// untold returns the shade of a value without schema. Its fields are judged by their names and
+// values.
 func untold(v *yaml.Node) shade {
 	switch v.Kind {
 	case yaml.ScalarNode:
@@ -259,8 +255,7 @@ func untold(v *yaml.Node) shade {
 	return guarded
 }
 
-// fits tells whether a value is of the form that its schema asks for. Another one may be what
-// belongs somewhere else.
+// fits reports whether a value has the type of its schema. Another type may be a misplaced value.
 func fits(v *yaml.Node, node *structure.Node) bool {
 	switch v.Kind {
 	case yaml.MappingNode:
@@ -273,7 +268,7 @@ func fits(v *yaml.Node, node *structure.Node) bool {
 	return false
 }
 
-// holdsSensitive tells whether a value of the schema may have a secret in it.
+// holdsSensitive reports whether values of the schema may contain a secret.
 func holdsSensitive(node *structure.Node) bool {
 	if node == nil {
 		return false

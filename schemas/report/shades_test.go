@@ -32,8 +32,7 @@ spec:
     infrastructureConfig: {apiKey: hidden}
 `
 
-// shownAt gives what a report shows of a file beside the finding, which is in a line counted from
-// 1.
+// shownAt returns the excerpt that a report shows for a finding in a line, counted from 1.
 func shownAt(t *testing.T, file, content string, line int) string {
 	t.Helper()
 	v := schemas.Violation{Severity: schemas.SeverityError, File: file, Line: line, Column: 1, Message: "no"}
@@ -43,7 +42,7 @@ func shownAt(t *testing.T, file, content string, line int) string {
 	return excerpt
 }
 
-// A name of a Secret is no secret.
+// TestReferencesAreShown checks that names of Secrets are shown.
 func TestReferencesAreShown(t *testing.T) {
 	for name, test := range map[string]struct {
 		content string
@@ -71,7 +70,8 @@ func TestReferencesAreShown(t *testing.T) {
 	}
 }
 
-// Nothing of an object with secret values is shown, in whatever words it says its kind.
+// TestSecretsAreHidden checks that objects with secret values are hidden, in any notation of the
+// kind.
 func TestSecretsAreHidden(t *testing.T) {
 	for _, kind := range []string{"Secret", "InternalSecret", "ShootState"} {
 		escaped := `"\x` + map[string]string{"Secret": "53ecret", "InternalSecret": "49nternalSecret", "ShootState": "53hootState"}[kind] + `"`

@@ -14,15 +14,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// sources remembers the files that findings name.
+// sources caches the files that findings name.
 type sources struct {
 	read  func(string) ([]byte, error)
 	files map[string]*file
 	kinds map[schema.GroupVersionKind]*structure.Kind
 }
 
-// file is the content of one, by lines. The shades are those of its lines, none where nothing of it
-// is shown.
+// file is the content of a file by lines, with their shades; nil shades hide all lines.
 type file struct {
 	lines     []string
 	documents []*document
@@ -33,12 +32,11 @@ func newSources(read func(string) ([]byte, error)) *sources {
 	return &sources{read: read, files: map[string]*file{}}
 }
 
-// of gives a file; an empty one if it cannot be read.
 func (s *sources) of(name string) *file {
 	if f, ok := s.files[name]; ok {
 		return f
 	}
-	f := &file{}
+	f := &file{} // remains empty if the file is unreadable
 	s.files[name] = f
 	if s.read == nil {
 		return f
@@ -54,7 +52,7 @@ func (s *sources) of(name string) *file {
 	return f
 }
 
-// shaded gives a file with the shades of its lines.
+// shaded returns a file with the shades of its lines.
 func (s *sources) shaded(name string) *file {
 	f := s.of(name)
 	switch {
@@ -67,12 +65,11 @@ func (s *sources) shaded(name string) *file {
 	return f
 }
 
-// kind gives a kind that has a schema, nil for others.
+// kind returns a kind with a schema, else nil.
 func (s *sources) kind(gvk schema.GroupVersionKind) *structure.Kind {
 	if s.kinds == nil {
 		s.kinds = map[schema.GroupVersionKind]*structure.Kind{}
-		// Without schemas every line is guarded; that they cannot be read was an error before there
-		// were findings.
+		// Without schemas every line is guarded; the error occurred earlier, before the findings.
 		known, _ := schemas.StructuralKinds()
 		for _, kind := range known {
 			s.kinds[kind.GVK] = kind
@@ -81,7 +78,7 @@ func (s *sources) kind(gvk schema.GroupVersionKind) *structure.Kind {
 	return s.kinds[gvk]
 }
 
-// apiVersion is that of the object that a finding is about, "" where it cannot be told.
+// apiVersion returns the apiVersion of a finding's object, "" if unknown.
 func (s *sources) apiVersion(v schemas.Violation) string {
 	d := at(s.of(v.File).documents, v.Line)
 	if d == nil || text(d.root, "kind") != v.Kind {
@@ -90,10 +87,10 @@ func (s *sources) apiVersion(v schemas.Violation) string {
 	return text(d.root, "apiVersion")
 }
 
-// excerpt gives the source line of a finding and the space before its column.
+// excerpt returns the source line of a finding and the indent of its column.
 func (s *sources) excerpt(v schemas.Violation) (line, indent string, ok bool) {
 	if isSecretKind(v.Kind) {
-		return "", "", false // wherever in CUE its values stand
+		return "", "", false // in CUE the values may be in any line
 	}
 	f := s.shaded(v.File)
 	if v.Line < 1 || v.Line > len(f.shades) || v.Column < 1 {
@@ -120,8 +117,7 @@ func (s *sources) excerpt(v schemas.Violation) (line, indent string, ok bool) {
 	return string(shown), string(before), true
 }
 
-// tells says whether a line of a shade may tell a secret. No schema describes what stands in a
-// comment.
+// tells reports whether a line may reveal a secret. Comments have no schema.
 func tells(line string, sh shade) bool {
 	switch sh {
 	case hidden:

@@ -10,11 +10,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// widest is the number of characters of a source line that are shown around the place of a finding.
+// widest is the maximum number of characters of a source line in a report.
 const widest = 120
 
-// writeText writes a line for each finding, the source line it speaks of with a caret, and a
-// summary.
+// writeText writes findings with their source lines and carets, and a summary.
 func writeText(w io.Writer, violations []schemas.Violation, o Options) error {
 	s := newSources(o.Sources)
 	paint := painter(o.Colored)

@@ -1,4 +1,4 @@
-// Package requests knows the words that requests to API servers have: groups, resources and verbs.
-// API servers take any words in roles, audit policies, encryption and quotas, and those that no
-// request has do nothing. It is pure.
+// Package requests knows the words of API server requests: groups, resources and verbs. API servers
+// accept any word in roles, audit policies, encryption and quotas, but unknown words have no
+// effect. The package is pure.
 package requests

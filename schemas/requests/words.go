@@ -15,8 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// Kubernetes are the resources of a group of Kubernetes by the names of the kinds in small letters;
-// empty for a group of others.
+// Kubernetes maps the lower-case kinds of a Kubernetes group to resources; empty for other groups.
 func Kubernetes(group string) map[string]string { return kubernetes()[group] }
 
 var kubernetes = sync.OnceValue(func() map[string]map[string]string {
@@ -34,14 +33,13 @@ var kubernetes = sync.OnceValue(func() map[string]map[string]string {
 	return out
 })
 
-// version is the form of the version of an API.
+// version matches API versions.
 var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// shortGroups are the APIs of Kubernetes without a dot in their name; extensions is the one of
-// former releases.
+// shortGroups are the Kubernetes groups without a dot; extensions is from old releases.
 var shortGroups = []string{"", "apps", "autoscaling", "batch", "extensions", "policy"}
 
-// Group says what is wrong with a group of APIs, "" if nothing is.
+// Group returns the fault of an API group, "" if there is none.
 func Group(group string) string {
 	name, _, versioned := strings.Cut(group, "/")
 	if name == "core" || version.MatchString(name) {
@@ -67,17 +65,17 @@ func Group(group string) string {
 	return ""
 }
 
-// gardenerGroups are the APIs of Gardener.
+// gardenerGroups are Gardener's API groups.
 var gardenerGroups = []string{
 	"authentication.gardener.cloud", "core.gardener.cloud", "extensions.gardener.cloud", "operations.gardener.cloud", "operator.gardener.cloud",
 	"resources.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud", "settings.gardener.cloud", "views.gardener.cloud",
 }
 
-// Resource says what is wrong with a resource of groups, "" if nothing is; known are the resources
-// of a group, as Kubernetes gives them.
+// Resource returns the fault of a resource in groups, "" if there is none. known returns the
+// resources of a group, like Kubernetes.
 func Resource(name string, groups []string, known func(group string) map[string]string) string {
 	if slices.ContainsFunc(groups, func(group string) bool { return strings.HasSuffix(group, "metrics.k8s.io") }) {
-		return "" // they are named after metrics
+		return "" // metrics are resource names
 	}
 	resource, _, _ := strings.Cut(name, "/")
 	var plurals []string
@@ -109,11 +107,11 @@ func Resource(name string, groups []string, known func(group string) map[string]
 	return ""
 }
 
-// groupOf gives the API of Kubernetes that has a resource, where the given APIs of Kubernetes do
-// not have it.
+// groupOf returns the Kubernetes group of a resource, if the given groups are other Kubernetes
+// groups.
 func groupOf(resource string, groups []string) (string, bool) {
 	if len(groups) == 0 || slices.ContainsFunc(groups, func(group string) bool { return !slices.Contains(shortGroups, group) || group == "extensions" }) {
-		return "", false // an API of others, or of former releases, has what it likes
+		return "", false // other APIs and those of old releases may have any resource
 	}
 	for _, group := range slices.Sorted(maps.Keys(kubernetes())) {
 		if slices.Contains(slices.Collect(maps.Values(kubernetes()[group])), resource) {
@@ -123,7 +121,7 @@ func groupOf(resource string, groups []string) (string, bool) {
 	return "", false
 }
 
-// resourcesWithoutKind have rules only: for impersonation and for what may be signed
+// resourcesWithoutKind are resources for rules only: for impersonation and signing
 // (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation).
 var resourcesWithoutKind = []string{"users", "groups", "uids", "userextras", "signers"}
 
@@ -131,19 +129,18 @@ func notPlural(name, resource, plural string) string {
 	return fmt.Sprintf("%q is no resource that requests are for: they are named in the plural and in small letters; did you mean %q?", name, plural+strings.TrimPrefix(name, resource))
 }
 
-// knownVerbs are those of Kubernetes
+// knownVerbs are verbs of Kubernetes
 // (https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb).
-// APIs may have others, such as manage-members of Projects, so only one that is written nearly like
-// one of these is wrong.
+// APIs may define others, such as manage-members of Projects, so only similar words are faults.
 var knownVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
 
-// otherVerbs are words for what others of these verbs do.
+// otherVerbs maps common words to verbs.
 var otherVerbs = map[string]string{
 	"read": "get, list and watch", "view": "get, list and watch", "write": "create, update, patch and delete", "edit": "update and patch", "modify": "update and patch",
 	"remove": "delete", "add": "create", "all": `"*"`,
 }
 
-// Verb says which verb was meant, "" if the one that is written may be.
+// Verb returns a message with the intended verb, "" if the verb may exist.
 func Verb(verb string) string {
 	if slices.Contains(knownVerbs, verb) {
 		return ""
@@ -159,15 +156,15 @@ func Verb(verb string) string {
 
 // knownSubjects are users and groups of Kubernetes
 // (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#default-roles-and-role-bindings)
-// and of Gardener (pkg/apis/core/v1beta1/constants of upstream).
+// and Gardener (upstream pkg/apis/core/v1beta1/constants).
 var knownSubjects = []string{
 	"gardener.cloud:system:gardenadm-bootstrap", "gardener.cloud:system:seeds", "gardener.cloud:system:shoots", "gardener.cloud:system:viewers",
 	"system:admin", "system:anonymous", "system:apiserver", "system:authenticated", "system:bootstrappers", "system:kube-controller-manager",
 	"system:kube-proxy", "system:kube-scheduler", "system:masters", "system:monitoring", "system:nodes", "system:serviceaccounts", "system:unauthenticated",
 }
 
-// Subject says what is wrong with the name of a user or group, "" if nothing is: one that is nearly
-// that of the system is for nobody.
+// Subject returns the fault of a user or group name, "" if there is none. A misspelt system name
+// grants nothing to anyone.
 func Subject(name string) string {
 	if slices.Contains(knownSubjects, name) {
 		return ""
@@ -178,8 +175,8 @@ func Subject(name string) string {
 	return ""
 }
 
-// SubjectOf is Subject for one kind of subject of a binding: User or Group. The user of a
-// ServiceAccount and the groups of ServiceAccounts differ by one letter
+// SubjectOf is Subject for kind User or Group. The user of a ServiceAccount and the group of all
+// ServiceAccounts differ by one letter
 // (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#service-account-tokens).
 func SubjectOf(kind, name string) string {
 	const one, all = "system:serviceaccount:", "system:serviceaccounts"

@@ -10,21 +10,21 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Statement is a line of schemas/coverage.tsv: what upstream asks for or does, and what here is
-// about it.
+// Statement is a line of schemas/coverage.tsv: an upstream requirement or behaviour and its
+// counterpart here.
 type Statement struct {
 	ID     string
 	Topic  string
-	Source string // where upstream has it
+	Source string // upstream code
 	Text   string
-	// Rules are ids of rules, or one of the words structure (the definition of the kind says it)
-	// and default (a value is filled in).
+	// Rules are ids of rules, structure (the kind's definition checks it) or default (a value is
+	// filled in).
 	Rules []string
-	// Reason says why there is no rule, or what a rule cannot see.
+	// Reason is why there is no rule, or a limit of the rule.
 	Reason string
 }
 
-// The words that stand in the place of a rule.
+// Words for statements without a rule.
 const (
 	byStructure = schemas.RuleStructure
 	byDefault   = "default"
@@ -32,8 +32,8 @@ const (
 
 const coverageHead = "id\ttopic\tsource\tstatement\trules\treason"
 
-// ReadCoverage reads schemas/coverage.tsv. A line that does not say what here is about it, a rule
-// that there is not, and an id that is there twice are errors.
+// ReadCoverage parses schemas/coverage.tsv. Incomplete lines, unknown rules and repeated ids are
+// errors.
 func ReadCoverage(data []byte, rules []schemas.Rule) ([]Statement, error) {
 	lines := strings.Split(strings.TrimRight(string(bytes.TrimPrefix(data, []byte("\ufeff"))), "\n"), "\n")
 	if lines[0] != coverageHead {
@@ -76,7 +76,7 @@ func ReadCoverage(data []byte, rules []schemas.Rule) ([]Statement, error) {
 	return statements, errors.Join(faults...)
 }
 
-// unnamed are the ids of rules that no statement names.
+// unnamed returns the ids of rules that no statement names.
 func unnamed(statements []Statement, rules []schemas.Rule) []string {
 	named := map[string]bool{}
 	for _, s := range statements {

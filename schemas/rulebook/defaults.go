@@ -17,8 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// defaulting gives an empty object of a kind whose defaults are set by a function, and that
-// function; nil for other kinds.
+// defaulting returns an empty object and its defaulting function; nil for kinds without one.
 func defaulting(kind *structure.Kind) (object any, set func()) {
 	const core, operator, security, seedmanagement = gardencorev1beta1.GroupName, operatorv1alpha1.GroupName, securityv1alpha1.GroupName, seedmanagementv1alpha1.GroupName
 	switch kind.GVK.GroupKind() {
@@ -55,13 +54,13 @@ func empty[T any](set func(*T)) (object any, do func()) {
 	return o, func() { set(o) }
 }
 
-// variants are what an object may be for its defaults to show: some are for one form of it only.
+// variants returns the specs for which defaults exist, as some apply to one form of an object only.
 func variants(kind *structure.Kind) []map[string]any {
 	resource := func(kind string) map[string]any {
 		return map[string]any{"resources": []any{map[string]any{"kind": kind}}}
 	}
 	switch kind.GVK.Kind {
-	case "Shoot": // most defaults are those of a Shoot with workers
+	case "Shoot": // most defaults require workers
 		return []map[string]any{{"provider": map[string]any{"workers": []any{map[string]any{}}}}}
 	case "ControllerRegistration":
 		return []map[string]any{resource("Extension"), resource("SelfHostedShootExposure")}
@@ -69,12 +68,11 @@ func variants(kind *structure.Kind) []map[string]any {
 	return []map[string]any{nil}
 }
 
-// filledIn gives the default of a field that is set by a function and not by the definition: what
-// an object has there that was made of nothing but the fields around it. It is nil for none, and
-// for one that depends on the name of the object.
+// filledIn returns the default of a field that a defaulting function sets. The object has only the
+// parents of the field. It returns nil for no default, or a default that depends on the object's
+// name.
 func filledIn(kind *structure.Kind, path fieldpath.Path) (any, error) {
-	// First with all that is around the field, then with less and less: some blocks are only filled
-	// in as a whole.
+	// Some blocks get defaults only as a whole, so try with ever fewer parents.
 	for depth := len(path); depth > 0; depth-- {
 		for _, spec := range variants(kind) {
 			first, err := filledInFor(kind, path, depth, "one", spec)
@@ -104,7 +102,7 @@ func filledInFor(kind *structure.Kind, path fieldpath.Path, depth int, name stri
 	}
 	surround(kind.Root, around, path[:depth])
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(around, object); err != nil {
-		return nil, nil // a value around the field is not made of fields
+		return nil, nil // a parent of the field is not an object
 	}
 	before, err := read(object, kind, path)
 	if err != nil {
@@ -112,8 +110,7 @@ func filledInFor(kind *structure.Kind, path fieldpath.Path, depth int, name stri
 	}
 	switch before.(type) {
 	case map[string]any, []any:
-		// it is there because something in it was asked for, or because the type has no form
-		// without it
+		// the value comes from a requested child or from the zero value of the type
 		return nil, nil
 	}
 	set()
@@ -124,7 +121,7 @@ func filledInFor(kind *structure.Kind, path fieldpath.Path, depth int, name stri
 	return after, nil
 }
 
-// surround puts what is around a field into an object.
+// surround adds the parents of a field to an object.
 func surround(node *structure.Node, object map[string]any, path fieldpath.Path) {
 	if len(path) < 2 {
 		return
@@ -149,7 +146,7 @@ func surround(node *structure.Node, object map[string]any, path fieldpath.Path) 
 	surround(child.Held(), inner, path[1:])
 }
 
-// read gives the value of a field, nil where there is none.
+// read returns the value of a field, nil if it is unset.
 func read(object any, kind *structure.Kind, path fieldpath.Path) (any, error) {
 	data, err := json.Marshal(object)
 	if err != nil {

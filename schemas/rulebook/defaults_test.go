@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExplainDefaults: what a definition or a function fills in is shown, whatever kind it is in.
+// TestExplainDefaults checks the defaults of definitions and functions for various kinds.
 func TestExplainDefaults(t *testing.T) {
 	for field, want := range map[string]any{
 		"ControllerRegistration.spec.deployment.policy":                  "OnDemand",
@@ -32,7 +32,7 @@ func TestExplainDefaults(t *testing.T) {
 		"NamespacedCloudProfile.spec.machineTypes.usable":                true,
 		"NamespacedCloudProfile.spec.volumeTypes.usable":                 true,
 		"NamespacedCloudProfile.spec.machineImages.updateStrategy":       nil,
-		// that of the binding, which its documentation says
+		// default: namespace of the binding, as documented
 		"SecretBinding.secretRef.namespace":                                  nil,
 		"Shoot.spec.provider.workers.machine.architecture":                   "amd64",
 		"Shoot.spec.kubernetes.kubeControllerManager.nodeMonitorGracePeriod": "40s",
@@ -41,7 +41,7 @@ func TestExplainDefaults(t *testing.T) {
 		"Shoot.spec.kubernetes.verticalPodAutoscaler.evictionTolerance":      0.5,
 		"Seed.spec.settings.dependencyWatchdog.weeder.enabled":               true,
 		"Seed.spec.settings.topologyAwareRouting.enabled":                    false,
-		// what stands around a default is none itself
+		// parents of a default have no default themselves
 		"Shoot.spec.provider":                                   nil,
 		"Shoot.spec.provider.workers":                           nil,
 		"Seed.spec.networks":                                    nil,

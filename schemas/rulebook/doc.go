@@ -1,4 +1,3 @@
-// Package rulebook says in words what the schemas ask for: it explains fields and rules to people
-// (`pergola explain`), and writes docs/rules.md. It decides nothing: structure comes from package
-// structure, the rules from packages schemas and across.
+// Package rulebook explains fields and rules (`pergola explain`) and writes docs/rules.md. Package
+// structure provides the structure; packages schemas and across provide the rules.
 package rulebook

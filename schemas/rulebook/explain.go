@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// Explanation says what there is to know of a field, or of a kind where Field is "".
+// Explanation describes a field, or a kind if Field is "".
 type Explanation struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -20,45 +20,44 @@ type Explanation struct {
 	// Type is the type in words, such as "list of objects".
 	Type     string `json:"type"`
 	Required bool   `json:"required"`
-	// Default is the value that the API fills in where the field is left out; nil for none. Some
-	// defaults depend on other fields: this is the one of an object that has nothing but what is
-	// around the field.
+	// Default is the API's value for an omitted field; nil for none. If it depends on other fields,
+	// it is the default in an object with only the field's parents.
 	Default any `json:"default,omitempty"`
-	// Values are all that are allowed; none listed means that any of the type and form is.
+	// Values are the allowed values; empty if any value of the type and form is allowed.
 	Values []string `json:"values,omitempty"`
-	// Form says in words what else a value has to hold.
+	// Form are further constraints in words.
 	Form          []string `json:"form,omitempty"`
 	Documentation string   `json:"documentation,omitempty"`
-	// Fields are those of an object, of the items of a list, or of the values of a map.
+	// Fields are the fields of an object, list item or map value.
 	Fields []Field `json:"fields,omitempty"`
-	// Rules are about the field or what is in it, Around about what it is in. Those about every
-	// field of every kind are there for the kind only.
+	// Rules concern the field or its children, Around its parents. Rules for every field of every
+	// kind are only listed for the kind.
 	Rules  []Mention `json:"rules,omitempty"`
 	Around []Mention `json:"rulesAround,omitempty"`
-	// Others are kinds of the same name, or other versions of it, under names that tell them apart.
+	// Others are unambiguous names of other kinds or versions with the same name.
 	Others []string `json:"others,omitempty"`
 }
 
-// Field is one in a list of fields.
+// Field is an entry in a list of fields.
 type Field struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	Required bool   `json:"required"`
 }
 
-// Mention is a rule in a list.
+// Mention is an entry in a list of rules.
 type Mention struct {
 	ID       string           `json:"id"`
 	Severity schemas.Severity `json:"severity"`
 	Scope    string           `json:"scope"`
 	Title    string           `json:"title"`
 	Fields   []string         `json:"fields"`
-	// Class says what the verdict depends on besides the declarations.
+	// Class names the inputs of a finding besides the declarations.
 	Class schemas.Class `json:"class"`
 }
 
-// Explain answers a question such as Shoot.spec.provider.workers. Indices may be left out. The
-// error tells what is not known, with a hint at what was probably meant.
+// Explain answers a question such as Shoot.spec.provider.workers, in which indices are optional.
+// Errors about unknown names suggest similar ones.
 func Explain(question string) (*Explanation, error) {
 	kind, field, others, err := parse(question)
 	if err != nil {
@@ -85,7 +84,7 @@ func Explain(question string) (*Explanation, error) {
 		m := Mention{ID: rule.ID, Severity: rule.Severity, Scope: rule.Scope, Title: rule.Title, Fields: rule.Fields, Class: rule.Class}
 		switch {
 		case wider && rule.Kind == "*":
-			// What holds for everything is said of the kind.
+			// Rules for everything are listed for the kind.
 		case wider:
 			e.Around = append(e.Around, m)
 		case concerns:
@@ -95,7 +94,7 @@ func Explain(question string) (*Explanation, error) {
 	return e, nil
 }
 
-// walk follows the names of fields. Indices are left out of the path that it gives.
+// walk resolves a field. The returned path has no indices.
 func walk(kind *structure.Kind, field string) (path fieldpath.Path, node *structure.Node, required bool, err error) {
 	node, required = kind.Root, true
 	for _, step := range fieldpath.Parse(strings.ReplaceAll(field, "[]", "")) {

@@ -12,9 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// names are those by which a kind is known, in lower case: Shoot, Shoot.core.gardener.cloud,
-// Shoot.v1beta1.core.gardener.cloud, and extensions.Worker for one of the group
-// extensions.gardener.cloud.
+// names returns the names of a kind in lower case: Shoot, Shoot.core.gardener.cloud,
+// Shoot.v1beta1.core.gardener.cloud, and extensions.Worker for group extensions.gardener.cloud.
 func names(kind *structure.Kind) []string {
 	gvk := kind.GVK
 	list := []string{structure.RulesName(gvk), gvk.Kind, gvk.Kind + "." + gvk.Version}
@@ -27,7 +26,7 @@ func names(kind *structure.Kind) []string {
 	return list
 }
 
-// Kinds lists the shortest name of each kind that tells it from all others, sorted.
+// Kinds returns the shortest unambiguous name of each kind, sorted.
 func Kinds() ([]string, error) {
 	kinds, err := schemas.StructuralKinds()
 	if err != nil {
@@ -41,9 +40,8 @@ func Kinds() ([]string, error) {
 	return slices.Compact(list), nil
 }
 
-// parse finds the kind at the begin of a question such as Shoot.spec.provider, and gives the rest.
-// Where several kinds have the name, it is the one that a landscape declares rather than one that
-// extensions work on, in its newest version; the others are named by others.
+// parse splits a question such as Shoot.spec.provider into kind and field. Kinds of landscapes take
+// precedence over kinds of extensions, and newer versions over older ones; others names the rest.
 func parse(question string) (kind *structure.Kind, field string, others []string, err error) {
 	kinds, err := schemas.StructuralKinds()
 	if err != nil {
@@ -81,8 +79,7 @@ func parse(question string) (kind *structure.Kind, field string, others []string
 	return fitting[0], strings.TrimPrefix(question[best:], "."), others, nil
 }
 
-// kindOfKubernetes is the kind of Kubernetes that a word names, in any case of letters; empty for
-// none.
+// kindOfKubernetes returns the Kubernetes kind that a word names, ignoring case; empty for none.
 func kindOfKubernetes(word string) string {
 	for gvk := range scheme.Scheme.AllKnownTypes() {
 		if strings.EqualFold(gvk.Kind, word) {
@@ -105,7 +102,7 @@ func compareKinds(a, b *structure.Kind) int {
 	return version.CompareKubeAwareVersionStrings(b.GVK.Version, a.GVK.Version)
 }
 
-// RulesOf lists the rules of a kind by one of its names.
+// RulesOf returns the rules of a kind by one of its names.
 func RulesOf(name string) ([]schemas.Rule, error) {
 	kind, field, _, err := parse(name)
 	if err != nil {
@@ -117,7 +114,7 @@ func RulesOf(name string) ([]schemas.Rule, error) {
 	return OfKind(kind.GVK)
 }
 
-// Complete offers what may follow the begin of a question: kinds, and behind the dot fields.
+// Complete returns completions of a question: kinds, and fields after a dot.
 func Complete(begin string) ([]string, error) {
 	offers, err := Kinds()
 	if err != nil {

@@ -25,7 +25,7 @@ field, ` + "`pergola explain ID`" + ` says why a rule is there and what to do.
 - Source: where upstream has the rule (paths are those of github.com/gardener/gardener), or why it is ours.
 `
 
-// Markdown writes docs/rules.md: all rules by kind, and what of upstream is covered by what.
+// Markdown returns docs/rules.md: all rules by kind, and the coverage of upstream statements.
 func Markdown(kinds int, rules []schemas.Rule, statements []Statement) []byte {
 	var b strings.Builder
 	ids := map[string]bool{}
@@ -60,13 +60,13 @@ func heading(kind string) string {
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
-// page is where docs/rules.md is read.
+// page is the address of docs/rules.md.
 const page = "https://github.com/pergola-dev/pergola/blob/main/docs/rules.md"
 
-// Link gives the address of the list that has a rule.
+// Link returns the address of the list with the rule.
 func Link(rule schemas.Rule) string { return page + "#" + anchor(heading(rule.Kind)) }
 
-// anchor is the name that GitHub gives a heading.
+// anchor returns GitHub's anchor of a heading.
 func anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -99,12 +99,12 @@ func writeCoverage(b *strings.Builder, statements []Statement) {
 	}
 }
 
-// cell keeps text from ending a cell of a table, and from being taken for HTML.
+// cell escapes text for a cell of a Markdown table.
 func cell(text string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;", "\n", " ").Replace(text)
 }
 
-// Page gives docs/rules.md as it is to be now. Coverage is the file schemas/coverage.tsv.
+// Page returns the current docs/rules.md. coverage is the path of schemas/coverage.tsv.
 func Page(coverage string) ([]byte, error) {
 	kinds, err := schemas.StructuralKinds()
 	if err != nil {

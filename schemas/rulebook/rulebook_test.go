@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// TestPageIsCurrent: docs/rules.md is what the generator would write now, and schemas/coverage.tsv
-// has no fault.
+// TestPageIsCurrent checks docs/rules.md against the generator, and the syntax of
+// schemas/coverage.tsv.
 func TestPageIsCurrent(t *testing.T) {
 	page, err := Page(filepath.Join("..", "coverage.tsv"))
 	require.NoError(t, err)
@@ -26,7 +26,7 @@ func TestPageIsCurrent(t *testing.T) {
 	assert.True(t, bytes.Equal(page, file), "docs/rules.md is not current; run `make generate`")
 }
 
-// TestIDs: an id stands for one rule, which may be about several kinds.
+// TestIDs checks that an id belongs to one rule, which may have several kinds.
 func TestIDs(t *testing.T) {
 	own, err := schemas.Rules()
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestReadCoverage(t *testing.T) {
 	}
 }
 
-// TestExplainEverything: every field of every kind can be asked for, by every name of its kind.
+// TestExplainEverything checks every field of every kind, by every name of its kind.
 func TestExplainEverything(t *testing.T) {
 	kinds, err := schemas.StructuralKinds()
 	require.NoError(t, err)
@@ -142,8 +142,8 @@ func TestExplain(t *testing.T) {
 	assert.Contains(t, ids(append(e.Rules, e.Around...)), "shoot/operations")
 }
 
-// TestWhatARuleRequiresIsNotCalledOptional: who asks for the field of garden/sni-domains is not
-// told that it may be left out.
+// TestWhatARuleRequiresIsNotCalledOptional checks that the documentation of the field of
+// garden/sni-domains does not call it optional.
 func TestWhatARuleRequiresIsNotCalledOptional(t *testing.T) {
 	e, err := Explain("garden.spec.virtualCluster.kubernetes.kubeAPIServer.sni.domainPatterns")
 	require.NoError(t, err)
@@ -208,14 +208,14 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestLinks: docs/rules.md has the place that a rule links to, and the rule there.
+// TestLinks checks that docs/rules.md has the anchor of each rule, and the rule there.
 func TestLinks(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "rules.md"))
 	require.NoError(t, err)
 	sections := map[string]string{}
 	for _, section := range strings.Split(string(data), "\n### ")[1:] {
 		title, text, _ := strings.Cut(section, "\n")
-		if _, twice := sections[anchor(title)]; !twice { // a second one has another name
+		if _, twice := sections[anchor(title)]; !twice { // GitHub numbers repeated anchors
 			sections[anchor(title)] = text
 		}
 	}

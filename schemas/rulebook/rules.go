@@ -14,9 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// Rules lists all rules, those of single objects, those across a landscape and those of its files,
-// by id and kind. A rule about several kinds that has different fields in each is there for each of
-// them.
+// Rules returns all rules (for single objects, landscapes and files), sorted by id and kind. A rule
+// with different fields per kind has one entry for each kind.
 func Rules() ([]schemas.Rule, error) {
 	own, err := schemas.Rules()
 	if err != nil {
@@ -27,8 +26,8 @@ func Rules() ([]schemas.Rule, error) {
 	return all, nil
 }
 
-// Find gives the rule with an id, for each kind that it is about, and an error with a hint for an
-// id that there is not.
+// Find returns the rule with an id, once per kind. The error for an unknown id suggests a similar
+// one.
 func Find(id string) ([]schemas.Rule, error) {
 	all, err := Rules()
 	if err != nil {
@@ -51,7 +50,7 @@ func Find(id string) ([]schemas.Rule, error) {
 	return found, nil
 }
 
-// OfKind lists the rules that objects of a kind have to hold, with those of every kind.
+// OfKind returns the rules for objects of a kind, with those for every kind.
 func OfKind(gvk schema.GroupVersionKind) ([]schemas.Rule, error) {
 	all, err := Rules()
 	if err != nil {
@@ -64,7 +63,7 @@ func OfKind(gvk schema.GroupVersionKind) ([]schemas.Rule, error) {
 	}), nil
 }
 
-// meantOr is a hint at the word that was probably meant, or else all words.
+// meantOr suggests the similar word, or lists all words.
 func meantOr(word string, known []string, introduction string) string {
 	if better := suggest.Word(word, known); better != "" {
 		return fmt.Sprintf("; did you mean %q?", better)

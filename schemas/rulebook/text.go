@@ -10,10 +10,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// width is the number of characters in a line of documentation.
+// width is the maximum number of characters in a line of documentation.
 const width = 100
 
-// WriteText writes the explanation for people.
+// WriteText writes the explanation as text.
 func (e *Explanation) WriteText(w io.Writer) error {
 	var b strings.Builder
 	where := "cluster-scoped"
@@ -85,7 +85,7 @@ func writeMentions(b *strings.Builder, heading string, mentions []Mention) error
 	return nil
 }
 
-// remarks say what is not as with most rules.
+// remarks lists the properties that differ from most rules.
 func remarks(severity schemas.Severity, scope string, class schemas.Class) string {
 	var words []string
 	if severity == schemas.SeverityWarning {
@@ -106,7 +106,7 @@ func remarks(severity schemas.Severity, scope string, class schemas.Class) strin
 	return " (" + strings.Join(words, ", ") + ")"
 }
 
-// WriteRule writes all there is about a rule, which may be about several kinds.
+// WriteRule writes the details of a rule, which may have several kinds.
 func WriteRule(w io.Writer, rules []schemas.Rule) error {
 	var b strings.Builder
 	rule := rules[0]
@@ -128,7 +128,7 @@ func WriteRules(w io.Writer, rules []schemas.Rule) error {
 	return t.Flush()
 }
 
-// KindWords names what a rule is about.
+// KindWords returns the kinds of a rule in words.
 func KindWords(kind string) string {
 	switch kind {
 	case "":
@@ -158,7 +158,7 @@ func written(rule schemas.Rule) string {
 	return rule.File
 }
 
-// wrapped breaks lines between words. Paragraphs and items of lists begin lines of their own.
+// wrapped breaks lines between words. It retains the begin of paragraphs and list items.
 func wrapped(text string) string {
 	var out []string
 	line := ""

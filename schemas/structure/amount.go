@@ -7,19 +7,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Amounts that are no amount of what they are for. No machine has more cores, and no program less
-// memory or volume less room; a suffix that was meant otherwise is far beyond.
+// Bounds of plausible amounts: machines have fewer cores, and programs and volumes more bytes.
+// Wrong suffixes result in amounts far beyond.
 const (
 	mostCores = 10_000
 	leastRoom = 1 << 20
-	// Bounds of one pod.
+	// mostCoresOfPod and the following constants are bounds of one pod.
 	mostCoresOfPod       = 256
 	leastMillicoresOfPod = 10
 	mostMemoryOfPod      = 8 << 40
 )
 
-// Amount says what is wrong with a quantity of a resource, or of a field of that meaning, "" if
-// nothing is. API servers take any quantity, whatever it is one of.
+// Amount returns the fault of an implausible quantity of a resource, "" if there is none. API
+// servers accept any quantity.
 func Amount(name string, amount resource.Quantity) string {
 	text := amount.String()
 	switch {
@@ -37,8 +37,7 @@ func Amount(name string, amount resource.Quantity) string {
 	return ""
 }
 
-// AmountOfPod says what is wrong with a quantity of a resource as a bound for one pod, "" if
-// nothing is.
+// AmountOfPod returns the fault of a quantity as a bound for one pod, "" if there is none.
 func AmountOfPod(name string, amount resource.Quantity) string {
 	switch {
 	case name != "cpu" && name != "memory":

@@ -11,20 +11,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// Finding is one place where an object departs from its schema. Type has the values of
-// schemas.Type.
+// Finding is a difference between an object and its schema. Type has the values of schemas.Type.
 type Finding struct {
 	Path    fieldpath.Path
 	Type    string
 	Message string
-	// Meant is the field that the author of an unknown one most likely meant, nil if there is no
-	// such guess, or if it is set.
+	// Meant is the probably intended field for an unknown one; nil if there is none or it is set.
 	Meant fieldpath.Path
 }
 
-// Check compares an object with its schema and lists all findings, in the order of the fields. The
-// object must hold the types of unstructured content: map[string]any, []any, string, bool, int64,
-// float64, nil.
+// Check compares an object with its schema and returns all findings in the order of the fields. The
+// object must have unstructured content: map[string]any, []any, string, bool, int64, float64, nil.
 func (k *Kind) Check(object map[string]any) []Finding {
 	c := &checker{kind: k.GVK.Kind, root: k.Root, leaves: k.Aggregated()}
 	c.check(nil, k.Root, object)
@@ -35,8 +32,8 @@ type checker struct {
 	kind     string
 	root     *Node
 	findings []Finding
-	// leaves: a missing object is reported by its required fields, because the aggregated API
-	// server decodes into structs, where the object exists and its fields are empty.
+	// leaves reports the required fields of a missing object instead of the object. The aggregated
+	// API server decodes into structs, in which the object exists with empty fields.
 	leaves bool
 }
 
@@ -101,7 +98,7 @@ func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]an
 		child, known := n.Properties[name]
 		switch {
 		case known && object[name] == nil && !child.Nullable:
-			// Null is the same as absent.
+			// Null means absent.
 		case known:
 			c.check(path.Append(name), child, object[name])
 		case n.Additional != nil:
@@ -112,8 +109,8 @@ func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]an
 	}
 }
 
-// checkNamed checks a value in a map. Its key may tell that it is secret, which matters only where
-// something is wrong.
+// checkNamed checks a map value. If the check fails and the key names a secret, the value is
+// hidden.
 func (c *checker) checkNamed(path fieldpath.Path, n *Node, key string, value any) {
 	found := len(c.findings)
 	c.check(path, n, value)
@@ -128,7 +125,7 @@ func (c *checker) checkNamed(path fieldpath.Path, n *Node, key string, value any
 
 func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[string]any) {
 	if n.SecretNames && !suggest.IsMisspelt(name, n.Names()) {
-		// A value that stands in the place of a name must not be shown, also not in the path.
+		// The unknown name may be a misplaced value: hide it in the path, too.
 		if len(c.findings) == 0 || c.findings[len(c.findings)-1].Message != secretNameWords(n) {
 			c.add(path[:len(path)-1], "Forbidden", "%s", secretNameWords(n))
 		}
@@ -162,8 +159,7 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[
 	c.findings[len(c.findings)-1].Meant = meant
 }
 
-// wordOfYAML11 is what YAML 1.1 reads for a word without quotes; empty where that is the word
-// itself.
+// wordOfYAML11 returns the value of an unquoted word in YAML 1.1; empty if it is a plain string.
 func wordOfYAML11(name string) string {
 	switch strings.ToLower(name) {
 	case "n", "no", "off":
@@ -192,8 +188,8 @@ func (c *checker) missing(path fieldpath.Path, n *Node) {
 	c.add(path, "Required", "must be set")
 }
 
-// isPart tells whether a path is that of the spec or the metadata: an object without them is not an
-// object whose fields are empty, but one that somebody did not finish.
+// isPart reports whether the path is spec or metadata. An object without them is incomplete, not an
+// object with empty fields.
 func isPart(path fieldpath.Path) bool {
 	return len(path) == 1 && (path[0] == "spec" || path[0] == "metadata")
 }
@@ -264,7 +260,7 @@ func (c *checker) checkText(path fieldpath.Path, n *Node, text string) {
 	}
 }
 
-// checkNumber reports false if the value is no number of the wanted kind.
+// checkNumber returns false if the value is not a number of the wanted type.
 func (c *checker) checkNumber(path fieldpath.Path, n *Node, value any) bool {
 	var number float64
 	switch v := value.(type) {

@@ -4,9 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Core gives the kinds of Kubernetes itself that a landscape may declare: Namespace, Secret and
-// ConfigMap. There is no definition to read them from; what a node cannot say (names of keys,
-// sizes) is a rule.
+// Core returns the core kinds that a landscape may declare: Namespace, Secret and ConfigMap. They
+// have no definition file; rules check key names and sizes.
 func Core() Kinds {
 	kinds := Kinds{}
 	add := func(name, description string, namespaced bool, fields map[string]*Node) {

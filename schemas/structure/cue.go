@@ -11,7 +11,8 @@ import (
 	"cuelang.org/go/cue/format"
 )
 
-// CUE writes the kind as a file of schemas/base: one closed definition, formatted, with what the fields are for.
+// CUE returns the kind as a file of schemas/base: a closed, formatted definition with field
+// comments.
 func (k *Kind) CUE() ([]byte, error) {
 	w := &writer{}
 	w.node(k.Root, "#"+k.Definition())
@@ -49,8 +50,8 @@ func (w *writer) call(pkg, function string, argument int64) string {
 	return fmt.Sprintf("%s.%s(%d)", pkg, function, argument)
 }
 
-// node writes one constraint. Every form it writes is concrete-checkable without disjunctions over objects, whose
-// errors nobody understands.
+// node writes one constraint. It avoids disjunctions over objects, whose errors are
+// incomprehensible.
 func (w *writer) node(n *Node, name string) {
 	if n.Nullable {
 		w.WriteString("null | ")
@@ -106,8 +107,8 @@ func (w *writer) object(n *Node, parent string) {
 	w.WriteString("}")
 }
 
-// list writes a list. Items of a list that a validator of package list constrains get a definition of their own: CUE
-// v0.17.1 forgets that inline items are closed as soon as such a validator stands beside them.
+// list writes a list. Items of a list with a validator of package list get their own definition:
+// CUE v0.17.1 does not close inline items beside such a validator.
 func (w *writer) list(n *Node, name string) {
 	validated := n.MinItems != nil && *n.MinItems > 1 || n.MaxItems != nil
 	switch {
@@ -194,7 +195,7 @@ var plainName = regexp.MustCompile(`[^a-zA-Z0-9]`)
 
 var plainLabel = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9]*$`)
 
-// label quotes names that CUE would read as a keyword, or that would hide a type or package used beside them.
+// label quotes names that are keywords of CUE or would hide a type or package.
 func label(name string) string {
 	taken := []string{
 		"string", "int", "int32", "int64", "number", "bool", "null", "true", "false", "list", "strings", "struct", "time", "net",

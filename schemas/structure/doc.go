@@ -1,7 +1,7 @@
 // Package structure reads the structural schemas of the custom resource definitions in api/crds and
-// says, in words for people, where an object departs from them.
+// explains in plain words how an object differs from them.
 //
-// The CUE base in schemas/base is generated from the same nodes (see schemas/generate). CUE decides
-// whether an object holds the structure; this package finds the words, because the errors of a CUE
-// evaluation speak of CUE. Rules over several fields do not live here: see schemas/rules.
+// schemas/generate derives the CUE base in schemas/base from the same nodes. CUE decides whether an
+// object is valid; this package words the findings, as errors of CUE are about CUE. Rules over
+// several fields are in schemas/rules.
 package structure

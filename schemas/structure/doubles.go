@@ -8,8 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// Doubles finds the items of lists that are told apart by keys, and of sets, which are given twice.
-// Values of a wrong type are left to Check.
+// Doubles returns the repeated items of sets and of lists with keys. Check reports wrong types.
 func (n *Node) Doubles(value any) []Finding {
 	c := &checker{}
 	c.doubles(nil, n, value)
@@ -57,7 +56,7 @@ func (c *checker) addDouble(path fieldpath.Path, n *Node, first int) {
 	c.add(slices.Clone(path), "Duplicate", "is given already by %s[%d]; items of this list are told apart by it", list, first)
 }
 
-// itemKey is what an item is told apart by; not ok where items may be equal, or a key is missing.
+// itemKey returns the key of an item; false if items may be equal or a key is missing.
 func (n *Node) itemKey(item any) (string, bool) {
 	switch n.ListType {
 	case "set":

@@ -2,12 +2,11 @@ package structure
 
 import "github.com/pergola-dev/pergola/schemas/fieldpath"
 
-// mostBelow is how many steps a field that was put into the wrong place may be away.
+// mostBelow is the maximum depth of the search for a misplaced field.
 const mostBelow = 3
 
-// elsewhere gives the place to which a field belongs that does not exist where it is written: below
-// the field that it is in, or else below one around that. It gives nil if there is no such place,
-// or more than one that is as near.
+// elsewhere returns the right path of a misplaced field: below its parent, or else below an
+// ancestor. It returns nil if there is no path or several equally near ones.
 func (n *Node) elsewhere(path fieldpath.Path) fieldpath.Path {
 	name := fieldpath.Name(path[len(path)-1])
 	for around := len(path) - 1; around >= 0; around-- {
@@ -22,7 +21,7 @@ func (n *Node) elsewhere(path fieldpath.Path) fieldpath.Path {
 	return nil
 }
 
-// below gives the paths of the nearest fields of a name, without those in lists and maps.
+// below returns the paths of the nearest fields with a name, except in lists and maps.
 func (n *Node) below(name string) []fieldpath.Path {
 	type at struct {
 		path fieldpath.Path

@@ -16,9 +16,8 @@ const (
 	formatIPv6     = "ipv6"
 )
 
-// formats are the formats of each type that are checked. A definition with another one is refused,
-// so that none is ignored: whoever needs a new one adds it here, to checkFormat and to
-// writer.format.
+// formats are the checked formats of each type. Definitions with other formats are rejected. New
+// formats also need code in checkFormat and writer.format.
 var formats = map[string][]string{
 	"":        {""},
 	"object":  {""},
@@ -29,7 +28,7 @@ var formats = map[string][]string{
 	"number":  {"", "float", "double"},
 }
 
-// checkFormat gives words about a text that does not have the format, or "".
+// checkFormat returns the fault of a text without the format, or "".
 func checkFormat(format, text string) string {
 	switch format {
 	case formatDateTime:
@@ -60,10 +59,10 @@ func checkFormat(format, text string) string {
 	return ""
 }
 
-// base64Form is what Go's decoder takes: complete groups, with line breaks anywhere.
+// base64Form matches the input of Go's decoder: complete groups, with line breaks anywhere.
 const base64Form = `^[\r\n]*(([A-Za-z0-9+/][\r\n]*){4})*(([A-Za-z0-9+/][\r\n]*){2}=[\r\n]*=[\r\n]*|([A-Za-z0-9+/][\r\n]*){3}=[\r\n]*)?$`
 
-// format gives the same constraint in CUE, or "".
+// format returns the CUE constraint of a format, or "".
 func (w *writer) format(format string) string {
 	switch format {
 	case formatDateTime:

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// FromGo reads the schema of a configuration from the Go type that its process decodes it into.
-// Such a type says which fields there are, and of which form; whether one is required it does not
-// say. open are paths whose content stays open, as others check it.
+// FromGo derives the schema of a configuration from the Go type into which its process decodes it.
+// The type defines fields and forms, but not which fields are required. open are paths with
+// unchecked content.
 func FromGo(gvk schema.GroupVersionKind, t reflect.Type, open ...string) (*Kind, error) {
 	root, err := nodeOf(t, nil)
 	if err != nil {
@@ -32,7 +32,7 @@ func FromGo(gvk schema.GroupVersionKind, t reflect.Type, open ...string) (*Kind,
 	return &Kind{GVK: gvk, Root: root}, nil
 }
 
-// wireTypes are the types that have another form than their Go fields.
+// wireTypes are types whose JSON form differs from their Go fields.
 var wireTypes = map[reflect.Type]Node{
 	durationType:                          {Type: "string", Format: formatDuration},
 	reflect.TypeFor[metav1.Time]():        {Type: "string", Format: formatDateTime},
@@ -49,12 +49,12 @@ func nodeOf(t reflect.Type, within []reflect.Type) (*Node, error) {
 	}
 	for _, outer := range within {
 		if outer == t {
-			return &Node{Open: true}, nil // a type inside of itself is looked at once
+			return &Node{Open: true}, nil // a recursive type is expanded once
 		}
 	}
 	within = append(within, t)
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return &Node{Open: true}, nil // its form is its own, as that of a RawExtension
+		return &Node{Open: true}, nil // custom JSON form, such as RawExtension
 	}
 	var err error
 	n := &Node{}

@@ -72,7 +72,7 @@ func TestFromGo(t *testing.T) {
 	require.EqualError(t, err, "reading the schema of /, Kind=Bad: C: chan int has no form in JSON")
 }
 
-// TestElsewhere: a place is named if it is the only one that is as near.
+// TestElsewhere checks that a path is suggested only if it is the only nearest one.
 func TestElsewhere(t *testing.T) {
 	leaf := func() *Node { return &Node{Type: "string"} }
 	object := func(fields map[string]*Node) *Node { return &Node{Type: "object", Properties: fields} }

@@ -12,20 +12,19 @@ import (
 
 var durationType = reflect.TypeFor[metav1.Duration]()
 
-// goTag is the key of the tags by which a Go type says what a definition cannot.
+// goTag is the key of struct tags with information that definitions lack.
 const goTag = "pergola"
 
 const (
-	// tagSensitive marks a value that must not be quoted, with everything in it.
+	// tagSensitive marks a value that must not be quoted, nor its children.
 	tagSensitive = "sensitive"
-	// tagOtherVersion marks a field of another version of the kind, which is served where an object
-	// was written in that version, and which no declaration of this version may have.
+	// tagOtherVersion marks a field that is only served for objects written in another version.
+	// Declarations of this version must not have it.
 	tagOtherVersion = "otherVersion"
 )
 
-// addGoFormats adds what only the Go types say: the tags, and the fields whose type is a duration.
-// In a CRD these are plain text, but the API server of upstream, and every controller, decodes them
-// into a duration and refuses anything else.
+// addGoFormats adds information of the Go types: tags and durations. Durations are plain text in a
+// CRD, but upstream's API server and all controllers reject other text.
 func addGoFormats(root *Node, gvk schema.GroupVersionKind, scheme *runtime.Scheme) error {
 	object, err := scheme.New(gvk)
 	if err != nil {
@@ -85,7 +84,7 @@ func addFromFields(n *Node, t reflect.Type) error {
 	return nil
 }
 
-// markSensitive marks a value and everything in it.
+// markSensitive marks a value and its children.
 func (n *Node) markSensitive() {
 	if n == nil {
 		return

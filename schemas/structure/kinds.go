@@ -10,25 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind is the structural schema of one version of one kind.
+// Kind is the structural schema of one version of a kind.
 type Kind struct {
 	GVK        schema.GroupVersionKind
 	Namespaced bool
 	Root       *Node
 }
 
-// Aggregated tells whether upstream serves the kind by its own API server and not by a definition.
+// Aggregated reports whether upstream serves the kind from gardener-apiserver instead of a CRD.
 func (k *Kind) Aggregated() bool {
 	group, _, _ := strings.Cut(k.GVK.Group, ".")
 	return slices.Contains([]string{"core", "operations", "security", "seedmanagement"}, group)
 }
 
-// extensionsGroup has kinds of the same name as other groups: BackupBucket, BackupEntry, Bastion
-// and Extension.
+// extensionsGroup shares kind names with other groups: BackupBucket, BackupEntry, Bastion and
+// Extension.
 const extensionsGroup = "extensions.gardener.cloud"
 
-// RulesName names a kind where rules speak of it: its name, in the group of the extensions with
-// "extensions." before it. All versions of a kind have the same rules.
+// RulesName returns the name of a kind in rules, with the prefix "extensions." for the group of
+// extensions. All versions of a kind have the same rules.
 func RulesName(gvk schema.GroupVersionKind) string {
 	if gvk.Group == extensionsGroup {
 		return "extensions." + gvk.Kind
@@ -36,7 +36,7 @@ func RulesName(gvk schema.GroupVersionKind) string {
 	return gvk.Kind
 }
 
-// Definition is the name of the kind in the CUE base. It is unique among all kinds and versions.
+// Definition returns the kind's name in the CUE base, unique among all kinds and versions.
 func (k *Kind) Definition() string {
 	switch {
 	case k.GVK.Group == extensionsGroup:
@@ -50,8 +50,8 @@ func (k *Kind) Definition() string {
 // Kinds are the known kinds by group, version and kind.
 type Kinds map[schema.GroupVersionKind]*Kind
 
-// FromCRDs reads all versions of the given definitions. Formats that the definitions cannot carry
-// (durations) are taken from the Go types that the scheme knows; the scheme may be nil.
+// FromCRDs reads all versions of the definitions. It takes formats that CRDs lack (durations) from
+// the Go types of the scheme, which may be nil.
 func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.Scheme) (Kinds, error) {
 	kinds := make(Kinds, len(crds))
 	for _, crd := range crds {
@@ -81,8 +81,7 @@ func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.
 	return kinds, nil
 }
 
-// Foreign gives the schema of a kind of which only the metadata are known. Whether the name is
-// missing is not said.
+// Foreign returns a schema that only knows the metadata. The name is optional.
 func Foreign(gvk schema.GroupVersionKind) *Kind {
 	metadata := metadataNode(true)
 	metadata.Required = nil
@@ -91,8 +90,7 @@ func Foreign(gvk schema.GroupVersionKind) *Kind {
 	return &Kind{GVK: gvk, Root: root}
 }
 
-// completeRoot adds what definitions leave to the API server: the type and the metadata of every
-// object.
+// completeRoot adds type and metadata, which definitions leave to the API server.
 func completeRoot(root *Node, gvk schema.GroupVersionKind, namespaced bool) {
 	if root.Properties == nil {
 		root.Properties = map[string]*Node{}
@@ -106,8 +104,7 @@ func completeRoot(root *Node, gvk schema.GroupVersionKind, namespaced bool) {
 			required = append(required, name)
 		}
 	}
-	// The API has no object without a spec where parts of the spec are required: its Go types are
-	// no pointers.
+	// A spec with required fields is required itself, as its Go type is not a pointer.
 	if spec := root.Properties["spec"]; spec != nil && len(spec.Required) > 0 && !slices.Contains(required, "spec") {
 		required = append(required, "spec")
 	}
@@ -119,8 +116,8 @@ func completeRoot(root *Node, gvk schema.GroupVersionKind, namespaced bool) {
 			root.Properties[name].markSensitive()
 		}
 	case "Landscape", "Gardenlet":
-		// In a file a Landscape needs no namespace: it is the folder itself. For a Gardenlet there
-		// is only one.
+		// A Landscape needs no namespace in a file, as it is the folder. A Gardenlet has only one
+		// possible namespace.
 		root.Properties["metadata"].Required = []string{"name"}
 	}
 }

@@ -2,7 +2,7 @@ package structure
 
 import "github.com/pergola-dev/pergola/schemas/fieldpath"
 
-// Lookup follows a path from the root and gives the node there, nil where the schema says nothing.
+// Lookup returns the node at a path, nil if the schema has none.
 func (n *Node) Lookup(path fieldpath.Path) *Node {
 	for _, step := range path {
 		if n == nil {
@@ -22,8 +22,8 @@ func (n *Node) Lookup(path fieldpath.Path) *Node {
 	return n
 }
 
-// Field follows the names of fields from the root, without indices: what a list holds is what the
-// list is. It gives nil where the schema says nothing.
+// Field returns the node at a path of names without indices, in which a list stands for its items.
+// It returns nil if the schema has none.
 func (n *Node) Field(path fieldpath.Path) *Node {
 	for _, step := range path {
 		n = n.Held()
@@ -43,7 +43,7 @@ func (n *Node) Field(path fieldpath.Path) *Node {
 	return n
 }
 
-// Held is the schema of the items of a list, at any depth; of anything else its own.
+// Held returns the node of the innermost list items; n if it is not a list.
 func (n *Node) Held() *Node {
 	for n.Items != nil {
 		n = n.Items
@@ -51,7 +51,7 @@ func (n *Node) Held() *Node {
 	return n
 }
 
-// Canonical rewrites the steps of a path as fields, keys and indices, as the schema has them.
+// Canonical converts names to fields, keys and indices according to the schema.
 func (n *Node) Canonical(names []string) fieldpath.Path {
 	var path fieldpath.Path
 	for _, name := range names {

@@ -13,35 +13,34 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Node is the structural schema of one value.
+// Node is the structural schema of a value.
 type Node struct {
 	// Type is object, array, string, integer, number or boolean; empty means any.
 	Type        string
 	Description string
-	// Nullable values may be written as null. Elsewhere null means absent, as for the API server.
+	// Nullable values may be null. Otherwise null means absent, as in the API server.
 	Nullable bool
 	// Open objects may have fields that are not in Properties.
 	Open bool
 	// Sensitive values are never quoted in messages.
 	Sensitive bool
-	// SecretNames: names of unknown fields are not quoted either, since a value may have got into
-	// the place of a name.
+	// SecretNames hides names of unknown fields, which may be misplaced values.
 	SecretNames bool
 	// IntOrString values are integers or text.
 	IntOrString bool
-	// Fraction: an IntOrString may be any number. It is a quantity that the aggregated API server
-	// reads, which takes 0.5 as well as "0.5"; a definition refuses it.
+	// Fraction means that an IntOrString may be any number. The aggregated API server reads
+	// quantities such as 0.5 and "0.5"; a CRD only accepts the latter.
 	Fraction bool
 
 	Properties map[string]*Node
 	Required   []string
-	// Additional is the schema of the values of a map, nil for objects with named fields.
+	// Additional is the schema of map values, nil for objects with named fields.
 	Additional *Node
 	Items      *Node
 
 	Enum    []string
 	Pattern *regexp.Regexp
-	// Format is one of formats; a schema with another one is refused.
+	// Format is one of formats; schemas with other formats are rejected.
 	Format                       string
 	Minimum, Maximum             *float64
 	ExclusiveMin, ExclusiveMax   bool
@@ -50,20 +49,19 @@ type Node struct {
 	MinProperties, MaxProperties *int64
 	// Default is the value that the API server sets, nil if there is none.
 	Default any
-	// ListType and ListKeys say how the items of a list are told apart: atomic, set or map.
+	// ListType (atomic, set or map) and ListKeys identify list items.
 	ListType string
 	ListKeys []string
-	// Since are the minor releases of Kubernetes that introduced fields of an object of its own,
-	// where that is known.
+	// Since are the Kubernetes minor releases that introduced the object's fields, if known.
 	Since map[string]int
 }
 
-// IsQuantity tells whether the node is a quantity.
+// IsQuantity reports whether the node is a quantity.
 func (n *Node) IsQuantity() bool {
 	return n.IntOrString && n.Pattern != nil && strings.Contains(n.Pattern.String(), "KMGTPE")
 }
 
-// typed tells whether the node asks for a type, so that a null is no value of it.
+// typed reports whether the node has a type, which null does not satisfy.
 func (n *Node) typed() bool { return n.Type != "" || n.IntOrString }
 
 // allowFractions marks all quantities in a schema.
@@ -79,29 +77,29 @@ func (n *Node) allowFractions() {
 	}
 }
 
-// Names lists the fields of an object in alphabetical order.
+// Names returns the fields of an object in alphabetical order.
 func (n *Node) Names() []string { return slices.Sorted(maps.Keys(n.Properties)) }
 
-// IsMap tells whether the node is a map with free keys.
+// IsMap reports whether the node is a map with free keys.
 func (n *Node) IsMap() bool { return n.Additional != nil }
 
-// FromForeign converts the schema of a definition that others wrote, and reports whether the node
-// says all that the schema does.
+// FromForeign converts the schema of a third-party definition, and reports whether the conversion
+// is complete.
 func FromForeign(gvk schema.GroupVersionKind, namespaced bool, props *apiextensionsv1.JSONSchemaProps) (kind *Kind, whole bool) {
 	whole = true
 	root, err := fromProps(props, "", func(error) error { whole = false; return nil })
-	if err != nil { // the function above lets nothing fail
+	if err != nil { // unknown constructs are not errors here
 		root, whole = &Node{Type: "object", Open: true}, false
 	}
 	completeRoot(root, gvk, namespaced)
 	return &Kind{GVK: gvk, Namespaced: namespaced, Root: root}, whole
 }
 
-// refused fails for every construct that is not known.
+// refused fails for every unknown construct.
 func refused(err error) error { return err }
 
-// fromProps converts a schema of a CRD. It gives constructs that neither CUE base nor messages know
-// to a function, which makes them errors or not.
+// fromProps converts a CRD schema. unknown decides whether constructs without support in the CUE
+// base and messages are errors.
 func fromProps(props *apiextensionsv1.JSONSchemaProps, path string, unknown func(error) error) (*Node, error) {
 	n := &Node{
 		Type: props.Type, Description: props.Description, Nullable: props.Nullable,
@@ -125,7 +123,7 @@ func fromProps(props *apiextensionsv1.JSONSchemaProps, path string, unknown func
 	return n, n.readChildren(props, path, unknown)
 }
 
-// refuseUnknown fails for constraints that would otherwise be ignored without a word.
+// refuseUnknown fails for unsupported constraints, so that they are not ignored silently.
 func refuseUnknown(props *apiextensionsv1.JSONSchemaProps) error {
 	switch {
 	case !props.XIntOrString && (len(props.AnyOf) > 0 || len(props.OneOf) > 0 || props.Not != nil):
@@ -148,8 +146,7 @@ func (n *Node) readValues(props *apiextensionsv1.JSONSchemaProps) error {
 		}
 		n.Enum = append(n.Enum, text)
 	}
-	// A schema may name values twice when two markers of controller-gen meet (allOf); the last one
-	// counts.
+	// controller-gen combines two enum markers with allOf; the first one counts.
 	for _, all := range props.AllOf {
 		if len(all.Enum) > 0 && len(n.Enum) == 0 {
 			if err := n.readValues(&apiextensionsv1.JSONSchemaProps{Enum: all.Enum}); err != nil {

@@ -8,8 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// TestUnknownConstraintsAreRefused: what neither the CUE base nor the messages know must not be
-// ignored.
+// TestUnknownConstraintsAreRefused checks that unsupported constraints are not ignored.
 func TestUnknownConstraintsAreRefused(t *testing.T) {
 	three := 3.0
 	for name, props := range map[string]apiextensionsv1.JSONSchemaProps{
@@ -30,7 +29,7 @@ func TestUnknownConstraintsAreRefused(t *testing.T) {
 	}
 }
 
-// TestEveryFormatIsWritten: each known text format has words and a CUE constraint.
+// TestEveryFormatIsWritten checks that each text format has a message and a CUE constraint.
 func TestEveryFormatIsWritten(t *testing.T) {
 	for _, format := range formats["string"][1:] {
 		assert.NotEmpty(t, checkFormat(format, "%"), format)

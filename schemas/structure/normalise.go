@@ -6,9 +6,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// Normalise gives a copy of the object as the API server would take it in: fields written as null
-// are left out, and whole numbers written with a decimal point become integers. The paths of the
-// fields left out are returned too.
+// Normalise returns a copy as the API server would store it: without null fields, and with integers
+// for whole numbers such as 1.0. It also returns the paths of the removed fields.
 func (k *Kind) Normalise(object map[string]any) (map[string]any, []fieldpath.Path) {
 	n := &normaliser{}
 	clean, _ := n.value(nil, k.Root, object).(map[string]any)

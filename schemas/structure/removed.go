@@ -6,20 +6,18 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// removedField is a field that upstream's API had once.
+// removedField is a field of an older upstream API.
 type removedField struct {
-	// kind is the only kind that the field is of, "" for any: parts of one kind are parts of
-	// others, too.
+	// kind is the field's only kind; "" for any, as kinds share structures.
 	kind string
-	// path is the end of the path of the field, without indices.
+	// path is the end of the field's path, without indices.
 	path string
-	// instead is what to do, in the words of the release notes that announced the removal.
+	// instead is the replacement in the words of the release notes.
 	instead string
 }
 
-// removedFields are those whose release notes name a successor, or that there is none. Fields that
-// the API still has for old versions of Kubernetes are a matter of rules, such as
-// shoot/fields-removed.
+// removedFields are fields whose release notes name a successor or exclude one. Rules such as
+// shoot/fields-removed cover fields that remain for old Kubernetes versions.
 var removedFields = [...]removedField{
 	{"", "kubeAPIServer.oidcConfig", "use structuredAuthentication, which names a ConfigMap with an AuthenticationConfiguration"},
 	{"", "kubernetes.allowPrivilegedContainers", "use the admission plugin PodSecurity, in kubeAPIServer.admissionPlugins or by labels of namespaces"},
@@ -39,8 +37,7 @@ var removedFields = [...]removedField{
 	{"Seed", "spec.secretRef", "remove it; the gardenlet runs in the cluster of the Seed and uses its ServiceAccount"},
 }
 
-// removed gives what replaces a field that does not exist any more, "" if the API never had the
-// field.
+// removed returns the replacement of a removed field, "" if the API never had it.
 func removed(kind string, path fieldpath.Path) string {
 	var names []string
 	for _, step := range path {

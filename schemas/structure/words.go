@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// wanted names the type of a node in a sentence.
+// wanted returns the type of a node for a sentence.
 func (n *Node) wanted() string {
 	switch n.Type {
 	case "object":
@@ -37,7 +37,7 @@ func (n *Node) wanted() string {
 	return "a value"
 }
 
-// named is the schema of a value in a map, whose key may tell that it is secret.
+// named returns the schema of a map value; it is sensitive if the key names a secret.
 func (n *Node) named(key string) *Node {
 	if n.Sensitive || n.Type == "object" || n.Type == "array" || !secretwords.In(key) {
 		return n
@@ -47,8 +47,7 @@ func (n *Node) named(key string) *Node {
 	return &secret
 }
 
-// described names the value that was found, shortened: what is written wrong must be visible, a
-// whole document must not.
+// described returns the found value, shortened to show a fault but not a whole document.
 func (n *Node) described(value any) string {
 	if n.Sensitive {
 		return kindOf(value)
@@ -85,7 +84,7 @@ func (n *Node) described(value any) string {
 	return kindOf(value)
 }
 
-// kindOf says what a value is without showing it.
+// kindOf returns the type of a value without its content.
 func kindOf(value any) string {
 	switch value.(type) {
 	case nil:
@@ -104,8 +103,8 @@ func kindOf(value any) string {
 	return fmt.Sprintf("a value of the Go type %T", value)
 }
 
-// isTooWide tells whether a number stands for an integer that 64 bit cannot hold: readers of YAML
-// and JSON give such integers as floating point numbers.
+// isTooWide reports whether a number is an integer beyond 64 bit, which YAML and JSON readers
+// return as a float.
 func isTooWide(value any) bool {
 	number, ok := value.(float64)
 	return ok && (number < math.MinInt64 || number >= -math.MinInt64)
@@ -113,9 +112,9 @@ func isTooWide(value any) bool {
 
 const tooWideWords = "is a whole number of more than 64 bit, which the API cannot hold"
 
-// quoted shows a text that is wrong, or says only that there is one.
+// quoted returns the wrong text, or a placeholder if it may be secret.
 func (n *Node) quoted(text string) string {
-	if n.Sensitive || n.Format == "byte" { // what base64 holds is not seen
+	if n.Sensitive || n.Format == "byte" { // base64 hides its content
 		return "the value (not shown)"
 	}
 	if runes := []rune(text); len(runes) > 60 {
@@ -124,7 +123,7 @@ func (n *Node) quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// quotesHint is what most often helps where text is wanted and YAML reads something else.
+// quotesHint suggests quotes if YAML reads an intended text as another type.
 func (n *Node) quotesHint(value any) string {
 	switch value.(type) {
 	case bool, int64, int, float64:
@@ -156,7 +155,7 @@ func plural(what string, count int64) string {
 	return strings.TrimSuffix(what, "s")
 }
 
-// patternWords explains patterns that occur in many fields, and shows the others.
+// patternWords explains common patterns, and quotes others.
 func (n *Node) patternWords() string {
 	switch {
 	case n.IsQuantity():
@@ -169,8 +168,7 @@ func (n *Node) patternWords() string {
 	return "does not have the form " + n.Pattern.String()
 }
 
-// bounds gives the smallest and the largest number, from minimum, maximum and the width of the
-// format.
+// bounds returns the smallest and largest number, from minimum, maximum and format.
 func (n *Node) bounds() (low, high float64) {
 	low, high = math.Inf(-1), math.Inf(1)
 	switch n.Format {
@@ -207,8 +205,7 @@ func (n *Node) rangeWords() string {
 	return "must be " + least + number(low) + " and " + most + number(high)
 }
 
-// Form says in words what a value has to hold besides its type, for people who ask before they
-// write.
+// Form returns the constraints besides the type, in words for documentation.
 func (n *Node) Form() []string {
 	var words []string
 	switch {

@@ -11,8 +11,7 @@ import (
 //go:embed fields.tsv
 var table string
 
-// fields are those that nothing reads, by the kind of their object; the items of a list have no
-// index.
+// fields are the unread fields by kind; list items have no index.
 var fields = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	for line := range strings.Lines(table) {
@@ -24,11 +23,11 @@ var fields = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// Of returns the fields of a kind that nothing reads.
+// The Of function returns the fields of a kind that nothing reads.
 func Of(kind string) []string { return fields()[kind] }
 
-// In returns the fields that an object of a kind sets and nothing reads. A field that several items
-// of a list set is returned for the first.
+// In returns the fields that an object sets and nothing reads. A field in several list items is
+// returned for the first.
 func In(kind string, object map[string]any) []fieldpath.Path {
 	var out []fieldpath.Path
 	for _, field := range fields()[kind] {

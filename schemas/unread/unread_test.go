@@ -25,7 +25,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestTable: it names the kinds of owners, and fields of their specs.
+// TestTable checks that the table has fields in specs of owners only.
 func TestTable(t *testing.T) {
 	require.NotEmpty(t, fields())
 	for kind, list := range fields() {

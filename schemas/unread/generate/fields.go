@@ -9,21 +9,20 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// kinds are those of owners.
+// kinds are the owners.
 var kinds = []reflect.Type{reflect.TypeFor[operatorv1alpha1.Garden](), reflect.TypeFor[gardencorev1beta1.Seed](), reflect.TypeFor[gardencorev1beta1.Shoot]()}
 
-// upstreams are fields that the programs of upstream read which the catalogue starts: their sources
-// are not here.
+// upstreams are fields that upstream programs of the catalogue read, whose sources are elsewhere.
 var upstreams = map[string]string{
 	"spec.settings.scheduling.visible":          "gardener-scheduler",
 	"spec.maintenance.confineSpecUpdateRollout": "gardener-controller-manager",
 }
 
-// ours begins the packages of the API: of types from elsewhere, such as tolerations, a field counts
-// as one.
+// ours is the prefix of API packages. Fields with types of other packages, such as tolerations,
+// count as a whole.
 const ours = "github.com/pergola-dev/pergola/api/"
 
-// unread lists the fields of a kind's spec that nothing reads, the highest ones.
+// unread returns the topmost fields of a kind's spec that nothing reads.
 func (s sources) unread(kind reflect.Type) []string {
 	spec, _ := kind.FieldByName("Spec")
 	var out []string

@@ -1,10 +1,10 @@
 // Command generate writes schemas/unread/fields.tsv: the fields of Gardens, Seeds and Shoots that
 // neither the catalogue nor a controller reads.
 //
-// It is run by `make generate`, as `go run ./schemas/unread/generate schemas/unread/fields.tsv`,
-// from the root of the repository. It looks at the sources: at what CUE selects, and at what Go
-// selects or names in a text. It knows no types, so that a field counts as read where one of the
-// same name (in CUE: below a field of the same name) is. So it lists too few rather than too many.
+// `make generate` runs `go run ./schemas/unread/generate schemas/unread/fields.tsv` in the root of
+// the repository. It finds selectors in CUE, and selectors and texts in Go. It ignores types: a
+// field counts as read if the sources read a field of the same name (in CUE with the same parent).
+// Therefore it lists too few fields rather than too many.
 package main
 
 import (

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTableIsCurrent: what reads a field, or stops to, changes the table.
+// TestTableIsCurrent checks fields.tsv against the current sources.
 func TestTableIsCurrent(t *testing.T) {
 	want, err := generate(os.DirFS(filepath.Join("..", "..", "..")))
 	require.NoError(t, err)
@@ -19,11 +19,11 @@ func TestTableIsCurrent(t *testing.T) {
 	assert.Equal(t, want, string(got), "run make generate")
 }
 
-// TestReads: which fields count as read, by what the sources say.
+// TestReads checks which fields count as read.
 func TestReads(t *testing.T) {
 	for name, tt := range map[string]struct {
 		file, text string
-		// read and whole are of the field b below a, whose Go name is B.
+		// read and whole concern field b below a, whose Go name is B.
 		read, whole bool
 	}{
 		"nothing":                    {"components/a.cue", "x: 1", false, false},

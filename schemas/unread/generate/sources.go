@@ -15,20 +15,18 @@ import (
 	"cuelang.org/go/cue/parser"
 )
 
-// sources is what the sources read.
+// sources are the names that the sources read.
 type sources struct {
-	// selected are names that CUE selects, below that of the field before, which is "" where it has
-	// none.
+	// selected are {parent, name} pairs of CUE selectors; the parent is "" if unknown.
 	selected map[[2]string]bool
-	// taken are those of selected whose values go on as a whole.
+	// taken is the subset of selected whose values are used as a whole.
 	taken map[[2]string]bool
-	// goNames are names of Go fields, texts the parts of texts that may be paths of fields.
+	// goNames are selected Go fields, texts the parts of strings that may be field paths.
 	goNames, texts map[string]bool
 }
 
-// readers are the folders whose sources read declarations. Those of api and schemas are about every
-// field there is, but for two: what package across compares between objects, and what package
-// mutation makes of them.
+// readers are the folders whose sources read declarations. Most code in api and schemas handles
+// every field; only packages across and mutation use values.
 var readers = []string{"cmd", "components", "controllers", "health", "landscapes", "plan", "render", "secrets", "schemas/across", "schemas/mutation"}
 
 func readSources(root fs.FS) (sources, error) {
@@ -84,9 +82,9 @@ func (s sources) goFile(file string, data []byte) error {
 	return nil
 }
 
-// cue looks at the chains of names in a file: x.spec.settings reads settings below spec. Where the
-// chain ends its value goes on as a whole, and everything below is read, too, unless it only gets
-// another name here, or is looked whether it is there.
+// cue collects the selector chains of a file: x.spec.settings reads settings below spec. The last
+// value of a chain counts as read with all its fields, unless it is only renamed or checked for
+// existence.
 func (s sources) cue(file string, data []byte) error {
 	parsed, err := parser.ParseFile(file, data)
 	if err != nil {
@@ -143,8 +141,8 @@ func (s sources) cue(file string, data []byte) error {
 	return nil
 }
 
-// nameBefore is the last name of a chain; "" where it has none, as an item of a list and what has
-// another name.
+// nameBefore returns the last name of a chain; "" if it has none, such as a list item or a renamed
+// value.
 func nameBefore(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.SelectorExpr:
@@ -169,7 +167,7 @@ func textOf(x ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// reads reports whether a field is read, and whether all below it is.
+// reads reports whether a field is read, and whether its children are, too.
 func (s sources) reads(parent, name, goName string) (read, whole bool) {
 	place := [2]string{parent, name}
 	return s.selected[place] || s.selected[[2]string{"", name}] || s.goNames[goName] || s.texts[name], s.taken[place]
