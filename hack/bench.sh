@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# What `make bench` runs: builds the bench and its peers, then measures. Arguments go to the bench (-o json, -only render).
-# bin/pergola and bin/pergola-local are there already. hack/bench/README.md explains the rows.
+# `make bench` runs this: it builds the bench and its peers, then measures. Arguments go to the
+# bench (-o json, -only render). bin/pergola and bin/pergola-local must exist. hack/bench/README.md
+# explains the rows.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# The peer has to be of the version we build on: both evaluate the same schema with the same evaluator.
+# The peer must be of the version we build with: both evaluate the same schema.
 ours="$(go list -m -f '{{.Version}}' cuelang.org/go)"
 pinned="$(go -C hack/tools list -m -f '{{.Version}}' cuelang.org/go)"
 if [ "$ours" != "$pinned" ]; then
@@ -19,7 +20,7 @@ go -C hack/tools build -trimpath -o "$PWD/bin/cue" cuelang.org/go/cmd/cue
 go -C hack/tools build -trimpath -o "$PWD/bin/kubeconform" github.com/yannh/kubeconform/cmd/kubeconform
 bin/pergola-local build >&2
 
-# An earlier build of our own shows what a change costs: that of the commit in BEFORE, where the clone has it.
+# The build of the commit in BEFORE shows what a change costs, if the clone has the commit.
 before="${BEFORE:-cfb824e0}"
 earlier=""
 if commit="$(git rev-parse --quiet --verify "$before^{commit}")"; then

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The demonstration: landscapes/local in a Git repository of its own, applied to the local clusters; a commit that
-# changes a Shoot and the Garden; drift that is repaired; then operator and gardenlet, which sync what is pushed. All stays up.
-# What differs between clusters whose pods run for real and such where they are played is in demo/run.sh and demo/play.sh.
+# The demonstration applies landscapes/local from its own Git repository to the local clusters. Then
+# follow a commit that changes a Shoot and the Garden, drift, and operator and gardenlet, which sync
+# pushes. Everything stays up. demo/run.sh is for clusters whose pods run, demo/play.sh for played
+# pods.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,22 +11,22 @@ hack/build.sh bin/pergola-demo ./hack/demo
 
 say() { printf '\n\033[1m▶ %s\033[0m\n' "$*"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
-# differs runs a command whose exit code 1 says that there are differences.
+# differs runs a command that exits with 1 if there are differences.
 differs() { printf '$ %s\n' "$*"; "$@" || [ $? -eq 1 ]; }
 git_() { git -C "$landscape" "$@"; }
-# identify says in the repository who commits, for whoever goes on with it, too.
+# identify sets the author of commits in the repository, also for the user's own commits.
 identify() { git_ config user.name demo; git_ config user.email demo@example.com; git_ config commit.gpgsign false; }
-# waiting runs a command that may say nothing for a while, and says what is waited for.
+# waiting runs a command that may be silent for a while, and prints the reason.
 waiting() { printf '$ %s\n' "${*:2}"; "$demo" waiting "$@"; }
-# settled waits until everything is ready: conditions are written a little later than what they are about.
+# settled waits until everything is ready: conditions are written with a small delay.
 settled() {
   echo "Waiting until all of it is ready …"
   "$demo" waiting "for conditions: they are written a little later than what they are about" \
     bash -c 'for _ in $(seq 90); do if "$@" > /dev/null 2>&1; then exit; fi; sleep 2; done' settled "$pergola" status "$landscape" --live
 }
-# either prints the one of two values that a file does not have yet, so that the demonstration can be repeated.
+# either prints the value that a file does not have yet, which makes the demonstration repeatable.
 either() { if grep -q "$2: $3" "$1"; then echo "$4"; else echo "$3"; fi; }
-# set_ gives the one field of that name in a file a value.
+# set_ sets the only field of that name in a file.
 set_() { sed -i.bak "s/$2: .*/$2: $3/" "$1" && rm "$1.bak"; }
 
 mkdir -p "$work"
@@ -35,7 +36,7 @@ else
   . hack/demo/play.sh
 fi
 begin
-# source identifies the landscape this one is a copy of.
+# source_ is a checksum of landscapes/local, from which the landscape is copied.
 source_="$(find landscapes/local -type f -not -path '*/golden/*' | sort | xargs cksum | cksum)"
 
 say "A landscape in Git"
@@ -91,7 +92,7 @@ trap 'kill "$watch" 2>/dev/null || true' EXIT
 kill -INT "$watch"
 wait "$watch" || true
 trap - EXIT
-# Where gardener-resource-manager runs for real, it may be the first to repair what it manages; then that is in its log.
+# A running gardener-resource-manager may repair its objects first, and then has that in its log.
 grep '↻' "$work/watch.log" || lives
 if lives; then echo "Lines with ↻ are those of pergola apply --watch. What gardener-resource-manager, which runs in the cluster, has repaired first is in its log."; fi
 
@@ -104,7 +105,7 @@ start_operator
 say "A bare repository, whose hook asks for a sync and shows its progress to whoever pushes"
 mkdir -p "${remote%/*}"
 [ -d "$remote" ] || git init -q --bare -b main "$remote"
-rm -f "$remote/hooks/post-receive" # of the last demonstration: nobody answers it yet
+rm -f "$remote/hooks/post-receive" # from the last demonstration: nothing answers it yet
 git -C "$landscape" remote remove demo 2>/dev/null || true
 git -C "$landscape" remote add demo "$remote"
 run git -C "$landscape" push -q --force demo main
@@ -124,7 +125,7 @@ landscapes:
     receivers: [{name: push, type: hmac, secretRef: {name: landscape-push}}]
 EOT
 waiting "until the operator has begun anew" "$pergola" install --context pergola-runtime --values "$work/install.yaml"
-# With another catalogue than the last demonstration had, it publishes anew for the gardenlet that was ended, and says that it does not work.
+# With a changed catalogue it publishes for the stopped gardenlet, and reports that as not working.
 run "$pergola" sync local --context pergola-runtime || { [ -n "${repeated:-}" ] && echo "It comes back now."; }
 
 say "The gardenlet of the seed: what it needs is published in the virtual garden by now"

@@ -18,7 +18,7 @@ for module in . hack/local; do
   (cd "$module" && "$bin/staticcheck" ./...)
 done
 
-# Every direct dependency says why it is there.
+# docs/dependencies.md must say why each direct dependency exists.
 go mod edit -json |
   awk '/"Path":/ {gsub(/[",]/, "", $2); path=$2} /"Indirect": true/ {indirect[path]=1} /"Version":/ {seen[path]=1}
        END {for (p in seen) if (!indirect[p]) print p}' |

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs a command, and says what it is if that takes more than two seconds: hack/slowly.sh TEXT COMMAND [ARGUMENT...]. The text goes to standard error.
+# Runs a command; after two seconds prints TEXT to stderr: hack/slowly.sh TEXT COMMAND
+# [ARGUMENT...].
 set -o nounset
-# No program waits for the time to pass, as that would outlive this one: bash reads from a pipe into which nobody writes.
+# No sleep program, which would outlive this one: bash reads from a pipe without writers.
 pipe="$(mktemp -u "${TMPDIR:-/tmp}/pergola-slowly.XXXXXX")"
 mkfifo -m 600 "$pipe" || exec "${@:2}"
 exec 9<> "$pipe"

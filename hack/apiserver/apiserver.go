@@ -15,10 +15,10 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// assets is the variable of the environment that names the folder of the programs.
+// assets is the environment variable that names the folder of the programs.
 const assets = "KUBEBUILDER_ASSETS"
 
-// There says whether there are programs to start one from.
+// There reports whether the programs are available.
 func There() bool { return os.Getenv(assets) != "" }
 
 // Begin starts the servers of an environment. They end with this process, however it ends.
@@ -34,7 +34,7 @@ func Begin(env *envtest.Environment) (config *rest.Config, err error) {
 	return config, err
 }
 
-// Needed leaves a test out where there are none.
+// Needed skips a test if the programs are not available.
 func Needed(t testing.TB) {
 	t.Helper()
 	if !There() {
@@ -42,8 +42,8 @@ func Needed(t testing.TB) {
 	}
 }
 
-// New gives a server with some definitions that nobody else uses before its end: one of the run's
-// pool where there is one (command pool), else a new one.
+// New returns a server with some definitions that is used exclusively until end is called. It comes
+// from the pool of the run (command pool) if there is one.
 func New(definitions ...*apiextensionsv1.CustomResourceDefinition) (config *rest.Config, end func() error, err error) {
 	if socket := os.Getenv(Pool); socket != "" {
 		return lease(socket, definitions)
@@ -55,8 +55,8 @@ func New(definitions ...*apiextensionsv1.CustomResourceDefinition) (config *rest
 	return config, env.Stop, nil
 }
 
-// Main is the TestMain of a package whose tests share one server with some definitions; it gives
-// its exit code. Without programs the tests run without a server: config is not called.
+// Main is the TestMain of a package whose tests share one server with some definitions; it returns
+// the exit code. Without programs the tests run without a server: config is not called.
 func Main(m *testing.M, config func(*rest.Config), definitions ...*apiextensionsv1.CustomResourceDefinition) int {
 	if !There() {
 		return m.Run()

@@ -12,13 +12,12 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// envtest starts programs by their path, and says nothing of how. So it gets the path of this one,
-// in a spelling for each: started by that name it asks to end with who started it, and becomes the
-// other one.
+// envtest starts programs by path and has no hook for more. It gets two spellings of the path of
+// this program, which then ties itself to its starter and executes etcd or kube-apiserver.
 const (
 	asEtcd      = "/proc/self/exe"
 	asAPIServer = "/proc/thread-self/exe"
-	// starterVariable is the number of the process that starts them.
+	// starterVariable is the environment variable with the process ID of the starter.
 	starterVariable = "PERGOLA_API_SERVER_STARTER"
 )
 
@@ -33,8 +32,7 @@ func init() {
 	os.Exit(1)
 }
 
-// become returns only with an error. It is called in the first thread of the process, which is the
-// one that stays.
+// become returns only on error. It is called in the first thread of the process, which never ends.
 func become(starter, name string) error {
 	parent, err := strconv.Atoi(starter)
 	if err != nil {
@@ -52,7 +50,7 @@ func become(starter, name string) error {
 
 func tie(env *envtest.Environment) error {
 	if !There() {
-		return nil // envtest says what is missing
+		return nil // envtest reports missing programs
 	}
 	if env.ControlPlane.Etcd == nil {
 		env.ControlPlane.Etcd = &envtest.Etcd{}

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// startedVariable makes this program one that starts servers and waits to be killed.
+// startedVariable makes this program start servers and wait to be killed.
 const startedVariable = "APISERVER_STARTED"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	<-time.After(10 * time.Minute)
 }
 
-// TestServersEndWithTheirStarter: nobody answers any more after a test was killed.
+// TestServersEndWithTheirStarter checks that no server answers after its starter was killed.
 func TestServersEndWithTheirStarter(t *testing.T) {
 	Needed(t)
 	temporary := t.TempDir()
@@ -60,7 +60,7 @@ func TestServersEndWithTheirStarter(t *testing.T) {
 	}
 }
 
-// TestBecome: what cannot be started is said.
+// TestBecome checks the error of an invalid process ID.
 func TestBecome(t *testing.T) {
 	t.Setenv(assets, t.TempDir())
 	assert.ErrorContains(t, become("x", "etcd"), starterVariable)

@@ -4,5 +4,5 @@ package apiserver
 
 import "sigs.k8s.io/controller-runtime/pkg/envtest"
 
-// tie does nothing: the system has nothing like it.
+// tie does nothing: other systems have no equivalent.
 func tie(*envtest.Environment) error { return nil }

@@ -11,17 +11,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Pool is the variable of the environment that names the socket of the pool of servers of a run of
-// tests.
+// Pool is the environment variable that names the socket of the pool of API servers.
 const Pool = "PERGOLA_API_SERVERS"
 
-// Request asks a pool for a server that serves some definitions. The server belongs to whoever
-// asked until the connection ends.
+// Request asks a pool for a server with some definitions. The lease lasts until the connection
+// ends.
 type Request struct {
 	Definitions []*apiextensionsv1.CustomResourceDefinition `json:"definitions,omitempty"`
 }
 
-// Answer is how the server is reached, or why there is none.
+// Answer says how to connect to the server, or why there is none.
 type Answer struct {
 	Host        string `json:"host,omitempty"`
 	CA          []byte `json:"ca,omitempty"`
@@ -30,8 +29,8 @@ type Answer struct {
 	Error       string `json:"error,omitempty"`
 }
 
-// leases holds the connections to the pool, which Go closes where nobody holds them: each lasts
-// until its end, or that of the process.
+// leases references the connections to the pool, as Go closes unreferenced ones. A connection lasts
+// until its lease or the process ends.
 var leases struct {
 	sync.Mutex
 	open []net.Conn
@@ -58,14 +57,14 @@ func lease(socket string, definitions []*apiextensionsv1.CustomResourceDefinitio
 	defer leases.Unlock()
 	leases.open = append(leases.open, connection)
 	config := &rest.Config{
-		// as envtest has it: no test waits for its own rate limit
+		// as in envtest: no test waits for its own rate limit
 		Host: answer.Host, QPS: 1000, Burst: 2000,
 		TLSClientConfig: rest.TLSClientConfig{CAData: answer.CA, CertData: answer.Certificate, KeyData: answer.Key},
 	}
 	return config, func() error { return giveBack(connection) }, nil
 }
 
-// giveBack returns when the pool has the server again.
+// giveBack returns the server and waits until the pool has it.
 func giveBack(connection net.Conn) error {
 	defer connection.Close()
 	if err := connection.(*net.UnixConn).CloseWrite(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// Namespaces: each way has its own, so that none finds the objects of another.
+// Each way to apply has its own namespace, and finds no objects of another way.
 const (
 	ofPergola = "bench-pergola"
 	ofFloor   = "bench-floor"
@@ -20,7 +20,7 @@ const (
 type applyCases struct {
 	settings
 	kubeconfig, manifest string
-	version              string // of kubectl
+	version              string // kubectl's version
 }
 
 // apply measures the engine on an API server of its own.
@@ -67,7 +67,7 @@ func apply(ctx context.Context, s settings, report *Report) (err error) {
 	return nil
 }
 
-// ways are the three ways to apply; wipe empties the cluster before each.
+// ways returns the three ways to apply; wipe empties the namespace before each run.
 func (a applyCases) ways(command string, wipe bool) []*Case {
 	before := func(namespace string) func(context.Context) error {
 		if !wipe {
@@ -88,8 +88,8 @@ func (a applyCases) ways(command string, wipe bool) []*Case {
 	return cases
 }
 
-// unchanged is the contract: what did not change costs lists and watches, and nothing for each
-// object.
+// unchanged returns violations of the contract: unchanged objects cost some lists and watches, and
+// no request for each object.
 func unchanged(row Row, objects int) []string {
 	var broken []string
 	for _, r := range row.Results {
@@ -125,8 +125,7 @@ func (a applyCases) do(ctx context.Context, name, namespace string, more ...stri
 	return nil
 }
 
-// kubectlVersion is part of the name, because it makes a great difference; a build without a
-// version has none.
+// kubectlVersion is part of the name, because versions differ much; some builds have no version.
 func kubectlVersion(ctx context.Context, kubectl string) string {
 	var answer struct {
 		ClientVersion struct {

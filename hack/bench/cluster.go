@@ -15,7 +15,7 @@ type cluster struct {
 	APIServer, Etcd int // process ids
 }
 
-// part is a process of a cluster, states what there is.
+// part is a process of a cluster.
 type part struct {
 	Name string `json:"name"`
 	PID  int    `json:"pid"`
@@ -44,8 +44,8 @@ func (s settings) up(ctx context.Context, state string, args ...string) (states,
 	return status, nil
 }
 
-// startClusters brings up whole clusters, with controllers and nodes that play their part, and
-// gives their kubeconfigs by name.
+// startClusters starts whole clusters, with controllers and played nodes, and returns their
+// kubeconfigs by name.
 func (s settings) startClusters(ctx context.Context, state string, names ...string) (map[string]string, error) {
 	status, err := s.up(ctx, state, "--clusters", strings.Join(names, ","))
 	if err != nil {
@@ -58,7 +58,7 @@ func (s settings) startClusters(ctx context.Context, state string, names ...stri
 	return out, nil
 }
 
-// start brings up etcd and an API server with a state folder of their own.
+// start starts etcd and an API server with a state folder of their own.
 func (s settings) start(ctx context.Context, state string) (cluster, error) {
 	status, err := s.up(ctx, state, "--clusters", "bench", "--parts", "apiserver")
 	if err != nil {

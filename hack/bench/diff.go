@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 )
 
-// objectsOfShoot is how many objects a Shoot of the group diff has: itself and those of
-// landscape/access.yaml.tmpl.
+// objectsOfShoot is the number of objects of a Shoot in the group diff: the Shoot and the objects
+// of landscape/access.yaml.tmpl.
 const objectsOfShoot = 4
 
-// diff measures diffs of two revisions: one in which one Shoot of a large landscape differs, and
-// one that reaches every owner of a smaller one.
+// diff measures diffs of two revisions: one Shoot changes in a large landscape, and a change
+// affects every owner of a smaller one.
 func diff(ctx context.Context, s settings, report *Report) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		report.LeftOut = append(report.LeftOut, "diff, there is no git")
@@ -46,7 +46,7 @@ func diff(ctx context.Context, s settings, report *Report) error {
 	cache := filepath.Join(s.work, "diff-known")
 	row, err := measure(ctx, s, fmt.Sprintf("diff of one Shoot in %d objects, two revisions", shoots.shoots*objectsOfShoot), s.runs, []*Case{
 		{Name: "pergola diff with its cache", Subject: true, Finding: true, Before: once(func(ctx context.Context) error {
-			// as the pipeline does before
+			// as the pipeline does before a diff
 			return exec.CommandContext(ctx, s.pergola, "validate", l.dir, "--cache-dir", cache).Run()
 		}), Command: []string{s.pergola, "diff", l.dir, "--from", "HEAD~1", "--to", "HEAD", "--cache-dir", cache}},
 		{Name: "floor: git diff", Dir: repository, Command: []string{"git", "diff", "--exit-code", "--quiet", "HEAD", "HEAD"}},
@@ -60,17 +60,16 @@ func diff(ctx context.Context, s settings, report *Report) error {
 	return diffOfAll(ctx, s, report)
 }
 
-// reachedShoots is how many Shoots the landscape has of which all owners are reached.
+// reachedShoots is the number of Shoots in the landscape whose owners are all affected.
 const reachedShoots = 50
 
-// pinnedImage changes what every owner is rendered from, whether it uses the image or not.
+// pinnedImage changes the inputs of every owner, whether it uses the image or not.
 const pinnedImage = `  images:
   - name: kube-apiserver
     repository: mirror.example.com/kube-apiserver
 `
 
-// diffOfAll measures a diff that reaches every owner, beside the renders of both sides that it
-// cannot do without.
+// diffOfAll measures a diff that affects every owner. Its floor renders both revisions.
 func diffOfAll(ctx context.Context, s settings, report *Report) error {
 	small := s
 	small.shoots = reachedShoots
@@ -123,7 +122,7 @@ func git(ctx context.Context, dir string, commands [][]string) error {
 	return nil
 }
 
-// once does something before the first run only.
+// once calls do before the first run only.
 func once(do func(context.Context) error) func(context.Context) error {
 	done := false
 	return func(ctx context.Context) error {

@@ -11,8 +11,7 @@ import (
 	"path/filepath"
 )
 
-// Contracts of the engine: requests for a bundle of four objects that is new, and for one in which
-// one object changed.
+// requestsOfNewBundle is a contract: the maximum of requests for a new bundle of four objects.
 const requestsOfNewBundle = 9
 
 // scenario is a row of the table.
@@ -32,8 +31,8 @@ func engineScenarios(s settings) []scenario {
 	}
 }
 
-// engine measures the resource manager beside Flux and bare patches: each has an API server of its
-// own, one after the other.
+// engine measures the resource manager, bare patches and Flux one after the other, each on its own
+// API server.
 func engine(ctx context.Context, s settings, report *Report) error {
 	contenders := []struct{ name, label, controller string }{
 		{"pergola", "pergola resource-manager", s.pergola},
@@ -65,7 +64,7 @@ func engine(ctx context.Context, s settings, report *Report) error {
 	return nil
 }
 
-// contend takes one contender through all scenarios.
+// contend runs one contender through all scenarios.
 func (s settings) contend(ctx context.Context, name, controller string) (samples map[string]Sample, err error) {
 	state := filepath.Join(s.work, name)
 	defer func() { err = errors.Join(err, s.stop(state)) }()
@@ -93,7 +92,7 @@ func (s settings) contend(ctx context.Context, name, controller string) (samples
 	return samples, nil
 }
 
-// engineContracts are about requests, which do not depend on how busy the machine is.
+// engineContracts checks requests, whose number does not depend on how busy the machine is.
 func engineContracts(samples map[string]Sample, bundles int) []string {
 	var broken []string
 	if n := samples["empty"].perUnit(); n > requestsOfNewBundle+0.1 {

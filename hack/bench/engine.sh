@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What `make bench-engine` runs: builds Flux's kustomize-controller (minutes, the first time) and the benchmark of the engine,
-# then measures. Arguments go to the bench: -bundles 100 for a quick look, -o json. bin/pergola and bin/pergola-local are there
-# already.
+# `make bench-engine` runs this: it builds Flux's kustomize-controller (minutes, the first time) and
+# the benchmark of the engine, then measures. Arguments go to the bench: -bundles 100 for a quick
+# look, -o json. bin/pergola and bin/pergola-local must exist.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -9,8 +9,8 @@ peer=github.com/fluxcd/kustomize-controller
 hack/build.sh bin/pergola-bench ./hack/bench
 hack/build.sh bin/pergola-bench-engine ./hack/bench/engine
 go -C hack/bench/flux build -trimpath -o "$PWD/bin/kustomize-controller" "$peer"
-# The definitions of Kustomization are in its module; those of sources are in a module that would bring much more, so they are
-# made of the types that kustomize-controller is built with.
+# The module has the definition of Kustomization. The definitions of sources are in a module that
+# would bring much more: generate them from the types that kustomize-controller is built with.
 go -C hack/tools build -trimpath -o "$PWD/bin/controller-gen" sigs.k8s.io/controller-tools/cmd/controller-gen
 sources="$PWD/bin/flux-sources"
 (cd hack/bench/flux && "$OLDPWD/bin/controller-gen" crd paths=github.com/fluxcd/source-controller/api/v1 output:crd:dir="$sources")

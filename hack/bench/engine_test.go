@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The contracts of the engine are about requests alone.
 func TestEngineContracts(t *testing.T) {
 	kept := map[string]Sample{
 		"empty":   {Units: 1000, Requests: map[string]int{"apply configmaps": 4000, "patch managedresources/status": 5000, "list secrets": 9}},
@@ -31,7 +30,7 @@ func TestEngineContracts(t *testing.T) {
 	assert.Contains(t, found[2], "(again)")
 }
 
-// What one contender measured is a line in each row; a peer that is not there is left out.
+// TestEngineRows checks that each contender is a line in each row, and a missing peer is left out.
 func TestEngineRows(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name, text string) string {

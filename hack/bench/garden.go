@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// flagPushes is how often a flag changes at most.
+// flagPushes limits the changes of a flag.
 const flagPushes = 5
 
 // garden measures the operator with a Garden that has all options on, and nothing else.
@@ -32,7 +32,7 @@ func garden(ctx context.Context, s settings, report *Report) error {
 	return nil
 }
 
-// beside is a row of the operator, with its floor if it has one.
+// beside returns a row of the operator, with its floor if it has one.
 func beside(title string, sample Sample, samples map[string]Sample, floor, name string) Row {
 	row := Row{Title: title, Runs: 1, Results: []Result{{Name: "pergola operator", Subject: true, Sample: sample, AllSeconds: []float64{sample.Seconds}}}}
 	if floor, ok := samples[floor]; ok {

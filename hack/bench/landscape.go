@@ -9,8 +9,8 @@ import (
 	"text/template"
 )
 
-// The files of the landscape, as templates. Their placeholders are the fields of the types below
-// and of shoots.go.
+// templateFiles are the templates of the landscape. Their placeholders are fields of types below
+// and in shoots.go.
 //
 //go:embed landscape/*.tmpl
 var templateFiles embed.FS
@@ -18,12 +18,12 @@ var templateFiles embed.FS
 // Sizes of the landscape besides the number of Shoots.
 const (
 	seedCount = 20
-	stepping  = 7919 // a prime: how far the Shoot that changes next is from the one before
+	stepping  = 7919 // a prime: the distance between two Shoots that change
 )
 
 func regions() []string { return []string{"ap-south", "eu-central", "eu-north", "us-east", "us-west"} }
 
-// taken are the files of landscapes/local that are used as they are.
+// taken are the files of landscapes/local that are used unchanged.
 func taken() []string {
 	return []string{"garden/garden.yaml", "garden/secrets.yaml", "seeds/secrets.yaml"}
 }
@@ -41,20 +41,20 @@ type project struct {
 	Identity bool
 }
 
-// landscape is a folder with one Garden, some Seeds and Projects and many Shoots. What it holds
-// depends on nothing but the number of Shoots.
+// landscape is a folder with one Garden, some Seeds and Projects and many Shoots. Its content
+// depends only on the number of Shoots.
 type landscape struct {
 	dir       string
 	templates *template.Template
 	Seeds     []seed
 	Projects  []project
 	Regions   []string
-	// folders hold the Shoots, files are these themselves; both relative to dir.
+	// folders and files of the Shoots, relative to dir.
 	folders, files []string
 	changes        int
 }
 
-// writeLandscape makes the landscape in a folder.
+// writeLandscape writes the landscape into a folder.
 func writeLandscape(s settings, dir string) (*landscape, error) {
 	templates, err := template.New("").Option("missingkey=error").ParseFS(templateFiles, "landscape/*.tmpl")
 	if err != nil {
@@ -107,7 +107,7 @@ func (l *landscape) writeShoots(count int) error {
 	return nil
 }
 
-// change gives another label to one Shoot, and each time to another Shoot.
+// change changes a label of one Shoot, another Shoot each time.
 func (l *landscape) change() error {
 	l.changes++
 	i := l.changes * stepping % len(l.files)
@@ -130,7 +130,7 @@ func (l *landscape) write(name string, data []byte) error {
 	return os.WriteFile(file, data, 0o644)
 }
 
-// seeds are as many in each region.
+// seeds returns the Seeds, as many in each region.
 func seeds() []seed {
 	all := regions()
 	var out []seed
@@ -141,8 +141,7 @@ func seeds() []seed {
 	return out
 }
 
-// projects are one for each team and stage. Names have ten characters at most, as Gardener asks
-// for.
+// projects returns one project for each team and stage. Gardener limits names to ten characters.
 func projects() []project {
 	var out []project
 	for _, team := range []string{"auth", "crm", "data", "erp", "iot", "log", "ml", "pay", "search", "web"} {

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// The landscape that is measured has to be valid: an error would end the bench after minutes.
+// TestLandscapeIsValid: an error in the landscape would end the bench after minutes.
 func TestLandscapeIsValid(t *testing.T) {
 	const count = 60
 	l := testLandscape(t, count)
@@ -33,7 +33,7 @@ func TestLandscapeIsValid(t *testing.T) {
 	assert.Len(t, l.files, count)
 }
 
-// A change is one other Shoot each time, which stays valid.
+// TestChange checks that each change affects one other Shoot, which stays valid.
 func TestChange(t *testing.T) {
 	l := testLandscape(t, 5)
 	before := contents(t, l)
@@ -54,7 +54,7 @@ func TestChange(t *testing.T) {
 	assert.Empty(t, findings(t, l))
 }
 
-// The same Shoot comes out each time, and Shoots differ in more than their names.
+// TestShoots checks that Shoots are reproducible, and differ in more than their names.
 func TestShoots(t *testing.T) {
 	different := map[string]map[any]bool{}
 	note := func(what string, value any) {
@@ -93,8 +93,7 @@ func testLandscape(t *testing.T, shoots int) *landscape {
 	return l
 }
 
-// findings leaves out the warnings about fields that nothing reads: the Shoots set what real ones
-// set.
+// findings returns violations without warnings about unread fields: real Shoots set such fields.
 func findings(t *testing.T, l *landscape) []schemas.Violation {
 	t.Helper()
 	loaded, violations, err := landscapes.Load(t.Context(), l.dir, landscapes.Options{})

@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// live measures what whoever is on call asks clusters that hold landscapes/local: what differs, and
-// what there is.
+// live measures commands for people on call, diff --live and tree, on clusters with
+// landscapes/local.
 func live(ctx context.Context, s settings, report *Report) (err error) {
 	if s.before == "" {
 		report.LeftOut = append(report.LeftOut, "the peer of diff --live and tree, there is no earlier build")

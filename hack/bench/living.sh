@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What `make bench-living` runs: how long a virtual garden, some seeds and Shoots take until all of their control planes run for real, what they need, and
-# that nothing of them is left. bin/pergola and bin/pergola-local are there already.
-#   hack/bench/living.sh [SEEDS [SHOOTS-PER-SEED]]     default: 3 2
+# `make bench-living` runs this: it measures the time until all control planes of a virtual garden,
+# seeds and Shoots run, and their CPU time and memory. It checks that nothing remains. bin/pergola
+# and bin/pergola-local must exist.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -13,7 +13,7 @@ local() { bin/pergola-local --dir "$work/clusters" "$@"; }
 trap 'local clean > /dev/null 2>&1 || true; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# The landscape of the demonstration, with more of the same: seeds and Shoots differ by name and networks.
+# The landscape of the demonstration with more seeds and Shoots, of other names and networks.
 landscape="$work/landscape"
 mkdir -p "$landscape/seeds" "$landscape/projects/local"
 cp -r "$from/garden" "$from/gardenconfig" "$from/.sops.yaml" "$landscape" 2> /dev/null || cp -r "$from/garden" "$from/gardenconfig" "$landscape"
@@ -51,7 +51,7 @@ done
 ready="$(seconds)"
 cat "$work/status"
 
-# Inside there are no other processes than those of the clusters. Memory that several share counts once (Pss).
+# Only the clusters' processes run inside. Memory that several share counts once (Pss).
 inside="$(local run -- sh -c '
   kb=0 ticks=0 n=0
   for p in /proc/[0-9]*; do

@@ -1,7 +1,6 @@
 // Command bench measures Pergola beside a peer or a floor in the same run: time, CPU, peak memory,
-// requests. README.md says what each row means. This program starts and measures processes; what is
-// measured inside of a process is in cases/, a program of its own: the memory of the one that
-// measures would count for its children.
+// requests. README.md explains the rows. This program starts and measures processes. The program in
+// cases/ measures inside of a process: memory of the starter would count for its children.
 package main
 
 import (
@@ -24,7 +23,7 @@ const (
 	exitUsage
 )
 
-// settings are where the programs are, and what is asked for.
+// settings are the paths of programs and the options of the command.
 type settings struct {
 	output, only                                   string
 	repository, work, write                        string
@@ -95,7 +94,7 @@ func run(ctx context.Context) (int, error) {
 	}
 	defer os.RemoveAll(work)
 	s.work = work
-	// Nothing that is started here may find, or leave, results in the cache of the user.
+	// Programs that are started here must neither read nor fill the user's cache.
 	if err := os.Setenv("PERGOLA_CACHE_DIR", filepath.Join(work, "cache")); err != nil {
 		return exitUsage, err
 	}
@@ -121,7 +120,7 @@ func run(ctx context.Context) (int, error) {
 	return exitOK, nil
 }
 
-// absolute makes the paths of programs independent of the folder they are started in.
+// absolute makes the paths of programs independent of the working directory.
 func (s *settings) absolute() error {
 	for _, path := range []*string{&s.repository, &s.pergola, &s.before, &s.cases, &s.local, &s.cue, &s.kubeconform, &s.kubectl, &s.syncer, &s.engine, &s.flux} {
 		if *path == "" {

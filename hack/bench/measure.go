@@ -21,19 +21,19 @@ type Sample struct {
 	CPUSeconds float64 `json:"cpuSeconds"`
 	// PeakBytes is the largest resident memory of the process.
 	PeakBytes int64 `json:"peakBytes"`
-	// OwnBytes are those of the peak that are no pages of files, where that is known.
+	// OwnBytes is the peak without pages of files, if known.
 	OwnBytes int64          `json:"ownBytes,omitempty"`
 	Requests map[string]int `json:"requests,omitzero"`
-	// Parts are seconds of single steps.
+	// Parts are the seconds of single steps.
 	Parts map[string]float64 `json:"parts,omitempty"`
-	// ServerCPUSeconds are those of the API server and its etcd.
+	// ServerCPUSeconds is the CPU time of the API server and its etcd.
 	ServerCPUSeconds float64 `json:"serverCPUSeconds,omitempty"`
-	// Units is what the requests were for: a number of bundles, or of changes.
+	// Units is the number of bundles or changes that the requests were for.
 	Units   int      `json:"units,omitempty"`
 	Latency *Latency `json:"latency,omitempty"`
 }
 
-// Latency of single changes, in seconds.
+// Latency is the latency of single changes, in seconds.
 type Latency struct {
 	Median float64 `json:"median"`
 	P95    float64 `json:"p95"`
@@ -54,25 +54,25 @@ func (s Sample) perUnit() float64 {
 // Case is a command that is run and measured.
 type Case struct {
 	Name string
-	// Subject is what the others in the row are compared with.
+	// Subject marks the case that the others in the row are compared with.
 	Subject bool
 	Command []string
-	// Dir is the folder it is started in, that of the bench if empty.
+	// Dir is the working directory of the command; by default, the bench's own.
 	Dir string
 	Env []string
 	// Inside takes time, CPU and requests from the JSON that the command prints, instead of the
-	// process as a whole.
+	// whole process.
 	Inside bool
-	// Finding says that exit code 1 is a result: there is something to tell.
+	// Finding says that exit code 1 is a result: the command has findings.
 	Finding bool
-	// Before is run ahead of each run and not measured.
+	// Before runs ahead of each run and is not measured.
 	Before func(context.Context) error
 }
 
-// slow is what takes more seconds than this: it is run once only.
+// slow is the number of seconds above which a case runs only once.
 const slow = 15
 
-// measure runs the cases of a row in turns, forwards and backwards, so that a busy machine hits all
+// measure runs the cases of a row in turns, forwards and backwards, so that other load affects all
 // of them alike.
 func measure(ctx context.Context, s settings, title string, runs int, cases []*Case) (Row, error) {
 	samples := make([][]Sample, len(cases))
@@ -136,7 +136,7 @@ func (c *Case) run(ctx context.Context) (Sample, error) {
 	return sample, nil
 }
 
-// peak is the largest resident memory; Linux counts in KiB, macOS in bytes.
+// peak returns the largest resident memory in bytes; Linux counts in KiB, macOS in bytes.
 func peak(state *os.ProcessState) int64 {
 	usage, ok := state.SysUsage().(*syscall.Rusage)
 	if !ok {
@@ -148,7 +148,7 @@ func peak(state *os.ProcessState) int64 {
 	return int64(usage.Maxrss) * 1024
 }
 
-// result takes medians, of each value by itself; requests and parts are those of the last run.
+// result returns the median of each value; requests and parts are from the last run.
 func result(c *Case, samples []Sample) Result {
 	median := func(of func(Sample) float64) float64 {
 		var values []float64

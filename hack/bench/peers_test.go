@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/bench/jsonschema"
 )
 
-// peer that is built, or the test is left out: hack/bench.sh builds both.
+// peer returns the case of a peer, or skips the test: hack/bench.sh builds both.
 func peer(t *testing.T, name string, l *landscape) *Case {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
@@ -32,8 +32,8 @@ func peer(t *testing.T, name string, l *landscape) *Case {
 	return cases[0]
 }
 
-// A peer that accepts everything would be fast: each must find what is wrong with the structure of
-// one Shoot.
+// TestPeersCheck checks that each peer finds errors in the structure of one Shoot: a peer that
+// accepts everything would be fast.
 func TestPeersCheck(t *testing.T) {
 	for _, name := range []string{"cue", "kubeconform"} {
 		t.Run(name, func(t *testing.T) {

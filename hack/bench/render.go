@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// render measures landscapes/local, in a process that runs already and as a command, and a Garden
-// with all options on.
+// render measures landscapes/local, in a running process and as a command, and a Garden with all
+// options on.
 func render(ctx context.Context, s settings, report *Report) error {
 	for _, r := range []struct {
 		title string

@@ -18,17 +18,16 @@ import (
 type Report struct {
 	Machine Machine `json:"machine"`
 	Rows    []Row   `json:"rows"`
-	// LeftOut are peers that are not there.
+	// LeftOut are peers that are not available.
 	LeftOut []string `json:"leftOut,omitempty"`
 	// Broken are contracts that do not hold.
 	Broken []string `json:"broken,omitempty"`
 }
 
-// Machine says where the numbers are from; they mean nothing on another one.
+// Machine describes the machine of the run: numbers of different machines are not comparable.
 type Machine struct {
 	Cores int `json:"cores"`
-	// Load is the average number of processes that wanted a core in the minute before, 0 where it
-	// is not known.
+	// Load is the average number of processes that wanted a core in the last minute; 0 if unknown.
 	Load      float64 `json:"load,omitempty"`
 	Processor string  `json:"processor,omitempty"`
 	OS        string  `json:"os"`
@@ -36,7 +35,7 @@ type Machine struct {
 	Pergola   string  `json:"pergola"`
 }
 
-// Row is one thing that was done in several ways.
+// Row is one task that was done in several ways.
 type Row struct {
 	Title   string   `json:"title"`
 	Runs    int      `json:"runs"`
@@ -99,8 +98,7 @@ func (r *Row) compare() {
 	}
 }
 
-// with adds results of another row to compare with, when those cases would be the same commands
-// again.
+// with adds results of another row for comparison, if its cases would be the same commands.
 func (r *Row) with(others ...Result) {
 	for _, other := range others {
 		other.Subject = false

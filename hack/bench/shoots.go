@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// shoot is what Shoots differ in. A field that is empty, zero or false is left out of the manifest.
+// shoot has the fields that differ between Shoots. The manifest has no empty, zero or false fields.
 type shoot struct {
 	Name     string
 	Revision int
@@ -29,7 +29,7 @@ type shoot struct {
 	Receivers                                  []string
 }
 
-// pool of workers.
+// pool is a worker pool.
 type pool struct {
 	Name, Machine, Architecture, Image, ImageVersion string
 	VolumeType, MaxSurge, Tier, Taint                string
@@ -40,24 +40,23 @@ type pool struct {
 	Zones                                            []string
 }
 
-// schedule of hibernation.
+// schedule is a hibernation schedule.
 type schedule struct{ Start, End, Location string }
 
-// dice fall for each Shoot as they always did.
+// dice is a random generator that is reproducible for each Shoot.
 type dice struct{ *rand.Rand }
 
 func newDice(i int) dice { return dice{rand.New(rand.NewPCG(uint64(i), 0))} }
 
 func (d dice) of(list ...string) string { return list[d.IntN(len(list))] }
 
-// chance is true in so many cases of a hundred.
+// chance returns true in so many percent of all cases.
 func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
 
-// between includes both ends.
+// between returns a number from least to most, both included.
 func (d dice) between(least, most int) int { return least + d.IntN(most-least+1) }
 
-// newShoot describes the Shoot of a number. Its revision is a label, and nothing else depends on
-// it.
+// newShoot describes the Shoot of a number. The revision is a label and affects nothing else.
 func newShoot(i, revision int, seeds []seed, projects []project) shoot {
 	d := newDice(i)
 	square := d.Float64() * d.Float64() // few projects have many Shoots
@@ -106,7 +105,7 @@ func (x *shoot) purpose(d dice) {
 	}
 }
 
-// networks keep clear of those of seeds, which are 10.100.0.0/16 to 10.179.0.0/16, and of the
+// networks chooses networks that do not overlap with Seeds (10.100.0.0/16 to 10.179.0.0/16) or the
 // runtime cluster.
 func (x *shoot) networks(d dice) {
 	switch d.IntN(3) {
@@ -123,7 +122,7 @@ func (x *shoot) networks(d dice) {
 	}
 }
 
-// times are those of maintenance and, for what is not productive, of hibernation.
+// times sets maintenance and, for Shoots that are not productive, hibernation.
 func (x *shoot) times(d dice) {
 	begin, zone := d.IntN(24), d.of("+0000", "+0100", "+0530", "-0500", "-0800")
 	x.Begin = fmt.Sprintf("%02d0000%s", begin, zone)

@@ -12,8 +12,7 @@ import (
 	"strings"
 )
 
-// most is how much memory the operator may take for a landscape of 2,000 Shoots, the pages of its
-// program included.
+// most is the memory limit of the operator for 2,000 Shoots, the pages of its program included.
 const (
 	most       = 500 << 20
 	mostShoots = 2000
@@ -60,7 +59,7 @@ func (s settings) synchronise(ctx context.Context, group, landscape string, more
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, s.log
 	if err := cmd.Run(); err != nil {
-		// without it the error has to be enough
+		// without the log the error has to be enough
 		text, _ := os.ReadFile(filepath.Join(work, "operator.log"))
 		return nil, fmt.Errorf("%w\nend of the log of the operator:\n%s", err, tail(string(text)))
 	}
@@ -90,7 +89,7 @@ func syncRows(samples map[string]Sample, size string) []Row {
 	return rows
 }
 
-// syncContracts are about memory and requests, which depend on a busy machine hardly or not at all.
+// syncContracts checks memory and requests, which hardly depend on how busy the machine is.
 func syncContracts(samples map[string]Sample, shoots int) []string {
 	var broken []string
 	for name, sample := range samples {

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// validate measures the validation of a landscape with many Shoots: all of it, and again after one
-// Shoot was changed.
+// validate measures the validation of a landscape with many Shoots: all of it, and again after a
+// change of one Shoot.
 func validate(ctx context.Context, s settings, report *Report) error {
 	l, err := writeLandscape(s, filepath.Join(s.work, "landscape"))
 	if err != nil {
@@ -38,12 +38,12 @@ func validate(ctx context.Context, s settings, report *Report) error {
 		return err
 	}
 	report.Rows = append(report.Rows, all)
-	known := all.Results[1:] // of peers, which keep nothing
+	known := all.Results[1:] // peers have no cache
 
 	if cache.dir == "" {
 		report.LeftOut = append(report.LeftOut, "pergola validate in a new process with what it knew, it has no --cache-dir")
 	} else {
-		// What is known is what the row above has left.
+		// The cache has the results of the row above.
 		again, err := measure(ctx, s, title+", one changed, new process", s.runs, []*Case{{
 			Name: "pergola validate with its cache", Subject: true, Command: cache.validate(s, l), Before: func(context.Context) error { return l.change() },
 		}})
@@ -54,7 +54,7 @@ func validate(ctx context.Context, s settings, report *Report) error {
 		report.Rows = append(report.Rows, again)
 	}
 
-	// Nearly all of its time is before what is measured: the repetitions are inside of one process.
+	// The first validation takes most of the time and is not measured: all runs are in one process.
 	inside, err := measure(ctx, s, title+", one changed, same process", 1, []*Case{{
 		Name: "landscapes.Load and Validate, with what it knows", Subject: true, Inside: true, Command: []string{s.cases, "validate-again", "-dir", l.dir, "-runs", strconv.Itoa(s.runs)},
 	}})
@@ -66,9 +66,8 @@ func validate(ctx context.Context, s settings, report *Report) error {
 	return nil
 }
 
-// peers check the structure of the Shoots alone: no rules, and no landscape around them. They are
-// started in the folder of the landscape, because so many whole paths are more than a command line
-// takes.
+// peers check only the structure of the Shoots: no rules, and no landscape around them. They start
+// in the folder of the landscape, as a command line cannot hold so many whole paths.
 func (l *landscape) peers(ctx context.Context, s settings) ([]*Case, error) {
 	var peers []*Case
 	if s.cue != "" {
@@ -89,14 +88,14 @@ func (l *landscape) peers(ctx context.Context, s settings) ([]*Case, error) {
 	return peers, nil
 }
 
-// kubeconform finds the schema of a kind in a folder.
+// kubeconform returns a case that takes schemas from a folder.
 func kubeconform(command, schemas string, l *landscape) *Case {
 	location := filepath.Join(schemas, "{{.Group}}_{{.ResourceKind}}_{{.ResourceAPIVersion}}.json")
 	return &Case{Name: "peer: kubeconform -strict, structure alone", Dir: l.dir,
 		Command: append([]string{command, "-strict", "-schema-location", location}, l.folders...)}
 }
 
-// cache is where pergola keeps what it found; without a folder it keeps nothing.
+// cache is pergola's cache of results; without a folder there is no cache.
 type cache struct{ dir string }
 
 func newCache(ctx context.Context, s settings) (cache, error) {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Until a pergola has a cache there is nothing to measure; with one, it is empty at first.
+// TestCache: a pergola without a cache gets no flag; with a cache, it is empty at first.
 func TestCache(t *testing.T) {
 	dir := t.TempDir()
 	program := func(name, help string) settings {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// why measures questions about computed fields: of a large component of the Garden, and of a Shoot.
+// why measures `pergola why` for fields of a large component of the Garden, and of a Shoot.
 func why(ctx context.Context, s settings, report *Report) error {
 	if s.before == "" {
 		report.LeftOut = append(report.LeftOut, "the peer of why and render, there is no earlier build")
@@ -27,7 +27,7 @@ func why(ctx context.Context, s settings, report *Report) error {
 	return nil
 }
 
-// earlier is the same command of an earlier build, if there is one.
+// earlier returns the same command of an earlier build, if there is one.
 func (s settings) earlier(args ...string) []*Case {
 	if s.before == "" {
 		return nil

@@ -1,5 +1,5 @@
-// Package chartregistry is a registry of charts for tests: over HTTPS, with an authority of its own
-// and a login.
+// Package chartregistry is a registry of charts for tests: it serves HTTPS with its own certificate
+// authority and requires a login.
 package chartregistry
 
 import (
@@ -24,19 +24,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Password is what the registry takes, of anybody.
+// Password is the password that the registry accepts from any user.
 const Password = "right"
 
-// Repository has the charts.
+// Repository is the name of the repository that has the charts.
 const Repository = "charts/watcher"
 
 // Registry runs until its test ends.
 type Registry struct {
 	server  *httptest.Server
 	backend *ocimem.Registry
-	// Requests counts what it was asked.
+	// Requests counts the requests.
 	Requests atomic.Int64
-	// Down makes it answer that it is not available.
+	// Down makes the registry answer 503.
 	Down atomic.Bool
 }
 
@@ -61,15 +61,15 @@ func New(t testing.TB) *Registry {
 	return r
 }
 
-// Host is where it listens.
+// Host returns the address of the registry.
 func (r *Registry) Host() string { return strings.TrimPrefix(r.server.URL, "https://") }
 
-// CA is the authority of its certificate, in PEM form.
+// CA returns the certificate authority of the registry, in PEM form.
 func (r *Registry) CA() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.server.Certificate().Raw})
 }
 
-// Login is the content of a Secret of type kubernetes.io/dockerconfigjson.
+// Login returns the content of a Secret of type kubernetes.io/dockerconfigjson.
 func (r *Registry) Login(t testing.TB, password string) []byte {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"auths": map[string]any{r.Host(): map[string]any{"username": "robot", "password": password}}})
@@ -77,7 +77,7 @@ func (r *Registry) Login(t testing.TB, password string) []byte {
 	return raw
 }
 
-// Push makes a chart as `helm push` does, and gives its digest.
+// Push pushes a chart as `helm push` does, and returns its digest.
 func (r *Registry) Push(t testing.TB, tag string, files map[string]string) string {
 	t.Helper()
 	var packed bytes.Buffer

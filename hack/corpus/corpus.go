@@ -1,6 +1,5 @@
-// Package corpus finds the data of conformance tests: what upstream and other tools accept, render
-// and report. It is no part of a clone. What is read from it, and how, is the matter of the tests
-// of each package.
+// Package corpus finds the data of conformance tests: inputs and results of upstream and other
+// tools. A clone does not contain it. The tests of each package decide which files they read.
 package corpus
 
 import (
@@ -9,8 +8,8 @@ import (
 	"testing"
 )
 
-// Dir is the folder that PERGOLA_CORPUS names, or shared/corpus beside the repository. Without it
-// the test is left out, which `make test` says.
+// Dir returns the folder that PERGOLA_CORPUS names, or shared/corpus beside the repository. It
+// skips the test if the folder does not exist, which `make test` reports.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir := os.Getenv("PERGOLA_CORPUS")

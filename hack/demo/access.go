@@ -20,11 +20,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// tokenFor is how long a token of the demonstration is good: the processes are stopped with the
-// clusters.
+// tokenFor is the lifetime of a token of the demonstration: the processes end with the clusters.
 const tokenFor = 24 * time.Hour
 
-// clientOf connects to the cluster of a context.
+// clientOf returns a client for the cluster of a context.
 func clientOf(contextName string) (kubernetes.Interface, error) {
 	config, err := configOf(contextName)
 	if err != nil {
@@ -38,7 +37,7 @@ func configOf(contextName string) (*rest.Config, error) {
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: contextName}).ClientConfig()
 }
 
-// only gives the kubeconfig of a context alone, with the certificates in it.
+// only returns the kubeconfig of a single context, with embedded certificates.
 func only(contextName string) (*clientcmdapi.Config, error) {
 	all, err := clientcmd.NewDefaultClientConfigLoadingRules().Load()
 	if err != nil {
@@ -54,7 +53,7 @@ func only(contextName string) (*clientcmdapi.Config, error) {
 	return all, clientcmdapi.FlattenConfig(all)
 }
 
-// identity writes a kubeconfig for a ServiceAccount: whoever uses it has its rights, and no others.
+// identity writes a kubeconfig with exactly the rights of a ServiceAccount.
 func identity(ctx context.Context, contextName, account, file string) error {
 	namespace, name, _ := strings.Cut(account, "/")
 	client, err := clientOf(contextName)
@@ -72,7 +71,7 @@ func identity(ctx context.Context, contextName, account, file string) error {
 		return err
 	}
 	for _, cluster := range config.Clusters {
-		cluster.ProxyURL = "" // it is for a process that needs none
+		cluster.ProxyURL = "" // the process needs no proxy
 	}
 	for user := range config.AuthInfos {
 		config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token.Status.Token}
@@ -80,7 +79,7 @@ func identity(ctx context.Context, contextName, account, file string) error {
 	return clientcmd.WriteToFile(*config, file)
 }
 
-// secret creates a Secret, or replaces what is in it.
+// secret creates a Secret, or replaces its data.
 func secret(ctx context.Context, contextName, key string, entries []string) error {
 	namespace, name, _ := strings.Cut(key, "/")
 	client, err := clientOf(contextName)
@@ -102,10 +101,10 @@ func secret(ctx context.Context, contextName, key string, entries []string) erro
 	return err
 }
 
-// errNo is the answer to a question.
+// errNo is the answer "no" of runs.
 var errNo = errors.New("no")
 
-// runs gives errNo for a Deployment that is not there or wants no pods.
+// runs returns errNo if a Deployment does not exist or wants no pods.
 func runs(ctx context.Context, contextName, key string) error {
 	namespace, name, _ := strings.Cut(key, "/")
 	client, err := clientOf(contextName)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The life of a Garden on a cluster of its own (.local-end; that of `make demo` is left alone): the Garden of landscapes/local is applied, its virtual garden runs,
-# it is deleted by a commit and a confirmation, and all objects of the runtime cluster are compared with those of before. Pods have to run for real: what is
-# played has no volumes to give back, and nobody answers webhooks.
+# The life of a Garden on a cluster of its own (.local-end; `make demo` is not affected). The Garden
+# of landscapes/local is applied, its virtual garden runs, a commit and a confirmation delete it.
+# Then all objects of the runtime cluster are compared with the objects before. Pods must run:
+# played pods have no volumes to release and answer no webhooks.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root="$PWD"
@@ -28,7 +29,7 @@ printf '*\n' > "$work/.gitignore"
 say "A landscape in Git with a Garden, on a cluster of its own"
 git init -q -b main "$work/landscape"
 cp -r landscapes/local/landscape.yaml landscapes/local/garden landscapes/local/gardenconfig "$work/landscape"
-# No seeds: a Garden ends after them.
+# No seeds: a Garden is deleted after its seeds.
 sed -i.bak '/^    seeds:$/,$ { /^    seeds:$/d; /^      /d; }' "$work/landscape/landscape.yaml"
 rm "$work/landscape/landscape.yaml.bak"
 commit "The Garden of the local landscape"

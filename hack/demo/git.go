@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// serveGit serves the bare repositories of a folder over HTTP, to be read: pods do not see the
-// folders of this machine. An address that is served already is left alone.
+// serveGit serves the bare repositories of a folder over HTTP, read-only, as pods cannot read
+// folders of this machine. It does nothing if the address is in use.
 func serveGit(ctx context.Context, address, root string) error {
 	core, err := exec.CommandContext(ctx, "git", "--exec-path").Output()
 	if err != nil {

@@ -1,26 +1,26 @@
 // Command demo does in `make demo` what a person would do with kubectl, so that the demonstration
-// needs none:
+// does not need kubectl:
 //
-//	demo drift WATCH-LOG                       deletes a managed Deployment, edits a managed ConfigMap, waits until both are as they were
-//	demo identity CONTEXT NAMESPACE/NAME FILE  writes a kubeconfig with a token of a ServiceAccount
+//	demo drift WATCH-LOG                       breaks two objects, waits for their repair
+//	demo identity CONTEXT NAMESPACE/NAME FILE  writes a kubeconfig with a ServiceAccount token
 //	demo reach CONTEXT NAMESPACE/NAME URL NAME FILE
-//	                                           writes a kubeconfig, with context NAME, of the API server that a control plane in CONTEXT serves:
-//	                                           by its Secret, at its address from outside, by the proxy of CONTEXT
-//	demo namespace CONTEXT NAME                creates a Namespace, and says which API server has it
-//	demo flag POD NAME VALUE                   waits until every process of the pods whose names begin so has a flag of that value, and shows them
-//	demo write FILE NAMESPACE                  writes to an API server all the time, by the kubeconfig in FILE, until it is interrupted
-//	demo serve-git ADDRESS FOLDER              serves bare repositories over HTTP, to be read: pods see no folder of this machine
+//	                                           writes a kubeconfig, context NAME, for a control
+//	                                           plane in CONTEXT, with its Secret, URL and proxy
+//	demo namespace CONTEXT NAME                creates a Namespace, prints its API server
+//	demo flag POD NAME VALUE                   waits until processes of pods POD… have a flag
+//	demo write FILE NAMESPACE                  writes with kubeconfig FILE until interrupted
+//	demo serve-git ADDRESS FOLDER              serves bare repositories to pods, read-only
 //	demo secret CONTEXT NAMESPACE/NAME KEY=FILE…
 //	demo ready URL                             waits until a probe answers
-//	demo waiting WHAT COMMAND ARGUMENT…        runs a command that is silent for long, and says what it waits for
-//	demo remember CONTEXT FILE                 writes a Secret, and a kubeconfig with a certificate and a token to read it with
-//	demo recall CONTEXT FILE                   reads it with these, by the proxy of CONTEXT
-//	demo authorities BEFORE AFTER              compares the CAs of two backups, as pergola backup show -o json prints them
+//	demo waiting WHAT COMMAND ARGUMENT…        runs a silent command, says what it waits for
+//	demo remember CONTEXT FILE                 writes a Secret, and a kubeconfig to read it
+//	demo recall CONTEXT FILE                   reads it with FILE, by the proxy of CONTEXT
+//	demo authorities BEFORE AFTER              compares CAs of `pergola backup show -o json`
 //	demo buckets CONTEXT                       prints the names of BackupBuckets
-//	demo world CONTEXT FILE                    records what all objects of a cluster say, as digests
-//	demo world-as CONTEXT FILE                 waits until they are as recorded, and says which are not
-//	demo confirm-deletion CONTEXT GARDEN       annotates a Garden that is to end
-//	demo runs CONTEXT NAMESPACE/NAME           tells by its exit code whether a Deployment is there and wants pods
+//	demo world CONTEXT FILE                    records digests of all objects of a cluster
+//	demo world-as CONTEXT FILE                 waits until the objects are as recorded
+//	demo confirm-deletion CONTEXT GARDEN       annotates a Garden that is to be deleted
+//	demo runs CONTEXT NAMESPACE/NAME           exits with 1 unless a Deployment wants pods
 package main
 
 import (
@@ -54,7 +54,7 @@ func main() {
 	var ended *exec.ExitError
 	switch err := run(context.Background()); {
 	case errors.As(err, &ended):
-		os.Exit(max(ended.ExitCode(), 1)) // it has said why
+		os.Exit(max(ended.ExitCode(), 1)) // the command has printed why
 	case errors.Is(err, errNo):
 		os.Exit(1)
 	case err != nil:
@@ -142,8 +142,8 @@ func drift(ctx context.Context, watchLog string) error {
 	return poll(ctx, "all ManagedResources to be healthy", func() (bool, error) { return allHealthy(ctx, resources) })
 }
 
-// allHealthy tells whether every ManagedResource was judged healthy: what was repaired has to start
-// again first.
+// allHealthy reports whether every ManagedResource is healthy: repaired workloads have to start
+// again.
 func allHealthy(ctx context.Context, client dynamic.Interface) (bool, error) {
 	list, err := client.Resource(resourcesv1alpha1.SchemeGroupVersion.WithResource("managedresources")).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -200,7 +200,7 @@ func editConfigMap(ctx context.Context, client kubernetes.Interface) error {
 	})
 }
 
-// back polls and says how long it took.
+// back polls until a repair is done, and prints how long it took.
 func back(ctx context.Context, what string, done func() (bool, error)) error {
 	started := time.Now()
 	if err := poll(ctx, what, done); err != nil {

@@ -1,5 +1,6 @@
-# What hack/demo.sh does where this machine does not let pods run, so that kwok plays them: a cluster takes the place of the virtual garden's API server,
-# operator and gardenlet are processes with the tokens of their accounts, and no API server of a Shoot answers. To be sourced.
+# hack/demo.sh on machines that cannot run pods, so that kwok plays them. A cluster replaces the
+# virtual garden's API server. Operator and gardenlet are processes with the tokens of their
+# accounts. The API servers of Shoots do not answer. To be sourced.
 
 begin() { "$root/hack/stop-demo.sh"; }
 
@@ -48,7 +49,7 @@ gardenlet_process() {
   "$demo" ready http://127.0.0.1:$gardenlet_port/readyz
 }
 
-# again starts the two that the last demonstration has left and local-down has stopped. Their tokens may be of yesterday.
+# again restarts the two processes that local-down has stopped. Their tokens may have expired.
 again() {
   if [ -f "$work/operator.kubeconfig" ] && ! [ -f "$work/operator.pid" ]; then
     echo "Starting the operator of the demonstration again, as it ran before."

@@ -11,12 +11,12 @@ import (
 	"sync/atomic"
 )
 
-// flag shows a flag of the processes of some pods, when all of them have the value: those of a
-// former revision end a little after the next ones have begun.
+// flag waits until all processes of some pods have the value of a flag, and prints them. Processes
+// of the previous revision end a little after the new ones have started.
 func flag(ctx context.Context, pod, name, value string) error {
 	want := "--" + name + "=" + value
 	var lines []string
-	var before atomic.Value // the pod of a process that does not have it
+	var before atomic.Value // the pod of a process without the value
 	before.Store("the first one")
 	defer patiently(func() string {
 		return fmt.Sprintf("for the end of %v, which is of the former revision: API servers end slowly, for the sake of their clients", before.Load())
@@ -44,13 +44,13 @@ func flag(ctx context.Context, pod, name, value string) error {
 	return nil
 }
 
-// process of a pod.
+// process is a process of a pod.
 type process struct {
 	pod  string
 	args []string
 }
 
-// processes of pods whose names begin with a text, in the process namespace that this is in.
+// processes returns the processes of pods POD…, in the PID namespace of this process.
 func processes(pod string) ([]process, error) {
 	folders, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -58,7 +58,7 @@ func processes(pod string) ([]process, error) {
 	}
 	var out []process
 	for _, folder := range folders {
-		// It may end, or be another user's.
+		// The process may have ended, or belong to another user.
 		environment, _ := os.ReadFile(filepath.Join(folder, "environ"))
 		command, err := os.ReadFile(filepath.Join(folder, "cmdline"))
 		if err != nil || len(command) == 0 {

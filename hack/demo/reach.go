@@ -13,8 +13,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// reach writes the access to the API server of a control plane, as its Secret has it, for somebody
-// outside of its cluster.
+// reach writes a kubeconfig for the API server of a control plane, with the access in its Secret,
+// for clients outside of the cluster.
 func reach(ctx context.Context, contextName, secret, server, name, file string) error {
 	client, err := clientOf(contextName)
 	if err != nil {
@@ -51,7 +51,7 @@ func reach(ctx context.Context, contextName, secret, server, name, file string) 
 	return clientcmd.WriteToFile(*out, file)
 }
 
-// namespace creates a Namespace that may be there from the demonstration before.
+// namespace creates a Namespace, which may exist from the last demonstration.
 func namespace(ctx context.Context, contextName, name string) error {
 	client, err := clientOf(contextName)
 	if err != nil {
@@ -74,8 +74,8 @@ func namespace(ctx context.Context, contextName, name string) error {
 	return nil
 }
 
-// said is the version of an API server in words: the one that it behaves as, which the landscape
-// declares, and the one that it is.
+// said describes the version of an API server: the emulated version, which the landscape declares,
+// and the version of the executable.
 func said(v *version.Info) string {
 	if v.EmulationMinor == "" || v.EmulationMinor == v.Minor {
 		return "Kubernetes " + v.GitVersion

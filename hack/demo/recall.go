@@ -27,21 +27,21 @@ import (
 	"github.com/pergola-dev/pergola/commands/recovery"
 )
 
-// What remember leaves in an API server, and recall looks for.
+// Names of the objects that remember creates and recall reads.
 const (
 	keptNamespace = "from-before"
 	keptSecret    = "kept"
 	keptAccount   = "somebody"
 )
 
-// kept is what was written, beside the kubeconfig.
+// kept is the content to compare with, which is stored beside the kubeconfig.
 type kept struct {
 	Value []byte `json:"value"`
 	UID   string `json:"uid"`
 }
 
-// remember writes a Secret and a ServiceAccount that may read it, and a kubeconfig with the two
-// ways to it: the certificate of the context, and a token.
+// remember writes a Secret, a ServiceAccount that may read it, and a kubeconfig with two contexts:
+// the certificate of the current context, and a token.
 func remember(ctx context.Context, contextName, file string) error {
 	client, err := clientOf(contextName)
 	if err != nil {
@@ -108,8 +108,7 @@ func remember(ctx context.Context, contextName, file string) error {
 	return os.WriteFile(file+".kept", text, 0o600)
 }
 
-// recall reads with a kubeconfig of before what it has written, by the proxy that the context has
-// now.
+// recall reads the Secret with the kubeconfig of remember, by the proxy of the current context.
 func recall(ctx context.Context, contextName, file string) error {
 	near, err := only(contextName)
 	if err != nil {
@@ -201,7 +200,7 @@ func compareAuthorities(files ...string) error {
 	return nil
 }
 
-// buckets prints the buckets that etcds of a cluster are backed up to.
+// buckets prints the names of the BackupBuckets of a cluster.
 func buckets(ctx context.Context, contextName string) error {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{CurrentContext: contextName}).ClientConfig()
 	if err != nil {

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Disaster recovery on local clusters of its own (.local-recover; those of `make demo` are left alone): landscapes/local is applied, somebody writes into
-# the virtual garden and the Shoot, and all clusters are thrown away. New ones come up from Git, snapshots of etcd and a backup, with the same CAs and data.
-# Pods have to run for real: what is played has no data. See docs/backup.md.
+# Disaster recovery on local clusters of its own (.local-recover; `make demo` is not affected).
+# landscapes/local is applied, data is written to the virtual garden and the Shoot, all clusters are
+# deleted. New ones come from Git, snapshots of etcd and a backup, with the same CAs and data. Pods
+# must run: played pods have no data. See docs/backup.md.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root="$PWD"
@@ -15,13 +16,13 @@ say() { printf '\n\033[1m▶ %s\033[0m\n' "$*"; }
 run() { printf '$ %s\n' "$*"; "$@"; }
 clusters() { "$local" "$@" --dir "$state"; }
 throw_away() { clusters clean; rm -rf "$state"; }
-# reach makes contexts of the API servers that control planes serve.
+# reach writes kubeconfigs for the API servers of control planes.
 reach() {
   "$demo" reach pergola-runtime garden/gardener-internal https://api.virtual-garden.local.gardener.cloud pergola-virtual "$work/$1-virtual.kubeconfig"
   "$demo" reach pergola-local shoot--local--local/gardener-internal https://api.local.local.external.local.gardener.cloud pergola-shoot "$work/$1-shoot.kubeconfig"
 }
 with() { KUBECONFIG="$work/before-$1.kubeconfig" "${@:2}"; }
-# etcds are those whose data is to come back: context and Etcd. Events may begin empty.
+# etcds are the etcds to restore: context and Etcd. Events may start empty.
 etcds=("runtime garden/virtual-garden-etcd-main" "local shoot--local--local/etcd-main")
 file_of() { echo "$work/$1.db"; }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# All credentials of the Garden of the demonstration are rotated, from the start to the end, while a client writes to the virtual garden ten times
-# a second. Operator and gardenlet change over by themselves; the client does in between, as people's clients do.
+# Rotates all credentials of the demonstration's Garden while a client writes to the virtual garden
+# ten times a second. Operator and gardenlet change over by themselves; the client changes over in
+# between, as people's clients do.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -16,7 +17,7 @@ hack/build.sh bin/pergola-demo ./hack/demo
 export KUBECONFIG="$root/.local/kubeconfig:$access"
 reach() { "$demo" reach pergola-runtime garden/gardener-internal https://api.virtual-garden.local.gardener.cloud pergola-virtual "$access"; }
 reach
-began="$(date '+%F %T')" # as the history writes times
+began="$(date '+%F %T')" # in the format of the history
 
 say "A client writes to the virtual garden, ten times a second"
 "$demo" namespace pergola-virtual written-while-rotating

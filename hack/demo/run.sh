@@ -1,12 +1,12 @@
-# What hack/demo.sh does where pods run for real: operator and gardenlet are pods of the chart, the virtual garden and the Shoot are the control planes
-# that were rendered. To be sourced.
+# hack/demo.sh on machines that run pods: operator and gardenlet are pods of the chart, virtual
+# garden and Shoot are the rendered control planes. To be sourced.
 
 # An image that the local clusters know: bin/pergola.
 image=registry.example.org/pergola
-# repeated says that there was a demonstration before: its Landscape is not synced by anybody until the operator is back.
+# repeated is set after an earlier demonstration: until the operator is back, nothing syncs.
 repeated=""
 
-# begin ends operator and gardenlet of the last demonstration: their landscape is applied from here first.
+# begin stops the last operator and gardenlet: their landscape is first applied from here.
 begin() {
   local role context
   for role in operator gardenlet; do
@@ -20,7 +20,7 @@ begin() {
   done
 }
 
-# control_planes shows that they live, and makes a context of each.
+# control_planes checks that they run, and makes a context for each.
 control_planes() {
   say "What was rendered runs: the virtual garden and the Shoot have API servers, and kubectl reaches them by the access that they have made"
   if [ -z "$repeated" ]; then
@@ -36,7 +36,7 @@ control_planes() {
   differs "$pergola" status "$landscape" --live
 }
 
-# event_ttl shows that the API servers of a control plane (garden or shoot) have a flag, as their processes do.
+# event_ttl shows a flag in the API server processes of a control plane (garden or shoot).
 event_ttl() {
   say "$3"
   local pods=kube-apiserver-

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# What the demonstration needs beside its clusters; `make local-up` calls it, too. It does no harm twice.
-# Where pods run: its repository served for them, as they see no folder of this machine, and the receiver of the operator at a loopback port, for the hook of
-# the repository. Both end with the clusters. Where pods are played: the operator and the gardenlet, which local-down has stopped.
+# Starts the programs that the demonstration needs beside its clusters, also in `make local-up`; a
+# second run does no harm. If pods run: serves the repository to them, as they see no folder of this
+# machine. It also forwards the operator's receiver to a loopback port, for the repository's hook.
+# Both end with the clusters. If pods are played: starts the operator and gardenlet that local-down
+# has stopped.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . hack/demo/settings.sh

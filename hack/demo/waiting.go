@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// quiet is how long nobody is told that something is waited for.
+// quiet is the time between two messages of patiently.
 const quiet = 10 * time.Second
 
-// patiently says again and again what is waited for, and for how long, until done is called. The
-// text may change.
+// patiently prints repeatedly what it waits for, and for how long, until done is called. The text
+// may change.
 func patiently(what func() string) (done func()) {
 	began, ended, gone := time.Now(), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -34,7 +34,7 @@ func patiently(what func() string) (done func()) {
 	}
 }
 
-// waiting runs a command that is silent for long; how it ends is how this ends.
+// waiting runs a command that is silent for long, and returns its error.
 func waiting(ctx context.Context, what string, args []string) error {
 	command := exec.CommandContext(ctx, args[0], args[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr

@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/world"
 )
 
-// recordWorld writes what all objects of a cluster say into a file, as digests.
+// recordWorld writes digests of all objects of a cluster into a file.
 func recordWorld(ctx context.Context, contextName, file string) error {
 	config, err := configOf(contextName)
 	if err != nil {
@@ -35,8 +35,8 @@ func recordWorld(ctx context.Context, contextName, file string) error {
 	return os.WriteFile(file, data, 0o600)
 }
 
-// sameWorld waits until all objects of a cluster are as they were recorded, and says which are not:
-// what Kubernetes derives from others takes a moment to go.
+// sameWorld waits until all objects of a cluster are as recorded, and reports differences.
+// Kubernetes deletes derived objects with a delay.
 func sameWorld(ctx context.Context, contextName, file string) error {
 	config, err := configOf(contextName)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/writer"
 )
 
-// write writes ten times a second until it is told to end, by the access in a file, which it reads
-// again when that changes.
+// write writes ten times a second until it is interrupted. It reads the kubeconfig in file again
+// after each change.
 func write(ctx context.Context, file, namespace string) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -40,7 +40,7 @@ func write(ctx context.Context, file, namespace string) error {
 			continue
 		}
 		if client, read, err = accessIn(file); err != nil {
-			continue // it is being written
+			continue // it is not written completely
 		}
 		w.ChangeOver(client)
 		fmt.Println("The client has changed over to the new access.")
@@ -61,7 +61,7 @@ func write(ctx context.Context, file, namespace string) error {
 	return errors.Join(append(out, errors.New("the client did not get through"))...)
 }
 
-// accessIn is the access in a file, and of when that is.
+// accessIn returns a client for the kubeconfig in a file, and the time of the file's last change.
 func accessIn(file string) (kubernetes.Interface, time.Time, error) {
 	info, err := os.Stat(file)
 	if err != nil {

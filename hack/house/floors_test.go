@@ -21,14 +21,14 @@ const (
 	module = "github.com/pergola-dev/pergola/"
 )
 
-// The sentences of docs/architecture.md that list floors from the highest to the lowest: those of
-// the house, and those inside controllers.
+// The sentences of docs/architecture.md that list floors from the highest to the lowest: floors of
+// the house, and floors inside controllers.
 var (
 	drawn  = regexp.MustCompile("Imports go from left to right in this list, and never back: `([^`]+)`")
 	inside = regexp.MustCompile("Inside `controllers` they go: `([^`]+)`")
 )
 
-// floors are the numbers of the folders in a sentence, the lowest first.
+// floors returns the number of each folder in a sentence; the lowest floor is 1.
 func floors(t *testing.T, sentence *regexp.Regexp) map[string]int {
 	page, err := os.ReadFile(filepath.Join(root, "docs/architecture.md"))
 	require.NoError(t, err)
@@ -44,8 +44,8 @@ func floors(t *testing.T, sentence *regexp.Regexp) map[string]int {
 	return out
 }
 
-// imports calls a function for each import of this module, in files that are no tests, with the
-// folders at the top of both.
+// imports calls a function for each import of this module, except in test files, with the top
+// folders of both sides.
 func imports(t *testing.T, call func(file, from, path, to string)) {
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -94,8 +94,8 @@ func TestImportsGoDown(t *testing.T) {
 	}
 }
 
-// TestImportsInsideControllersGoDown: packages that the page does not list import none of the
-// others.
+// TestImportsInsideControllersGoDown also fails if a package that the page does not list imports
+// another package of controllers.
 func TestImportsInsideControllersGoDown(t *testing.T) {
 	number, seen := floors(t, inside), map[string]bool{}
 	imports(t, func(file, _, path, _ string) {

@@ -15,18 +15,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// mostFields is how many a struct of controllers has at most, embedded ones counted: more are no
-// value that one can hold in the head.
+// mostFields limits the fields of a struct, including fields of embedded structs. Nobody can keep
+// more of them in mind.
 const mostFields = 15
 
-// structType is a struct with the file that it is in.
+// structType is a struct with its folder and file.
 type structType struct {
 	*ast.StructType
 	folder string
 	file   *ast.File
 }
 
-// structs are those of the module, by folder and name: `apply.Cluster`.
+// structs returns the structs of the module by folder and name: `apply.Cluster`.
 func structs(t *testing.T) map[string]structType {
 	out := map[string]structType{}
 	require.NoError(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
@@ -61,8 +61,7 @@ func structs(t *testing.T) map[string]structType {
 	return out
 }
 
-// embedded is the name of the struct that a field without a name has; empty where the struct is of
-// another module.
+// embedded returns the name of the struct that a field embeds; empty if it is in another module.
 func (s structType) embedded(e ast.Expr) string {
 	switch x := e.(type) {
 	case *ast.StarExpr:
@@ -87,7 +86,7 @@ func (s structType) embedded(e ast.Expr) string {
 	return ""
 }
 
-// fields counts those of a struct; of one that is embedded, its own.
+// fields counts the fields of a struct and of its embedded structs.
 func fields(all map[string]structType, of structType) int {
 	n := 0
 	for _, f := range of.Fields.List {

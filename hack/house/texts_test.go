@@ -14,8 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parsing are the functions of package strings, and the beginnings of the methods of regular
-// expressions, that decide by a text or take it apart.
+// parsing are the functions of package strings that decide by a text or split it.
 var parsing = map[string]bool{"Contains": true, "ContainsAny": true, "Cut": true, "CutPrefix": true, "CutSuffix": true, "EqualFold": true, "Fields": true,
 	"HasPrefix": true, "HasSuffix": true, "Index": true, "LastIndex": true, "Split": true, "SplitN": true, "SplitSeq": true, "TrimPrefix": true, "TrimSuffix": true}
 
@@ -31,7 +30,7 @@ func isParsing(call *ast.CallExpr) bool {
 }
 
 // isForPeople reports whether an expression is the message of a condition, event, status or error,
-// as it is or in other letters.
+// also as the argument of a function of package strings.
 func isForPeople(e ast.Expr) bool {
 	switch x := e.(type) {
 	case *ast.SelectorExpr:
@@ -49,7 +48,7 @@ func isForPeople(e ast.Expr) bool {
 	return false
 }
 
-// exceptions are the functions that may: `path function: why`.
+// exceptions returns the functions that may parse texts: `path function: why`.
 func exceptions(t *testing.T) map[string]bool {
 	raw, err := os.ReadFile("texts.txt")
 	require.NoError(t, err)
@@ -65,8 +64,8 @@ func exceptions(t *testing.T) map[string]bool {
 	return out
 }
 
-// TestNoTextIsParsed: a text is for people. A program that decides by it changes what it does when
-// somebody words it better.
+// TestNoTextIsParsed checks that no program decides by a text for people: better wording would
+// change its behaviour.
 func TestNoTextIsParsed(t *testing.T) {
 	allowed := exceptions(t)
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

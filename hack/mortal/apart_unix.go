@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// apart is in a session of its own: what is sent to the group of the test, as by Ctrl-C, is not for
-// it.
+// apart starts the command in its own session: signals to the process group of the test, such as
+// Ctrl-C, do not reach it.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

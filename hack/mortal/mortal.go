@@ -1,6 +1,5 @@
-// Package mortal is for tests that start programs: these end with the process of the test, however
-// it ends. One that is killed, by hand or because its time is over, cleans nothing up. On other
-// systems than Linux only After does that.
+// Package mortal ends programs that a test has started when the process of the test ends, even if
+// it is killed or times out. On systems other than Linux only After does so.
 package mortal
 
 import (
@@ -11,7 +10,7 @@ import (
 	"sync"
 )
 
-// Start starts a program that ends at the latest with this process.
+// Start starts a program that ends with this process at the latest.
 func Start(cmd *exec.Cmd) error {
 	tie(cmd)
 	var err error
@@ -19,8 +18,8 @@ func Start(cmd *exec.Cmd) error {
 	return err
 }
 
-// Lasting does something in a thread that lasts as long as this process, and tells its error: Linux
-// ends a program with the thread that started it, and Go ends threads before the process.
+// Lasting calls do in a thread that lives as long as this process, and stores the error in result.
+// Linux ends a program with the thread that started it, and Go ends threads before the process.
 func Lasting(do func() error, result *error) {
 	var t thread
 	select {
@@ -37,24 +36,24 @@ func Lasting(do func() error, result *error) {
 	<-done
 	select {
 	case idle <- t:
-	default: // it lasts, and nobody asks it again
+	default: // the thread lives on without further work
 	}
 }
 
-// thread is one of the system that does what it is sent.
+// thread is an operating system thread that runs the functions sent to it.
 type thread chan func()
 
 var idle = make(chan thread, 8)
 
 func (t thread) run() {
-	runtime.LockOSThread() // it is never unlocked, and the loop never ends: so the thread stays
+	runtime.LockOSThread() // never unlocked, and the loop never ends: the thread stays
 	for do := range t {
 		do()
 	}
 }
 
-// After runs a command once this process has ended, for what it cannot start itself. Nothing is
-// heard of it: it is for what is to be gone, and is so already where the process could clean up.
+// After runs a cleanup command once this process has ended, for processes that Start cannot start.
+// Its output and errors are discarded. It finds nothing to do if the test has cleaned up itself.
 func After(name string, args ...string) error {
 	cmd := exec.Command("sh", append([]string{"-c", `cat >/dev/null; exec "$@" >/dev/null 2>&1`, "sh", name}, args...)...)
 	apart(cmd)
@@ -71,8 +70,8 @@ func After(name string, args ...string) error {
 	return nil
 }
 
-// kept are the pipes that the system closes with this process; an unused one would be closed
-// before.
+// kept references the pipes, which the system closes with this process. Go would close an
+// unreferenced pipe earlier.
 var kept struct {
 	sync.Mutex
 	pipes []io.Closer

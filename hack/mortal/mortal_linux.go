@@ -14,9 +14,8 @@ func tie(cmd *exec.Cmd) {
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 }
 
-// Tie ends this process with the thread that started it. It is for a process that becomes another
-// program by exec, which keeps that; parent is the number that the starter has: it may have ended
-// before.
+// Tie ends this process with the thread that started it, also after an exec. parent is the process
+// ID of the starter: Tie fails if the starter has ended already.
 func Tie(parent int) error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL), 0); errno != 0 {
 		return fmt.Errorf("asking to end with the starter: %w", errno)

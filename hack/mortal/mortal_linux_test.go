@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// roleVariable makes this program one that a test starts.
+// roleVariable selects the role of a process that a test starts from this test binary.
 const roleVariable = "MORTAL_ROLE"
 
 func TestMain(m *testing.M) {
@@ -27,15 +27,15 @@ func TestMain(m *testing.M) {
 	switch role {
 	case "":
 		os.Exit(m.Run())
-	case "starter": // starts another one and waits to be killed
-		runtime.LockOSThread() // the first thread of a process never ends: it is for nobody else
+	case "starter": // starts the sleeper and waits to be killed
+		runtime.LockOSThread() // the first thread of a process never ends: reserve it
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append(os.Environ(), roleVariable+"=sleeper")
 		in, err := cmd.StdinPipe()
 		fail(err)
 		out, err := cmd.StdoutPipe()
 		fail(err)
-		// From a thread that ends: the other one must not end with that.
+		// Start in a thread that ends: the sleeper must not end with it.
 		number := make(chan int)
 		go func() {
 			runtime.LockOSThread()
@@ -70,20 +70,21 @@ func fail(err error) {
 	}
 }
 
-// gone waits until there is no such process.
+// gone waits until the process no longer exists.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
 			return true
 		}
-		// one that nobody collects is dead, too
+		// a zombie is dead, too
 		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err == nil && strings.Contains(string(state), ") Z ")
 	}, time.Minute, 10*time.Millisecond, "process %d is still there", pid)
 }
 
-// TestKilled: what a killed process has started ends, and what is to come after it comes.
+// TestKilled checks that programs of Start end and commands of After run when the starter is
+// killed.
 func TestKilled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "after")
 	starter := exec.Command("/proc/self/exe")
@@ -104,15 +105,15 @@ func TestKilled(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := os.Stat(file); return err == nil }, time.Minute, 10*time.Millisecond)
 }
 
-// TestTie: who was left before is told.
+// TestTie checks that Tie fails if the starter has ended already.
 func TestTie(t *testing.T) {
 	assert.ErrorContains(t, Tie(os.Getppid()+1), "which started this one, has ended")
-	// not for the rest of the tests
+	// undo Tie for the other tests
 	_, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_PDEATHSIG, 0, 0)
 	assert.Zero(t, errno)
 }
 
-// TestErrors: a program that there is not is told as without this package.
+// TestErrors checks that Start returns the error for a missing program, and keeps SysProcAttr.
 func TestErrors(t *testing.T) {
 	assert.ErrorIs(t, Start(exec.Command("/no/such/program")), os.ErrNotExist)
 	cmd := exec.Command("/proc/self/exe")

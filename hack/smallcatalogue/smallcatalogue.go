@@ -1,6 +1,5 @@
-// Package smallcatalogue is for tests that render a few objects of their own in the place of the
-// whole catalogue: it has what every catalogue begins with. Components and flows are added by the
-// test.
+// Package smallcatalogue is for tests that render a few objects of their own instead of the whole
+// catalogue. It has the files that every catalogue needs; tests add components and flows.
 package smallcatalogue
 
 import (
@@ -11,9 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// New is a catalogue without components: the module, the inputs of components, the language of
-// flows, and the images. It panics where the catalogue, which is part of the program, has no such
-// file.
+// New returns a catalogue without components: the module, the inputs of components, the language of
+// flows, and the images. It panics if the program's catalogue lacks one of these files.
 func New() fstest.MapFS {
 	out := fstest.MapFS{}
 	for _, name := range []string{"cue.mod/module.cue", "inputs.cue", "flow.cue", "imagevector.yaml"} {
@@ -26,7 +24,7 @@ func New() fstest.MapFS {
 	return out
 }
 
-// Flow is the flow.cue of a kind of owner, with the nodes that reconcile and those that delete.
+// Flow returns the flow.cue of a kind of owner, with its nodes to reconcile and to delete.
 func Flow(kind, reconcile, remove string) *fstest.MapFile {
 	return &fstest.MapFile{Data: []byte("package flow\n\n" + kind + ": _\n\nflow: reconcile: nodes: {" + reconcile + "}\nflow: delete: nodes: {" + remove + "}\n")}
 }

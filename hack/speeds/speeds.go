@@ -1,6 +1,6 @@
-// Package speeds says what `make check` and `make test` leave out of the tests that `make test-all`
-// runs: speeds.txt lists it. The scripts leave out whole tests by name; a test that tries many
-// points or parts asks here which ones it tries.
+// Package speeds reads speeds.txt, the list of tests that `make check` and `make test` skip and
+// `make test-all` runs. Scripts skip whole tests by name. A test with many points or parts asks
+// this package which of them to try.
 package speeds
 
 import (
@@ -17,10 +17,10 @@ import (
 //go:embed speeds.txt
 var list string
 
-// left is a test that is not run whole.
+// left is a line of speeds.txt: a test that `make check` or `make test` skips or samples.
 type left struct {
 	speed, test string
-	// parts are those that it runs all the same.
+	// parts are the parts that `make test` runs nevertheless.
 	parts []string
 }
 
@@ -44,7 +44,7 @@ func read() []left {
 	return out
 }
 
-// partsOf gives the parts of a test that `make test` runs.
+// partsOf returns the parts of a test that `make test` runs.
 func partsOf(t testing.TB) []string {
 	t.Helper()
 	name, _, _ := strings.Cut(t.Name(), "/")
@@ -57,8 +57,8 @@ func partsOf(t testing.TB) []string {
 	return nil
 }
 
-// Points gives the points of a test, counted from 1 without an end; in `make test` those that are
-// listed.
+// Points yields the points of a test, counted from 1 without end; in `make test`, only listed
+// points.
 func Points(t testing.TB) iter.Seq[int] {
 	t.Helper()
 	if !testing.Short() {
@@ -78,9 +78,8 @@ func Points(t testing.TB) iter.Seq[int] {
 	return slices.Values(points)
 }
 
-// Has reports whether a test tries a part; in `make test` it tries those that are listed. A test
-// that passes without having asked for one of these fails: the part has another name now, and
-// nothing would try it.
+// Has reports whether a test tries a part; in `make test`, only if the part is listed. A test that
+// passes without asking for a listed part fails: the part was renamed, and nothing would try it.
 func Has(t testing.TB, part string) bool {
 	t.Helper()
 	if !testing.Short() {
@@ -102,14 +101,14 @@ func Has(t testing.TB, part string) bool {
 	return slices.Contains(parts, part)
 }
 
-// asked are the parts that each running test has asked for.
+// asked has, for each running test, the set of parts that it has asked for.
 var asked sync.Map
 
 func unasked(parts []string, seen *sync.Map) []string {
 	return slices.DeleteFunc(slices.Clone(parts), func(part string) bool { _, is := seen.Load(part); return is })
 }
 
-// SuiteHas is Has for what all tests of a package use; the package is listed by its folder.
+// SuiteHas is Has for parts that all tests of a package use; the package is listed by its folder.
 func SuiteHas(folder, part string) bool {
 	return !testing.Short() || slices.ContainsFunc(read(), func(l left) bool { return l.test == folder && slices.Contains(l.parts, part) })
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestListNamesTests: what is listed is there, once, so that nothing is left out by a name that has
-// changed or that two tests have.
+// TestListNamesTests checks that speeds.txt lists each test once, and that exactly one test has
+// each listed name.
 func TestListNamesTests(t *testing.T) {
 	root := "../.."
 	tests := map[string]int{}

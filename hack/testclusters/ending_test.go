@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// startedVariable makes this program one that starts clusters and is killed.
+// startedVariable makes this program start clusters in the folder that it names, and be killed.
 const startedVariable = "TESTCLUSTERS_STARTED"
 
 func TestMain(m *testing.M) {
@@ -34,13 +34,13 @@ func TestMain(m *testing.M) {
 	panic(err)
 }
 
-// TestClustersGoAfterTheTest: a test that is killed leaves no clusters, unless they are to be kept.
+// TestClustersGoAfterTheTest checks that no clusters outlive a killed test, except with Keep.
 func TestClustersGoAfterTheTest(t *testing.T) {
 	for name, keep := range map[string]string{"gone": "", "kept": "yes"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			said := filepath.Join(dir, "said")
-			// The stand-in notes how it is called.
+			// The stand-in logs its arguments.
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "local"), []byte("#!/bin/sh\necho \"$@\" >> '"+said+"'\necho '{}'\n"), 0o700))
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), startedVariable+"="+dir, "KEEP="+keep)

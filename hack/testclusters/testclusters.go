@@ -1,6 +1,6 @@
-// Package testclusters is for tests of the whole: it builds the programs that they run, starts
-// local clusters (hack/local) of a folder, and says what is missing for that. Tests that need one
-// API server only use package apiserver.
+// Package testclusters is for end-to-end tests: it builds the programs, starts local clusters
+// (hack/local) of a folder, and reports missing executables. Tests that need only one API server
+// use package apiserver.
 package testclusters
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// Repository is the folder of the go.mod that the working directory is under.
+// Repository returns the closest folder with a go.mod, from the working directory upwards.
 func Repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -33,8 +33,8 @@ func Repository() (string, error) {
 	}
 }
 
-// Missing says why no clusters are started: nobody asked for servers, or building their executables
-// takes many minutes. living adds what runs pods for real.
+// Missing returns why clusters cannot start: KUBEBUILDER_ASSETS is not set, or an executable is not
+// built, which takes many minutes. living also requires the executable that runs pods.
 func Missing(root string, living bool) string {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return "KUBEBUILDER_ASSETS is not set: needs local clusters (make test sets it)"
@@ -59,7 +59,7 @@ func isIn(folder, name string) bool {
 	return err == nil
 }
 
-// Programs of a test, and where their clusters have their state.
+// Programs are the executables of a test and the state folder of its clusters.
 type Programs struct {
 	// Root is the repository, State the folder of the clusters.
 	Root, State string
@@ -69,8 +69,7 @@ type Programs struct {
 	Keep bool
 }
 
-// Build makes both programs in a folder. PERGOLA_LOCAL may name a command of hack/local that is
-// there already.
+// Build builds both programs in a folder. PERGOLA_LOCAL may name an existing command of hack/local.
 func Build(root, dir, state string) (Programs, error) {
 	p := Programs{Root: root, State: state, Pergola: filepath.Join(dir, "pergola"), Local: os.Getenv("PERGOLA_LOCAL")}
 	if _, err := run(root, filepath.Join(root, "hack/build.sh"), p.Pergola, "./cmd/pergola"); err != nil {
@@ -87,13 +86,12 @@ func Build(root, dir, state string) (Programs, error) {
 	return p, nil
 }
 
-// Clusters runs the command of hack/local with the state folder, and gives what it has printed to
-// standard output.
+// Clusters runs the command of hack/local with the state folder and returns its standard output.
 func (p Programs) Clusters(args ...string) ([]byte, error) {
 	return run(p.Root, p.Local, append([]string{"--dir", p.State}, args...)...)
 }
 
-// Status is what the command prints of its clusters as JSON, as far as tests look at it.
+// Status is the part of the command's JSON output that tests read.
 type Status struct {
 	Kubeconfig string `json:"kubeconfig"`
 	Living     bool   `json:"living"`
@@ -107,8 +105,7 @@ type Status struct {
 	} `json:"clusters"`
 }
 
-// Up starts clusters. They are apart from this process, and gone soon after it, unless they are to
-// be kept: a test that is killed does not stop them.
+// Up starts clusters. They end soon after this process, even if it is killed, unless Keep is set.
 func (p Programs) Up(args ...string) (Status, error) {
 	if _, before := ending.LoadOrStore(p.State, true); !before && !p.Keep {
 		if err := mortal.After(p.Local, "--dir", p.State, "clean"); err != nil {
@@ -118,10 +115,10 @@ func (p Programs) Up(args ...string) (Status, error) {
 	return p.status(append([]string{"up", "--json"}, args...)...)
 }
 
-// ending are the folders whose clusters go after this process.
+// ending are the state folders of clusters that end after this process.
 var ending sync.Map
 
-// Status asks how they are.
+// Status returns the status of the clusters.
 func (p Programs) Status() (Status, error) { return p.status("status", "-o", "json") }
 
 func (p Programs) status(args ...string) (Status, error) {
@@ -144,7 +141,7 @@ func (p Programs) Clean() error {
 	return nil
 }
 
-// run gives what a command has printed to standard output; the error has all that it has printed.
+// run returns the standard output of a command; the error has all of its output.
 func run(dir, name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir

@@ -1,2 +1,2 @@
-// Package tools exists to give the module a package; the tools themselves are named in go.mod.
+// Package tools exists to give the module a package; go.mod names the tools.
 package tools

@@ -9,9 +9,9 @@ import (
 
 var repeats = regexp.MustCompile(` \(\d+ times\)$`)
 
-// compare gives a text for each object whose lines differ from those in all recordings of before:
-// the differences from the first one. How often a line repeats is not compared, as it depends on
-// time.
+// compare returns a text for each object whose lines differ from its lines in all recordings of
+// before: the differences from the first one. It ignores how often a line repeats, which depends on
+// timing.
 func compare(before []traces, after traces) (out []string) {
 	all := maps.Clone(after)
 	for _, t := range before {
@@ -40,8 +40,8 @@ func uncounted(lines []string) (out []string) {
 	return out
 }
 
-// difference gives the lines of one side only, after - or +, of their longest common subsequence. A
-// line in the place of another one of the same verb is told by the words in which they differ.
+// difference returns the lines outside of the longest common subsequence, after - (old) or + (new).
+// If one line replaces another of the same verb, it shows only the verb and the words that differ.
 func difference(old, new []string) (out []string) {
 	common := make([][]int, len(old)+1)
 	for i := range common {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// event is an audit event of kube-apiserver, as far as traces need it.
+// event is an audit event of kube-apiserver, with the fields that traces need.
 type event struct {
 	// Server is set by readLogs: the cluster of hack/local, or "server".
 	Server         string `json:"-"`
@@ -40,10 +40,10 @@ func (e *event) agent() string {
 	return program
 }
 
-// isPergola reports whether Pergola sent the request. Engine and test have the same agent in the
-// tests of one package (faults). There the field manager "somebody", deletions of collections,
-// finalize and patches without a field manager are the test's; its other deletions count as
-// Pergola's.
+// isPergola reports whether Pergola sent the request. In the tests of one package (faults), engine
+// and test have the same agent. There the test sends requests of field manager "somebody",
+// deletions of collections, finalize, and patches without a field manager; its other deletions
+// count as Pergola's.
 func (e *event) isPergola() bool {
 	if strings.HasSuffix(e.agent(), ".test") {
 		manager := e.query("fieldManager")
@@ -103,7 +103,7 @@ func (e *event) object() object {
 		o.namespace = "" // the audit repeats the name here
 	}
 	if o.name == "" {
-		o.name = "*" // a collection, or a name that the server makes up
+		o.name = "*" // a collection, or a name that the server generates
 	}
 	return o
 }
@@ -116,8 +116,8 @@ func (o object) String() string {
 	return normal(o.server + " " + o.resource + " " + name)
 }
 
-// random are the parts of names and keys that differ from run to run: UIDs, times in the names of
-// Events, digests, and the namespaces of tests (f, process, number), as subtests run in any order.
+// random are the parts of names and keys that differ between runs: UIDs, times in names of Events,
+// and digests. So do the namespaces of tests (f, process, number), as subtests run in any order.
 var random = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -135,7 +135,7 @@ func normal(name string) string {
 	return name
 }
 
-// readLogs reads the audit logs of a folder, the oldest answer first.
+// readLogs reads the audit logs of a folder, sorted by the time of the answer.
 func readLogs(dir string) (all []*event, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil || len(files) == 0 {
@@ -164,7 +164,7 @@ func read(from io.Reader) (out []*event, err error) {
 	for n := 1; ; n++ {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return out, nil // a server that was killed has left a part of a line
+			return out, nil // a killed server can leave an incomplete last line
 		}
 		e := &event{}
 		if err == nil {

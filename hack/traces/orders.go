@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// entry is an object as inventories name it, which do not say in which cluster it is.
+// entry identifies an object as inventories do, without its cluster.
 type entry struct{ group, kind, namespace, name string }
 
 func entryOf(reference map[string]any) entry {
@@ -17,8 +17,8 @@ func entryOf(reference map[string]any) entry {
 	return entry{group, text(reference, "kind"), text(reference, "namespace"), text(reference, "name")}
 }
 
-// entries gives those of an answer that is an inventory: a ConfigMap of package apply, or a
-// ManagedResource.
+// entries returns the objects that an inventory lists, if the answer is one: a ConfigMap of package
+// apply, or a ManagedResource.
 func (e *event) entries() (out []entry, isInventory bool) {
 	if !e.changes() || !e.answersObject() {
 		return nil, false
@@ -45,7 +45,7 @@ func (e *event) entries() (out []entry, isInventory bool) {
 // unlisted are kinds that no inventory lists.
 var unlisted = []string{"Lease", "Event"}
 
-// created gives the object that the request has made. The answer is absent for Secrets.
+// created returns the object that the request has created. Audit events of Secrets lack answers.
 func (e *event) created() (entry, bool) {
 	o, kind := e.object(), text(e.ResponseObject, "kind")
 	if e.ObjectRef.Resource == "secrets" {
@@ -58,9 +58,9 @@ func (e *event) created() (entry, bool) {
 
 var owners = []string{"gardens", "seeds", "shoots", "landscapes"}
 
-// orders lists exceptions to the orders across objects, and the first write after an owner was
-// marked for deletion. A request comes after an answer if it was received after it; requests that
-// overlap have no order.
+// orders lists violations of the order across objects, and the kind of the first write after an
+// owner was marked for deletion. A request comes after an answer if it was received later;
+// overlapping requests have no order.
 func orders(events []*event) traces {
 	type moment struct {
 		*event
@@ -82,8 +82,8 @@ func orders(events []*event) traces {
 		}
 	}
 	inventories, early := map[object][]entry{}, map[entry]object{}
-	// processing are the owners whose status says so; leaving those that were marked for deletion,
-	// until Pergola writes about it.
+	// processing: owners with lastOperation.state Processing. leaving: owners that are marked for
+	// deletion, until Pergola writes their status or deletes an object.
 	processing, leaving, gone, known := map[object]bool{}, map[object]bool{}, map[object]bool{}, false
 	for _, m := range moments {
 		o := m.object()

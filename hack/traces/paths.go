@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// unread are the fields that the server sets with every write, and those that identify the object.
+// unread are fields that the server sets with every write, and fields that identify the object.
 var unread = map[string]bool{
 	".apiVersion": true, ".kind": true, ".metadata.name": true, ".metadata.namespace": true, ".metadata.uid": true, ".metadata.creationTimestamp": true,
 	".metadata.resourceVersion": true, ".metadata.generation": true, ".metadata.managedFields": true,
@@ -18,7 +18,7 @@ var unread = map[string]bool{
 
 var timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
 
-// leaves gives the values of an object by their paths. All times are equal.
+// leaves returns the values of an object by path. All times are equal.
 func leaves(o map[string]any) map[string]any {
 	out := map[string]any{}
 	add(out, "", o)
@@ -43,7 +43,7 @@ func add(out map[string]any, path string, value any) {
 			return
 		}
 	case []any:
-		// these of a definition have thousands of fields
+		// versions of a CustomResourceDefinition have thousands of fields
 		if keys := keysOf(v); len(keys) > 0 && path != ".spec.versions" {
 			for i, child := range v {
 				add(out, path+"["+keys[i]+"]", child)
@@ -66,8 +66,7 @@ func add(out map[string]any, path string, value any) {
 	out[path] = value
 }
 
-// entriesOf gives the entries of an inventory, which are JSON, one a line. It is nil for other
-// texts.
+// entriesOf returns the entries of an inventory, one JSON object a line. It is nil for other texts.
 func entriesOf(inventory string) (out []any) {
 	for line := range strings.Lines(inventory) {
 		var entry map[string]any
@@ -79,8 +78,8 @@ func entriesOf(inventory string) (out []any) {
 	return out
 }
 
-// keysOf gives keys of a list's elements if these are objects: their types, kinds and names, and a
-// number where that is not the first of its key. The keys of other lists are nil.
+// keysOf returns keys for a list of objects: type, kind, namespace and name. A number follows if
+// the key is empty or repeats an earlier one. It is nil for other lists.
 func keysOf(list []any) (keys []string) {
 	number := map[string]int{}
 	for _, element := range list {
@@ -103,7 +102,7 @@ func keysOf(list []any) (keys []string) {
 	return keys
 }
 
-// changed gives the paths whose values differ, each after +, - or ~ (added, removed, changed).
+// changed returns the paths whose values differ, after + (added), - (removed) or ~ (changed).
 func changed(before, after map[string]any) []string {
 	var out []string
 	for path, value := range after {

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// policy is the audit policy: all writes with the answers of the server, and never what is in a
-// Secret.
+// policy is the audit policy: all writes with the server's answers, without the content of Secrets.
 const policy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted, Panic]
@@ -28,10 +27,10 @@ rules:
 - level: None
 `
 
-// scripts stand in place of programs. The script of kube-apiserver adds the flags of the audit. Its
-// log is named after the cluster, which hack/local has in the prefix of etcd's keys, and the port:
-// a server that starts again goes on with its log. The script of node, which runs pods, has the
-// real kube-apiserver for them: a pod has no shell.
+// scripts replace programs. The script of kube-apiserver adds the audit flags. Its log has the
+// names of the cluster (in hack/local the prefix of etcd's keys) and the port: a restarted server
+// appends to it. The script of node, which runs pods, gives them the real kube-apiserver: pods have
+// no shell.
 var scripts = map[string]string{
 	"kube-apiserver": `#!/bin/bash
 name=server port=
@@ -47,8 +46,9 @@ exec 'REAL/kube-apiserver' "$@" --audit-policy-file='DIR/policy.yaml' --audit-lo
 exec 'REAL/node' "${@//'DIR/assets/kube-apiserver'/'REAL/kube-apiserver'}"
 `}
 
-// record runs a command whose API servers write audit logs into a folder. It puts scripts in the
-// folder of KUBEBUILDER_ASSETS, from which hack/apiserver and hack/local both start their servers.
+// record runs a command whose API servers write audit logs into a folder. It sets
+// KUBEBUILDER_ASSETS to a folder of scripts, from which hack/apiserver and hack/local start their
+// servers.
 func record(dir string, command []string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

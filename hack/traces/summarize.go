@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// traces are the lines of each object, by its normalised name.
+// traces maps the normalised name of each object to its lines.
 type traces map[string][]string
 
-// summarize makes traces of the requests of Pergola. The answers to others say what an object was
-// before.
+// summarize makes traces of Pergola's requests. Answers to other clients only tell the previous
+// state of an object.
 func summarize(events []*event) traces {
 	byObject := map[object][]*event{}
 	for _, e := range events {
@@ -28,7 +28,7 @@ func summarize(events []*event) traces {
 	}
 	out := traces{}
 	for name, all := range same {
-		// The order of several is chance; their lines tell them apart.
+		// Objects of one name are sorted by their lines, as their order differs between runs.
 		slices.SortFunc(all, slices.Compare[[]string])
 		for n, lines := range all {
 			key := name
@@ -42,7 +42,7 @@ func summarize(events []*event) traces {
 	return out
 }
 
-// line is one request: how it was asked, what became of it, and the paths that it changed.
+// line is one request: its options and outcome (head), and the paths that it changed.
 type line struct {
 	head  []string
 	paths []string
@@ -50,8 +50,8 @@ type line struct {
 
 func (l line) String() string { return strings.Join(append(slices.Clone(l.head), l.paths...), " ") }
 
-// trace gives the lines of one object in the order of etcd's revisions, which that of the log can
-// differ from.
+// trace returns the lines of one object in the order of etcd's revisions, from which the order of
+// the log can differ.
 func trace(events []*event) (lines []line) {
 	type versioned struct {
 		*event
@@ -87,7 +87,7 @@ func trace(events []*event) (lines []line) {
 			case e.ResponseStatus.Code == 201:
 				l.head, l.paths = append(l.head, "created"), changed(nil, after)
 			case before == nil:
-				// somebody made it before the recording, or the server did
+				// created before the recording, or by the server
 				l.head = append(l.head, "known from here")
 			default:
 				if l.paths = changed(before, after); len(l.paths) == 0 && e.version() == was {
@@ -111,7 +111,7 @@ func trace(events []*event) (lines []line) {
 	return lines
 }
 
-// asked says how the request was made.
+// asked returns the options of the request: verb, subresource, user agent, parameters.
 func (e *event) asked() []string {
 	words := []string{e.Verb}
 	if e.ObjectRef.Subresource != "" {
@@ -137,18 +137,18 @@ func (e *event) asked() []string {
 	return words
 }
 
-// meanwhile matches fields that follow what pods, servers and controllers do meanwhile. How often
-// they are written, and which of them together, is chance: conditions, progress, whether a data
-// Secret was seen in time (secretsVersion), digests of live objects.
+// meanwhile matches fields that follow pods, servers and controllers: conditions, progress, digests
+// of live objects, and whether a data Secret was seen in time (secretsVersion). Timing decides how
+// often they are written, and together with which others.
 var meanwhile = regexp.MustCompile(`^[-+~](\.status\.(conditions\[|lastOperation\.(description|progress)$|summary\b|secretsVersion$)|` +
 	`\.status\.resources\[.*\]\.liveDigest$|\.data\[entries\.json\]\[.*\]\.live$)`)
 
-// chance are the ends of lines that another run need not have: clocks, leases that are renewed, and
-// conflicts of a write with another one.
+// chance matches lines that need not occur in another run: updates of times only (clocks, lease
+// renewals), and write conflicts.
 var chance = regexp.MustCompile(`nothing but times$|^(patch|update).* failed: 409$`)
 
-// fold makes texts of lines: one for equal lines in a row, with their number at the end, and one
-// for the fields of meanwhile in all writes of an object until its deletion.
+// fold makes texts of lines: one for equal lines in a row, with their number. The meanwhile fields
+// in all writes of an object until its deletion are one text, too.
 func fold(lines []line) (out []string) {
 	var numbers []int
 	put := func(text string, number int) {
@@ -193,7 +193,7 @@ func fold(lines []line) (out []string) {
 	return out
 }
 
-// print writes each object by its name, and its lines below; parse reads it.
+// print writes the name of each object and its lines below; parse reads that format.
 func (t traces) print(to io.Writer) {
 	for _, name := range sorted(t) {
 		fmt.Fprintf(to, "%s\n  %s\n", name, strings.Join(t[name], "\n  "))

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// answered is a line of an audit log. The request says VERB RESOURCE NAMESPACE/NAME QUERY, AGENT
-// sent it, and it was answered so many seconds after the start, half a second after it came.
+// answered returns a line of an audit log. request is VERB RESOURCE NAMESPACE/NAME QUERY; its
+// answer comes half a second after it, and second seconds after the start.
 func answered(second int, agent, request, code, object string) string {
 	words := strings.Fields(request + " -")
 	resource, subresource, _ := strings.Cut(words[1], "/")
@@ -30,12 +30,13 @@ func answered(second int, agent, request, code, object string) string {
 		words[0], agent, strings.Trim(words[3], "-"), resource, subresource, group, namespace, name, code, object, at(0), at(5))
 }
 
-// configMap is an answer; more is JSON after its data.
+// configMap returns the JSON of a ConfigMap; data is the content of its field data.
 func configMap(version int, data string) string {
 	return fmt.Sprintf(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","uid":"u%d","resourceVersion":"%d"},"data":{%s}}`, version, version, data)
 }
 
-// summary is the text of logs, each of which begins with the name of its server.
+// summary returns the output of summarize for logs by file name, which begins with the server's
+// name.
 func summary(t *testing.T, logs map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -273,7 +274,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestRecord: programs that say how they were started stand for kube-apiserver and node.
+// TestRecord records programs that log their arguments, instead of kube-apiserver, node and etcd.
 func TestRecord(t *testing.T) {
 	real, dir := t.TempDir(), filepath.Join(t.TempDir(), "new", "one")
 	for _, name := range []string{"kube-apiserver", "node", "etcd"} {

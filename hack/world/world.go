@@ -1,5 +1,5 @@
-// Package world compares all objects of a cluster from before a Garden with those from after it:
-// what its end has left behind, taken with it, or changed. For tests and demonstrations only.
+// Package world compares all objects of a cluster before a Garden with all objects after it: it
+// finds objects left behind, deleted or changed. For tests and demonstrations only.
 package world
 
 import (
@@ -26,16 +26,16 @@ import (
 // World is every object of a cluster, by kind, namespace and name.
 type World map[string]*unstructured.Unstructured
 
-// Kinds that only exist while they are asked for.
+// unstored are kinds that the API server computes on request.
 var unstored = []string{"ComponentStatus"}
 
-// Kinds that the cluster itself changes all the time.
+// restless are kinds that the cluster itself changes all the time.
 var restless = []string{"Event", "Lease", "Node", "Endpoints", "EndpointSlice"}
 
-// Of reads a cluster: every kind that it serves and lists.
+// The Of function reads all objects of a cluster, of every kind that it serves and lists.
 func Of(ctx context.Context, config *rest.Config) (World, error) {
 	config = rest.CopyConfig(config)
-	config.WarningHandler = rest.NoWarnings{} // that a kind is old is nobody's concern here
+	config.WarningHandler = rest.NoWarnings{} // warnings about old kinds do not matter here
 	kinds, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func Of(ctx context.Context, config *rest.Config) (World, error) {
 			}
 			found, err := objects.Resource(gv.WithResource(r.Name)).List(ctx, metav1.ListOptions{})
 			if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-				continue // a definition that has just gone
+				continue // its definition was just deleted
 			}
 			if err != nil {
 				return nil, fmt.Errorf("listing %s: %w", r.Name, err)
@@ -74,8 +74,8 @@ func Of(ctx context.Context, config *rest.Config) (World, error) {
 	return out, nil
 }
 
-// stays tells what may be left of a Garden: Events, Leases, claims that are retained with their
-// volumes, and what Pergola's own chart and bootstrap bring, which are no part of the Garden.
+// stays reports whether an object may remain after a Garden: Events, Leases, retained claims with
+// their volumes, and objects of Pergola's chart and bootstrap.
 func stays(o *unstructured.Unstructured) bool {
 	ref := apply.RefOf(o)
 	switch ref.Kind {
@@ -83,10 +83,10 @@ func stays(o *unstructured.Unstructured) bool {
 		return true
 	case "Namespace":
 		return ref.Name == "garden"
-	case "PriorityClass": // of the chart, which keeps it, too
+	case "PriorityClass": // the chart has it, and retains it, too
 		return ref.Name == "gardener-garden-system-critical"
 	case "CustomResourceDefinition", "APIService":
-		// the latter is made by the API server for the former
+		// the API server creates the APIService of the definition
 		return strings.HasSuffix(ref.Name, ".operator.gardener.cloud")
 	case "ConfigMap":
 		return ref.Namespace == "garden" && (ref.Name == "kube-root-ca.crt" || ref.Name == "pergola-inventory.landscape-bootstrap")
@@ -96,7 +96,7 @@ func stays(o *unstructured.Unstructured) bool {
 	return false
 }
 
-// Missing gives the objects of w that other does not have, less those that may stay.
+// Missing returns the objects of w that other does not have, except objects that may stay.
 func (w World) Missing(other World) []string {
 	return missing(w, func(name string) bool { return other[name] != nil })
 }
@@ -111,9 +111,8 @@ func missing(w World, has func(name string) bool) []string {
 	return out
 }
 
-// Changed gives the objects that are in both worlds and are others, or say something else: labels,
-// annotations, finalizers, owners, or content. Each is followed by what it said before and says
-// now, values of Secrets among it: it is for tests.
+// Changed returns the objects in both worlds whose UID, labels, annotations, finalizers, owners or
+// content differ. The old and new content follow, with values of Secrets: it is for tests.
 func (w World) Changed(before World) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(w)) {
@@ -127,7 +126,7 @@ func (w World) Changed(before World) []string {
 	return out
 }
 
-// said is what an object says, as text: all but its status and what the API server notes.
+// said returns the content of an object as JSON, without status and metadata of the API server.
 func said(o *unstructured.Unstructured) string {
 	content := map[string]any{"uid": o.GetUID(), "owners": o.GetOwnerReferences(), "labels": o.GetLabels(), "annotations": o.GetAnnotations(), "finalizers": o.GetFinalizers()}
 	for field, value := range o.Object {
@@ -142,11 +141,11 @@ func said(o *unstructured.Unstructured) string {
 	return string(text)
 }
 
-// Record is what is kept of a world in a file: what its objects say, as digests. It has no values
-// of Secrets. One that only Leases, Events and their like are in has no digest.
+// Record is a World as stored in a file: a digest of each object, without values of Secrets.
+// Objects of restless kinds have an empty digest.
 type Record map[string]string
 
-// Record makes one.
+// Record returns the digests of all objects.
 func (w World) Record() Record {
 	out := Record{}
 	for name, o := range w {
@@ -159,7 +158,7 @@ func (w World) Record() Record {
 	return out
 }
 
-// Since says what is otherwise than it was recorded, a line each; none if nothing is.
+// Since returns the differences from a record, one a line.
 func (w World) Since(before Record) []string {
 	var out []string
 	for _, name := range missing(w, func(name string) bool { _, there := before[name]; return there }) {

@@ -20,8 +20,8 @@ func of(objects ...*unstructured.Unstructured) World {
 	return w
 }
 
-// What is left behind, gone and changed is told; what may stay, what a cluster changes by itself,
-// and states are not.
+// TestSince checks that objects left behind, deleted or changed are reported. Objects that may
+// stay, restless kinds and status are ignored.
 func TestSince(t *testing.T) {
 	before := of(object("Secret", "a", "1"), object("ConfigMap", "b", "1"), object("Lease", "l", "1"), object("Lease", "gone", "1"), object("ConfigMap", "c", "1"))
 	same := of(object("Secret", "a", "1"), object("ConfigMap", "b", "1"), object("Lease", "l", "2"), object("ConfigMap", "c", "1"),

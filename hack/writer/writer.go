@@ -1,6 +1,5 @@
-// Package writer is a client that works with an API server all the time, for tests and the
-// demonstration of rotations: it writes ten times a second, makes lost connections anew as any
-// client does, and counts what failed otherwise.
+// Package writer is a client that writes to an API server ten times a second, for tests and the
+// demonstration of rotations. It reconnects as any client does, and counts other failures.
 package writer
 
 import (
@@ -21,13 +20,13 @@ import (
 )
 
 const (
-	// between two writes.
+	// between is the time between two writes.
 	between = 100 * time.Millisecond
-	// attempts of one write while the connection is lost.
+	// attempts limits the attempts of one write while the connection is lost.
 	attempts = 20
 )
 
-// Writer writes by the access that it is given.
+// Writer creates ConfigMaps by the access that it has.
 type Writer struct {
 	mu     sync.Mutex
 	api    kubernetes.Interface
@@ -36,17 +35,17 @@ type Writer struct {
 	ended  chan struct{}
 }
 
-// Counts are what became of the writes.
+// Counts are the results of the writes.
 type Counts struct {
 	Written, Lost int
-	// Slowest is how long the slowest write that succeeded took: an API server waits for an etcd
-	// that is started anew.
+	// Slowest is how long the slowest successful write took: an API server waits for an etcd that
+	// restarts.
 	Slowest time.Duration
-	// Failed are answers that were errors, and connections that could not be made in two seconds.
+	// Failed counts error answers, and connections that could not be made in two seconds.
 	Failed map[string]int
 }
 
-// Start begins to make ConfigMaps in a namespace.
+// Start starts to create ConfigMaps in a namespace.
 func Start(ctx context.Context, api kubernetes.Interface, namespace string) *Writer {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Writer{api: api, counts: Counts{Failed: map[string]int{}}, end: cancel, ended: make(chan struct{})}
@@ -94,20 +93,20 @@ func (w *Writer) write(ctx context.Context, namespace string, n int) {
 	}
 }
 
-// isLost tells whether a connection was lost, or not made: there was no answer.
+// isLost reports whether a connection was lost or not made: there was no answer.
 func isLost(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ECONNREFUSED) ||
 		errors.As(err, new(*net.OpError)) || err != nil && (strings.Contains(err.Error(), "Bad Gateway") || strings.Contains(err.Error(), "http2: client connection"))
 }
 
-// ChangeOver gives it other access.
+// ChangeOver replaces the access.
 func (w *Writer) ChangeOver(to kubernetes.Interface) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.api = to
 }
 
-// Counts gives what became of the writes until now.
+// Counts returns the results until now.
 func (w *Writer) Counts() Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,7 +115,7 @@ func (w *Writer) Counts() Counts {
 	return out
 }
 
-// Stop ends it.
+// Stop ends the writes and returns the results.
 func (w *Writer) Stop() Counts {
 	w.end()
 	<-w.ended

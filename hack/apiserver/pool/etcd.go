@@ -10,32 +10,32 @@ import (
 	"strings"
 )
 
-// etcd is the etcd of a server, by its gateway for JSON
+// etcd is a client of a server's etcd, by its JSON gateway
 // (https://etcd.io/docs/latest/dev-guide/api_grpc_gateway/).
 type etcd struct{ url string }
 
-// root is the prefix of all that API servers keep.
+// root is the prefix of all keys of API servers.
 const root = "/registry/"
 
-// entry is a key of etcd; the gateway has bytes as base64 and revisions as text, as encoding/json
-// does with these types.
+// entry is a key of etcd. The gateway has bytes as base64 and revisions as strings, as
+// encoding/json does with these types.
 type entry struct {
 	Key      []byte `json:"key"`
 	Value    []byte `json:"value"`
 	Revision int64  `json:"mod_revision,string"`
 }
 
-// own are keys that API servers write on their own as long as they run.
+// own are keys that API servers write by themselves while they run.
 var own = []string{"leases/kube-system/apiserver-", "masterleases/", "peerserverleases/"}
 
 func (e entry) isOwn() bool {
 	return slices.ContainsFunc(own, func(prefix string) bool { return strings.HasPrefix(string(e.Key), root+prefix) })
 }
 
-// content is what an etcd has, by key, less what servers write on their own.
+// content has the entries of an etcd by key, without keys that servers write by themselves.
 type content map[string]entry
 
-// read gives the content; keys only is without values.
+// read returns the content; without values if keysOnly is set.
 func (e etcd) read(keysOnly bool) (content, error) {
 	var answer struct {
 		Kvs []entry `json:"kvs"`
@@ -54,10 +54,10 @@ func (e etcd) read(keysOnly bool) (content, error) {
 	return out, nil
 }
 
-// most is how many changes one transaction may have (--max-txn-ops of etcd).
+// most is the maximum of changes in one transaction (--max-txn-ops of etcd).
 const most = 128
 
-// restore brings back the content of before, and gives it with its new revisions.
+// restore writes back the content of before, and returns it with its new revisions.
 func (e etcd) restore(before content) (content, error) {
 	now, err := e.read(true)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 func main() {
-	log.SetLogger(logr.Discard()) // envtest's: what matters comes as an error
+	log.SetLogger(logr.Discard()) // for envtest, which returns errors
 	if len(os.Args) < 2 {
 		fmt.Fprintln(os.Stderr, "usage: pool COMMAND [ARGUMENT…]")
 		os.Exit(2)
@@ -30,14 +30,14 @@ func main() {
 	os.Exit(code)
 }
 
-// run gives the exit code of the command.
+// run returns the exit code of the command.
 func run(command []string) (int, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return 0, err
 	}
-	// The path is the same each time in a checkout: results of tests are cached by the environment,
-	// too. It is short, as paths of sockets have to be.
+	// The path is the same for each run in a checkout, as cached test results depend on the
+	// environment. It is short, as socket paths have to be.
 	sum := sha256.Sum256([]byte(dir))
 	socket := filepath.Join(os.TempDir(), "pergola-api-servers-"+hex.EncodeToString(sum[:6]))
 	if connection, err := net.Dial("unix", socket); err == nil {

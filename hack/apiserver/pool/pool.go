@@ -16,11 +16,11 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// maxServers is how many are started before one gets other definitions than it has; each takes
-// about 400 MB. More are started only where all are in use.
+// maxServers is the number of servers from which on idle ones get other definitions; each takes
+// about 400 MB. More servers start only if all are in use.
 const maxServers = 6
 
-// pool has the servers that nobody uses, the one that was used last at the end.
+// pool has the idle servers, the most recently used one last.
 type pool struct {
 	mu      sync.Mutex
 	idle    []*server
@@ -43,7 +43,7 @@ func (p *pool) lease(connection net.Conn) {
 	defer connection.Close()
 	var request apiserver.Request
 	if err := json.NewDecoder(connection).Decode(&request); err != nil {
-		return // somebody looks whether the socket is in use
+		return // another run checks whether the socket is in use
 	}
 	s, err := p.take(request.Definitions)
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *pool) lease(connection net.Conn) {
 	p.giveBack(s)
 }
 
-// take gives a server with exactly these definitions.
+// take returns a server with exactly these definitions.
 func (p *pool) take(definitions []*apiextensionsv1.CustomResourceDefinition) (*server, error) {
 	digest, err := digestOf(definitions)
 	if err != nil {
@@ -84,8 +84,8 @@ func (p *pool) take(definitions []*apiextensionsv1.CustomResourceDefinition) (*s
 	return s, nil
 }
 
-// choose takes an idle server out of the pool: one with the same definitions, one without any, or,
-// where there are enough, the one that was not used longest.
+// choose removes an idle server from the pool: with the same definitions, else without any, else,
+// from maxServers on, the least recently used one. It returns nil if a new server must start.
 func (p *pool) choose(digest string) *server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,8 +107,8 @@ func (p *pool) remove(i int) *server {
 	return s
 }
 
-// giveBack takes a server that nobody uses any more. Its content is restored when it is taken
-// again: until then, a process that ends late may still write.
+// giveBack makes a server idle. take restores its content later: until then, a process that ends
+// late may still write.
 func (p *pool) giveBack(s *server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -125,7 +125,7 @@ func (p *pool) lost() {
 	p.started--
 }
 
-// stop ends all that are idle; the others end with this process.
+// stop ends all idle servers; the others end with this process.
 func (p *pool) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +135,7 @@ func (p *pool) stop() {
 	}
 }
 
-// digestOf is empty for no definitions.
+// digestOf returns the digest of definitions, "" without any.
 func digestOf(definitions []*apiextensionsv1.CustomResourceDefinition) (string, error) {
 	if len(definitions) == 0 {
 		return "", nil

@@ -23,7 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// newPool is one that this test uses alone.
+// newPool starts a pool for this test alone.
 func newPool(t *testing.T) {
 	t.Helper()
 	apiserver.Needed(t)
@@ -39,7 +39,7 @@ func newPool(t *testing.T) {
 	t.Setenv(apiserver.Pool, socket)
 }
 
-// take gives a server, and what gives it back.
+// take returns a server, and a function that gives it back.
 func take(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition) (*rest.Config, kubernetes.Interface, func()) {
 	t.Helper()
 	config, end, err := apiserver.New(definitions...)
@@ -49,8 +49,8 @@ func take(t *testing.T, definitions ...*apiextensionsv1.CustomResourceDefinition
 	return config, client, func() { require.NoError(t, end()) }
 }
 
-// everything is all objects of a server, by their kinds, less what it writes on its own: an
-// APIService comes anew with the definitions of its group.
+// everything returns all objects of a server by kind, without fields that it sets itself. An
+// APIService is created anew with the definitions of its group.
 func everything(t *testing.T, config *rest.Config) map[string][]string {
 	t.Helper()
 	config = rest.CopyConfig(config)
@@ -88,7 +88,7 @@ func everything(t *testing.T, config *rest.Config) map[string][]string {
 	return out
 }
 
-// TestServersAreAsBefore: whoever gets a server that somebody else had finds nothing of him.
+// TestServersAreAsBefore checks that a server has nothing from its previous use.
 func TestServersAreAsBefore(t *testing.T) {
 	newPool(t)
 	ours := crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)
@@ -124,7 +124,8 @@ func TestServersAreAsBefore(t *testing.T) {
 	giveBack()
 }
 
-// TestServersByDefinitions: two at once are two servers, and one without definitions serves none.
+// TestServersByDefinitions checks that two leases are two servers, and that a server without
+// definitions does not serve the kinds of another lease.
 func TestServersByDefinitions(t *testing.T) {
 	newPool(t)
 	ours := crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)
@@ -141,7 +142,7 @@ func TestServersByDefinitions(t *testing.T) {
 	giveBack()
 }
 
-// TestRefusedDefinitions: who asks is told what is wrong.
+// TestRefusedDefinitions checks that New returns the reason.
 func TestRefusedDefinitions(t *testing.T) {
 	newPool(t)
 	wrong := crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)[0]

@@ -28,20 +28,20 @@ type server struct {
 	dynamic dynamic.Interface
 	served  *discovery.DiscoveryClient
 
-	// blank is what it had when it was new, defined what it has with the definitions whose digest
+	// blank is the content of the new server, defined its content with the definitions whose digest
 	// is definitions.
 	blank, defined state
 	definitions    string
 }
 
-// state is all that a server has at one time.
+// state is the whole content of a server at one time.
 type state struct {
 	content content
-	// kinds are those that it serves, as the aggregated discovery tells them.
+	// kinds is the answer of the aggregated discovery.
 	kinds string
 }
 
-// patience is how long a server may take to be as it was.
+// patience is how long poll waits.
 const patience = time.Minute
 
 func startServer() (*server, error) {
@@ -69,7 +69,7 @@ func startServer() (*server, error) {
 	return s, nil
 }
 
-// begun waits for what a new server makes after it says that it is ready.
+// begun waits for the objects that a new server creates after it reports that it is ready.
 func (s *server) begun() error {
 	namespaces := s.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	services := s.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "services"}).Namespace(metav1.NamespaceDefault)
@@ -116,7 +116,7 @@ func (s *server) kinds(ctx context.Context) (string, error) {
 	return out.String(), nil
 }
 
-// reset gives a used server what it had before: with its definitions if those are wanted, else
+// reset restores the content of a used server: with its definitions if digest is theirs, else
 // without any.
 func (s *server) reset(digest string) error {
 	var err error
@@ -129,7 +129,7 @@ func (s *server) reset(digest string) error {
 	return err
 }
 
-// define adds definitions to a server without any.
+// define installs definitions on a server without any.
 func (s *server) define(digest string, definitions []*apiextensionsv1.CustomResourceDefinition) error {
 	if s.definitions == digest {
 		return nil
@@ -143,7 +143,7 @@ func (s *server) define(digest string, definitions []*apiextensionsv1.CustomReso
 	return err
 }
 
-// restore brings a former state back, and waits until the server has taken notice of all of it.
+// restore writes an earlier state to etcd, and waits until the server serves all of it.
 func (s *server) restore(before state) (state, error) {
 	var err error
 	if before.content, err = s.etcd.restore(before.content); err != nil {
@@ -156,8 +156,8 @@ func (s *server) restore(before state) (state, error) {
 	if err != nil {
 		return state{}, fmt.Errorf("it does not serve the kinds of before: %w", err)
 	}
-	// A list without a resource version waits for the cache of its kind, from which others read
-	// without waiting.
+	// A list without a resource version waits for the cache of its kind, from which other requests
+	// read without waiting.
 	_, lists, err := s.served.ServerGroupsAndResources()
 	if err != nil {
 		return state{}, err
@@ -183,5 +183,5 @@ func (s *server) answer() apiserver.Answer {
 	return apiserver.Answer{Host: s.config.Host, CA: s.config.CAData, Certificate: s.config.CertData, Key: s.config.KeyData}
 }
 
-// stop ends both programs; nobody needs what they have, so that they need not end well.
+// stop ends both programs. Errors do not matter, as nobody needs their data.
 func (s *server) stop() { _ = s.env.Stop() }

@@ -23,10 +23,10 @@ import (
 	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
-// inFlight is how many patches are sent at a time, by the engine and by the floor.
+// inFlight is the number of concurrent patches, of the engine and of the floor.
 const inFlight = 16
 
-// resources of the objects, by kind.
+// resources returns the resources of the objects by kind.
 func resources() map[string]schema.GroupVersionResource {
 	core := func(name string) schema.GroupVersionResource { return corev1.SchemeGroupVersion.WithResource(name) }
 	return map[string]schema.GroupVersionResource{
@@ -35,7 +35,7 @@ func resources() map[string]schema.GroupVersionResource {
 	}
 }
 
-// set is a mix of kinds as a landscape has it.
+// set returns objects of a mix of kinds as in a landscape.
 func (a arguments) set() (apply.Set, error) {
 	set := apply.Set{Name: a.namespace + "/bench", FieldManager: "pergola", Force: true}
 	for i := range a.objects {
@@ -55,7 +55,7 @@ func (a arguments) set() (apply.Set, error) {
 		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
 			return set, err
 		}
-		// As objects are everywhere else: whole numbers are int64.
+		// As everywhere else: whole numbers are int64.
 		raw, err := o.MarshalJSON()
 		if err != nil {
 			return set, err
@@ -77,7 +77,7 @@ func (a arguments) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// applyOnce applies with a new engine, as a process that has just started.
+// applyOnce applies with a new engine, as a process does that has just started.
 func applyOnce(ctx context.Context, a arguments) (sample, error) { return a.engine(ctx, false) }
 
 // applyAgain measures the second of two applies by one engine.
@@ -166,7 +166,7 @@ func patchAll(ctx context.Context, client dynamic.Interface, set apply.Set) erro
 	return failed
 }
 
-// wipe makes the namespace and removes what an earlier run left in it.
+// wipe creates the namespace and deletes the objects of an earlier run.
 func wipe(ctx context.Context, a arguments) (sample, error) {
 	config, err := a.config()
 	if err != nil {

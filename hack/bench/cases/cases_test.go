@@ -14,7 +14,7 @@ import (
 
 const local = "../../../landscapes/local"
 
-// The floor reads components as rendering does: a change of their form must reach it.
+// TestRenderFloor checks that the floor reads components in their current form, as rendering does.
 func TestRenderFloor(t *testing.T) {
 	for _, dir := range []string{local, "../garden"} {
 		took, err := renderFloor(t.Context(), arguments{dir: dir})
@@ -23,7 +23,7 @@ func TestRenderFloor(t *testing.T) {
 	}
 }
 
-// The Garden with all options on has every component that there is, less those that exclude each
+// TestGardenWithAllOptions checks that the Garden has all components that do not exclude each
 // other.
 func TestGardenWithAllOptions(t *testing.T) {
 	l, violations, err := landscapes.Load(t.Context(), "../garden", landscapes.Options{})
@@ -46,8 +46,7 @@ func TestGardenWithAllOptions(t *testing.T) {
 			off = append(off, c.Path)
 		}
 	}
-	// What an extension does for the Garden itself needs its chart, and no registry is asked where
-	// speed is measured.
+	// The extension component needs charts of extensions, and benchmarks use no registry.
 	assert.Equal(t, []string{"garden/extensions", "garden/gardener-apiserver"}, off)
 }
 

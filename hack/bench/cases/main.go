@@ -1,6 +1,5 @@
-// Command cases does what hack/bench measures inside of a process, once, and prints a JSON object
-// with seconds, cpuSeconds, requests and parts. It is started by hack/bench and of no use by
-// itself.
+// Command cases runs one case of hack/bench that is measured inside of a process, and prints a JSON
+// object with seconds, cpuSeconds, requests and parts. Only hack/bench starts it.
 package main
 
 import (
@@ -16,14 +15,14 @@ import (
 	"time"
 )
 
-// arguments of all cases; each uses what it needs.
+// arguments are the flags of all cases; each case uses some of them.
 type arguments struct {
 	dir, kubeconfig, namespace, file, owner string
 	objects, runs                           int
 	warm                                    bool
 }
 
-// sample is what is printed.
+// sample is the JSON output of a case.
 type sample struct {
 	Seconds    float64            `json:"seconds"`
 	CPUSeconds float64            `json:"cpuSeconds"`
@@ -91,7 +90,7 @@ func run(ctx context.Context, args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(result)
 }
 
-// timed measures what do takes, in time and in CPU time of this process.
+// timed measures the time of do, and the CPU time of this process.
 func timed(do func() error) (sample, error) {
 	cpu, start := cpuSeconds(), time.Now()
 	err := do()

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// renderLandscape renders every owner of a landscape as often as there are runs.
+// renderLandscape renders every owner of a landscape a.runs times.
 func renderLandscape(ctx context.Context, a arguments) (sample, error) {
 	l, _, err := landscapes.Load(ctx, a.dir, landscapes.Options{})
 	if err != nil {
@@ -36,8 +36,7 @@ func renderLandscape(ctx context.Context, a arguments) (sample, error) {
 	return timed(do)
 }
 
-// renderOwner renders one owner of a landscape as often as there are runs; reading the landscape is
-// not measured.
+// renderOwner renders one owner of a landscape a.runs times; loading is not measured.
 func renderOwner(ctx context.Context, a arguments) (sample, error) {
 	l, _, err := landscapes.Load(ctx, a.dir, landscapes.Options{})
 	if err != nil {

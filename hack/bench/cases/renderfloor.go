@@ -22,9 +22,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// floor does with the libraries alone what rendering cannot do without: it evaluates the components
-// (once: which secrets they ask for is learned before), runs Helm and krusty, and drops the
-// results. No overlays, no names, no digests.
+// floor does the indispensable work of rendering, with the libraries alone. It evaluates the
+// components once (their secrets are known before), runs Helm and krusty, and drops the results. It
+// has no overlays, no names, no digests.
 type floor struct {
 	// requested are the secrets that components ask for, by owner and component.
 	requested      map[string][]string
@@ -60,7 +60,7 @@ func floorTimes(owners []render.Input) (sample, error) {
 	if err := eachComponent(owners, func(owner, dir string, built, input cue.Value) error {
 		asked, err := built.Unify(input).LookupPath(cue.ParsePath("component.secrets")).Fields()
 		if err != nil {
-			return nil // of one that is not enabled
+			return nil // the component is not enabled
 		}
 		for asked.Next() {
 			f.requested[owner+dir] = append(f.requested[owner+dir], asked.Selector().Unquoted())
@@ -89,7 +89,7 @@ func floorTimes(owners []render.Input) (sample, error) {
 	return all, err
 }
 
-// evaluate runs all components of all owners.
+// evaluate evaluates all components of all owners.
 func (f *floor) evaluate(owners []render.Input) error {
 	return eachComponent(owners, func(owner, dir string, built, input cue.Value) error {
 		secrets := map[string]render.SecretFact{}
@@ -100,8 +100,7 @@ func (f *floor) evaluate(owners []render.Input) error {
 	})
 }
 
-// eachComponent visits all components of all owners, with what is filled into them, in one CUE
-// context.
+// eachComponent visits all components of all owners with their inputs, in one CUE context.
 func eachComponent(owners []render.Input, visit func(owner, dir string, built, input cue.Value) error) error {
 	ctx := cuecontext.New()
 	for _, in := range owners {
@@ -151,7 +150,7 @@ func (f *floor) component(v cue.Value, dir string) error {
 	return nil
 }
 
-// source notes what Helm and krusty have to do, and takes the objects out of CUE.
+// source records the inputs of Helm and krusty, and takes the objects out of CUE.
 func (f *floor) source(bundle cue.Value, dir string) error {
 	source := bundle.LookupPath(cue.ParsePath("source"))
 	if v := source.LookupPath(cue.ParsePath("helm")); v.Exists() {

@@ -21,9 +21,9 @@ func jsonSchemas(_ context.Context, a arguments) (sample, error) {
 	return timed(func() error { return jsonschema.Write(a.file) })
 }
 
-// validateAgain reads and validates a landscape, then changes the file of a Shoot and measures how
-// long it takes again in the same process; a.runs times, each time with another Shoot. It gives the
-// run of the median time.
+// validateAgain validates a landscape, then changes the file of a Shoot and measures another
+// validation in the same process. It does so a.runs times, each time with another Shoot, and
+// returns the sample of the median time.
 func validateAgain(ctx context.Context, a arguments) (sample, error) {
 	opts := landscapes.Options{Kept: kept.InMemory()}
 	var files []string
@@ -33,7 +33,7 @@ func validateAgain(ctx context.Context, a arguments) (sample, error) {
 			return err
 		}
 		more, err := l.Validate(ctx, schemas.Options{})
-		// Warnings are for fields that nothing reads: the Shoots set what real ones set.
+		// Warnings are for fields that nothing reads: real Shoots set such fields.
 		failed := func(v schemas.Violation) bool { return v.Severity != schemas.SeverityWarning }
 		if found = append(found, more...); err == nil && slices.ContainsFunc(found, failed) {
 			err = fmt.Errorf("the landscape is not valid: %s", found[slices.IndexFunc(found, failed)])
@@ -67,7 +67,7 @@ func validateAgain(ctx context.Context, a arguments) (sample, error) {
 	return samples[len(samples)/2], nil
 }
 
-// addLabel writes a label into the file of an object that has some.
+// addLabel adds a label to the file of an object that has labels.
 func addLabel(file, value string) error {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -10,21 +10,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// within is the namespace of the bundles and of what describes them.
+// within is the namespace of the bundles and of the objects that declare them.
 const within = "bundles"
 
 // initial is the value of every bundle until it is changed.
 const initial = "as-declared"
 
-// template is one bundle; ${NAME} and ${VALUE} are what bundles differ in, written as Flux
-// substitutes it.
+// template is one bundle. Bundles differ in ${NAME} and ${VALUE}, as Flux substitutes variables.
 //
 //go:embed bundle.yaml
 var template string
 
 func bundleName(i int) string { return fmt.Sprintf("b%04d", i) }
 
-// manifest is what a bundle consists of.
+// manifest returns the manifest of a bundle.
 func manifest(i int, value string) string {
 	return strings.NewReplacer("${NAME}", bundleName(i), "${VALUE}", value).Replace(template)
 }
@@ -50,7 +49,7 @@ func object(text string) (*unstructured.Unstructured, error) {
 	return o, o.UnmarshalJSON(raw)
 }
 
-// kinds are the resources that are used here, by kind.
+// kinds returns the resources that the benchmark uses, by kind.
 func kinds() map[string]schema.GroupVersionResource {
 	core := func(name string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Version: "v1", Resource: name}

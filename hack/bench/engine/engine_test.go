@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(c *rest.Config) { config = c }))
 }
 
-// All contenders get the same objects, of kinds that are known here.
+// TestObjects checks the objects that all contenders get; their kinds are known here.
 func TestObjects(t *testing.T) {
 	list, err := objects(7, "v")
 	require.NoError(t, err)
@@ -44,7 +44,7 @@ func TestObjects(t *testing.T) {
 	assert.NotContains(t, manifest(7, "v"), "${")
 }
 
-// The archive is whole: Flux refuses it otherwise.
+// TestPack checks that the archive is complete: Flux rejects it otherwise.
 func TestPack(t *testing.T) {
 	raw, err := pack("bundle.yaml", template)
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestLatency(t *testing.T) {
 	assert.Nil(t, latencyOf(nil))
 }
 
-// What the benchmark sends itself is not counted, whatever way it is sent; what others send is.
+// TestRequests checks that requests of others are counted, and requests of the benchmark are not.
 func TestRequests(t *testing.T) {
 	apiserver.Needed(t)
 	s := testServer(t)
@@ -125,13 +125,13 @@ func TestRequests(t *testing.T) {
 	_, err = follower.until(limited, []string{"b0001"}, func(o *unstructured.Unstructured) bool { return valueOf(o) == "b" })
 	require.NoError(t, err)
 	want := counts{"apply configmaps": 1, "apply serviceaccounts": 1, "apply roles": 1, "apply services": 1}
-	// A request is counted when it has ended, which is a moment after its answer.
+	// A request is counted a moment after its answer.
 	var have counts
 	require.Eventually(t, func() bool {
 		after, err := s.requests(ctx)
 		have = after.minus(before)
-		// The API server makes the Service kubernetes and an event of its address ranges itself,
-		// some time after it has begun to answer.
+		// The API server creates the Service kubernetes and an Event about its address ranges some
+		// time after it starts to answer.
 		delete(have, "create services")
 		delete(have, "create events")
 		return err == nil && assert.ObjectsAreEqual(want, have)
@@ -151,7 +151,7 @@ func testServer(t *testing.T) *server {
 	return s
 }
 
-// An API server that does not answer is an error, not zero requests.
+// TestRequestsFail checks that missing metrics are an error, not zero requests.
 func TestRequestsFail(t *testing.T) {
 	h := httptest.NewServer(http.NotFoundHandler())
 	defer h.Close()

@@ -22,7 +22,7 @@ type floor struct {
 
 func (f *floor) prepare(ctx context.Context) error { return f.server.namespace(ctx, within) }
 
-// begin patches everything, in a process of its own, which ends with it.
+// begin patches all objects in a process of its own, which ends afterwards.
 func (f *floor) begin(ctx context.Context) (time.Time, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -34,7 +34,7 @@ func (f *floor) begin(ctx context.Context) (time.Time, error) {
 	}
 	defer p.Kill()
 	for {
-		// What it uses is to be had as long as it runs, and of a process that has ended as a whole.
+		// Memory can be read while the process runs, CPU time once it has ended.
 		if now, err := process.MemoryOf(p.PID()); err == nil {
 			f.used = process.Memory{Peak: max(f.used.Peak, now.Peak), Own: max(f.used.Own, now.Own)}
 		}
@@ -79,7 +79,7 @@ func (s *server) apply(ctx context.Context, o *unstructured.Unstructured) error 
 	return nil
 }
 
-// patchCommand is the process of the floor.
+// patchCommand is the process of the floor: it patches the objects of all bundles.
 func patchCommand(ctx context.Context, a arguments) error {
 	s, err := newServer(a)
 	if err != nil {

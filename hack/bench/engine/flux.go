@@ -16,12 +16,12 @@ import (
 	"github.com/pergola-dev/pergola/hack/bench/process"
 )
 
-// flux is kustomize-controller. A GitRepository that needs no source-controller points to an
-// archive here: one bundle, in which every Kustomization substitutes its own name and value. So
-// nothing is unpacked or built that it does not apply.
+// flux is kustomize-controller. A GitRepository without source-controller points to an archive of
+// one bundle. Every Kustomization substitutes its own name and value, so that no other bundle is
+// unpacked or built.
 type flux struct{ base }
 
-// runtimeNamespace is that of the controller itself.
+// runtimeNamespace is the namespace of the controller.
 const runtimeNamespace = "flux-system"
 
 func (f *flux) prepare(ctx context.Context) error {
@@ -47,7 +47,7 @@ func (f *flux) prepare(ctx context.Context) error {
 	})
 }
 
-// source serves the archive and says where it is, in the place of source-controller.
+// source serves the archive and declares its URL, as source-controller would.
 func (f *flux) source(ctx context.Context) error {
 	archive, err := pack("bundle.yaml", template)
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *flux) source(ctx context.Context) error {
 	}}, "status")
 }
 
-// pack makes an archive of one file.
+// pack returns an archive of one file.
 func pack(name, text string) ([]byte, error) {
 	var out bytes.Buffer
 	compressed := gzip.NewWriter(&out)
@@ -115,7 +115,7 @@ func (f *flux) begin(ctx context.Context) (time.Time, error) {
 	}
 	alive, cancel := f.process.During(ctx)
 	defer cancel()
-	// It writes each status when it begins with a Kustomization, and when it ends.
+	// The controller writes a status when it starts with a Kustomization, and when it ends.
 	done, err := list.until(alive, f.names(), func(o *unstructured.Unstructured) bool {
 		return o.GetResourceVersion() != before[o.GetName()].GetResourceVersion() && isReady(o)
 	})
@@ -143,16 +143,16 @@ func (f *flux) again(ctx context.Context) (time.Time, error) {
 	return last(done), err
 }
 
-// request asks for one Kustomization in the way Flux has for it.
+// request requests a reconciliation of one Kustomization, by Flux's annotation.
 func (f *flux) request(ctx context.Context, i int, mark string) error {
 	return f.server.patch(ctx, "Kustomization", bundleName(i), annotation("reconcile.fluxcd.io/requestedAt", mark))
 }
 
-// change declares another value in the Kustomization. A commit would make it look at all
+// change declares another value in the Kustomization. A commit would make Flux reconcile all
 // Kustomizations of the source.
 func (f *flux) change(ctx context.Context, i int, value string) error {
 	return f.server.patch(ctx, "Kustomization", bundleName(i), map[string]any{"spec": map[string]any{"postBuild": map[string]any{"substitute": map[string]any{"VALUE": value}}}})
 }
 
-// repair: it looks for drift at its interval only, so it is told at once.
+// repair requests a reconciliation: Flux checks drift only at its interval.
 func (f *flux) repair(ctx context.Context, i int, _ string) error { return f.request(ctx, i, "drift") }

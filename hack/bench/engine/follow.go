@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// follower knows the objects of a kind and sees them change.
+// follower has the objects of a kind and watches their changes.
 type follower struct {
 	watch watch.Interface
 
@@ -77,15 +77,15 @@ func (f *follower) wake() {
 	f.changed = make(chan struct{})
 }
 
-// known are the objects as they are now.
+// known returns the current objects.
 func (f *follower) known() map[string]*unstructured.Unstructured {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.objects)
 }
 
-// until waits until something holds for each of some objects, and gives when it was seen of the
-// last one. What did hold of an object is not looked at again.
+// until waits until holds was true for each named object, and returns the time for each. It does
+// not check an object again.
 func (f *follower) until(ctx context.Context, names []string, holds func(*unstructured.Unstructured) bool) (map[string]time.Time, error) {
 	left, done := map[string]bool{}, map[string]time.Time{}
 	for _, name := range names {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// arguments of all commands; each uses what it needs.
+// arguments are the flags of all commands; each command uses some of them.
 type arguments struct {
 	contender, kubeconfig, controller, definitions string
 	apiserver, etcd                                int
@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 	return commands[args[0]](ctx, a)
 }
 
-// measure runs all scenarios with one contender and prints them.
+// measure runs all scenarios with one contender and prints their samples.
 func measure(ctx context.Context, a arguments) error {
 	s, err := newServer(a)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager"
 )
 
-// managerCommand does what `pergola resource-manager` does, and writes profiles of it: the product
-// has no such flag.
+// managerCommand does what `pergola resource-manager` does and writes profiles, for which the
+// product has no flag.
 func managerCommand(ctx context.Context, a arguments) (err error) {
 	stop, err := profileCPU(a.profile + ".cpu")
 	if err != nil {
@@ -69,7 +69,7 @@ func profileCPU(path string) (stop func() error, err error) {
 	}, nil
 }
 
-// profileMemory writes what is held, and what was ever allocated.
+// profileMemory writes profiles of live memory and of all allocations.
 func profileMemory(prefix string) error {
 	for _, name := range []string{"heap", "allocs"} {
 		file, err := os.Create(prefix + "." + name)

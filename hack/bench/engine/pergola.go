@@ -77,16 +77,16 @@ func (p *pergola) begin(ctx context.Context) (done time.Time, err error) {
 	if err != nil || !last(applied).IsZero() {
 		return last(applied), err
 	}
-	return p.process.Idle(ctx) // nothing was to be done, which is not to be seen in the cluster
+	return p.process.Idle(ctx) // nothing to do, which the cluster does not show
 }
 
-// isApplied tells whether a ManagedResource is where it should be.
+// isApplied reports whether a ManagedResource is applied, healthy and not progressing.
 func isApplied(o *unstructured.Unstructured) bool {
 	c := conditions(o)
 	return observed(o) && c["ResourcesApplied"] == "True" && c["ResourcesHealthy"] == "True" && c["ResourcesProgressing"] == "False"
 }
 
-// again asks for all of them in the way upstream has for it.
+// again requests all reconciliations by upstream's annotation.
 func (p *pergola) again(ctx context.Context) (time.Time, error) {
 	if err := each(p.bundles, func(i int) error {
 		return p.server.patch(ctx, "ManagedResource", bundleName(i), annotation("gardener.cloud/operation", "reconcile"))
@@ -104,5 +104,5 @@ func (p *pergola) change(ctx context.Context, i int, value string) error {
 	return p.server.patch(ctx, "Secret", "managedresource-"+bundleName(i), map[string]any{"stringData": map[string]any{"bundle.yaml": manifest(i, value)}})
 }
 
-// repair: it sees drift itself.
+// repair does nothing: Pergola detects drift itself.
 func (p *pergola) repair(context.Context, int, string) error { return nil }

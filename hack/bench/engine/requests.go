@@ -20,7 +20,7 @@ import (
 // managedresources/status".
 type counts map[string]int
 
-// minus is what was added since an earlier count.
+// minus returns the requests since an earlier count.
 func (c counts) minus(earlier counts) counts {
 	out := counts{}
 	for key, n := range c {
@@ -39,8 +39,8 @@ func (c counts) total() int {
 	return sum
 }
 
-// internal are resources that the API server reads and writes for itself: it has an address for
-// every Service, and looks after its own lease, flow control, default roles and namespaces.
+// internal returns resources that the API server reads and writes for itself: addresses of
+// Services, its lease, flow control, default roles, namespaces.
 func internal() sets.Set[string] {
 	return sets.New("leases", "ipaddresses", "servicecidrs", "flowschemas", "prioritylevelconfigurations", "apiservices",
 		"endpoints", "endpointslices", "priorityclasses", "clusterroles", "clusterrolebindings", "rolebindings", "namespaces",
@@ -49,8 +49,8 @@ func internal() sets.Set[string] {
 		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "deviceclasses", "resourceclaims", "resourceslices")
 }
 
-// key of a request; "" is what is not counted: watches, since the API server counts them when they
-// end, and what is internal.
+// key identifies a request; "" for requests that are not counted: watches, which the API server
+// counts when they end, and internal resources.
 func key(verb, resource, subresource string) string {
 	if resource == "" || verb == "watch" || internal().Has(resource) {
 		return ""
@@ -61,7 +61,7 @@ func key(verb, resource, subresource string) string {
 	return verb + " " + resource
 }
 
-// requests are all that the API server has answered, without those of the benchmark itself.
+// requests returns all requests that the API server has answered, without the benchmark's own.
 func (s *server) requests(ctx context.Context) (counts, error) {
 	mine := s.own.snapshot()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(s.config.Host, "/")+"/metrics", nil)
@@ -88,7 +88,7 @@ func (s *server) requests(ctx context.Context) (counts, error) {
 	return all.minus(mine), nil
 }
 
-// verbOf gives the names of RBAC to those of the metric.
+// verbOf returns the RBAC verb for the verb of the metric.
 func verbOf(metric string) string {
 	switch metric {
 	case "POST":
@@ -99,8 +99,7 @@ func verbOf(metric string) string {
 	return strings.ToLower(metric)
 }
 
-// eachMetric reads the samples of metrics whose names begin alike from the text format of
-// Prometheus.
+// eachMetric visits the samples with a prefix in the text format of Prometheus.
 func eachMetric(text io.Reader, prefix string, visit func(name string, labels map[string]string, value float64)) error {
 	lines := bufio.NewScanner(text)
 	lines.Buffer(nil, 1<<20)

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// sample is what is printed of a scenario; hack/bench reads it.
+// sample is the result of a scenario; hack/bench reads it.
 type sample struct {
 	Seconds    float64 `json:"seconds"`
 	CPUSeconds float64 `json:"cpuSeconds"`
 	PeakBytes  int64   `json:"peakBytes"`
-	// OwnBytes are those of the peak that are no pages of files.
+	// OwnBytes is the peak without pages of files.
 	OwnBytes int64 `json:"ownBytes,omitempty"`
-	// ServerCPUSeconds are those of the API server and etcd.
+	// ServerCPUSeconds is the CPU time of the API server and etcd.
 	ServerCPUSeconds float64 `json:"serverCPUSeconds,omitempty"`
 	Requests         counts  `json:"requests,omitzero"`
 	// Units is the number of bundles, or of changes, that the requests were for.
@@ -20,7 +20,7 @@ type sample struct {
 	Latency *latency `json:"latency,omitempty"`
 }
 
-// latency of single changes, in seconds.
+// latency is the latency of single changes, in seconds.
 type latency struct {
 	Median float64 `json:"median"`
 	P95    float64 `json:"p95"`

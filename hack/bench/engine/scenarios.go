@@ -11,27 +11,28 @@ import (
 	"github.com/pergola-dev/pergola/hack/bench/process"
 )
 
-// contender is somebody who applies bundles.
+// contender is a program that applies bundles.
 type contender interface {
-	// prepare puts into the cluster what the contender finds when it starts.
+	// prepare creates the objects that the contender finds when it starts.
 	prepare(ctx context.Context) error
-	// begin starts the contender and gives when all bundles were done. It goes on to run.
+	// begin starts the contender and returns when all bundles were done. The contender keeps
+	// running.
 	begin(ctx context.Context) (time.Time, error)
-	// again makes the running contender look at all bundles, and gives when that was done.
+	// again makes the running contender reconcile all bundles, and returns when it was done.
 	again(ctx context.Context) (time.Time, error)
 	// change declares another value in one bundle.
 	change(ctx context.Context, i int, value string) error
-	// repair tells the contender that a bundle has drifted, if it has to be told; value is the one
-	// that is declared.
+	// repair asks the contender to repair a bundle, unless it detects drift; value is the declared
+	// value.
 	repair(ctx context.Context, i int, value string) error
-	// usage is what its process has used, and the peak since forget.
+	// usage returns the CPU time of the process so far, and its peak memory since forget.
 	usage() (cpuSeconds float64, used process.Memory, err error)
 	forget() error
-	// end stops it.
+	// end stops the contender.
 	end(ctx context.Context) error
 }
 
-// base is what contenders have in common.
+// base has the common fields of contenders.
 type base struct {
 	arguments
 	server  *server
@@ -66,7 +67,7 @@ func (b *base) end(ctx context.Context) error {
 	return p.Stop(ctx)
 }
 
-// names of all bundles.
+// names returns the names of all bundles.
 func (b *base) names() []string {
 	var out []string
 	for i := range b.bundles {
@@ -81,7 +82,7 @@ type scenarios struct {
 	contender contender
 }
 
-// run goes through all scenarios, one after the other in one cluster.
+// run runs all scenarios, one after the other in one cluster.
 func (s scenarios) run(ctx context.Context) (samples map[string]sample, err error) {
 	defer func() {
 		if stopped := s.contender.end(context.WithoutCancel(ctx)); err == nil {
@@ -129,8 +130,8 @@ func (s scenarios) again(ctx context.Context) (sample, error) {
 	return s.measured(ctx, false, s.bundles, s.contender.again)
 }
 
-// measured counts what something takes: the time until it is done, the CPU time of the API server
-// until then, and requests and CPU time of the contender until nothing more is sent.
+// measured measures the time of do and the CPU time of the API server in this time. Requests and
+// CPU time of the contender count until no more requests are sent.
 func (s scenarios) measured(ctx context.Context, starts bool, units int, do func(context.Context) (time.Time, error)) (sample, error) {
 	requests, err := s.server.requests(ctx)
 	if err != nil {
@@ -185,7 +186,7 @@ func (s scenarios) serverCPU() (float64, error) {
 	return sum, nil
 }
 
-// quiet waits until nobody but the benchmark sends requests for a second.
+// quiet waits until only the benchmark has sent requests for a second.
 func (s scenarios) quiet(ctx context.Context) error {
 	before := -1
 	for same := 0; same < 2; {
@@ -236,13 +237,13 @@ func (s scenarios) change(ctx context.Context) (sample, error) {
 		return out, err
 	}
 	out.Latency = latencyOf(took)
-	out.Seconds = out.Latency.Median // the time of all has the pauses in it
+	out.Seconds = out.Latency.Median // the total has the pauses in it
 	out.ServerCPUSeconds = 0         // and so has the CPU time of the API server
 	return s.single(out), nil
 }
 
-// repaired measures the repair of objects that somebody else changes all at once: from before each
-// change until it is undone.
+// repaired measures the repair of objects that are changed all at once: from before each change
+// until it is undone.
 func (s scenarios) repaired(ctx context.Context) (sample, error) {
 	objects, err := s.server.follow(ctx, "ConfigMap")
 	if err != nil {
@@ -280,8 +281,8 @@ func (s scenarios) repaired(ctx context.Context) (sample, error) {
 	return s.single(out), nil
 }
 
-// single leaves out of single changes what cannot be told apart: those of the floor are sent by the
-// benchmark itself.
+// single clears values that include the benchmark's own work: it sends the single changes of the
+// floor.
 func (s scenarios) single(out sample) sample {
 	if s.arguments.contender == "floor" {
 		out.CPUSeconds, out.PeakBytes, out.OwnBytes, out.Requests = 0, 0, 0, nil

@@ -24,12 +24,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// inFlight is how many requests the benchmark itself sends at a time, and the floor: as many as
-// Pergola's engine.
+// inFlight is the number of concurrent requests, of the benchmark and the floor: as many as
+// Pergola's engine sends.
 const inFlight = 16
 
-// server is the API server with the access of the benchmark, whose requests are counted to be
-// subtracted.
+// server is a client of the API server. Its own requests are counted, to be subtracted.
 type server struct {
 	config        *rest.Config
 	api           dynamic.Interface
@@ -55,7 +54,6 @@ func newServer(a arguments) (*server, error) {
 	return s, err
 }
 
-// of gives the resource of an object.
 func (s *server) of(kind, namespace string) dynamic.ResourceInterface {
 	resource := s.api.Resource(kinds()[kind])
 	if namespace == "" {
@@ -72,7 +70,7 @@ func (s *server) create(ctx context.Context, o *unstructured.Unstructured) error
 	return nil
 }
 
-// patch merges fields into an object, as somebody else than a contender.
+// patch merges fields into an object, with another field manager than the contenders.
 func (s *server) patch(ctx context.Context, kind, name string, fields map[string]any, subresources ...string) error {
 	body, err := json.Marshal(fields)
 	if err != nil {
@@ -130,14 +128,14 @@ func (s *server) namespace(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// The controllers that make it are not there; the objects do not need it otherwise.
+	// No controllers of namespaces run; the objects do not need them.
 	if err := s.create(ctx, o); !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	return nil
 }
 
-// each does something for the numbers below n, some at a time; it gives the first error.
+// each calls do for the numbers below n, some at a time; it returns the first error.
 func each(n int, do func(i int) error) error {
 	var group sync.WaitGroup
 	var once sync.Once
@@ -156,7 +154,7 @@ func each(n int, do func(i int) error) error {
 	return failed
 }
 
-// conditions are those of an object, status by type.
+// conditions returns the status of each condition of an object, by type.
 func conditions(o *unstructured.Unstructured) map[string]string {
 	out := map[string]string{}
 	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
@@ -173,13 +171,13 @@ func hasCondition(o *unstructured.Unstructured, kind, status string) bool {
 	return conditions(o)[kind] == status
 }
 
-// observed tells whether the status is about the spec as it is.
+// observed reports whether the status is about the current spec.
 func observed(o *unstructured.Unstructured) bool {
 	n, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	return n == o.GetGeneration()
 }
 
-// verify reads all objects of all bundles: what is measured has to have happened.
+// verify reads all objects of all bundles, to check that they were applied.
 func (s *server) verify(ctx context.Context, bundles int) error {
 	kinds := map[string]bool{}
 	one, err := objects(0, initial)

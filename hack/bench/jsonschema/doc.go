@@ -1,4 +1,3 @@
 // Package jsonschema makes JSON schemas of our CustomResourceDefinitions, for peers of the
-// benchmarks that read those. It is of no use to the product, which has CUE made of the same
-// definitions.
+// benchmarks. The product does not use them: it has CUE of the same definitions.
 package jsonschema

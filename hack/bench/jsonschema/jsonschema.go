@@ -15,9 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 )
 
-// Write puts a schema for each kind and version of the definitions into a folder:
-// GROUP_KIND_VERSION.json, the kind in lower case, as kubeconform spells it in the pattern of its
-// -schema-location.
+// Write writes a schema for each kind and version into a folder: GROUP_KIND_VERSION.json, the kind
+// in lower case. kubeconform spells names so in the pattern of its -schema-location.
 func Write(dir string) error {
 	for _, crd := range crds.All() {
 		for _, version := range crd.Spec.Versions {
@@ -38,10 +37,9 @@ func Write(dir string) error {
 	return nil
 }
 
-// Of gives the schema of one version of a kind, for draft 4 of JSON schema: its keywords are those
-// of OpenAPI 3.0, and its formats are checked. Fields that the definition does not have are
-// refused, as the API prunes them; rules in CEL are left out, since nobody but the API server
-// evaluates them.
+// The Of function returns the schema of one version of a kind, for draft 4 of JSON schema. Keywords
+// are from OpenAPI 3.0; formats are checked. Fields that the API would prune are refused. CEL rules
+// are left out: only the API server evaluates them.
 func Of(crd *apiextensionsv1.CustomResourceDefinition, version apiextensionsv1.CustomResourceDefinitionVersion) (map[string]any, error) {
 	data, err := json.Marshal(version.Schema.OpenAPIV3Schema)
 	if err != nil {
@@ -64,7 +62,7 @@ func Of(crd *apiextensionsv1.CustomResourceDefinition, version apiextensionsv1.C
 	return schema, nil
 }
 
-// closed gives a copy of a schema and of all below it that refuses unknown fields.
+// closed returns a copy of a schema that refuses unknown fields at all depths.
 func closed(schema map[string]any) map[string]any {
 	out := maps.Clone(schema)
 	maps.DeleteFunc(out, func(key string, _ any) bool { return strings.HasPrefix(key, "x-kubernetes-") || key == "nullable" })
@@ -93,7 +91,7 @@ func closed(schema map[string]any) map[string]any {
 	return out
 }
 
-// nullable accepts null as well.
+// nullable makes a schema accept null as well.
 func nullable(schema map[string]any) {
 	if typ, ok := schema["type"].(string); ok {
 		schema["type"] = []any{typ, "null"}
@@ -103,7 +101,7 @@ func nullable(schema map[string]any) {
 	}
 }
 
-// metadata is what an object has by itself; definitions do not spell it out.
+// metadata returns the schema of metadata, which definitions do not have.
 func metadata(namespaced bool) map[string]any {
 	text := map[string]any{"type": "string"}
 	texts := map[string]any{"type": "object", "additionalProperties": text}

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/bench/jsonschema"
 )
 
-// at goes down the properties of a schema.
+// at returns the schema of a property by its path.
 func at(t *testing.T, schema map[string]any, fields ...string) map[string]any {
 	t.Helper()
 	for _, field := range fields {

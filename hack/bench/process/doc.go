@@ -1,5 +1,3 @@
-// Package process starts a program that is measured, and reads from /proc what it takes. Linux
-// only.
-//
-// What does not live here: what is measured, and the commands whose end is waited for (hack/bench).
+// Package process starts a program that is measured and reads its resource usage from /proc (Linux
+// only). Commands that run to their end are measured in hack/bench.
 package process

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// Process is a controller that runs.
+// Process is a running controller.
 type Process struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 	err   error
 }
 
-// Start begins a process; its output goes to a file.
+// Start starts a process; its output goes to a file.
 func Start(log string, env []string, command ...string) (*Process, error) {
 	file, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -39,7 +39,7 @@ func Start(log string, env []string, command ...string) (*Process, error) {
 	return p, nil
 }
 
-// Stop asks it to end, and waits.
+// Stop asks the process to end, and waits.
 func (p *Process) Stop(ctx context.Context) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -53,7 +53,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	return errors.Join(errors.New("the controller does not end"), p.cmd.Process.Kill())
 }
 
-// During is a context that ends with the process, too.
+// During returns a context that also ends with the process.
 func (p *Process) During(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -66,22 +66,22 @@ func (p *Process) During(ctx context.Context) (context.Context, context.CancelFu
 	return ctx, func() { cancel(nil) }
 }
 
-// PID is its number.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Ended is closed once the process has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Kill ends it at once; one that has ended is left alone.
+// Kill ends the process at once; it does nothing if the process has ended.
 func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
 
-// Result of a process that has ended: the CPU time that it used as a whole, and whether it failed.
+// Result returns the whole CPU time of a process that has ended, and its error.
 func (p *Process) Result() (cpuSeconds float64, err error) {
 	state := p.cmd.ProcessState
 	return (state.UserTime() + state.SystemTime()).Seconds(), p.err
 }
 
-// Alive is an error once the process has ended, which it must not by itself.
+// Alive returns an error once the process has ended, which it must not do by itself.
 func (p *Process) Alive() error {
 	select {
 	case <-p.ended:
@@ -91,8 +91,8 @@ func (p *Process) Alive() error {
 	}
 }
 
-// Idle waits until the process has nothing to do any more, and gives when that began: it uses next
-// to no CPU time for a second.
+// Idle waits until the process uses next to no CPU time for a second, and returns the start of that
+// second.
 func (p *Process) Idle(ctx context.Context) (time.Time, error) {
 	const still, tolerated = time.Second, 0.02
 	since, before := time.Now(), -1.0
@@ -117,7 +117,7 @@ func (p *Process) Idle(ctx context.Context) (time.Time, error) {
 	}
 }
 
-// CPUSeconds that a process has used so far; the kernel counts in hundredths.
+// CPUSeconds returns the CPU time that a process has used so far; the kernel counts in hundredths.
 func CPUSeconds(pid int) (float64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -139,23 +139,23 @@ func CPUSeconds(pid int) (float64, error) {
 	return ticks / 100, nil
 }
 
-// ForgetPeak makes the kernel begin anew with the peak of memory.
+// ForgetPeak resets the kernel's peak of a process's memory.
 func ForgetPeak(pid int) error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 }
 
-// Memory of a process.
+// Memory is the memory of a process in bytes.
 type Memory struct {
-	// Peak is the largest resident memory since it was forgotten.
+	// Peak is the largest resident memory since ForgetPeak.
 	Peak int64
-	// Own is that without the pages of files, which are mostly the program itself: the kernel
-	// shares them and drops them at will.
+	// Own is Peak without pages of files, which are mostly the program itself: the kernel shares
+	// them and drops them at will.
 	Own int64
-	// Now is what is resident at this moment.
+	// Now is the resident memory at this moment.
 	Now int64
 }
 
-// MemoryOf reads what the kernel tells of a process.
+// MemoryOf reads the memory of a process from /proc.
 func MemoryOf(pid int) (Memory, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

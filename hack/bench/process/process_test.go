@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A process that computes is not idle; one that waits is; one that has ended is an error.
+// TestProcess: a computing process is not idle, a waiting one is, an ended one is an error.
 func TestProcess(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	p, err := Start(log, []string{"A=b"}, "/bin/sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; echo $A; exec sleep 60")

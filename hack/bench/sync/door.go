@@ -22,16 +22,16 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// door stands before an API server, counts the requests that come through, and notes when objects
-// are applied. Who comes through needs no credentials: the door has them.
+// door is a proxy of an API server: it counts requests and records when objects are applied.
+// Clients need no credentials.
 type door struct {
 	*httptest.Server
 	info *request.RequestInfoFactory
 
 	mu      sync.Mutex
 	counts  map[string]int
-	awaited string         // what is applied next of interest: "shoots", or "deployments/NAME"
-	applied chan time.Time // when it is
+	awaited string         // the resource or object to wait for: "shoots", or "deployments/NAME"
+	applied chan time.Time // gets the time of its next apply request
 }
 
 func newDoor(config *rest.Config) (*door, error) {
@@ -57,10 +57,10 @@ func newDoor(config *rest.Config) (*door, error) {
 	return d, nil
 }
 
-// healthEndpoints are asked to judge an API server.
+// healthEndpoints are the paths of health checks.
 var healthEndpoints = []string{"/healthz", "/livez", "/readyz"}
 
-// note counts by verb and resource, as RBAC names them.
+// note counts a request by verb and resource, as RBAC names them.
 func (d *door) note(r *http.Request) {
 	at := time.Now()
 	key := "discovery"
@@ -86,7 +86,7 @@ func (d *door) note(r *http.Request) {
 	}
 }
 
-// nextApply gives the time of the next apply request of a resource ("shoots"), or of one object
+// nextApply returns the time of the next apply request for a resource ("shoots"), or for one object
 // ("deployments/NAME").
 func (d *door) nextApply(awaited string) <-chan time.Time {
 	d.mu.Lock()
@@ -102,7 +102,7 @@ func (d *door) snapshot() map[string]int {
 	return maps.Clone(d.counts)
 }
 
-// kubeconfig for who comes through the door.
+// kubeconfig returns a kubeconfig for clients of the proxy.
 func (d *door) kubeconfig() ([]byte, error) {
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.Certificate().Raw})
 	data, err := clientcmd.Write(clientcmdapi.Config{

@@ -24,8 +24,8 @@ import (
 // apiServer is the Deployment whose flag changes.
 const apiServer = "virtual-garden-kube-apiserver"
 
-// ofGarden measures a reconciliation of the Garden that changes nothing, and how long a change of a
-// flag takes to reach its API server.
+// ofGarden measures a reconciliation of the Garden that changes nothing, and the time from a change
+// of a flag to its API server.
 func (w *world) ofGarden(ctx context.Context, note func(string, sample, error) error) error {
 	if err := w.rest(ctx); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (w *world) ofGarden(ctx context.Context, note func(string, sample, error) e
 	return note("flag-floor", sample{Latency: latencyOf(floor), Units: len(floor), Seconds: latencyOf(floor).Median}, nil)
 }
 
-// lookedAt is the floor of a reconciliation that changes nothing, for who keeps nothing in memory:
-// one list of each kind that the Garden has objects of.
+// lookedAt is the floor of a reconciliation that changes nothing, without a cache: one list of each
+// kind that the Garden has objects of.
 func (w *world) lookedAt(ctx context.Context) (sample, error) {
 	rendered, err := w.rendered(ctx)
 	if err != nil {
@@ -99,8 +99,8 @@ func cpuSeconds() float64 {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
-// flags changes a flag of the API server by one commit after the other. Measured is from when the
-// repository has the commit until the runtime cluster is asked to change the Deployment.
+// flags changes a flag of the API server in one commit after the other. It measures from the commit
+// in the repository to the request to the runtime cluster to change the Deployment.
 func (w *world) flags(ctx context.Context, floor *[]time.Duration) (sample, error) {
 	var took []time.Duration
 	s, err := w.sampled(func() error {
@@ -146,7 +146,7 @@ func (w *world) flags(ctx context.Context, floor *[]time.Duration) (sample, erro
 	return s, nil
 }
 
-// changeFlag gives the API server another flag.
+// changeFlag changes the value of a flag of the API server.
 func (w *world) changeFlag(i int) error {
 	file := filepath.Join(w.repository.work, "garden.yaml")
 	data, err := os.ReadFile(file)
@@ -160,8 +160,8 @@ func (w *world) changeFlag(i int) error {
 	return os.WriteFile(file, flag.ReplaceAll(data, fmt.Appendf(nil, "maxNonMutatingInflight: %d", 801+i)), 0o600)
 }
 
-// flagFloor is what cannot be left out: to fetch the commit, to render the Garden, and one patch of
-// the Deployment. The operator has done it before, so that the patch changes nothing.
+// flagFloor does the indispensable work: fetch the commit, render the Garden, patch the Deployment.
+// The patch changes nothing: the operator has sent it before.
 func (w *world) flagFloor(ctx context.Context) (time.Duration, error) {
 	start := time.Now()
 	if _, err := git(ctx, "-C", w.clone, "-c", uncounted, "fetch", "-q", "origin", branch); err != nil {
@@ -190,8 +190,7 @@ func (w *world) flagFloor(ctx context.Context) (time.Duration, error) {
 	return 0, fmt.Errorf("the Garden has no Deployment %s", apiServer)
 }
 
-// rendered is the Garden of the work tree. Where it is measured, reading the folder and rendering
-// belong to it.
+// rendered loads and renders the Garden of the work tree; measurements include both.
 func (w *world) rendered(ctx context.Context) ([]render.Bundle, error) {
 	l, _, err := landscapes.Load(ctx, w.repository.work, landscapes.Options{})
 	if err != nil {

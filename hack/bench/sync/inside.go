@@ -19,11 +19,10 @@ import (
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 )
 
-// inside does what `pergola operator` does, and writes profiles of it: the product has no such
-// flag. The heap is written whenever it is the largest so far, .cpu and .allocs are of the whole
-// time.
+// inside does what `pergola operator` does and writes profiles, for which the product has no flag.
+// It writes the heap whenever it is the largest so far; .cpu and .allocs cover the whole run.
 func inside(ctx context.Context, kubeconfig, cache, profile string) (err error) {
-	debug.SetGCPercent(50) // as the command has it
+	debug.SetGCPercent(50) // as in the command
 	file, err := os.Create(profile + ".cpu")
 	if err != nil {
 		return err
@@ -49,7 +48,7 @@ func inside(ctx context.Context, kubeconfig, cache, profile string) (err error) 
 	return role.Run(ctx)
 }
 
-// largest writes the heap when it has grown by a twentieth.
+// largest writes the heap profile when the heap has grown by a twentieth.
 func largest(ctx context.Context, path string) {
 	most := uint64(0)
 	for sleep(ctx, 200*time.Millisecond) == nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// arguments of the command.
+// arguments are the flags of the command.
 type arguments struct {
 	operator, runtime, virtual, landscape, key string
 	work, profile                              string

@@ -17,7 +17,7 @@ import (
 	"sync"
 )
 
-// repository is a bare one behind a Git server on loopback, with a work tree to push from.
+// repository is a bare repository behind a Git server on loopback, with a work tree to push from.
 type repository struct {
 	*httptest.Server
 	root, work string
@@ -27,17 +27,17 @@ type repository struct {
 	counts map[string]int
 }
 
-// branch that is pushed and followed.
+// branch is the branch that is pushed and synced.
 const branch = "main"
 
 // ours is a header of the benchmark's own requests, which are not counted; uncounted is the setting
-// of git that sends it.
+// of Git that sends it.
 const (
 	ours      = "X-Bench"
 	uncounted = "http.extraHeader=" + ours + ": floor"
 )
 
-// newRepository pushes a copy of a folder to a repository that is served from then on.
+// newRepository pushes a copy of a folder to a new repository, and serves it.
 func newRepository(ctx context.Context, root, landscape string) (*repository, error) {
 	r := &repository{root: root, work: filepath.Join(root, "work"), counts: map[string]int{}}
 	if err := os.CopyFS(r.work, os.DirFS(landscape)); err != nil {
@@ -76,7 +76,7 @@ func (r *repository) write(name, text string) error {
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 
-// serve answers by git-http-backend, which is what a Git server without a forge runs.
+// serve uses git-http-backend, as a Git server without a forge does.
 func (r *repository) serve(ctx context.Context) error {
 	path, err := git(ctx, "--exec-path")
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *repository) snapshot() map[string]int {
 
 func (r *repository) address() string { return r.URL + "/landscape.git" }
 
-// push commits everything and gives the commit.
+// push commits and pushes everything, and returns the commit.
 func (r *repository) push(ctx context.Context, message string) (string, error) {
 	for _, args := range [][]string{
 		{"add", "-A"}, {"-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "gc.auto=0", "commit", "-q", "-m", message}, {"push", "-q", "origin", branch},
@@ -118,10 +118,10 @@ func (r *repository) push(ctx context.Context, message string) (string, error) {
 	return git(ctx, "-C", r.work, "rev-parse", "HEAD")
 }
 
-// stepping is how far the Shoot that changes next is from the one before: a prime.
+// stepping is the distance between two Shoots that change: a prime.
 const stepping = 7919
 
-// change gives one Shoot another label, and each time another Shoot.
+// change changes a label of one Shoot, another Shoot each time.
 func (r *repository) change(i int) error {
 	file := r.shoots[i*stepping%len(r.shoots)]
 	data, err := os.ReadFile(file)
@@ -135,7 +135,7 @@ func (r *repository) change(i int) error {
 	return os.WriteFile(file, label.ReplaceAll(data, fmt.Appendf(nil, `revision: "change-%d"`, i)), 0o644)
 }
 
-// git runs a command without anybody's configuration, and gives what it says.
+// git runs Git without configuration of the user or system, and returns its output.
 func git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")

@@ -17,12 +17,12 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// sample is what is printed of a scenario; hack/bench reads it.
+// sample is the result of a scenario; hack/bench reads it.
 type sample struct {
 	Seconds    float64 `json:"seconds"`
 	CPUSeconds float64 `json:"cpuSeconds"`
 	PeakBytes  int64   `json:"peakBytes"`
-	// OwnBytes are those of the peak that are no pages of files.
+	// OwnBytes is the peak without pages of files.
 	OwnBytes int64          `json:"ownBytes,omitempty"`
 	Requests map[string]int `json:"requests,omitzero"`
 	// Units is the number of changes that the requests were for.
@@ -30,7 +30,7 @@ type sample struct {
 	Latency *latency `json:"latency,omitempty"`
 }
 
-// latency of single changes, in seconds.
+// latency is the latency of single changes, in seconds.
 type latency struct {
 	Median float64 `json:"median"`
 	P95    float64 `json:"p95"`
@@ -48,16 +48,16 @@ func latencyOf(took []time.Duration) *latency {
 	return &latency{Median: at(0.5), P95: at(0.95), P99: at(0.99), Max: at(1), Count: len(took)}
 }
 
-// seldom is an interval at which nothing is asked while it is measured.
+// seldom is a polling interval without polls during a measurement.
 const seldom = time.Hour
 
-// often is the interval at which the source is asked where polling is measured.
+// often is the polling interval where polling is measured.
 const often = time.Second
 
-// settling is how long the operator may work on after it has said that all is applied.
+// settling limits the time until the operator is idle after it reports that all is applied.
 const settling = 15 * time.Second
 
-// measure takes the operator through all scenarios.
+// measure runs the operator through all scenarios.
 func measure(ctx context.Context, a arguments) (map[string]sample, error) {
 	w, err := newWorld(ctx, a)
 	if err != nil {
@@ -111,7 +111,7 @@ func measure(ctx context.Context, a arguments) (map[string]sample, error) {
 	return out, w.operator.Stop(ctx)
 }
 
-// pushed measures both ways to hear of a push, and what polling costs while nothing changes.
+// pushed measures pushes with webhook and polling, and polling while nothing changes.
 func (w *world) pushed(ctx context.Context, note func(string, sample, error) error) error {
 	floor := &[]time.Duration{}
 	s, err := w.pushes(ctx, floor, func(commit string) error {
@@ -140,7 +140,7 @@ func (w *world) pushed(ctx context.Context, note func(string, sample, error) err
 	return w.poll(ctx, seldom)
 }
 
-// sampled measures what is used and asked for while something is done.
+// sampled measures CPU time, memory and requests of the operator during do.
 func (w *world) sampled(do func() error) (sample, error) {
 	pid := w.operator.PID()
 	if err := process.ForgetPeak(pid); err != nil {
@@ -164,7 +164,7 @@ func (w *world) sampled(do func() error) (sample, error) {
 	return out, err
 }
 
-// requests so far: those to both clusters and those to the Git server.
+// requests returns the number of requests so far, to both clusters and to the Git server.
 func (w *world) requests() map[string]int {
 	out := w.repository.snapshot()
 	for _, d := range []*door{w.runtime, w.virtual} {
@@ -197,7 +197,7 @@ func (w *world) first(ctx context.Context) error {
 	return w.applied(ctx, commit, "")
 }
 
-// still looks on while nothing changes, once the operator has come to rest.
+// still measures the operator while nothing changes, once it is idle.
 func (w *world) still(ctx context.Context, interval time.Duration, note func(string, sample, error) error, name string) error {
 	if interval > w.idle {
 		if err := w.rest(ctx); err != nil {
@@ -208,8 +208,8 @@ func (w *world) still(ctx context.Context, interval time.Duration, note func(str
 	return note(name, s, err)
 }
 
-// rest waits until the operator has come to rest, or long enough: conditions are judged again and
-// again, which is no request.
+// rest waits until the operator is idle, at most for settling: it judges conditions repeatedly,
+// which takes no requests.
 func (w *world) rest(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, settling)
 	defer cancel()
@@ -220,8 +220,8 @@ func (w *world) rest(ctx context.Context) error {
 	return err
 }
 
-// pushes change one Shoot after the other. Measured is from when the repository has the commit
-// until the virtual garden is asked to apply the Shoot.
+// pushes changes one Shoot after the other. It measures from the commit in the repository to the
+// request to the virtual garden to apply the Shoot.
 func (w *world) pushes(ctx context.Context, floor *[]time.Duration, tell func(commit string) error) (sample, error) {
 	var took []time.Duration
 	s, err := w.sampled(func() error {
@@ -235,7 +235,7 @@ func (w *world) pushes(ctx context.Context, floor *[]time.Duration, tell func(co
 				return err
 			}
 			if floor == nil {
-				// Not always in the same moment between two polls.
+				// Push at different moments between two polls.
 				if err := sleep(ctx, time.Duration(i*370)*time.Millisecond%often); err != nil {
 					return err
 				}
@@ -283,7 +283,7 @@ func (w *world) pushOne(ctx context.Context, tell func(commit string) error) (ti
 	}
 }
 
-// floor is what cannot be left out: to fetch the commit, and to send one patch.
+// floor does the indispensable work: fetch the commit, and send one patch.
 func (w *world) floor(ctx context.Context, i int) (time.Duration, error) {
 	start := time.Now()
 	if _, err := git(ctx, "-C", w.clone, "-c", uncounted, "fetch", "-q", "origin", branch); err != nil {
@@ -295,8 +295,8 @@ func (w *world) floor(ctx context.Context, i int) (time.Duration, error) {
 	return time.Since(start), err
 }
 
-// everywhere pushes an overlay of all Shoots, and waits until it is applied: to know what a
-// reviewer could see of it, all of them are rendered, as they were and as they become.
+// everywhere pushes an overlay of all Shoots and waits until it is applied. To find what a reviewer
+// could see, the operator renders all Shoots, before and after.
 func (w *world) everywhere(ctx context.Context) error {
 	for name, text := range map[string]string{
 		"kustomization.yaml": "patches: [{path: patch.yaml}]\n",
@@ -316,7 +316,7 @@ func (w *world) everywhere(ctx context.Context) error {
 	return w.applied(ctx, commit, "")
 }
 
-// restart begins a new process, for which nothing has changed.
+// restart starts a new process, for which nothing has changed.
 func (w *world) restart(ctx context.Context) (sample, error) {
 	if err := w.operator.Stop(ctx); err != nil {
 		return sample{}, err
@@ -325,7 +325,7 @@ func (w *world) restart(ctx context.Context) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	// What the former process wrote says nothing about this one, so it is asked for something.
+	// The status of the previous process says nothing about this one: request a sync.
 	request, err := w.request(ctx)
 	if err != nil {
 		return sample{}, err

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// A door passes on what comes, counts it, and notes the moment in which a Shoot is applied.
+// TestDoor checks that a door forwards and counts requests, and records when a Shoot is applied.
 func TestDoor(t *testing.T) {
 	var asked []string
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func TestDoor(t *testing.T) {
 	assert.Len(t, asked, 6)
 }
 
-// What others ask of the Git server is counted, what the benchmark asks is not.
+// TestRepository checks that the Git server counts requests of others, not of the benchmark.
 func TestRepository(t *testing.T) {
 	landscape := t.TempDir()
 	shoots := filepath.Join(landscape, "projects", "a", "shoots")

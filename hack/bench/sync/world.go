@@ -40,13 +40,13 @@ const (
 	push      = "landscape-push"
 )
 
-// patience is how long anything may take.
+// patience limits each wait.
 const patience = 8 * time.Minute
 
-// token of the receiver; only this machine is asked.
+// token is the token of the receiver; it is used on this machine only.
 const token = "a-token-of-the-benchmark"
 
-// world is everything around the operator.
+// world is the environment of the operator.
 type world struct {
 	arguments
 	runtime, virtual       *door
@@ -91,7 +91,7 @@ func (w *world) close() {
 	}
 }
 
-// connect makes a door to a cluster, and a client that does not go through it.
+// connect returns a door to a cluster, and a client that bypasses it.
 func connect(kubeconfig string) (*door, client.Client, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -110,7 +110,7 @@ func connect(kubeconfig string) (*door, client.Client, error) {
 	return d, c, err
 }
 
-// prepare puts into the runtime cluster what an installation has.
+// prepare creates the objects of an installation in the runtime cluster, and clones the repository.
 func (w *world) prepare(ctx context.Context) error {
 	through, err := w.virtual.kubeconfig()
 	if err != nil {
@@ -138,7 +138,7 @@ func (w *world) prepare(ctx context.Context) error {
 	return nil
 }
 
-// start begins the operator, and waits until it listens.
+// start starts the operator and waits until it listens.
 func (w *world) start(ctx context.Context) error {
 	w.starts++
 	command := []string{w.arguments.operator, "operator", "--kubeconfig", w.kubeconfig, "--cache-dir", filepath.Join(w.work, "cache"), "--health-port", "-1",
@@ -171,7 +171,7 @@ func (w *world) start(ctx context.Context) error {
 	})
 }
 
-// listening reads from the log where the operator takes requests.
+// listening reads the address of the operator's receivers from the log.
 func (w *world) listening() (string, error) {
 	file, err := os.Open(w.log)
 	if err != nil {
@@ -196,15 +196,15 @@ func (w *world) follow(ctx context.Context, interval time.Duration) error {
 	return w.client.Create(ctx, l)
 }
 
-// poll changes how often the source is asked.
+// poll sets the polling interval of the source.
 func (w *world) poll(ctx context.Context, interval time.Duration) error {
 	return w.change(ctx, func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.Source.Interval = &metav1.Duration{Duration: interval}
 	})
 }
 
-// demandReview holds from now on what no difference of revisions has shown, and waits until that
-// was heard.
+// demandReview requires reviews of deletions and recreations from now on, and waits until the
+// operator has handled that.
 func (w *world) demandReview(ctx context.Context) error {
 	if err := w.change(ctx, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired }); err != nil {
 		return err
@@ -230,7 +230,7 @@ func (w *world) change(ctx context.Context, change func(*landscapev1alpha1.Lands
 	return w.client.Patch(ctx, l, client.MergeFrom(before))
 }
 
-// request asks for a sync, as a person does, and gives what the status says when it was heard.
+// request requests a sync, as a person does, and returns the value for lastHandledSyncRequest.
 func (w *world) request(ctx context.Context) (string, error) {
 	l := &landscapev1alpha1.Landscape{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, l); err != nil {
@@ -242,8 +242,8 @@ func (w *world) request(ctx context.Context) (string, error) {
 	return value, w.client.Patch(ctx, l, client.MergeFrom(before))
 }
 
-// applied waits until the status says that a commit is applied, and that the request was heard, and
-// how that went.
+// applied waits until the status says that a commit is applied and that the request was handled.
+// The error has the last result.
 func (w *world) applied(ctx context.Context, commit, request string) error {
 	l := &landscapev1alpha1.Landscape{}
 	said := ""

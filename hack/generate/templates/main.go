@@ -1,9 +1,8 @@
-// Command templates takes the required fields out of the definitions below templates of Shoots: a
-// template may be incomplete, as upstream's own examples are, and whoever makes a Shoot of it finds
-// what is missing. There is no marker for it: the Go type of the template's spec is that of the
-// Shoot.
+// Command templates removes required fields from the definitions of Shoot templates. A template may
+// be incomplete, as upstream's own examples are; the Shoot made from it is checked. A marker cannot
+// do this: the spec of the template has the Go type of the Shoot's.
 //
-// It is run by generate.sh, as `go run ./hack/generate/templates FOLDER`, after controller-gen.
+// generate.sh runs it after controller-gen, as `go run ./hack/generate/templates FOLDER`.
 package main
 
 import (
@@ -73,8 +72,8 @@ func lookup[T any](value any, path ...string) (T, error) {
 	return found, nil
 }
 
-// makeOptional removes `required` from a schema, at all depths, except the keys by which the items
-// of lists are told apart: without them the definition is not valid.
+// makeOptional removes `required` from a schema, at all depths, except for the keys that identify
+// items of lists: without them the definition is not valid.
 func makeOptional(schema any) {
 	s, ok := schema.(map[string]any)
 	if !ok {
