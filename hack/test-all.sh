@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# `make test-all` runs this: all tests, also those that `make test` leaves out or samples (hack/speeds/speeds.txt).
-# Arguments name the parts to run; without any, all run, one after the other.
+# `make test-all` runs this: all tests, also tests that `make test` skips or samples
+# (hack/speeds/speeds.txt). Arguments name the parts to run; without any, all run, one after the
+# other.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,12 +9,12 @@ export CGO_ENABLED=0 GOFLAGS=-trimpath
 
 parts="faults commands landscapes operator renders variants local rest"
 
-# packages says which packages a part has; those that no part names are the rest.
+# packages prints the packages of a part; rest has the packages that no other part names.
 packages() {
   case "$1" in
   faults) echo ./test/faults ;;
   commands) echo ./cmd/... ./commands/adoption ./controllers/webhook/admission ;;
-  landscapes) echo ./test/landscape ./test/deletion ;;
+  landscapes) echo ./test/landscape ./test/deletion ./test/tutorial ;;
   operator) echo ./controllers/operator ./commands/recovery ./controllers/gardenlet ;;
   renders) echo ./render/... ./schemas/... ./components/... ./deploy/... ;;
   variants) echo ./test/variants ;;
@@ -47,7 +48,7 @@ for part in ${@:-$parts}; do
   started=$SECONDS
   case "$part" in
   local) go -C hack/local test -timeout 20m ./... ;;
-  # Points in time are tried side by side: they wait more than they work.
+  # Points in time are tried in parallel: they wait more than they work.
   faults) go test -ldflags=-w -timeout 60m -parallel 6 $(packages faults) ;;
   *) bin/pool go test -ldflags=-w -timeout 60m $(packages "$part") | { grep --line-buffered -v "no test files" || true; } ;;
   esac

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# `make check` and `make test` run this, with their name. Both vet, lint, check generated files and run tests: check those that need no API server,
-# test the others, too, on real API servers: etcd and the Kubernetes control plane are built from Go modules once (or taken from
-# KUBEBUILDER_ASSETS). hack/speeds/speeds.txt lists the tests that they leave out, and of which they take a sample: hack/test-all.sh runs all.
+# `make check` and `make test` run this, with their name. Both vet, lint, check generated files and
+# run tests: check without API servers, test also on real ones. test builds etcd and the Kubernetes
+# control plane from Go modules once, or takes them from KUBEBUILDER_ASSETS. hack/speeds/speeds.txt
+# lists the tests that they skip or sample: hack/test-all.sh runs all.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 speed="${1:-test}"
 
-# One set of flags for all that is compiled here, that of hack/build.sh: packages are compiled once, for the program and for the
-# tests, and a second checkout finds them in the build cache.
+# The flags of hack/build.sh: packages are compiled once for the program and the tests, and a second
+# checkout finds them in the build cache.
 export CGO_ENABLED=0 GOFLAGS=-trimpath
 
 step() { printf '\n== %s\n' "$*"; }
 
-# tests runs tests without what this speed leaves out. Nobody debugs these programs, which are linked faster without symbols; the lint vets.
+# tests runs the tests of this speed. They link faster without symbols for debuggers; the lint vets.
 tests() {
   local left
   left="$(awk -v speed="$speed" '{ sub(/#.*/, "") } !/:/ && ($1 == "test" || $1 == speed) { printf "%s^%s$", sep, $2; sep = "|" }' hack/speeds/speeds.txt)"
@@ -44,7 +45,7 @@ for path in $generated; do
     exit 1
   fi
 done
-# With their old times, and those of their folders: results of tests that read them are still in the cache.
+# With old times of files and folders: cached results of tests that read them stay valid.
 find $generated | while read -r path; do touch -r "$before/$path" "$path"; done
 
 if [ ! -d "${PERGOLA_CORPUS:-../shared/corpus}" ]; then
@@ -57,15 +58,15 @@ if [ "$speed" = check ]; then
   exit
 fi
 
-# Before the tests, which build it themselves: two of them at once would compile everything twice.
+# Before the tests, which build it, too: two of them at once would compile everything twice.
 step "the program as the image has it"
 hack/build.sh bin/pergola ./cmd/pergola
 
 step "tests on API servers"
-# Clusters with controllers and control planes that run for real need the machine for themselves: they come after the others, one by one.
-alone='/test/(deletion|landscape|variants)$'
+# Clusters with controllers and running control planes need the whole machine: last, one by one.
+alone='/test/(deletion|landscape|tutorial|variants)$'
 go build -o bin/pool ./hack/apiserver/pool
-# Tests on API servers wait more than they work. Those that wait longest come first, beside them the others.
+# Tests on API servers wait more than they work: the longest start first, the others beside them.
 longest='/(test/faults|controllers/(gardenlet|landscape|operator))$'
 run="bin/pool" tests -p 4 -timeout 40m $(go list ./... | grep -E "$longest") $(go list ./... | grep -vE "$alone|$longest")
 

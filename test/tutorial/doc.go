@@ -1,0 +1,2 @@
+// Package tutorial has one test, which follows docs/tutorial.
+package tutorial
