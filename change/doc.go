@@ -1,9 +1,9 @@
-// Package change has the types of a change: which object, which fields, what happens to it and why.
-// Package plan makes them, apply performs them, and controllers/permit judges them.
+// Package change has the types of a change: which object, which fields, the action and the reason.
+// Package plan makes changes, apply performs them, and controllers/permit judges them.
 //
-// A Plan is one plain value with JSON tags: the difference of two revisions, the dry run against
-// live clusters and the deletion gate all speak of it.
+// A Plan is a plain value with JSON tags. The difference of two revisions, the dry run against live
+// clusters and the deletion gate all use it.
 //
-// What does not live here: comparing objects and hiding their secrets (change/redact), comparing
+// Not in this package: comparing objects and hiding their secrets (change/redact), comparing
 // renderings and printing (plan).
 package change

@@ -2,25 +2,24 @@ package change
 
 import "time"
 
-// HandedOver is a declared field that is left as somebody else set it: no difference, and nothing
-// is done about it.
+// HandedOver is a declared field that keeps the value of another field manager. It is not a
+// difference and is not changed.
 type HandedOver struct {
 	Cluster string `json:"cluster"`
 	Object  Ref    `json:"object"`
 	Path    string `json:"path"`
-	// Declared and Live are the values; Live is nil where the field was taken away.
+	// Declared and Live are the values; Live is nil if the field was removed.
 	Declared any `json:"declared"`
 	Live     any `json:"live,omitempty"`
-	// By is the field manager that set it, Since when it wrote last.
+	// By is the field manager that set the field, Since the time of its last write.
 	By    string     `json:"by,omitempty"`
 	Since *time.Time `json:"since,omitempty"`
 	Why   string     `json:"why"`
-	// Steps are the parts of the path: names of fields, and for an item of a list the name of the
-	// item.
+	// Steps are the parts of the path: field names, and item names for list items.
 	Steps []string `json:"-"`
 }
 
-// Set writes the live value into a declared object; where there is none, it takes the field away.
+// Set writes the live value into a declared object, or removes the field if Live is nil.
 func (h HandedOver) Set(object map[string]any) {
 	var at any = object
 	for i, step := range h.Steps {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Action is what happens to one object.
+// Action is the effect of a change on one object.
 type Action string
 
 // Actions. Unchanged objects are counted, not listed.
@@ -15,9 +15,9 @@ const (
 	Recreate Action = "recreate"
 	Delete   Action = "delete"
 	Adopt    Action = "adopt"
-	// Keep is an object that is no longer managed, and stays in the cluster.
+	// Keep is an object that is no longer managed and stays in the cluster.
 	Keep Action = "keep"
-	// Hold is a deletion or recreation that the gate keeps back.
+	// Hold is a deletion or recreation that the gate holds.
 	Hold Action = "hold"
 	// Fail is an object whose change could not be computed.
 	Fail Action = "fail"
@@ -31,65 +31,66 @@ type Item struct {
 	Bundle    string `json:"bundle"`
 	Object    Ref    `json:"object"`
 	Action    Action `json:"action"`
-	// Former is the name that the object had, where its name is a hash of its content.
+	// Former is the previous name of an object whose name is a hash of its content.
 	Former string `json:"former,omitempty"`
-	// Fields that differ, for change and recreate.
+	// Fields are the differences, for change and recreate.
 	Fields []Field `json:"fields,omitempty"`
-	// PutBack are fields of the pods that go with what others hand over, and that admission
-	// webhooks put back: they stay only as long as these are asked.
+	// PutBack are fields that drop out of the pods with handed-over fields and that admission
+	// webhooks set again. They stay only while these webhooks are called.
 	PutBack []Field `json:"putBack,omitempty"`
-	// Reason says why, where the action alone does not.
+	// Reason explains the action where the action alone does not.
 	Reason string `json:"reason,omitempty"`
-	// Approval is the id that lets a held deletion or recreation of this one object pass.
+	// Approval is the id that approves a held deletion or recreation of this one object.
 	Approval string `json:"approval,omitempty"`
-	// Consequences say what the change does beyond the object itself.
+	// Consequences are the effects of the change beyond the object itself.
 	Consequences []string `json:"consequences,omitempty"`
-	// Pools are the worker pools whose nodes it touches, for Workers and Shoots.
+	// Pools are the worker pools whose nodes the change affects, for Workers and Shoots.
 	Pools []PoolChange `json:"pools,omitempty"`
-	// Origin is the file (and line) the new object comes from.
+	// Origin is the file (and line) of the new object.
 	Origin string `json:"origin,omitempty"`
 }
 
 // Field is one difference inside an object.
 type Field struct {
-	// Path as in spec.template.spec.containers[name=app].image
+	// Path is, for example, spec.template.spec.containers[name=app].image.
 	Path string `json:"path"`
 	Old  any    `json:"old,omitempty"`
 	New  any    `json:"new,omitempty"`
-	// Hidden says that the values differ and may not be shown.
+	// Hidden reports whether the values differ but may not be shown.
 	Hidden bool `json:"hidden,omitempty"`
-	// Encrypted says that a hidden value was not decrypted: what differs is the ciphertext.
+	// Encrypted reports whether a hidden value was not decrypted, so that the ciphertexts differ.
 	Encrypted bool `json:"encrypted,omitempty"`
-	// OldHash and NewHash stand for hidden values: equal values have equal ones within a diff, and
-	// within all that were made with the same key (see Masking). Empty where there is no value, and
-	// where there is no key.
+	// OldHash and NewHash represent hidden values. Equal values have equal hashes within one diff,
+	// and in all diffs made with the same key (see Masking). They are empty without a value or a
+	// key.
 	OldHash string `json:"oldHash,omitempty"`
 	NewHash string `json:"newHash,omitempty"`
-	// Manager owns the field now, where that is known and not us.
+	// Manager owns the field now, if it is known and not Pergola.
 	Manager string `json:"manager,omitempty"`
 }
 
 // Plan is everything that would change, in the order it is printed. The diff of two revisions, the
-// dry run against live clusters and the deletion gate speak of this one value.
+// dry run against live clusters and the deletion gate use this one value.
 type Plan struct {
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// Notes say what a reader has to know of the comparison itself.
+	// Notes explain the comparison itself.
 	Notes []string `json:"notes,omitempty"`
-	// Settings is how many settings of landscape.yaml differ that no object shows; notes say which.
+	// Settings is the number of changed settings of landscape.yaml that no object shows (see
+	// notes).
 	Settings int `json:"settings,omitempty"`
-	// Uncompared says that there was nothing to compare with, so that no items mean nothing; a note
-	// says why.
+	// Uncompared reports whether there was nothing to compare with, so that an empty list of items
+	// means nothing. A note gives the reason.
 	Uncompared bool `json:"uncompared,omitempty"`
-	// HandedOver are declared fields that are left to controllers: no differences.
+	// HandedOver are declared fields that are left to controllers; they are not differences.
 	HandedOver []HandedOver `json:"handedOver,omitempty"`
 	Items      []Item       `json:"items"`
-	// Unchanged counts the objects of bundles and declarations that stay as they are, not the
-	// ManagedResources that carry them.
+	// Unchanged counts unchanged objects of bundles and declarations, not the ManagedResources that
+	// carry them.
 	Unchanged int `json:"unchanged"`
-	// LeftOut counts Secrets that were not compared because no key opens them.
+	// LeftOut counts Secrets that were not compared because no key decrypts them.
 	LeftOut int `json:"leftOut,omitempty"`
-	// Unreached are the owners of which nothing was compared, because nothing of them can differ.
+	// Unreached counts the owners that were not compared because their objects cannot differ.
 	Unreached Unreached `json:"unreached,omitzero"`
 	Summary   Summary   `json:"summary"`
 }
@@ -106,7 +107,7 @@ type Summary struct {
 	Fail     int `json:"fail"`
 }
 
-// Empty says that nothing would change.
+// Empty reports whether nothing would change.
 func (p Plan) Empty() bool { return len(p.Items) == 0 }
 
 // Sort orders the items by cluster, owner, component, bundle and object, and counts them.
@@ -131,13 +132,12 @@ func Summarize(items []Item) Summary {
 	return s
 }
 
-// Of counts an action; nil for an action that has none.
 func (s *Summary) Of(a Action) *int {
 	return map[Action]*int{Create: &s.Create, Change: &s.Change, Recreate: &s.Recreate, Delete: &s.Delete,
 		Adopt: &s.Adopt, Keep: &s.Keep, Hold: &s.Hold, Fail: &s.Fail}[a]
 }
 
-// Add adds up two plans.
+// Add adds the counts of another plan.
 func (s *Summary) Add(o Summary) {
 	s.Create += o.Create
 	s.Change += o.Change
@@ -149,15 +149,15 @@ func (s *Summary) Add(o Summary) {
 	s.Fail += o.Fail
 }
 
-// Unreached counts the owners that a comparison did not render, by kind: what they are rendered
-// from is the same on both sides. Their objects are in no other number of a plan.
+// Unreached counts, by kind, the owners that a comparison did not render because their inputs are
+// the same on both sides. No other number of a plan includes their objects.
 type Unreached struct {
 	Gardens int `json:"gardens,omitempty"`
 	Seeds   int `json:"seeds,omitempty"`
 	Shoots  int `json:"shoots,omitempty"`
 }
 
-// Add adds up two comparisons.
+// Add adds the counts of another comparison.
 func (u *Unreached) Add(o Unreached) {
 	u.Gardens += o.Gardens
 	u.Seeds += o.Seeds

@@ -1,32 +1,32 @@
 package change
 
-// How the nodes of a worker pool change.
+// Effects of a change on the nodes of a worker pool.
 const (
-	// NodesReplaced are drained and deleted after others took their place.
+	// NodesReplaced means new nodes replace them; the old ones are drained and deleted.
 	NodesReplaced = "replaced"
-	// NodesMaybeReplaced are if the provider's extension says so: it alone knows its
-	// providerConfig, and what of a pool with updates in place it makes other machines for.
+	// NodesMaybeReplaced means only the provider's extension knows. The reason is its
+	// providerConfig, or a change that cannot be made in place in a pool with in-place updates.
 	NodesMaybeReplaced = "may be replaced"
-	// NodesUpdated keep their machine: they are drained, and updated one after another.
+	// NodesUpdated means nodes keep their machine and are drained and updated one after another.
 	NodesUpdated = "updated in place"
-	// NodesSelected are updated in place as somebody selects them.
+	// NodesSelected means nodes are updated in place when somebody selects them.
 	NodesSelected = "updated in place when selected"
-	// NodesDeleted go with their pool.
+	// NodesDeleted means nodes are deleted with their pool.
 	NodesDeleted = "deleted"
 )
 
-// PoolChange is what an item does to the nodes of one worker pool.
+// PoolChange is the effect of an item on the nodes of one worker pool.
 type PoolChange struct {
 	Pool string `json:"pool"`
-	// How is one of replaced, may be replaced, updated in place, updated in place when selected,
+	// How is replaced, may be replaced, updated in place, updated in place when selected, or
 	// deleted.
 	How string `json:"how"`
-	// Nodes is the most that the pool may have.
+	// Nodes is the maximum of the pool.
 	Nodes int64 `json:"nodes"`
-	// Surge and Unavailable are how many nodes there may be more and less meanwhile, as numbers or
+	// Surge and Unavailable are the additional and missing nodes during the change, as numbers or
 	// percentages.
 	Surge       string `json:"surge,omitempty"`
 	Unavailable string `json:"unavailable,omitempty"`
-	// Why lists what of the pool differs that its nodes depend on.
+	// Why lists the changed properties of the pool that its nodes depend on.
 	Why []string `json:"why,omitempty"`
 }

@@ -15,12 +15,12 @@ type Ref struct {
 	Name       string `json:"name"`
 }
 
-// RefOf is the reference of an object.
+// RefOf returns the reference of an object.
 func RefOf(o *unstructured.Unstructured) Ref {
 	return Ref{APIVersion: o.GetAPIVersion(), Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// String is the form used in messages: "Deployment garden/vpa-updater", "Namespace garden"; "Seed"
+// String returns the form for messages: "Deployment garden/vpa-updater", "Namespace garden"; "Seed"
 // for the kind as such.
 func (r Ref) String() string {
 	if r.Name == "" {
@@ -32,7 +32,7 @@ func (r Ref) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// Group is the API group of the object, empty for the core group.
+// Group returns the API group of the object, empty for the core group.
 func (r Ref) Group() string {
 	group, _, found := strings.Cut(r.APIVersion, "/")
 	if !found {
@@ -41,11 +41,11 @@ func (r Ref) Group() string {
 	return group
 }
 
-// GVK is the group, version and kind of the object.
+// GVK returns the group, version and kind of the object.
 func (r Ref) GVK() schema.GroupVersionKind { return schema.FromAPIVersionAndKind(r.APIVersion, r.Kind) }
 
-// GroupKind is the kind without its version.
+// GroupKind returns the kind without its version.
 func (r Ref) GroupKind() schema.GroupKind { return schema.GroupKind{Group: r.Group(), Kind: r.Kind} }
 
-// IsGardener reports whether the kind is one of Gardener's API groups.
+// IsGardener reports whether the kind is in one of Gardener's API groups.
 func (r Ref) IsGardener() bool { return strings.HasSuffix(r.Group(), "gardener.cloud") }

@@ -21,8 +21,7 @@ import (
 )
 
 // server is a Prometheus that evaluates the rules of one object of the catalogue, minute by minute
-// of a clock that the test moves: its storage, its engine and its groups of rules are Prometheus's
-// own.
+// of a test clock. Storage, engine and rule groups are Prometheus's own.
 type server struct {
 	t       *testing.T
 	db      *teststorage.TestStorage
@@ -32,7 +31,7 @@ type server struct {
 	scraped map[string]bool
 }
 
-// newServer with the rules of a PrometheusRule.
+// newServer returns a server with the rules of a PrometheusRule.
 func newServer(t *testing.T, rule string, now time.Time) *server {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), rule+".yaml")
@@ -61,9 +60,8 @@ func newServer(t *testing.T, rule string, now time.Time) *server {
 	return s
 }
 
-// minutes pass: in each one these series are scraped, those that are gone since the last one end,
-// and the rules are evaluated. Rules count minutes: groups that are evaluated in others would count
-// wrong.
+// minutes scrapes these series every minute, ends series that no longer exist, and evaluates the
+// rules. Rules count minutes: groups with another interval would count wrong.
 func (s *server) minutes(n int, series map[string]float64) {
 	s.t.Helper()
 	for range n {
@@ -90,16 +88,16 @@ func (s *server) minutes(n int, series map[string]float64) {
 	}
 }
 
-// until a time, the end of which is not of these minutes anymore.
+// until runs until a time, which is not included.
 func (s *server) until(end time.Time, series map[string]float64) {
 	s.t.Helper()
 	s.minutes(int(end.Sub(s.now)/time.Minute)-1, series)
 }
 
-// stopped is a server for some minutes: nothing is scraped, nothing is evaluated, no series ends.
+// stopped stops the server for some minutes: no scrape, no evaluation, no end of series.
 func (s *server) stopped(minutes int) { s.now = s.now.Add(time.Duration(minutes) * time.Minute) }
 
-// given is a sample of before.
+// given adds a sample of the past.
 func (s *server) given(at time.Time, name string, v float64) {
 	s.t.Helper()
 	app := s.db.Appender(s.t.Context())
@@ -121,7 +119,7 @@ func (s *server) named(name string) labels.Labels {
 	return metric
 }
 
-// all that a query has for an answer.
+// all returns the result of a query.
 func (s *server) all(query string) promql.Vector {
 	s.t.Helper()
 	found, err := s.query(s.t.Context(), query, s.now)
@@ -129,7 +127,7 @@ func (s *server) all(query string) promql.Vector {
 	return found
 }
 
-// expect values of queries, each of which finds one series.
+// expect checks the values of queries, each with one series.
 func (s *server) expect(values map[string]float64) {
 	s.t.Helper()
 	for query, want := range values {
@@ -139,7 +137,7 @@ func (s *server) expect(values map[string]float64) {
 	}
 }
 
-// none of these queries finds anything.
+// none checks that the queries find nothing.
 func (s *server) none(queries ...string) {
 	s.t.Helper()
 	for _, query := range queries {

@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the rules of garden-metering-meta make of the metrics of the garden and of its seeds. An
-// hour is left of November.
+// late is one hour before the end of November, for the rules of garden-metering-meta on metrics of
+// the garden and of its seeds.
 var late = time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC)
 
 func metered(t *testing.T) *server { return newServer(t, "garden-metering-meta", late) }
 
-// used is a shoot with what it uses, as gardener-metrics-exporter and its seed tell it.
+// used is the usage of a shoot, as reported by gardener-metrics-exporter and the seed.
 type used struct {
 	month                int
 	version              string
@@ -37,11 +37,11 @@ func (u used) series() map[string]float64 {
 		fmt.Sprintf(by, "cpu_usage", u.month):                  u.cpu,
 		fmt.Sprintf(by, "working_set_memory", u.month):         u.memory,
 		fmt.Sprintf(by, "persistent_volume_claims", u.month):   u.volumes,
-		`metering:cpu_usage:sum_by_namespace{namespace="etc"}`: 7, // of no shoot
+		`metering:cpu_usage:sum_by_namespace{namespace="etc"}`: 7, // not of a shoot
 	}
 }
 
-// without series whose names begin so.
+// without removes series by the prefix of their names.
 func without(series map[string]float64, prefix string) map[string]float64 {
 	out := maps.Clone(series)
 	maps.DeleteFunc(out, func(name string, _ float64) bool { return len(name) >= len(prefix) && name[:len(prefix)] == prefix })
@@ -58,8 +58,8 @@ const (
 	lasts       = ":this_month"
 )
 
-// TestMeteringAddsUpAndAverages: over the time in which a control plane runs, volumes over the time
-// in which there are some.
+// TestMeteringAddsUpAndAverages averages over the time in which a control plane runs, for volumes
+// over the time in which they exist.
 func TestMeteringAddsUpAndAverages(t *testing.T) {
 	s := metered(t)
 	s.minutes(10, used{cpu: 2, memory: 100, volumes: 30}.series())
@@ -68,7 +68,7 @@ func TestMeteringAddsUpAndAverages(t *testing.T) {
 		cpuNow: 5, cpuSum: 45, cpuAverage: 3, cpuAverage + lasts: 3, memoryTime: 900, memoryTime + lasts: 900,
 		volumesTime: 900, volumesMean: 40, volumesMean + lasts: 40,
 	})
-	// Whose it is, since when it is so, and which month it is.
+	// The owner, the start time, and the month.
 	found := s.all(cpuAverage + lasts)
 	labels := found[0].Metric.Map()
 	delete(labels, "__name__")
@@ -78,7 +78,7 @@ func TestMeteringAddsUpAndAverages(t *testing.T) {
 		"is_seed": "false", "timestamp": fmt.Sprint(late.Add(time.Minute).Unix()), "year": "2026", "month": "11",
 	}, labels)
 
-	// Hibernated: volumes remain, the average of what runs is as it was.
+	// Hibernated: volumes remain, the averages of usage do not change.
 	s.minutes(15, used{volumes: 60}.series())
 	s.expect(map[string]float64{
 		cpuNow: 0, cpuSum: 45, cpuAverage: 3, cpuAverage + lasts: 3, memoryTime: 900, memoryTime + lasts: 900,
@@ -94,8 +94,8 @@ func TestWhatNeverRanHasNoAverage(t *testing.T) {
 	s.none(cpuAverage, cpuAverage+lasts, volumesMean)
 }
 
-// TestMeteringOverGaps: a seed may say nothing for as long as it likes; of a Prometheus that stands
-// still for longer than half an hour, what it knew is lost.
+// TestMeteringOverGaps: gaps of a seed have no limit. A Prometheus that stops for more than half an
+// hour loses its sums.
 func TestMeteringOverGaps(t *testing.T) {
 	for _, c := range []struct {
 		about   string
@@ -121,7 +121,7 @@ func TestMeteringOverGaps(t *testing.T) {
 	}
 }
 
-// TestSeedsThatAreSilent: there is nothing now, and what was is kept.
+// TestSeedsThatAreSilent: current values end, values of the month stay.
 func TestSeedsThatAreSilent(t *testing.T) {
 	s := metered(t)
 	s.minutes(10, used{cpu: 2, memory: 100}.series())
@@ -130,7 +130,7 @@ func TestSeedsThatAreSilent(t *testing.T) {
 	s.expect(map[string]float64{cpuAverage + lasts: 2, memoryTime + lasts: 600})
 }
 
-// TestDeletedShootsLastToTheEndOfTheMonth, and not longer.
+// TestDeletedShootsLastToTheEndOfTheMonth checks that they do not last longer.
 func TestDeletedShootsLastToTheEndOfTheMonth(t *testing.T) {
 	s := metered(t)
 	s.minutes(10, used{cpu: 2, memory: 100, volumes: 30}.series())
@@ -146,8 +146,8 @@ func TestDeletedShootsLastToTheEndOfTheMonth(t *testing.T) {
 	s.none("garden_shoot_info:this_month", "garden_shoot_info:timestamp:this_month", cpuAverage+lasts, memoryTime+lasts, volumesTime+lasts, volumesMean+lasts)
 }
 
-// TestMonthsAreThoseOfSeeds: a seed that is some minutes late tells of November in December. That
-// is added to November, and December begins with 0.
+// TestMonthsAreThoseOfSeeds: samples of November from a late seed in December are added to
+// November, and December begins with 0.
 func TestMonthsAreThoseOfSeeds(t *testing.T) {
 	s := metered(t)
 	s.until(late.Add(time.Hour), used{cpu: 2, memory: 100}.series())
@@ -155,16 +155,16 @@ func TestMonthsAreThoseOfSeeds(t *testing.T) {
 	s.minutes(3, used{cpu: 2, memory: 100}.series())
 	s.expect(map[string]float64{
 		cpuSum + `{month="11"}`: 124, memoryTime + lasts + `{month="11"}`: 62 * 60,
-		"garden_shoot_info:this_month": 0, // one, of December
+		"garden_shoot_info:this_month": 0, // one series, of December
 	})
 	s.expect(map[string]float64{`count(garden_shoot_info:this_month{year="2026", month="12"})`: 1})
 	s.minutes(5, used{month: 12, cpu: 4, memory: 100}.series())
-	// One series each: that of November is gone.
+	// One series each: the series of November no longer exists.
 	s.expect(map[string]float64{cpuSum: 20, cpuAverage: 4, cpuAverage + lasts: 4, memoryTime + lasts: 300})
 	s.expect(map[string]float64{`count(` + cpuAverage + lasts + `{year="2026", month="12"})`: 1})
 }
 
-// TestYearsChange as months do.
+// TestYearsChange: years change as months do.
 func TestYearsChange(t *testing.T) {
 	s := newServer(t, "garden-metering-meta", time.Date(2026, 12, 31, 23, 57, 0, 0, time.UTC))
 	s.minutes(2, used{month: 12}.series())
@@ -175,8 +175,8 @@ func TestYearsChange(t *testing.T) {
 	s.expect(map[string]float64{`count(garden_shoot_info:this_month{year="2027", month="1"})`: 1})
 }
 
-// TestShootsThatChangeAreToldApart: what a shoot uses after a change is of another series, and what
-// it used before lasts.
+// TestShootsThatChangeAreToldApart: usage after a change of the shoot is in another series, and the
+// earlier usage stays.
 func TestShootsThatChangeAreToldApart(t *testing.T) {
 	s := metered(t)
 	s.minutes(10, used{cpu: 2, memory: 100}.series())
@@ -187,7 +187,7 @@ func TestShootsThatChangeAreToldApart(t *testing.T) {
 		cpuAverage + lasts + `{version="1.34.2"}`: 4, memoryTime + lasts + `{version="1.34.2"}`: 300,
 		`sum(garden_shoot_info:timestamp:this_month) + count(garden_shoot_info:timestamp:this_month)`: 2,
 	})
-	// An exporter that is away for a while does not change since when it is so.
+	// A gap of the exporter does not change the start time.
 	since := s.all("garden_shoot_info:timestamp")[0].Metric.Get("timestamp")
 	s.minutes(10, without(used{version: "1.34.2", cpu: 4, memory: 100}.series(), "garden_shoot_info"))
 	s.none("garden_shoot_info:timestamp")
@@ -196,7 +196,7 @@ func TestShootsThatChangeAreToldApart(t *testing.T) {
 	require.Equal(t, since, s.all("garden_shoot_info:timestamp")[0].Metric.Get("timestamp"))
 }
 
-// TestNodesAreMetered by the number of samples.
+// TestNodesAreMetered: nodes are metered by the number of samples.
 func TestNodesAreMetered(t *testing.T) {
 	for _, what := range []string{"node_capacity", "node_cp_usage", "node_cp_requests"} {
 		t.Run(what, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestNodesAreMetered(t *testing.T) {
 			}
 			s := metered(t)
 			s.minutes(5, of(11, 8))
-			s.minutes(5, of(11, 0)) // all nodes gone is a sample, too
+			s.minutes(5, of(11, 0)) // zero nodes are a sample, too
 			s.expect(map[string]float64{sum: 40, count: 10, average: 4, count + lasts: 10, average + lasts: 4})
 			s.minutes(40, nil)
 			s.none(sum, count, average)

@@ -27,10 +27,10 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// What the catalogue renders is recorded in its cases, which a test of golden holds against the
-// rendering: these tests need no more than the record.
+// The cases of the catalogue have its rendered objects, which a golden test compares with the
+// rendering: these tests only need the cases.
 
-// object is as much of an object as is asked for here.
+// object has the needed parts of an object.
 type object struct {
 	Kind     string
 	Metadata struct{ Name string }
@@ -38,7 +38,7 @@ type object struct {
 	Data     map[string]string
 }
 
-// eachObject of a kind in the cases of the catalogue.
+// eachObject calls do for each object of a kind in the cases of the catalogue.
 func eachObject(t *testing.T, kind string, do func(file string, o object)) {
 	t.Helper()
 	files, err := fs.Glob(components.FS, "*/*/cases/*/*.yaml")
@@ -68,8 +68,8 @@ func eachObject(t *testing.T, kind string, do func(file string, o object)) {
 	require.NotZero(t, found, "no case has a %s", kind)
 }
 
-// groupsOf are the rules of a PrometheusRule, as Prometheus reads them: names, labels, durations,
-// expressions and templates are right.
+// groupsOf parses the rules of a PrometheusRule as Prometheus does: names, labels, durations,
+// expressions and templates.
 func groupsOf(t *testing.T, file string, o object) *rulefmt.RuleGroups {
 	t.Helper()
 	text, err := yaml.Marshal(&o.Spec)
@@ -79,7 +79,7 @@ func groupsOf(t *testing.T, file string, o object) *rulefmt.RuleGroups {
 	return groups
 }
 
-// shown is a record as one looks for it: its name and the labels that it adds.
+// shown formats a record as a query: its name and added labels.
 func shown(record string, added map[string]string) string {
 	if len(added) == 0 {
 		return record
@@ -91,8 +91,8 @@ func shown(record string, added map[string]string) string {
 	return record + "{" + strings.Join(text, ", ") + "}"
 }
 
-// TestRecordsHaveUpstreamsNames: whoever reads what is recorded finds it. There is nothing besides,
-// which others would come to rely on.
+// TestRecordsHaveUpstreamsNames checks that readers find all records, and that there are no
+// additional ones, which others would rely on.
 func TestRecordsHaveUpstreamsNames(t *testing.T) {
 	data, err := os.ReadFile(path.Join("testdata", "records.yaml"))
 	require.NoError(t, err)
@@ -124,10 +124,10 @@ func TestRecordsHaveUpstreamsNames(t *testing.T) {
 	}
 }
 
-// Series that the Prometheus of seeds record, and which the garden gets from them.
+// ofSeeds matches series that the garden gets from the Prometheus instances of seeds.
 var ofSeeds = regexp.MustCompile(`^((seed|shoot):.+|metering:[a-z_]+:(sum_by_namespace|sum_by_instance_type))$`)
 
-// checkNames finds series with names of records that nobody records.
+// checkNames finds series that have names of records but are not recorded.
 func checkNames(t *testing.T, recorded map[string]bool, where string, expr parser.Expr) {
 	t.Helper()
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
@@ -139,7 +139,7 @@ func checkNames(t *testing.T, recorded map[string]bool, where string, expr parse
 	})
 }
 
-// recordsOf are the names of all records of the catalogue.
+// recordsOf returns the names of all records of the catalogue.
 func recordsOf(t *testing.T) map[string]bool {
 	t.Helper()
 	recorded := map[string]bool{}
@@ -153,8 +153,8 @@ func recordsOf(t *testing.T) map[string]bool {
 	return recorded
 }
 
-// TestRulesAreRead: Prometheus takes all rules of the catalogue, and what they ask for under the
-// name of a record is recorded.
+// TestRulesAreRead: Prometheus accepts all rules of the catalogue, and each record that a rule
+// reads is recorded.
 func TestRulesAreRead(t *testing.T) {
 	recorded := recordsOf(t)
 	eachObject(t, "PrometheusRule", func(file string, o object) {
@@ -170,7 +170,7 @@ func TestRulesAreRead(t *testing.T) {
 
 var valuesOfLabel = regexp.MustCompile(`^label_values\((.+), ([a-z_]+)\)$`)
 
-// TestQueriesOfDashboardsAreRead: Prometheus takes the queries of all dashboards; variables are
+// TestQueriesOfDashboardsAreRead: Prometheus accepts the queries of all dashboards. Variables are
 // labels of metrics, and panels use no others.
 func TestQueriesOfDashboardsAreRead(t *testing.T) {
 	recorded, read := recordsOf(t), parser.NewParser(parser.Options{})
@@ -221,7 +221,7 @@ func TestQueriesOfDashboardsAreRead(t *testing.T) {
 	assert.GreaterOrEqual(t, dashboards, 8)
 }
 
-// usedVariables are those in the matchers of a query.
+// usedVariables returns the variables in the matchers of a query.
 func usedVariables(expr parser.Expr) []string {
 	var out []string
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {

@@ -8,15 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the rules of longterm-sla make of the condition of a shoot.
+// Rules of longterm-sla on the condition of a shoot.
 
-// answers is whether the API server of a shoot answered, as it is taken over from
-// prometheus-garden.
+// answers has the availability of a shoot's API server, as imported from prometheus-garden.
 func answers(condition float64) map[string]float64 {
 	const series = `garden_shoot_condition{project="dev", name="one", condition=%q, operation=%q, instance="a", job="prometheus-garden"}`
 	return map[string]float64{
 		fmt.Sprintf(series, "APIServerAvailable", "Reconcile"):      condition,
-		fmt.Sprintf(series, "SystemComponentsHealthy", "Reconcile"): -condition, // of no interest
+		fmt.Sprintf(series, "SystemComponentsHealthy", "Reconcile"): -condition, // ignored
 		fmt.Sprintf(series, "APIServerAvailable", "Create"):         -condition,
 	}
 }
@@ -24,7 +23,7 @@ func answers(condition float64) map[string]float64 {
 func up() map[string]float64   { return answers(1) }
 func down() map[string]float64 { return answers(0) }
 
-// percents of a window, from minutes in which nothing answered.
+// percents returns the percentages of a window for minutes of failure.
 func percents(window string, days, minutes map[string]float64) map[string]float64 {
 	out := map[string]float64{}
 	for term, failed := range minutes {
@@ -41,8 +40,8 @@ func fixed(daysInMonth float64, minutes map[string]float64) map[string]float64 {
 	return percents("fixed", map[string]float64{"day": 1, "week": 7, "week4": 28, "year_month": daysInMonth}, minutes)
 }
 
-// TestFailedTimeInWindows from a Sunday to a Tuesday that is the first of December: days begin at
-// midnight, weeks on Monday, months on the first.
+// TestFailedTimeInWindows runs from a Sunday to a Tuesday that is the first of December. Days begin
+// at midnight, weeks on Monday, months on the first.
 func TestFailedTimeInWindows(t *testing.T) {
 	sunday := time.Date(2026, 11, 29, 22, 0, 0, 0, time.UTC)
 	midnight := time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)
@@ -61,7 +60,7 @@ func TestFailedTimeInWindows(t *testing.T) {
 		"condition": "APIServerAvailable", "operation": "Reconcile"}, s.all("probe_failure:run:yearmonth")[0].Metric.Map())
 	s.expect(map[string]float64{"count(probe_failure:run:time)": 5, `probe_failure:run:time:total{window="moving"}`: 600})
 
-	// Day and week are new, four weeks (since the 23rd) and the month are not.
+	// Day and week are new; the four weeks (since the 23rd) and the month are not.
 	s.minutes(1, up())
 	require.Equal(t, midnight, s.now)
 	s.expect(fixed(30, map[string]float64{"day": 0, "week": 0, "week4": 10, "year_month": 10}))
@@ -85,7 +84,7 @@ func TestFailedTimeInWindows(t *testing.T) {
 	s.expect(moving(map[string]float64{"day": 35, "week": 45, "week4": 45}))
 }
 
-// TestMovingWeeks look at what the sum was then.
+// TestMovingWeeks: moving windows compare with an earlier sum.
 func TestMovingWeeks(t *testing.T) {
 	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	s := newServer(t, "longterm-sla", now)
@@ -98,8 +97,8 @@ func TestMovingWeeks(t *testing.T) {
 	s.expect(moving(map[string]float64{"day": 30, "week": 60, "week4": 90}))
 }
 
-// TestFailedTimeOverGaps: half an hour without Prometheus, or without metrics of the shoot, and the
-// sum goes on. After more it begins anew, and no window gets to be less than nothing.
+// TestFailedTimeOverGaps: a gap of half an hour without Prometheus, or without metrics of the
+// shoot, keeps the sum. After a longer gap the sum starts again, and no window becomes negative.
 func TestFailedTimeOverGaps(t *testing.T) {
 	for _, c := range []struct {
 		about  string
@@ -123,8 +122,8 @@ func TestFailedTimeOverGaps(t *testing.T) {
 			s.minutes(2, up())
 			s.expect(moving(map[string]float64{"day": c.failed, "week": c.failed, "week4": c.failed}))
 			s.expect(fixed(30, map[string]float64{"day": c.failed, "week": c.failed, "week4": c.failed, "year_month": c.failed}))
-			// A day later, when the window begins before the gap and in it, there is but what
-			// failed since.
+			// A day later, with the window start before and in the gap, only the failures since
+			// count.
 			for _, after := range []time.Duration{-time.Minute, 12 * time.Minute} {
 				s.until(began.Add(24*time.Hour+after), up())
 				s.expect(moving(map[string]float64{"day": 5}))
@@ -135,8 +134,8 @@ func TestFailedTimeOverGaps(t *testing.T) {
 	}
 }
 
-// TestAMidnightThatNobodySaw: windows that were are not told as those that are, even while their
-// series can still be seen.
+// TestAMidnightThatNobodySaw: past windows are not reported as current ones, even while their
+// series still exist.
 func TestAMidnightThatNobodySaw(t *testing.T) {
 	midnight := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
 	s := newServer(t, "longterm-sla", midnight.Add(-30*time.Minute))

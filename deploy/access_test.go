@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestRightsOfTheGardenletInTheGarden reads what Shoots refer to with the rights of the gardenlet's
-// access: each kind of binding, and what leads from it to the credentials.
+// TestRightsOfTheGardenletInTheGarden reads objects that Shoots refer to with the rights of the
+// gardenlet's access: each kind of binding, and its path to the credentials.
 func TestRightsOfTheGardenletInTheGarden(t *testing.T) {
 	admin := as(t, "", nil)
 	for _, d := range append(crds.ByGroup("core.gardener.cloud"), crds.ByGroup("security.gardener.cloud")...) {

@@ -23,8 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// TestGardensAreKept asks a real API server, to which nothing was installed but the policies of the
-// chart.
+// TestGardensAreKept uses a real API server with only the policies of the chart installed.
 func TestGardensAreKept(t *testing.T) {
 	c, err := conventions.NewCluster("test", rest.CopyConfig(apiserver.Start(t)), apply.ClusterOptions{})
 	require.NoError(t, err)
@@ -55,7 +54,7 @@ func TestGardensAreKept(t *testing.T) {
 	}
 	refused := func(err error, says string) bool { return err != nil && strings.Contains(err.Error(), says) }
 
-	// The API server takes a moment to learn of policies and their parameters.
+	// The API server takes a moment to load policies and their parameters.
 	require.Eventually(t, func() bool {
 		_, err := gardens.Create(testContext(t), garden("first", "gardener.cloud/operator"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return refused(err, "has none of the finalizers")

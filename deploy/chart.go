@@ -24,10 +24,9 @@ var charts embed.FS
 
 const (
 	chartDir = "charts/pergola"
-	// Namespace is where Pergola is installed unless somebody says otherwise; upstream's operator
-	// and gardenlet live there, too.
+	// Namespace is the default namespace of Pergola; upstream's operator and gardenlet use it, too.
 	Namespace = "garden"
-	// keepPolicy is Helm's annotation of objects that an uninstallation leaves.
+	// keepPolicy is Helm's annotation of objects that survive an uninstallation.
 	keepPolicy = "helm.sh/resource-policy"
 )
 
@@ -35,7 +34,7 @@ const (
 type Options struct {
 	Role      Role
 	Namespace string
-	// Values go before those of the chart, as with Helm.
+	// Values override those of the chart, as with Helm.
 	Values map[string]any
 }
 
@@ -43,18 +42,18 @@ type Options struct {
 type Installation struct {
 	Role      Role
 	Namespace string
-	// Definitions are CustomResourceDefinitions, which have to be there before everything else.
+	// Definitions are CustomResourceDefinitions, which are applied before everything else.
 	Definitions []*unstructured.Unstructured
-	// Objects in the order in which they are rendered.
+	// Objects in rendering order.
 	Objects []*unstructured.Unstructured
 }
 
-// Kept says whether an object outlives the installation.
+// Kept reports whether an object outlives the installation.
 func Kept(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "CustomResourceDefinition" || o.GetAnnotations()[keepPolicy] == "keep"
 }
 
-// Render renders the chart without a cluster. Values that its schema refuses are a *ValuesError.
+// Render renders the chart without a cluster. Values that its schema rejects are a *ValuesError.
 func Render(o Options) (*Installation, error) {
 	c, err := load()
 	if err != nil {
@@ -101,7 +100,7 @@ func Render(o Options) (*Installation, error) {
 	return out, nil
 }
 
-// load reads the chart in the program.
+// load reads the embedded chart.
 func load() (*chart.Chart, error) {
 	var files []*loader.BufferedFile
 	err := fs.WalkDir(charts, chartDir, func(p string, d fs.DirEntry, err error) error {

@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "record golden files and Kustomize bases anew")
 
-// full has every value that changes what is rendered.
+// full has every value that affects the rendering.
 func full(t *testing.T) map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", "full-values.yaml"))
@@ -64,7 +64,7 @@ func TestGolden(t *testing.T) {
 	recorded(t, filepath.Join("testdata", "gardenlet-access.yaml"), manifest(t, rendered(t, deploy.GardenletAccess).Objects))
 }
 
-// TestKustomizeBases: they are what the chart renders with the least values.
+// TestKustomizeBases checks that the bases equal the chart with minimal values.
 func TestKustomizeBases(t *testing.T) {
 	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {
 		dir := filepath.Join("kustomize", string(role))
@@ -130,8 +130,7 @@ func TestWrongValues(t *testing.T) {
 	assert.EqualError(t, err, `role "scheduler" does not exist: want one of operator, gardenlet, gardenlet-access`)
 }
 
-// TestPodsAreRestricted: the pods pass the restricted Pod Security Standard, and nothing runs as
-// root.
+// TestPodsAreRestricted: pods meet the restricted Pod Security Standard, and none runs as root.
 func TestPodsAreRestricted(t *testing.T) {
 	for _, role := range []deploy.Role{deploy.Operator, deploy.Gardenlet} {
 		deployments := only(rendered(t, role).Objects, "Deployment")
@@ -146,7 +145,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestServerTakesEverything sends all that the chart can render to a real API server, as a dry run.
+// TestServerTakesEverything dry-runs everything that the chart can render on a real API server.
 func TestServerTakesEverything(t *testing.T) {
 	c := as(t, "", nil)
 	create(t, c, rendered(t, deploy.Operator).Definitions...)
@@ -161,7 +160,7 @@ func TestServerTakesEverything(t *testing.T) {
 	}
 }
 
-// foreignDefinitions are kinds of others, of which the test needs only that they exist.
+// foreignDefinitions are CRDs of other projects; the test only needs them to exist.
 func foreignDefinitions() []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for kind, group := range map[string]string{"ServiceMonitor": "monitoring.coreos.com", "PrometheusRule": "monitoring.coreos.com", "VerticalPodAutoscaler": "autoscaling.k8s.io"} {

@@ -1,8 +1,7 @@
-// Package deploy is how Pergola itself gets into clusters: the Helm chart of its roles
-// (charts/pergola), the Kustomize bases that are rendered from it (kustomize), the image
-// (Dockerfile), and the rendering of the chart in the program (chart.go), by which `pergola
-// install` needs no Helm.
+// Package deploy installs Pergola itself: the Helm chart of its roles (charts/pergola), the
+// Kustomize bases that are rendered from it (kustomize), and the image (Dockerfile). It renders the
+// chart in the program (chart.go), so that `pergola install` needs no Helm.
 //
-// What does not live here: what Pergola deploys for Gardens, Seeds and Shoots (components), and how
-// objects are applied (install, by package apply).
+// Other packages have the deployments for Gardens, Seeds and Shoots (components) and apply the
+// objects (install, by package apply).
 package deploy

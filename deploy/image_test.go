@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// buildOfImage gives the arguments of go build in the Dockerfile.
+// buildOfImage returns the arguments of go build in the Dockerfile.
 func buildOfImage(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile("Dockerfile")
@@ -29,7 +29,7 @@ func buildOfImage(t *testing.T) []string {
 	return append(append([]string{"build"}, strings.Fields(found[1])...), "-ldflags", found[2], "-o", "OUT", found[3])
 }
 
-// TestDockerfile holds what can be seen without building.
+// TestDockerfile checks the Dockerfile without building it.
 func TestDockerfile(t *testing.T) {
 	data, err := os.ReadFile("Dockerfile")
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestDockerfile(t *testing.T) {
 	}
 	final := text[strings.LastIndex(text, "\nFROM "):]
 	assert.NotContains(t, final, "RUN ", "there is no shell")
-	// The version of Go is that of go.mod; bases have no host of a registry.
+	// The Go version is that of go.mod; base images have no registry host.
 	mod, err := os.ReadFile("../go.mod")
 	require.NoError(t, err)
 	language := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(mod)
@@ -51,8 +51,8 @@ func TestDockerfile(t *testing.T) {
 	assert.Regexp(t, `(?m)^ARG BASE_IMAGE=scratch$`, text)
 }
 
-// TestSameBuildEverywhere: what `make` builds has the flags of the image, so that both come from
-// one build cache and behave alike.
+// TestSameBuildEverywhere: `make` builds with the flags of the image, so that both share a build
+// cache and behave alike.
 func TestSameBuildEverywhere(t *testing.T) {
 	args := buildOfImage(t)
 	args[slices.Index(args, "OUT")+1] = `"$2"`
@@ -68,7 +68,7 @@ func TestSameBuildEverywhere(t *testing.T) {
 	assert.Contains(t, string(data), "hack/build.sh $(BIN)/pergola ./cmd/pergola")
 }
 
-// ignored are the lines of Dockerfile.dockerignore.
+// ignored returns the lines of Dockerfile.dockerignore.
 func ignored(t *testing.T) []string {
 	t.Helper()
 	data, err := os.ReadFile("Dockerfile.dockerignore")
@@ -82,9 +82,9 @@ func ignored(t *testing.T) []string {
 	return out
 }
 
-// inContext tells whether the builder of the image gets a file or folder: the last line that it, or
-// a folder it is in, fits decides. Lines are of the forms that are used: "*", "folder", "!folder",
-// and "**/" with a pattern of names.
+// inContext reports whether a file or folder is in the build context: the last line that matches
+// it, or one of its folders, decides. Lines have the forms in use: "*", "folder", "!folder", and
+// "**/" with a name pattern.
 func inContext(lines []string, name string) bool {
 	in := true
 	for _, line := range lines {
@@ -103,8 +103,8 @@ func inContext(lines []string, name string) bool {
 	return in
 }
 
-// TestContextOfTheImage: no key and no history is among what the builder gets. That everything it
-// needs is there, TestImageRuns sees.
+// TestContextOfTheImage: the build context has no key and no history. TestImageRuns checks that it
+// has everything the build needs.
 func TestContextOfTheImage(t *testing.T) {
 	lines := ignored(t)
 	for name, want := range map[string]bool{
@@ -116,8 +116,8 @@ func TestContextOfTheImage(t *testing.T) {
 	}
 }
 
-// builder copies what the builder of the image gets into a folder. With anew, Go files get a line
-// at their end that changes nothing but makes the compiler work again.
+// builder copies the build context into a folder. With anew, Go files get an extra line that
+// changes nothing but forces a recompilation.
 func builder(t *testing.T, dir string, anew bool) {
 	t.Helper()
 	lines := ignored(t)
@@ -145,13 +145,12 @@ func builder(t *testing.T, dir string, anew bool) {
 }
 
 // TestImageRuns builds the program as the Dockerfile does, from two folders, and runs it as the pod
-// does: alone on a file system that it may not write to, as another user (the latter and the former
-// need root; others run it as they are, from where it was built).
+// does. It runs alone on a read-only file system as another user. Both need root; without root it
+// runs unrestricted from its build folder.
 //
-// That both builds have the same bytes shows that neither the folder nor the compiler, which has to
-// compile all packages of this module twice, leaves a trace. Dependencies and the standard library
-// come from the build cache: for them, and for other machines, the word of the Go project has to
-// do.
+// Equal bytes of both builds show that neither the folder nor a full recompilation of this module
+// leaves a trace. Dependencies and the standard library come from the build cache: for these, and
+// for other machines, the test relies on the Go project.
 func TestImageRuns(t *testing.T) {
 	root := t.TempDir()
 	var sums [][sha256.Size]byte

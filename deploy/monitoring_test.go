@@ -18,13 +18,13 @@ import (
 	"github.com/pergola-dev/pergola/deploy"
 )
 
-// foreignMetrics are told by others: client_golang, cAdvisor, kube-state-metrics, Prometheus.
+// foreignMetrics come from client_golang, cAdvisor, kube-state-metrics and Prometheus.
 var foreignMetrics = []string{
 	"container_memory_working_set_bytes", "kube_pod_container_resource_limits", "up",
 	"go_goroutines", "go_memstats_heap_inuse_bytes", "process_cpu_seconds_total", "process_resident_memory_bytes",
 }
 
-// ownMetrics are the names of metrics in the code of the roles.
+// ownMetrics returns the metric names in the code of the roles.
 func ownMetrics(t *testing.T) map[string]bool {
 	t.Helper()
 	name := regexp.MustCompile(`"(pergola_[a-z_]+)"`)
@@ -44,7 +44,7 @@ func ownMetrics(t *testing.T) map[string]bool {
 	return out
 }
 
-// checkQuery parses a query as Prometheus does, and finds metrics that nobody has.
+// checkQuery parses a query as Prometheus does, and finds unknown metrics.
 func checkQuery(t *testing.T, own map[string]bool, query string) {
 	t.Helper()
 	expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
@@ -96,7 +96,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestAlertsOfSyncs: whatever a sync that goes wrong for long looks like, somebody is told.
+// TestAlertsOfSyncs: every kind of long-lasting sync problem raises an alert.
 func TestAlertsOfSyncs(t *testing.T) {
 	rules := only(rendered(t, deploy.Operator, map[string]any{"monitoring": map[string]any{"alerts": true}}).Objects, "PrometheusRule")
 	require.Len(t, rules, 1)
@@ -108,8 +108,8 @@ func TestAlertsOfSyncs(t *testing.T) {
 		found[rule["alert"].(string)] = rule
 	}
 	for name, c := range map[string]struct{ within, metric, last string }{
-		// A sync may take an hour (spec.timeout) before it fails: what has failed in a shorter time
-		// says nothing.
+		// A sync may take an hour (spec.timeout) before it fails, so a shorter window of failures
+		// means nothing.
 		"PergolaLandscapeSyncFailing":  {"[2h]", "pergola_landscape_sync_total", "15m"},
 		"PergolaLandscapeStalled":      {"", "pergola_landscape_stalled", "15m"},
 		"PergolaLandscapeNotReady":     {"", "pergola_landscape_ready", "15m"},
@@ -158,7 +158,7 @@ func TestDashboards(t *testing.T) {
 	}
 }
 
-// TestEveryMetricOfALandscapeIsShown keeps the dashboard complete.
+// TestEveryMetricOfALandscapeIsShown checks that the dashboard is complete.
 func TestEveryMetricOfALandscapeIsShown(t *testing.T) {
 	for role, prefix := range map[deploy.Role]string{deploy.Operator: "pergola_landscape_", deploy.Gardenlet: "pergola_gardenlet_"} {
 		text := string(manifest(t, only(rendered(t, role, full(t)).Objects, "ConfigMap")))

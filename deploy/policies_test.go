@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/deploy"
 )
 
-// TestRightsForPoliciesOfNamespaces runs what keeps the policies of namespaces with the rights of
-// the chart, for the operator without the right to converge.
+// TestRightsForPoliciesOfNamespaces runs the controller of namespace policies with the rights of
+// the chart, and for the operator without the right to converge.
 func TestRightsForPoliciesOfNamespaces(t *testing.T) {
 	admin := as(t, "", nil)
 	for role, account := range map[deploy.Role]string{deploy.Operator: "policies-operator", deploy.Gardenlet: "policies-gardenlet"} {

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/deploy"
 )
 
-// Network policies let the operator reach each Prometheus of the garden that it asks: they are made
-// for a Service that selects its pods, and for clients with the label of that.
+// TestReachesPrometheis: network policies allow the operator to query each Prometheus of the
+// garden. They need a Service that selects its pods, and clients with that Service's label.
 func TestReachesPrometheis(t *testing.T) {
 	const golden = "../landscapes/local/golden/runtime/garden"
 	labels, _, err := unstructured.NestedStringMap(only(rendered(t, deploy.Operator).Objects, "Deployment")[0].Object, "spec", "template", "metadata", "labels")

@@ -54,8 +54,8 @@ func examples(t *testing.T) []*landscapes.Landscape {
 	return out
 }
 
-// bundled gives every object that the landscapes render for a kind of cluster, without the
-// namespaces of others.
+// bundled returns every object that the landscapes render for a kind of cluster, without foreign
+// namespaces.
 func bundled(t *testing.T, clusters ...string) []*unstructured.Unstructured {
 	t.Helper()
 	if renderedExamples == nil {
@@ -79,10 +79,10 @@ func bundled(t *testing.T, clusters ...string) []*unstructured.Unstructured {
 	return out
 }
 
-// renderedExamples are rendered by the first test that needs them.
+// renderedExamples is set by the first test that needs it.
 var renderedExamples []render.Bundle
 
-// renderExamples renders the landscapes as they are, and with what they have switched off.
+// renderExamples renders the landscapes unchanged, and with their disabled components enabled.
 func renderExamples(t *testing.T) []render.Bundle {
 	t.Helper()
 	more := examples(t)
@@ -103,19 +103,19 @@ func renderExamples(t *testing.T) []render.Bundle {
 	return out
 }
 
-// applyAll sends everything as a ServiceAccount by the engine, as the role does, asks what else it
-// may, and deletes it again.
+// applyAll applies everything as a ServiceAccount with the engine of the role, checks its other
+// rights, and deletes everything.
 func applyAll(t *testing.T, account string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	ctx := testContext(t)
 	requests := &wire{}
 	c := as(t, account, requests)
 	engine := conventions.NewEngine(apply.Options{})
-	// One each: what the other could not delete, for want of a garbage collector, is not ours.
+	// One inventory each: without a garbage collector, some deletions of the other one are stuck.
 	inventory := apply.NewConfigMapInventory(c, "garden", "pergola-inventory.test-"+account[strings.LastIndex(account, "-")+1:], nil)
 	set := apply.Set{Name: "test/" + strings.ReplaceAll(account, ":", "."), Objects: objects, FieldManager: "pergola", Force: true}
 	for i, o := range objects {
-		if o.GetKind() == "Namespace" { // no controller manager finalizes them here
+		if o.GetKind() == "Namespace" { // no controller manager finalizes namespaces here
 			objects[i] = o.DeepCopy()
 			objects[i].SetAnnotations(map[string]string{"resources.gardener.cloud/keep-object": "true"})
 		}
@@ -127,13 +127,13 @@ func applyAll(t *testing.T, account string, objects []*unstructured.Unstructured
 	may(t, account, objects)
 	_, err = engine.Delete(ctx, c, set, inventory, apply.DeleteOptions{Timeout: time.Second})
 	for _, e := range asErrors(err) {
-		// Nobody collects the garbage of Deployments here.
+		// No garbage collector handles Deployments here.
 		assert.Equal(t, apply.Stuck, e.Reason, e.Error())
 	}
 	assert.Empty(t, requests.refused())
 }
 
-// finalize lets go what waits for a controller that does not run here.
+// finalize removes finalizers of controllers that do not run here.
 func finalize(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	admin := as(t, "", nil)
@@ -153,7 +153,7 @@ func asErrors(err error) []*apply.ObjectError {
 	return nil
 }
 
-// may asks the API server about each verb that the engine uses.
+// may checks each verb that the engine uses with the API server.
 func may(t *testing.T, account string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	admin := as(t, "", nil)
@@ -166,7 +166,7 @@ func may(t *testing.T, account string, objects []*unstructured.Unstructured) {
 		for _, verb := range []string{"get", "list", "watch", "create", "patch", "delete"} {
 			ns := o.GetNamespace()
 			if verb == "list" || verb == "watch" {
-				ns = "" // the engine has one watch for a kind
+				ns = "" // the engine has one watch per kind
 			}
 			key := fmt.Sprint(verb, mapping.Resource, ns)
 			if asked[key] {
@@ -213,7 +213,7 @@ func only(objects []*unstructured.Unstructured, kind string) []*unstructured.Uns
 	return out
 }
 
-// reasons for rights that no object of a bundle shows, by role and resource.
+// reasons explain rights that no object of a bundle needs, by role and resource.
 var reasons = map[string]string{
 	"events":                                           "events about what the role does; list: causes that conditions name",
 	"leases.coordination.k8s.io":                       "the lease of the role",
@@ -235,11 +235,10 @@ var reasons = map[string]string{
 	"clusters.extensions.gardener.cloud": "networks of Shoots in policies of namespaces",
 }
 
-// TestNoMoreRightsThanNeeded finds wildcards, and resources that neither a bundle nor a reason asks
-// for.
+// TestNoMoreRightsThanNeeded finds wildcards, and resources without a bundle or a reason.
 func TestNoMoreRightsThanNeeded(t *testing.T) {
 	for role, cluster := range map[deploy.Role]string{deploy.Operator: render.ClusterRuntime, deploy.Gardenlet: render.ClusterSeed} {
-		// Kinds that bundles define are listed before their definitions go.
+		// Kinds of bundles are listed before their definitions are deleted.
 		needed, defined := map[string]bool{}, map[string]bool{}
 		for _, o := range bundled(t, cluster) {
 			if o.GetKind() == "CustomResourceDefinition" {
@@ -282,7 +281,7 @@ func TestNoMoreRightsThanNeeded(t *testing.T) {
 }
 
 // TestOperatorConverges runs the operator's part of a landscape with the rights of the chart, as
-// far as it gets without a kubelet.
+// far as possible without a kubelet.
 func TestOperatorConverges(t *testing.T) {
 	admin := as(t, "", nil)
 	in := rendered(t, deploy.Operator)
@@ -317,8 +316,8 @@ func withoutWebhooks(t *testing.T, admin *apply.Cluster) {
 	}
 }
 
-// TestDefinitionsMayBeLookedInto finds definitions of whose kinds the operator cannot tell whether
-// something of others is there.
+// TestDefinitionsMayBeLookedInto finds definitions whose kinds the operator may not list, so that
+// it cannot detect foreign objects.
 func TestDefinitionsMayBeLookedInto(t *testing.T) {
 	listed := map[string]bool{}
 	for _, o := range only(rendered(t, deploy.Operator).Objects, "ClusterRole") {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Role is what an installation is for; the value `role` of the chart.
+// Role is the purpose of an installation; the value `role` of the chart.
 type Role string
 
 const (
@@ -14,15 +14,15 @@ const (
 	Operator Role = "operator"
 	// Gardenlet runs a Seed and its Shoots, in the seed.
 	Gardenlet Role = "gardenlet"
-	// GardenletAccess is the identity of a gardenlet in the virtual garden, and its rights there.
-	// No process.
+	// GardenletAccess is the identity of a gardenlet in the virtual garden, with its rights there.
+	// It has no process.
 	GardenletAccess Role = "gardenlet-access"
 )
 
-// Roles are all there are.
+// Roles returns all roles.
 func Roles() []Role { return []Role{Operator, Gardenlet, GardenletAccess} }
 
-// RoleOf reads a role.
+// RoleOf parses a role.
 func RoleOf(name string) (Role, error) {
 	if slices.Contains(Roles(), Role(name)) {
 		return Role(name), nil

@@ -37,8 +37,8 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// as is a connection to the test server under the identity of a ServiceAccount, "namespace:name";
-// as an administrator without one.
+// as is a connection to the test server with the identity of a ServiceAccount, "namespace:name", or
+// of an administrator without one.
 func as(t *testing.T, account string, requests *wire) *apply.Cluster {
 	t.Helper()
 	apiserver.Needed(t)
@@ -55,7 +55,7 @@ func as(t *testing.T, account string, requests *wire) *apply.Cluster {
 	return c
 }
 
-// wire notes what was forbidden, and what was asked for.
+// wire records forbidden requests.
 type wire struct {
 	mu        sync.Mutex
 	forbidden []string
@@ -76,7 +76,7 @@ func (w *wire) wrap(next http.RoundTripper) http.RoundTripper {
 				return nil, readErr
 			}
 			resp.Body = io.NopCloser(bytes.NewReader(body))
-			// A policy that does not know its parameters yet is no missing right, and waited for.
+			// A policy without its parameters yet is not a missing right; the caller waits for it.
 			if !bytes.Contains(body, []byte("failed to configure policy")) {
 				w.forbidden = append(w.forbidden, r.Method+" "+r.URL.Path)
 			}
@@ -91,7 +91,7 @@ func (w *wire) refused() []string {
 	return append([]string(nil), w.forbidden...)
 }
 
-// rendered renders a role with the least values it needs, and others.
+// rendered renders a role with its minimal values, and others.
 func rendered(t *testing.T, role deploy.Role, values ...map[string]any) *deploy.Installation {
 	t.Helper()
 	all := map[string]any{
@@ -108,7 +108,7 @@ func rendered(t *testing.T, role deploy.Role, values ...map[string]any) *deploy.
 	return out
 }
 
-// create sends objects as an administrator, as kubectl apply --server-side does, and waits for
+// create applies objects as an administrator, like kubectl apply --server-side, and waits for
 // definitions.
 func create(t *testing.T, c *apply.Cluster, objects ...*unstructured.Unstructured) {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/unknown"
 )
 
-// ValuesError says what is wrong with the values of the chart.
+// ValuesError has the errors in the values of the chart.
 type ValuesError struct {
 	// Problems are sentences that begin with the path of a value.
 	Problems []string
@@ -22,20 +22,19 @@ func (e *ValuesError) Error() string {
 	return "the values are not valid: " + strings.Join(e.Problems, "; ")
 }
 
-// problem is a line of the validator that Helm uses: the place as a JSON pointer, and what is wrong
-// there.
+// problem matches a line of Helm's validator: the position as a JSON pointer, and the error.
 var problem = regexp.MustCompile(`^\s*- at '([^']*)': (.+)$`)
 
-// conditional are lines that only say that other lines follow.
+// conditional matches lines that only introduce other lines.
 var conditional = regexp.MustCompile(`^('?allOf'?|'?anyOf'?|'?then'?|'?else'?|validation failed)`)
 
-// additional is what it says of values that do not exist.
+// additional matches errors about unknown values.
 var additional = regexp.MustCompile(`^additional propert(?:y|ies) (.+) not allowed$`)
 
-// wrongType is what it says of values of another type.
+// wrongType matches errors about values of a wrong type.
 var wrongType = regexp.MustCompile(`^got (\w+), want (\w+)$`)
 
-// namesAt are the names of the values at a path of the chart's own ones.
+// namesAt returns the names of the chart's default values at a path.
 func namesAt(defaults map[string]any, path string) []string {
 	if path != "" {
 		defaults, _, _ = unstructured.NestedMap(defaults, strings.Split(path, ".")...)
@@ -43,7 +42,7 @@ func namesAt(defaults map[string]any, path string) []string {
 	return slices.Sorted(maps.Keys(defaults))
 }
 
-// valuesError reads what Helm says about values; defaults are those of the chart.
+// valuesError converts Helm's error about values; defaults are those of the chart.
 func valuesError(err error, defaults map[string]any) error {
 	var out ValuesError
 	for line := range strings.Lines(err.Error()) {

@@ -6,7 +6,7 @@ import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 // available (pkg/utils/kubernetes/health/monitoring.go).
 func CheckAlertmanager(obj *unstructured.Unstructured) error { return asError(checkMonitoring(obj)) }
 
-// IsAlertmanagerProgressing says whether a rollout is under way, and why.
+// IsAlertmanagerProgressing reports whether a rollout is in progress, and why.
 func IsAlertmanagerProgressing(obj *unstructured.Unstructured) (bool, string) {
 	return monitoringProgressing(obj)
 }

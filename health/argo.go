@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What Argo CD calls the health of an object.
+// Health states of Argo CD.
 const (
 	argoHealthy     = "Healthy"
 	argoProgressing = "Progressing"
@@ -16,16 +16,16 @@ const (
 	argoMissing     = "Missing"
 )
 
-// argoHookFinalizer lets a hook that is being deleted be judged like any other object.
+// argoHookFinalizer has Argo judge a hook that is being deleted like any other object.
 const argoHookFinalizer = "argocd.argoproj.io/hook-finalizer"
 
-// Argo says what Argo CD would call the object: Healthy, Progressing, Degraded, Suspended, Unknown,
-// Missing, or "" for kinds that Argo has no rule for. It is a projection for people who compare the
-// two tools and decides nothing here.
+// Argo returns the health that Argo CD would report: Healthy, Progressing, Degraded, Suspended,
+// Unknown, Missing, or "" for kinds without a rule in Argo. It serves comparisons of the two tools
+// and decides nothing here.
 //
-// Followed are all built-in checks (gitops-engine/pkg/health), and of the checks that Argo has as
-// Lua scripts (resource_customizations) those of kinds that stand in landscapes: see
-// argo_customizations.go. As in Argo CD such a script goes before a built-in check.
+// It follows all built-in checks (gitops-engine/pkg/health). From Argo's Lua scripts
+// (resource_customizations) it follows those for kinds in landscapes, see argo_customizations.go.
+// As in Argo CD, a script takes precedence over a built-in check.
 func Argo(obj *unstructured.Unstructured) string {
 	if obj == nil {
 		return argoMissing
@@ -39,7 +39,7 @@ func Argo(obj *unstructured.Unstructured) string {
 	return argoBuiltIn(obj)
 }
 
-// ArgoBuiltIn is Argo without the checks that come as scripts: what gitops-engine says by itself.
+// ArgoBuiltIn is Argo without the scripts: the result of gitops-engine alone.
 func ArgoBuiltIn(obj *unstructured.Unstructured) string {
 	if obj == nil {
 		return argoMissing
@@ -54,8 +54,8 @@ func argoPendingDeletion(obj *unstructured.Unstructured) bool {
 	return obj.GetDeletionTimestamp() != nil && !slices.Contains(obj.GetFinalizers(), argoHookFinalizer)
 }
 
-// argoBuiltIn picks the check of the kind. Those that decode the object know one version; another
-// one is an error there, which Argo reports as Unknown.
+// argoBuiltIn picks the check of the kind. Checks that decode the object know certain versions;
+// other versions are an error there, which Argo reports as Unknown.
 func argoBuiltIn(obj *unstructured.Unstructured) string {
 	var (
 		check    func(*unstructured.Unstructured) string
@@ -139,7 +139,7 @@ func argoWorkflow(obj *unstructured.Unstructured) string {
 	return argoUnknown
 }
 
-// argoJob goes by which conditions are there; only a suspension is asked for its status.
+// argoJob checks which conditions exist; it reads the status of Suspended only.
 func argoJob(obj *unstructured.Unstructured) string {
 	verdict := argoProgressing
 	for _, c := range conditionsOf(obj) {

@@ -6,11 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// annotationAutoscalerConditions is where autoscaling/v1 keeps the conditions for which it has no
-// field.
+// annotationAutoscalerConditions has the conditions of autoscaling/v1, which has no field for them.
 const annotationAutoscalerConditions = "autoscaling.alpha.kubernetes.io/conditions"
 
-// argoAutoscaler goes by the reasons of the conditions: a failure decides wherever it stands.
+// argoAutoscaler checks the reasons of the conditions; any failure decides.
 func argoAutoscaler(obj *unstructured.Unstructured) string {
 	conditions, err := autoscalerConditions(obj)
 	if err != nil {
@@ -48,7 +47,7 @@ func autoscalerConditions(obj *unstructured.Unstructured) ([]statusCondition, er
 	return out, nil
 }
 
-// autoscalerFailed says whether the condition tells of something that will not pass by itself.
+// autoscalerFailed reports whether a condition is a failure that will not end by itself.
 func autoscalerFailed(c statusCondition) bool {
 	switch c.kind {
 	case "AbleToScale":

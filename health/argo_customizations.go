@@ -6,10 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// argoCustomized judges the kinds that Argo CD judges by a script. Those are more than a hundred;
-// followed are the kinds that stand in landscapes: Gardener's Shoot, the kinds of Kubernetes, the
-// Gateway API, Cluster API's MachineDeployment, Flux, cert-manager, external-secrets and
-// Prometheus.
+// argoCustomized judges kinds that Argo CD judges by a script. Argo CD has more than a hundred;
+// these are the kinds in landscapes. They belong to Gardener (Shoot), Kubernetes, the Gateway API,
+// Cluster API (MachineDeployment), Flux, cert-manager, external-secrets and Prometheus.
 func argoCustomized(obj *unstructured.Unstructured) (string, bool) {
 	gk := obj.GroupVersionKind().GroupKind()
 	switch gk.Group + "/" + gk.Kind {
@@ -79,7 +78,7 @@ func argoCronJob(obj *unstructured.Unstructured) string {
 	return argoHealthy
 }
 
-// argoDisruptionBudget minds only conditions that are False: too few pods may be meant.
+// argoDisruptionBudget fails only on False conditions: too few pods may be intended.
 func argoDisruptionBudget(obj *unstructured.Unstructured) string {
 	verdict := argoProgressing
 	for _, c := range conditionsOf(obj) {
@@ -113,7 +112,7 @@ func argoDefinition(obj *unstructured.Unstructured) string {
 	return argoHealthy
 }
 
-// argoReady goes by the Ready condition.
+// argoReady checks the Ready condition.
 func argoReady(obj *unstructured.Unstructured) string {
 	for _, c := range conditionsOf(obj) {
 		switch {
@@ -126,8 +125,7 @@ func argoReady(obj *unstructured.Unstructured) string {
 	return argoProgressing
 }
 
-// argoExternalSecret waits for a condition of the latest refresh where a refresh comes only on
-// change.
+// argoExternalSecret waits for a condition of the latest refresh if the policy is OnChange.
 func argoExternalSecret(obj *unstructured.Unstructured) string {
 	if text(obj, "spec", "refreshPolicy") == "OnChange" {
 		ready, ok := conditionOf(obj, "Ready")
@@ -139,7 +137,7 @@ func argoExternalSecret(obj *unstructured.Unstructured) string {
 	return argoReady(obj)
 }
 
-// argoGateway looks at the gateway's conditions, then at those of each listener.
+// argoGateway checks the gateway's conditions, then the conditions of each listener.
 func argoGateway(obj *unstructured.Unstructured) string {
 	status, _ := fieldAt(obj.Object, "status").(map[string]any)
 	_, reported := fieldAt(status, "conditions").([]any)
@@ -155,7 +153,7 @@ func argoGateway(obj *unstructured.Unstructured) string {
 	return progressingUnless(reported || len(listeners) > 0)
 }
 
-// argoRoute looks at every parent whose conditions are of the latest generation.
+// argoRoute checks every parent whose conditions are of the latest generation.
 func argoRoute(obj *unstructured.Unstructured) string {
 	_, generated := intAt(obj.Object, "metadata", "generation")
 	verdict := argoProgressing
@@ -198,8 +196,8 @@ func argoFlux(obj *unstructured.Unstructured, want int, further ...string) strin
 	return argoFluxConditions(obj, want, further...)
 }
 
-// argoFluxConditions counts: `want` of Ready and the further conditions have to be True. Work is
-// under way only when Ready is Unknown and Reconciling is True.
+// argoFluxConditions counts: `want` of Ready and the further conditions have to be True. Only Ready
+// Unknown with Reconciling True is progress.
 func argoFluxConditions(obj *unstructured.Unstructured, want int, further ...string) string {
 	if _, reported := fieldAt(obj.Object, "status", "conditions").([]any); !reported {
 		return argoProgressing

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// argoIgnoreRestartPolicy has a pod that runs once judged like one that runs on; hooks are exempt.
+// argoIgnoreRestartPolicy has Argo judge a one-time pod like a permanent one, except hooks.
 const argoIgnoreRestartPolicy = "argocd.argoproj.io/ignore-restart-policy"
 
 func argoDeployment(obj *unstructured.Unstructured) string {
@@ -47,7 +47,7 @@ func argoStatefulSet(obj *unstructured.Unstructured) string {
 		partition, partitioned := intAt(obj.Object, "spec", "updateStrategy", "rollingUpdate", "partition")
 		return progressingUnless(!counted || !partitioned || updated >= replicas-partition)
 	}
-	// Who replaces pods by hand decides when the rollout goes on.
+	// With OnDelete, the user replaces the pods and controls the rollout.
 	return progressingUnless(strategy == "OnDelete" || text(obj, "status", "updateRevision") == text(obj, "status", "currentRevision"))
 }
 
@@ -100,7 +100,7 @@ func argoRunningPod(obj *unstructured.Unstructured, policy string, containers []
 		}
 		return argoProgressing
 	case "OnFailure", "Never":
-		// A pod that runs once is at work until it ends.
+		// A pod that runs once is progressing until it ends.
 		return argoProgressing
 	}
 	return argoUnknown

@@ -11,26 +11,25 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Around is what stands around an object that is not well. The lists may hold more than belongs to
-// the object, of its namespace; each may be missing, and then says nothing.
+// Around has the objects related to an unhealthy object. The lists may have unrelated objects of
+// its namespace; a missing list has no effect.
 type Around struct {
 	// Pods of the object, see PodSelector.
 	Pods []corev1.Pod
-	// ReplicaSets of a Deployment. A ReplicaSet that cannot create pods says why in its conditions.
+	// ReplicaSets of a Deployment; their conditions say why pods cannot be created.
 	ReplicaSets []appsv1.ReplicaSet
 	// Claims that the pods mount.
 	Claims []corev1.PersistentVolumeClaim
-	// Events about the object, its ReplicaSets, pods and claims. The core API serves those of
-	// events.k8s.io, too. Of events of type Normal only those about claims are read.
+	// Events about the object, its ReplicaSets, pods and claims. The core API also serves the
+	// events of events.k8s.io. Events of type Normal are read only for claims.
 	Events []corev1.Event
 }
 
-// Need says which lists are worth reading around an object that is not healthy, or is progressing.
+// Need has the lists worth reading for an unhealthy or progressing object.
 type Need struct{ Pods, ReplicaSets, Claims, Events bool }
 
-// NeedOf tells what to read for FindCause; PodSelector selects pods and ReplicaSets. Claims are
-// worth reading only when a pod is Pending. Of events those of type Warning suffice, except for a
-// claim.
+// NeedOf returns the lists that FindCause needs; PodSelector selects pods and ReplicaSets. Claims
+// are worth reading only if a pod is Pending. Events of type Warning suffice, except for a claim.
 func NeedOf(obj *unstructured.Unstructured) Need {
 	_, pods := PodSelector(obj)
 	return Need{
@@ -41,19 +40,18 @@ func NeedOf(obj *unstructured.Unstructured) Need {
 	}
 }
 
-// Cause is the one reason that tells most about an object that is not well.
+// Cause is the most informative reason why an object is unhealthy.
 type Cause struct {
-	// Object that the reason is about, as a person names it: `pod "web-1"`; empty for the object
-	// itself.
+	// Object of the reason, such as `pod "web-1"`; empty for the object itself.
 	Object string `json:"object,omitempty"`
-	// Reason as the cluster has it: ImagePullBackOff, CrashLoopBackOff, Unschedulable, FailedMount,
+	// Reason of the cluster: ImagePullBackOff, CrashLoopBackOff, Unschedulable, FailedMount,
 	// FailedCreate …
 	Reason string `json:"reason"`
-	// Message for a person, bounded, on one line, without what looks like a secret value.
+	// Message for a person: bounded, on one line, and without likely secret values.
 	Message string `json:"message"`
 }
 
-// String gives object and message.
+// String returns object and message.
 func (c Cause) String() string {
 	if c.Object == "" {
 		return c.Message
@@ -67,7 +65,7 @@ type trouble struct {
 	object, reason, message string
 }
 
-// The further from healing by itself, and the nearer to the root, the heavier.
+// The harder to recover from, and the nearer to the root cause, the higher the weight.
 const (
 	weightOwnEvent = iota + 1
 	weightNotReady
@@ -82,10 +80,10 @@ const (
 	weightCreate
 )
 
-// FindCause looks for the cause of an object's trouble: from pods that could not be created (quota,
-// webhook), over their containers (image, crash, missing Secret), volumes, claims and the
-// scheduler, to probes that fail and to what events say of the object itself. Of equal troubles the
-// one of the first pod by name is taken. False means that nothing was found.
+// FindCause finds the cause of an object's trouble. It checks pods that could not be created
+// (quota, webhook), their containers (image, crash, missing Secret), volumes, claims, and the
+// scheduler. Then it checks failing probes and events about the object. Among equal troubles, the
+// first pod by name decides. False means that it found nothing.
 func FindCause(obj *unstructured.Unstructured, around Around) (Cause, bool) {
 	events := newestFirst(around.Events)
 	pods := selectPods(obj, around.Pods)
@@ -107,10 +105,10 @@ func FindCause(obj *unstructured.Unstructured, around Around) (Cause, bool) {
 	return Cause{Object: worst.object, Reason: worst.reason, Message: worst.message}, true
 }
 
-// PodReason names what keeps pods from working: the reason as the cluster has it (ImagePullBackOff,
-// CrashLoopBackOff, Unschedulable, OOMKilled, Evicted, Error …) and a sentence with pod and
-// container. Of several troubles the one furthest from healing is named, of equal ones that of the
-// first pod by name; pods on their way out do not count. Both are empty when no pod is in trouble.
+// PodReason returns the reason why pods do not work (ImagePullBackOff, CrashLoopBackOff,
+// Unschedulable, OOMKilled, Evicted, Error …) and a sentence with pod and container. It takes the
+// trouble that is hardest to recover from, then the first pod by name. It ignores terminating pods.
+// Both results are empty if no pod is in trouble.
 func PodReason(pods []corev1.Pod) (reason, message string) {
 	t := podsTrouble(pods, nil, nil)
 	if t.weight == 0 {
@@ -135,7 +133,7 @@ func podsTrouble(pods []corev1.Pod, claims []corev1.PersistentVolumeClaim, event
 	return worst
 }
 
-// creationTrouble is why the controller of a workload cannot create pods.
+// creationTrouble finds why the controller of a workload cannot create pods.
 func creationTrouble(obj *unstructured.Unstructured, pods []corev1.Pod, sets []appsv1.ReplicaSet, events []corev1.Event) trouble {
 	if NeedOf(obj).ReplicaSets {
 		for i := range sets {
@@ -152,7 +150,7 @@ func creationTrouble(obj *unstructured.Unstructured, pods []corev1.Pod, sets []a
 	for _, e := range events {
 		if e.Reason == "FailedCreate" && isAbout(e, kind, obj.GetNamespace(), name, uid) {
 			for i := range pods {
-				// It has worked since.
+				// Creation has worked since.
 				if pods[i].CreationTimestamp.After(eventTime(e)) {
 					return trouble{}
 				}
@@ -163,8 +161,8 @@ func creationTrouble(obj *unstructured.Unstructured, pods []corev1.Pod, sets []a
 	return trouble{}
 }
 
-// podCreator is the object whose controller creates the pods: the object itself, or the StatefulSet
-// that an operator made of it. The kind is empty for those that have no pods.
+// podCreator returns the object whose controller creates the pods: the object itself, or the
+// StatefulSet of its operator. The kind is empty for objects without pods.
 func podCreator(obj *unstructured.Unstructured) (kind, name string, uid types.UID) {
 	gk := obj.GroupVersionKind().GroupKind()
 	switch gk.Group + "/" + gk.Kind {
@@ -196,8 +194,8 @@ func replicaSetTrouble(obj *unstructured.Unstructured, set *appsv1.ReplicaSet) t
 	return trouble{}
 }
 
-// ownTrouble is what the newest event of type Warning says of the object itself; of a claim what
-// any event says of its provisioning.
+// ownTrouble is the newest Warning event about the object itself, or any event about the
+// provisioning of a claim.
 func ownTrouble(obj *unstructured.Unstructured, events []corev1.Event) trouble {
 	if isPod(obj) {
 		return trouble{}
@@ -210,7 +208,7 @@ func ownTrouble(obj *unstructured.Unstructured, events []corev1.Event) trouble {
 		return trouble{}
 	}
 	for _, e := range events {
-		// Whether a failed creation still matters is not told by its event alone, see
+		// The event alone does not say whether a failed creation still matters, see
 		// creationTrouble.
 		if e.Type == corev1.EventTypeWarning && e.Reason != "FailedCreate" && isAbout(e, gvk.Kind, obj.GetNamespace(), obj.GetName(), obj.GetUID()) {
 			return trouble{weight: weightOwnEvent, reason: e.Reason, message: sentence(e.Reason, e.Message)}
@@ -233,7 +231,7 @@ func asPod(obj *unstructured.Unstructured) (corev1.Pod, bool) {
 	return pod, err == nil
 }
 
-// joinMessages appends the cause to what the rule says, unless the rule has said it.
+// joinMessages appends the cause to the message of the rule unless it is already in it.
 func joinMessages(message, cause string) string {
 	switch {
 	case message == "":

@@ -36,7 +36,7 @@ func pod(t *testing.T, name, spec, status string) corev1.Pod {
 	return decode[corev1.Pod](t, `{metadata: {namespace: garden, name: `+name+`, uid: `+name+`, labels: {app: web}, creationTimestamp: "2026-01-01T00:00:00Z"}, spec: {`+spec+`}, status: {`+status+`}}`)
 }
 
-// event was seen the given minutes after the pods were made.
+// event makes an event that was seen the given minutes after the pods were made.
 func event(t *testing.T, minutes int, about, kind, reason, message string) corev1.Event {
 	t.Helper()
 	e := corev1.Event{Type: kind, Reason: reason, Message: message}
@@ -46,8 +46,7 @@ func event(t *testing.T, minutes int, about, kind, reason, message string) corev
 	return e
 }
 
-// spec is that of a pod with one container that writes its last words, and one whose log is taken
-// for them.
+// spec has a container that writes a termination message, and one with its log as fallback.
 const spec = `containers: [{name: c, image: "example.org/app:v1", terminationMessagePolicy: File}, {name: log, terminationMessagePolicy: FallbackToLogsOnError}]`
 
 type causeCase struct {
@@ -233,7 +232,7 @@ func TestNeedOf(t *testing.T) {
 	}
 }
 
-// What looks like a secret does not get into a message; names of objects, images and numbers do.
+// TestForeignTexts: messages hide likely secrets, but not names of objects, images and numbers.
 func TestForeignTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		`MountVolume.SetUp failed for volume "cert" : secret "web-tls" not found`: "",

@@ -32,13 +32,12 @@ func stateReady(obj *unstructured.Unstructured) *Failure {
 	return f
 }
 
-// IsCertificateProgressing says whether the controller has still to see the latest generation.
+// IsCertificateProgressing reports whether the latest generation is not yet observed.
 func IsCertificateProgressing(obj *unstructured.Unstructured) (bool, string) {
 	return generationProgressing(obj)
 }
 
-// IsCertificateIssuerProgressing says whether the controller has still to see the latest
-// generation.
+// IsCertificateIssuerProgressing reports whether the latest generation is not yet observed.
 func IsCertificateIssuerProgressing(obj *unstructured.Unstructured) (bool, string) {
 	return generationProgressing(obj)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// withCodes adds the error codes that the message tells, by upstream's patterns.
+// withCodes adds the error codes that match the message, by upstream's patterns.
 func withCodes(f *Failure) *Failure {
 	if f != nil {
 		f.Codes = mergeCodes(f.Codes, f.Message)
@@ -14,7 +14,7 @@ func withCodes(f *Failure) *Failure {
 	return f
 }
 
-// mergeCodes gives the codes with those that the text tells; nil if there are none.
+// mergeCodes adds the codes that match the text; the result is nil if there are none.
 func mergeCodes(codes []string, text string) []string {
 	out := slices.Clone(codes)
 	for _, code := range condition.Codes(text) {

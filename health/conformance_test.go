@@ -48,7 +48,7 @@ func healthCases(t *testing.T) []healthCase {
 	return out
 }
 
-// identity is the second input of the Seed checks.
+// identity returns the second input of the Seed checks.
 func (c healthCase) identity(t *testing.T) *health.Gardener {
 	t.Helper()
 	raw, ok := c.header["identity"]
@@ -60,7 +60,7 @@ func (c healthCase) identity(t *testing.T) *health.Gardener {
 	return &g
 }
 
-// checks are the named functions of the corpus. Those of Check are judged through it.
+// namedCheck runs a named function of the corpus; functions of Check are judged through it.
 func namedCheck(t *testing.T, c healthCase) (err error, viaCheck bool) {
 	t.Helper()
 	switch c.header["check"] {
@@ -171,7 +171,7 @@ func TestConformanceKStatus(t *testing.T) {
 	}
 }
 
-// Argo's verdicts are of two origins, built-in checks and scripts; Argo follows both.
+// TestConformanceArgo compares built-in checks and scripts of Argo; the function Argo has both.
 func TestConformanceArgo(t *testing.T) {
 	for _, c := range healthCases(t) {
 		if tool := c.header["tool"]; tool != "argo" && tool != "argo-lua" {
@@ -187,8 +187,7 @@ func TestConformanceArgo(t *testing.T) {
 	}
 }
 
-// TestConformanceCrosswalk compares the projections on every object of the corpus, whichever tool
-// it comes from.
+// TestConformanceCrosswalk compares the projections on every object of the corpus, from any tool.
 func TestConformanceCrosswalk(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(corpus.Dir(t), "health-crosswalk.tsv"))
 	require.NoError(t, err)

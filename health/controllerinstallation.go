@@ -2,8 +2,8 @@ package health
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// checkControllerInstallation fails unless the extension is installed and healthy; Valid counts if
-// it is reported (pkg/api/core/v1beta1/helper: IsControllerInstallationSuccessful).
+// checkControllerInstallation fails unless the extension is installed and healthy, and Valid, if
+// reported, is True (pkg/api/core/v1beta1/helper: IsControllerInstallationSuccessful).
 func checkControllerInstallation(obj *unstructured.Unstructured) *Failure {
 	return first(optional(obj, "Valid", "True"), requireTrue(obj, "Installed"), requireTrue(obj, "Healthy"))
 }

@@ -9,24 +9,24 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ReasonCrashing is the reason of a Deployment one of whose containers ends again and again (the
-// kubelet's word for what it does about it).
+// ReasonCrashing is the reason of a Deployment with a container that crashes repeatedly, in the
+// kubelet's term.
 const ReasonCrashing = "CrashLoopBackOff"
 
 const (
-	// crashesTell is how many restarts a container has behind it at least before it counts as
-	// crashing. One may be anybody's: a lost leadership, a neighbour that was not there yet.
+	// crashesTell is the minimum number of restarts of a crashing container. One restart may have a
+	// harmless cause: a lost leadership, a peer that did not run yet.
 	crashesTell = 2
-	// crashesForgotten is how long a container has to run for the kubelet to start with the
-	// shortest back-off again (twice the longest one: kubernetes, pkg/kubelet: MaxContainerBackOff,
-	// client-go flowcontrol.Backoff).
+	// crashesForgotten is how long a container has to run until the kubelet resets its back-off
+	// (twice the longest one: kubernetes, pkg/kubelet: MaxContainerBackOff, client-go
+	// flowcontrol.Backoff).
 	crashesForgotten = 10 * time.Minute
 )
 
-// MayBeCrashing tells whether the pods of a Deployment that is available are worth reading:
-// containers that have no readiness probe are ready whenever they run, so that one which ends again
-// and again looks well in between. Such a Deployment has become available lately, or one of its
-// pods is not. Only pods tell the rest, see WithPods and At.
+// MayBeCrashing reports whether the pods of an available Deployment are worth reading. Containers
+// without a readiness probe are ready while they run, so a crashing one looks healthy in between.
+// Such a Deployment became available recently or has an unavailable pod. Only its pods tell whether
+// it crashes, see WithPods and At.
 func MayBeCrashing(obj *unstructured.Unstructured, now time.Time) bool {
 	if !isDeployment(obj) {
 		return false
@@ -38,8 +38,7 @@ func MayBeCrashing(obj *unstructured.Unstructured, now time.Time) bool {
 	return ok && now.Sub(c.transition) < crashesForgotten
 }
 
-// LastChange is when one of the conditions of an object was updated or changed last; zero where
-// none says.
+// LastChange returns the last update or transition of any condition of an object, or the zero time.
 func LastChange(obj *unstructured.Unstructured) time.Time {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	var last time.Time
@@ -55,9 +54,9 @@ func LastChange(obj *unstructured.Unstructured) time.Time {
 	return last
 }
 
-// crashing is the failure of a Deployment one of whose containers ends again and again, although it
-// runs at the moment or others serve: during a roll-out the former revision does. It is over when
-// the container has run for twice as long as the last time.
+// crashing is the failure of a Deployment with a repeatedly crashing container. The container may
+// run at the moment, and other pods may serve, such as those of the previous revision. The failure
+// ends when the container has run for twice as long as before its last crash.
 func crashing(obj *unstructured.Unstructured, in inputs) *Failure {
 	if !in.havePods || in.now.IsZero() {
 		return nil
@@ -66,7 +65,7 @@ func crashing(obj *unstructured.Unstructured, in inputs) *Failure {
 		if pod.DeletionTimestamp != nil || isPodTerminal(pod) {
 			continue
 		}
-		// sidecars are among the former
+		// includes sidecars, which are init containers
 		statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 		for i := range statuses {
 			c := &statuses[i]
@@ -74,7 +73,7 @@ func crashing(obj *unstructured.Unstructured, in inputs) *Failure {
 				continue
 			}
 			f := failf("a container ends again and again")
-			if c.State.Running != nil { // of one that waits to be started again, the cause tells
+			if c.State.Running != nil { // for a waiting container, the cause has the message
 				f.Message = fmt.Sprintf("%s: container %q runs, but ends again and again: %d restart(s), last %s", podName(pod.Name), c.Name, c.RestartCount, ended(&pod, c.Name, c.LastTerminationState.Terminated))
 			}
 			f.Reason = ReasonCrashing
@@ -84,7 +83,7 @@ func crashing(obj *unstructured.Unstructured, in inputs) *Failure {
 	return nil
 }
 
-// keepsEnding tells whether a container ends again and again.
+// keepsEnding reports whether a container crashes repeatedly.
 func keepsEnding(c *corev1.ContainerStatus, now time.Time) bool {
 	last := c.LastTerminationState.Terminated
 	if last == nil || c.RestartCount < crashesTell {
@@ -93,11 +92,11 @@ func keepsEnding(c *corev1.ContainerStatus, now time.Time) bool {
 	switch {
 	case c.State.Waiting != nil:
 		return c.State.Waiting.Reason == "CrashLoopBackOff"
-	case c.State.Terminated != nil: // it will be
+	case c.State.Terminated != nil: // the kubelet will restart it
 		return true
 	case c.State.Running != nil:
-		// The count is that of a whole life: who ran well before may end once, be it for a node
-		// that was started anew.
+		// RestartCount covers the whole life of the pod. A container that ran for long may end
+		// once, for example because its node restarted.
 		ran := last.FinishedAt.Sub(last.StartedAt.Time)
 		return ran < crashesForgotten && now.Sub(c.State.Running.StartedAt.Time) < min(2*ran, crashesForgotten)
 	}

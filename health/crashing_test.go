@@ -12,10 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/health"
 )
 
-// noon is when crashes are judged.
+// noon is the time of the judgement.
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// deploymentSince is a Deployment of the app `web` that is available since some time before noon.
+// deploymentSince is a Deployment of the app `web`, available since some time before noon.
 func deploymentSince(available time.Duration, progressing string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "garden", "generation": int64(1)},
@@ -27,8 +27,7 @@ func deploymentSince(available time.Duration, progressing string) *unstructured.
 	}}
 }
 
-// restarted is a pod whose container ran for some time, ended, and runs again since some time
-// before noon.
+// restarted is a pod whose container ran for some time, ended, and restarted some time before noon.
 func restarted(times int, ran, since time.Duration) string {
 	started := noon.Add(-since)
 	return fmt.Sprintf(`{phase: Running, conditions: [{type: Ready, status: "True"}], containerStatuses: [{name: c, ready: true, restartCount: %d, image: i, imageID: i,

@@ -2,36 +2,34 @@ package health
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// ReasonHealthCheckError is the reason of a verdict whose check could not be made
+// ReasonHealthCheckError is the reason of a verdict whose check failed to run
 // (pkg/apis/resources/v1alpha1: ConditionHealthCheckError).
 const ReasonHealthCheckError = "HealthCheckError"
 
-// Rules are rules per kind from outside, which go before the built-in ones; package custom has an
-// implementation.
+// Rules are custom rules per kind, which precede the built-in ones; package custom implements them.
 type Rules interface {
-	// Judge gives the ruling on an object, false if there is no rule for its kind. It must be pure.
+	// Judge returns the ruling on an object, or false if its kind has no rule. It must be pure.
 	Judge(obj *unstructured.Unstructured) (Ruling, bool)
 }
 
-// Ruling is the outcome of a rule from outside.
+// Ruling is the result of a custom rule.
 type Ruling struct {
-	// Healthy and Progressing are the answers; nil leaves the question to the built-in rule of the
-	// kind.
+	// Healthy and Progressing are the answers; nil means the built-in rule of the kind decides.
 	Healthy, Progressing *bool
-	// Unreported means that an answer is not to be had yet: the object lacks a field that the rule
-	// reads. The object then is not healthy but on its way.
+	// Unreported means the object does not have a field yet that the rule reads. The object then is
+	// not healthy but progressing.
 	Unreported bool
 	// Reason of a failure; empty means `<Kind>Unhealthy`. ReasonHealthCheckError makes the status
 	// Unknown.
 	Reason string
-	// Message for a person; empty leaves it to the built-in rule.
+	// Message for a person; empty means the built-in rule's message.
 	Message string
 }
 
-// WithRules has the rules asked before the built-in ones; nil changes nothing.
+// WithRules gives custom rules precedence over the built-in ones; nil changes nothing.
 func WithRules(rules Rules) Option { return func(in *inputs) { in.rules = rules } }
 
-// overrule puts the answers of a rule from outside in the place of the built-in ones.
+// overrule replaces the answers of the built-in rule by those of a custom rule.
 func (j *judgement) overrule(obj *unstructured.Unstructured, r Ruling) {
 	r.Message = presentable(r.Message)
 	j.ground = GroundRule

@@ -2,8 +2,8 @@ package health
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// CheckCustomResourceDefinition fails unless the names are accepted and the API is served; it must
-// not be terminating (pkg/utils/kubernetes/health/customresourcedefinition.go).
+// CheckCustomResourceDefinition fails unless the names are accepted, the API is served and the CRD
+// is not terminating (pkg/utils/kubernetes/health/customresourcedefinition.go).
 func CheckCustomResourceDefinition(obj *unstructured.Unstructured) error {
 	return asError(checkCustomResourceDefinition(obj))
 }

@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// CheckDaemonSet fails unless the latest generation is observed, all pods are scheduled and none
-// where it should not be. During a rollout as many pods may be unavailable as the strategy allows,
-// otherwise none (pkg/utils/kubernetes/health/daemonset.go).
+// CheckDaemonSet fails unless the latest generation is observed, all pods are scheduled and none is
+// misscheduled. During a rollout, pods may be unavailable up to the strategy's limit, otherwise
+// none (pkg/utils/kubernetes/health/daemonset.go).
 func CheckDaemonSet(obj *unstructured.Unstructured) error { return asError(checkDaemonSet(obj)) }
 
 func checkDaemonSet(obj *unstructured.Unstructured) *Failure {
@@ -35,8 +35,7 @@ func checkDaemonSet(obj *unstructured.Unstructured) *Failure {
 	return nil
 }
 
-// maxUnavailable is the number of pods that may be missing during a rollout; zero for other
-// strategies.
+// maxUnavailable returns how many pods may be missing during a rollout; zero for other strategies.
 func maxUnavailable(obj *unstructured.Unstructured, desired int64) int64 {
 	if text(obj, "spec", "updateStrategy", "type") != "RollingUpdate" {
 		return 0
@@ -56,7 +55,7 @@ func maxUnavailable(obj *unstructured.Unstructured, desired int64) int64 {
 	return int64(n)
 }
 
-// IsDaemonSetProgressing says whether a rollout is under way, and why.
+// IsDaemonSetProgressing reports whether a rollout is in progress, and why.
 func IsDaemonSetProgressing(obj *unstructured.Unstructured) (bool, string) {
 	if f := observed(obj); f != nil {
 		return true, f.Message

@@ -26,14 +26,13 @@ func isDeployment(obj *unstructured.Unstructured) bool {
 	return gk.Kind == "Deployment" && (gk.Group == "apps" || gk.Group == "extensions")
 }
 
-// deploymentFailure is the rule of the kind, and what its pods tell besides.
+// deploymentFailure combines the rule of the kind with the state of its pods.
 func deploymentFailure(obj *unstructured.Unstructured, in inputs) *Failure {
 	return first(checkDeployment(obj), crashing(obj, in))
 }
 
-// IsDeploymentProgressing says whether a rollout is under way, and why. It ends when the
-// Progressing condition has reason NewReplicaSetAvailable; old pods may still be there, see
-// WithPods.
+// IsDeploymentProgressing reports whether a rollout is in progress, and why. It ends when the
+// Progressing condition has reason NewReplicaSetAvailable; old pods may still exist, see WithPods.
 func IsDeploymentProgressing(obj *unstructured.Unstructured) (bool, string) {
 	return deploymentProgressing(obj, inputs{})
 }
@@ -57,8 +56,8 @@ func deploymentProgressing(obj *unstructured.Unstructured, in inputs) (bool, str
 	return false, "Deployment is fully rolled out"
 }
 
-// livePods counts the selected pods that take part in the rollout: not ended, not completed, not
-// evicted, not disrupted.
+// livePods counts the selected pods that take part in the rollout: not terminal, stale, completed
+// or disrupted.
 func livePods(obj *unstructured.Unstructured, pods []corev1.Pod) int64 {
 	var live int64
 	for _, pod := range selectPods(obj, pods) {

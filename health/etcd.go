@@ -25,10 +25,10 @@ func checkEtcd(obj *unstructured.Unstructured) *Failure {
 	return nil
 }
 
-// CheckEtcdDeployed is the check of a deployment that waits for its Etcd: no errors, not deleting,
-// the latest generation observed, the requested operation taken up, all members updated, ready
-// (pkg/component/etcd/etcd/waiter.go). Upstream polls every 5s, takes a severe failure as final
-// after 3m, and any after 5m; see Severe.
+// CheckEtcdDeployed is the check of a deployment that waits for its Etcd. It requires: no errors,
+// no deletion, the latest generation observed, the requested operation accepted, all members
+// updated, ready (pkg/component/etcd/etcd/waiter.go). Upstream polls every 5s and fails after 3m on
+// severe failures, after 5m on all; see Severe.
 func CheckEtcdDeployed(obj *unstructured.Unstructured) error {
 	for _, e := range listAt(obj.Object, "status", "lastErrors") {
 		return &Failure{Message: "etcd reports an error: " + textAt(e, "description"), Codes: textsAt(e, "codes"), Severe: true}
@@ -52,8 +52,7 @@ func CheckEtcdDeployed(obj *unstructured.Unstructured) error {
 	return nil
 }
 
-// notReady tells of an Etcd that is not ready what etcd-druid says about it: the conditions that
-// are not met, and its last errors.
+// notReady returns the False conditions and last errors of an Etcd that is not ready.
 func notReady(obj *unstructured.Unstructured) *Failure {
 	var why []string
 	for _, c := range conditionsOf(obj) {
@@ -72,7 +71,7 @@ func notReady(obj *unstructured.Unstructured) *Failure {
 	return waitf("etcd %q is not ready yet: %s", obj.GetName(), strings.Join(why, "; "))
 }
 
-// Severe says whether the failure will not pass by itself.
+// Severe reports whether the failure will not end by itself.
 func Severe(err error) bool {
 	var f *Failure
 	return errors.As(err, &f) && f.Severe

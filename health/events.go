@@ -9,15 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// newestFirst sorts events by when they were last seen.
+// newestFirst sorts events by their last occurrence.
 func newestFirst(events []corev1.Event) []corev1.Event {
 	out := slices.Clone(events)
 	slices.SortStableFunc(out, func(a, b corev1.Event) int { return eventTime(b).Compare(eventTime(a)) })
 	return out
 }
 
-// eventTime is when the event was last seen. Events of events.k8s.io have a time and a series in
-// place of counts.
+// eventTime returns the last occurrence of an event. Events of events.k8s.io have a time and a
+// series instead of counts.
 func eventTime(e corev1.Event) time.Time {
 	switch {
 	case e.Series != nil && !e.Series.LastObservedTime.IsZero():
@@ -31,7 +31,7 @@ func eventTime(e corev1.Event) time.Time {
 	}
 }
 
-// isAbout compares UIDs where both are known: an event may be of a namesake that is gone.
+// isAbout compares UIDs if known: an event may be about a deleted object of the same name.
 func isAbout(e corev1.Event, kind, namespace, name string, uid types.UID) bool {
 	ref := e.InvolvedObject
 	if ref.Kind != kind || ref.Namespace != namespace || ref.Name != name {
@@ -40,8 +40,8 @@ func isAbout(e corev1.Event, kind, namespace, name string, uid types.UID) bool {
 	return uid == "" || ref.UID == "" || ref.UID == uid
 }
 
-// podEvent is the event that says most of a pod whose own status says little. What names a missing
-// object goes before what only says that waiting for it took too long.
+// podEvent returns the most informative event about a pod. Events that name a missing object
+// precede events about a timeout.
 func podEvent(events []corev1.Event, pod *corev1.Pod, reasons ...string) (corev1.Event, bool) {
 	var found *corev1.Event
 	for i := range events {
@@ -66,8 +66,8 @@ func waitedInVain(message string) bool {
 	return strings.HasPrefix(message, "Unable to attach or mount volumes")
 }
 
-// claimEvent is the newest event about how the volume of a claim is come by. Some that tell of a
-// failure are of type Normal.
+// claimEvent returns the newest event about the provisioning of a claim. Some failures are of type
+// Normal.
 func claimEvent(events []corev1.Event, namespace, name string, uid types.UID) (corev1.Event, bool) {
 	for _, e := range events {
 		switch e.Reason {

@@ -9,8 +9,8 @@ import (
 const annotationTimestamp = "gardener.cloud/timestamp"
 
 // CheckExtensionObject is the check of every kind of extensions.gardener.cloud, and of BackupBucket
-// and BackupEntry of the garden: no error, the latest generation observed, the requested operation
-// taken up, the last operation succeeded, and not before the request
+// and BackupEntry of the garden. It requires: no error, the latest generation observed, the
+// requested operation accepted, and the last operation succeeded, not before the request
 // (pkg/utils/kubernetes/health/extensions.go).
 func CheckExtensionObject(obj *unstructured.Unstructured) error {
 	if gvk := obj.GroupVersionKind(); !isExtensionKind(gvk.Group, gvk.Kind) {
@@ -19,9 +19,8 @@ func CheckExtensionObject(obj *unstructured.Unstructured) error {
 	return asError(checkExtensionObject(obj))
 }
 
-// Answered reports whether the controller of an extension object, or of an Etcd, has done what it
-// was asked for by the annotations of the object: for its latest generation, without an error, and
-// not before the request.
+// Answered reports whether the controller of an extension object, or of an Etcd, has handled the
+// requested operation and the latest generation. Extension objects also have to pass their check.
 func Answered(obj *unstructured.Unstructured) bool {
 	if isExtensionKind(obj.GroupVersionKind().Group, obj.GetKind()) {
 		return checkExtensionObject(obj) == nil
@@ -67,8 +66,8 @@ func checkExtensionObject(obj *unstructured.Unstructured) *Failure {
 	return requestedBefore(obj, timeAt(last, "lastUpdateTime"))
 }
 
-// requestedBefore fails while the reconciliation asked for by the timestamp annotation is still to
-// come. The annotation has nanoseconds, the status has seconds.
+// requestedBefore fails until the reconciliation that the timestamp annotation requests has
+// happened. The annotation has nanoseconds, the status has seconds.
 func requestedBefore(obj *unstructured.Unstructured, done time.Time) *Failure {
 	stamp, ok := obj.GetAnnotations()[annotationTimestamp]
 	if !ok {

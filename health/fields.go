@@ -6,8 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Fields are read tolerantly: a missing or mistyped field is the zero value, as after decoding into
-// a Go type.
+// Reads are tolerant: a missing or mistyped field is the zero value, as in a decoded Go type.
 
 func fieldAt(obj map[string]any, path ...string) any {
 	var cur any = obj
@@ -89,7 +88,7 @@ func timeAt(obj map[string]any, path ...string) time.Time {
 	return t
 }
 
-// statusCondition is one entry of status.conditions, whatever else the kind puts there.
+// statusCondition is an entry of status.conditions, without kind-specific fields.
 type statusCondition struct {
 	kind, status, reason, message string
 	observedGeneration            int64
@@ -127,7 +126,7 @@ func conditionOf(obj *unstructured.Unstructured, kind string) (statusCondition, 
 	return statusCondition{}, false
 }
 
-// requireTrue fails unless the condition is there and True.
+// requireTrue fails unless the condition exists and is True.
 func requireTrue(obj *unstructured.Unstructured, kind string) *Failure {
 	c, ok := conditionOf(obj, kind)
 	if !ok {
@@ -136,7 +135,7 @@ func requireTrue(obj *unstructured.Unstructured, kind string) *Failure {
 	return c.expect("True")
 }
 
-// optional fails if the condition is there with another status.
+// optional fails if the condition exists with another status.
 func optional(obj *unstructured.Unstructured, kind, status string) *Failure {
 	if c, ok := conditionOf(obj, kind); ok {
 		return c.expect(status)
@@ -164,7 +163,7 @@ func (c statusCondition) cause() string {
 	}
 }
 
-// observed fails while the controller has not seen the latest specification.
+// observed fails until the controller has observed the latest generation.
 func observed(obj *unstructured.Unstructured) *Failure {
 	if seen := number(obj, "status", "observedGeneration"); seen < generation(obj) {
 		return waitf("observed generation outdated (%d/%d)", seen, generation(obj))
@@ -172,7 +171,7 @@ func observed(obj *unstructured.Unstructured) *Failure {
 	return nil
 }
 
-// first gives the first failure.
+// first returns the first failure.
 func first(checks ...*Failure) *Failure {
 	for _, f := range checks {
 		if f != nil {
@@ -182,5 +181,5 @@ func first(checks ...*Failure) *Failure {
 	return nil
 }
 
-// generation is metadata.generation; the accessor of the object reads int64 only.
+// generation returns metadata.generation; the accessor of the object reads int64 only.
 func generation(obj *unstructured.Unstructured) int64 { return number(obj, "metadata", "generation") }

@@ -15,8 +15,7 @@ func manifest(apiVersion, kind, rest string) string {
 
 func seen(rest string) string { return `status: {observedGeneration: 2, ` + rest + `}` }
 
-// ruleCases are cases of a kind: what follows the metadata, and the text that the failure has to
-// contain, empty for healthy.
+// ruleCases maps the manifest after the metadata to a text in the failure; empty means healthy.
 type ruleCases struct {
 	apiVersion, kind string
 	cases            map[string]string
@@ -24,7 +23,7 @@ type ruleCases struct {
 
 type cases = map[string]string
 
-// The three tests have a case for every branch of upstream's checks (pkg/utils/kubernetes/health).
+// checkRules runs the cases of every branch of upstream's checks (pkg/utils/kubernetes/health).
 func checkRules(t *testing.T, kinds map[string]ruleCases) {
 	t.Helper()
 	for name, c := range kinds {

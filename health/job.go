@@ -2,7 +2,7 @@ package health
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// CheckJob fails when the Job has failed; a Job that still runs is healthy
+// CheckJob fails if the Job has failed; a running Job is healthy
 // (pkg/utils/kubernetes/health/job.go).
 func CheckJob(obj *unstructured.Unstructured) error { return asError(checkJob(obj)) }
 

@@ -8,16 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// scheduleWindow is how long kstatus lets a pod be unschedulable before it calls it Failed.
+// scheduleWindow is how long a pod may be unschedulable until kstatus reports it as Failed.
 const scheduleWindow = 15 * time.Second
 
-// messageJobNotStarted is what the library says of a Job without a start time.
+// messageJobNotStarted is the library's message about a Job without a start time.
 const messageJobNotStarted = "Job not started"
 
-// KStatus is the verdict of kstatus and its message, as kubernetes-sigs/cli-utils gives it. Two
-// things differ from the library in use, a fork: a suspended Job is Current as in the original, and
-// a pod that cannot be scheduled is InProgress, because how long it waits is a matter of the clock
-// (see At).
+// KStatus returns the status and message of kubernetes-sigs/cli-utils. It differs twice from the
+// library in use, a fork. A suspended Job is Current as in the original. A pod that cannot be
+// scheduled is InProgress, because the waiting time depends on the clock (see At).
 func KStatus(obj *unstructured.Unstructured) (Status, string) {
 	return kstatusAt(obj, time.Time{})
 }
@@ -39,7 +38,7 @@ func kstatusAt(obj *unstructured.Unstructured, now time.Time) (Status, string) {
 	return Status(result.Status), result.Message
 }
 
-// bareCondition puts into words a condition that decided and has no message.
+// bareCondition describes a deciding condition without a message.
 func bareCondition(obj *unstructured.Unstructured) string {
 	for _, kind := range []string{"Reconciling", "Stalled", "NamesAccepted", "Established", "Ready"} {
 		c, ok := conditionOf(obj, kind)
@@ -50,8 +49,8 @@ func bareCondition(obj *unstructured.Unstructured) string {
 	return "a condition says so"
 }
 
-// compute tries again with the object as a decoder of Kubernetes would have built it: the library
-// insists on int64 where a plain YAML decoder makes float64.
+// compute retries with the object as a Kubernetes decoder would have built it: the library requires
+// int64 where a plain YAML decoder makes float64.
 func compute(obj *unstructured.Unstructured) (*status.Result, error) {
 	result, err := status.Compute(obj)
 	if err == nil {
@@ -68,7 +67,7 @@ func compute(obj *unstructured.Unstructured) (*status.Result, error) {
 	return status.Compute(decoded)
 }
 
-// clockedStatus answers for the one case in which the library would read the clock.
+// clockedStatus handles the only case in which the library would read the clock.
 func clockedStatus(obj *unstructured.Unstructured, now time.Time) (Status, string, bool) {
 	if obj.GetKind() != "Pod" || obj.GetDeletionTimestamp() != nil || text(obj, "status", "phase") != "Pending" {
 		return "", "", false

@@ -64,7 +64,7 @@ func TestKStatus(t *testing.T) {
 	}
 }
 
-// The generation goes before the question how long a pod waits to be scheduled.
+// TestUnobservedPodIsNotUnschedulable: the generation is checked before the scheduling time.
 func TestUnobservedPodIsNotUnschedulable(t *testing.T) {
 	pod := object(t, `{apiVersion: v1, kind: Pod, metadata: {name: x, generation: 2, creationTimestamp: "2026-01-01T00:00:00Z"},
 		status: {observedGeneration: 1, phase: Pending, conditions: [{type: PodScheduled, status: "False", reason: Unschedulable}]}}`)

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// complaints are lines that say why a program ends: "Error: unknown flag", a panic, an error of
+// complaints matches lines that say why a program ends: "Error: unknown flag", a panic, an error of
 // klog (E0102) or of a structured log.
 var complaints = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(?:(?i:error|panic|fatal)\b|[EF][0-9]{4} )|\blevel=(?i:error|fatal)\b|"level":\s*"(?i:error|fatal)"`)
 })
 
-// lastWords are what of a long message says why a program has ended: its last complaint, else its
-// end. How it is used, or what it has set, stands around that.
+// lastWords returns the part of a long message that says why a program ended: its last error line,
+// else its end. Usage and settings may surround it.
 func lastWords(message string) string {
 	message = strings.TrimSpace(message)
 	if len(message) <= maxForeignMessage {

@@ -3,8 +3,8 @@ package health
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 // CheckMachineDeployment fails unless the latest generation is observed, Available is True,
-// Progressing, if present, is True, and neither ReplicaFailure nor Frozen is reported. While
-// machines wait for a manual in-place update, Progressing does not count
+// Progressing, if present, is True, and neither ReplicaFailure nor Frozen is reported. Progressing
+// is ignored while machines wait for a manual in-place update
 // (pkg/utils/kubernetes/health/machinedeployment.go).
 func CheckMachineDeployment(obj *unstructured.Unstructured) error {
 	return asError(checkMachineDeployment(obj))

@@ -34,13 +34,12 @@ func managedResourceApplied(obj *unstructured.Unstructured) *Failure {
 	return first(managedResourceObserved(obj), resourceCondition(obj, resourcesApplied, "True"))
 }
 
-// CheckManagedResourceHealthy fails unless the resources are healthy, whatever the generation.
+// CheckManagedResourceHealthy fails unless the resources are healthy, for any generation.
 func CheckManagedResourceHealthy(obj *unstructured.Unstructured) error {
 	return asError(resourceCondition(obj, resourcesHealthy, "True"))
 }
 
-// CheckManagedResourceProgressing fails unless the resources are rolled out, whatever the
-// generation.
+// CheckManagedResourceProgressing fails unless the resources are rolled out, for any generation.
 func CheckManagedResourceProgressing(obj *unstructured.Unstructured) error {
 	return asError(resourceCondition(obj, resourcesProgressing, "False"))
 }
@@ -72,13 +71,13 @@ func resourceCondition(obj *unstructured.Unstructured, kind, want string) *Failu
 	return f
 }
 
-// CareManagedResource is the rule by which the care controllers of Garden, Seed and Shoot judge a
-// ManagedResource; its Reason is the one of the condition. A rollout, or one of which nothing is
-// known yet, fails the check at once; with a threshold (`managedResourceProgressingThreshold` of a
-// gardenlet) it fails once as much time has passed since the condition's lastTransitionTime, with
-// reason ProgressingRolloutStuck. Nil means all is well. Upstream names the failure behind an
-// outdated status only if the objects could not be applied; here every failure of ResourcesApplied
-// is named. Source: pkg/utils/kubernetes/health/checker, reference gardenlet section 7.
+// CareManagedResource is the rule of the care controllers of Garden, Seed and Shoot for a
+// ManagedResource. Its Reason is that of the condition; nil means healthy. A rollout, or an unknown
+// rollout state, fails the check at once. With a threshold (`managedResourceProgressingThreshold`
+// of a gardenlet) it fails that long after the condition's lastTransitionTime, with reason
+// ProgressingRolloutStuck. For an outdated status, upstream reports the failure only if objects
+// could not be applied; this rule reports every failure of ResourcesApplied. Source:
+// pkg/utils/kubernetes/health/checker, reference gardenlet section 7.
 func CareManagedResource(obj *unstructured.Unstructured, progressingThreshold *time.Duration, now time.Time) *Failure {
 	if f := managedResourceObserved(obj); f != nil {
 		f.Reason = "OutdatedStatus"
@@ -125,7 +124,7 @@ func careCondition(obj *unstructured.Unstructured, c statusCondition, threshold 
 	return f
 }
 
-// rolloutStuck fails once the rollout takes as long as the threshold.
+// rolloutStuck fails when the rollout lasts as long as the threshold.
 func rolloutStuck(obj *unstructured.Unstructured, c statusCondition, threshold time.Duration, now time.Time) *Failure {
 	if now.Sub(c.transition) < threshold {
 		return nil

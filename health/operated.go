@@ -2,10 +2,9 @@ package health
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// checkOperated judges what Gardener operates and reports by conditions and a last operation:
-// Garden and Shoot. It is the rule of upstream's label shoot.gardener.cloud/status
-// (pkg/api/core/v1beta1/helper: ComputeShootStatus): an operation in error, or a condition that is
-// False or Unknown, is unhealthy. An operation under way is not.
+// checkOperated judges objects with conditions and a last operation: Garden and Shoot. It follows
+// upstream's label shoot.gardener.cloud/status (pkg/api/core/v1beta1/helper: ComputeShootStatus). A
+// failed operation, or a False or Unknown condition, is unhealthy; a running operation is not.
 func checkOperated(obj *unstructured.Unstructured) *Failure {
 	switch state := text(obj, "status", "lastOperation", "state"); state {
 	case "Error", "Failed", "Aborted":

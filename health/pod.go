@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// CheckPod fails unless the pod is running or has succeeded; readiness is the matter of its
-// controller (pkg/utils/kubernetes/health/pod.go).
+// CheckPod fails unless the pod is running or has succeeded; its controller judges readiness
+// (pkg/utils/kubernetes/health/pod.go).
 func CheckPod(obj *unstructured.Unstructured) error { return asError(checkPod(obj)) }
 
 func checkPod(obj *unstructured.Unstructured) *Failure {
@@ -29,8 +29,8 @@ func checkPod(obj *unstructured.Unstructured) *Failure {
 	return f
 }
 
-// PodSelector is the selector of the pods that belong to a workload; false for kinds that have
-// none. The kinds of operators are known by the labels which those give to their pods.
+// PodSelector returns the selector of a workload's pods, or false for kinds without pods. For kinds
+// of operators it uses the labels that the operators set.
 func PodSelector(obj *unstructured.Unstructured) (labels.Selector, bool) {
 	gvk := obj.GroupVersionKind()
 	switch gvk.Group + "/" + gvk.Kind {
@@ -85,7 +85,7 @@ func isPodTerminal(pod corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// isPodStale says whether the status reason is one of a pod that is left over
+// isPodStale reports whether the status reason is one of a leftover pod
 // (pkg/utils/kubernetes/health/pod.go: IsPodStale).
 func isPodStale(reason string) bool {
 	if strings.HasPrefix(reason, "OutOf") {
@@ -99,7 +99,7 @@ func isPodStale(reason string) bool {
 	return false
 }
 
-// isPodCompleted says whether the pod has done its work, though its phase may still say Running.
+// isPodCompleted reports whether the pod has completed, even if its phase is still Running.
 func isPodCompleted(pod corev1.Pod) bool {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse && c.Reason == "PodCompleted" {

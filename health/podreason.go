@@ -9,8 +9,8 @@ import (
 
 func podName(name string) string { return fmt.Sprintf("pod %q", name) }
 
-// podTrouble is what keeps one pod from being ready. Its containers say more than its conditions,
-// and where both only say that it waits, its volumes, claims and events are asked.
+// podTrouble returns why a pod is not ready. Its containers say more than its conditions. If both
+// only report waiting, it checks volumes, claims and events.
 func podTrouble(pod *corev1.Pod, claims []corev1.PersistentVolumeClaim, events []corev1.Event) trouble {
 	if pod.Status.Phase == corev1.PodSucceeded {
 		return trouble{}
@@ -54,7 +54,7 @@ func podConditionTrouble(pod *corev1.Pod) trouble {
 	}
 	switch pod.Status.Phase {
 	case corev1.PodFailed:
-		// A container that ended in error says more.
+		// A container that failed says more.
 		return trouble{weight: weightPending, reason: "Failed", message: sentence("Failed", pod.Status.Message)}
 	case corev1.PodPending, "":
 		return trouble{weight: weightPending, reason: "Pending", message: "Pending: its containers have not started yet"}
@@ -69,13 +69,13 @@ func podConditionTrouble(pod *corev1.Pod) trouble {
 	return trouble{}
 }
 
-// initializing names the init container that a pending pod waits for. One that goes on beside the
-// others is ready once it has started.
+// initializing returns the init container that a pending pod waits for. A sidecar is ready once it
+// has started.
 func initializing(pod *corev1.Pod, c *corev1.ContainerStatus) trouble {
 	if pod.Status.Phase != corev1.PodPending || c.State.Running == nil || c.Ready {
 		return trouble{}
 	}
-	// The same weight as Pending, which it replaces.
+	// It replaces Pending, which has the same weight.
 	return trouble{weight: weightProbe, reason: "Initializing", message: fmt.Sprintf("Initializing: init container %q has not ended yet", c.Name)}
 }
 
@@ -94,8 +94,7 @@ func containerTrouble(pod *corev1.Pod, c *corev1.ContainerStatus) trouble {
 	if t := c.State.Terminated; t != nil && (t.ExitCode != 0 || t.Signal != 0) {
 		return trouble{weight: weightTerminated, reason: or(t.Reason, "Error"), message: where + ended(pod, c.Name, t)}
 	}
-	// A container that was killed for memory and runs again is in trouble as long as it is not
-	// ready.
+	// A container that was killed for memory and runs again is in trouble until it is ready.
 	if last := c.LastTerminationState.Terminated; last != nil && !c.Ready && last.ExitCode != 0 && pod.Status.Phase == corev1.PodRunning {
 		return trouble{weight: weightTerminated, reason: or(last.Reason, "Error"),
 			message: fmt.Sprintf("%snot ready after %d restart(s), last %s", where, c.RestartCount, ended(pod, c.Name, last))}
@@ -111,7 +110,7 @@ func isImageTrouble(reason string) bool {
 	return false
 }
 
-// imageOf is the image as the pod asks for it; the status may have it in another spelling.
+// imageOf returns the image of the spec; the status may spell it differently.
 func imageOf(pod *corev1.Pod, c *corev1.ContainerStatus) string {
 	if spec := containerSpec(pod, c.Name); spec != nil && spec.Image != "" {
 		return spec.Image
@@ -130,9 +129,8 @@ func containerSpec(pod *corev1.Pod, name string) *corev1.Container {
 	return nil
 }
 
-// ended tells how a container ended, and what it left as its last words. These are taken over only
-// where they come from the file that the program writes for the purpose: the other policy passes
-// its log off as such, hence anything.
+// ended describes how a container ended, with its last words. These come only from the file that
+// the program writes: the other policy passes the log, which may have any content.
 func ended(pod *corev1.Pod, name string, t *corev1.ContainerStateTerminated) string {
 	out := fmt.Sprintf("%s (exit code %d)", or(t.Reason, "Error"), t.ExitCode)
 	if t.Signal != 0 {
@@ -146,7 +144,7 @@ func ended(pod *corev1.Pod, name string, t *corev1.ContainerStateTerminated) str
 	return out
 }
 
-// claimTrouble is why a claim of a pod that waits is not bound.
+// claimTrouble returns why a claim of a waiting pod is not bound.
 func claimTrouble(pod *corev1.Pod, claims []corev1.PersistentVolumeClaim, events []corev1.Event) trouble {
 	for _, v := range pod.Spec.Volumes {
 		var name string
@@ -174,7 +172,7 @@ func claimTrouble(pod *corev1.Pod, claims []corev1.PersistentVolumeClaim, events
 	return trouble{}
 }
 
-// startTrouble is why the node cannot start a pod that is scheduled.
+// startTrouble returns why the node cannot start a scheduled pod.
 func startTrouble(pod *corev1.Pod, events []corev1.Event) trouble {
 	e, ok := podEvent(events, pod, "FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox", "FailedCreatePodContainer",
 		"NetworkNotReady", "FailedPrepareDynamicResources", "UnexpectedAdmissionError", "FailedNodeAllocatableEnforcement")
@@ -193,7 +191,7 @@ func isUnscheduled(pod *corev1.Pod) bool {
 	return false
 }
 
-// probeTrouble is why a pod that runs is not ready.
+// probeTrouble returns why a running pod is not ready.
 func probeTrouble(pod *corev1.Pod, events []corev1.Event) trouble {
 	if e, ok := podEvent(events, pod, "Unhealthy", "ProbeError"); ok {
 		return trouble{weight: weightProbe, reason: e.Reason, message: sentence(e.Reason, e.Message)}

@@ -13,7 +13,7 @@ import (
 	"github.com/pergola-dev/pergola/health"
 )
 
-// podNamed decodes a status and makes a pod of the app `web` of it.
+// podNamed makes a pod of the app `web` with a decoded status.
 func podNamed(t *testing.T, name, status string) corev1.Pod {
 	t.Helper()
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: name, Labels: map[string]string{"app": "web"}}}

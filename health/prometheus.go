@@ -8,13 +8,13 @@ const groupMonitoring = "monitoring.coreos.com"
 // available (pkg/utils/kubernetes/health/monitoring.go).
 func CheckPrometheus(obj *unstructured.Unstructured) error { return asError(checkMonitoring(obj)) }
 
-// IsPrometheusProgressing says whether a rollout is under way, and why.
+// IsPrometheusProgressing reports whether a rollout is in progress, and why.
 func IsPrometheusProgressing(obj *unstructured.Unstructured) (bool, string) {
 	return monitoringProgressing(obj)
 }
 
-// checkMonitoring is the rule of both kinds of the prometheus-operator. Their generation is
-// observed per condition.
+// checkMonitoring is the rule of both prometheus-operator kinds. They report the observed
+// generation per condition.
 func checkMonitoring(obj *unstructured.Unstructured) *Failure {
 	if f := monitoringCondition(obj, "Available"); f != nil {
 		return f

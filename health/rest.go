@@ -4,9 +4,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// others judges a kind that no rule of Gardener knows, see JudgeAllKinds: it is unhealthy when it
-// will not get well without a change, and progressing while it is not there yet. Where kstatus only
-// looks at conditions that the kind does not have, the kind's own fields are read.
+// others judges a kind without a rule of Gardener, see JudgeAllKinds. It is unhealthy if it cannot
+// recover without a change, and progressing until it is ready. Where kstatus only reads conditions
+// that the kind does not have, the kind's own fields are read.
 func others(obj *unstructured.Unstructured, in inputs) (failure *Failure, progressing bool, message string) {
 	if obj.GetDeletionTimestamp() != nil {
 		return nil, true, deletionMessage(obj)
@@ -31,9 +31,8 @@ func others(obj *unstructured.Unstructured, in inputs) (failure *Failure, progre
 	return nil, false, ""
 }
 
-// claimState judges a PersistentVolumeClaim. One that waits for its first consumer is as it should
-// be: the volume comes with the first pod, and there may be none on purpose. It is known by its
-// class and by having no provisioner yet.
+// claimState judges a PersistentVolumeClaim. A claim that waits for its first consumer is healthy:
+// the volume comes with the first pod, if any. Such a claim has a class but no provisioner yet.
 func claimState(obj *unstructured.Unstructured) (failure *Failure, progressing bool, message string) {
 	switch text(obj, "status", "phase") {
 	case "Bound":
@@ -56,8 +55,8 @@ func waitsForConsumer(annotations map[string]string, class, volume string) bool 
 	return class != "" && volume == ""
 }
 
-// autoscalerState says why an autoscaler cannot scale, and lets it be healthy: metrics come and go,
-// or are not collected at all, and what it scales is judged by itself. Nobody should wait for it.
+// autoscalerState reports why an autoscaler cannot scale, but as healthy. Metrics may be missing,
+// and the scaled object is judged by itself. Nothing should wait for it.
 func autoscalerState(obj *unstructured.Unstructured) (failure *Failure, progressing bool, message string) {
 	conditions, err := autoscalerConditions(obj)
 	if err != nil {
@@ -71,8 +70,8 @@ func autoscalerState(obj *unstructured.Unstructured) (failure *Failure, progress
 	return nil, false, ""
 }
 
-// deletionMessage says what holds an object that is being deleted, as far as it tells: a Namespace
-// by its conditions, all others by their finalizers.
+// deletionMessage says what blocks a deletion: the conditions of a Namespace, or the finalizers of
+// other objects.
 func deletionMessage(obj *unstructured.Unstructured) string {
 	if obj.GetKind() == "Namespace" {
 		for _, kind := range []string{"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure",

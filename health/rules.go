@@ -5,17 +5,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// rule is how objects of one kind are judged.
+// rule judges objects of one kind.
 type rule struct {
 	check       func(*unstructured.Unstructured, inputs) *Failure
 	progressing func(*unstructured.Unstructured, inputs) (bool, string)
-	// managedResource marks the kinds that upstream's resource manager judges.
+	// managedResource is set for kinds that upstream's resource manager judges.
 	managedResource bool
-	// ownStatus marks the kinds for which kstatus has no rule of its own.
+	// ownStatus is set for kinds without a rule in kstatus.
 	ownStatus bool
 }
 
-// plain makes a rule function of a check that needs the object only.
+// plain adapts a check that needs the object only.
 func plain(check func(*unstructured.Unstructured) *Failure) func(*unstructured.Unstructured, inputs) *Failure {
 	return func(obj *unstructured.Unstructured, _ inputs) *Failure { return check(obj) }
 }
@@ -24,8 +24,8 @@ func plainProgress(f func(*unstructured.Unstructured) (bool, string)) func(*unst
 	return func(obj *unstructured.Unstructured, _ inputs) (bool, string) { return f(obj) }
 }
 
-// ruleFor finds the rule of a kind. APIService is judged too: upstream has the check, but forgot to
-// wire it in (reference, section 1.8), so it is outside OnlyManagedResourceKinds.
+// ruleFor returns the rule of a kind. It has one for APIService: upstream has the check but does
+// not use it (reference, section 1.8), so OnlyManagedResourceKinds excludes it.
 func ruleFor(gk schema.GroupKind) (rule, bool) {
 	r, ok := rule{}, true
 	switch gk.Group {
@@ -40,7 +40,7 @@ func ruleFor(gk schema.GroupKind) (rule, bool) {
 	case "core.gardener.cloud", "operator.gardener.cloud", "resources.gardener.cloud":
 		r, ok = gardenerRule(gk.Kind)
 	case "extensions.gardener.cloud":
-		// A Cluster is a copy of other objects; it has no status.
+		// A Cluster is a copy of other objects and has no status.
 		if gk.Kind == "Cluster" {
 			return rule{}, false
 		}

@@ -9,7 +9,7 @@ import (
 // Gardener identifies the instance that reconciles an object, as in status.gardener.
 type Gardener struct{ ID, Name, Version string }
 
-// seedConditions are those that a working seed has at True (pkg/utils/kubernetes/health/seed.go).
+// seedConditions are True for a working seed (pkg/utils/kubernetes/health/seed.go).
 func seedConditions() []string { return []string{"GardenletReady", "SeedSystemComponentsHealthy"} }
 
 // CheckSeed fails unless the given instance has reconciled the latest generation and the required
@@ -23,7 +23,7 @@ func CheckSeedIsUpToDate(obj *unstructured.Unstructured, identity *Gardener) err
 	return asError(seedUpToDate(obj, identity))
 }
 
-// CheckSeedForMigration is CheckSeed with only the version compared: the other seed's instance has
+// CheckSeedForMigration is CheckSeed, but compares only the version: the other seed's instance has
 // another name.
 func CheckSeedForMigration(obj *unstructured.Unstructured, identity *Gardener) error {
 	seen := gardenerOf(obj)
@@ -36,8 +36,8 @@ func CheckSeedForMigration(obj *unstructured.Unstructured, identity *Gardener) e
 	return asError(first(observed(obj), seedReady(obj)))
 }
 
-// CheckRequiredSeedConditions fails when a required condition is missing. Those that are there but
-// not True are returned by their types.
+// CheckRequiredSeedConditions fails if a required condition is missing. It returns the types of
+// existing conditions that are not True.
 func CheckRequiredSeedConditions(obj *unstructured.Unstructured) (notTrue []string, err error) {
 	for _, kind := range seedConditions() {
 		c, ok := conditionOf(obj, kind)

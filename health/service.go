@@ -2,7 +2,7 @@ package health
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// CheckService fails when a Service of type LoadBalancer has no address yet
+// CheckService fails if a Service of type LoadBalancer has no address yet
 // (pkg/utils/kubernetes/health/service.go).
 func CheckService(obj *unstructured.Unstructured) error { return asError(checkService(obj)) }
 

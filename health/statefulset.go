@@ -23,7 +23,7 @@ func readyReplicas(obj *unstructured.Unstructured) *Failure {
 	return nil
 }
 
-// IsStatefulSetProgressing says whether a rollout is under way, and why.
+// IsStatefulSetProgressing reports whether a rollout is in progress, and why.
 func IsStatefulSetProgressing(obj *unstructured.Unstructured) (bool, string) {
 	if f := observed(obj); f != nil {
 		return true, f.Message

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// maxForeignMessage bounds what is taken over from kubelet, events and containers, in bytes.
+// maxForeignMessage bounds messages of kubelet, events and containers, in bytes.
 const maxForeignMessage = 300
 
 // sentence joins a reason and a message from the cluster.
@@ -22,8 +22,7 @@ func sentence(reason, message string) string {
 	return reason + ": " + message
 }
 
-// presentable makes one line of a text from the cluster, without what looks like a secret value,
-// bounded.
+// presentable makes a text from the cluster one bounded line without likely secret values.
 func presentable(text string) string {
 	text = withoutSecrets(text)
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
@@ -41,10 +40,9 @@ var patterns = sync.OnceValue(func() secretPatterns {
 	return secretPatterns{
 		block:      regexp.MustCompile(`(?s)-----BEGIN [A-Z ]+-----.*?(-----END [A-Z ]+-----|$)`),
 		assignment: regexp.MustCompile(`([A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?)(["']?\s*[:=]\s*)((?i:basic|bearer)\s+[^\s,;]+|"[^"]*"|'[^']*'|[^\s,;&]+)`),
-		// Headers, which are no names of secrets elsewhere.
+		// header matches headers, which are not secret names elsewhere.
 		header: regexp.MustCompile(`(?i)(?:authorization|cookie|bearer)$`),
-		// A sentence that goes on after the colon: `failed to fetch token: serviceaccounts "x" not
-		// found`.
+		// Prose after the colon: `failed to fetch token: serviceaccounts "x" not found`.
 		prose:    regexp.MustCompile(`^(?i:secret|token|credentials?): +[a-z]+$`),
 		option:   regexp.MustCompile(`--([A-Za-z0-9][A-Za-z0-9-]*)(\s+)([^\s-]\S*)`),
 		scheme:   regexp.MustCompile(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}`),
@@ -54,10 +52,10 @@ var patterns = sync.OnceValue(func() secretPatterns {
 	}
 })
 
-// withoutSecrets replaces what looks like a secret value: private keys, values of telling names,
-// credentials in URLs and headers, tokens, and long runs of mixed letters and digits. Names of
-// objects and digests of images stay. It is a net under texts that should hold none; what may hold
-// anything (logs) is not to be passed in.
+// withoutSecrets replaces likely secrets: private keys, values of secret names, credentials in URLs
+// and headers, tokens, and long mixed runs of letters and digits. Names of objects and digests of
+// images stay. It is a safety net for texts without secrets. Do not pass arbitrary texts, such as
+// logs.
 func withoutSecrets(text string) string {
 	p := patterns()
 	text = p.block.ReplaceAllString(text, hidden)
@@ -76,8 +74,8 @@ func withoutSecrets(text string) string {
 	})
 }
 
-// hideValues replaces the values, the third group of a pattern, of the names, the first one, that
-// are secret. What is no secret may have names in its value.
+// hideValues replaces the values (third group of a pattern) of secret names (first group). The
+// value of another name may itself have secret names.
 func hideValues(text string, pattern *regexp.Regexp, secret func(name, whole string) bool) string {
 	var out strings.Builder
 	for {

@@ -9,60 +9,59 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Status is an object's state in the terms of kstatus.
+// Status is the kstatus of an object.
 type Status string
 
 const (
-	// StatusCurrent means the object is what its specification asks for.
+	// StatusCurrent means the object matches its specification.
 	StatusCurrent Status = "Current"
-	// StatusInProgress means the object is on its way there.
+	// StatusInProgress means the object is progressing towards its specification.
 	StatusInProgress Status = "InProgress"
-	// StatusFailed means the object will not get there without a change.
+	// StatusFailed means the object will not match its specification without a change.
 	StatusFailed Status = "Failed"
 	// StatusTerminating means the object is being deleted.
 	StatusTerminating Status = "Terminating"
 	// StatusNotFound means the object does not exist.
 	StatusNotFound Status = "NotFound"
-	// StatusUnknown means the state could not be told.
+	// StatusUnknown means the state could not be determined.
 	StatusUnknown Status = "Unknown"
 )
 
-// annotationSkipHealthCheck switches all checks of an object off
-// (pkg/apis/resources/v1alpha1: SkipHealthCheck).
+// annotationSkipHealthCheck disables all checks of an object (pkg/apis/resources/v1alpha1:
+// SkipHealthCheck).
 const annotationSkipHealthCheck = "resources.gardener.cloud/skip-health-check"
 
-// Ground is why an object counts as healthy.
+// Ground is why an object is healthy.
 type Ground int
 
 const (
 	// GroundExistence means that no rule applies to the object.
 	GroundExistence Ground = iota
-	// GroundRule means that a rule has judged the object.
+	// GroundRule means that a rule judged the object.
 	GroundRule
-	// GroundSkipped means that an annotation of the object switches its checks off.
+	// GroundSkipped means that an annotation of the object disables its checks.
 	GroundSkipped
 )
 
-// Verdict is the outcome of judging one object.
+// Verdict is the health of one object.
 type Verdict struct {
 	Kind      string `json:"kind"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
 	// Healthy by Gardener's rule of the kind; true for kinds without a rule, but see JudgeAllKinds.
 	Healthy bool `json:"healthy"`
-	// Progressing means a rollout is under way. An object can be healthy and progressing.
+	// Progressing means a rollout is in progress. An object can be healthy and progressing.
 	Progressing bool `json:"progressing"`
-	// Status in the terms of kstatus.
+	// Status is the kstatus.
 	Status Status `json:"status"`
-	// Reason in CamelCase as the conditions of a ManagedResource have it, for example
+	// Reason in CamelCase as in the conditions of a ManagedResource, for example
 	// DeploymentUnhealthy or DeploymentProgressing. Empty when healthy and not progressing.
 	Reason string `json:"reason"`
-	// Message for a person, with the cause where what stands around the object was given.
+	// Message for a person, with the cause if related objects were given.
 	Message string `json:"message"`
-	// Codes are Gardener's error codes (ERR_…), so far as the object reports them or its cause
-	// tells them.
+	// Codes are Gardener's error codes (ERR_…) that the object reports or its cause matches.
 	Codes []string `json:"codes,omitempty"`
-	// Cause is what was found around the object, see WithAround. It is part of the message, too.
+	// Cause is found in the related objects, see WithAround. The message includes it.
 	Cause *Cause `json:"cause,omitempty"`
 	// Ground of a healthy object, for people.
 	Ground Ground `json:"-"`
@@ -81,43 +80,42 @@ type inputs struct {
 	rules        Rules
 }
 
-// WithPods gives the pods of the object's namespace, or a part of them that holds all that the
-// object selects. A Deployment then counts as progressing until old pods are gone, and messages
-// name the cause found in a pod.
+// WithPods passes the pods of the object's namespace, or at least all that the object selects. A
+// Deployment then is progressing until old pods no longer exist, and messages include the cause
+// found in a pod.
 func WithPods(pods []corev1.Pod) Option {
 	return func(in *inputs) { in.around.Pods, in.havePods = pods, true }
 }
 
-// WithAround gives what stands around the object, so that the verdict can name the cause. Pods that
-// are not nil count as given by WithPods.
+// WithAround passes the related objects, so that the verdict has a cause. Pods that are not nil
+// have the effect of WithPods.
 func WithAround(around Around) Option {
 	return func(in *inputs) { in.around, in.havePods = around, around.Pods != nil }
 }
 
-// At gives the time of the judgement. The kstatus term of a pod that could not be scheduled depends
-// on it: InProgress in its first 15 seconds, then Failed; without a time it stays InProgress. So
-// does whether a Deployment counts as crashing, which takes its pods, too: without a time it never
-// does.
+// At passes the time of the judgement. With it, an unschedulable pod is InProgress in its first 15
+// seconds, then Failed; without a time it stays InProgress. A Deployment counts as crashing only
+// with a time and its pods.
 func At(now time.Time) Option { return func(in *inputs) { in.now = now } }
 
-// WithGardener gives the instance that should have reconciled a Seed. Without it any instance will
-// do.
+// WithGardener passes the instance that should have reconciled a Seed. Without it any instance is
+// accepted.
 func WithGardener(identity Gardener) Option {
 	return func(in *inputs) { in.identity = &identity }
 }
 
 // OnlyManagedResourceKinds limits the rules to the kinds that upstream's resource manager judges
-// (pkg/resourcemanager/controller/health/utils); all others are healthy by existing.
+// (pkg/resourcemanager/controller/health/utils); all others are healthy if they exist.
 func OnlyManagedResourceKinds() Option { return func(in *inputs) { in.upstreamOnly = true } }
 
-// JudgeAllKinds has also those kinds judged that Gardener has no rule for, in the terms of kstatus:
-// such an object is unhealthy when it will not get well without a change (Stalled is True, a claim
-// has lost its volume), and progressing while it is on its way (its generation is not observed,
-// Ready is not True, a claim is not bound) or being deleted. Without the option they are healthy by
-// existing, as upstream has it, and only the status and the message tell more.
+// JudgeAllKinds also judges kinds without a rule of Gardener, by kstatus. They are unhealthy if
+// they cannot recover without a change (Stalled is True, a claim has lost its volume). They are
+// progressing while not ready (generation not observed, Ready not True, claim not bound) or being
+// deleted. Without the option they are healthy if they exist, as upstream; only status and message
+// say more.
 func JudgeAllKinds() Option { return func(in *inputs) { in.allKinds = true } }
 
-// NotFound is the verdict on an object that should exist and does not.
+// NotFound is the verdict on a required object that does not exist.
 func NotFound(gvk schema.GroupVersionKind, namespace, name string) Verdict {
 	return Verdict{
 		Kind: gvk.Kind, Namespace: namespace, Name: name,
@@ -125,19 +123,19 @@ func NotFound(gvk schema.GroupVersionKind, namespace, name string) Verdict {
 	}
 }
 
-// judgement is what the rules say of an object, before it is put into words.
+// judgement is the result of the rules, before messages are made.
 type judgement struct {
 	failure     *Failure
 	progressing bool
-	// progress is the message while the object is not unhealthy.
+	// progress is the message if the object is not unhealthy.
 	progress string
-	// rolledOut means that progress says no more than that nothing is under way.
+	// rolledOut means that progress only says that no rollout is in progress.
 	rolledOut bool
-	// judged means that something was looked at besides existence.
+	// judged means that more than existence was checked.
 	judged bool
 	// own means that the status follows from the judgement instead of kstatus.
 	own bool
-	// ground is why the object is healthy where it is.
+	// ground is why a healthy object is healthy.
 	ground Ground
 }
 
@@ -175,7 +173,7 @@ func Check(obj *unstructured.Unstructured, opts ...Option) Verdict {
 	v.Status, told = statusOf(obj, j, in)
 	switch doubted := v.Healthy && !v.Progressing && v.Status != StatusCurrent && told != ""; {
 	case doubted && (v.Message == "" || j.rolledOut):
-		v.Message = told // a message that all is well would contradict the status beside it
+		v.Message = told // a message of success would contradict the status
 	case v.Message != "":
 	case j.judged:
 		v.Message = v.Kind + " is healthy"
@@ -217,8 +215,8 @@ func judge(obj *unstructured.Unstructured, in inputs) judgement {
 	return j
 }
 
-// statusOf takes the library's answer for the kinds that kstatus knows, and derives one for those
-// that it would call Current for want of a Ready condition. The message is the library's.
+// statusOf returns the library's status for kinds that kstatus knows. It derives one for kinds that
+// are Current there only because they have no Ready condition. The message is the library's.
 func statusOf(obj *unstructured.Unstructured, j judgement, in inputs) (Status, string) {
 	if !j.own || obj.GetDeletionTimestamp() != nil {
 		return kstatusAt(obj, in.now)
@@ -237,7 +235,7 @@ func statusOf(obj *unstructured.Unstructured, j judgement, in inputs) (Status, s
 	}
 }
 
-// skipped reads the annotation as upstream does: True and 1 count, too.
+// skipped reads the annotation as upstream does, which also accepts True and 1.
 func skipped(obj *unstructured.Unstructured) bool {
 	is, err := strconv.ParseBool(obj.GetAnnotations()[annotationSkipHealthCheck])
 	return err == nil && is

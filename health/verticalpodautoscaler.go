@@ -2,7 +2,7 @@ package health
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// CheckVerticalPodAutoscaler fails when ConfigUnsupported is reported
+// CheckVerticalPodAutoscaler fails if ConfigUnsupported is reported
 // (pkg/utils/kubernetes/health/vpa.go).
 func CheckVerticalPodAutoscaler(obj *unstructured.Unstructured) error {
 	return asError(checkVerticalPodAutoscaler(obj))

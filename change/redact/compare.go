@@ -7,17 +7,17 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// Compare lists the fields that differ between two versions of an object, in order of their paths;
-// a nil version is an object that does not exist. Status and what only a server writes do not
-// count. Values that are secret are not in the result, see redact.go; keys of Secrets are. It is
-// exact: what an API server would store in another way is a difference, the order of a list too.
+// Compare lists the fields that differ between two versions of an object, ordered by path. A nil
+// version is an object that does not exist. Status and fields that only a server writes are
+// ignored. The result has no secret values (see redact.go), but has keys of Secrets. Compare is
+// exact: a value that an API server would store differently is a difference, as is list order.
 func Compare(old, new map[string]any) []change.Field { return Masking{}.Compare(old, new) }
 
-// Compare is the function of that name with hashes for hidden values.
+// Compare is like the function Compare, with hashes for hidden values.
 func (m Masking) Compare(old, new map[string]any) []change.Field { return compare(old, new, m, false) }
 
-// Meaning is Compare for a reviewer: two ways to write the same are no difference, such as rules in
-// another order, or a default that is spelled out.
+// Meaning is Compare for a reviewer: it ignores equivalent notations, such as rules in another
+// order or an explicit default.
 func (m Masking) Meaning(old, new map[string]any) []change.Field { return compare(old, new, m, true) }
 
 func compare(old, new map[string]any, m Masking, meaning bool) []change.Field {
@@ -33,11 +33,10 @@ func compare(old, new map[string]any, m Masking, meaning bool) []change.Field {
 // serverFields are metadata that the API server writes.
 var serverFields = []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"}
 
-// lastApplied is kubectl's copy of the object. It says nothing about the object and repeats its
-// values.
+// lastApplied is kubectl's copy of the object; it only repeats its values.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// clean is a shallow copy without the fields that do not count.
+// clean returns a shallow copy without the ignored fields.
 func clean(obj map[string]any) map[string]any {
 	out := make(map[string]any, len(obj))
 	for k, v := range obj {
@@ -101,8 +100,8 @@ func (c comparison) value(at location, old, new any) {
 	}
 }
 
-// withoutEmpty is nil for a value that means as much as none. A structure in which nothing is set
-// stays one beside another, so that a reviewer sees which of its fields changed.
+// withoutEmpty returns nil for a value that is equivalent to an absent one. An empty structure
+// stays next to a set one, so that a reviewer sees which of its fields changed.
 func (l location) withoutEmpty(old, new any) (any, any) {
 	o, n := l.isEmpty(old), l.isEmpty(new)
 	switch {
@@ -137,7 +136,7 @@ func (c comparison) maps(at location, old, new map[string]any) {
 	}
 }
 
-// differ tells whether two values differ, by the same rules.
+// differ reports whether two values differ by the same rules.
 func (c comparison) differ(at location, old, new any) bool {
 	var found []change.Field
 	comparison{&found}.value(at, old, new)

@@ -17,24 +17,24 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// To a reviewer a field that is not there is the same as its default. Source: the functions
-// SetDefaults_* of kubernetes, pkg/apis/*/v1/ defaults.go, which are in no module that can be kept;
-// a test asks an API server. Zero values need no default (isZero).
+// For a reviewer an absent field equals its default. Source: the functions SetDefaults_* of
+// kubernetes, pkg/apis/*/v1/defaults.go, whose modules cannot be vendored. A test asks an API
+// server. Zero values need no default (isZero).
 //
-// What only the API servers of some versions set is here too. Not here are replicas: where they are
-// not declared somebody else sets them; and what is set in Pods but not in the templates of pods,
-// except in Pods.
+// Defaults that only some versions of the API server set are included. Excluded are replicas, which
+// others set if they are not declared, and defaults of Pods that pod templates do not have, except
+// in Pods.
 
-// fill gives the fields that the API server sets in an object of one type; those that the object
-// has do not count.
+// fill returns the fields that the API server sets in an object of one type. Fields that the object
+// already has are ignored.
 type fill func(l location, object map[string]any) map[string]any
 
-// constant sets the same, whatever else there is.
+// constant returns the same fields for every object.
 func constant(fields map[string]any) fill {
 	return func(location, map[string]any) map[string]any { return fields }
 }
 
-// fills are the defaults by type: those of workloads and pods, and of all others.
+// fills are the defaults by type, for workloads, pods and all other types.
 var fills = joined(podFills, workloadFills, serviceFills, otherFills)
 
 func joined(maps ...map[reflect.Type]fill) map[reflect.Type]fill {
@@ -47,7 +47,7 @@ func joined(maps ...map[reflect.Type]fill) map[reflect.Type]fill {
 	return out
 }
 
-// isStandard is true where an object leaves a field to the API server, and what that sets is v.
+// isStandard reports whether an object leaves a field to the API server, and v is its default.
 func (c comparison) isStandard(at, inner location, object map[string]any, key string, v any) bool {
 	if v == nil || object == nil || !inner.isEmpty(object[key]) {
 		return false
@@ -69,7 +69,7 @@ func (c comparison) isStandard(at, inner location, object map[string]any, key st
 	return known && !c.differ(inner, standard, v)
 }
 
-// object, list and so on make the values that JSON is decoded to.
+// values and list are the types that JSON is decoded to.
 type (
 	values = map[string]any
 	list   = []any
@@ -77,7 +77,7 @@ type (
 
 func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// otherFills are those of types that stand in no pod.
+// otherFills are the defaults of types that are not used in pods.
 var otherFills = map[reflect.Type]fill{
 	of[rbacv1.RoleRef](): constant(values{"apiGroup": rbacv1.GroupName}),
 	of[rbacv1.Subject](): func(_ location, o values) values {
@@ -140,17 +140,16 @@ var otherFills = map[reflect.Type]fill{
 		return values{"listKind": kind + "List", "singular": strings.ToLower(kind)}
 	},
 	of[apiextensionsv1.ServiceReference](): constant(values{"port": int64(443)}),
-	// False is no default of the API server, it means the same.
+	// False is not a default of the API server but means the same.
 	of[apiextensionsv1.JSONSchemaProps]():                            constant(values{"x-kubernetes-preserve-unknown-fields": false}),
 	childType(childType(of[apiService](), "spec"), "service").Elem(): constant(values{"port": int64(443)}),
 }
 
-// webhook are the defaults of both kinds.
+// webhook are the defaults of both kinds of webhooks.
 var webhook = values{"failurePolicy": "Fail", "matchPolicy": "Equivalent", "namespaceSelector": values{}, "objectSelector": values{},
 	"timeoutSeconds": int64(10)}
 
-// scaleUp and scaleDown are the rules of an autoscaler that says something of its behaviour, but
-// not all.
+// scaleUp and scaleDown are the rules of an autoscaler that declares only a part of its behaviour.
 var (
 	scaleUp = values{"stabilizationWindowSeconds": int64(0), "selectPolicy": "Max", "policies": list{
 		values{"type": "Pods", "value": int64(4), "periodSeconds": int64(15)}, values{"type": "Percent", "value": int64(100), "periodSeconds": int64(15)}}}

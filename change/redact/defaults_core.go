@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// serviceFills are the defaults of the core kinds that are no pods.
+// serviceFills are the defaults of the core kinds other than pods.
 var serviceFills = map[reflect.Type]fill{
 	of[v1.ServiceSpec](): service,
 	of[v1.ServicePort](): func(_ location, o values) values {
@@ -18,13 +18,13 @@ var serviceFills = map[reflect.Type]fill{
 
 	of[v1.Secret]():    constant(values{"type": "Opaque", "immutable": false}),
 	of[v1.ConfigMap](): constant(values{"immutable": false}),
-	// This one is no default of the API server: what reads it takes it so.
+	// This is not a default of the API server; readers of the field assume it.
 	of[v1.ServiceAccount](): constant(values{"automountServiceAccountToken": true}),
 	of[v1.Namespace]():      constant(values{"spec": values{"finalizers": list{"kubernetes"}}}),
 	of[v1.NamespaceSpec]():  constant(values{"finalizers": list{"kubernetes"}}),
 }
 
-// service are the defaults of a Service. The family of its addresses depends on the cluster.
+// service returns the defaults of a Service. The IP family depends on the cluster.
 func service(_ location, o values) values {
 	kind, _ := o["type"].(string)
 	out := values{"type": "ClusterIP", "sessionAffinity": "None"}
@@ -55,8 +55,7 @@ func service(_ location, o values) values {
 	return out
 }
 
-// completed are types in whose values the API server completes maps that are there: they are
-// compared as they are then.
+// completed are types whose existing maps the API server completes; they are compared in that form.
 var completed = map[reflect.Type]func(l location, object map[string]any) map[string]any{
 	of[v1.LimitRangeItem]():       limits,
 	of[v1.ResourceRequirements](): requests,
@@ -67,7 +66,7 @@ var completed = map[reflect.Type]func(l location, object map[string]any) map[str
 	},
 }
 
-// complete is an object as the API server completes it.
+// complete returns an object as the API server completes it.
 func (l location) complete(object map[string]any) map[string]any {
 	if !l.meaning || l.typ == nil || object == nil {
 		return object
@@ -78,8 +77,7 @@ func (l location) complete(object map[string]any) map[string]any {
 	return object
 }
 
-// limits are those of an item of a LimitRange: what is given for one number holds for those that
-// are not.
+// limits completes an item of a LimitRange: each missing number follows from the declared ones.
 func limits(_ location, o values) values {
 	if o["type"] != "Container" {
 		return o
@@ -89,7 +87,7 @@ func limits(_ location, o values) values {
 	return out
 }
 
-// requests are the limits where a Pod has none. In the templates of pods it stays as it is.
+// requests copies missing requests of a Pod from its limits. Pod templates are not changed.
 func requests(l location, o values) values {
 	if l.kind != "Pod" || o["limits"] == nil {
 		return o
@@ -97,7 +95,7 @@ func requests(l location, o values) values {
 	return with(o, values{"requests": merged(o, "requests", "limits")})
 }
 
-// merged is a map of an object together with what others have more.
+// merged returns a map of an object with the additional keys of other maps.
 func merged(o values, fields ...string) values {
 	out := values{}
 	for _, field := range fields {

@@ -9,13 +9,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// podFills are the defaults of what stands in pods and their templates. A default that is spelled
-// out there restarts nothing.
+// podFills are the defaults of pods and their templates. Declaring a default explicitly restarts no
+// pod.
 var podFills = map[reflect.Type]fill{
 	of[v1.PodSpec](): func(l location, o values) values {
 		out := values{"dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "securityContext": values{}, "terminationGracePeriodSeconds": int64(30),
 			"schedulerName": "default-scheduler"}
-		// The two names of one field.
+		// The field has two names.
 		if name := o["serviceAccountName"]; name != nil {
 			out["serviceAccount"] = name
 		} else if name := o["serviceAccount"]; name != nil {
@@ -74,7 +74,7 @@ func container(_ location, o values) values {
 	return values{"imagePullPolicy": pullPolicy(image), "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
 }
 
-// pullPolicy is that of an image for which none is declared.
+// pullPolicy returns the default pull policy of an image.
 func pullPolicy(image string) string {
 	name := image[strings.LastIndex(image, "/")+1:]
 	if _, tag, tagged := strings.Cut(name, ":"); strings.Contains(name, "@") || tagged && tag != "latest" {
@@ -83,7 +83,7 @@ func pullPolicy(image string) string {
 	return "Always"
 }
 
-// workloadFills are the defaults of what runs pods.
+// workloadFills are the defaults of workload kinds.
 var workloadFills = map[reflect.Type]fill{
 	of[appsv1.DeploymentSpec](): constant(values{"strategy": values{"type": "RollingUpdate"}, "revisionHistoryLimit": int64(10),
 		"progressDeadlineSeconds": int64(600)}),
@@ -99,7 +99,7 @@ var workloadFills = map[reflect.Type]fill{
 	of[appsv1.StatefulSetUpdateStrategy]():                       rolling,
 	of[appsv1.RollingUpdateStatefulSetStrategy]():                constant(values{"partition": int64(0), "maxUnavailable": int64(1)}),
 	of[appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy](): constant(values{"whenDeleted": "Retain", "whenScaled": "Retain"}),
-	// Of a template of a StatefulSet: a claim of its own says what it is.
+	// This applies to templates of a StatefulSet; a standalone claim declares its kind.
 	of[v1.PersistentVolumeClaim](): constant(values{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "status": values{"phase": "Pending"}}),
 
 	of[batchv1.JobSpec](): func(_ location, o values) values {
@@ -121,7 +121,7 @@ var workloadFills = map[reflect.Type]fill{
 	of[batchv1.PodFailurePolicyOnPodConditionsPattern](): constant(values{"status": "True"}),
 }
 
-// rolling is the strategy of a workload that has none, or no more than its type.
+// rolling is the strategy of a workload that declares none, or only its type.
 func rolling(_ location, o values) values {
 	if t := o["type"]; t != nil && t != "" && t != "RollingUpdate" {
 		return nil

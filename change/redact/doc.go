@@ -1,7 +1,6 @@
-// Package redact compares two versions of an object and takes the values of secrets out of what
-// differs, and out of texts. Hidden values are replaced where fields are compared, not where they
-// are printed: no printer can show it.
+// Package redact compares two versions of an object and removes secret values from the differences,
+// and from texts. Values are hidden where fields are compared, so that no printer can show them.
 //
-// What does not live here: what a difference does to a cluster (plan), words that sound like a
+// Not in this package: the effects of a difference on a cluster (plan), words that sound like a
 // secret (internal/secretwords).
 package redact

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// lists compares items by the fields that name them; sets without regard to order; and other lists
-// as a whole or, where they are objects and as many as before, item by item.
+// lists compares items by the fields that name them, and sets without regard to order. It compares
+// other lists as a whole, or item by item if they have objects and the same length.
 func (c comparison) lists(at location, old, new []any) {
 	key := listKey(old, new)
 	if key == nil {
@@ -56,9 +56,8 @@ func (c comparison) positions(at location, old, new []any) {
 	}
 }
 
-// sets compares lists whose order means nothing: what both have is no difference, wherever it
-// stands. Of the rest a reviewer sees the one item that changed, or both lists in the order of
-// their text.
+// sets compares lists whose order means nothing. Common items are not a difference at any position.
+// A reviewer sees the one changed item, or both lists ordered by their text.
 func (c comparison) sets(at location, old, new []any) {
 	before, after := texts(old), texts(new)
 	gone, added := without(before, after), without(after, before)
@@ -78,17 +77,17 @@ func (c comparison) sets(at location, old, new []any) {
 	}
 }
 
-// texts are the items of a list as text.
+// texts returns the items of a list as text.
 func texts(list []any) []string {
 	out := make([]string, 0, len(list))
 	for _, item := range list {
-		raw, _ := json.Marshal(item) // it comes from JSON
+		raw, _ := json.Marshal(item) // cannot fail: the item comes from JSON
 		out = append(out, string(raw))
 	}
 	return out
 }
 
-// without are the indexes of what a list has more often than another.
+// without returns the indexes of items that a list has more often than another.
 func without(list, other []string) []int {
 	have := map[string]int{}
 	for _, text := range other {
@@ -118,8 +117,8 @@ func ordered(list []any, texts []string) []any {
 
 func (c comparison) add(at location, old, new any) { *c.out = append(*c.out, at.field(old, new)) }
 
-// unorderedLists are fields of Kubernetes' own APIs whose items mean the same in any order, by the
-// last key.
+// unorderedLists are fields of Kubernetes' own APIs whose items mean the same in any order, by
+// their last key.
 var unorderedLists = map[string]bool{
 	"verbs": true, "apiGroups": true, "resources": true, "resourceNames": true, "nonResourceURLs": true, "subjects": true,
 	"finalizers": true, "ownerReferences": true, "accessModes": true, "policyTypes": true, "ingress": true, "egress": true,
@@ -129,15 +128,14 @@ var unorderedLists = map[string]bool{
 	"additionalPrinterColumns": true, "metrics": true, "tls": true,
 }
 
-// orderMatters is false where the order of a list means nothing. In a pod template it always does
-// something: the pods are replaced. In the APIs of Gardener every list whose items have names is a
-// map.
+// orderMatters reports whether the order of a list has a meaning. In a pod template it always has:
+// a new order replaces the pods. In Gardener's APIs every list whose items have names is a map.
 func (l location) orderMatters() bool {
 	if !l.meaning || l.inPodTemplate() {
 		return true
 	}
 	if l.kind == "MutatingWebhookConfiguration" && l.last() == "webhooks" {
-		return true // they change the object one after another
+		return true // webhooks change the object one after another
 	}
 	if l.builtin {
 		return !unorderedLists[l.last()] && !(l.last() == "rules" && strings.HasSuffix(l.kind, "Role"))
@@ -145,7 +143,7 @@ func (l location) orderMatters() bool {
 	return !l.gardener || !gardenerMaps[l.last()]
 }
 
-// gardenerMaps are lists of Gardener's APIs that have map keys in their definitions.
+// gardenerMaps are lists in Gardener's APIs that have map keys in their definitions.
 var gardenerMaps = map[string]bool{
 	"workers": true, "pools": true, "machineImages": true, "machineTypes": true, "versions": true, "volumeTypes": true,
 	"regions": true, "resources": true, "extensions": true, "admissionPlugins": true, "members": true, "providers": true,
@@ -160,12 +158,12 @@ func (l location) inPodTemplate() bool {
 	return l.builtin && slices.Contains(l.keys, "template")
 }
 
-// listKeys are fields that name the items of lists in Kubernetes' APIs, tried in this order.
+// listKeys are fields that name list items in Kubernetes' APIs, tried in this order.
 var listKeys = [][]string{{"name"}, {"mountPath"}, {"containerPort"}, {"containerPort", "protocol"}, {"port"},
 	{"port", "protocol"}, {"key"}, {"type"}, {"version"}, {"path"}, {"ip"}, {"topologyKey"}, {"kind", "namespace", "name"},
 	{"kind", "type"}, {"host"}}
 
-// listKey is the first that every item of all lists has, with distinct values in each list.
+// listKey returns the first key that all items of all lists have, with distinct values in each.
 func listKey(lists ...[]any) []string {
 	for _, list := range lists {
 		if !allMaps(list) {
@@ -189,10 +187,10 @@ candidates:
 	return nil
 }
 
-// optionalKeys take part in the name of an item with their default where they are not there.
+// optionalKeys are parts of an item's name that default to these values if absent.
 var optionalKeys = map[string]string{"protocol": "TCP", "namespace": ""}
 
-// nameOf is the name of a list item, "name=app" or "port=53,protocol=UDP".
+// nameOf returns the name of a list item: "name=app" or "port=53,protocol=UDP".
 func nameOf(item map[string]any, key []string) (string, bool) {
 	parts := make([]string, 0, len(key))
 	for _, k := range key {
@@ -230,7 +228,7 @@ func keyed(list []any, key []string) keyedList {
 	return out
 }
 
-// common are the names that another list has too, in the order of this one.
+// common returns the names that another list has too, in the order of this one.
 func (l keyedList) common(other keyedList) []string {
 	var out []string
 	for _, name := range l.names {

@@ -10,34 +10,33 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// location is where in an object a value stands, and what that means for it.
+// location is the position of a value in an object and the properties of that position.
 type location struct {
 	path string
-	// keys lead here from the innermost object that has a kind; list items add none.
+	// keys lead here from the innermost object with a kind; list items add none.
 	keys []string
-	// secret is set inside a Secret, builtin inside an object of Kubernetes' own APIs, gardener
-	// inside one of Gardener's.
+	// secret is set inside a Secret, builtin inside an object of Kubernetes' own APIs, and gardener
+	// inside an object of Gardener's.
 	secret, builtin, gardener bool
 	kind                      string
-	// named is set for the value of an item such as {name: DB_PASSWORD, value: …}, whose name says
-	// that it is secret.
+	// named is set for the value of an item such as {name: DB_PASSWORD, value: …}, whose name is
+	// secret.
 	named bool
-	// commands are what the program here is started with before its arguments.
+	// commands are possible command lines before the arguments here.
 	commands [][]any
-	// below is what the names of the objects around a value say about it.
+	// below is the secrecy that the names of the enclosing objects imply.
 	below secretwords.Secrecy
-	// schema is set for what describes the values of a secret name.
+	// schema is set for a schema of values with a secret name.
 	schema bool
-	// masking gives what stands for secret values.
+	// masking makes the replacements of secret values.
 	masking Masking
-	// meaning is set where only what means something else is a difference.
+	// meaning is set if equivalent notations are not a difference.
 	meaning bool
-	// typ is the declared Go type of the value here, where that is known. Only meaning asks for it.
+	// typ is the declared Go type of the value here, if known. Only meaning needs it.
 	typ reflect.Type
 }
 
-// enter notes that the value here is an object of its own: the whole, or one inside a List or a
-// template.
+// enter marks the value here as an object of its own: the whole, or one in a List or a template.
 func (l location) enter(obj map[string]any) location {
 	kind, _ := obj["kind"].(string)
 	apiVersion, _ := obj["apiVersion"].(string)
@@ -45,7 +44,7 @@ func (l location) enter(obj map[string]any) location {
 	_, hasText := obj["stringData"].(map[string]any)
 	switch {
 	case l.kind == "SecretList" && len(l.keys) == 1 && l.keys[0] == "items",
-		// whose items need not say what they are
+		// items of a list need not declare their kind
 		apiVersion == "" && isSecret(obj) && (hasData || hasText):
 		l.keys, l.kind, l.below, l.secret = nil, "Secret", secretwords.None, true
 		return l
@@ -62,8 +61,8 @@ func (l location) enter(obj map[string]any) location {
 	return l
 }
 
-// isReference is true for an object that names another one and holds nothing: {apiVersion: v1,
-// kind: Secret, name: a, namespace: b}.
+// isReference reports whether an object only names another one: {apiVersion: v1, kind: Secret,
+// name: a, namespace: b}.
 func isReference(obj map[string]any) bool {
 	for k := range obj {
 		if !slices.Contains([]string{"apiVersion", "kind", "name", "namespace", "apiGroup", "group", "uid", "resourceVersion", "fieldPath", "key", "optional",
@@ -74,7 +73,7 @@ func isReference(obj map[string]any) bool {
 	return obj["name"] != nil
 }
 
-// isBuiltin is true for the groups of Kubernetes, except that of CRDs: their schemas hold any key.
+// isBuiltin reports whether a group is one of Kubernetes, except CRDs: their schemas hold any key.
 func isBuiltin(apiVersion string) bool {
 	group := change.Ref{APIVersion: apiVersion}.Group()
 	return group != "apiextensions.k8s.io" && (!strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io"))
@@ -134,9 +133,8 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// emptyIsAbsent are fields of Kubernetes' own APIs that mean the same when they are empty and when
-// they are not there. In others the difference counts: emptyDir {}, namespaceSelector {},
-// subresources.status {}.
+// emptyIsAbsent are fields of Kubernetes' own APIs that mean the same when empty and when absent.
+// In other fields the difference counts: emptyDir {}, namespaceSelector {}, subresources.status {}.
 var emptyIsAbsent = map[string]bool{
 	"labels": true, "annotations": true, "finalizers": true, "ownerReferences": true, "data": true, "binaryData": true,
 	"stringData": true, "securityContext": true, "nodeSelector": true, "tolerations": true, "affinity": true,
@@ -146,7 +144,7 @@ var emptyIsAbsent = map[string]bool{
 	"updateStrategy": true, "secrets": true, "volumeClaimTemplates": true, "mountOptions": true, "dnsConfig": true,
 }
 
-// isEmpty is true for null, and for an empty map or list where that means nothing.
+// isEmpty reports whether a value is null, or an empty map or list without a meaning of its own.
 func (l location) isEmpty(v any) bool {
 	if v != nil && l.typ != nil && (l.builtin || l.kind == "CustomResourceDefinition") {
 		return isZero(l.typ, v)
@@ -191,7 +189,7 @@ func (l location) sameScalar(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// quantities are fields whose values, or the values below, are quantities.
+// quantities are fields whose values, or nested values, are quantities.
 var quantities = []string{"requests", "limits", "hard", "capacity", "allocatable", "minAllowed", "maxAllowed",
 	"defaultRequest", "podFixed", "storage", "sizeLimit", "divisor"}
 

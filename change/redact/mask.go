@@ -10,29 +10,27 @@ import (
 	"strings"
 )
 
-// Mask stands in place of a value that may not be shown. Its length says nothing about the value.
+// Mask replaces a value that may not be shown. Its length does not depend on the value.
 const Mask = "(hidden)"
 
-// Masking makes changes of secret values visible without the values: by hashes with a key, which
-// say nothing to anybody without the key, however few values are possible. The zero value gives no
-// hashes.
+// Masking makes changes of secret values visible without the values. It uses keyed hashes, which
+// reveal nothing without the key even if few values are possible. The zero value makes no hashes.
 type Masking struct{ key []byte }
 
-// NewMasking takes a key that two runs share where their hashes have to agree. Without one it makes
-// a new random key, so that hashes compare within one diff only.
+// NewMasking takes a key that two runs share if their hashes have to match. Without a key it makes
+// a random one, so that hashes compare within one diff only.
 func NewMasking(key []byte) Masking {
 	if len(key) == 0 {
 		key = make([]byte, sha256.Size)
-		_, _ = rand.Read(key) // never fails: the program ends before
+		_, _ = rand.Read(key) // never fails; it ends the program instead
 	}
 	return Masking{key: key}
 }
 
-// hashLength of hashes in characters: enough that two values of one diff do not share one by
-// chance.
+// hashLength is the length of hashes in characters: long enough to avoid collisions in one diff.
 const hashLength = 10
 
-// hash stands for a value; it is empty without a key and for what is not there.
+// hash returns the hash of a value, or "" without a key or a value.
 func (m Masking) hash(v any) string {
 	if len(m.key) == 0 || v == nil {
 		return ""
@@ -50,7 +48,7 @@ func (m Masking) hash(v any) string {
 	return hex.EncodeToString(mac.Sum(nil))[:hashLength]
 }
 
-// mask is what stands for a value inside another one that is shown.
+// mask returns the replacement of a secret value inside a shown one.
 func (m Masking) mask(v any) string {
 	if hash := m.hash(v); hash != "" {
 		return strings.TrimSuffix(Mask, ")") + " " + hash + ")"
@@ -58,14 +56,14 @@ func (m Masking) mask(v any) string {
 	return Mask
 }
 
-// isMask is true for what mask gives.
+// isMask reports whether v is a result of mask.
 func isMask(v any) bool {
 	text, ok := v.(string)
 	return ok && (text == Mask || strings.HasPrefix(text, strings.TrimSuffix(Mask, ")")+" ") && len(text) == len(Mask)+1+hashLength)
 }
 
-// decoded is the value of a key of a Secret as the one who reads it gets it, so that the same value
-// elsewhere has the same hash.
+// decoded returns the decoded value of a key of a Secret, so that the same value elsewhere has the
+// same hash.
 func decoded(v any) any {
 	if text, ok := v.(string); ok {
 		if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
@@ -75,7 +73,7 @@ func decoded(v any) any {
 	return v
 }
 
-// isEncrypted is true for a value as SOPS leaves it in a file.
+// isEncrypted reports whether a value is encrypted by SOPS.
 func isEncrypted(v any) bool {
 	text, ok := decoded(v).(string)
 	return ok && strings.HasPrefix(text, "ENC[") && strings.HasSuffix(text, "]")

@@ -61,7 +61,7 @@ func TestEncryptedValuesAreOpaque(t *testing.T) {
 	assert.True(t, Compare(sealed("b25l"), object(t, secret("stringData: {a: plain}")).Object)[0].Encrypted)
 }
 
-// Inside of a value that is shown, hidden parts differ visibly.
+// TestHiddenPartsOfShownValues checks that hidden parts inside a shown value differ visibly.
 func TestHiddenPartsOfShownValues(t *testing.T) {
 	m := NewMasking([]byte("key"))
 	value := func(password, port string) map[string]any {
@@ -78,7 +78,7 @@ func TestHiddenPartsOfShownValues(t *testing.T) {
 	assert.False(t, isMask("(hidden in the text)"))
 }
 
-// What the output has of a secret cannot be found by trying all values that it may have.
+// TestNoHashThatCanBeTried checks that a secret cannot be found by trying all possible values.
 func TestNoHashThatCanBeTried(t *testing.T) {
 	pin := func(v string) map[string]any { return object(t, secret("stringData: {pin: '"+v+"'}")).Object }
 	seen := map[string]bool{}

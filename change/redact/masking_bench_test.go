@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkCleanTexts masks 64 KiB of each of three kinds of texts, as rules, dashboards and
+// BenchmarkCleanTexts masks 64 KiB of three kinds of texts each, such as rules, dashboards and
 // scripts in ConfigMaps.
 func BenchmarkCleanTexts(b *testing.B) {
 	for name, line := range map[string]string{

@@ -15,9 +15,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// testdata/masking has what somebody wrote who looked for ways around the mask: hunter2, hunter3 or
-// its base64 is in each of the texts and objects, and in nothing that is shown; of the objects in
-// shown.yaml nothing is hidden.
+// TestTextsThatOnceLeaked uses testdata/masking, written by somebody who tried to evade the mask.
+// Each text and object has hunter2, hunter3 or its base64, and no output may show it. Nothing in
+// shown.yaml is hidden.
 
 func TestTextsThatOnceLeaked(t *testing.T) {
 	files, err := filepath.Glob("testdata/masking/texts-*.txt")
@@ -78,7 +78,7 @@ func TestObjectsWithoutSecretsStay(t *testing.T) {
 	}
 }
 
-// Another name in a reference is a difference that a reviewer sees.
+// TestReferencesAreCompared checks that a reviewer sees another name in a reference.
 func TestReferencesAreCompared(t *testing.T) {
 	seed := func(name string) map[string]any {
 		return object(t, "{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: a}, spec: {backup: {credentialsRef: {apiVersion: v1, kind: Secret, name: "+name+", namespace: c}}}}").Object

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Secrets as people write them into ConfigMaps, scripts and annotations: hunter2 is in every one,
-// and in none of what is shown.
+// secretTexts are secrets as people write them into ConfigMaps, scripts and annotations. Every text
+// has hunter2, and no output may show it.
 var secretTexts = map[string]struct{ text, visible string }{
 	"flag":                   {"server --port=80 --password=hunter2 --verbose", "--verbose"},
 	"flag and word":          {"server --token hunter2x --verbose", "--verbose"},
@@ -192,7 +192,7 @@ func TestSecretsInTextsOfPeople(t *testing.T) {
 	}
 }
 
-// decodedParts are all parts of a text that are base64, decoded.
+// decodedParts returns all base64 parts of a text, decoded.
 func decodedParts(text string) string {
 	var out strings.Builder
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'\\,:{}[]", r) }) {
@@ -203,7 +203,7 @@ func decodedParts(text string) string {
 	return out.String()
 }
 
-// What is no secret stays as it is, also beside names that sound like one.
+// TestOrdinaryTextsStay checks that ordinary texts do not change, even next to secret-like names.
 func TestOrdinaryTextsStay(t *testing.T) {
 	for _, text := range []string{
 		"registry.example.com:5000/team/secret-operator:v1.2.3", "registry.k8s.io/pause@sha256:0123456789012345678901234567890123456789012345678901234567890123",
@@ -236,7 +236,7 @@ func TestOrdinaryTextsStay(t *testing.T) {
 	}
 }
 
-// A program and its arguments may stand in two lists.
+// TestArgumentsOfACommand: a program and its arguments may be in two lists.
 func TestArgumentsOfACommand(t *testing.T) {
 	for _, container := range []string{
 		`{name: a, command: [mysql], args: [-u, root, -phunter2]}`, `{name: a, command: [/usr/bin/redis-cli], args: [-a, hunter2, ping]}`, `{name: a, command: [curl], args: [-u, "u:hunter2"]}`,

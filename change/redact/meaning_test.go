@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// What is written in another way is no difference to a reviewer; Compare tells it all the same.
+// TestMeaning: an equivalent notation is not a difference to a reviewer, but Compare reports it.
 func TestMeaning(t *testing.T) {
 	role := func(rules string) string {
 		return "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}, rules: " + rules + "}"

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// outputs are fields in all formats that a plan is printed in. The printers stand on this package:
+// outputs prints fields in all formats of a plan. The printers import this package, so
 // printed_test.go sets it.
 var outputs func(testing.TB, []change.Field) string
 

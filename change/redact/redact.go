@@ -11,15 +11,15 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// isSecret is true for Secrets, in whatever case the kind is written, and for Gardener's
+// isSecret reports whether an object is a Secret, in any spelling of the kind, or Gardener's
 // InternalSecret.
 func isSecret(obj map[string]any) bool {
 	kind, _ := obj["kind"].(string)
 	return strings.EqualFold(kind, "Secret") || strings.EqualFold(kind, "InternalSecret")
 }
 
-// stringDataToData does what the server does, so that the same value on either side is no
-// difference. It replaces maps, it does not change them.
+// stringDataToData does what the server does, so that equal values are not a difference. It
+// replaces maps instead of changing them.
 func stringDataToData(obj map[string]any) {
 	plain, ok := obj["stringData"].(map[string]any)
 	if !ok {
@@ -43,8 +43,8 @@ func stringDataToData(obj map[string]any) {
 	delete(obj, "stringData")
 }
 
-// Conceal takes the values out of a field that were found by other means than Compare, if they are
-// secret. obj is the object and keys lead to the field.
+// Conceal hides the values of a field that was not found by Compare, if they are secret. obj is the
+// object and keys lead to the field.
 func Conceal(obj map[string]any, keys []string, f change.Field) change.Field {
 	at := location{}.enter(obj)
 	for _, k := range keys {
@@ -60,7 +60,7 @@ func Conceal(obj map[string]any, keys []string, f change.Field) change.Field {
 	return out
 }
 
-// field is a difference at a location, without what may not be shown.
+// field returns a difference at a location without hidden values.
 func (l location) field(old, new any) change.Field {
 	f := change.Field{Path: l.path}
 	if !l.sealed() {
@@ -71,7 +71,7 @@ func (l location) field(old, new any) change.Field {
 	}
 	f.Old, f.New, f.Hidden = nil, nil, true
 	if f.Encrypted = isEncrypted(old) || isEncrypted(new); f.Encrypted {
-		return f // everybody has the ciphertext; a hash of it would look like one of the value
+		return f // the ciphertext is public; its hash would look like that of the value
 	}
 	if l.secret {
 		old, new = decoded(old), decoded(new)
@@ -82,10 +82,10 @@ func (l location) field(old, new any) change.Field {
 
 func maskOrNothing(v any) bool { return v == nil || isMask(v) }
 
-// keyByKey is true where a map that appears or goes as a whole is told by its keys.
+// keyByKey reports whether a map that is added or removed as a whole is reported by its keys.
 func (l location) keyByKey() bool { return l.secret && len(l.keys) == 1 && l.keys[0] != "metadata" }
 
-// sealed is true where nothing of a value may be shown, not even its structure.
+// sealed reports whether a value is hidden completely, with its structure.
 func (l location) sealed() bool {
 	if l.named || l.kind == "ShootState" && len(l.keys) > 1 && l.keys[0] == "spec" {
 		return true // the state of extensions and the secrets of a shoot
@@ -93,8 +93,8 @@ func (l location) sealed() bool {
 	return l.secret && len(l.keys) > 1 && !visibleInSecret(l.keys)
 }
 
-// visibleInSecret are the fields of a Secret that hold none of its values: everything else may by
-// mistake.
+// visibleInSecret reports whether a field of a Secret never has a secret value. All other fields
+// may have one by mistake.
 func visibleInSecret(keys []string) bool {
 	switch keys[0] {
 	case "apiVersion", "kind", "type", "immutable":
@@ -111,8 +111,8 @@ func visibleInSecret(keys []string) bool {
 	return false
 }
 
-// harmlessAnnotation is true for annotations of Kubernetes, Gardener and Helm, whose values are
-// known to be no secrets. Tools put copies of secret values into others.
+// harmlessAnnotation reports whether an annotation is one of Kubernetes, Gardener or Helm, whose
+// values are not secret. Tools copy secret values into other annotations.
 func harmlessAnnotation(key string) bool {
 	domain, _, found := strings.Cut(key, "/")
 	if !found || key == lastApplied {
@@ -126,7 +126,7 @@ func harmlessAnnotation(key string) bool {
 	return false
 }
 
-// mask is a copy of a value in which everything secret is replaced.
+// mask returns a copy of a value with all secrets replaced.
 func (l location) mask(v any) any {
 	if v == nil {
 		return nil
@@ -168,7 +168,7 @@ func (l location) mask(v any) any {
 	return v
 }
 
-// masked stands for a value here.
+// masked returns the replacement of a value at this location.
 func (l location) masked(v any) string {
 	if l.secret {
 		v = decoded(v)
@@ -190,21 +190,21 @@ func (l location) isSecretScalar(v any) bool {
 	return l.below != secretwords.None && !l.isPlain(v) || isText && isAuth(l.keys, text)
 }
 
-// isChecksum is true for the plain checksum of a Secret, as pod templates have it to restart with
-// it: a short value could be found by trying.
+// isChecksum reports whether a field is the plain checksum of a Secret, as in pod templates. A
+// short value could be found by trying.
 func isChecksum(name, text string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "checksum") && strings.Contains(name, "secret") && checksum.MatchString(text)
 }
 
-// isArgumentOf is isArgument where the program may stand in a list of its own.
+// isArgumentOf is like isArgument, but the program may be in a separate list.
 func isArgumentOf(commands [][]any, args []any, i int) bool {
 	return isArgument(args, i) || slices.ContainsFunc(commands, func(command []any) bool {
 		return isArgument(slices.Concat(command, args), len(command)+i)
 	})
 }
 
-// isArgument is true for an argument that is secret by the one before it, or by what the list runs.
+// isArgument reports whether an argument is secret because of the previous one or the program.
 func isArgument(args []any, i int) bool {
 	text, isText := args[i].(string)
 	if isText && variable.MatchString(text) {
@@ -236,21 +236,20 @@ func isArgument(args []any, i int) bool {
 
 var (
 	ldap = regexp.MustCompile(`^(?:.*/)?ldap[a-z]+$`)
-	// flagInWords is one of programs that begin words with a single dash: -plugin_dir,
-	// -promscrape.config.
+	// flagInWords matches long flags with a single dash: -plugin_dir, -promscrape.config.
 	flagInWords = regexp.MustCompile(`^-p[a-z]+(?:[_.][a-zA-Z]+)+$`)
 )
 
-// logsIn is true for arguments such as docker login.
+// logsIn reports whether arguments run a login command such as docker login.
 func logsIn(args []any) bool {
 	isLogin := func(arg any) bool { program, ok := arg.(string); return ok && login.MatchString(program) }
 	return slices.ContainsFunc(args, isLogin) && slices.Contains(args, any("login"))
 }
 
-// setsAll is an item of a list that sets something: all that follows is the value.
+// setsAll matches the name in a list item such as --name=value; the rest is the value.
 var setsAll = regexp.MustCompile(`^(?:--?)?[A-Za-z_][A-Za-z0-9_.-]*=`)
 
-// argument masks an item of a list such as --password=a b or DB_PASSWORD=a b. After -c there is a
+// argument masks a list item such as --password=a b or DB_PASSWORD=a b. After -c there is a
 // command.
 func (m Masking) argument(list []any, i int) (string, bool) {
 	text, ok := list[i].(string)
@@ -268,7 +267,7 @@ func (m Masking) argument(list []any, i int) (string, bool) {
 	return set + m.mask(value), true
 }
 
-// isSecretFlag is true for a flag whose value is the next argument.
+// isSecretFlag reports whether a flag's value is a secret in the next argument.
 func isSecretFlag(arg any) bool {
 	text, ok := arg.(string)
 	return ok && strings.HasPrefix(text, "-") && !strings.Contains(text, "=") && secretwords.IsSecret(text)

@@ -53,7 +53,7 @@ func orNothing(s string) string {
 	return s
 }
 
-// Every one of these holds the value hunter2, in some place that a diff shows.
+// TestSecretValuesOutsideOfSecrets: every value has hunter2 in some field that a diff shows.
 func TestSecretValuesOutsideOfSecrets(t *testing.T) {
 	encoded := base64.StdEncoding.EncodeToString([]byte("apiVersion: v1\nkind: Config\nusers: [{user: {token: hunter2-value}}]"))
 	for name, c := range map[string]struct{ value, visible string }{
@@ -121,7 +121,7 @@ func TestWhatIsNoSecretStaysReadable(t *testing.T) {
 		Compare(object(t, widget("{clientConnection: {kubeconfig: /a}}")).Object, object(t, widget("{clientConnection: {kubeconfig: /b}}")).Object))
 }
 
-// A change that is only in the hidden part is still a change.
+// TestHiddenChangesAreTold checks that a change in a hidden part is reported.
 func TestHiddenChangesAreTold(t *testing.T) {
 	old, new := object(t, widget(`{url: "https://u:one@example.com"}`)), object(t, widget(`{url: "https://u:two@example.com"}`))
 	assert.Equal(t, []change.Field{{Path: "spec.url", Hidden: true}}, Compare(old.Object, new.Object))

@@ -9,23 +9,23 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// Beside its own name, what stands around a value may say that it is secret: the name in the same
-// item, the path of the file that it is the content of, the schema that it is a default of.
+// Context may mark a value as secret: the name in the same item, the path of its file, or the
+// schema with this default.
 
-// naming are the fields of an item that name its value, in lower case; holding are those that hold
-// it.
+// naming are the fields of an item that name its value, in lower case; holding are the fields with
+// the value.
 var (
 	naming  = []string{"name", "key", "id", "variable", "parameter", "parameterkey"}
 	holding = []string{"value", "val", "values", "default", "parametervalue", "inline_string", "inlinestring", "plain", "defaultvalue"}
-	// contents are the fields of a file with what is in it.
+	// contents are the fields with the content of a file.
 	contents = []string{"content", "contents", "data", "inline"}
 	// privateOfKey are the private parts of a key in JSON (RFC 7518).
 	privateOfKey = []string{"k", "d", "p", "q", "dp", "dq", "qi"}
-	// examples are the fields of a schema with values.
+	// examples are the fields of a schema that have values.
 	examples = []string{"default", "example", "examples", "enum", "const"}
 )
 
-// namedBeside is true for the value of a key that the fields beside it say is secret.
+// namedBeside reports whether sibling fields mark the value of a key as secret.
 func namedBeside(key string, item map[string]any) bool {
 	lower := strings.ToLower(key)
 	if _, isSelector := item["operator"]; slices.Contains(holding, lower) && !isSelector {
@@ -54,19 +54,19 @@ func namedBeside(key string, item map[string]any) bool {
 	return isKey && slices.Contains(privateOfKey, key)
 }
 
-// isAuthorization is true for headers whose value as a whole is a credential.
+// isAuthorization reports whether the whole value of a header is a credential.
 func isAuthorization(name string) bool {
 	name = strings.ToLower(name)
 	return name == "authorization" || name == "proxy-authorization" || name == "cookie"
 }
 
-// isContent is true for the content of a file whose name says that it is secret.
+// isContent reports whether a key has the content of a file with a secret name.
 func isContent(key string, file map[string]any) bool {
 	path, ok := file["path"].(string)
 	return ok && slices.Contains(contents, key) && secretwords.IsSecret(path[strings.LastIndexByte(path, '/')+1:])
 }
 
-// isSelector is true for a key of a Secret: {name: s, key: password}.
+// isSelector reports whether a value selects a key of a Secret: {name: s, key: password}.
 func isSelector(v any) bool {
 	m, _ := v.(map[string]any)
 	for k, v := range m {
@@ -83,7 +83,7 @@ func isSelector(v any) bool {
 	return m["name"] != nil && m["key"] != nil
 }
 
-// isSchema is true for what describes values of a name.
+// isSchema reports whether a value is a schema.
 func isSchema(v any) bool {
 	m, _ := v.(map[string]any)
 	switch m["type"] {
@@ -94,7 +94,7 @@ func isSchema(v any) bool {
 		func(key string) bool { return m[key] != nil })
 }
 
-// every is true if there are values of a key and all of them are so.
+// every reports whether a key has values and all of them satisfy is.
 func every(key string, containers []map[string]any, is func(any) bool) bool {
 	found := false
 	for _, m := range containers {
@@ -108,7 +108,7 @@ func every(key string, containers []map[string]any, is func(any) bool) bool {
 	return found
 }
 
-// isPrivate is true for tls: {key: …} with the key itself.
+// isPrivate reports whether tls: {key: …} has the key itself.
 func isPrivate(v any) bool {
 	text, ok := v.(string)
 	return ok && !isPath("tlskey", text) && !fileName.MatchString(text)
@@ -116,15 +116,15 @@ func isPrivate(v any) bool {
 
 var (
 	fileName = regexp.MustCompile(`^[A-Za-z0-9._-]+\.(?:key|pem|crt)$`)
-	// parameterValue is what parameters are in words: times, sizes, algorithms.
+	// parameterValue matches values of parameters: times, sizes, algorithms.
 	parameterValue = regexp.MustCompile(`^(?:(?:[0-9.]+(?:ns|us|ms|s|m|h|d|w)?)+|[Rr][Ss][Aa]|ECDSA|Ed25519|AES|PKCS[18]|Always|Never|b64|base64|gzip|RS256|HS256|ES256)$`)
-	// userAndPassword is what a field auth may hold.
+	// userAndPassword matches credentials in a field auth.
 	userAndPassword = regexp.MustCompile(`^[^\s:/]+:[^\s/:@]+$`)
 	authScheme      = regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|api-key|digest|negotiate|bot|key)\s+\S`)
 )
 
-// isAuth is true for credentials under names such as authorization and auth, which mostly name a
-// way instead.
+// isAuth reports whether a text is a credential under a name such as authorization or auth, which
+// mostly names a method instead.
 func isAuth(keys []string, text string) bool {
 	if len(keys) == 0 || len(text) < 6 || said[strings.ToLower(text)] || variable.MatchString(text) {
 		return false
@@ -140,15 +140,15 @@ func isAuth(keys []string, text string) bool {
 	return false
 }
 
-// shortestSecret is the length in characters from which a word with digits may be a token.
+// shortestSecret is the minimum length in characters of a word with digits to be a token.
 const shortestSecret = 8
 
-// isParameter is true for fields that say something about a secret.
+// isParameter reports whether a field describes a secret without having its value.
 func isParameter(key string) bool {
 	return slices.Contains(parameters, key) || spanName.MatchString(key)
 }
 
-// isPlain is true for a value below a secret name that is no secret after all.
+// isPlain reports whether a value below a secret name is not a secret after all.
 func (l location) isPlain(v any) bool {
 	text := fmt.Sprint(v)
 	name := l.last()
@@ -167,18 +167,18 @@ func (l location) isPlain(v any) bool {
 
 var publicKey = regexp.MustCompile(`^ssh-(?:rsa|ed25519|dss) AAAA`)
 
-// parameters of secrets tell nothing about their values.
+// parameters are fields that describe a secret without its value.
 var parameters = []string{"algorithm", "size", "encoding", "rotationPolicy", "audience", "audiences", "optional", "mode", "defaultMode", "enabled", "create", "automount"}
 
-// spanName are the ends of names of times, such as the syncPeriod of a controller that is named
+// spanName matches names of durations and counts, such as the syncPeriod of a controller named
 // token.
 var spanName = regexp.MustCompile(`(?:Period|Seconds|Interval|Timeout|Duration|Syncs|Workers|Limit|Count)$|^(?:period|seconds|interval|timeout|duration)$`)
 
-// referring are the fields of objects that refer to a Secret or a file.
+// referring are fields of objects that refer to a Secret or a file.
 var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", "path", "mountPath"}
 
-// below is what the value of a key is, in an object that is shown or not. In the configuration of
-// registries of Docker auth is a password.
+// below returns the secrecy of the value of a key, given the secrecy of its object. In a Docker
+// registry configuration auth is a password.
 func below(s secretwords.Secrecy, key, parent string, inRegistry bool) secretwords.Secrecy {
 	switch {
 	case secretwords.IsReference(key), isParameter(key) && s != secretwords.Always:

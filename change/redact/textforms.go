@@ -9,23 +9,22 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// form is a way to write a secret that is told by what it looks like or by what stands around it.
-// Its pattern has a group "secret", which is hidden, and may have a group "name", which has to be
-// one of a secret.
+// form is a notation of a secret that is recognized by its shape or its context. Its pattern has a
+// group "secret", which is hidden, and may have a group "name", which must be the name of a secret.
 type form struct {
-	// has are texts, in lower case, of which one is in everything that the pattern finds: most
-	// texts have none (textmarks.go).
+	// has are lower-case texts. Every match of the pattern has one of them; most texts have none
+	// (textmarks.go).
 	has     []string
 	pattern *regexp.Regexp
-	// unless tells that a secret is none after all.
+	// unless reports whether a match is not a secret.
 	unless func(secret string) bool
-	// word is set where what is found begins after a blank, a quote or nothing. Patterns that begin
-	// with a fixed text are fast.
+	// word is set if a match must follow a blank, a quote or the start. Patterns that begin with a
+	// fixed text are fast.
 	word bool
-	// lines is set for a form that is in one line: only lines with one of has that it is true for
-	// are looked at.
+	// lines is set for a form within one line. Only lines with a text of has that satisfy it are
+	// searched.
 	lines func(line string) bool
-	// secret and name are the numbers of the groups; -1 for a name that the form does not have.
+	// secret and name are group numbers; name is -1 for a form without a name.
 	secret, name int
 }
 
@@ -55,21 +54,21 @@ const (
 	equals = `\\*["']?\s*[:=]\s*`
 	word   = `\\*["']?(?P<name>[A-Za-z][A-Za-z0-9_.-]*)\\*["']?`
 	scalar = `(?P<secret>\\*"(?:[^"\\]|\\[^"])*\\*"|'[^']*'|[^\s,}]+)`
-	// argument is one of a command line.
+	// argument matches an argument of a command line.
 	argument = `(?P<secret>"(?:[^"\\]|\\.)*"|'[^']*'|(?:[^\s"'\\|&;<>-]|\\.)(?:[^\s"'\\|&;<>]|\\.)*)`
-	// piped is what a command before a pipe prints.
+	// piped matches the output of a command before a pipe.
 	piped = `\b(?:echo|printf)\s+(?:-[neE]+\s+)?(?P<secret>"[^"\n]+"|'[^'\n]+'|[^\s|]+)\s*\|[^\n|]*`
-	// header is the value of one, up to what ends it in a command or a file.
+	// header matches the value of a header, up to its end in a command or a file.
 	header = `(?P<secret>[^\s"',;\\]{4,})`
 )
 
-// textForms are looked for one after another, the more exact ones first.
+// textForms are tried one after another, the more exact ones first.
 var textForms = slices.Concat(generalForms, programForms, deviceForms)
 
-// generalForms are those of values, addresses, headers and the more common programs.
+// generalForms are forms of values, addresses, headers and common programs.
 var generalForms = []form{
-	// Keys and tokens that say who gave them out: AWS, GitHub, GitLab, Slack, Google, Stripe,
-	// Vault, OpenAI, Hugging Face, SendGrid, npm, PyPI, DigitalOcean; and web tokens.
+	// Keys and tokens that name their issuer: AWS, GitHub, GitLab, Slack, Google, Stripe, Vault,
+	// OpenAI, Hugging Face, SendGrid, npm, PyPI, DigitalOcean; and web tokens.
 	written(`\b(?P<secret>(?:AKIA|ASIA)[A-Z0-9]{16})\b`, "akia", "asia"),
 	written(`\b(?P<secret>gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
 	written(`\b(?P<secret>gl(?:pat|rt|dt|ptt|cbt|ft|soat|imt|agent)-[A-Za-z0-9_.-]{12,})`, "glpat-", "glrt-", "gldt-", "glptt-", "glcbt-", "glft-", "glsoat-", "glimt-", "glagent-"),
@@ -84,11 +83,11 @@ var generalForms = []form{
 	written(`(?i)webhook\.office\.com/webhookb2/(?P<secret>[^\s"']+)`, "webhook.office.com"),
 	written(`(?i)api\.telegram\.org/bot(?P<secret>[^\s/"']+)`, "api.telegram.org"),
 	written(`(?i)\.azurewebsites\.net/[^\s"'?]*\?(?:[^\s"']*&)?code=(?P<secret>[^&\s"']+)`, "azurewebsites.net"),
-	// Hashes of passwords, which can be guessed: of crypt, htpasswd, LDAP.
+	// Hashes of passwords, which can be guessed: crypt, htpasswd, LDAP.
 	written(`\$(?P<secret>(?:apr1|1|5|6|7|2[abxy]?|y|gy|argon2(?:id|i|d)|scrypt|pbkdf2[a-z0-9-]*)\$[^\s:"']+)`, "$apr1$", "$1$", "$5$", "$6$", "$7$", "$2", "$y$", "$gy$", "$argon2", "$scrypt$", "$pbkdf2"),
 	written(`(?P<secret>\{(?:S?SHA(?:256|384|512)?|S?MD5|CRYPT)\}[A-Za-z0-9+/=$.]{8,})`, "sha}", "sha256}", "sha384}", "sha512}", "md5}", "{crypt}"),
 
-	// Credentials in addresses. What looks like a port with a path is one.
+	// Credentials in addresses. A port with a path is not a credential.
 	written(`://(?P<secret>[^\s:/?#"'<>@]*:[^\s"'<>]*)@`, "@").unlessIt(portAndPath.MatchString),
 	written(`://(?P<secret>[^\s/?#"']*)@`, "@").unlessIt(func(s string) bool { return s == "git" || s == "hg" }),
 	written(`(?i)\bjdbc:oracle:[a-z0-9]+:[^\s/@:]*/(?P<secret>[^\s@"']+)@`, "jdbc:oracle"),
@@ -143,7 +142,7 @@ var generalForms = []form{
 
 	written(`(?m)^[ \t]*["']?user_[A-Za-z0-9]+["']?[ \t]*=[ \t]*"(?P<secret>[^"\n]+)"`, "user_"),
 
-	// XML, and items that have a name and a value, in both orders.
+	// XML, and items with a name and a value, in both orders.
 	written(`<(?P<name>[A-Za-z][A-Za-z0-9_.:-]*)(?:\s[^<>]*)?>\s*<!\[CDATA\[(?P<secret>(?s:.*?))\]\]>`, "cdata"),
 	written(`<(?P<name>[A-Za-z][A-Za-z0-9_.:-]*)(?:\s[^<>]*)?>(?P<secret>[^<]+)</`, "</"),
 	written(`<(?P<name>[A-Za-z][A-Za-z0-9_.:-]*)(?:\s[^<>]*)?>\s*<[A-Za-z][A-Za-z0-9_.:-]*>(?P<secret>[^<]+)</`, "</"),
@@ -152,7 +151,7 @@ var generalForms = []form{
 	written(`(?i)\b(?:name|key)`+equals+word+`\s*,?\s*\\*["']?value`+equals+scalar, "value"),
 	written(`(?i)\bvalue`+equals+scalar+`\s*,?\s*\\*["']?(?:name|key)`+equals+word, "value"),
 
-	// A token in the prose of an error: letters and digits mixed, after the word.
+	// A token in the prose of an error: mixed letters and digits after the word.
 	written(`(?i)\b(?:token|password)\s+["']?(?P<secret>[A-Za-z0-9_.-]*[0-9][A-Za-z0-9_.-]*)`, "token", "password").
 		unlessIt(func(s string) bool { return len(s) < 12 }).inLines(func(line string) bool { return strings.ContainsAny(line, "0123456789") }),
 	written(`(?i)\b(?:token|password|passphrase)\s+(?:is|was)\s+["']?(?P<secret>[^\s"']*[0-9][^\s"']*)`,
@@ -160,28 +159,27 @@ var generalForms = []form{
 }
 
 var (
-	// userAndGroup is what programs such as chown take.
+	// userAndGroup matches arguments of programs such as chown.
 	userAndGroup = regexp.MustCompile(`^(?:nobody|www-data|[0-9]+):[a-z_-]*[0-9]*$`)
 	numbers      = regexp.MustCompile(`^[0-9]+(:[0-9]+)*$`)
-	// versionOrPort is what follows a colon in names of images and addresses.
+	// versionOrPort matches the text after a colon in image names and addresses.
 	versionOrPort = regexp.MustCompile(`^(?:v?[0-9][0-9.]*(?:[-+/].*)?|latest)$`)
 	portAndPath   = regexp.MustCompile(`^[^:]*:[0-9]+(?:[/?#]|$)`)
-	// client is a program that takes a password after -p.
+	// client matches a program that takes a password after -p.
 	client = regexp.MustCompile(`(?:^|[\s/"'])(?:mysql[a-z_]*|mariadb[a-z-]*|mongo[a-z]*|sshpass)\b`)
-	// login is a list of arguments with one.
+	// login matches a program with a login command.
 	login        = regexp.MustCompile(`^(?:.*/)?(?:docker|podman|nerdctl|helm|oras|crane|skopeo|oc|az|buildah)$`)
 	passwordFlag = written(`(?:^|\s)-p ?(?P<secret>"[^"]*"|'[^']*'|[^\s"'=-][^\s"']*)`)
-	// shortFlag is -p with its value as an argument of its own; flags in words, numbers and ports
-	// are none.
+	// shortFlag matches -p with its value in one argument, but not long flags, numbers and ports.
 	shortFlag = regexp.MustCompile(`^-p([^=\s]*[^A-Za-z=\s:-][^=\s]*)$`)
-	// escapedJSON is JSON in an address.
+	// escapedJSON matches JSON in an address.
 	escapedJSON = regexp.MustCompile(`[^\s"'&]*%22[^\s"'&]*`)
 	dataURLs    = regexp.MustCompile(`\bdata:[A-Za-z0-9/+.;=-]*,([^\s"']+)`)
 )
 
 func isUserAndGroup(s string) bool { return numbers.MatchString(s) || userAndGroup.MatchString(s) }
 
-// forms masks what is secret by its form.
+// forms masks secrets by their form.
 func (m Masking) forms(s string) string {
 	lower := strings.ToLower(s)
 	_, _, names := secretwords.Stem(s, 0)
@@ -213,8 +211,7 @@ func (m Masking) forms(s string) string {
 	})
 }
 
-// bootstrapTokens are those of kubeadm and Gardener: an id of 6 letters and digits, a point, and 16
-// of them.
+// bootstrapTokens finds tokens of kubeadm and Gardener: 6 letters and digits, a point, and 16 more.
 func bootstrapTokens(s string) (out [][]int) {
 	is := func(i int) bool {
 		return i >= 0 && i < len(s) && (s[i] >= 'a' && s[i] <= 'z' || s[i] >= '0' && s[i] <= '9')
@@ -234,8 +231,7 @@ func bootstrapTokens(s string) (out [][]int) {
 	return out
 }
 
-// encodedParts are the parts of a text that may be base64, of one line or of several that follow
-// each other.
+// encodedParts finds parts of a text that may be base64, in one line or in consecutive lines.
 func encodedParts(s string) (out [][]int) {
 	run := func(i int) int {
 		for i < len(s) && (isLetter(s[i]) || s[i] >= '0' && s[i] <= '9' || s[i] == '+' || s[i] == '/') {
@@ -268,7 +264,7 @@ func encodedParts(s string) (out [][]int) {
 		end, first = skip(s, end, "="), skip(s, first, "=")
 		if end > first {
 			if raw, ok := decodedText(s[begin:end]); !ok || Text(raw) == raw {
-				end = first // lines of their own
+				end = first // the lines are independent
 			}
 		}
 		out = append(out, []int{begin, end})
@@ -293,7 +289,7 @@ func (m Masking) form(f form, s string) string {
 				return
 			}
 		}
-		// Quotes stay where they are.
+		// Keep the quotes.
 		for begin < end && strings.IndexByte(quotes, s[begin]) >= 0 {
 			begin++
 		}
@@ -306,7 +302,7 @@ func (m Masking) form(f form, s string) string {
 
 const quotes = "\"'"
 
-// found replaces parts of a text by what stands for them.
+// found replaces parts of a text by their masks.
 func (m Masking) found(matches [][]int, s string, part func(groups []int) (begin, end int, secret string, ok bool)) string {
 	if len(matches) == 0 {
 		return s

@@ -2,18 +2,17 @@ package redact
 
 import "strings"
 
-// Patterns are slow, and there are many of them: each is tried only where one of its fixed texts
-// is.
+// Patterns are slow and many. Each is tried only in texts that have one of its fixed texts.
 
 // markTable finds the fixed texts of all forms in one pass over a text.
 type markTable struct {
 	forms int
-	// single are the forms of marks of one letter, byPair the marks of more by their first two.
+	// single are the forms of one-letter marks, byPair longer marks by their first two letters.
 	single map[byte][]int
 	byPair [1 << 16][]mark
 }
 
-// mark is a fixed text, and the form that it belongs to.
+// mark is a fixed text and the index of its form.
 type mark struct {
 	text string
 	form int
@@ -34,7 +33,7 @@ var marks = func() *markTable {
 	return t
 }()
 
-// in tells for each form whether one of its marks is in a text in lower case.
+// in reports for each form whether a lower-case text has one of its marks.
 func (t *markTable) in(lower string) []bool {
 	found := make([]bool, t.forms)
 	for letter, forms := range t.single {
@@ -54,16 +53,16 @@ func (t *markTable) in(lower string) []bool {
 	return found
 }
 
-// matches are the groups of all that the form's pattern finds.
+// matches returns the groups of all matches of the form's pattern.
 func (f form) matches(s string) [][]int {
 	if f.lines == nil {
 		return f.pattern.FindAllStringSubmatchIndex(s, -1)
 	}
 	lower := strings.ToLower(s)
-	if len(lower) != len(s) { // letters that are shorter in lower case: places differ
+	if len(lower) != len(s) { // lower case changed the length, so offsets differ
 		lower = ""
 	}
-	next := make([]int, len(f.has)) // where each mark comes next
+	next := make([]int, len(f.has)) // next offset of each mark
 	var out [][]int
 	for at := 0; at < len(s); {
 		if lower != "" && len(f.has) > 0 {

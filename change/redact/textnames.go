@@ -7,11 +7,11 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// In a text that cannot be read, names of secrets are found by their stems in one pass;
-// textvalues.go tells where what they name ends.
+// In unparsable text, one pass finds secret names by their stems; textvalues.go finds the ends of
+// their values.
 
-// named masks what is below secret names in a text that is neither JSON nor YAML; all of it where a
-// value is in the lines that follow.
+// named masks the values of secret names in a text that is neither JSON nor YAML. It masks all of
+// the text if a value is in the following lines.
 func (m Masking) named(s string) string {
 	s = m.headings(s)
 	var out strings.Builder
@@ -44,7 +44,7 @@ func (m Masking) named(s string) string {
 		}
 		from = v.end
 		if q := value[0]; len(value) > 1 && strings.IndexByte(quotes, q) >= 0 && value[len(value)-1] == q && strings.Count(value, string(q)) == 2 {
-			v.begin, v.end = v.begin+1, v.end-1 // quotes stay where they are
+			v.begin, v.end = v.begin+1, v.end-1 // keep the quotes
 		}
 		out.WriteString(s[at:v.begin])
 		out.WriteString(m.mask(strings.Trim(s[v.begin:v.end], `\"'`)))
@@ -57,7 +57,7 @@ func (m Masking) named(s string) string {
 	return out.String()
 }
 
-// maskAt is the length of what mask gave, at the begin of a value.
+// maskAt returns the length of the mask at the start of a value.
 func maskAt(value string) int {
 	value, skipped := strings.TrimLeft(value, `\"'`), len(value)-len(strings.TrimLeft(value, `\"'`))
 	for _, n := range []int{len(Mask), len(Mask) + 1 + hashLength} {
@@ -68,11 +68,11 @@ func maskAt(value string) int {
 	return 0
 }
 
-// heading is a name alone on its line: its value is in the lines that follow, deeper or as items of
-// a list.
+// heading matches a name alone on its line. Its value is in the following lines, indented or as
+// list items.
 var heading = regexp.MustCompile(`^([ \t]*(?:- +)*)["']?([A-Za-z][A-Za-z0-9_. -]*)["']?[ \t]*[:=][ \t]*(?:[|>][-+0-9]*[ \t]*)?\r?$`)
 
-// headings masks the lines that belong to a secret name alone on its line.
+// headings masks the lines below a secret name alone on its line.
 func (m Masking) headings(s string) string {
 	if !strings.Contains(s, "\n") {
 		return s
@@ -104,7 +104,7 @@ func (m Masking) headings(s string) string {
 	return strings.Join(out, "\n")
 }
 
-// belongs is true for a line of the value of a name with this indent.
+// belongs reports whether a line is part of the value of a name with this indent.
 func belongs(line string, indent int) bool {
 	text := strings.TrimLeft(line, " \t")
 	depth := len(line) - len(text)

@@ -15,22 +15,22 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// A text inside a value, such as a file in a ConfigMap, is read if it is JSON or YAML: then it is
-// known where the value of a key begins and ends, and what is below a secret name is hidden in
-// place, so that the rest is compared line by line. A text that cannot be read (a template, another
-// format) goes by names (textnames.go), which rather hides too much.
+// A text inside a value, such as a file in a ConfigMap, is parsed if it is JSON or YAML. Parsing
+// gives the exact extent of each value, so that secrets are hidden in place and the rest is
+// compared line by line. Other texts (templates, other formats) are searched for names
+// (textnames.go), which tends to hide too much.
 
-// readable is the size in bytes up to which texts are read.
+// readable is the maximum size of parsed texts in bytes.
 const readable = 4 << 20
 
-// comment of YAML to the end of its line.
+// comment matches a YAML comment to the end of its line.
 var comment = regexp.MustCompile(`(?m)(?:^|[ \t])#.*$`)
 
-// otherBreaks are ends of lines for YAML only.
+// otherBreaks are line breaks in YAML only.
 const otherBreaks = "\u0085\u2028\u2029\ufeff"
 
-// concealed is a text without what stands below secret names in it. It is false if the text is
-// neither JSON nor YAML.
+// concealed hides the values below secret names. It returns false if the text is neither JSON nor
+// YAML.
 func (m Masking) concealed(text string) (string, bool) {
 	if len(text) > readable || strings.ContainsAny(text, otherBreaks) || strings.Contains(strings.ReplaceAll(text, "\r\n", ""), "\r") {
 		return text, false
@@ -82,8 +82,8 @@ func (m Masking) concealed(text string) (string, bool) {
 	return comment.ReplaceAllStringFunc(result, m.named), true
 }
 
-// looksRead is true for a text whose first line may be one of JSON or YAML: others are not worth
-// the time to read them.
+// looksRead reports whether the first line may be JSON or YAML; other texts are not parsed, to save
+// time.
 func looksRead(text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -102,7 +102,7 @@ func looksRead(text string) bool {
 	return false
 }
 
-// isSentence is true for a line with a colon: "cannot rotate credentials: not found".
+// isSentence reports whether a node is prose with a colon: "cannot rotate credentials: not found".
 func isSentence(n *yaml.Node, text string) bool {
 	return !strings.Contains(text, "\n") && n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0 && len(n.Content) > 0 &&
 		n.Content[0].Style == 0 && strings.Contains(n.Content[0].Value, " ")
@@ -111,15 +111,15 @@ func isSentence(n *yaml.Node, text string) bool {
 // reader finds the secret parts of a text.
 type reader struct {
 	text    string
-	lines   []int // where they begin
+	lines   []int // offsets of the lines
 	masking Masking
-	nodes   []*yaml.Node // in the order of the text
+	nodes   []*yaml.Node // in text order
 	found   []span
-	// lost is set where the text is not as it was read: then no place in it is sure.
+	// lost is set if the text does not match its parsed form, so that no position is reliable.
 	lost bool
 }
 
-// span is a part of a text, and what stands for it.
+// span is a part of a text and its replacement.
 type span struct {
 	begin, end int
 	text       string
@@ -138,8 +138,8 @@ func (r *reader) walk(n *yaml.Node, l location, afterFlag bool) {
 		names := map[string]any{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			names[n.Content[i].Value] = plainNode(n.Content[i+1], 2)
-			// A command line with a colon in it is no mapping, and what templates put in braces is
-			// no key.
+			// A command line with a colon is not a mapping, and a template expression in braces is
+			// not a key.
 			r.lost = r.lost || len(n.Content[i].Content) > 0 || n.Content[i].Style == 0 && strings.ContainsAny(n.Content[i].Value, `"'`)
 		}
 		l = l.enter(names)
@@ -171,13 +171,13 @@ func (r *reader) walk(n *yaml.Node, l location, afterFlag bool) {
 		r.scalar(n, l, afterFlag)
 		return
 	}
-	// Whole values go where nothing of them stays: their form says something, too.
+	// Hide the whole value if nothing of it stays, because its shape reveals something.
 	if n.Kind != yaml.AliasNode && len(n.Content) > 0 && (l.named || l.below == secretwords.Always && !r.keeps(n, l)) {
 		r.hide(n)
 	}
 }
 
-// keeps is true if some leaf of a value stays.
+// keeps reports whether some leaf of a value stays visible.
 func (r *reader) keeps(n *yaml.Node, l location) bool {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -193,7 +193,7 @@ func (r *reader) keeps(n *yaml.Node, l location) bool {
 	return n.Value != "" && n.Tag != "!!null" && !l.isSecretScalar(typed(n))
 }
 
-// plainNode is a value as it is without YAML, so many levels deep.
+// plainNode returns a node as a plain value, down to a number of levels.
 func plainNode(n *yaml.Node, levels int) any {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -215,7 +215,7 @@ func plainNode(n *yaml.Node, levels int) any {
 	return n.Value
 }
 
-// typed is a scalar with the type that matters for masking.
+// typed returns a scalar with the type that matters for masking.
 func typed(n *yaml.Node) any {
 	switch n.Tag {
 	case "!!bool":
@@ -242,7 +242,7 @@ func (r *reader) scalar(n *yaml.Node, l location, afterFlag bool) {
 	}
 }
 
-// replace puts a text in the place of a value, in the way in which that is written.
+// replace replaces a value by a text in the same YAML style.
 func (r *reader) replace(n *yaml.Node, inner string) {
 	begin, end := r.place(n)
 	raw := r.text[begin:end]
@@ -253,7 +253,7 @@ func (r *reader) replace(n *yaml.Node, inner string) {
 		var out strings.Builder
 		e := json.NewEncoder(&out)
 		e.SetEscapeHTML(false)
-		_ = e.Encode(inner) // a text can be encoded
+		_ = e.Encode(inner) // cannot fail for a string
 		r.found = append(r.found, span{begin, end, strings.TrimSuffix(out.String(), "\n")})
 	case n.Style&yaml.SingleQuotedStyle != 0 && !strings.Contains(inner, "\n"):
 		r.found = append(r.found, span{begin, end, "'" + strings.ReplaceAll(inner, "'", "''") + "'"})
@@ -280,7 +280,7 @@ func (r *reader) hide(n *yaml.Node) {
 	r.found = append(r.found, span{begin, end, mask})
 }
 
-// place is where a value begins and ends. Where that is not sure it ends where the next one begins.
+// place returns the start and end of a value. An uncertain end is the start of the next value.
 func (r *reader) place(n *yaml.Node) (int, int) {
 	begin := r.offset(n)
 	rest := r.text[begin:]
@@ -311,7 +311,7 @@ func (r *reader) place(n *yaml.Node) (int, int) {
 	return begin, begin + len(strings.TrimRight(kept, " \t\r\n"))
 }
 
-// offset is where a node begins: YAML counts lines and characters.
+// offset returns the start of a node; YAML counts lines and characters.
 func (r *reader) offset(n *yaml.Node) int {
 	if n.Line < 1 || n.Line > len(r.lines) {
 		r.lost = true
@@ -325,7 +325,7 @@ func (r *reader) offset(n *yaml.Node) int {
 	return at
 }
 
-// result is the text with what was found replaced; of parts in each other the outer one counts.
+// result returns the text with all replacements; of nested parts the outer one counts.
 func (r *reader) result() string {
 	slices.SortStableFunc(r.found, func(a, b span) int {
 		if a.begin != b.begin {
@@ -350,8 +350,8 @@ func (r *reader) result() string {
 	return out.String()
 }
 
-// valueEnd is the length of the quoted text, list or object that a text begins with: up to the
-// quote or bracket that closes it, or all of it.
+// valueEnd returns the length of the quoted text, list or object at the start of a text. Without a
+// closing quote or bracket it is the whole text.
 func valueEnd(s string) int {
 	depth, slashes := 0, 0
 	quote, quoteSlashes := byte(0), 0
@@ -376,7 +376,7 @@ func valueEnd(s string) int {
 		slashes = 0
 		if depth <= 0 && quote == 0 {
 			if c == '\'' && i > 0 && i+1 < len(s) && s[i+1] == '\'' {
-				continue // '' inside of a text in single quotes
+				continue // '' inside a single-quoted text
 			}
 			return i + 1
 		}

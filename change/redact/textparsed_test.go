@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// Every one of these texts holds hunter2 where a name or a form says that it is secret, and stays
-// readable otherwise.
+// TestSecretsInTexts: every text has hunter2 under a secret name or form, and the rest stays
+// readable.
 func TestSecretsInTexts(t *testing.T) {
 	for name, c := range map[string]struct{ text, visible string }{
 		"JSON list":                 {`{"accessToken": ["hunter2a","hunter2b"], "password": {"value":"hunter2c"}, "a":1}`, `"a":1`},
@@ -72,7 +72,7 @@ func TestSecretsInTexts(t *testing.T) {
 	assert.NotContains(t, Text("id AKIAIOSFODNN7EXAMPLE used"), "AKIA")
 }
 
-// The rest of a text does not change: it is compared line by line.
+// TestHiddenInPlace checks that the rest of a text does not change: it is compared by line.
 func TestHiddenInPlace(t *testing.T) {
 	text := "# top\na: 1   # one\npassword:\n  value: v # two\n  list:\n  - a\nb: {password: [x, y], c: 'd'}\nimage: r/p:1\n"
 	assert.Equal(t, "# top\na: 1   # one\npassword:\n  (hidden)\nb: {password: (hidden), c: 'd'}\nimage: r/p:1\n", Text(text))

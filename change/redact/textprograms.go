@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// of is a form for lines that name a program and have a flag.
 func (f form) of(programs, flag string) form {
 	pattern := regexp.MustCompile(`(?i)(?:^|[\s/"'\x60(;|&])(?:` + programs + `)(?:\.exe)?(?:["']|\s)`)
 	return f.inLines(func(line string) bool { return strings.Contains(line, flag) && pattern.MatchString(line) })
 }
 
-// printed is what echo and printf print.
+// printed matches the output of echo and printf.
 const printed = `\b(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)*(?:["']?%s(?:\\n)?["']?[ \t]+)?(?P<secret>"[^"\n]+"|'[^'\n]+'|[^\s|;)>"']+)`
 
-// programForms are arguments and calls of programs that take secrets without a name that says so.
+// programForms are arguments and calls of programs that take secrets without a secret name.
 var programForms = []form{
 	// expect
 	written(`\b(?:exp_)?send[ \t]+(?:-[a-z-]+[ \t]+|--[ \t]+)*"(?P<secret>[^"\n]+?)(?:\\[rn])+"`, "send").unlessIt(isAnswer.MatchString).inLines(anyLine),
@@ -46,26 +45,25 @@ var programForms = []form{
 	written(`(?i)\bConvertTo-SecureString\b[^\n|;]*?["'](?P<secret>[^"'\n$]+)["']`, "convertto-securestring").inLines(anyLine),
 	written(`(?i)\bquote[ \t]+pass[ \t]+(?P<secret>\S+)`, "quote pass").inLines(anyLine),
 
-	// What is printed into a program that reads a password, or into a file with the name of a
-	// secret.
+	// Output into a program that reads a password, or into a file with a secret name.
 	written(printed, "echo", "printf").inLines(readsPassword.MatchString),
 	written(printed+`[ \t]*>>?[ \t]*["']?(?:[^\s"']*/)?(?P<name>[.A-Za-z][A-Za-z0-9_.-]*)`, "echo", "printf").inLines(func(line string) bool { return strings.Contains(line, ">") && !strings.Contains(line, "/etc/passwd") }),
 	written(`(?P<name>[A-Za-z][A-Za-z0-9_.-]*)[ =]<\([ \t]*(?:echo|printf)[ \t]+(?:-[neE]+[ \t]+)*(?P<secret>[^)\n]+)\)`, "<(echo", "<(printf", "<( echo", "<( printf").inLines(anyLine),
 
-	// Calls that take a user and a password one after the other.
+	// Calls with a user followed by a password.
 	written(`(?i)\b(?:SetBasicAuth|HTTPBasicAuth|basicAuth|auth[ \t]*=[ \t]*)\(\s*["'][^"'\n]*["']\s*,\s*["'](?P<secret>[^"'\n]+)["']`, "basicauth(", "auth=(", "auth = (").inLines(anyLine),
 	written(`\b(?:mysqli|mysqli_connect|getConnection|PDO)\(\s*["'][^"'\n]*["']\s*,\s*["'][^"'\n]*["']\s*,\s*["'](?P<secret>[^"'\n]+)`, "mysqli", "getconnection", "pdo(").inLines(anyLine),
 	written(`\{(?P<name>[a-z_]+),[ \t]*<<"(?P<secret>[^"\n]*)"`, `<<"`).inLines(anyLine),
 }
 
 var (
-	// isAnswer is what a script sends besides passwords.
+	// isAnswer matches input of a script other than passwords.
 	isAnswer = regexp.MustCompile(`^(?:yes|no|y|n|q|exit|quit|logout|end|enable|configure terminal|\$\{?[A-Za-z_]\w*\}?)$`)
-	// readsPassword is a line that pipes something into a program that reads a password.
+	// readsPassword matches a line that pipes into a program that reads a password.
 	readsPassword = regexp.MustCompile(`\|[ \t]*(?:\S*/)?(?:smbpasswd|saslpasswd2|kinit|vncpasswd|passwd|cryptsetup|sudo[ \t][^\n|]*-S|su(?:[ \t]|$)|secret-tool|pass[ \t]+insert|\S+[^\n|]*--passphrase-fd)`)
 )
 
-// deviceForms are lines in the configuration of servers and network devices.
+// deviceForms are configuration lines of servers and network devices.
 var deviceForms = []form{
 	written(`\bsecure_link_(?:md5|secret)[ \t]+(?P<secret>"[^"\n]*"|'[^'\n]*'|[^\s;]+)`, "secure_link_").inLines(anyLine),
 	written(`(?i)\b(?:secret|password)[ \t]+"(?P<secret>[^"\n]+)"[ \t]*;`, `secret "`, `password "`).inLines(anyLine),
@@ -92,7 +90,7 @@ var deviceForms = []form{
 	written(`\blogin=[^\s:]+:(?P<secret>\S+)`, "login=").inLines(anyLine),
 	written(`^[ \t]*(?:http|socks[45])[ \t]+[0-9a-fA-F.:]+[ \t]+[0-9]+[ \t]+\S+[ \t]+(?P<secret>\S+)`, "http ", "http\t", "socks4", "socks5").inLines(anyLine),
 
-	// Cisco, FRR and those who follow them.
+	// Cisco, FRR and similar.
 	written(`(?i)(?:^|[ \t])(?:enable|username[ \t]+\S+(?:[ \t]+privilege[ \t]+[0-9]+)?|neighbor[ \t]+\S+)[ \t]+(?:secret|password)[ \t]+(?:[0-9][ \t]+)?(?P<secret>\S+)`,
 		"enable secret", "enable password", "username ", "neighbor ").inLines(anyLine),
 	written(`(?i)\bsnmp-server[ \t]+community[ \t]+(?P<secret>\S+)`, "snmp-server").inLines(anyLine),

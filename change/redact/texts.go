@@ -12,19 +12,18 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// A text is masked in one way, wherever it stands (in a value, an error, a log line):
+// Every text (a value, an error, a log line) is masked in the same way:
 //
-//  1. What holds nothing but secrets is hidden as a whole: private keys, manifests of Secrets.
-//  2. What is encoded is decoded, and hidden as a whole if there is a secret in it.
-//   3. JSON and YAML are read (textparsed.go); of other texts, names and what they name are found
-//      (textnames.go, textvalues.go).
-//   4. What is secret by its form, whatever it is called, is hidden in all that is left
-//      (textforms.go).
+//  1. Texts with nothing but secrets are hidden as a whole: private keys, manifests of Secrets.
+//  2. Encoded text is decoded, and hidden as a whole if it has a secret.
+//  3. JSON and YAML are parsed (textparsed.go). Other texts are searched for names and their
+//     values (textnames.go, textvalues.go).
+//  4. In the rest, secrets are hidden by their form, whatever their name (textforms.go).
 
-// Text masks what is secret in an error, a log line or a value.
+// Text masks the secrets in an error, a log line or a value.
 func Text(s string) string { return Masking{}.Text(s) }
 
-// Text is the function of that name with hashes for hidden values.
+// Text is like the function Text, with hashes for hidden values.
 func (m Masking) Text(s string) string {
 	if !mayHoldSecret(s) {
 		return s
@@ -50,28 +49,26 @@ func (m Masking) Text(s string) string {
 	return m.forms(m.named(s))
 }
 
-// hasAny is true for a text with one of some parts in it. It is much faster than a pattern.
+// hasAny reports whether a text has one of some parts. It is much faster than a pattern.
 func hasAny(text string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
 
-// programs are those whose arguments may be secret without a name that says so, in lists of JSON
-// and YAML.
+// programs have arguments that may be secret without a secret name, in JSON and YAML lists.
 var programs = []string{"redis-cli", "curl", "login", "ldap", "mysql", "mariadb", "mongo", "sshpass"}
 
-// mayHoldSecret keeps the patterns away from short plain values.
+// mayHoldSecret skips the patterns for short plain values.
 func mayHoldSecret(s string) bool { return len(s) >= shortestEncoded || strings.ContainsAny(s, ":= ") }
 
-// shortestEncoded is the length in characters from which a text in base64 can hold a name and a
-// secret.
+// shortestEncoded is the minimum length of base64 text with a name and a secret, in characters.
 const shortestEncoded = 16
 
 var (
 	privateKey = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----|AGE-SECRET-KEY-1|PuTTY-User-Key-File|-----BEGIN OpenVPN Static key V1-----`)
-	// manifest is an object of kind Secret inside a text.
+	// manifest matches an object of kind Secret inside a text.
 	manifest = regexp.MustCompile(`(?i)\\*["']?\bkind\\*["']?[ \t]*:[ \t]*\\*["']?(internal)?secret\b`)
 	payload  = regexp.MustCompile(`(?i)\b(string)?data\\*["']?[ \t]*:`)
-	// encryptionSecret is a key in an EncryptionConfiguration.
+	// encryptionSecret matches a key in an EncryptionConfiguration.
 	encryptionSecret = regexp.MustCompile(`\bsecret\\*["']?[ \t]*:`)
 	checksum         = regexp.MustCompile(`^[0-9a-fA-F]{32,}$`)
 	authField        = regexp.MustCompile(`^[A-Za-z0-9+/]+={0,2}$`)
@@ -79,10 +76,10 @@ var (
 	blanks           = regexp.MustCompile(`\r?\n[ \t]*`)
 )
 
-// encryptionKeys is the kind whose text holds keys under the plain name "secret".
+// encryptionKeys is the kind whose text has keys under the plain name "secret".
 const encryptionKeys = "EncryptionConfiguration"
 
-// decodedText is what stands in a text that is base64 as a whole, in one line or several.
+// decodedText decodes a text that is base64 as a whole, in one line or several.
 func decodedText(s string) (string, bool) {
 	if strings.ContainsFunc(s[:min(len(s), 400)], func(r rune) bool { return r > '~' || strings.ContainsRune(",:;()[]{}<>\"'`#$%&*!?@|\\~^.", r) }) {
 		return "", false
@@ -100,7 +97,7 @@ func decodedText(s string) (string, bool) {
 	return "", false
 }
 
-// decodedAuth is what stands in the field auth of a registry, which may be short.
+// decodedAuth decodes the field auth of a registry, which may be short.
 func decodedAuth(s string) ([]byte, bool) {
 	if len(s) < shortestSecret || !authField.MatchString(s) || !strings.ContainsAny(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=") {
 		return nil, false
@@ -128,21 +125,21 @@ func (m Masking) dataURL(content string, inBase64 bool) (string, bool) {
 	return raw, Text(raw) != raw
 }
 
-// unmasked is true for a value that is to be masked yet.
+// unmasked reports whether a value still has to be masked.
 func unmasked(v string) bool {
 	return strings.Trim(v, `\"' `) != "" && !strings.HasPrefix(strings.TrimLeft(v, `\"'`), strings.TrimSuffix(Mask, ")")) && !variable.MatchString(v) && !said[strings.ToLower(v)]
 }
 
-// said are values that are no secrets, whatever they are called; saidOfReferring those that are
-// none of tokens and credentials.
+// said are values that are never secrets; saidOfReferring are values that are not tokens or
+// credentials.
 var (
 	said = map[string]bool{"true": true, "false": true, "null": true, "nil": true, "none": true, "~": true, "yes": true, "no": true,
 		"on": true, "off": true, "0": true, "1": true}
 	saidOfReferring = map[string]bool{"include": true, "omit": true, "same-origin": true, "enabled": true, "disabled": true, "required": true, "optional": true}
 )
 
-// isPath is true for the place of a secret, which stays readable: --kubeconfig=/var/run/… A
-// password may begin with a slash.
+// isPath reports whether a value is the path of a secret, which stays readable:
+// --kubeconfig=/var/run/… A password may begin with a slash.
 func isPath(name, v string) bool {
 	v = strings.TrimPrefix(strings.Trim(v, `\"'; `), "file:")
 	if !filePath.MatchString(v) {

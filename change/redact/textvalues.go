@@ -8,24 +8,24 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// value is what a name in a text names.
+// value is the value of a name in a text.
 type value struct {
 	begin, end int
-	// everything is set where the value is in lines whose end is not known.
+	// everything is set if the value is in lines with an unknown end.
 	everything bool
-	// afterColon is set for a value after a colon, before is the text before the name in its line.
+	// afterColon is set for a value after a colon; before is the text before the name in its line.
 	afterColon bool
 	before     string
 }
 
-// valueAfter finds the value of the name s[begin:end]. It ends as its format says, and where that
-// is not known with the line; it is empty where the name names nothing.
+// valueAfter finds the value of the name s[begin:end]. It ends as its format requires, or else with
+// the line. It is empty if the name has no value.
 func valueAfter(s string, begin, end int) value {
 	line := s[strings.LastIndexByte(s[:begin], '\n')+1 : begin]
 	dashes := strings.TrimRight(line, "-")
 	flag := dashes != line && (dashes == "" || strings.IndexByte(" \t\"'`([{,|&;=", dashes[len(dashes)-1]) >= 0)
 	if flag && strings.HasSuffix(dashes, ",") && !strings.HasSuffix(line, "--") {
-		flag = false // an item of a list without blanks: -a,-b
+		flag = false // a list item without blanks: -a,-b
 	}
 	i := end
 	for i < len(s) && strings.IndexByte(`\"']`, s[i]) >= 0 && s[i:min(len(s), i+2)] != "\\\n" {
@@ -42,15 +42,15 @@ func valueAfter(s string, begin, end int) value {
 	case sign == ":" && closed == "" && strings.HasSuffix(line, "/") && j+1 < len(s) && strings.IndexByte(" \t\r\n", s[j+1]) < 0:
 		return value{} // the tag of an image
 	case strings.HasPrefix(closed, `"`) && strings.HasSuffix(line, `"$`):
-		return value{} // "$pass" = x asks, it does not set
+		return value{} // "$pass" = x compares, it does not set
 	case closed == "" && metric.MatchString(line):
-		return value{} // a label of a query of Prometheus
+		return value{} // a label in a Prometheus query
 	}
 	v := value{begin: skip(s, j+len(sign), " \t"), afterColon: sign == ":", before: line}
 	if next := strings.TrimPrefix(s[v.begin:], "\r"); strings.HasPrefix(next, "\n") {
 		rest := strings.TrimLeft(next, " \t\r\n")
 		if rest == "" || strings.IndexByte("\"'[{", rest[0]) < 0 {
-			return value{} // headings found it, or there is none
+			return value{} // headings found it, or it does not exist
 		}
 		v.begin = len(s) - len(rest)
 	}
@@ -63,24 +63,23 @@ func valueAfter(s string, begin, end int) value {
 
 var (
 	assigns = regexp.MustCompile(`^(?::=|=>|\?=|\+=|::|==|=~|:|=)`)
-	// metric is the begin of a selector in a query: name{label="x",
+	// metric matches the start of a selector in a query: name{label="x",
 	metric = regexp.MustCompile(`[a-zA-Z_:]\{(?:[a-z_]+(?:=|!=|=~|!~)"[^"]*",\s*)*$`)
-	// alone is what may stand in a line before a name that begins it: marks of lists and comments,
-	// keywords and types.
+	// alone matches text before a name that begins a line: list and comment marks, keywords, types.
 	alone = regexp.MustCompile(`^[ \t]*(?:(?:[-*#;]|//|--)[ \t]*)*(?:\{\{-?[ \t]*)?(?:(?:set|let|const|var|local|my|final|static|private|public|protected|val|def|string|String|char|auto|setx|\$env:)[ \t]*)*(?:[A-Za-z][A-Za-z0-9_.-]*[ \t]*[:=][ \t]+)?["'$\[]*$`)
-	// shells take a value to the next blank.
+	// shells matches a prefix whose value extends to the next blank.
 	shells = regexp.MustCompile(`^[ \t]*(?:export|declare|readonly|local|env|ENV|ARG)[ \t]+(?:-[a-zA-Z]+[ \t]+)*$`)
-	// another are where another assignment begins.
+	// another matches the start of another assignment.
 	another = regexp.MustCompile(`[;&,|][ \t]?["']?[A-Za-z_][A-Za-z0-9_. -]*["']?[ \t]?[:=]`)
-	// ofProgram is a program with flags after variables for it: A=x program -f.
+	// ofProgram matches a program with flags after its variables: A=x program -f.
 	ofProgram = regexp.MustCompile(`^[^\s"']+[ \t]+[a-z./][^\s=]*(?:[ \t][^\n]*?)?[ \t]--?[a-zA-Z]`)
-	// goesOn is what joins texts to one value.
+	// goesOn matches a sign that joins texts to one value.
 	goesOn      = regexp.MustCompile(`^[ \t]*(?:[+.?"'<]|\|\|)`)
 	placeholder = regexp.MustCompile(`^<<[A-Z][A-Z0-9_]*>>`)
 	blockSign   = regexp.MustCompile(`^[|>][-+0-9]*[ \t]*(?:\r?\n|$)`)
 )
 
-// until is where the value ends.
+// until returns the end of the value.
 func (v value) until(s, line, closed, sign string, flag bool) (end int, everything bool) {
 	rest := s[v.begin:]
 	lineEnd := len(rest)
@@ -117,7 +116,7 @@ func (v value) until(s, line, closed, sign string, flag bool) (end int, everythi
 			return v.begin + n + 2, false
 		}
 	}
-	// All of a text in quotes.
+	// Take all of a quoted text.
 	if q := strings.TrimRight(line, "-"); closed == "" && q != "" && strings.IndexByte(quotes, q[len(q)-1]) >= 0 {
 		if n := closing(rest, q); n >= 0 {
 			return v.begin + stopped(rest[:n]), false
@@ -126,7 +125,7 @@ func (v value) until(s, line, closed, sign string, flag bool) (end int, everythi
 	quoted := 0
 	if q := strings.TrimLeft(rest, `\`); q != "" && strings.IndexByte(quotes, q[0]) >= 0 {
 		if quoted = valueEnd(rest); quoted == len(rest) && rest[len(rest)-1] != q[0] {
-			quoted = 0 // nothing closes it
+			quoted = 0 // no closing quote
 		}
 	}
 	shell := flag || shells.MatchString(line) || starts && sign == "=" && ofProgram.MatchString(rest[:lineEnd])
@@ -144,7 +143,7 @@ func (v value) until(s, line, closed, sign string, flag bool) (end int, everythi
 	return v.begin + wordEnd(rest, line), false
 }
 
-// flowEnd is where a value in braces ends.
+// flowEnd returns the end of a value in braces.
 func flowEnd(s string) int {
 	depth := 0
 	for i := range len(s) {
@@ -164,8 +163,8 @@ func flowEnd(s string) int {
 	return len(s)
 }
 
-// wordEnd is the length of a value to the next blank, quotes in it as a whole, or to what closes
-// what is open before it.
+// wordEnd returns the length of a value up to the next blank outside quotes, or to the closing sign
+// of an open quote or bracket.
 func wordEnd(s, before string) int {
 	opened := stillOpen(before)
 	depth := 0
@@ -212,7 +211,7 @@ func wordEnd(s, before string) int {
 	return len(s)
 }
 
-// stillOpen are the quotes and brackets that are open at the end of a text.
+// stillOpen returns the quotes and brackets that are open at the end of a text.
 func stillOpen(before string) string {
 	var out []byte
 	for i := 0; i < len(before); i++ {
@@ -238,8 +237,8 @@ func stillOpen(before string) string {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// closing is where the quote at the end of a text, with the backslashes before it, comes again; -1
-// if it does not.
+// closing returns the next position of the quote at the end of opening, with its backslashes, or
+// -1.
 func closing(s, opening string) int {
 	q := opening[len(opening)-1]
 	slashes := len(opening) - 1 - len(strings.TrimRight(opening[:len(opening)-1], `\`))
@@ -257,7 +256,7 @@ func closing(s, opening string) int {
 	return -1
 }
 
-// stopped is the length of a value up to another assignment after it.
+// stopped returns the length of a value up to the next assignment.
 func stopped(s string) int {
 	if s == "" {
 		return 0
@@ -277,7 +276,7 @@ func skip(s string, i int, what string) int {
 	return i
 }
 
-// flagged is the argument after a flag, in a command line or a list.
+// flagged returns the argument after a flag, in a command line or a list.
 func flagged(s string, i, j int) value {
 	between := listed.FindString(s[i:])
 	if between == "" {
@@ -302,18 +301,18 @@ func flagged(s string, i, j int) value {
 }
 
 var (
-	// apart is between a flag and its value, listed what is between the quotes around both.
+	// apart matches the gap between a flag and its value, listed the gap between two quoted items.
 	apart  = regexp.MustCompile(`^(?:[ \t]|\\\r?\n)+`)
 	listed = regexp.MustCompile(`^,[ \t\r\n]*`)
-	// otherFlag is one that follows instead of a value: -v, --verbose.
+	// otherFlag matches another flag instead of a value: -v, --verbose.
 	otherFlag = regexp.MustCompile(`^(?:--[A-Za-z]|-[A-Za-z](?:[\s"'\\]|$)|-[a-z-]+(?:[\s"'=\\]|$))`)
-	// setting is what is before a name and a blank in a line that sets it.
+	// setting matches the text before a name and a blank in a line that sets it.
 	setting   = regexp.MustCompile(`(?:^|\s)(?:ENV|ARG|export|set|setx|setenv)(?:[ \t]+-[a-zA-Z]+)*[ \t]+$`)
 	plainWord = regexp.MustCompile(`^[a-z]{1,14}[.,;:)]?$`)
 	only      = regexp.MustCompile(`^(?:"[^"\n]*"|'[^'\n]*'|[^\s=:{\["'|>&<][^\s]*?)[ \t]*;?[ \t]*(?:\r?\n|\r?$)`)
 )
 
-// configured is the value of a line with a name, a blank and one word.
+// configured returns the value in a line with a name, a blank and one word.
 func configured(s, name, line string, j int) value {
 	if j >= len(s) || strings.IndexByte(" \t", s[j-1]) < 0 {
 		return value{}
@@ -324,20 +323,20 @@ func configured(s, name, line string, j int) value {
 	}
 	found = strings.TrimRight(found, "; \t\r\n")
 	if secretwords.Of(name) == secretwords.MayRefer && !strings.ContainsAny(name, "_-.") && plainWord.MatchString(found) {
-		return value{} // a sentence that goes on in this line
+		return value{} // a sentence that continues in this line
 	}
 	return value{begin: j, end: j + len(found)}
 }
 
-// harmless is true for a value that is no secret, although its name says so.
+// harmless reports whether a value is not a secret despite its name.
 func (v value) harmless(name, value string) bool {
 	if first, _, ok := strings.Cut(value, ". "); ok && v.afterColon && said[strings.ToLower(first)] {
-		return true // Password: none. And so on.
+		return true // for example "Password: none. And so on."
 	}
 	return isPath(name, value) || saysNothing(name, value) || v.afterColon && isProse(v.before, name, value)
 }
 
-// saysNothing is true for switches, counts, variables and parts of templates.
+// saysNothing reports whether a value is a switch, count, variable or part of a template.
 func saysNothing(name, value string) bool {
 	plain := strings.Trim(value, `\"'`+"`")
 	plain = strings.TrimRight(strings.TrimSpace(plain), ";,.")
@@ -358,23 +357,23 @@ func saysNothing(name, value string) bool {
 }
 
 var (
-	// variable is a reference to one of the environment, in the forms of Kubernetes and of shells,
-	// what a command prints of a file, or a place that Gardener fills.
+	// variable matches a reference to an environment variable (in Kubernetes or a shell), the
+	// output of a file, or a placeholder that Gardener fills.
 	variable = regexp.MustCompile(`^\\*["']?(?:\$\([A-Za-z_][A-Za-z0-9_]*\)|\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[0-9@*]|\$[A-Z][A-Z0-9_]{2,}|\$\((?:cat|<) [^\s()]+\)|<<[A-Z][A-Z0-9_]*>>|` + "`cat [^\\s`]+`" + `)\\*["']?$`)
-	// commandName is that of a command which prints a secret; asks is such a command that has none
-	// in itself, but asks a store or reads a file.
+	// commandName matches the name of a command that prints a secret. asks matches such a command
+	// that has no secret itself, but asks a store or reads a file.
 	commandName = regexp.MustCompile(`(?i)(?:cmd|command|eval)$`)
 	asks        = regexp.MustCompile(`^(?:\S*/)?(?:pass|gopass|rbw|bw|lpass|op|secret-tool|security|keyring|gpg2?|cat|vault|kubectl)(?:[ \t]+[A-Za-z0-9_@./:~-]+)*$`)
 	fewDigits   = regexp.MustCompile(`^[0-9]{1,4}$`)
-	// reference is an expression of a template without any text of its own.
+	// reference matches a template expression without any text of its own.
 	reference = regexp.MustCompile(`\{\{-?[ A-Za-z0-9_.$|()]*-?\}\}`)
 	words     = regexp.MustCompile(`^[ ,.A-Za-z]*$`)
-	// sentence is what goes on as one: "how long it lives", "connection refused".
+	// sentence matches the start of prose: "how long it lives", "connection refused".
 	sentence = regexp.MustCompile(`^[A-Za-z]{1,12}(?:[ ,.;:]|$)`)
 )
 
-// isProse is true for the word in a sentence: "cannot read the secret: forbidden", "Token: how long
-// it lives".
+// isProse reports whether a name is a word in a sentence: "cannot read the secret: forbidden",
+// "Token: how long it lives".
 func isProse(before, name, value string) bool {
 	if secretwords.Of(name) != secretwords.MayRefer && name != "pass" || strings.ContainsAny(name, "_-.") || !sentence.MatchString(value) {
 		return false

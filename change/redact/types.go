@@ -28,11 +28,11 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// The Go types of an API tell what a value in an object means: which texts are quantities, times
-// and durations, and where an empty value is stored like none. Defaults are listed by type, too
-// (defaults.go), so that they hold wherever a type is used.
+// The Go types of an API give the meaning of a value: which texts are quantities, times or
+// durations, and whether empty equals absent. Defaults are also listed by type (defaults.go), and
+// hold wherever a type is used.
 
-// types is the scheme that knows the kinds of Kubernetes and Gardener.
+// types is the scheme with the kinds of Kubernetes and Gardener.
 var types = sync.OnceValue(func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -45,8 +45,8 @@ var types = sync.OnceValue(func() *runtime.Scheme {
 	return s
 })
 
-// apiService is what matters here of apiregistration.k8s.io/v1, whose Go package is in another
-// module (k8s.io/kube-aggregator).
+// apiService is the needed part of apiregistration.k8s.io/v1, whose Go package is in another module
+// (k8s.io/kube-aggregator).
 type apiService struct {
 	Spec struct {
 		Service *struct {
@@ -56,7 +56,7 @@ type apiService struct {
 	} `json:"spec"`
 }
 
-// typeOf is the type of a kind, nil where it is not known.
+// typeOf returns the type of a kind, or nil if it is unknown.
 func typeOf(apiVersion, kind string) reflect.Type {
 	group := change.Ref{APIVersion: apiVersion}.Group()
 	if group == "apiregistration.k8s.io" && kind == "APIService" {
@@ -77,7 +77,7 @@ var (
 	unmarshaler  = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// isOpaque is true for types that read their JSON themselves: what is in it follows no fields.
+// isOpaque reports whether a type decodes its own JSON: its fields do not describe that.
 func isOpaque(t reflect.Type) bool { return reflect.PointerTo(t).Implements(unmarshaler) }
 
 // fieldsByName are the fields of struct types by their JSON names.
@@ -105,7 +105,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return out
 }
 
-// childType is the declared type of what is below a key, nil where it is not known.
+// childType returns the declared type of the value below a key, or nil if it is unknown.
 func childType(t reflect.Type, key string) reflect.Type {
 	if t == nil {
 		return nil
@@ -121,7 +121,7 @@ func childType(t reflect.Type, key string) reflect.Type {
 	return nil
 }
 
-// itemType is that of the items of a list.
+// itemType returns the type of the items of a list.
 func itemType(t reflect.Type) reflect.Type {
 	if t == nil {
 		return nil
@@ -139,9 +139,8 @@ func indirect(t reflect.Type) reflect.Type {
 	return t
 }
 
-// isZero is true for a value that a field of this type has also where nothing is declared: stored
-// as the type it is lost. A pointer knows the difference: emptyDir {}, namespaceSelector {},
-// optional: false.
+// isZero reports whether a value equals an undeclared field of this type when stored. A pointer
+// keeps the difference: emptyDir {}, namespaceSelector {}, optional: false.
 func isZero(t reflect.Type, v any) bool {
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
 		return false
@@ -162,8 +161,7 @@ func isZero(t reflect.Type, v any) bool {
 	return false
 }
 
-// sameOfType compares two texts by what they mean as values of a type; it is false where that is
-// not known.
+// sameOfType compares two texts by their meaning as values of a type; known is false if it cannot.
 func sameOfType(t reflect.Type, a, b any) (same, known bool) {
 	x, isText := a.(string)
 	y, isToo := b.(string)
@@ -188,7 +186,7 @@ func sameOfType(t reflect.Type, a, b any) (same, known bool) {
 	return false, false
 }
 
-// isStructure is true for a value that is always there, if only with nothing in it.
+// isStructure reports whether a value is a struct, which always exists, even if empty.
 func (l location) isStructure() bool {
 	return l.typ != nil && l.typ.Kind() == reflect.Struct && !isOpaque(l.typ)
 }

@@ -1,7 +1,6 @@
-// Package install brings a rendered installation of Pergola (package deploy) to a cluster and takes
-// it away, by the engine that applies everything else: with an inventory, so that what a newer
-// chart has no more is deleted, and without a request to write while nothing changes.
+// Package install installs and removes a rendered Pergola (package deploy) with package apply. The
+// inventory makes an upgrade delete objects that a newer chart no longer has. Without changes it
+// sends no write request.
 //
-// What does not live here: what is installed (the chart in package deploy), flags and output
-// (cmd/pergola).
+// Other packages have the objects (the chart in package deploy), flags and output (cmd/pergola).
 package install

@@ -12,10 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/health"
 )
 
-// look is how often objects are looked at that are not healthy yet.
+// look is the interval of health checks.
 const look = time.Second
 
-// UnhealthyError says what was installed and does not work in time.
+// UnhealthyError lists installed objects that do not become healthy in time.
 type UnhealthyError struct {
 	After   time.Duration
 	Objects []string
@@ -25,7 +25,7 @@ func (e *UnhealthyError) Error() string {
 	return fmt.Sprintf("not healthy after %s: %s", e.After, strings.Join(e.Objects, "; "))
 }
 
-// awaitHealthy waits for workloads; nothing else of an installation can be unhealthy for long.
+// awaitHealthy waits for workloads; other objects of an installation are not unhealthy for long.
 func (i *Installer) awaitHealthy(ctx context.Context, objects []*unstructured.Unstructured) error {
 	if i.options.Timeout <= 0 {
 		return nil

@@ -19,24 +19,24 @@ import (
 	"github.com/pergola-dev/pergola/deploy"
 )
 
-// FieldManager owns what is installed.
+// FieldManager owns the installed objects.
 const FieldManager = "pergola-install"
 
 // Options of an Installer.
 type Options struct {
 	Cluster *apply.Cluster
-	// Seed is whose access is meant, for deploy.GardenletAccess: the virtual garden has one
-	// installation for each seed. Empty is the one that all seeds shared in former versions.
+	// Seed is the seed of a deploy.GardenletAccess: the virtual garden has one installation for
+	// each seed. Empty means the installation that all seeds shared in earlier versions.
 	Seed  string
 	Clock clock.WithTicker
-	// Force takes fields over from other field managers, for example from Helm or kubectl apply.
+	// Force takes over fields from other field managers, for example Helm or kubectl apply.
 	Force bool
-	// Gate holds deletions back; the zero value holds none.
+	// Gate holds deletions; the zero value holds none.
 	Gate permit.Gate
 	// Timeout of the wait for health, and of each phase of a deletion; zero does not wait for
 	// health.
 	Timeout time.Duration
-	// OnObject hears what was done with each object.
+	// OnObject is called with the result for each object.
 	OnObject func(apply.ObjectResult)
 }
 
@@ -48,12 +48,12 @@ type Installer struct {
 	engine    *apply.Engine
 }
 
-// Report is what was done.
+// Report has the results.
 type Report struct {
 	Objects []apply.ObjectResult
 }
 
-// Count is the number of objects with one of the actions.
+// Count returns the number of objects with one of the actions.
 func (r *Report) Count(actions ...apply.Action) int {
 	n := 0
 	for _, o := range r.Objects {
@@ -66,7 +66,7 @@ func (r *Report) Count(actions ...apply.Action) int {
 	return n
 }
 
-// New makes an Installer; no request is made yet.
+// New makes an Installer and sends no request.
 func New(role deploy.Role, namespace string, o Options) *Installer {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -77,8 +77,8 @@ func New(role deploy.Role, namespace string, o Options) *Installer {
 	return &Installer{role: role, namespace: namespace, options: o, engine: conventions.NewEngine(apply.Options{Clock: o.Clock})}
 }
 
-// parts of an installation: what outlives it, and what goes with it. Priority classes are neither:
-// the Garden or Seed has them, too.
+// parts of an installation: objects that outlive it, and objects that are deleted with it. Priority
+// classes are neither: the Garden or Seed has them, too.
 type parts struct {
 	kept, own, classes []*unstructured.Unstructured
 }
@@ -99,7 +99,7 @@ func split(in *deploy.Installation) parts {
 	return p
 }
 
-// set names objects of an installation; kept ones are never deleted.
+// set returns a set of objects and its inventory; kept objects are never deleted.
 func (i *Installer) set(objects []*unstructured.Unstructured, kept bool) (apply.Set, apply.Inventory) {
 	name := "install." + string(i.role)
 	former := name
@@ -118,7 +118,7 @@ func (i *Installer) set(objects []*unstructured.Unstructured, kept bool) (apply.
 	return s, inventory
 }
 
-// ofSeed says whether a cluster has several installations of the role, each for one seed.
+// ofSeed reports whether a cluster has several installations of the role, one for each seed.
 func (i *Installer) ofSeed() bool { return i.role == deploy.GardenletAccess && i.options.Seed != "" }
 
 func (i *Installer) inventory(name string) apply.Inventory {
@@ -126,8 +126,8 @@ func (i *Installer) inventory(name string) apply.Inventory {
 	return apply.NewConfigMapInventory(i.options.Cluster, i.namespace, "pergola-"+name, labels)
 }
 
-// Apply installs, and waits until what was installed is healthy. What was done is reported also
-// beside an error.
+// Apply installs, and waits until the installed objects are healthy. It returns a report even with
+// an error.
 func (i *Installer) Apply(ctx context.Context, in *deploy.Installation) (*Report, error) {
 	report := &Report{}
 	p := split(in)
@@ -161,8 +161,8 @@ func (i *Installer) apply(ctx context.Context, objects []*unstructured.Unstructu
 	return err
 }
 
-// namespaces are those that have to be there for the objects: that of the installation, and those
-// of Gardener's system. That of a seed is made by whoever publishes for it, as it goes with the
+// namespaces returns the required namespaces: the installation's one and those of Gardener's
+// system. A seed's namespace is excluded: its publisher creates it, and it is deleted with the
 // Seed.
 func (i *Installer) namespaces(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	names := []string{i.namespace}
@@ -178,7 +178,7 @@ func (i *Installer) namespaces(objects []*unstructured.Unstructured) []*unstruct
 	return out
 }
 
-// gated are the options of an apply or a plan under the deletion gate.
+// gated returns the options of an apply or a plan with the deletion gate.
 func (i *Installer) gated(ctx context.Context, inventory apply.Inventory, kept bool) (apply.ApplyOptions, error) {
 	entries, err := inventory.Load(ctx)
 	if err != nil {
@@ -187,7 +187,7 @@ func (i *Installer) gated(ctx context.Context, inventory apply.Inventory, kept b
 	return apply.ApplyOptions{NoPrune: kept, ApprovePrune: func(going []apply.Entry) []apply.Held { return i.judge(going, len(entries)) }}, nil
 }
 
-// judge asks the deletion gate.
+// judge applies the deletion gate.
 func (i *Installer) judge(going []apply.Entry, total int) []apply.Held {
 	refs := make([]change.Ref, 0, len(going))
 	for _, e := range going {
@@ -205,7 +205,7 @@ func (i *Installer) judge(going []apply.Entry, total int) []apply.Held {
 	return held
 }
 
-// ensure creates an object that others have, too: it stays as it is when it exists.
+// ensure creates a shared object; an existing one is not changed.
 func (i *Installer) ensure(ctx context.Context, o *unstructured.Unstructured, report *Report) error {
 	c, ref := i.options.Cluster, apply.RefOf(o)
 	_, err := c.GetLive(ctx, ref)
@@ -232,9 +232,8 @@ func (i *Installer) ensure(ctx context.Context, o *unstructured.Unstructured, re
 	return nil
 }
 
-// Delete takes the installation away. Definitions, Landscapes, priority classes and the namespace
-// stay, and so does everything that Pergola has applied: a Landscape that nobody syncs any more
-// changes nothing.
+// Delete removes the installation. Definitions, Landscapes, priority classes, the namespace and
+// everything that Pergola applied stay. A Landscape without an operator changes nothing.
 func (i *Installer) Delete(ctx context.Context) (*Report, error) {
 	s, inventory := i.set(nil, false)
 	result, err := i.engine.Delete(ctx, i.options.Cluster, s, inventory, apply.DeleteOptions{KeepCRDs: true, Timeout: i.options.Timeout, OnObject: i.options.OnObject})

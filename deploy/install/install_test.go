@@ -36,7 +36,7 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// cluster is a new connection, as every run of the command has one.
+// cluster returns a new connection, as in every run of the command.
 func cluster(t *testing.T) *apply.Cluster {
 	t.Helper()
 	apiserver.Needed(t)
@@ -72,8 +72,7 @@ func object(apiVersion, kind, namespace, name string) apply.Ref {
 	return apply.Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
 }
 
-// TestLifeOfAnInstallation goes from the first installation over an upgrade to the end, each run
-// with a connection of its own.
+// TestLifeOfAnInstallation covers installation, upgrade and deletion, each with a new connection.
 func TestLifeOfAnInstallation(t *testing.T) {
 	ctx := testContext(t)
 	run := func() *install.Installer {
@@ -112,7 +111,7 @@ func TestLifeOfAnInstallation(t *testing.T) {
 	_, err = c.GetLive(ctx, landscape)
 	require.NoError(t, err, "a Landscape that left the values is not deleted")
 
-	// The Garden has the priority class, too: the engine of the operator takes it.
+	// The Garden has the priority class, too: the operator's engine adopts it.
 	class := object("scheduling.k8s.io/v1", "PriorityClass", "", "gardener-garden-system-critical")
 	live, err := c.GetLive(ctx, class)
 	require.NoError(t, err)
@@ -133,7 +132,7 @@ func TestLifeOfAnInstallation(t *testing.T) {
 
 	ending := install.New(deploy.Operator, "garden", install.Options{Cluster: cluster(t), Timeout: time.Second})
 	report, err = ending.Delete(ctx)
-	// Nobody collects the garbage of the Deployment here.
+	// No garbage collector runs here to remove the Deployment.
 	if err != nil {
 		require.Equal(t, apply.Stuck, apply.ReasonOf(err), "%v", err)
 		_, err = c.MergePatch(ctx, object("apps/v1", "Deployment", "garden", "pergola-operator"), map[string]any{"metadata": map[string]any{"finalizers": nil}}, "test", "")
@@ -157,7 +156,7 @@ func TestLifeOfAnInstallation(t *testing.T) {
 	assert.Empty(t, report.Objects)
 }
 
-// TestWaitsForHealth plays the Deployment controller.
+// TestWaitsForHealth acts as the Deployment controller.
 func TestWaitsForHealth(t *testing.T) {
 	ctx := testContext(t)
 	clock := testclock.NewFakeClock(time.Now())
@@ -206,7 +205,7 @@ func TestWaitsForHealth(t *testing.T) {
 	}, 20*time.Second, 20*time.Millisecond)
 }
 
-// TestRightsOfAGardenletInTheVirtualGarden installs rights only, and repairs them.
+// TestRightsOfAGardenletInTheVirtualGarden installs only rights, and repairs them.
 func TestRightsOfAGardenletInTheVirtualGarden(t *testing.T) {
 	ctx := testContext(t)
 	in := rendered(t, deploy.GardenletAccess, "garden", map[string]any{"gardenlet": map[string]any{"seed": "local"}})
@@ -224,7 +223,7 @@ func TestRightsOfAGardenletInTheVirtualGarden(t *testing.T) {
 	assert.Equal(t, 1, report.Count(apply.Configured))
 }
 
-// TestHeld: what the gate holds is in the plan, too, with the id that lets it pass.
+// TestHeld: the plan has held deletions, too, with the ids that approve them.
 func TestHeld(t *testing.T) {
 	ctx := testContext(t)
 	const namespace = "held"

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/deploy"
 )
 
-// Plan says what Apply would do, and what it would hold, with the ids that approve it. Nothing is
-// written.
+// Plan returns the actions of Apply and the held deletions with the ids that approve them. It
+// writes nothing.
 func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (change.Plan, error) {
 	p := split(in)
 	var out change.Plan
@@ -38,7 +38,7 @@ func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (change.P
 		var asked []*unstructured.Unstructured
 		for _, o := range map[bool][]*unstructured.Unstructured{true: p.kept, false: p.own}[kept] {
 			if missing[o.GetNamespace()] {
-				// the server knows nothing of objects in a namespace that does not exist
+				// the API server cannot compare objects in a missing namespace
 				create(apply.RefOf(o))
 				continue
 			}
@@ -68,7 +68,7 @@ func (i *Installer) Plan(ctx context.Context, in *deploy.Installation) (change.P
 	return out, errors.Join(problems...)
 }
 
-// PlanDelete says what Delete would do. Nothing is written.
+// PlanDelete returns the actions of Delete. It writes nothing.
 func (i *Installer) PlanDelete(ctx context.Context) (change.Plan, error) {
 	s, inventory := i.set(nil, false)
 	return i.engine.PlanDelete(ctx, i.options.Cluster, s, inventory, apply.DeleteOptions{KeepCRDs: true})

@@ -8,20 +8,19 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// seedInventory is the inventory of one seed's access. Those of all seeds once shared an inventory,
-// in which the last one that was installed took the place of the others: what is there of the seed
-// is gone on with, and leaves it at the first write.
+// seedInventory is the inventory of one seed's access. All seeds once shared an inventory, in which
+// each installation replaced the previous one. Entries of the seed in the shared inventory are
+// continued, and moved out of it by the first write.
 type seedInventory struct {
 	apply.Inventory
 	former apply.Inventory
 	seed   string
-	// others are the entries of the former inventory that belong to other seeds; taken, that some
-	// belong to this one.
+	// others are entries of the former inventory for other seeds; taken is set if some are for this
+	// seed.
 	others []apply.Entry
 	taken  bool
 }
 
-// of says whether an object is of the seed's access, by the names of the chart.
 func (i *seedInventory) of(e apply.Entry) bool {
 	if e.Kind == "ServiceAccount" {
 		return e.Name == "gardenlet-"+i.seed
@@ -29,7 +28,7 @@ func (i *seedInventory) of(e apply.Entry) bool {
 	return e.Name == "pergola:gardenlet:"+i.seed
 }
 
-// Load reads both.
+// Load reads both inventories.
 func (i *seedInventory) Load(ctx context.Context) ([]apply.Entry, error) {
 	own, err := i.Inventory.Load(ctx)
 	if err != nil {
@@ -53,7 +52,7 @@ func (i *seedInventory) Load(ctx context.Context) ([]apply.Entry, error) {
 	return own, nil
 }
 
-// Save writes the own one first: an object is in both for a moment, and never in none.
+// Save writes the own inventory first: an object is in both for a moment, but never in none.
 func (i *seedInventory) Save(ctx context.Context, entries []apply.Entry) error {
 	if err := i.Inventory.Save(ctx, entries); err != nil {
 		return err
@@ -61,7 +60,7 @@ func (i *seedInventory) Save(ctx context.Context, entries []apply.Entry) error {
 	return i.leave(ctx)
 }
 
-// Remove forgets the seed in both.
+// Remove removes the seed's entries from both inventories.
 func (i *seedInventory) Remove(ctx context.Context) error {
 	if err := i.leave(ctx); err != nil {
 		return err
@@ -69,7 +68,7 @@ func (i *seedInventory) Remove(ctx context.Context) error {
 	return i.Inventory.Remove(ctx)
 }
 
-// leave takes the seed's entries out of the former inventory, which goes with the last of them.
+// leave removes the seed's entries from the former inventory, and the empty inventory itself.
 func (i *seedInventory) leave(ctx context.Context) error {
 	if !i.taken {
 		return nil

@@ -14,9 +14,9 @@ import (
 	"github.com/pergola-dev/pergola/deploy/install"
 )
 
-// TestAccessOfSeveralSeeds: the virtual garden has the access of each seed, and what is done with
-// one leaves the others. Former versions kept one inventory for all, which without a seed is still
-// what is written.
+// TestAccessOfSeveralSeeds: the virtual garden has the access of each seed, and a change of one
+// does not affect others. An installation without a seed still writes the one inventory that
+// earlier versions had for all seeds.
 func TestAccessOfSeveralSeeds(t *testing.T) {
 	ctx := testContext(t)
 	access := func(seed string) *deploy.Installation {
@@ -76,8 +76,8 @@ func TestAccessOfSeveralSeeds(t *testing.T) {
 	assert.True(t, there(account("one")) && there(inventory(".one")))
 }
 
-// TestAccessInASharedInventory: an inventory with several seeds, as a held deletion left it, is
-// left by each for itself; also by an uninstallation.
+// TestAccessInASharedInventory: each seed leaves an inventory of several seeds, as it remains after
+// a held deletion, by itself; also by an uninstallation.
 func TestAccessInASharedInventory(t *testing.T) {
 	ctx := testContext(t)
 	run := func(seed string, gate permit.Gate) *install.Installer {

@@ -13,34 +13,34 @@ import (
 // Condition is the API's condition.
 type Condition = v1beta1.Condition
 
-// Thresholds says for how long a failing check of a condition type may last before the condition
-// turns False. Types that are not in it have no threshold: their conditions turn False at once.
+// Thresholds are how long a failing check of a condition type may last before the condition turns
+// False. Types without a threshold turn False at once.
 type Thresholds map[v1beta1.ConditionType]time.Duration
 
 const (
 	// ReasonInitialized is the reason of a condition that was never checked.
 	ReasonInitialized = "ConditionInitialized"
-	// ReasonCheckError is the reason of a condition whose check could not be made.
+	// ReasonCheckError is the reason of a condition whose check failed to run.
 	ReasonCheckError = "ConditionCheckError"
-	// ReasonUnspecified stands in for a missing reason.
+	// ReasonUnspecified replaces a missing reason.
 	ReasonUnspecified = "Unspecified"
 
 	messageInitialized = "The condition has not been checked yet."
 	messageUnspecified = "No message given."
 )
 
-// Builder makes conditions out of check results.
+// Builder makes conditions from check results.
 type Builder struct {
 	clock      clock.PassiveClock
 	thresholds Thresholds
 }
 
-// New gives a builder; thresholds may be nil.
+// New returns a builder; thresholds may be nil.
 func New(clk clock.PassiveClock, thresholds Thresholds) *Builder {
 	return &Builder{clock: clk, thresholds: thresholds}
 }
 
-// Initial is a condition whose check has not been made yet: Unknown.
+// Initial returns an unchecked condition: Unknown.
 func (b *Builder) Initial(kind v1beta1.ConditionType) Condition {
 	now := metav1.NewTime(b.clock.Now())
 	return Condition{
@@ -49,7 +49,7 @@ func (b *Builder) Initial(kind v1beta1.ConditionType) Condition {
 	}
 }
 
-// GetOrInit gives the condition of the type, or an initial one.
+// GetOrInit returns the condition of the type, or an initial one.
 func (b *Builder) GetOrInit(list []Condition, kind v1beta1.ConditionType) Condition {
 	if c := Get(list, kind); c != nil {
 		return *c
@@ -57,7 +57,7 @@ func (b *Builder) GetOrInit(list []Condition, kind v1beta1.ConditionType) Condit
 	return b.Initial(kind)
 }
 
-// Init adds an initial condition for every type that the list lacks and leaves the others alone.
+// Init adds an initial condition for every missing type.
 func (b *Builder) Init(list []Condition, kinds ...v1beta1.ConditionType) []Condition {
 	out := slices.Clone(list)
 	for _, kind := range kinds {
@@ -68,17 +68,17 @@ func (b *Builder) Init(list []Condition, kinds ...v1beta1.ConditionType) []Condi
 	return out
 }
 
-// OK is the condition after a check that passed: True, without codes.
+// OK returns the condition after a successful check: True, without codes.
 func (b *Builder) OK(old Condition, reason, message string) Condition {
 	return b.Update(old, v1beta1.ConditionTrue, reason, message)
 }
 
-// Progressing is the condition while the checked thing is known to be on its way.
+// Progressing returns the condition while the checked object is progressing.
 func (b *Builder) Progressing(old Condition, reason, message string, codes ...v1beta1.ErrorCode) Condition {
 	return b.Update(old, v1beta1.ConditionProgressing, reason, message, codes...)
 }
 
-// Unknown is the condition after a check that could not be made. An empty reason means
+// Unknown returns the condition after a check that could not run. An empty reason means
 // ConditionCheckError.
 func (b *Builder) Unknown(old Condition, reason, message string, codes ...v1beta1.ErrorCode) Condition {
 	if reason == "" {
@@ -87,9 +87,8 @@ func (b *Builder) Unknown(old Condition, reason, message string, codes ...v1beta
 	return b.Update(old, v1beta1.ConditionUnknown, reason, message, codes...)
 }
 
-// Failed is the condition after a check that failed; see failedStatus for what becomes of it. A
-// transition that lies ahead of the clock, which then was put back, is taken for one of now: its
-// threshold would last for who knows how long.
+// Failed returns the condition after a failed check, see failedStatus. A transition time ahead of a
+// clock that was set back counts as now, since its threshold would last too long.
 func (b *Builder) Failed(old Condition, last *v1beta1.LastOperation, reason, message string, codes ...v1beta1.ErrorCode) Condition {
 	if now := b.clock.Now(); old.LastTransitionTime.After(now) {
 		old.LastTransitionTime = metav1.NewTime(now)
@@ -97,9 +96,9 @@ func (b *Builder) Failed(old Condition, last *v1beta1.LastOperation, reason, mes
 	return b.Update(old, b.failedStatus(old, last, reason), reason, message, codes...)
 }
 
-// Update gives the condition its new content. lastTransitionTime moves only when the status
-// changes, lastUpdateTime only when anything changes. Empty reason and message are said to be
-// unspecified, since the API requires both.
+// Update sets the content of a condition. lastTransitionTime changes only with the status,
+// lastUpdateTime with any content. Empty reasons and messages get a default, since the API requires
+// both.
 func (b *Builder) Update(old Condition, status v1beta1.ConditionStatus, reason, message string, codes ...v1beta1.ErrorCode) Condition {
 	if reason == "" {
 		reason = ReasonUnspecified
@@ -120,7 +119,7 @@ func (b *Builder) Update(old Condition, status v1beta1.ConditionStatus, reason, 
 	return out
 }
 
-// uniqueCodes sorts, so that the order in which errors came does not count as a change.
+// uniqueCodes sorts the codes, so that the order of errors is not a change.
 func uniqueCodes(codes []v1beta1.ErrorCode) []v1beta1.ErrorCode {
 	if len(codes) == 0 {
 		return nil

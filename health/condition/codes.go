@@ -8,9 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// codePatterns are the texts by which Gardener's core tells the class of an error. Classes of the
-// infrastructure are told by the extensions, which report codes themselves (reference gardenlet,
-// section 7).
+// codePatterns are the texts by which Gardener's core classifies errors. Extensions report the
+// codes of the infrastructure themselves (reference gardenlet, section 7).
 var codePatterns = sync.OnceValue(func() map[v1beta1.ErrorCode]*regexp.Regexp {
 	return map[v1beta1.ErrorCode]*regexp.Regexp{
 		v1beta1.ErrorConfigurationProblem: regexp.MustCompile(
@@ -22,7 +21,7 @@ var codePatterns = sync.OnceValue(func() map[v1beta1.ErrorCode]*regexp.Regexp {
 // requestLimit is throttling, not a quota.
 var requestLimit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)RequestLimitExceeded`) })
 
-// Codes tells the classes of an error from its text; sorted, empty when none is known.
+// Codes returns the error codes that match a text, sorted; empty if there are none.
 func Codes(text string) []v1beta1.ErrorCode {
 	var out []v1beta1.ErrorCode
 	for code, pattern := range codePatterns() {
@@ -38,8 +37,8 @@ func Codes(text string) []v1beta1.ErrorCode {
 	return out
 }
 
-// Retryable says whether an operation that failed with these codes is worth another try. No code
-// means yes.
+// Retryable reports whether an operation that failed with these codes can be retried; without codes
+// it can.
 func Retryable(codes []v1beta1.ErrorCode) bool {
 	return !slices.ContainsFunc(codes, func(c v1beta1.ErrorCode) bool { return !c.Retryable() })
 }

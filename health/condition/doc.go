@@ -2,16 +2,14 @@
 // Shoot, ControllerInstallation and Landscape, with the time injected.
 //
 // A condition is True, False, Unknown (the check itself failed) or Progressing. With a threshold
-// for its type, a failing check turns True into Progressing first, and into False only when the
-// trouble outlives the threshold.
+// for its type, a failing check turns True into Progressing first. It turns False only when the
+// failure lasts longer than the threshold.
 //
-// Two times are kept. lastTransitionTime moves when the status changes, lastUpdateTime when
-// anything does. It is lastTransitionTime from which a threshold counts: upstream's documents say
-// lastUpdateTime, its code and the cases recorded from it say lastTransitionTime, and only the
-// latter works, since a trouble whose message changes with every check would never outlive a
-// threshold that each message starts anew. The last operation is the exception: it counts from its
-// lastUpdateTime, which is when it succeeded. A time that lies ahead of the clock does not prolong
-// a threshold.
+// lastTransitionTime changes with the status, lastUpdateTime with any content. Thresholds count
+// from lastTransitionTime. Upstream's documents say lastUpdateTime; its code and the cases recorded
+// from it say lastTransitionTime. Only the latter works: each new message would restart the
+// threshold. The last operation counts from its lastUpdateTime, the time of its success. A time
+// ahead of the clock does not prolong a threshold.
 //
-// Not here: what the checks look at (health), and writing the status (controllers).
+// Other packages check objects (health) and write the status (controllers).
 package condition

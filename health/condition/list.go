@@ -8,7 +8,7 @@ import (
 	"github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// Get finds a condition by its type; nil if there is none.
+// Get returns the condition of a type, or nil.
 func Get(list []Condition, kind v1beta1.ConditionType) *Condition {
 	for i := range list {
 		if list[i].Type == kind {
@@ -18,8 +18,7 @@ func Get(list []Condition, kind v1beta1.ConditionType) *Condition {
 	return nil
 }
 
-// Merge replaces conditions by type and appends new ones. Order and conditions of other controllers
-// stay.
+// Merge replaces conditions by type and appends new ones. The order and other conditions stay.
 func Merge(old []Condition, updates ...Condition) []Condition {
 	out := slices.Clone(old)
 	for _, c := range updates {
@@ -32,17 +31,17 @@ func Merge(old []Condition, updates ...Condition) []Condition {
 	return out
 }
 
-// Remove takes the conditions of the types out.
+// Remove removes the conditions of the types.
 func Remove(list []Condition, kinds ...v1beta1.ConditionType) []Condition {
 	return slices.DeleteFunc(slices.Clone(list), func(c Condition) bool { return slices.Contains(kinds, c.Type) })
 }
 
-// AllTrue says whether every condition is True; of none there is nothing to say against.
+// AllTrue reports whether every condition is True; an empty list is.
 func AllTrue(list []Condition) bool {
 	return !slices.ContainsFunc(list, func(c Condition) bool { return c.Status != v1beta1.ConditionTrue })
 }
 
-// Equal says whether writing b over a would change nothing.
+// Equal reports whether writing b over a would change nothing.
 func Equal(a, b []Condition) bool {
 	return len(a) == len(b) && (len(a) == 0 || equality.Semantic.DeepEqual(a, b))
 }

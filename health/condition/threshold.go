@@ -4,17 +4,17 @@ import (
 	"github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// failedStatus decides what a failing check makes of a condition (pkg/api/core/v1beta1/helper:
+// failedStatus returns the status of a condition after a failed check (pkg/api/core/v1beta1/helper:
 // FailedCondition):
 //
 //   - True turns Progressing if its type has a threshold, else False.
-//   - Progressing stays while the last successful operation, or the transition to Progressing, is
-//     no older than the threshold; then it turns False.
+//   - Progressing stays while the last operation succeeded within the threshold, or the transition
+//     to Progressing is within it; then it turns False.
 //   - False turns Progressing again only with a threshold, and if an operation succeeded within it
 //     or the reason is another one.
 //   - Unknown turns False.
 //
-// Which times count is said in the package documentation.
+// The package documentation explains which times count.
 func (b *Builder) failedStatus(old Condition, last *v1beta1.LastOperation, reason string) v1beta1.ConditionStatus {
 	threshold, ok := b.thresholds[old.Type]
 	if !ok {
@@ -49,9 +49,9 @@ func orUnspecified(reason string) string {
 	return reason
 }
 
-// Pardon turns False into Progressing where a failure is to be expected: before the first
-// operation, during a creation or deletion that has not succeeded, and while an operation runs that
-// has met no error yet. The times stay (pkg/gardenlet/controller/shoot/care: PardonConditions).
+// Pardon turns False into Progressing where a failure is expected. Failures are expected before the
+// first operation, during an unfinished creation or deletion, and while an operation runs without
+// an error. The times stay (pkg/gardenlet/controller/shoot/care: PardonConditions).
 func (b *Builder) Pardon(list []Condition, last *v1beta1.LastOperation, errors []v1beta1.LastError) []Condition {
 	if !pardoned(last, errors) {
 		return list

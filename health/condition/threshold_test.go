@@ -49,7 +49,7 @@ func TestConformanceThresholds(t *testing.T) {
 
 const kind = v1beta1.ConditionType("RuntimeComponentsHealthy")
 
-// start is the time at which all tests begin.
+// start is the start time of all tests.
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestFailureOutlivesThreshold(t *testing.T) {
@@ -82,7 +82,7 @@ func TestFailureOutlivesThreshold(t *testing.T) {
 	assert.Equal(t, v1beta1.ConditionTrue, c.Status)
 }
 
-// A trouble whose message changes with every check outlives its threshold all the same.
+// TestMessagesDoNotProlongThresholds: new messages do not restart the threshold of a failure.
 func TestMessagesDoNotProlongThresholds(t *testing.T) {
 	clk := clocktesting.NewFakeClock(start)
 	b := condition.New(clk, condition.Thresholds{kind: time.Minute})
@@ -99,8 +99,8 @@ func TestMessagesDoNotProlongThresholds(t *testing.T) {
 	}
 }
 
-// When the clock is put back, times lie ahead of it. Neither a transition nor an operation then
-// holds a condition at Progressing for longer than the threshold.
+// TestClockPutBack: times ahead of a clock that was set back do not prolong Progressing beyond the
+// threshold, neither of a transition nor of an operation.
 func TestClockPutBack(t *testing.T) {
 	clk := clocktesting.NewFakeClock(start.Add(time.Hour))
 	b := condition.New(clk, condition.Thresholds{kind: time.Minute})

@@ -10,20 +10,20 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
-// Rule says how objects of a kind are judged. At least one of Healthy and Progressing is given;
-// what is not given is left to the built-in rule of the kind.
+// Rule judges objects of a kind. At least one of Healthy and Progressing is set; the built-in rule
+// of the kind decides the other one.
 type Rule struct {
-	// APIGroup of the kind; empty is the core group. All versions are meant.
+	// APIGroup of the kind; empty is the core group. The rule applies to all versions.
 	APIGroup string
 	// Kind of the objects.
 	Kind string
 	// Healthy is a CEL expression over `self` that yields a bool.
 	Healthy string
-	// Progressing is a CEL expression over `self` that yields a bool: whether a rollout is under
-	// way.
+	// Progressing is a CEL expression over `self` that yields a bool: whether a rollout is in
+	// progress.
 	Progressing string
-	// Message is a CEL expression over `self` that yields a string. It is asked for when the object
-	// is not healthy or is progressing. Without it, a sentence says that the rule decided so.
+	// Message is a CEL expression over `self` that yields a string. It is evaluated if the object
+	// is not healthy or is progressing. Without it, a default sentence is used.
 	Message string
 }
 
@@ -34,7 +34,7 @@ const (
 	maxExpression = 4096
 	// variable is the name of the object.
 	variable = "self"
-	// The libraries are those of this version of Kubernetes.
+	// libraryMajor and libraryMinor are the Kubernetes version of the libraries.
 	libraryMajor, libraryMinor = 1, 34
 )
 
@@ -48,7 +48,7 @@ type compiled struct {
 	healthy, progressing, message cel.Program
 }
 
-// Compile makes a Set. The error is of type Errors and holds all that is wrong with any rule.
+// Compile makes a Set. The error is of type Errors and has the errors of all rules.
 func Compile(rules []Rule) (*Set, error) {
 	if len(rules) > maxRules {
 		return nil, Errors{{Rule: maxRules, Field: "kind", Message: fmt.Sprintf("there are %d rules, %d at most are allowed", len(rules), maxRules)}}
@@ -131,7 +131,7 @@ func compileRule(env *cel.Env, index int, r Rule) (*compiled, Errors) {
 
 func compileExpression(env *cel.Env, text string, want *cel.Type) (_ cel.Program, errs Errors) {
 	defer func() {
-		// The compiler is not ours; a landscape must not bring the program down.
+		// The compiler is foreign code; a landscape must not crash the program.
 		if r := recover(); r != nil {
 			errs = Errors{{Message: fmt.Sprintf("the expression cannot be compiled: %v", r)}}
 		}

@@ -108,7 +108,7 @@ func TestRulesGoBeforeTheBuiltInOnes(t *testing.T) {
 	assert.False(t, ruled, "a namesake of another group is another kind")
 }
 
-// A field that the object lacks and has under nearly the same name is most likely misspelt.
+// TestMisspeltFields: a missing field with a similar name in the object is likely misspelt.
 func TestMisspeltFields(t *testing.T) {
 	for rule, want := range map[string]string{
 		`self.status.phse == "Running"`:   `field "phse" is not reported yet; the object has "phase"`,
@@ -180,7 +180,7 @@ func TestLongListsAreAffordable(t *testing.T) {
 	assert.True(t, v.Healthy, v.Message)
 }
 
-// An expression whose cost grows with the fourth power of a list must end in an error, soon.
+// TestCostIsBounded: an expression with the fourth power of a list as its cost must fail soon.
 func TestCostIsBounded(t *testing.T) {
 	set := compile(t, custom.Rule{APIGroup: "example.org", Kind: "Database",
 		Healthy: `self.status.l.all(a, self.status.l.all(b, self.status.l.all(c, self.status.l.all(d, a + b + c + d >= 0))))`})

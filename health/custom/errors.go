@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Error is a rule that cannot be used, and where.
+// Error is an invalid rule with its position.
 type Error struct {
 	// Rule is the index in the list of rules.
 	Rule int
 	// Field of the rule: kind, healthy, progressing or message.
 	Field string
-	// Line and Column in the expression, both from 1; 0 where the field as a whole is meant.
+	// Line and Column in the expression, both from 1; 0 for the field as a whole.
 	Line, Column int
-	// Message says what is wrong and what to do.
+	// Message says what is wrong and how to fix it.
 	Message string
 }
 
-// Error gives place and message.
+// Error returns position and message.
 func (e *Error) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("rules[%d].%s: %s", e.Rule, e.Field, e.Message)
@@ -28,7 +28,7 @@ func (e *Error) Error() string {
 // Errors are all errors of a list of rules, in its order.
 type Errors []*Error
 
-// Error gives one line per error.
+// Error returns one line per error.
 func (e Errors) Error() string {
 	lines := make([]string, 0, len(e))
 	for _, err := range e {
@@ -37,7 +37,7 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives the single errors.
+// Unwrap returns the single errors.
 func (e Errors) Unwrap() []error {
 	out := make([]error, 0, len(e))
 	for _, err := range e {

@@ -10,21 +10,21 @@ import (
 
 // Field is a field of the object that an expression reads.
 type Field struct {
-	// Path goes from the object down to where the expression calls a function; AnyItem is the step
-	// into a list or map that a macro, such as exists, goes through.
+	// Path goes from the object to the first function call. AnyItem is the step into a list or map
+	// that a macro, such as exists, iterates.
 	Path []string
-	// Compared is the literal that the field is compared with: a string, a bool, an int64, a uint64
-	// or a float64; nil if there is none.
+	// Compared is the literal that the field is compared with, or nil: a string, a bool, an int64,
+	// a uint64 or a float64.
 	Compared any
-	// Whole: the field is all of the expression, so that its value is the result.
+	// Whole reports whether the field is the whole expression, so that its value is the result.
 	Whole bool
 }
 
-// AnyItem is the step from a list or map to what it holds.
+// AnyItem is the step from a list or map to its items.
 const AnyItem = "[]"
 
-// Fields are the fields of the object that an expression reads. An expression that does not compile
-// has none.
+// Fields returns the fields of the object that an expression reads. An expression that does not
+// compile has none.
 func Fields(expression string) []Field {
 	env, err := newEnvironment()
 	if err != nil || len(expression) > maxExpression {
@@ -42,7 +42,7 @@ func Fields(expression string) []Field {
 // reader finds the fields that an expression reads.
 type reader struct{ found []Field }
 
-// walk reads an expression and its parts; variables are the paths that names stand for in it.
+// walk visits an expression and its parts; variables maps names to their paths.
 func (r *reader) walk(e celast.NavigableExpr, variables map[string][]string, whole bool) {
 	switch e.Kind() {
 	case celast.ComprehensionKind:
@@ -87,8 +87,7 @@ func (r *reader) comparisons(call celast.CallExpr, variables map[string][]string
 	}
 }
 
-// selected is the path of fields that an expression selects, nil if it begins elsewhere than at the
-// object.
+// selected returns the field path of an expression, or nil if it does not start at the object.
 func selected(e celast.Expr, variables map[string][]string) []string {
 	switch e.Kind() {
 	case celast.IdentKind:

@@ -8,16 +8,16 @@ import (
 	"github.com/google/cel-go/common/decls"
 )
 
-// Vocabulary is what expressions may use besides operators.
+// Vocabulary has the names that expressions may use besides operators.
 type Vocabulary struct {
 	// Functions are the names of functions and methods, sorted.
 	Functions []string
-	// Macros are the names of what looks like a function and takes a variable, such as all, sorted.
+	// Macros are the sorted names of macros: functions that take a variable, such as all.
 	Macros []string
 }
 
-// Words gives the vocabulary of expressions. Functions that need an object which rules do not have
-// (the API server's authorizer) are left out.
+// Words returns the vocabulary of expressions, without functions that need an object which rules do
+// not have (the API server's authorizer).
 func Words() (Vocabulary, error) {
 	env, err := newEnvironment()
 	if err != nil {
@@ -39,7 +39,7 @@ func Words() (Vocabulary, error) {
 	return v, nil
 }
 
-// callable tells whether a function has a form without the types of the authorizer.
+// callable reports whether a function has an overload without the types of the authorizer.
 func callable(function *decls.FunctionDecl) bool {
 	return slices.ContainsFunc(function.OverloadDecls(), func(o *decls.OverloadDecl) bool {
 		args := o.ArgTypes()

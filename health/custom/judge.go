@@ -16,16 +16,15 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// costLimit bounds one evaluation, in the units of CEL: a fifth of what the API server grants a
-// rule, some hundredths of a second. Going through a list of ten thousand items is well within it.
+// costLimit bounds one evaluation in CEL cost units: a fifth of the API server's limit per call,
+// some hundredths of a second. Iterating over ten thousand items is well within it.
 const costLimit = celconfig.PerCallLimit / 5
 
 var _ health.Rules = (*Set)(nil)
 
-// Judge applies the rule of the object's kind; false if there is none. An answer that needs a field
-// that the object lacks is: not healthy, but progressing. A rule that fails otherwise (types that
-// do not fit, too expensive) makes the verdict a HealthCheckError, not a panic and not an error of
-// the caller.
+// Judge applies the rule of the object's kind, or returns false if there is none. If a field is
+// missing, the object is not healthy but progressing. If a rule fails otherwise (wrong types, too
+// expensive), the verdict is a HealthCheckError; it neither panics nor returns an error.
 func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 	if s == nil || obj == nil {
 		return health.Ruling{}, false
@@ -40,7 +39,7 @@ func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 		name    string
 		program cel.Program
 		answer  **bool
-		// unreported is the answer as long as the object does not tell.
+		// unreported is the answer while the object does not have the field.
 		unreported bool
 	}{
 		{"healthy", rule.healthy, &out.Healthy, false},
@@ -65,7 +64,7 @@ func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 		return out, true
 	}
 	if rule.message != nil && !settled(out) {
-		// A message that cannot be had is no reason to withhold the verdict.
+		// A failing message does not suppress the verdict.
 		var err error
 		if out.Message, err = evaluate[string](rule.message, input); err != nil {
 			out.Message = fmt.Sprintf("the rule of health for %s says so, and its message cannot be evaluated: %v", obj.GetKind(), err)
@@ -74,7 +73,7 @@ func (s *Set) Judge(obj *unstructured.Unstructured) (health.Ruling, bool) {
 	return out, true
 }
 
-// settled says that there is nothing to tell about the object.
+// settled reports whether the object needs no message.
 func settled(r health.Ruling) bool {
 	return r.Healthy != nil && *r.Healthy && (r.Progressing == nil || !*r.Progressing)
 }
@@ -87,7 +86,7 @@ func failed(obj *unstructured.Unstructured, expression string, err error) health
 	}
 }
 
-// missingError says that the object lacks a field or an item that an expression reads.
+// missingError is a field or an item that the expression reads and the object does not have.
 type missingError struct{ field string }
 
 func (e *missingError) Error() string {
@@ -97,14 +96,14 @@ func (e *missingError) Error() string {
 	return fmt.Sprintf("field %q is not reported yet", e.field)
 }
 
-// like says that the object has a field whose name is next to the same: the rule has most likely
-// misspelt it.
+// like returns a hint if the object has a field with a nearly equal name, since the rule most
+// likely misspells it.
 func like(field string, obj map[string]any) string {
 	field = field[strings.LastIndex(field, ".")+1:]
 	var names []string
 	collectNames(obj, &names)
 	name := suggest.Word(field, names)
-	// A prefix makes another word: unavailableReplicas is not availableReplicas.
+	// A prefix makes a different word: unavailableReplicas is not availableReplicas.
 	if name == "" || name == field || max(len(name), len(field))-min(len(name), len(field)) > 1 {
 		return ""
 	}
@@ -154,7 +153,7 @@ func evaluate[T any](program cel.Program, input map[string]any) (result T, err e
 	return result, nil
 }
 
-// The library tells errors apart by their text only.
+// missingPattern matches missing fields; the library distinguishes errors by text only.
 var missingPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:no such (?:key|attribute\(s\)): (.*)|index out of bounds|index '?\d+'? out of range)`)
 })
@@ -167,8 +166,8 @@ func classify(err error) error {
 	return &missingError{field: m[1]}
 }
 
-// withoutNulls gives the value without the fields that are null: they are as good as missing. What
-// has none is given as it is.
+// withoutNulls returns the value without null fields, which count as missing. A value without nulls
+// is returned unchanged.
 func withoutNulls(value any) any {
 	if !hasNull(value) {
 		return value

@@ -1,7 +1,7 @@
-// Package deletion proves on real API servers how a Garden ends: what keeps it, how its deletion
-// goes on when that is gone, and that the runtime cluster is as it was before in the end. There is
-// nothing in it but tests.
+// Package deletion tests the deletion of a Garden on real API servers. It checks the blockers, the
+// continuation without them, and that the runtime cluster is finally as before. The package has
+// only tests.
 //
-// The tests share one set of local clusters (hack/local) with pods that are played, and run in a
-// fixed order: each begins with what the one before has left.
+// The tests share one set of local clusters (hack/local) with simulated pods. They run in a fixed
+// order: each starts with the state that the previous one left.
 package deletion

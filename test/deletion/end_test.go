@@ -39,7 +39,7 @@ type step struct {
 	test func(*stage)
 }
 
-// TestLifeOfGardens is the life of three Gardens.
+// TestLifeOfGardens covers the life of three Gardens.
 func TestLifeOfGardens(t *testing.T) {
 	if env.configs == nil {
 		t.Skip(testclusters.Missing(env.Root, false))
@@ -150,8 +150,8 @@ func testEnd(s *stage, before world.World) {
 	s.requireAsBefore(before)
 }
 
-// Git declares a Garden again; somebody deletes it and its API server by hand, and takes it out of
-// Git.
+// testLost: Git declares a Garden again. A person deletes it and its API server, then removes it
+// from Git.
 func testLost(s *stage, before world.World) {
 	s.addGarden()
 	_, err := s.apply(0)
@@ -171,8 +171,8 @@ func testLost(s *stage, before world.World) {
 	s.requireAsBefore(before)
 }
 
-// The Garden of the benchmarks has every component that goes with definitions. Its Extension is
-// left out: nobody has its chart, and testExtensions has one.
+// testAllOptions uses the Garden of the benchmarks, which has every component with definitions. Its
+// Extension is omitted: its chart does not exist, and testExtensions has one.
 func testAllOptions(s *stage, before world.World) {
 	bench := filepath.Join(env.Root, "hack", "bench", "garden")
 	require.NoError(s, os.Mkdir(s.path("all"), 0o755))
@@ -201,7 +201,7 @@ func testAllOptions(s *stage, before world.World) {
 func (s *stage) requireAsBefore(before world.World) {
 	s.Helper()
 	var after world.World
-	// Pods, and what Kubernetes derives from others, take a moment to go.
+	// Pods and other derived objects take a moment to be deleted.
 	if !assert.Eventually(s, func() bool { after = s.world(); return len(after.Missing(before)) == 0 }, time.Minute, time.Second) {
 		require.Empty(s, after.Missing(before))
 	}
@@ -223,7 +223,7 @@ spec:
   networks: {nodes: 10.10.0.0/16, pods: 10.11.0.0/16, services: 10.12.0.0/16}
 `
 
-// removeGarden takes the Garden out of Git, with all that is for it.
+// removeGarden removes the Garden and its objects from Git.
 func (s *stage) removeGarden() {
 	s.Helper()
 	require.NoError(s, os.Rename(s.path("garden"), s.path("../garden")))
@@ -241,7 +241,7 @@ func (s *stage) garden() *unstructured.Unstructured {
 	return s.get(s.api[landscape.Runtime].Resource(gardens), "local")
 }
 
-// said is what the last operation of the Garden has to say.
+// said checks the last operation of the Garden.
 func (s *stage) said(kind, state string, parts ...string) {
 	s.Helper()
 	operation, _, err := unstructured.NestedMap(s.garden().Object, "status", "lastOperation")
@@ -253,9 +253,8 @@ func (s *stage) said(kind, state string, parts ...string) {
 	}
 }
 
-// blocked applies until the last operation says why the Garden does not go. Each run gives its
-// steps little time, in which a busy machine may not get as far as that; the next one goes on from
-// there.
+// blocked applies until the last operation says what blocks the deletion. Each run gives its steps
+// little time, which may be too short on a busy machine; the next run continues.
 func (s *stage) blocked(steps time.Duration, parts ...string) {
 	s.Helper()
 	for ctx := s.context(); ; {
@@ -276,7 +275,7 @@ func (s *stage) get(r dynamic.ResourceInterface, name string) *unstructured.Unst
 	return o
 }
 
-// annotate sets an annotation as a person does; an empty value takes it away.
+// annotate sets an annotation as a person does; an empty value removes it.
 func (s *stage) annotate(r dynamic.ResourceInterface, name, key, value string) {
 	s.Helper()
 	text := `"` + value + `"`

@@ -25,8 +25,8 @@ var (
 	installationPlans  = schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1", Resource: "controllerdeployments"}
 )
 
-// declaredExtension is in Git: of a kind that the Garden has objects of, and of one that every
-// Garden gets.
+// declaredExtension is in Git. It has a kind that the Garden uses, and a kind that every Garden
+// gets.
 const declaredExtension = `
 apiVersion: operator.gardener.cloud/v1alpha1
 kind: Extension
@@ -69,7 +69,7 @@ data: {bundle.crt: AUTHORITY}
 
 func inBase64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 
-// madeExtension is made by hand.
+// madeExtension is created by hand.
 const madeExtension = `
 apiVersion: operator.gardener.cloud/v1alpha1
 kind: Extension
@@ -146,7 +146,7 @@ conditions:
 	require.NoError(s, extensions.Delete(s.context(), "somebodys", metav1.DeleteOptions{}))
 	require.NoError(s, os.RemoveAll(s.path("extensions")))
 	for _, name := range []string{"watcher", "somebodys"} {
-		s.get(extensions, name) // it waits for what was installed for it
+		s.get(extensions, name) // it waits for its installed objects
 	}
 	report, err := s.apply(0)
 	require.NoError(s, err)
@@ -169,7 +169,7 @@ conditions:
 
 var installations = schema.GroupVersionResource{Group: "core.gardener.cloud", Version: "v1beta1", Resource: "controllerinstallations"}
 
-// condition is status and reason of a condition.
+// condition returns status and reason of a condition.
 func (s *stage) condition(r dynamic.ResourceInterface, name, kind string) string {
 	s.Helper()
 	list, _, err := unstructured.NestedSlice(s.get(r, name).Object, "status", "conditions")

@@ -24,7 +24,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// patience is how long one run may take on a busy machine.
+// patience is the timeout of one run on a busy machine.
 const patience = 4 * time.Minute
 
 var env struct {
@@ -80,15 +80,14 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// stage is a landscape with a Garden and nothing else, and the hands of somebody with access to its
-// clusters.
+// stage is a landscape with only a Garden, and access to its clusters as a person.
 type stage struct {
 	*testing.T
 	dir string
 	api map[string]dynamic.Interface
 }
 
-// Played API servers need no half minute to be trusted.
+// noWait removes the minReadySeconds of simulated API servers.
 const noWait = `
 patches:
 - target: {kind: Deployment}
@@ -117,7 +116,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// on is the stage for one test.
+// on returns the stage for one test.
 func (s *stage) on(t *testing.T) *stage {
 	out := *s
 	out.T = t
@@ -138,7 +137,7 @@ func (s *stage) write(name, text string) {
 	require.NoError(s, os.WriteFile(s.path(name), []byte(text), 0o600))
 }
 
-// process is one run of `pergola apply`; it ends with the test at the latest.
+// process is one run of `pergola apply`; it ends no later than the test.
 func (s *stage) process(steps time.Duration, approved ...string) *landscape.Converger {
 	s.Helper()
 	key, err := os.ReadFile(filepath.Join(env.Root, "landscapes/local/.sops/age.key"))
@@ -165,7 +164,7 @@ func (s *stage) process(steps time.Duration, approved ...string) *landscape.Conv
 	return c
 }
 
-// apply applies the landscape; steps shortens the time that each step has.
+// apply applies the landscape; steps shortens the timeout of each step.
 func (s *stage) apply(steps time.Duration, approved ...string) (*landscape.Report, error) {
 	s.Helper()
 	c := s.process(steps, approved...)

@@ -7,7 +7,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/world"
 )
 
-// world is every object of the runtime cluster.
+// world returns every object of the runtime cluster.
 func (s *stage) world() world.World {
 	s.Helper()
 	w, err := world.Of(s.context(), env.configs[landscape.Runtime])

@@ -20,8 +20,7 @@ import (
 
 func isGone(err error) bool { return apierrors.IsNotFound(err) }
 
-// settled waits until all is as it should be, and makes sure that nothing was written that should
-// not have been.
+// settled waits until the state is correct, and checks that there was no wrong write.
 func (w *world) settled() {
 	w.Helper()
 	w.settledWithin(deadline)
@@ -33,7 +32,7 @@ func (w *world) settledWithin(patience time.Duration) {
 	w.innocent()
 }
 
-// until looks again and again until nothing is wrong.
+// until polls until nothing is wrong.
 func (w *world) until(patience time.Duration, wrong func() []string) {
 	w.Helper()
 	late, first, last := time.After(patience), time.Now(), ""
@@ -50,7 +49,7 @@ func (w *world) until(patience time.Duration, wrong func() []string) {
 		select {
 		case <-late:
 			require.Fail(w, "not as it should be", "%s", strings.Join(said[:min(len(said), 20)], "\n"))
-		case <-time.After(max(25*time.Millisecond, 2*time.Since(began))): // to look costs, too
+		case <-time.After(max(25*time.Millisecond, 2*time.Since(began))): // checks have a cost, too
 		}
 	}
 }
@@ -68,8 +67,7 @@ func (w *world) await(done <-chan struct{}) {
 	})
 }
 
-// innocent makes sure that only our own objects were written, and only those deleted that were to
-// go.
+// innocent checks that only own objects were written, and only allowed ones deleted.
 func (w *world) innocent() {
 	w.Helper()
 	for _, l := range w.lines {
@@ -86,7 +84,7 @@ func (w *world) innocent() {
 	}
 }
 
-// wrong is what is not as it should be.
+// wrong returns the differences from the wanted state.
 func (w *world) wrong() []string {
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
@@ -105,7 +103,7 @@ func (w *world) wrong() []string {
 		}
 	}
 	if len(out) > 0 {
-		return out // the rest costs more to look at
+		return out // further checks are more expensive
 	}
 	there, err := w.labelled()
 	if err != nil {
@@ -145,7 +143,7 @@ func (w *world) wrong() []string {
 	return append(out, w.wrongTheirs()...)
 }
 
-// managedResources are those of this world, by name.
+// managedResources returns the ManagedResources of this world, by name.
 func (w *world) managedResources() (map[string]*unstructured.Unstructured, error) {
 	list, err := w.resource(w.reference("ManagedResource", "")).List(w.ctx, metav1.ListOptions{})
 	if err != nil {
@@ -158,7 +156,7 @@ func (w *world) managedResources() (map[string]*unstructured.Unstructured, error
 	return out, nil
 }
 
-// complaint is what a ManagedResource says that it should not, empty when all is well.
+// complaint returns a wrong condition of a ManagedResource, or "".
 func (w *world) complaint(mr string) string {
 	all, err := w.managedResources()
 	if err != nil {
@@ -193,7 +191,7 @@ func (w *world) wrongConditions(mr string, o *unstructured.Unstructured) string 
 	return mr + ": no condition"
 }
 
-// labelled are all objects that say they are of our ManagedResources, by path.
+// labelled returns all objects labelled as parts of our ManagedResources, by path.
 func (w *world) labelled() (map[string]*unstructured.Unstructured, error) {
 	out := map[string]*unstructured.Unstructured{}
 	for _, gvr := range []schema.GroupVersionResource{
@@ -218,7 +216,7 @@ func (w *world) labelled() (map[string]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// wrongTheirs is what happened to things of others.
+// wrongTheirs returns changes of foreign objects.
 func (w *world) wrongTheirs() []string {
 	var out []string
 	for _, o := range w.theirs {
@@ -232,7 +230,7 @@ func (w *world) wrongTheirs() []string {
 	return out
 }
 
-// holds tells whether a live value has all that is declared.
+// holds reports whether a live value has all declared values.
 func holds(live, declared any) bool {
 	switch declared := declared.(type) {
 	case map[string]any:

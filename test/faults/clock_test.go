@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// jumping is a clock that somebody sets; what runs after a time still takes that time.
+// jumping is an adjustable clock; timers still take their real time.
 type jumping struct {
 	clock.RealClock
 	off atomic.Int64
@@ -20,7 +20,7 @@ func (c *jumping) Now() time.Time { return c.RealClock.Now().Add(time.Duration(c
 
 func (c *jumping) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// TestClockJumps, forward and backward, while it works and while it waits.
+// TestClockJumps moves the clock forward and backward, while the process works and while it waits.
 func TestClockJumps(t *testing.T) {
 	for name, jump := range map[string]time.Duration{"forward": 30 * time.Hour, "backward": -30 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestClockJumps(t *testing.T) {
 			leap()
 			w.settled()
 
-			// While it waits after a failure.
+			// The clock jumps while the process waits after a failure.
 			failing := w.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: later, namespace: NS-later}}")
 			w.may(w.objects(old, fixedAt(1))...)
 			w.declare("thing", "seed", append(w.after(), failing))

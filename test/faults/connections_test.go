@@ -7,12 +7,11 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// noticed is how long it may take until a connection that is one in appearance only is given up:
-// client-go asks after 30 seconds of silence, and waits 15 for the answer.
+// noticed is the maximum time to detect a dead connection: client-go pings after 30 seconds of
+// silence, and waits 15 seconds for the answer.
 const noticed = 90 * time.Second
 
-// TestHalfOpenConnections: the process is not told that nothing gets through any more, while it
-// waits and while it works.
+// TestHalfOpenConnections: a connection dies silently while the process waits or works.
 func TestHalfOpenConnections(t *testing.T) {
 	for name, frozenAt := range map[string]int{"while it waits": 0, "while it makes": 4, "while it changes": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +43,7 @@ func TestHalfOpenConnections(t *testing.T) {
 	}
 }
 
-// TestSlowConnection: everything takes long.
+// TestSlowConnection delays all traffic.
 func TestSlowConnection(t *testing.T) {
 	w, through := newWorld(t, 8*time.Minute), newWire(t)
 	through.slow(150 * time.Millisecond)

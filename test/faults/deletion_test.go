@@ -15,10 +15,10 @@ import (
 	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
-// lastWrite is one behind the last write of the first deployment.
+// lastWrite is one more than the number of writes of the first deployment.
 const lastWrite = 16
 
-// atEachWrite runs a test for every write of the first deployment, or for some.
+// atEachWrite runs a test for every write of the first deployment, or for a sample.
 func atEachWrite(t *testing.T, run func(w *world, p *process, n int)) {
 	t.Helper()
 	for n := range speeds.Points(t) {
@@ -33,7 +33,7 @@ func atEachWrite(t *testing.T, run func(w *world, p *process, n int)) {
 	}
 }
 
-// come waits for what is to happen; it may have come to the end before.
+// come waits for an event; the deployment may end without it.
 func (w *world) come(done <-chan struct{}) {
 	w.Helper()
 	w.until(deadline, func() []string {
@@ -46,7 +46,7 @@ func (w *world) come(done <-chan struct{}) {
 	})
 }
 
-// TestManagedResourceDeletedWhileApplying: nothing is left of it.
+// TestManagedResourceDeletedWhileApplying checks that nothing of it remains.
 func TestManagedResourceDeletedWhileApplying(t *testing.T) {
 	atEachWrite(t, func(w *world, p *process, n int) {
 		mr := w.reference("ManagedResource", "thing")
@@ -65,7 +65,7 @@ func TestManagedResourceDeletedWhileApplying(t *testing.T) {
 	})
 }
 
-// TestSecretDeletedWhileApplying: nothing is deleted for it, and with another Secret it goes on.
+// TestSecretDeletedWhileApplying: nothing is deleted for it, and another Secret continues.
 func TestSecretDeletedWhileApplying(t *testing.T) {
 	atEachWrite(t, func(w *world, p *process, n int) {
 		secret := w.reference("Secret", "data-1")
@@ -94,8 +94,8 @@ func TestSecretDeletedWhileApplying(t *testing.T) {
 	})
 }
 
-// TestNamespaceDeletedWhileApplying: that of some objects; it is one of the objects itself, or
-// somebody makes it anew.
+// TestNamespaceDeletedWhileApplying deletes the namespace of some objects. It is one of the objects
+// itself, or a person creates it again.
 func TestNamespaceDeletedWhileApplying(t *testing.T) {
 	t.Run("own", func(t *testing.T) {
 		atEachWrite(t, func(w *world, p *process, n int) {
@@ -134,14 +134,14 @@ func TestNamespaceDeletedWhileApplying(t *testing.T) {
 	})
 }
 
-// TestDefinitionDeletedWhileApplying: with the CustomResourceDefinition of ManagedResources, all of
-// these go, and their objects with them. When both are there again, it begins anew.
+// TestDefinitionDeletedWhileApplying: without the CustomResourceDefinition of ManagedResources,
+// they and their objects are deleted. When both exist again, everything is deployed again.
 func TestDefinitionDeletedWhileApplying(t *testing.T) {
 	draw := chance(t)
 	w := newWorld(t, 8*time.Minute)
 	p := w.start("seed")
 	crd := w.managedResourceDefinition()
-	w.theirs = w.theirs[:2] // their ManagedResource goes as well
+	w.theirs = w.theirs[:2] // their ManagedResource is deleted as well
 	for round := range 3 {
 		gone := p.at(1+draw.IntN(12), func() { _ = w.resource(crd).Delete(w.ctx, crd.GetName(), metav1.DeleteOptions{}) })
 		if round == 0 {
@@ -186,7 +186,7 @@ func (w *world) managedResourceDefinition() *unstructured.Unstructured {
 	return nil
 }
 
-// defineManagedResources makes the definition, and waits until it is served.
+// defineManagedResources creates the definition, and waits until it is served.
 func (w *world) defineManagedResources() {
 	w.Helper()
 	require.NoError(w, suite.define())

@@ -18,9 +18,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// janitor does what controllers of Kubernetes do about deletions: it empties namespaces that are
-// being deleted and lets them go, and ends foreground deletions. Those of kube-controller-manager
-// wait for seconds before they do.
+// janitor does the work of Kubernetes controllers on deletions: it empties and finalizes
+// terminating namespaces, and ends foreground deletions. Those in kube-controller-manager start
+// after seconds.
 type janitor struct {
 	ctx    context.Context
 	client kubernetes.Interface
@@ -39,8 +39,8 @@ func tidy(ctx context.Context, config *rest.Config) {
 	j.group.Wait()
 }
 
-// follow does what is to be done with each object that is being deleted. An informer would pause
-// for too long after a restart.
+// follow calls do for each object that is being deleted. An informer would pause too long after a
+// restart.
 func (j *janitor) follow(gvr schema.GroupVersionResource, do func(*metav1.PartialObjectMetadata)) {
 	see := func(o *metav1.PartialObjectMetadata) {
 		if o.DeletionTimestamp == nil {
@@ -72,7 +72,7 @@ func (j *janitor) follow(gvr schema.GroupVersionResource, do func(*metav1.Partia
 	})
 }
 
-// until tries again until it is done.
+// until retries until try succeeds.
 func (j *janitor) until(try func() bool) {
 	_ = wait.PollUntilContextCancel(j.ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) { return try(), nil })
 }
@@ -103,7 +103,7 @@ func (j *janitor) namespace(o *metav1.PartialObjectMetadata) {
 	})
 }
 
-// empty deletes what is in a namespace and tells whether it was nothing.
+// empty deletes the objects of a namespace and reports whether it was empty.
 func (j *janitor) empty(namespace string) bool {
 	lists, err := j.client.Discovery().ServerPreferredNamespacedResources()
 	if err != nil {
@@ -122,7 +122,7 @@ func (j *janitor) empty(namespace string) bool {
 			resource := j.meta.Resource(gv.WithResource(r.Name)).Namespace(namespace)
 			found, err := resource.List(j.ctx, metav1.ListOptions{})
 			if isGone(err) {
-				continue // its definition is gone by now
+				continue // its definition no longer exists
 			}
 			if err != nil {
 				return false

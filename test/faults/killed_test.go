@@ -56,13 +56,13 @@ func (w *world) before() []*unstructured.Unstructured {
 	return w.objects(definition, widget, namespace, deployment, credentials, settingsAt(1), fixedAt(1), old)
 }
 
-// after has one object more, one less, one changed and one that has to be made anew.
+// after has one additional, one removed, one changed and one recreated object.
 func (w *world) after() []*unstructured.Unstructured {
 	return w.objects(definition, widget, namespace, deployment, credentials, settingsAt(2), fixedAt(2), added)
 }
 
-// drift lets somebody change objects, one of which is about to be changed by its declaration, and
-// delete another one.
+// drift changes objects as a person does, including one whose declaration is about to change, and
+// deletes another one.
 func (w *world) drift() {
 	w.Helper()
 	w.patch(w.object(widget), "{spec: {size: 4}}")
@@ -71,15 +71,15 @@ func (w *world) drift() {
 	require.NoError(w, w.resource(gone).Delete(w.ctx, gone.GetName(), metav1.DeleteOptions{}))
 }
 
-// blow is what happens to a request, and to its process.
+// blow is a fault of a request, and of its process.
 type blow struct {
 	fate
 	cut bool // the process is killed
 }
 
-// TestKilledBetweenAnyTwoRequests lets a ManagedResource be made, changed, handed over to another
-// class and back, and deleted, and meanwhile each process meets its fate at its n-th request after
-// each of these began: for all n.
+// TestKilledBetweenAnyTwoRequests creates and changes a ManagedResource, moves it to another class
+// and back, and deletes it. Each process has a fault at its n-th request after the start of each
+// step, for all n.
 func TestKilledBetweenAnyTwoRequests(t *testing.T) {
 	apiserver.Needed(t)
 	for name, b := range map[string]blow{
@@ -114,7 +114,7 @@ func TestKilledBetweenAnyTwoRequests(t *testing.T) {
 	}
 }
 
-// walker goes the whole way of a ManagedResource with processes that meet their fate on it.
+// walker runs a ManagedResource through its life, with faults of the processes.
 type walker struct {
 	*world
 	n    int
@@ -122,21 +122,21 @@ type walker struct {
 	fell int
 }
 
-// fated is a process to which it happens.
+// fated is a process with a fault.
 type fated struct {
 	*process
 	hit <-chan struct{}
 }
 
-// start runs a process that meets its fate at its n-th request.
+// start runs a process with a fault at its n-th request.
 func (k *walker) start(class string) *fated {
 	l := &line{}
 	hit := l.arm(k.n, k.blow.fate, k.blow.cut)
 	return &fated{k.world.start(class, func(s *setup) { s.line = l }), hit}
 }
 
-// through goes on until all is as it should be; processes that were killed are followed by others.
-// These, and those that went through, are ready for their next fate.
+// through continues until the state is correct, and replaces killed processes. All processes then
+// get their next fault.
 func (k *walker) through(processes ...*fated) {
 	k.Helper()
 	k.until(deadline, func() []string {
@@ -147,7 +147,7 @@ func (k *walker) through(processes ...*fated) {
 	})
 	k.innocent()
 	for _, p := range processes {
-		k.follow(p) // its last request may have been the one
+		k.follow(p) // its last request may have had the fault
 		p.hit = p.arm(k.n, k.blow.fate, k.blow.cut)
 	}
 }
@@ -166,14 +166,14 @@ func (k *walker) follow(p *fated) {
 	}
 }
 
-// walk goes the whole way and tells how often a fate was met.
+// walk runs the whole life and returns the number of faults.
 func (w *world) walk(n int, b blow) int {
 	k := &walker{world: w, n: n, blow: b}
 	w.declare("thing", "seed", w.before())
 	seed := k.start("seed")
 	k.through(seed)
 
-	// Somebody has an own field in one of the objects.
+	// A person has an own field in one of the objects.
 	shared := w.object(settingsAt(2))
 	w.patch(shared, "{metadata: {annotations: {somebody.example/note: x}}, data: {theirs: kept}}")
 	w.may(w.objects(old, fixedAt(1))...)

@@ -21,17 +21,17 @@ import (
 	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
-// late is how late a request may arrive at most.
+// late is the maximum delay of a request.
 const late = 20 * time.Second
 
-// candidate is a process that works while it holds the lease.
+// candidate is a process that works while it has the lease.
 type candidate struct {
 	*line
 	elected <-chan struct{}
 	ended   chan error
 }
 
-// elect runs a process as pergola resource-manager does, with shorter times.
+// elect runs a process like pergola resource-manager, with shorter times.
 func (w *world) elect() *candidate {
 	w.Helper()
 	c := &candidate{line: &line{}, ended: make(chan error, 1)}
@@ -62,8 +62,8 @@ func (w *world) elect() *candidate {
 	return c
 }
 
-// TestLeaderChangesWhileApplying: the first process loses its lease with requests on their way.
-// They arrive when the second one has long done its work, and the declaration is another one.
+// TestLeaderChangesWhileApplying: the first process loses its lease with requests in flight. They
+// arrive long after the second one has finished, when the declaration is different.
 func TestLeaderChangesWhileApplying(t *testing.T) {
 	for n := range speeds.Points(t) {
 		if n > lastWrite {
@@ -85,7 +85,7 @@ func TestLeaderChangesWhileApplying(t *testing.T) {
 			if !w.succeed(n) {
 				return
 			}
-			// What arrived must not make it forget what it has to delete for this.
+			// The late requests must not make it forget objects that it has to delete.
 			w.may(w.objects(added, fixedAt(2))...)
 			w.declare("thing", "seed", w.before())
 			w.settled()
@@ -95,8 +95,8 @@ func TestLeaderChangesWhileApplying(t *testing.T) {
 	}
 }
 
-// succeed lets the leader change: of the first one, all requests from its n-th write on arrive when
-// the second one has done more.
+// succeed changes the leader: requests of the first one, from its n-th write on, arrive when the
+// second one has done more.
 func (w *world) succeed(n int) bool {
 	w.Helper()
 	one := w.elect()
@@ -134,7 +134,7 @@ func (w *world) succeed(n int) bool {
 		assert.Less(w, time.Since(elected), late, "too slow: requests that are so late are out of question")
 	}()
 	assert.ErrorContains(w, <-one.ended, "leader election lost")
-	one.cut() // a process exits then
+	one.cut() // a real process exits then
 	w.settled()
 	w.may(w.objects(old, fixedAt(1))...)
 	w.declare("thing", "seed", w.after())

@@ -16,30 +16,30 @@ import (
 	"syscall"
 )
 
-// fate is what becomes of a request.
+// fate is the fault of a request.
 type fate struct {
-	unreached bool          // it does not get to the server
-	lost      bool          // it is carried out, but the answer does not come back
-	code      int           // the answer is this status; unless lost, it is not carried out
+	unreached bool          // it does not reach the server
+	lost      bool          // it is processed, but the answer is lost
+	code      int           // the answer has this status; unless lost, it is not processed
 	after     int           // with code 429: seconds to wait
-	late      chan struct{} // it is under way until this is closed, whoever waits for it or not
+	late      chan struct{} // it is in flight until this is closed, even without a waiting caller
 }
 
-// request is one that left a process.
+// request is a request that left a process.
 type request struct{ verb, path string }
 
-// line is what a process sends its requests through.
+// line transports the requests of a process.
 type line struct {
 	mu     sync.Mutex
 	down   bool
 	decide func(*http.Request) fate
-	sent   []request // all that may have changed something
-	gone   int       // answers and events that said 410
+	sent   []request // all possible changes
+	gone   int       // answers and events with code 410
 	open   map[*events]bool
-	late   sync.WaitGroup // requests that are under way for long
+	late   sync.WaitGroup // delayed requests
 }
 
-// to is the transport of a process.
+// to returns the transport of a process.
 func (l *line) to(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) { return l.send(req, next) })
 }
@@ -125,7 +125,7 @@ func refusal(req *http.Request, f fate) *http.Response {
 
 func isWatch(req *http.Request) bool { return req.URL.Query().Get("watch") != "" }
 
-// events are those of a watch: expiry is looked for in them, and they can be broken off.
+// events are a watch stream: expiry is detected in it, and it can be closed.
 type events struct {
 	io.ReadCloser
 	line *line
@@ -172,7 +172,7 @@ func (l *line) hangUp() {
 	}
 }
 
-// delay sends a request late. Who waits for it may give up; it is sent nevertheless.
+// delay sends a request late, even if its caller gives up.
 func (l *line) delay(req *http.Request, next http.RoundTripper, until <-chan struct{}) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil {
@@ -206,8 +206,8 @@ func (l *line) expired() {
 	l.gone++
 }
 
-// arm gives the n-th request from now on, watches excepted, a fate; with cut, no later one gets to
-// the server. The channel is closed when it comes to that.
+// arm gives the n-th request from now on, except watches, a fate; with cut, no later request
+// reaches the server. The channel is closed at that request.
 func (l *line) arm(n int, f fate, cut bool) (hit <-chan struct{}) {
 	done, seen := make(chan struct{}), 0
 	l.use(func(req *http.Request) fate {
@@ -224,7 +224,7 @@ func (l *line) arm(n int, f fate, cut bool) (hit <-chan struct{}) {
 	return done
 }
 
-// at does something before the n-th request from now on that may change something is sent.
+// at calls do before the n-th non-GET request from now on.
 func (l *line) at(n int, do func()) (done <-chan struct{}) {
 	ended, seen := make(chan struct{}), 0
 	l.use(func(req *http.Request) fate {
@@ -239,7 +239,7 @@ func (l *line) at(n int, do func()) (done <-chan struct{}) {
 	return ended
 }
 
-// use decides about the requests from now on; nil lets all pass. The function is called for one
+// use decides about the requests from now on; nil means no faults. The function is called for one
 // request at a time.
 func (l *line) use(decide func(*http.Request) fate) {
 	l.mu.Lock()
@@ -253,7 +253,7 @@ func (l *line) cut() {
 	l.down = true
 }
 
-// writes are the requests so far that may have changed something.
+// writes returns all requests so far that may have changed something.
 func (l *line) writes() []request {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestMoveWhileSecretsCannotBeRead: an object goes from one ManagedResource to another while the
-// Secret of the other one cannot be read for a while. It is not deleted for that.
+// TestMoveWhileSecretsCannotBeRead moves an object between ManagedResources while the Secret of the
+// new one cannot be read for a while. The object must not be deleted.
 func TestMoveWhileSecretsCannotBeRead(t *testing.T) {
 	for name, f := range map[string]fate{"503": {code: http.StatusServiceUnavailable}, "lost": {lost: true}, "unreached": {unreached: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
-// TestAPIServerRestarts while a ManagedResource is made, changed and deleted.
+// TestAPIServerRestarts creates, changes and deletes a ManagedResource during restarts.
 func TestAPIServerRestarts(t *testing.T) {
 	draw := chance(t)
 	w := newWorld(t, 8*time.Minute)
@@ -39,7 +39,7 @@ func TestAPIServerRestarts(t *testing.T) {
 	}
 }
 
-// TestCompactedHistory: what a process slept through is in no history any more.
+// TestCompactedHistory: the history no longer has events that a process missed.
 func TestCompactedHistory(t *testing.T) {
 	w := newWorld(t, 8*time.Minute)
 	w.declare("thing", "seed", w.before())
@@ -50,7 +50,7 @@ func TestCompactedHistory(t *testing.T) {
 	p.hangUp()
 	w.drift()
 	suite.compact(t)
-	suite.restart(t) // the API server's memory of the history ends, too
+	suite.restart(t) // the API server loses its cached history, too
 	before := p.expiries()
 	p.use(nil)
 	w.settled()

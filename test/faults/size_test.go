@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// memory says what the whole test process uses; it holds the objects that are declared and
-// compared, too.
+// memory logs the usage of the whole test process, including declared and compared objects.
 func memory(t *testing.T, when string) {
 	var m runtime.MemStats
 	runtime.GC()
@@ -28,7 +27,7 @@ func memory(t *testing.T, when string) {
 	t.Logf("memory %s: heap %d MiB, resident at most %s", when, m.HeapAlloc>>20, peak)
 }
 
-// timed says how long it took until all is as it should be.
+// timed logs the time until the state is correct.
 func (w *world) timed(t *testing.T, what string, patience time.Duration) {
 	w.Helper()
 	began := time.Now()
@@ -37,7 +36,7 @@ func (w *world) timed(t *testing.T, what string, patience time.Duration) {
 	memory(t, "after "+what)
 }
 
-// TestLargeObject: a ConfigMap near the limit of its kind, made, changed, repaired and deleted.
+// TestLargeObject creates, changes, repairs and deletes a ConfigMap near its size limit.
 func TestLargeObject(t *testing.T) {
 	w := newWorld(t, 5*time.Minute)
 	large := func(letter string) []*unstructured.Unstructured {
@@ -56,7 +55,7 @@ func TestLargeObject(t *testing.T) {
 	w.settled()
 }
 
-// TestManyObjects in one ManagedResource.
+// TestManyObjects has many objects in one ManagedResource.
 func TestManyObjects(t *testing.T) {
 	const n = 5000
 	w := newWorld(t, 10*time.Minute)
@@ -77,7 +76,7 @@ func TestManyObjects(t *testing.T) {
 	w.timed(t, "deleting all", 4*time.Minute)
 }
 
-// TestManyManagedResources of two objects each.
+// TestManyManagedResources has many ManagedResources of two objects each.
 func TestManyManagedResources(t *testing.T) {
 	const n = 2000
 	w := newWorld(t, 15*time.Minute)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestStorms: for a while, many requests are answered by errors.
+// TestStorms: many requests fail for a while.
 func TestStorms(t *testing.T) {
 	for name, fates := range map[string][]fate{
 		"429":                         {{code: 429, after: 1}, {code: 429}},
@@ -46,7 +46,7 @@ func TestStorms(t *testing.T) {
 	}
 }
 
-// TestWatchesExpire: for a while, each second watch is told that it is too late.
+// TestWatchesExpire: for a while, every second watch fails as expired.
 func TestWatchesExpire(t *testing.T) {
 	draw := chance(t)
 	w := newWorld(t, 5*time.Minute)

@@ -28,7 +28,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// suite is what the tests of this package share; each test has its own namespaces.
+// suite is shared by the tests of this package; each test has its own namespaces.
 var suite struct {
 	*server
 	count atomic.Int64
@@ -75,7 +75,7 @@ func runAll(m *testing.M) int {
 	return code
 }
 
-// chance is what a test draws from; it depends on the seed and the name of the test.
+// chance returns random numbers that depend on the seed and the name of the test.
 func chance(t testing.TB) *rand.Rand {
 	name := uint64(0)
 	for _, b := range []byte(t.Name()) {
@@ -85,7 +85,7 @@ func chance(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(suite.seed, name))
 }
 
-// server is an API server with its etcd; it can be restarted.
+// server is a restartable API server with its etcd.
 type server struct {
 	env    *envtest.Environment
 	config *rest.Config
@@ -99,18 +99,18 @@ func startServer() (*server, error) {
 	}
 	s := &server{dir: dir, env: &envtest.Environment{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)}}
 	api := s.env.ControlPlane.GetAPIServer()
-	api.CertDir = dir // its own one would be made anew at a restart
+	api.CertDir = dir // its default one would be created again at a restart
 	api.StopTimeout = 3 * time.Second
 	if s.config, err = apiserver.Begin(s.env); err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, err
 	}
 	s.config.QPS = -1
-	s.config.WarningHandler = rest.NoWarnings{} // everything is listed, deprecated kinds too
+	s.config.WarningHandler = rest.NoWarnings{} // lists include deprecated kinds
 	return s, nil
 }
 
-// define makes the definitions that are missing, and waits until they are served.
+// define creates missing definitions, and waits until they are served.
 func (s *server) define() error {
 	_, err := envtest.InstallCRDs(s.config, envtest.CRDInstallOptions{CRDs: crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)})
 	return err
@@ -121,11 +121,10 @@ func (s *server) stop() error {
 	return s.env.Stop()
 }
 
-// killed is what envtest says of a process that did not stop in time.
+// killed is envtest's error about a process that did not stop in time.
 const killed = "timeout waiting for process"
 
-// restart stops the API server, in the middle of what it does if that takes long, and starts it
-// again.
+// restart stops the API server, forcibly if that takes long, and starts it again.
 func (s *server) restart(t testing.TB) {
 	t.Helper()
 	api := s.env.ControlPlane.GetAPIServer()
@@ -142,7 +141,7 @@ func (s *server) restart(t testing.TB) {
 	require.NoError(t, err)
 }
 
-// compact makes etcd forget what was before now.
+// compact makes etcd forget its history.
 func (s *server) compact(t testing.TB) {
 	t.Helper()
 	call := func(path string, in, out any) {
@@ -161,5 +160,5 @@ func (s *server) compact(t testing.TB) {
 	call("/v3/kv/compaction", map[string]any{"revision": read.Header.Revision, "physical": true}, &struct{}{})
 }
 
-// deadline is for anything to come about.
+// deadline is the timeout for any state.
 const deadline = 60 * time.Second

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// quiet waits until processes have written nothing for a while, and gives how much they have.
+// quiet waits until processes have written nothing for a while, and returns their number of writes.
 func (w *world) quiet(processes ...*process) int {
 	w.Helper()
 	count := func() (n int) {
@@ -29,7 +29,7 @@ func (w *world) quiet(processes ...*process) int {
 	return last
 }
 
-// TestTwoEngines of one class at once, without a lease, neither fight nor lose anything.
+// TestTwoEngines: two engines of one class without a lease neither conflict nor lose anything.
 func TestTwoEngines(t *testing.T) {
 	w := newWorld(t, 5*time.Minute)
 	one := w.start("seed")
@@ -47,7 +47,7 @@ func TestTwoEngines(t *testing.T) {
 
 	other := w.start("seed")
 	w.mayDelete = map[string]bool{}
-	w.lines = nil // what was deleted so far was right
+	w.lines = nil // deletions so far were right
 	before := w.quiet(one, other)
 	w.declare("thing", "seed", w.before())
 	w.settled()

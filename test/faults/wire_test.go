@@ -11,22 +11,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// wire is a connection to the API server that can be slow, or go on in appearance only.
+// wire is a connection to the API server that can be slow or silently dead.
 type wire struct {
 	listener net.Listener
 	target   string
 	group    sync.WaitGroup
 
 	mu    sync.Mutex
-	pause time.Duration // before anything is passed on
+	pause time.Duration // delay of all data
 	pairs map[*pair]bool
 }
 
-// pair are the two ends of a connection.
+// pair has both ends of a connection.
 type pair struct {
 	in, out net.Conn
 	mu      sync.Mutex
-	frozen  bool // nothing is passed on, and nothing says so
+	frozen  bool // data is dropped silently
 	ended   chan struct{}
 	once    sync.Once
 }
@@ -51,7 +51,7 @@ func newWire(t testing.TB) *wire {
 	return w
 }
 
-// config is that of the API server behind the wire.
+// config is the API server behind the wire.
 func (w *wire) config() *rest.Config {
 	config := rest.CopyConfig(suite.config)
 	config.Host = "https://" + w.listener.Addr().String()
@@ -105,10 +105,10 @@ func (w *wire) pass(p *pair, from, to net.Conn) {
 		p.mu.Unlock()
 		if frozen {
 			if from == p.out || err != nil {
-				<-p.ended // the server may close its end: the process is not told
+				<-p.ended // the server may close its end; the process does not notice
 				return
 			}
-			continue // what the process sends is taken, as a kernel does
+			continue // data from the process is accepted, as by a kernel
 		}
 		if n > 0 {
 			_, werr := to.Write(buffer[:n])
@@ -126,7 +126,7 @@ func (w *wire) pass(p *pair, from, to net.Conn) {
 	}
 }
 
-// freeze lets all connections go on in appearance only; new ones work.
+// freeze makes all connections dead silently; new ones work.
 func (w *wire) freeze() (frozen int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,8 +31,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// world is a test's own corner of the API server, with somebody who writes ManagedResources as
-// other tools do, things that belong to others, and what should be there in the end.
+// world is the part of the API server for one test. It has a person who writes ManagedResources as
+// other tools do, foreign objects, and the wanted final state.
 type world struct {
 	testing.TB
 	ctx context.Context
@@ -40,16 +40,16 @@ type world struct {
 	api dynamic.Interface
 	// observer reads inventories.
 	observer *apply.Cluster
-	// want are the objects of each ManagedResource; one that is not here should not exist.
+	// want are the objects of each ManagedResource; others should not exist.
 	want    map[string][]*unstructured.Unstructured
 	classes map[string]string
 	theirs  []*unstructured.Unstructured
 	secrets int
-	// early is while inventories may have more than there is: what a former process is bringing
-	// about.
+	// early is set while inventories may list more than exists: objects that a previous process is
+	// creating.
 	early bool
-	// lines are those of all processes so far; what they wrote has to be in mayWrite, what they
-	// deleted in mayDelete as well.
+	// lines are those of all processes so far. Their writes must be in mayWrite, their deletions
+	// also in mayDelete.
 	lines               []*line
 	mayWrite, mayDelete map[string]bool
 }
@@ -76,9 +76,8 @@ func newWorld(t testing.TB, patience time.Duration) *world {
 	return w
 }
 
-// leave lets the namespace go; nothing waits for that. What a test that failed has left keeps no
-// finalizer: the definition of ManagedResources could not go, and all tests after it would fail,
-// too.
+// leave deletes the namespace without waiting. It removes finalizers that a failed test left: they
+// would block the definition of ManagedResources and fail all following tests.
 func (w *world) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -93,7 +92,7 @@ func (w *world) leave() {
 	_ = w.resource(ns).Delete(ctx, w.ns, metav1.DeleteOptions{})
 }
 
-// object reads YAML, in which NS stands for the namespace of the test.
+// object reads YAML and replaces NS by the namespace of the test.
 func (w *world) object(text string) *unstructured.Unstructured {
 	w.Helper()
 	o := &unstructured.Unstructured{}
@@ -111,7 +110,7 @@ func (w *world) objects(texts ...string) []*unstructured.Unstructured {
 	return out
 }
 
-// configMaps makes n ConfigMaps of a value.
+// configMaps makes n ConfigMaps with a value.
 func (w *world) configMaps(n int, value string) []*unstructured.Unstructured {
 	out := make([]*unstructured.Unstructured, 0, n)
 	for i := range n {
@@ -165,7 +164,7 @@ func (w *world) create(text string) *unstructured.Unstructured {
 	return created
 }
 
-// foreign makes an object that has to stay as it is.
+// foreign creates an object that must not change.
 func (w *world) foreign(text string) {
 	w.Helper()
 	w.theirs = append(w.theirs, w.create(text))
@@ -179,7 +178,7 @@ func (w *world) patch(o *unstructured.Unstructured, text string) {
 	require.NoError(w, err)
 }
 
-// data makes a data Secret and gives its name.
+// data creates a data Secret and returns its name.
 func (w *world) data(objects []*unstructured.Unstructured) string {
 	w.Helper()
 	w.secrets++
@@ -209,8 +208,7 @@ func (w *world) putData(name string, objects []*unstructured.Unstructured) {
 	require.NoError(w, err)
 }
 
-// expect says what a ManagedResource should bring about; all that it should is allowed to be
-// written.
+// expect sets the wanted objects of a ManagedResource and allows writing them.
 func (w *world) expect(mr, class string, objects []*unstructured.Unstructured) {
 	w.want[mr], w.classes[mr] = objects, class
 	w.mayWrite[pathOf(w.reference("ManagedResource", mr))] = true
@@ -219,7 +217,7 @@ func (w *world) expect(mr, class string, objects []*unstructured.Unstructured) {
 	}
 }
 
-// declare makes a ManagedResource, or changes it, by a new Secret.
+// declare creates or changes a ManagedResource with a new Secret.
 func (w *world) declare(mr, class string, objects []*unstructured.Unstructured) {
 	w.Helper()
 	data := w.data(objects)
@@ -253,7 +251,7 @@ type process struct {
 	*line
 	*resourcemanager.Manager
 	class string
-	kill  func() // ends it at once: nothing leaves it any more
+	kill  func() // ends it at once, without any further request
 	end   func() // ends it as a signal does
 }
 
@@ -265,7 +263,7 @@ type setup struct {
 	manager resourcemanager.Options
 }
 
-// start runs an engine of a class; the test ends it at the latest.
+// start runs an engine of a class, which ends no later than the test.
 func (w *world) start(class string, tweaks ...func(*setup)) *process {
 	w.Helper()
 	s := setup{config: rest.CopyConfig(suite.config), line: &line{}, cluster: resourcemanager.SourceOptions("")}
@@ -299,14 +297,14 @@ func (w *world) start(class string, tweaks ...func(*setup)) *process {
 	return p
 }
 
-// lines is the log of a test.
+// lines logs to a test.
 type lines struct{ testing.TB }
 
 func (l *lines) Write(p []byte) (int, error) { l.Log(strings.TrimSpace(string(p))); return len(p), nil }
 
 func (w *world) log() *slog.Logger { return slog.New(slog.NewTextHandler(&lines{TB: w.TB}, nil)) }
 
-// inventory are the objects that a ManagedResource says it has.
+// inventory returns the objects in the inventory of a ManagedResource.
 func (w *world) inventory(mr *unstructured.Unstructured) ([]string, error) {
 	decoded, err := managedresource.Decode(w.observer, mr)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/tokenrequestor"
 )
 
-// Everything from nothing: all is Ready, and whatever Pergola made is in an inventory or on the
-// list of exemptions.
+// testFresh starts from nothing: all is Ready, and every created object is in an inventory or an
+// exemption.
 func testFresh(t *testing.T, s *stage) {
 	before := s.world()
 	started := time.Now()
@@ -37,7 +37,7 @@ func testFresh(t *testing.T, s *stage) {
 		assert.NotEmpty(t, o.Conditions, o.Owner)
 	}
 
-	// Tokens are requested beside the flow.
+	// Tokens are requested outside the flow.
 	accounts := s.api[virtualCluster].Resource(corev1.SchemeGroupVersion.WithResource("serviceaccounts")).Namespace("kube-system")
 	require.Eventually(t, func() bool {
 		o, err := accounts.Get(t.Context(), "kube-controller-manager", metav1.GetOptions{})
@@ -74,8 +74,8 @@ func testFresh(t *testing.T, s *stage) {
 	}
 }
 
-// ownedByKubernetes are objects that Kubernetes' controllers, the API server or what plays
-// extensions have made.
+// ownedByKubernetes reports whether only Kubernetes' controllers, the API server or simulated
+// extensions wrote an object.
 func ownedByKubernetes(o *unstructured.Unstructured) bool {
 	for _, f := range o.GetManagedFields() {
 		if !slices.Contains([]string{"kube-controller-manager", "kube-apiserver", "kube-scheduler", "kubelet"}, f.Manager) &&
@@ -94,7 +94,7 @@ func fieldManagers(o *unstructured.Unstructured) string {
 	return strings.Join(out, ", ")
 }
 
-// inventories are the names of all objects that a bundle knows as its own.
+// inventories returns the names of all objects in the inventories of bundles.
 func (s *stage) inventories(w world) map[string]bool {
 	s.Helper()
 	role := map[string]string{"runtime": runtimeCluster, "virtual": virtualCluster, "seed": seedCluster, "bootstrap": runtimeCluster}
@@ -132,8 +132,8 @@ func (s *stage) inventories(w world) map[string]bool {
 	return out
 }
 
-// settle waits until every bundle is rolled out, and has that written: what has come to an end
-// since the last run is news.
+// settle waits until every bundle is rolled out and reported: a rollout that ended since the last
+// run would count as a change.
 func (s *stage) settle() {
 	s.Helper()
 	c := s.process()
@@ -161,8 +161,8 @@ func (s *stage) settle() {
 	s.mustApply()
 }
 
-// Again: no object is written, a dry run and a live comparison find nothing and write nothing at
-// all.
+// testUnchanged: another run writes no object, and neither a dry run nor a live comparison finds or
+// writes anything.
 func testUnchanged(t *testing.T, s *stage) {
 	s.settle()
 	before := s.world().versions()
@@ -180,7 +180,7 @@ func testUnchanged(t *testing.T, s *stage) {
 	for _, name := range clusterNames {
 		requests := c.Cluster(name).Requests()
 		t.Logf("%s: %v", name, requests)
-		// Status of owners (patch) and leases (update, one create) remain.
+		// Only status of owners (patch) and leases (update, one create) remain.
 		assert.Zero(t, requests["patch-apply"]+requests["delete"], name)
 		assert.LessOrEqual(t, requests["patch"]+requests["update"]+requests["create"], 20, name)
 	}
@@ -218,17 +218,17 @@ func testUnchanged(t *testing.T, s *stage) {
 	assert.Equal(t, before, s.world().versions())
 }
 
-// webhooks are the bundles of those that nobody answers here: of the virtual garden, and of the
+// webhooks are the bundles with webhooks that do not run here: of the virtual garden, and of the
 // runtime cluster and the seed.
 var webhooks = []string{"gardener-admission-controller-webhooks", "gardener-resource-manager-webhooks"}
 
-// waits tells a bundle of the Shoot, whose API server is played here, or of webhooks.
+// waits reports whether a bundle waits for the Shoot's simulated API server or for webhooks.
 func waits(b owner.BundleState) bool {
 	return b.State == owner.StateWaiting && (strings.HasPrefix(b.Cluster, "shoot ") || slices.Contains(webhooks, b.Bundle))
 }
 
-// plan leaves out what waits for somebody to serve the API server of the Shoot, or to answer
-// webhooks: both are played here.
+// plan ignores objects that wait for the Shoot's API server or for webhooks: both are simulated
+// here.
 func (s *stage) plan() (change.Plan, *converger) {
 	s.Helper()
 	c := s.process()
@@ -245,8 +245,7 @@ func (s *stage) plan() (change.Plan, *converger) {
 	return p, c
 }
 
-// One field of the Shoot and one of the Garden: what the plan announces is what is done, and
-// nothing else.
+// testOneField changes a field of the Shoot and one of the Garden: only the planned changes happen.
 func testOneField(t *testing.T, s *stage) {
 	s.eventTTL("2h", "3h")
 	versions := s.world().versions()
@@ -280,8 +279,8 @@ func testOneField(t *testing.T, s *stage) {
 	assert.Contains(t, string(text), "--advertise-address=240."+rest, "the address of its Service is a fact")
 }
 
-// A Secret that the cluster generates is asked for in another way: the plan says what restarts for
-// it, and by which name, and makes nothing.
+// testGeneratedSecret requests a change of a Secret that the cluster generates. The plan shows the
+// restarts and the new name, and creates nothing.
 func testGeneratedSecret(t *testing.T, s *stage) {
 	s.write("projects/local/shoot.yaml", strings.Replace(s.read("projects/local/shoot.yaml"), "    kubeAPIServer:\n", "    kubeAPIServer:\n      encryptionConfig: {resources: [configmaps]}\n", 1))
 	const volume = "spec.template.spec.volumes[name=etcd-encryption-secret].secret.secretName"
@@ -306,7 +305,7 @@ func testGeneratedSecret(t *testing.T, s *stage) {
 	assert.Equal(t, name, s.get(s.resource(seedCluster, "v1", "secrets", "shoot--local--local"), name).GetName())
 }
 
-// While the landscape is kept, drift is repaired, and what belongs to others stays.
+// testDrift: while the landscape is maintained, drift is repaired, and foreign objects stay.
 func testDrift(t *testing.T, s *stage) {
 	c := s.process()
 	_, err := c.Apply(testContext(t))

@@ -30,13 +30,13 @@ func untilClosed(ctx context.Context, stop <-chan struct{}) context.Context {
 	return ctx
 }
 
-// components switches a component off in landscape.yaml.
+// disabled is the patch of landscape.yaml that disables a component.
 func disabled(owner, component string) string {
 	return "spec:\n  components:\n    " + owner + ":\n      " + component + ": {enabled: false}\n"
 }
 
-// A component above the gate is held until it is approved; then exactly its objects go, and come
-// back when it is enabled.
+// testDisable: a component above the gate is held until it is approved. Then exactly its objects
+// are deleted, and created again when it is enabled.
 func testDisable(t *testing.T, s *stage) {
 	before := s.world()
 	managed := before[runtimeCluster+": ManagedResource garden/vpa"]
@@ -103,14 +103,14 @@ func testDisable(t *testing.T, s *stage) {
 	}
 }
 
-// assertBefore: reverse order means that what uses something goes before what it uses.
+// assertBefore checks the reverse order: users are deleted before the objects they use.
 func assertBefore(t *testing.T, list []string, first, second string) {
 	t.Helper()
 	i, j := index(list, first), index(list, second)
 	assert.True(t, i >= 0 && j > i, "%q comes before %q in\n%s", first, second, strings.Join(list, "\n"))
 }
 
-// count the texts that hold one of the parts.
+// count returns how many texts have one of the parts.
 func count(list []string, parts ...string) int {
 	n := 0
 	for _, s := range list {
@@ -132,7 +132,7 @@ func index(list []string, text string) int {
 	return -1
 }
 
-// A component within the gate goes without asking. What comes after it in the flow still runs.
+// testDisableSmall: a component within the gate needs no approval; the rest of the flow runs.
 func testDisableSmall(t *testing.T, s *stage) {
 	before := s.world()
 	undo := s.change("landscape.yaml", "spec:\n", disabled("seed", "system")+

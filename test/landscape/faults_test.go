@@ -30,8 +30,8 @@ type object = unstructured.Unstructured
 
 var listOptions = metav1.ListOptions{}
 
-// The API server of the seed is stopped: garden and virtual garden converge all the same, and the
-// next run completes.
+// testUnreachableSeed stops the API server of the seed: garden and virtual garden still converge,
+// and the next run completes.
 func testUnreachableSeed(t *testing.T, s *stage) {
 	server, err := env.processOf(seedCluster, "kube-apiserver")
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func testUnreachableSeed(t *testing.T, s *stage) {
 	assert.ElementsMatch(t, []string{"configured Cluster shoot--local--local", "configured Deployment shoot--local--local/kube-apiserver"}, c.written())
 }
 
-// A client certificate that has expired is said to be just that.
+// testExpiredCertificate: an expired client certificate is reported as such.
 func testExpiredCertificate(t *testing.T, s *stage) {
 	expired := rest.CopyConfig(env.configs[seedCluster])
 	expired.CertData, expired.KeyData = s.certificate(seedCluster, "late", -time.Hour)
@@ -68,7 +68,7 @@ func testExpiredCertificate(t *testing.T, s *stage) {
 	requireProblem(t, problems, "seed local", "cluster local", "CertificateExpired", `"late" expired on`, "issue a new kubeconfig")
 }
 
-// certificate signs a client certificate with the authority of a local cluster.
+// certificate signs a client certificate with the CA of a local cluster.
 func (s *stage) certificate(cluster, name string, valid time.Duration) (certificate, key []byte) {
 	s.Helper()
 	folder := filepath.Join(env.State, "pki", cluster)
@@ -94,10 +94,10 @@ func (s *stage) certificate(cluster, name string, valid time.Duration) (certific
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: rawKey})
 }
 
-// Three objects that cannot be applied at once: each is said with its cause, and everything else
-// goes on.
+// testObjectFaults has three objects that cannot be applied: each is reported with its cause, and
+// all others are applied.
 func testObjectFaults(t *testing.T, s *stage) {
-	// A kind that nobody has defined, in a bundle of the seed.
+	// An undefined kind, in a bundle of the seed.
 	undoKind := s.add("components/seed/etcd-druid/kustomization.yaml", `
 resources: [unknown.yaml]
 `)
@@ -106,7 +106,7 @@ apiVersion: example.com/v1
 kind: Unknown
 metadata: {name: nobody-knows-me, namespace: garden}
 `)
-	// A field of a Deployment that somebody else has taken before Git wants it.
+	// A field of a Deployment that another manager owns before Git declares it.
 	undoWish := s.add("components/garden/istio/kustomization.yaml", `
 patches:
 - target: {kind: Deployment, name: istiod}
@@ -124,7 +124,7 @@ metadata: {name: istiod, namespace: istio-system}
 spec: {progressDeadlineSeconds: 700}
 `), metav1.ApplyOptions{FieldManager: "somebody-else", Force: true})
 	require.NoError(t, err)
-	// A policy that does not admit what has to be written.
+	// A policy that denies a required write.
 	undoDeny := s.deny("no-scheduler", "deployments", "object.metadata.name == 'kube-scheduler' && object.metadata.namespace == 'shoot--local--local'")
 	schedulers := s.resource(seedCluster, "apps/v1", "deployments", "shoot--local--local")
 	s.delete(schedulers, "kube-scheduler")
@@ -137,7 +137,7 @@ spec: {progressDeadlineSeconds: 700}
 	assert.Contains(t, c.written(), "created Deployment garden/vpa-updater", "others go on")
 	c.Close()
 
-	// With the seed repaired, its shoot has its turn.
+	// With the seed repaired, its shoot is reconciled.
 	undoWish()
 	undoFile()
 	undoKind()
@@ -181,7 +181,7 @@ spec:
 `))
 }
 
-// deny makes the API server of the seed refuse objects by a policy.
+// deny makes the API server of the seed deny objects by a policy.
 func (s *stage) deny(name, plural, when string) (undo func()) {
 	s.Helper()
 	policies := s.resource(seedCluster, "admissionregistration.k8s.io/v1", "validatingadmissionpolicies", "")
@@ -210,7 +210,7 @@ spec: {policyName: NAME, validationActions: [Deny]}
 	}
 }
 
-// testForbidden: a kubeconfig that may read all and write little. The message says what to allow.
+// testForbidden uses a kubeconfig with few write permissions. The message names the missing ones.
 func testForbidden(t *testing.T, s *stage) {
 	roles := s.resource(seedCluster, "rbac.authorization.k8s.io/v1", "clusterroles", "")
 	bindings := s.resource(seedCluster, "rbac.authorization.k8s.io/v1", "clusterrolebindings", "")
@@ -251,7 +251,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: restricted}]
 	assert.Equal(t, []string{"created Deployment garden/etcd-druid"}, c.written())
 }
 
-// eventuallyDenied waits until a new policy is in force.
+// eventuallyDenied waits until a new policy is enforced.
 func (s *stage) eventuallyDenied(deployments interface {
 	Create(ctx context.Context, o *unstructured.Unstructured, options metav1.CreateOptions, subresources ...string) (*unstructured.Unstructured, error)
 }) {

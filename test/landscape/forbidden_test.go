@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// testForbiddenChange: a field that cannot change is not changed, nor what is made of it; the rest
-// is applied, and the landscape goes on when the change is taken back.
+// testForbiddenChange: an immutable field and its derived objects are not changed. The rest is
+// applied, and the landscape converges when the change is reverted.
 func testForbiddenChange(t *testing.T, s *stage) {
 	before := s.world()
 	undo := s.change("projects/local/shoot.yaml", "services: 100.72.0.0/13", "services: 100.80.0.0/13")

@@ -18,7 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/controllers/owner"
 )
 
-// neverReady makes the pods of all Deployments of a component hang in ImagePullBackOff.
+// neverReady keeps the pods of all Deployments of a component in ImagePullBackOff.
 const neverReady = `
 patches:
 - target: {kind: Deployment}
@@ -29,7 +29,7 @@ patches:
     spec: {template: {metadata: {annotations: {local.pergola.dev/never-ready: "true"}}}}
 `
 
-// conditions records the states that a condition of the Garden goes through.
+// conditions records the states of a condition of the Garden.
 type conditions struct {
 	mu     sync.Mutex
 	states []string
@@ -76,8 +76,9 @@ func (r *conditions) seen() []string {
 	return slices.Clone(r.states)
 }
 
-// What depends on the Deployment does not start, the rest does; the condition falls with its
-// threshold; everybody names the reason of the pod; and after the repair the next run completes.
+// testNeverReady: dependents of the Deployment do not start, all others do. The condition turns
+// False after its threshold, every report has the pod's reason, and after the repair the next run
+// completes.
 func testNeverReady(t *testing.T, s *stage) {
 	undo := s.add("components/garden/etcd-druid/kustomization.yaml", neverReady)
 	s.delete(s.resource(runtimeCluster, "apps/v1", "deployments", "garden"), "etcd-druid")
@@ -125,7 +126,7 @@ func testNeverReady(t *testing.T, s *stage) {
 	assert.Equal(t, 1, printed.run(t))
 	assert.Contains(t, printed.stdout.String(), "ImagePullBackOff")
 
-	// The program says the same, and gives up in time.
+	// The program reports the same, and stops in time.
 	started := time.Now()
 	given := s.cli("apply", s.dir, "--timeout", max(8*time.Second, 4*s.pace.unchanged).String())
 	assert.Equal(t, 1, given.run(t))
@@ -144,7 +145,7 @@ func testNeverReady(t *testing.T, s *stage) {
 	require.NotEmpty(t, report.Owners)
 }
 
-// judgedNeverReady: whoever asks now gets the reason at once, by the bundle and by the condition.
+// judgedNeverReady checks that a live status has the reason at once, for bundle and condition.
 func (s *stage) judgedNeverReady() {
 	s.Helper()
 	live := s.process().Status(testContext(s.T), landscape.StatusOptions{Live: true, Components: true})

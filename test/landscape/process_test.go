@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// Every error of an invalid landscape is said, and nothing is applied.
+// testInvalid: every error of an invalid landscape is reported, and nothing is applied.
 func testInvalid(t *testing.T, s *stage) {
 	versions := s.world().versions()
 	undo := []func(){
@@ -33,7 +33,7 @@ func testInvalid(t *testing.T, s *stage) {
 	assert.Equal(t, versions, s.world().versions())
 }
 
-// A second run at the same time is refused, with the name of who holds the lease.
+// testLease: a second concurrent run is rejected, with the name of the lease holder.
 func testLease(t *testing.T, s *stage) {
 	c := s.process()
 	_, err := c.Apply(testContext(t))
@@ -64,8 +64,8 @@ func (s *stage) leaseHolder(cluster, name string) any {
 	return holder
 }
 
-// Ctrl-C ends a run soon (cmd/pergola measures how soon); what was sent is in the inventories, and
-// the next run may start at once.
+// testInterrupt: Ctrl-C ends a run soon (cmd/pergola measures the time). Inventories have all sent
+// objects, and the next run may start at once.
 func testInterrupt(t *testing.T, s *stage) {
 	undo := s.add("components/garden/etcd-druid/kustomization.yaml", neverReady+`
 resources: [extra.yaml]
@@ -92,11 +92,11 @@ data: {a: b}
 	assert.Contains(t, run.stderr.String(), "interrupted: what was sent is recorded")
 	assert.True(t, s.inventories(s.world())[runtimeCluster+": ConfigMap garden/sent-before-the-end"])
 
-	// While nothing waits, too: in the middle of the work.
+	// Also in the middle of the work, while nothing waits.
 	for _, after := range []time.Duration{300 * time.Millisecond, 1500 * time.Millisecond} {
 		run = s.cli("apply", s.dir)
 		require.NoError(t, mortal.Start(run.cmd))
-		// a signal before is the kernel's
+		// an earlier signal would be handled by the kernel
 		eventually(t, "the run to begin", func() bool { return strings.Contains(run.stderr.String(), "Applying ") })
 		timer := time.NewTimer(after)
 		<-timer.C
@@ -112,7 +112,7 @@ data: {a: b}
 	assert.Contains(t, c.written(), "deleted ConfigMap garden/sent-before-the-end")
 }
 
-// A commit that only removes a Shoot is held: the Shoot and all it stands for stay.
+// testRemovedShoot: a commit that only removes a Shoot is held. The Shoot and its objects stay.
 func testRemovedShoot(t *testing.T, s *stage) {
 	before := s.world()
 	text := s.read("projects/local/shoot.yaml")

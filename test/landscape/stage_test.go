@@ -29,21 +29,21 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// stage is the landscape that the tests work on, and the hands they change it with.
+// stage is the landscape of the tests, and the means to change it.
 type stage struct {
 	*testing.T
 	dir string // the folder of the landscape
 	api map[string]dynamic.Interface
-	// pace says how fast the machine is, by what was measured in the tests before.
+	// pace is the speed of the machine, measured by earlier tests.
 	pace *pace
 }
 
-// pace is how long it took to make everything from nothing, and to find that nothing has changed.
+// pace is the time to create everything, and to find no changes.
 type pace struct {
 	fresh, unchanged time.Duration
 }
 
-// Overlays of every test: played API servers need no half minute to be trusted.
+// noWait removes the minReadySeconds of simulated API servers, in every test.
 const noWait = `
 patches:
 - target: {kind: Deployment}
@@ -58,9 +58,9 @@ func newStage(t *testing.T) *stage {
 	s.write("components/garden/kube-apiserver/kustomization.yaml", noWait)
 	s.write("components/shoot/kube-apiserver/kustomization.yaml", noWait)
 	s.edit("landscape.yaml", "duration: 1m", "duration: 4s")
-	// Pods are played here: another API server takes the place of the Garden's.
+	// Pods are simulated here: another API server replaces that of the Garden.
 	s.edit("landscape.yaml", "      context: pergola-runtime\n", "      context: pergola-runtime\n    virtual:\n      context: pergola-virtual\n")
-	// A gate that a large component of the demonstration is above, and a small one is not.
+	// A gate that holds a large component of the demonstration but not a small one.
 	s.edit("landscape.yaml", "maxDeletions: 50", "maxDeletions: 20")
 	for name, config := range env.configs {
 		somebody := rest.CopyConfig(config)
@@ -72,7 +72,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// on is the stage for one test.
+// on returns the stage for one test.
 func (s *stage) on(t *testing.T) *stage {
 	out := *s
 	out.T = t
@@ -94,7 +94,7 @@ func (s *stage) write(name, text string) {
 	require.NoError(s, os.WriteFile(s.path(name), []byte(text), 0o600))
 }
 
-// edit replaces a text of a file, all places of it.
+// edit replaces all occurrences of a text in a file.
 func (s *stage) edit(name, old, new string) {
 	s.Helper()
 	text := s.read(name)
@@ -102,7 +102,7 @@ func (s *stage) edit(name, old, new string) {
 	s.write(name, strings.ReplaceAll(text, old, new))
 }
 
-// change edits a file and gives the way back.
+// change edits a file and returns the undo function.
 func (s *stage) change(name, old, new string) (undo func()) {
 	s.Helper()
 	before := s.read(name)
@@ -121,7 +121,7 @@ func (s *stage) eventTTL(garden, shoot string) {
 	}
 }
 
-// add writes a new file and gives the way back.
+// add writes a new file and returns the undo function.
 func (s *stage) add(name, text string) (undo func()) {
 	s.Helper()
 	_, err := os.Stat(s.path(name))
@@ -133,7 +133,7 @@ func (s *stage) add(name, text string) (undo func()) {
 	}
 }
 
-// load reads the landscape as it is now; it has to be valid.
+// load reads the current landscape, which has to be valid.
 func (s *stage) load() *landscapes.Landscape {
 	s.Helper()
 	key, err := os.ReadFile(env.age)
@@ -148,7 +148,7 @@ func (s *stage) load() *landscapes.Landscape {
 	return l
 }
 
-// converger is one process: its connections, and what it tells.
+// converger is one process: its connections, and its reports.
 type converger struct {
 	*landscape.Converger
 	stage *stage
@@ -158,7 +158,7 @@ type converger struct {
 	drift   []landscape.Drift
 }
 
-// event is one object that was dealt with, in order.
+// event is one processed object, in order.
 type event struct {
 	bundle string
 	apply.ObjectResult
@@ -181,7 +181,7 @@ func withApproval(id string) option {
 	return func(o *landscape.Options) { o.Permits.Gate.Approved = map[string]bool{id: true} }
 }
 
-// process starts one; it ends with the test at the latest.
+// process starts a converger, which ends no later than the test.
 func (s *stage) process(options ...option) *converger {
 	s.Helper()
 	l := s.load()
@@ -213,8 +213,8 @@ func (s *stage) process(options ...option) *converger {
 	return c
 }
 
-// written are the objects that an apply has changed, as "cluster-independent" texts with what was
-// done.
+// written returns the objects that an apply changed, as texts with the action but without the
+// cluster.
 func (c *converger) written() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,7 +228,7 @@ func (c *converger) written() []string {
 	return out
 }
 
-// gone are the objects that were to be deleted and were not there.
+// gone returns the objects that were to be deleted but did not exist.
 func (c *converger) gone() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,18 +252,18 @@ func (c *converger) repaired(ref string) bool {
 	return false
 }
 
-// mustApply applies the landscape with a process of its own.
+// mustApply applies the landscape with a new process.
 func (s *stage) mustApply(options ...option) (*landscape.Report, *converger) {
 	s.Helper()
 	c := s.process(options...)
 	defer c.Close()
 	report, err := c.Apply(testContext(s.T))
 	require.NoError(s, err, strings.Join(owner.Problems(err), "\n"))
-	// Nodes that miss a heartbeat on a busy machine make healthy pods unready for a moment.
+	// Missed heartbeats of nodes on a busy machine make healthy pods unready for a moment.
 	ctx := testContext(s.T)
 	var text bytes.Buffer
 	for state := c.Status(ctx, landscape.StatusOptions{}); !state.Ready; state = c.Status(ctx, landscape.StatusOptions{Live: true}) {
-		if ctx.Err() == nil { // else it says that the time is over, and not why
+		if ctx.Err() == nil { // otherwise it reports the timeout instead of the reason
 			text.Reset()
 			status.Print(&text, state, false)
 		}
@@ -276,7 +276,7 @@ func (s *stage) mustApply(options ...option) (*landscape.Report, *converger) {
 	return report, c
 }
 
-// failing applies a landscape that cannot converge and gives the problems, one a line.
+// failing applies a landscape that cannot converge and returns the problems, one per line.
 func (s *stage) failing(options ...option) (problems []string, report *landscape.Report, c *converger) {
 	s.Helper()
 	c = s.process(options...)
@@ -315,7 +315,7 @@ func (s *stage) cli(args ...string) *cli {
 	return c
 }
 
-// run gives the exit code.
+// run returns the exit code.
 func (c *cli) run(t *testing.T) int {
 	t.Helper()
 	require.NoError(t, mortal.Start(c.cmd))

@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/testclusters"
 )
 
-// clusters that every test uses.
+// Clusters that every test uses.
 const (
 	runtimeCluster = "runtime"
 	virtualCluster = "virtual"
@@ -25,7 +25,7 @@ const (
 
 var clusterNames = []string{runtimeCluster, virtualCluster, seedCluster}
 
-// environment is what the tests share; it is made once and does not change.
+// environment is shared by the tests; it is created once and does not change.
 type environment struct {
 	testclusters.Programs
 	kubeconfig string
@@ -92,7 +92,7 @@ func (e *environment) up() error {
 	return nil
 }
 
-// processOf finds a part of a local cluster, to be stopped by a test.
+// processOf finds a process of a local cluster, for a test to stop it.
 func (e *environment) processOf(cluster, part string) (*os.Process, error) {
 	state, err := e.Status()
 	if err != nil {
@@ -108,8 +108,8 @@ func (e *environment) processOf(cluster, part string) (*os.Process, error) {
 	return nil, fmt.Errorf("no %s of cluster %s", part, cluster)
 }
 
-// TestLandscapeOnClusters runs all tests in their order: building the clusters up takes most of the
-// time, so they share them.
+// TestLandscapeOnClusters runs all tests in order. They share the clusters, whose creation takes
+// most of the time.
 func TestLandscapeOnClusters(t *testing.T) {
 	if env.configs == nil {
 		t.Skip(testclusters.Missing(env.Root, false))
@@ -148,8 +148,8 @@ func TestLandscapeOnClusters(t *testing.T) {
 	}
 }
 
-// patience is how long anything may take: machines that run much else can be twenty times slower.
-// Whoever waits looks often, so that a quiet machine does not wait longer for it.
+// patience is the timeout of every wait: busy machines can be twenty times slower. Frequent polling
+// avoids longer waits on a quiet machine.
 const patience = 5 * time.Minute
 
 func testContext(t *testing.T) context.Context {

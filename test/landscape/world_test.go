@@ -21,7 +21,7 @@ import (
 // world is every object of every cluster, by "cluster: Kind namespace/name".
 type world map[string]*unstructured.Unstructured
 
-// unstored are kinds that only exist while they are asked for, and Events.
+// unstored are kinds that exist only while they are requested, and Events.
 var unstored = map[string]bool{"ComponentStatus": true, "Event": true, "APIService": true}
 
 func (s *stage) world() world {
@@ -53,10 +53,10 @@ func (s *stage) world() world {
 	return out
 }
 
-// derived are made by Kubernetes' own controllers out of other objects.
+// derived are kinds that Kubernetes' own controllers create.
 var derived = []string{"Pod", "ReplicaSet", "ControllerRevision", "Endpoints", "EndpointSlice", "IPAddress"}
 
-// but gives the objects that are in w and not in other, without derived ones.
+// but returns the objects in w that are not in other, without derived ones.
 func (w world) but(other world) []string {
 	var out []string
 	for name, o := range w {
@@ -68,11 +68,11 @@ func (w world) but(other world) []string {
 	return out
 }
 
-// managers of the fields that Pergola writes, by itself or on behalf of upstream's controllers. The
-// user agent stands in where a client names no manager.
+// managers of the fields that Pergola writes, for itself or for upstream's controllers. A client
+// without a manager is listed by its user agent.
 var managers = []string{"pergola", "pergola/seed", "pergola-landscape", "pergola-inventory", "gardener-operator", "gardenlet", "gardener-resource-manager"}
 
-// ours are the objects that Pergola has written to.
+// ours returns the objects that Pergola wrote to.
 func (w world) ours() world {
 	out := world{}
 	for name, o := range w {
@@ -85,15 +85,15 @@ func (w world) ours() world {
 	return out
 }
 
-// versions of the objects of which Pergola applied fields, owners' status and leases left out:
-// those tell what happens.
+// versions returns the versions of objects with fields of Pergola, without owners and leases, whose
+// changes are expected.
 func (w world) versions() map[string]string {
 	out := map[string]string{}
 	for name, o := range w.ours() {
 		switch o.GetKind() {
 		case "Lease", "Garden", "Seed", "Shoot":
 		default:
-			// Controllers write status all the time; what counts is our part of the object.
+			// Controllers write status all the time; only Pergola's part of the object counts.
 			for _, f := range o.GetManagedFields() {
 				if slices.Contains(managers, f.Manager) && f.Time != nil {
 					out[name+" "+f.Manager+" "+f.Subresource] = f.Time.String()
@@ -104,7 +104,7 @@ func (w world) versions() map[string]string {
 	return out
 }
 
-// resource of an object, as somebody else sees it.
+// resource returns a client for objects, as another user.
 func (s *stage) resource(cluster, apiVersion, plural, namespace string) dynamic.ResourceInterface {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	require.NoError(s, err)
@@ -126,8 +126,7 @@ func (s *stage) delete(r dynamic.ResourceInterface, name string) {
 	require.NoError(s, r.Delete(testContext(s.T), name, metav1.DeleteOptions{}))
 }
 
-// patch is a merge patch by a person with kubectl: what is edited by hand is taken back without
-// asking.
+// patch is a merge patch by a person with kubectl: manual edits are reverted without an approval.
 func (s *stage) patch(r dynamic.ResourceInterface, name, body string) {
 	s.Helper()
 	_, err := r.Patch(testContext(s.T), name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "kubectl-edit"})

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Admission plugins do what their configurations say, and one that is switched off does nothing.
+// TestAdmission: admission plugins follow their configurations, and a disabled plugin does nothing.
 func TestAdmission(t *testing.T) {
 	p := shootPlane(t, shootGuarded)
 	baseline, trusted := p.makeNamespace(t, "guarded"), p.makeNamespace(t, "trusted")
@@ -27,7 +27,7 @@ func TestAdmission(t *testing.T) {
 	_, err := create(baseline, true)
 	assert.True(t, apierrors.IsForbidden(err), "%v", err)
 	assert.ErrorContains(t, err, `violates PodSecurity "baseline:latest": host namespaces (hostNetwork=true)`)
-	// that of the configuration, and ours
+	// the configured exemption, and Pergola's own
 	for _, namespace := range []string{trusted, metav1.NamespaceSystem} {
 		p.hasServiceAccount(t, namespace)
 		_, err = create(namespace, true)
@@ -54,7 +54,8 @@ func TestAdmission(t *testing.T) {
 	assert.Positive(t, refused)
 }
 
-// Elsewhere pods get the tolerations that the plugin has by default, with the seconds of the Shoot.
+// TestDefaultTolerations: otherwise pods get the plugin's default tolerations, with the seconds of
+// the Shoot.
 func TestDefaultTolerations(t *testing.T) {
 	p := shootPlane(t, shootAESGCM)
 	namespace := p.makeNamespace(t, "tolerant")

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// auditEvent is what the tests look at of an event.
+// auditEvent is the needed part of an event.
 type auditEvent struct {
 	Kind      string `json:"kind"`
 	Level     string `json:"level"`
@@ -26,16 +26,15 @@ type auditEvent struct {
 	ResponseObject json.RawMessage `json:"responseObject"`
 }
 
-// Of what happens that is told which the policy names, with the part that the level says, and
-// nothing else.
+// TestAudit: only events that the policy names are recorded, with the parts of their level.
 func TestAudit(t *testing.T) {
 	here(t)
 	for _, test := range []struct {
 		name  string
 		plane func(*testing.T) *plane
-		// told are the events that there are by now.
+		// told returns the events so far.
 		told func(*testing.T, *plane) ([]auditEvent, error)
-		// configMaps is the level of what is done with them.
+		// configMaps is the level of events about ConfigMaps.
 		configMaps string
 	}{
 		{"a Shoot, to its log", func(t *testing.T) *plane { return shootPlane(t, shootAESGCM) }, loggedEvents, "Request"},
@@ -66,7 +65,7 @@ func TestAudit(t *testing.T) {
 						found[e.ObjectRef.Namespace+"/"+e.ObjectRef.Resource] = e
 					}
 				}
-				if _, ok := found[in+"/configmaps"]; !ok { // what was done last
+				if _, ok := found[in+"/configmaps"]; !ok { // the last event
 					return fmt.Errorf("no event of ConfigMap %s among %d", name, len(events))
 				}
 				return nil
@@ -87,7 +86,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// loggedEvents are those in the logs of API servers.
+// loggedEvents returns the events in the logs of API servers.
 func loggedEvents(t *testing.T, p *plane) (events []auditEvent, err error) {
 	for _, pod := range p.pods(t, apiServerPods) {
 		out, err := env.Clusters("logs", p.cluster, p.namespace+"/"+pod.Name)
@@ -104,7 +103,7 @@ func loggedEvents(t *testing.T, p *plane) (events []auditEvent, err error) {
 	return events, nil
 }
 
-// sentEvents are those that the webhook got.
+// sentEvents returns the events that the webhook received.
 func sentEvents(*testing.T, *plane) (events []auditEvent, err error) {
 	bodies, err := env.server.records("/audit")
 	if err != nil {

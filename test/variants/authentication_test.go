@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// whoAmI is who a client is, as the API server sees it.
+// whoAmI returns the user of a client, as the API server identifies it.
 func whoAmI(ctx context.Context, client kubernetes.Interface) (authenticationv1.UserInfo, error) {
 	review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
@@ -26,7 +26,7 @@ func whoAmI(ctx context.Context, client kubernetes.Interface) (authenticationv1.
 	return review.Status.UserInfo, nil
 }
 
-// issued is a token of the issuer for somebody, with other claims than usual.
+// issued returns a token of the issuer with some different claims.
 func issued(t *testing.T, key *rsa.PrivateKey, changes map[string]any) string {
 	t.Helper()
 	claims := map[string]any{
@@ -39,12 +39,12 @@ func issued(t *testing.T, key *rsa.PrivateKey, changes map[string]any) string {
 	return text
 }
 
-// Tokens of the issuer that the AuthenticationConfiguration names are accepted, with the user that
-// it makes of their claims. All others are refused.
+// TestStructuredAuthentication: tokens of the issuer in the AuthenticationConfiguration are
+// accepted, with the user from their claims. All others are rejected.
 func TestStructuredAuthentication(t *testing.T) {
 	p := shootPlane(t, shootSecretbox)
 	made := func(key *rsa.PrivateKey, changes map[string]any) string { return issued(t, key, changes) }
-	// The API server asks the issuer for its keys when it has time for it.
+	// The API server fetches the issuer's keys asynchronously.
 	until(t, func(ctx context.Context) error {
 		user, err := whoAmI(ctx, p.as(t, made(env.keys.issuer, nil)))
 		if err == nil {
@@ -66,7 +66,7 @@ func TestStructuredAuthentication(t *testing.T) {
 	}
 }
 
-// The authentication webhook of the Garden says who somebody is, or that nobody is.
+// TestAuthenticationWebhook: the authentication webhook of the Garden identifies or rejects users.
 func TestAuthenticationWebhook(t *testing.T) {
 	p := gardenPlane(t)
 	user, err := whoAmI(t.Context(), p.as(t, "known-somebody"))
@@ -83,7 +83,7 @@ func TestAuthenticationWebhook(t *testing.T) {
 	assert.Equal(t, "authentication.k8s.io/v1", review.APIVersion)
 }
 
-// Whoever has no name may ask how API servers are, and nothing else.
+// TestAnonymous: anonymous users may read the health of API servers, and nothing else.
 func TestAnonymous(t *testing.T) {
 	here(t)
 	for name, p := range map[string]*plane{"a Shoot": shootPlane(t, shootGuarded), "the Garden": gardenPlane(t)} {

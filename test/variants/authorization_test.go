@@ -12,14 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The webhook of the AuthorizationConfiguration is asked about those that its condition names, and
-// about nobody whom RBAC lets do it. It is reached by the kubeconfig in a Secret of the project.
+// TestStructuredAuthorization: the webhook of the AuthorizationConfiguration is asked about users
+// that match its condition, unless RBAC allows them. It is reached by the kubeconfig in a Secret of
+// the project.
 func TestStructuredAuthorization(t *testing.T) {
 	p := shootPlane(t, shootSecretbox)
 	p.makeNamespace(t, authorizedNamespace)
 	p.makeNamespace(t, "not-"+authorizedNamespace)
 	client := p.as(t, issued(t, env.keys.issuer, nil))
-	// the API server asks the issuer for its keys when it has time for it
+	// the API server fetches the issuer's keys asynchronously
 	until(t, func(ctx context.Context) error {
 		_, err := whoAmI(ctx, client)
 		return err

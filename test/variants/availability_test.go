@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Members and API servers are in three zones; when a member dies, the others go on, and it comes
-// back to the same cluster.
+// TestFailureTolerance: members and API servers are in three zones. When a member dies, the others
+// continue, and it rejoins the same cluster.
 func TestFailureTolerance(t *testing.T) {
 	p := shootPlane(t, shootAvailable)
 	zones := p.zones(t)
@@ -45,7 +45,7 @@ done
 [ "$killed" = yes ]`)
 		require.NoError(t, err)
 	}
-	// It is started again at once, and then after a while, which is long enough to look.
+	// The first restart is immediate, the second one delayed for long enough to check.
 	kill()
 	until(t, func(context.Context) error {
 		if c := p.container(t, victim); c.RestartCount == restarts || c.State.Running == nil {
@@ -81,7 +81,7 @@ done
 	assert.Equal(t, before, main.members(), "it is the same member")
 }
 
-// zones of nodes.
+// zones returns the zones of nodes.
 func (p *plane) zones(t *testing.T) map[string]string {
 	t.Helper()
 	nodes, err := p.local.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -93,7 +93,7 @@ func (p *plane) zones(t *testing.T) map[string]string {
 	return zones
 }
 
-// container is the state of the one that a pod has.
+// container returns the status of a pod's only container.
 func (p *plane) container(t *testing.T, pod string) corev1.ContainerStatus {
 	t.Helper()
 	found, err := p.local.CoreV1().Pods(p.namespace).Get(t.Context(), pod, metav1.GetOptions{})
@@ -102,7 +102,7 @@ func (p *plane) container(t *testing.T, pod string) corev1.ContainerStatus {
 	return found.Status.ContainerStatuses[0]
 }
 
-// members of the cluster, with their ids by name. Nobody is a learner.
+// members returns the cluster's member ids by name. None is a learner.
 func (e etcd) members() map[string]string {
 	e.t.Helper()
 	var found struct {

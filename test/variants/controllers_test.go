@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// hasServiceAccount waits until a namespace has the one of its pods, which the controller manager
-// makes.
+// hasServiceAccount waits until the controller manager has created the default ServiceAccount of a
+// namespace.
 func (p *plane) hasServiceAccount(t *testing.T, namespace string) {
 	t.Helper()
 	until(t, func(ctx context.Context) error {
@@ -22,8 +22,8 @@ func (p *plane) hasServiceAccount(t *testing.T, namespace string) {
 	})
 }
 
-// Controller managers and schedulers are who they are to be in their clusters, and may do their
-// work: in new namespaces appears what belongs there.
+// TestControllers: controller managers and schedulers have their identities and rights in their
+// clusters. They create the default objects of new namespaces.
 func TestControllers(t *testing.T) {
 	here(t)
 	planes := map[string]*plane{"the Garden": gardenPlane(t)}

@@ -26,23 +26,23 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// plane is a control plane: of the Garden, or of a Shoot.
+// plane is the control plane of the Garden or a Shoot.
 type plane struct {
-	// cluster is where it runs, in the namespace; names of its parts have the prefix.
+	// cluster and namespace are where it runs; the names of its parts have the prefix.
 	cluster, namespace, prefix string
-	// local is a client of that cluster, config and api are of the API server that it serves.
+	// local is a client of that cluster; config and api are for the API server that it serves.
 	local  *kubernetes.Clientset
 	config *rest.Config
 	api    *kubernetes.Clientset
 }
 
-// gardenPlane is the virtual garden's.
+// gardenPlane returns the control plane of the virtual garden.
 func gardenPlane(t *testing.T) *plane {
 	t.Helper()
 	return connect(t, &plane{cluster: runtimeCluster, namespace: "garden", prefix: "virtual-garden-"})
 }
 
-// shootPlane is that of a Shoot.
+// shootPlane returns the control plane of a Shoot.
 func shootPlane(t *testing.T, shoot string) *plane {
 	t.Helper()
 	if here(t); !hasShoot(shoot) {
@@ -61,7 +61,7 @@ func connect(t *testing.T, p *plane) *plane {
 	p.config, err = clientcmd.RESTConfigFromKubeConfig(access["kubeconfig"])
 	require.NoError(t, err)
 	p.config.Proxy, p.config.QPS, p.config.WarningHandler = throughProxy, -1, rest.NoWarnings{}
-	// By address: names of Services are those of one cluster.
+	// Use the address: names of Services are known in one cluster only.
 	host, _, _ := strings.Cut(strings.TrimPrefix(p.config.Host, "https://"), ":")
 	p.config.ServerName, p.config.Host = host, "https://"+p.service(t, p.prefix+"kube-apiserver")
 	p.api, err = kubernetes.NewForConfig(p.config)
@@ -69,7 +69,7 @@ func connect(t *testing.T, p *plane) *plane {
 	return p
 }
 
-// localClient is that of a cluster in which control planes run.
+// localClient returns a client of a cluster in which control planes run.
 func localClient(name string) (*kubernetes.Clientset, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		&clientcmd.ClientConfigLoadingRules{ExplicitPath: env.kubeconfig}, &clientcmd.ConfigOverrides{CurrentContext: "pergola-" + name}).ClientConfig()
@@ -82,7 +82,7 @@ func localClient(name string) (*kubernetes.Clientset, error) {
 
 func throughProxy(*http.Request) (*url.URL, error) { return url.Parse(env.proxy) }
 
-// service is the address of a Service of the control plane.
+// service returns the address of a Service of the control plane.
 func (p *plane) service(t *testing.T, name string) string {
 	t.Helper()
 	service, err := p.local.CoreV1().Services(p.namespace).Get(t.Context(), name, metav1.GetOptions{})
@@ -97,7 +97,7 @@ func (p *plane) secret(t *testing.T, name string) map[string][]byte {
 	return secret.Data
 }
 
-// as is a client of the API server with a token and nothing else.
+// as returns a client of the API server with only a token.
 func (p *plane) as(t *testing.T, token string) *kubernetes.Clientset {
 	t.Helper()
 	config := rest.AnonymousClientConfig(p.config)
@@ -107,7 +107,7 @@ func (p *plane) as(t *testing.T, token string) *kubernetes.Clientset {
 	return client
 }
 
-// makeNamespace makes one in the API server, if it is not there.
+// makeNamespace creates a namespace in the API server unless it exists.
 func (p *plane) makeNamespace(t *testing.T, name string) string {
 	t.Helper()
 	_, err := p.api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -117,7 +117,7 @@ func (p *plane) makeNamespace(t *testing.T, name string) string {
 	return name
 }
 
-// pods are those of a part of the control plane, without those that are on their way out.
+// pods returns the pods of a part of the control plane, without terminating ones.
 func (p *plane) pods(t *testing.T, selector string) []corev1.Pod {
 	t.Helper()
 	list, err := p.local.CoreV1().Pods(p.namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})
@@ -127,15 +127,14 @@ func (p *plane) pods(t *testing.T, selector string) []corev1.Pod {
 
 const apiServerPods = "app=kubernetes,role=apiserver"
 
-// etcd is a client of an etcd of the control plane: its API as JSON.
+// etcd is a client of the control plane's etcd with its JSON API.
 type etcd struct {
 	t      *testing.T
 	url    string
 	client *http.Client
 }
 
-// etcd reaches the one of a role, main or events, with the certificate that the API server has,
-// too.
+// etcd returns a client for a role, main or events, with the certificate of the API server.
 func (p *plane) etcd(t *testing.T, role string) etcd {
 	t.Helper()
 	deployment, err := p.local.AppsV1().Deployments(p.namespace).Get(t.Context(), p.prefix+"kube-apiserver", metav1.GetOptions{})
@@ -156,7 +155,7 @@ func (p *plane) etcd(t *testing.T, role string) etcd {
 	return etcd{t, "https://" + p.service(t, name) + ":2379", &http.Client{Transport: transport, Timeout: 10 * time.Second}}
 }
 
-// ask sends a request of etcd's API.
+// ask sends a request to etcd's API.
 func (e etcd) ask(path string, body, into any) error {
 	request, err := json.Marshal(body)
 	require.NoError(e.t, err)
@@ -175,13 +174,13 @@ func (e etcd) ask(path string, body, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// entry is a value of etcd, and the lease that it goes with.
+// entry is a value in etcd with its lease.
 type entry struct {
 	value string
 	lease int64
 }
 
-// get reads a key that is there.
+// get reads an existing key.
 func (e etcd) get(key string) entry {
 	e.t.Helper()
 	var found struct {
@@ -201,7 +200,7 @@ func (e etcd) get(key string) entry {
 	return out
 }
 
-// granted is how long a lease was given for, in seconds.
+// granted returns the TTL of a lease in seconds.
 func (e etcd) granted(lease int64) int64 {
 	e.t.Helper()
 	var found struct {
@@ -211,7 +210,7 @@ func (e etcd) granted(lease int64) int64 {
 	return found.GrantedTTL
 }
 
-// until looks again and again until nothing is wrong.
+// until polls until nothing is wrong.
 func until(t *testing.T, wrong func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -1,14 +1,14 @@
-// Package variants runs control planes for real and looks whether they do what their declarations
-// say: audit events appear, Secrets are encrypted in etcd, tokens are accepted and refused, pods
-// are not admitted, members of etcd come back. A golden file shows a flag; here the flag is in a
-// process. There is nothing in it but tests.
+// Package variants runs real control planes and checks that they follow their declarations. For
+// example, audit events appear, Secrets are encrypted in etcd, tokens are accepted or rejected,
+// pods are denied, and etcd members recover. A golden file shows a flag; here a process has it. The
+// package has only tests.
 //
-// One landscape has all variants: landscapes/local with what is in testdata/landscape over it. Its
-// Garden and its Shoots are converged once, by `pergola apply`, on local clusters whose pods run
-// (hack/local); the tests look at what came of it. Where the machine forbids namespaces, they are
-// left out.
+// One landscape has all variants: landscapes/local with the overlay testdata/landscape. `pergola
+// apply` converges its Garden and its Shoots once, on local clusters with running pods
+// (hack/local). Then the tests check the result. They are skipped where the machine forbids
+// namespaces.
 //
 // The environment variable PERGOLA_LOCAL names the command that starts the clusters; without it, it
-// is built. For work on these tests PERGOLA_VARIANTS names a folder where the clusters stay up from
-// one run to the next; they are yours to take down (local clean --dir).
+// is built. For work on these tests, PERGOLA_VARIANTS names a folder whose clusters stay up between
+// runs. You have to remove them (local clean --dir).
 package variants

@@ -15,8 +15,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// What is to be encrypted is encrypted in etcd, by the provider that is asked for, and can be read
-// by the API server; the rest is not.
+// TestEncryption: the declared resources are encrypted in etcd with the declared provider and
+// readable by the API server. All others are not encrypted.
 func TestEncryption(t *testing.T) {
 	here(t)
 	for _, test := range []struct {
@@ -61,8 +61,8 @@ func TestEncryption(t *testing.T) {
 	}
 }
 
-// Where kube-apiserver serves the Gardener API, it encrypts what gardener-apiserver would: what is
-// secret or may lead to it always, the rest where it is declared.
+// TestEncryptionOfTheGardenerAPI: kube-apiserver encrypts like gardener-apiserver where it serves
+// the Gardener API. Secret resources are always encrypted, the others if declared.
 func TestEncryptionOfTheGardenerAPI(t *testing.T) {
 	p := gardenPlane(t)
 	client, err := dynamic.NewForConfig(p.config)

@@ -18,13 +18,13 @@ import (
 	"time"
 )
 
-// keys are what the servers that control planes call show and sign with. They are in files, so that
-// a landscape that is converged stays as it is.
+// keys are the certificates and signing keys of the servers that control planes call. They are in
+// files, so that a converged landscape does not change.
 type keys struct {
 	folder       string
 	authority    *x509.Certificate
 	authorityKey *rsa.PrivateKey
-	// issuer signs tokens; stranger is a key that nobody was told of.
+	// issuer signs tokens; stranger is an unknown key.
 	issuer, stranger *rsa.PrivateKey
 }
 
@@ -62,7 +62,7 @@ func newKeys(folder string) (*keys, error) {
 	return k, err
 }
 
-// remembered is what a file has, which is made when it is not there.
+// remembered returns the content of a file, which it creates if missing.
 func (k *keys) remembered(name, kind string, create func() ([]byte, error)) ([]byte, error) {
 	file := filepath.Join(k.folder, name)
 	text, err := os.ReadFile(file)
@@ -79,8 +79,8 @@ func (k *keys) remembered(name, kind string, create func() ([]byte, error)) ([]b
 	return der, os.WriteFile(file, []byte(encoded(kind, der)), 0o600)
 }
 
-// serve makes a certificate for a name or an address: the files HOST.crt and HOST.key, whose
-// content it gives.
+// serve makes a certificate for a name or an address: the files HOST.crt and HOST.key. It returns
+// their content.
 func (k *keys) serve(host string) (certificate, key string, err error) {
 	private, err := k.remembered(host+".key", "RSA PRIVATE KEY", func() ([]byte, error) {
 		private, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -115,10 +115,10 @@ func encoded(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// bundle is the certificate of the authority.
+// bundle returns the certificate of the authority.
 func (k *keys) bundle() string { return encoded("CERTIFICATE", k.authority.Raw) }
 
-// keySet is what an issuer of tokens publishes.
+// keySet returns the key set that an issuer of tokens publishes.
 func (k *keys) keySet() ([]byte, error) {
 	public := k.issuer.PublicKey
 	return json.Marshal(map[string]any{"keys": []any{map[string]any{
@@ -126,7 +126,7 @@ func (k *keys) keySet() ([]byte, error) {
 	}}})
 }
 
-// token is a JWT that is signed with a key.
+// token returns a JWT signed with a key.
 func token(key *rsa.PrivateKey, claims map[string]any) (string, error) {
 	header, err := json.Marshal(map[string]any{"alg": "RS256", "typ": "JWT", "kid": "variants"})
 	if err != nil {

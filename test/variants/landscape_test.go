@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/speeds"
 )
 
-// clusters that run, and Shoots of the landscape.
+// Running clusters, and Shoots of the landscape.
 const (
 	runtimeCluster = "runtime"
 	seedCluster    = "local"
@@ -23,16 +23,16 @@ const (
 	shootAvailable = "local" // its control plane survives the failure of a zone
 )
 
-// shoots are the files of all of them.
+// shoots has the files of all Shoots.
 var shoots = map[string]string{shootAESGCM: "aesgcm.yaml", shootSecretbox: "secretbox.yaml", shootGuarded: "guarded.yaml", shootAvailable: "shoot.yaml"}
 
 // hasShoot reports whether the landscape has a Shoot; in make test it has one.
 func hasShoot(name string) bool { return speeds.SuiteHas("test/variants", name) }
 
-// controlPlane is the namespace of the control plane of a Shoot.
+// controlPlane returns the namespace of a Shoot's control plane.
 func controlPlane(shoot string) string { return "shoot--local--" + shoot }
 
-// writeLandscape makes the landscape: that of the demonstration, and what is in testdata over it.
+// writeLandscape copies the demonstration landscape with the overlay in testdata.
 func (e *environment) writeLandscape() (string, error) {
 	dir := filepath.Join(e.dir, "landscape")
 	if err := os.RemoveAll(dir); err != nil {
@@ -77,7 +77,7 @@ func (e *environment) writeLandscape() (string, error) {
 	return dir, nil
 }
 
-// writeFile fills in what is known only now: addresses, certificates and keys.
+// writeFile fills in values of this run: addresses, certificates and keys.
 func (e *environment) writeFile(name, text string) error {
 	parsed, err := template.New(filepath.Base(name)).Option("missingkey=error").Funcs(template.FuncMap{
 		"indent": func(n int, text string) string {

@@ -28,9 +28,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/writer"
 )
 
-// All credentials of the Garden are rotated while somebody works with it: what is in etcd is
-// encrypted with another key, tokens and certificates of before count until the end of the rotation
-// and not longer, and whoever changes over in between notices nothing.
+// TestRotationOfAllCredentials rotates all credentials of the Garden under load. Data in etcd is
+// encrypted with a new key. Old tokens and certificates are valid exactly until the end of the
+// rotation, and clients that switch in between see no interruption.
 func TestRotationOfAllCredentials(t *testing.T) {
 	before := gardenPlane(t)
 	namespace := before.makeNamespace(t, "rotation")
@@ -90,7 +90,7 @@ func TestRotationOfAllCredentials(t *testing.T) {
 	assert.NotContains(t, string(newest.Data["encryption-configuration.yaml"]), oldKey)
 }
 
-// rotatedGarden is what matters of it here.
+// rotatedGarden has the needed fields of a Garden.
 type rotatedGarden struct {
 	Metadata struct {
 		Annotations map[string]string `json:"annotations"`
@@ -115,8 +115,7 @@ func (g rotatedGarden) phases() map[string]string {
 	return out
 }
 
-// operateGarden asks for an operation, as kubectl would, and applies the landscape, which takes it
-// up.
+// operateGarden requests an operation, as kubectl would, and applies the landscape, which runs it.
 func operateGarden(t *testing.T, operation string) (out rotatedGarden) {
 	t.Helper()
 	client, err := localClient(runtimeCluster)
@@ -137,8 +136,8 @@ func operateGarden(t *testing.T, operation string) (out rotatedGarden) {
 	return out
 }
 
-// newcomers ask the virtual garden all the time, each with the access as it is found at that
-// moment. It gives a function that ends it, and says how many got an answer and who was refused.
+// newcomers query the virtual garden continuously, each with the current credentials. The result
+// stops them, and returns the number of answers and the rejections.
 func (p *plane) newcomers(t *testing.T) func() (came int, refused []string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var (
@@ -188,7 +187,7 @@ func (p *plane) newcomers(t *testing.T) func() (came int, refused []string) {
 	}
 }
 
-// keyInEtcd is the name of the key that a value is encrypted with.
+// keyInEtcd returns the name of the encryption key of a value.
 func keyInEtcd(value string) string {
 	parts := strings.SplitN(value, ":", 6)
 	if len(parts) < 5 || parts[1] != "enc" {
@@ -197,7 +196,7 @@ func keyInEtcd(value string) string {
 	return parts[4]
 }
 
-// newToken is one of a ServiceAccount that may do nothing.
+// newToken returns a token of a ServiceAccount without rights.
 func (p *plane) newToken(t *testing.T, namespace string) string {
 	t.Helper()
 	accounts := p.api.CoreV1().ServiceAccounts(namespace)
@@ -210,14 +209,14 @@ func (p *plane) newToken(t *testing.T, namespace string) string {
 	return token.Status.Token
 }
 
-// review says whether a token is accepted.
+// review fails unless a token is accepted.
 func (p *plane) review(t *testing.T, token string) error {
 	t.Helper()
 	_, err := p.as(t, token).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	return err
 }
 
-// signer is the key that has signed a token.
+// signer returns the id of the key that signed a token.
 func signer(t *testing.T, token string) string {
 	t.Helper()
 	raw, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[0])
@@ -236,7 +235,7 @@ func (p *plane) secretsOf(t *testing.T, selector string) []corev1.Secret {
 	return list.Items
 }
 
-// accessTokens are those of the control plane's processes.
+// accessTokens returns the tokens of the control plane's processes.
 func (p *plane) accessTokens(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}

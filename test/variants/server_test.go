@@ -20,18 +20,17 @@ import (
 	"github.com/pergola-dev/pergola/hack/mortal"
 )
 
-// serveVariable makes of the test's executable the server that control planes call, with the files
-// of the folder that it names: it is started again where pods are.
+// serveVariable names a folder. It makes the test executable the server that control planes call,
+// with the files of the folder. The executable is started again in the network of the pods.
 const serveVariable = "PERGOLA_VARIANTS_SERVE"
 
-// serverHost is the address that every pod reaches: what is behind its only device
-// (hack/local/podnet).
+// serverHost is an address that every pod reaches through its only device (hack/local/podnet).
 const (
 	serverHost    = "169.254.1.1"
 	serverAddress = serverHost + ":18443"
 )
 
-// record is one request that the server got.
+// record is a request that the server received.
 type record struct {
 	Path string          `json:"path"`
 	Body json.RawMessage `json:"body"`
@@ -119,7 +118,7 @@ func serve(folder string) error {
 		return err
 	}
 	fmt.Println(ready)
-	go func() { // the pipe ends with the test, however that ends
+	go func() { // the pipe ends with the test in any case
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
 	}()
@@ -128,7 +127,7 @@ func serve(folder string) error {
 
 const ready = "ready"
 
-// authorizedNamespace is where the webhook for authorization lets everything be done but deletion.
+// authorizedNamespace is where the authorization webhook allows everything except deletion.
 const authorizedNamespace = "authorized"
 
 func reply(w http.ResponseWriter, body any) {
@@ -136,7 +135,7 @@ func reply(w http.ResponseWriter, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// server is the running one, and what files of the landscape say of it.
+// server is the running server, with the values for files of the landscape.
 type server struct {
 	folder string
 	cmd    *exec.Cmd
@@ -144,14 +143,13 @@ type server struct {
 
 	// Server is its URL, CA the authority of its certificate.
 	Server, CA string
-	// OwnCertificate and OwnKey are those of the name that the API server of the virtual garden has
-	// besides its own.
+	// OwnCertificate and OwnKey are for the additional name of the virtual garden's API server.
 	OwnCertificate, OwnKey string
 }
 
 const ownName = "api.own-name.example.org"
 
-// startServer starts it where pods are.
+// startServer starts the server in the network of the pods.
 func startServer() (*server, error) {
 	s := &server{folder: env.keys.folder, Server: "https://" + serverAddress, CA: env.keys.bundle()}
 	if _, _, err := env.keys.serve(serverHost); err != nil {
@@ -202,7 +200,7 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-// Kubeconfig is one for a webhook of the server.
+// Kubeconfig returns a kubeconfig for a webhook of the server.
 func (s *server) Kubeconfig(path string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: Config
@@ -219,7 +217,7 @@ users:
 `, s.Server, path, base64.StdEncoding.EncodeToString([]byte(s.CA)))
 }
 
-// records are the requests to a path that the server got.
+// records returns the requests to a path that the server received.
 func (s *server) records(path string) (out []json.RawMessage, err error) {
 	file, err := os.Open(filepath.Join(s.folder, "records"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -232,7 +230,7 @@ func (s *server) records(path string) (out []json.RawMessage, err error) {
 	for decoder := json.NewDecoder(file); ; {
 		var r record
 		if err := decoder.Decode(&r); err != nil {
-			return out, nil // the last one may be half written
+			return out, nil // the last one may be incomplete
 		}
 		if r.Path == path {
 			out = append(out, r.Body)

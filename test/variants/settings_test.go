@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// metrics are those of the API server.
+// metrics returns the metrics of the API server.
 func (p *plane) metrics(t *testing.T) string {
 	t.Helper()
 	text, err := p.api.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
@@ -28,8 +28,7 @@ func (p *plane) metrics(t *testing.T) string {
 	return string(text)
 }
 
-// A feature gate is on, and what it is about happens: the API server speaks CBOR. Elsewhere it does
-// not.
+// TestFeatureGates: with the feature gate, and only with it, the API server supports CBOR.
 func TestFeatureGates(t *testing.T) {
 	here(t)
 	for shoot, on := range map[string]bool{shootSecretbox: true, shootGuarded: false} {
@@ -46,7 +45,7 @@ func TestFeatureGates(t *testing.T) {
 	}
 }
 
-// Events are kept as long as they are to be, in the etcd for events.
+// TestEventTTL: events have their declared TTL, in the etcd for events.
 func TestEventTTL(t *testing.T) {
 	here(t)
 	for name, test := range map[string]struct {
@@ -63,7 +62,7 @@ func TestEventTTL(t *testing.T) {
 		etcd := test.plane.etcd(t, "events")
 		lease := etcd.get("/registry/events/default/" + event.Name).lease
 		require.NotZero(t, lease, name)
-		// Leases are shared by what is written within a short time.
+		// Events written within a short time share a lease.
 		granted := time.Duration(etcd.granted(lease)) * time.Second
 		assert.GreaterOrEqual(t, granted, test.ttl, name)
 		assert.Less(t, granted, test.ttl+15*time.Minute, name)
@@ -72,8 +71,8 @@ func TestEventTTL(t *testing.T) {
 
 var seats = regexp.MustCompile(`(?m)^apiserver_flowcontrol_nominal_limit_seats\{.*\} (\S+)$`)
 
-// Requests at a time are limited to the sum of both limits, which is shared out among the levels of
-// priority.
+// TestRequests: concurrent requests are limited to the sum of both limits, which the priority
+// levels share.
 func TestRequests(t *testing.T) {
 	here(t)
 	for name, test := range map[string]struct {
@@ -92,8 +91,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// The name that has a certificate of its own shows it; every other name shows the one that was
-// generated.
+// TestSNI: the name with its own certificate uses it; all other names use the generated one.
 func TestSNI(t *testing.T) {
 	p := gardenPlane(t)
 	for name, own := range map[string]bool{ownName: true, "api.virtual-garden.local.gardener.cloud": false, "virtual-garden-kube-apiserver.garden.svc": false} {
@@ -116,7 +114,7 @@ func TestSNI(t *testing.T) {
 	}
 }
 
-// API servers are of the versions that are declared.
+// TestVersions: API servers have their declared versions.
 func TestVersions(t *testing.T) {
 	here(t)
 	for shoot, minor := range map[string]int{shootAESGCM: 33, shootAvailable: 34, shootSecretbox: 35, shootGuarded: 36} {
@@ -127,7 +125,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// An API server of a Shoot starts once, with the address of its Service.
+// TestStartedOnce: an API server of a Shoot starts once, with the address of its Service.
 func TestStartedOnce(t *testing.T) {
 	here(t)
 	if os.Getenv(keepVariable) != "" {
@@ -143,7 +141,7 @@ func TestStartedOnce(t *testing.T) {
 	}
 }
 
-// shown is the version that an API server behaves as.
+// shown returns the version that an API server emulates.
 func shown(v *version.Info) string {
 	if v.EmulationMinor != "" {
 		return v.EmulationMajor + "." + v.EmulationMinor

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/render/availability"
 )
 
-// All workload in namespaces that are considered for it leaves nodes that are gone, and is spread:
-// what is rendered, and what is made of Etcds, which only the webhook of the resource manager sees.
+// TestSpread: all workload in considered namespaces tolerates lost nodes only briefly, and is
+// spread. This includes the workload of Etcds, which only the resource manager's webhook sees.
 func TestSpread(t *testing.T) {
 	here(t)
 	available := shootPlane(t, shootAvailable).namespace
@@ -36,7 +36,8 @@ func TestSpread(t *testing.T) {
 					assert.Contains(t, pods.Tolerations, corev1.Toleration{Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
 						TolerationSeconds: ptr.To[int64](60)}, name)
 				}
-				// Some control planes have one API server by an overlay, which annotates it.
+				// Some control planes have one API server because of an overlay, which sets the
+				// annotation.
 				if own := meta.Annotations[gardencorev1beta1.HighAvailabilityConfigReplicas]; own == "" && meta.Labels[gardencorev1beta1.HighAvailabilityConfigType] == "server" {
 					assert.NotEqual(t, int32(1), ptr.Deref(replicas, 1), name)
 				}

@@ -15,22 +15,22 @@ import (
 	"github.com/pergola-dev/pergola/hack/testclusters"
 )
 
-// environment is what all tests look at; it is made once.
+// environment is shared by all tests and created once.
 type environment struct {
 	testclusters.Programs
-	dir        string // of this run
+	dir        string // for this run
 	kubeconfig string
-	proxy      string // by which the inside is reached
+	proxy      string // proxy into the pod network
 	server     *server
 	keys       *keys
 }
 
 var env environment
 
-// patience is how long anything may take: machines that run much else can be twenty times slower.
+// patience is the timeout of every wait: busy machines can be twenty times slower.
 const patience = 10 * time.Minute
 
-// keepVariable names the folder where clusters stay up.
+// keepVariable names the folder of clusters that stay up.
 const keepVariable = "PERGOLA_VARIANTS"
 
 func TestMain(m *testing.M) {
@@ -46,11 +46,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// notRun is why the tests are left out; empty where they are not.
+// notRun is the reason to skip the tests, or empty.
 var notRun string
 
 func run(m *testing.M) (code int, err error) {
-	flag.Parse() // whether tests are to be short
+	flag.Parse() // for testing.Short
 	root, err := testclusters.Repository()
 	if err != nil {
 		return 1, err
@@ -88,7 +88,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// here is called by each test first: it leaves it out where nothing runs.
+// here skips a test if nothing runs; each test calls it first.
 func here(t *testing.T) {
 	t.Helper()
 	if notRun != "" {
@@ -96,7 +96,7 @@ func here(t *testing.T) {
 	}
 }
 
-// up starts the clusters; the reason says that pods cannot run here.
+// up starts the clusters. A reason means that pods cannot run here.
 func (e *environment) up() (reason string, err error) {
 	status, err := e.Up("--clusters", runtimeCluster+","+seedCluster, "--pods", "auto", "--kubelets", "3", "--image", "pergola="+e.Pergola)
 	if err != nil {
@@ -109,7 +109,7 @@ func (e *environment) up() (reason string, err error) {
 	return "", nil
 }
 
-// converge applies the landscape. Its output is shown when it fails.
+// converge applies the landscape and shows the output if it fails.
 func (e *environment) converge() error {
 	landscape, err := e.writeLandscape()
 	if err != nil {
@@ -118,8 +118,7 @@ func (e *environment) converge() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	started := time.Now()
-	// On a busy machine a lease may be lost, as for everybody: the next one completes what is
-	// missing.
+	// On a busy machine a lease may be lost; the next run completes the rest.
 	for {
 		cmd := exec.CommandContext(ctx, e.Pergola, "apply", landscape, "--timeout", patience.String())
 		cmd.Env = append(os.Environ(), "KUBECONFIG="+e.kubeconfig, "SOPS_AGE_KEY_FILE="+filepath.Join(e.Root, "landscapes/local/.sops/age.key"))

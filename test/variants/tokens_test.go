@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Pods whose ServiceAccount has no token mounted by Kubernetes got one by the webhook of the
-// resource manager, in the runtime cluster and on the seed: it was registered before they were
-// made. Those that do without say so themselves.
+// TestTokens: the resource manager's webhook mounts tokens into pods whose ServiceAccount has no
+// token mounted by Kubernetes, in the runtime cluster and the seed. It was registered before the
+// pods were created. Pods without a token declare that themselves.
 func TestTokens(t *testing.T) {
 	here(t)
 	for _, cluster := range []string{runtimeCluster, seedCluster} {
