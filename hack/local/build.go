@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/binaries"
 )
 
-// buildCommand builds the executables without starting anything: for tests that start API servers
+// buildCommand builds the executables and starts nothing: for tests that start API servers
 // themselves.
 func buildCommand(where *places) *cobra.Command {
 	return &cobra.Command{

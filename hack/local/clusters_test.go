@@ -27,7 +27,7 @@ func TestCluster(t *testing.T) {
 	t.Run("storage and services", func(t *testing.T) { one.t = t; testStorageAndServices(one) })
 	t.Run("kinds that come after kwok", func(t *testing.T) { one.t = t; testCustomResources(one) })
 	t.Run("webhooks of fake pods fail at once", func(t *testing.T) { one.t = t; testWebhook(one) })
-	status, _ = p.status() // by now with the kwok that plays what testCustomResources brought
+	status, _ = p.status() // // includes the kwok for the CRDs of testCustomResources
 	t.Run("up again leaves everything alone", func(t *testing.T) {
 		assert.Equal(t, pids(status), pids(p.up("--clusters", "one")))
 	})
@@ -200,7 +200,7 @@ func requireNoOperation(a api, path string) {
 	}, 30*time.Second, 50*time.Millisecond)
 }
 
-// testWebhook registers a webhook whose Service leads to the fake pods of testPods.
+// testWebhook registers a webhook whose Service selects the fake pods of testPods.
 func testWebhook(a api) {
 	a.apply("/api/v1/namespaces/default/services/hook", object{
 		"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "hook"},
@@ -227,7 +227,7 @@ func testWebhook(a api) {
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": name}})
 		return time.Since(start), err
 	}
-	// The API server takes a moment to know the webhook; with the policy Fail that can be seen.
+	// The API server needs a moment to load the webhook; the policy Fail makes that visible.
 	a.apply(path, hook("Fail"))
 	var took time.Duration
 	var err error
@@ -309,7 +309,7 @@ func TestSideBySide(t *testing.T) {
 	assert.Contains(t, string(merged), "name: pergola-b")
 }
 
-// TestInterrupt stops up in the middle; down then cleans up what is left.
+// TestInterrupt interrupts up halfway; down then cleans up the rest.
 func TestInterrupt(t *testing.T) {
 	p := newProgram(t)
 	command := p.command("up", "--clusters", "one")
@@ -334,8 +334,8 @@ func TestInterrupt(t *testing.T) {
 	assert.Positive(t, started, "something was running after the interrupt")
 }
 
-// TestSecondUpWaits starts up twice at the same time: the second waits for the first and finds
-// everything done.
+// TestSecondUpWaits runs up twice at the same time: the second waits for the first and has nothing
+// to do.
 func TestSecondUpWaits(t *testing.T) {
 	p := newProgram(t)
 	first := p.command("up", "--fast", "--clusters", "one")
@@ -350,7 +350,7 @@ func TestSecondUpWaits(t *testing.T) {
 	require.NoError(t, first.Wait())
 }
 
-// TestBadUse checks that mistakes are said before anything starts.
+// TestBadUse checks that usage errors are reported before anything starts.
 func TestBadUse(t *testing.T) {
 	p := newProgram(t)
 	for _, args := range [][]string{

@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/cluster"
 )
 
-// lockTimeout is how long down and clean wait for a command that is at work.
+// lockTimeout is how long down and clean wait for a running command.
 const lockTimeout = 5 * time.Minute
 
 func downCommand(where *places) *cobra.Command {
@@ -34,7 +34,7 @@ func downCommand(where *places) *cobra.Command {
 				return err
 			}
 			defer unlock()
-			if inside() { // who is outside says what was stopped
+			if inside() { // the process outside reports the result
 				return manager.Down(cmd.Context())
 			}
 			running := processes(cmd.Context(), manager)
@@ -47,7 +47,7 @@ func downCommand(where *places) *cobra.Command {
 	}
 }
 
-// release ends what lives in namespaces, and them, where there are any.
+// release stops the processes inside the namespaces, then the namespaces, if there are any.
 func release(ctx context.Context, m *cluster.Manager) error {
 	holder, err := holderOf(m)
 	if err != nil || holder == nil {
@@ -57,7 +57,7 @@ func release(ctx context.Context, m *cluster.Manager) error {
 	return errors.Join(err, holder.Stop(ctx))
 }
 
-// nothing says that there was nothing to stop.
+// nothing prints that there was nothing to stop.
 func nothing(where *places, err error) error {
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func nothing(where *places, err error) error {
 	return err
 }
 
-// processes counts what runs, in words. That it cannot be counted is no reason not to stop it.
+// processes describes the number of processes. An error in counting does not prevent stopping.
 func processes(ctx context.Context, m *cluster.Manager) string {
 	status, err := statusOf(ctx, m)
 	if err != nil {

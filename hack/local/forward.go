@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// forwardCommand makes one Service reachable at a port of the machine, for programs that know
-// nothing of proxies.
+// forwardCommand exposes one Service on a port of the machine, for programs that cannot use a
+// proxy.
 func forwardCommand(where *places) *cobra.Command {
 	var port int
 	command := &cobra.Command{
@@ -87,14 +87,14 @@ func forwardCommand(where *places) *cobra.Command {
 	return command
 }
 
-// portOfService is one that a Service has.
+// portOfService is a port of a Service.
 type portOfService struct {
 	Name     string `json:"name"`
 	Port     int    `json:"port"`
 	Protocol string `json:"protocol"`
 }
 
-// hasPort says which ports there are if the wanted one is not among them, or is not one of TCP.
+// hasPort returns an error that lists the TCP ports unless wanted is one of them.
 func hasPort(ports []portOfService, wanted int) error {
 	var all []string
 	for _, p := range ports {
@@ -116,7 +116,7 @@ func hasPort(ports []portOfService, wanted int) error {
 	return fmt.Errorf("has no port %d of TCP: it has %s", wanted, strings.Join(all, ", "))
 }
 
-// serviceOf takes NAMESPACE/SERVICE:PORT apart.
+// serviceOf parses NAMESPACE/SERVICE:PORT.
 func serviceOf(text string) (service string, port int, err error) {
 	service, number, found := strings.Cut(text, ":")
 	namespace, name, slash := strings.Cut(service, "/")

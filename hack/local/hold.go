@@ -6,7 +6,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/hold"
 )
 
-// holdCommand is the process that holds the namespaces of a state folder; other commands start it.
+// holdCommand runs the holder of a state folder's namespaces; other commands start it.
 func holdCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "hold",

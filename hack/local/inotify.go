@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// inotifyInstances is where Linux has how many of them a user may have. An API server takes
-	// seven, and each program that reads its certificates again one or more: the kernel's 128 are
-	// enough for one landscape whose control planes run for real, not for two.
+	// inotifyInstances holds the limit of inotify instances per user. An API server takes seven, a
+	// program that reloads its certificates at least one.
+	// The kernel's 128 are enough for one landscape with real control planes, not for two.
 	inotifyInstances = "/proc/sys/fs/inotify/max_user_instances"
-	// wantedInstances are enough for some.
+	// wantedInstances are enough for several landscapes.
 	wantedInstances = 1024
 )
 
-// makeRoom raises the number of inotify instances where it may, and says how it is done where it
-// may not. Pods fail with "too many open files" without.
+// makeRoom raises the number of inotify instances, or prints how to raise it if it lacks
+// permission. Without it pods fail with "too many open files".
 func makeRoom(file string, out io.Writer) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return // another system
+		return // not Linux
 	}
 	have, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || have >= wantedInstances {

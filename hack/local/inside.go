@@ -14,14 +14,14 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// insideVariable is set for this program where it runs inside of the namespaces of a state folder.
-// Whoever has started it there has the lock, too.
+// insideVariable is set for this program inside the namespaces of a state folder. The process that
+// started it there holds the lock.
 const insideVariable = "PERGOLA_LOCAL_INSIDE"
 
 func inside() bool { return os.Getenv(insideVariable) != "" }
 
-// again runs this program inside of the namespaces, which writes to out. That it says that not all
-// is well is no error of the way.
+// again runs this program inside the namespaces, with out as its stdout. A finding that it reports
+// is not an error of again.
 func again(ctx context.Context, holder *hold.Holder, self string, out *os.File, args ...string) error {
 	folder, err := os.Getwd()
 	if err != nil {
@@ -41,11 +41,11 @@ func again(ctx context.Context, holder *hold.Holder, self string, out *os.File, 
 	return nil
 }
 
-// errSaid ends a command with exit code 2 after it has said everything itself.
+// errSaid ends a command with exit code 2; the command has printed its errors itself.
 var errSaid = errors.New("it failed inside of the namespaces")
 
-// holderOf is the one that the clusters of a state folder live in; nil where they live in none, and
-// for who is inside of it.
+// holderOf returns the holder of the clusters of a state folder; nil if they have none, or if the
+// caller is inside it.
 func holderOf(m *cluster.Manager) (*hold.Holder, error) {
 	if inside() {
 		return nil, nil
@@ -53,8 +53,8 @@ func holderOf(m *cluster.Manager) (*hold.Holder, error) {
 	return hold.Find(string(m.Dir))
 }
 
-// statusOf is the status of the clusters of a state folder, wherever they live, with the process
-// ids of whoever asks.
+// statusOf returns the status of a state folder's clusters, with process ids as the caller sees
+// them.
 func statusOf(ctx context.Context, m *cluster.Manager) (cluster.Status, error) {
 	holder, err := holderOf(m)
 	if err != nil {
@@ -79,7 +79,7 @@ func statusOf(ctx context.Context, m *cluster.Manager) (cluster.Status, error) {
 	return status, nil
 }
 
-// statusInside asks for it where the processes can be seen.
+// statusInside gets the status from inside, where the processes are visible.
 func statusInside(ctx context.Context, m *cluster.Manager, holder *hold.Holder) (status cluster.Status, err error) {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -100,10 +100,10 @@ func statusInside(ctx context.Context, m *cluster.Manager, holder *hold.Holder) 
 	return status, nil
 }
 
-// upLiving brings clusters up inside of the namespaces, whose ports lead there. The caller has the
+// upLiving brings clusters up inside the namespaces and forwards their ports. The caller holds the
 // lock.
 func upLiving(ctx context.Context, m *cluster.Manager, options cluster.Options) error {
-	// Inside there is no network to get modules from.
+	// Go modules cannot be downloaded inside: there is no network.
 	if err := m.Prepare(ctx, options); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func upLiving(ctx context.Context, m *cluster.Manager, options cluster.Options) 
 		return err
 	}
 	for _, c := range state.Clusters {
-		// whose names the proxy knows; those of the landscape all of them know
+		// the proxy resolves names of the first cluster, and all clusters know the landscape's
 		if c.Name == options.Clusters[0] {
 			return holder.SetResolver(ctx, net.JoinHostPort(c.DNS(), "53"))
 		}
@@ -127,7 +127,7 @@ func upLiving(ctx context.Context, m *cluster.Manager, options cluster.Options) 
 	return nil
 }
 
-// forwardAll settles the ports by which clusters and the proxy are reached from outside, which are
+// forwardAll chooses the ports by which clusters and the proxy are reached from outside, which are
 // the same inside.
 func forwardAll(ctx context.Context, m *cluster.Manager, holder *hold.Holder, names []string) (*statedir.State, error) {
 	state, err := m.Dir.Load()
@@ -152,12 +152,12 @@ func forwardAll(ctx context.Context, m *cluster.Manager, holder *hold.Holder, na
 	return state, m.Dir.Save(state)
 }
 
-// forward keeps a port that can be had and replaces another one.
+// forward keeps a port that is available and replaces another one.
 func forward(state *statedir.State, port *int, have func(port int) error) error {
 	if *port != 0 && have(*port) == nil {
 		return nil
 	}
-	const attempts = 3 // somebody else may take it meanwhile
+	const attempts = 3 // another process may take it meanwhile
 	for attempt := 1; ; attempt++ {
 		free, err := statedir.FreePort(state.Ports())
 		if err != nil {

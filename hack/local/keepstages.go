@@ -16,7 +16,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/stages"
 )
 
-// keepStagesCommand is the part of a cluster that this program plays itself; "up" starts it.
+// keepStagesCommand runs the part of a cluster that this program implements itself; "up" starts it.
 func keepStagesCommand() *cobra.Command {
 	var server string
 	var files restclient.Files
@@ -63,7 +63,7 @@ func keepStagesCommand() *cobra.Command {
 	return command
 }
 
-// playExtensions answers extension objects until the context ends.
+// playExtensions reconciles extension objects until the context ends.
 func playExtensions(ctx context.Context, kubeconfig string, log *slog.Logger) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

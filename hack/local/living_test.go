@@ -27,7 +27,7 @@ import (
 const probeImage = "registry.example.org/test/probe"
 
 func TestMain(m *testing.M) {
-	hold.Become() // to try whether it can be
+	hold.Become() // hold.Possible starts this program
 	os.Exit(m.Run())
 }
 
@@ -42,11 +42,11 @@ func probe(t *testing.T) string {
 	return file
 }
 
-// living is a cluster whose pods run.
+// living is a cluster that runs its pods.
 type living struct {
 	program
 	api
-	// proxy reaches what is inside.
+	// proxy connects to addresses inside.
 	proxy *http.Client
 }
 
@@ -67,7 +67,7 @@ func newLiving(t *testing.T) *living {
 	return l
 }
 
-// throughProxy connects by a proxy that knows CONNECT, as clients do for https.
+// throughProxy connects through a proxy with CONNECT, as HTTPS clients do.
 func throughProxy(ctx context.Context, proxy, address string) (net.Conn, error) {
 	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", proxy)
 	if err != nil {
@@ -86,7 +86,7 @@ func throughProxy(ctx context.Context, proxy, address string) (net.Conn, error) 
 	return connection, nil
 }
 
-// shortFolder is one whose path is short enough for the socket of a kubelet, whatever TMPDIR is.
+// shortFolder returns a folder whose path is short enough for a kubelet's socket.
 func shortFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "living")
@@ -97,7 +97,7 @@ func shortFolder(t *testing.T) string {
 
 const podsPath = "/api/v1/namespaces/default/pods/"
 
-// ask asks a pod that has an address.
+// ask sends a request to a pod that has an address.
 func (l *living) ask(t *testing.T, pod, path, of string) (string, error) {
 	t.Helper()
 	address, _ := dig(l.get(podsPath+pod), "status/podIP").(string)
@@ -115,7 +115,7 @@ func (l *living) ask(t *testing.T, pod, path, of string) (string, error) {
 	return string(text), nil
 }
 
-// says asks until the answer is as wanted.
+// says repeats a request until the answer is want.
 func (l *living) says(t *testing.T, pod, path, of, want string) {
 	t.Helper()
 	var last string
@@ -126,7 +126,7 @@ func (l *living) says(t *testing.T, pod, path, of, want string) {
 	}, time.Minute, 100*time.Millisecond, "%s %s of %s: want %q", pod, path, of, want)
 }
 
-// runs makes a pod of the probe.
+// runs creates a pod of the probe.
 func (l *living) runs(t *testing.T, name string, change func(spec, container object)) {
 	t.Helper()
 	container := object{
@@ -147,7 +147,7 @@ func (l *living) ready(t *testing.T, name string) {
 	l.await(podsPath+name, map[string]string{"status/conditions[Ready]/status": "True"})
 }
 
-// TestLiving takes a cluster whose pods run through what they can see, and what can happen to them.
+// TestLiving checks the environment of pods that run, and failures of them, on one cluster.
 func TestLiving(t *testing.T) {
 	l := newLiving(t)
 	t.Run("what a pod sees", func(t *testing.T) { testSees(t, l) })
@@ -205,7 +205,7 @@ func testSees(t *testing.T, l *living) {
 	l.says(t, "sees", "/file", "/srv/s/key", "changed")
 }
 
-// testSorts: the kinds of nodes are side by side, and both sorts of pods in their places.
+// testSorts checks that kwok's nodes and kubelets coexist and get their own pods.
 func testSorts(t *testing.T, l *living) {
 	l.runs(t, "lives", nil)
 	l.runs(t, "plays", func(_, container object) { container["image"] = "registry.example.org/other:1" })
@@ -230,14 +230,14 @@ func testSorts(t *testing.T, l *living) {
 	assert.Contains(t, messages, "pod default/plays has no logs: it is played on node one-")
 	_, messages, _ = l.run("logs", "one", "default/nobody")
 	assert.Contains(t, messages, "there is no pod default/nobody in cluster one")
-	// Two pods may have the same port, also one below 1024.
+	// Two pods may use the same port, also one below 1024.
 	l.runs(t, "too", nil)
 	l.ready(t, "too")
 	address := dig(l.get(podsPath+"too"), "status/podIP").(string)
 	l.says(t, "lives", "/get", "http://"+address+"/env?of=HOSTNAME", "too")
 }
 
-// testReaches: Services, names and claims are what pods elsewhere have.
+// testReaches checks that Services, DNS names and volume claims work as in other clusters.
 func testReaches(t *testing.T, l *living) {
 	l.api.t = t
 	const core = "/api/v1/namespaces/default/"
@@ -345,7 +345,7 @@ func testHappens(t *testing.T, l *living) {
 	l.awaitGone(podsPath + "ill")
 }
 
-// testRunnerKilled: what a node runs ends with it, and is started again by the next one.
+// testRunnerKilled checks that pods end with their kubelet and that the next one restarts them.
 func testRunnerKilled(t *testing.T, l *living) {
 	status, code := l.status()
 	require.Zero(t, code)
@@ -371,7 +371,7 @@ func testRunnerKilled(t *testing.T, l *living) {
 	l.says(t, "lives", "/healthz", "", "well")
 }
 
-// testNothingLeft: stopping leaves no process, mount or namespace.
+// testNothingLeft checks that stopping leaves no process, mount or namespace.
 func testNothingLeft(t *testing.T, l *living) {
 	holder, err := hold.Find(l.dir)
 	require.NoError(t, err)
@@ -390,8 +390,8 @@ func testNothingLeft(t *testing.T, l *living) {
 	require.NoError(t, err)
 	for _, file := range processes {
 		line, err := os.ReadFile(file)
-		// What waits for the end of this test, to clean up after it (mortal.After), knows the
-		// folder, too.
+		// The process that cleans up after this test (mortal.After) has the folder in its
+		// arguments, too.
 		if err == nil && !strings.HasPrefix(string(line), "sh\x00-c\x00cat ") {
 			assert.NotContains(t, string(line), l.dir)
 		}

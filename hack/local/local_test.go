@@ -24,14 +24,14 @@ import (
 
 type object = map[string]any
 
-// program is the command under test with a state folder of its own.
+// program is the command under test, with its own state folder.
 type program struct {
 	t      *testing.T
 	binary string
 	dir    string
 }
 
-// newProgram compiles the command. Whatever the test starts is gone when it ends.
+// newProgram compiles the command. The processes that the test starts end with the test.
 func newProgram(t *testing.T) program {
 	t.Helper()
 	p := program{t: t, binary: filepath.Join(t.TempDir(), "local"), dir: filepath.Join(t.TempDir(), "state")}
@@ -52,7 +52,7 @@ func newProgram(t *testing.T) program {
 	return p
 }
 
-// command runs apart from what it starts, which is gone soon after a test that is killed, too.
+// command returns a command line. Its processes end soon after the test, even a killed one.
 func (p program) command(args ...string) *exec.Cmd {
 	if _, before := ending.LoadOrStore(p.dir, true); !before {
 		require.NoError(p.t, mortal.After(p.binary, "clean", "--dir", p.dir))
@@ -60,7 +60,7 @@ func (p program) command(args ...string) *exec.Cmd {
 	return exec.Command(p.binary, append(args, "--dir", p.dir)...)
 }
 
-// ending are the folders that are cleaned after this process.
+// ending has the folders that are cleaned after this process.
 var ending sync.Map
 
 // run returns standard output, standard error and the exit code.
@@ -149,7 +149,7 @@ func (a api) get(path string) object {
 	return o
 }
 
-// await polls the object until every dotted path in want has its value, printed with %v.
+// await polls the object until every path in want has its value, printed with %v.
 func (a api) await(path string, want map[string]string) object {
 	a.t.Helper()
 	var last object
@@ -175,8 +175,8 @@ func (a api) awaitGone(path string) {
 	}, 60*time.Second, 50*time.Millisecond, path)
 }
 
-// dig follows a dotted path; "conditions[Ready]" is the element of a list whose type is Ready, and
-// a number in brackets is an index.
+// dig follows a path of fields separated by slashes; "conditions[Ready]" selects the list element
+// of type Ready, a number in brackets is an index.
 func dig(value any, path string) any {
 	for _, field := range strings.Split(path, "/") {
 		name, key, isList := strings.Cut(strings.TrimSuffix(field, "]"), "[")
@@ -199,8 +199,7 @@ func dig(value any, path string) any {
 	return value
 }
 
-// requireGone says that the process has ended. It ends with the command, but may wait for init to
-// collect it.
+// requireGone checks that the process has ended, though init may not have collected it yet.
 func requireGone(t *testing.T, part string, pid int) {
 	t.Helper()
 	require.NotZero(t, pid, part)

@@ -15,7 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// logsCommand is for machines without kubectl; where there is one, `kubectl logs` gives the same.
+// logsCommand is for machines without kubectl; `kubectl logs` prints the same.
 func logsCommand(where *places) *cobra.Command {
 	var container string
 	var follow, previous bool
@@ -74,7 +74,7 @@ func logsCommand(where *places) *cobra.Command {
 	return command
 }
 
-// hasLogs says why a pod has none: only what runs prints something.
+// hasLogs returns an error that says why a pod has no logs: only pods that run print something.
 func hasLogs(ctx context.Context, client *restclient.Client, c *statedir.Cluster, path, name string) error {
 	var pod struct {
 		Spec struct {

@@ -11,13 +11,13 @@ import (
 	"syscall"
 )
 
-// Exit codes, as everywhere in Pergola: 1 is a finding, 2 a mistake in usage or an error.
+// Exit codes, as everywhere in Pergola: 1 is a finding, 2 a usage mistake or an error.
 const (
 	exitFinding = 1
 	exitError   = 2
 )
 
-// errFinding ends a command with exit code 1 after it has said everything itself.
+// errFinding ends a command with exit code 1; the command has printed its findings itself.
 var errFinding = errors.New("not all clusters are ready")
 
 func main() {

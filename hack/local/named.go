@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-// named is the command that `run` is inside: it becomes the one that it is given.
+// named is the command that `run` starts inside; it executes the command in its arguments.
 const named = "named"
 
 func namedCommand() *cobra.Command {

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resolvers of the machine, which programs ask instead of DNS servers: they know no names of
-// clusters, and are hidden.
+// resolvers are sockets of the machine that programs ask instead of DNS servers. They do not know
+// the names of clusters, so becomeNamed hides them.
 var resolvers = []string{"/run/systemd/resolve/io.systemd.Resolve", "/run/nscd/socket", "/var/run/nscd/socket"}
 
-// becomeNamed goes on as a command for which names are those that a DNS server knows, by an
-// /etc/resolv.conf of its own. It is for the inside of namespaces.
+// becomeNamed executes a command whose /etc/resolv.conf names the given DNS server. It must run
+// inside the namespaces.
 func becomeNamed(server string, command []string) error {
-	// What is changed for one thread is what the command has: it replaces all of them.
+	// Changes to this thread apply to the command, which replaces all threads.
 	runtime.LockOSThread()
 	if err := nameBy(server); err != nil {
 		fmt.Fprintf(os.Stderr, "names of Services do not resolve: %s\n", err)
@@ -25,13 +25,13 @@ func becomeNamed(server string, command []string) error {
 	return fmt.Errorf("starting %s: %w", command[0], err)
 }
 
-// nameBy makes a DNS server the one of this thread.
+// nameBy makes server the DNS server of this thread.
 func nameBy(server string) (err error) {
 	file, err := os.CreateTemp("", "pergola-resolv")
 	if err != nil {
 		return fmt.Errorf("making a file for /etc/resolv.conf: %w", err)
 	}
-	// Mounted, it needs no name.
+	// A mounted file needs no name.
 	defer func() { err = errors.Join(err, file.Close(), os.Remove(file.Name())) }()
 	if _, err := fmt.Fprintf(file, "nameserver %s\nsearch svc.cluster.local cluster.local\noptions ndots:5\n", server); err != nil {
 		return fmt.Errorf("writing /etc/resolv.conf: %w", err)

@@ -4,7 +4,7 @@ package main
 
 import "errors"
 
-// becomeNamed is refused on this system.
+// becomeNamed fails on this system.
 func becomeNamed(string, []string) error {
 	return errors.New("namespaces are a feature of Linux")
 }

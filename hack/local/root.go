@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// places are the flags that say where things are.
+// places are the flags for folders.
 type places struct {
 	dir, bin string
 }
@@ -36,7 +36,7 @@ func root() *cobra.Command {
 	return command
 }
 
-// repository finds the root of the repository from the working folder or the executable, or "".
+// repository returns the repository of the working folder or the executable, or "".
 func repository() string {
 	var starts []string
 	if folder, err := os.Getwd(); err == nil {
@@ -60,7 +60,7 @@ func repository() string {
 	return ""
 }
 
-// resolve fills in the defaults. Outside the repository module is empty: nothing can be built then.
+// resolve fills in the defaults. Outside the repository module is empty, so nothing can be built.
 func (p *places) resolve() (dir, bin, module string, err error) {
 	repo := repository()
 	dir, bin = p.dir, p.bin
@@ -82,7 +82,7 @@ func (p *places) resolve() (dir, bin, module string, err error) {
 	return dir, bin, module, nil
 }
 
-// manager prepares the work on a state folder; out takes messages for people.
+// manager returns the Manager of the state folder; out takes messages for people.
 func (p *places) manager(out *os.File) (*cluster.Manager, error) {
 	path, bin, module, err := p.resolve()
 	if err != nil {
@@ -106,7 +106,7 @@ func (p *places) manager(out *os.File) (*cluster.Manager, error) {
 	}, nil
 }
 
-// exists says whether the state folder is there, without making it.
+// exists reports whether the state folder exists, without creating it.
 func (p *places) exists() (bool, error) {
 	dir, _, _, err := p.resolve()
 	if err != nil {
@@ -116,9 +116,9 @@ func (p *places) exists() (bool, error) {
 	return err == nil, nil
 }
 
-// lock keeps other commands out that change the folder, and waits for one that is at work.
+// lock excludes other commands that change the folder, and waits for a running one.
 func lock(ctx context.Context, m *cluster.Manager, timeout time.Duration) (unlock func(), err error) {
-	if inside() { // whoever has started it has it
+	if inside() { // the process outside holds it
 		return func() {}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)

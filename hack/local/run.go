@@ -15,8 +15,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/hold"
 )
 
-// runCommand runs something where the addresses of pods and Services can be reached, and have their
-// names.
+// runCommand runs a command where pods and Services have their addresses and names.
 func runCommand(where *places) *cobra.Command {
 	var of string
 	command := &cobra.Command{
@@ -84,8 +83,8 @@ func executable(name string) (string, error) {
 	return path, nil
 }
 
-// nameServer is the address of the DNS server of a cluster whose pods run; without a name that of
-// the first one.
+// nameServer returns the address of the DNS server of the named cluster, or of the first one, whose
+// pods run.
 func nameServer(m *cluster.Manager, name string) (string, error) {
 	state, err := m.Dir.Load()
 	if err != nil {
@@ -102,7 +101,7 @@ func nameServer(m *cluster.Manager, name string) (string, error) {
 	return "", fmt.Errorf("--names-of: there is no cluster %q in %s whose pods run for real", name, m.Dir)
 }
 
-// exitCode is that of a command that was run, to be this program's own.
+// exitCode is the exit code of a command that was run; this program exits with it, too.
 type exitCode int
 
 func (e exitCode) Error() string { return fmt.Sprintf("it ended with %d", int(e)) }

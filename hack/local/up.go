@@ -65,7 +65,7 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 			if living && !inside() {
 				makeRoom(inotifyInstances, os.Stderr)
 			}
-			// What a Garden needs: its API server runs for real, or a cluster takes its place.
+			// A Garden needs: an API server that runs for real, or a cluster instead.
 			usual := !cmd.Flags().Changed("clusters")
 			switch {
 			case living && usual:
@@ -83,7 +83,7 @@ KUBEBUILDER_ASSETS names; those that are not there are built, which takes minute
 			} else {
 				err = manager.Up(cmd.Context(), options)
 			}
-			if err != nil || inside() { // who is outside says how it went
+			if err != nil || inside() { // the process outside reports the result
 				return err
 			}
 			if asJSON {
@@ -128,8 +128,8 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// runsPods tells whether pods run for real, as the flag has it. Clusters stay of the sort that they
-// were made: their pods would not move.
+// runsPods reports whether pods run for real, as the flag says. Clusters cannot change between both
+// kinds: their pods would not move.
 func runsPods(wanted string, state *statedir.State) (bool, error) {
 	made := len(state.Clusters) > 0
 	switch wanted {
@@ -160,7 +160,7 @@ func runsPods(wanted string, state *statedir.State) (bool, error) {
 	return false, fmt.Errorf("--pods %q: use run, play or auto", wanted)
 }
 
-// checkImages makes the paths absolute and looks whether the files are there.
+// checkImages makes the paths absolute and checks that the files exist.
 func checkImages(all map[string]string) error {
 	for repository, file := range all {
 		path, err := filepath.Abs(file)

@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// Pods that run would not move to nodes that are played, nor the other way round.
+// TestClustersStayOfTheirSort checks that clusters cannot switch between kwok and kubelets.
 func TestClustersStayOfTheirSort(t *testing.T) {
 	played, living := &statedir.State{}, &statedir.State{Living: true}
 	played.Add("one")

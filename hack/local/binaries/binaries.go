@@ -18,7 +18,7 @@ const (
 	Node = "node"
 )
 
-// packages says which Go package each executable is built from, in build order.
+// packages returns the Go package that each executable is built from, in build order.
 func packages() []binary {
 	return []binary{
 		{name: Etcd, pkg: "go.etcd.io/etcd/server/v3"},
@@ -32,27 +32,27 @@ func packages() []binary {
 
 type binary struct {
 	name, pkg string
-	// own says that it is made of the files of this module, too.
+	// own: it is also built from the files of this module.
 	own bool
 }
 
-// Source says where executables come from.
+// Source tells where executables come from.
 type Source struct {
-	// Assets is a folder with executables that are used as they are, as KUBEBUILDER_ASSETS names
-	// it. May be empty, and need not hold all of them.
+	// Assets is a folder of executables that are used unchanged (KUBEBUILDER_ASSETS). It may be
+	// empty or incomplete.
 	Assets string
-	// Module is the folder of the Go module whose go.mod pins what is built.
+	// Module is the folder of the Go module whose go.mod pins the versions.
 	Module string
-	// Bin is the folder that takes what is built.
+	// Bin is the folder for the built executables.
 	Bin string
-	// Progress takes what happens, for people.
+	// Progress takes progress messages for people.
 	Progress Progress
 }
 
 // Paths maps the name of an executable to its file.
 type Paths map[string]string
 
-// inAssets returns the file in the assets folder, or "".
+// inAssets returns the path of the executable in the assets folder, or "".
 func (s Source) inAssets(name string) (string, error) {
 	if s.Assets == "" {
 		return "", nil
@@ -71,8 +71,8 @@ func (s Source) inAssets(name string) (string, error) {
 	return path, nil
 }
 
-// linkerFlags strip the executables and tell the Kubernetes ones their version, which go build does
-// not know: without it /version says v0.0.0-master.
+// linkerFlags strip the executables and set Kubernetes' version, which go build does not know:
+// without it /version says v0.0.0-master.
 func linkerFlags(kubernetesVersion string) string {
 	const variables = "k8s.io/component-base/version"
 	flags := []string{"-s", "-w"}
@@ -87,7 +87,7 @@ func linkerFlags(kubernetesVersion string) string {
 	return strings.Join(flags, " ")
 }
 
-// All names every executable that clusters are made of.
+// All returns the names of all executables that clusters need.
 func All() []string {
 	var names []string
 	for _, candidate := range packages() {

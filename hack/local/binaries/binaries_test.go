@@ -29,7 +29,7 @@ func TestAssetsAreUsedAsTheyAre(t *testing.T) {
 	assert.ErrorContains(t, err, "not executable")
 }
 
-// TestBuild builds a small program from a module of its own in place of a control plane.
+// TestBuild builds a small program from a temporary module instead of a control plane.
 func TestBuild(t *testing.T) {
 	module := t.TempDir()
 	for name, text := range map[string]string{

@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// Ensure returns the files of the named executables. Those that are not in the assets folder and
-// not built yet, or built from other versions, are built; that takes minutes the first time.
+// Ensure returns the files of the named executables. It builds executables that the assets folder
+// lacks, unless Bin has them up to date. The first build takes minutes.
 func (s Source) Ensure(ctx context.Context, names []string) (Paths, error) {
 	paths := Paths{}
 	var missing []binary
@@ -93,8 +93,8 @@ func (s Source) build(ctx context.Context, missing []binary) error {
 	return nil
 }
 
-// key returns the linker flags and what identifies the inputs of a build: the pinned modules, the
-// Go version and the flags.
+// key returns the linker flags and a key of the build's inputs: the pinned modules, the Go version
+// and the flags.
 func (s Source) key(ctx context.Context) (flags, key string, err error) {
 	sums, err := os.ReadFile(filepath.Join(s.Module, "go.sum"))
 	if err != nil {
@@ -166,13 +166,12 @@ func stderrOf(err error) string {
 func (s Source) buildOne(ctx context.Context, what binary, flags string, n, of int) error {
 	start := time.Now()
 	output := filepath.Join(s.Bin, what.name)
-	// Under another name until it is complete; a running process keeps the file it was started
-	// from.
+	// The file has another name until it is complete; running processes keep the old file.
 	unfinished := output + ".building"
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", flags, "-o", unfinished, what.pkg)
 	command.Dir = s.Module
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
-	// The compilers are children of go: an interrupt has to reach the whole group.
+	// The compilers are children of go: an interrupt must go to the whole group.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
 	command.WaitDelay = 5 * time.Second

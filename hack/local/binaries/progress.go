@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Progress writes what long work does: on a terminal one line that counts the seconds, elsewhere a
-// plain line at the start, one each half minute, and one at the end.
+// Progress reports long work. On a terminal it updates one line every second; elsewhere it prints a
+// line at the start, every half minute, and at the end.
 type Progress struct {
 	Out      io.Writer
 	Terminal bool
@@ -17,7 +17,7 @@ type Progress struct {
 // Say writes one line.
 func (p Progress) Say(format string, args ...any) { fmt.Fprintf(p.Out, format+"\n", args...) }
 
-// Step announces the n-th of several steps and returns what to call at its end.
+// Step reports the start of step n and returns the function to call at its end.
 func (p Progress) Step(what string, n, of int) (done func(error)) {
 	start := time.Now()
 	elapsed := func() time.Duration { return time.Since(start).Round(time.Second) }

@@ -13,14 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The child is this program once more, with childName as Args[0] and a role as Args[1].
+// The child is this program again, with childName as Args[0] and a role as Args[1].
 const (
 	childName = "pergola-box"
 	roleStart = "start"
 	roleExec  = "exec"
 )
 
-// The child gets its order through one inherited file and answers through another. For an exec the
+// The child reads its order from one inherited file and answers through another. For an exec the
 // third is the box, a pidfd of its process 1.
 const (
 	orderFile  = 3
@@ -28,11 +28,10 @@ const (
 	boxFile    = 5
 )
 
-// childEnv makes the Go runtime of the child, which lives for milliseconds, start with little work.
+// childEnv minimizes the start of the child's Go runtime, which lives for milliseconds.
 var childEnv = []string{"GOMAXPROCS=1", "GOGC=off"}
 
-// order is what the child is to do. It is sent after the child runs: so a child that got it dies
-// with the process that made it.
+// order is the task of the child. It is sent after the child has set its parent-death signal.
 type order struct {
 	Spec Spec
 	// Terminal as in Command.
@@ -41,15 +40,15 @@ type order struct {
 	Try bool
 }
 
-// answer is sent once when all is done but executing the command, and once more if that fails.
+// answer is sent once before the command is executed, and once more if that fails.
 type answer struct {
 	Ready bool   `json:",omitempty"`
 	Error string `json:",omitempty"`
-	// Errno is what is at the root of Error.
+	// Errno is the root cause of Error.
 	Errno syscall.Errno `json:",omitempty"`
 }
 
-// setUpError is an error of the child as its parent knows it.
+// setUpError is an error of the child, as reported to its parent.
 type setUpError struct {
 	text  string
 	errno syscall.Errno
@@ -64,17 +63,17 @@ func (e *setUpError) Unwrap() error {
 	return e.errno
 }
 
-// became says that main has called Become: without that the child would be a second main.
+// became is true once main has called Become: otherwise the child would run main.
 var became bool
 
-// Become must be called first thing in main (in tests, in TestMain). In a process that is to become
-// a box it does not return; in all others it does nothing.
+// Become must be called first in main (in tests, in TestMain). In the child process of a box it
+// does not return; in all others it does nothing.
 func Become() {
 	became = true
 	if len(os.Args) != 2 || os.Args[0] != childName {
 		return
 	}
-	// Namespaces, capabilities and limits are of this thread until it executes the command.
+	// Namespaces, capabilities and limits belong to this thread until it executes the command.
 	runtime.LockOSThread()
 	out := os.NewFile(answerFile, "answer")
 	err := become(os.Args[1], os.NewFile(orderFile, "order"), out)
@@ -86,7 +85,7 @@ func Become() {
 
 // become returns only if it fails.
 func become(role string, in, out *os.File) error {
-	// Not even a forgotten file is inherited by the command. This includes in and out.
+	// The command inherits no file, not even a forgotten one. This includes in and out.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("closing inherited files: %w", err)
 	}

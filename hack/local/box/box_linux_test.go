@@ -73,7 +73,7 @@ func TestRootHasOnlyWhatIsDeclared(t *testing.T) {
 }
 
 func TestNoFileIsInherited(t *testing.T) {
-	// One that a careless program lets its children have.
+	// A file that a careless program lets its children inherit.
 	number, err := unix.Open("/dev/null", unix.O_RDONLY, 0)
 	require.NoError(t, err)
 	defer unix.Close(number)
@@ -97,7 +97,7 @@ func TestBinds(t *testing.T) {
 	require.NoError(t, os.Symlink("ca.crt", filepath.Join(secret, "link")))
 	log := filepath.Join(t.TempDir(), "termination")
 	require.NoError(t, os.WriteFile(log, nil, 0o600))
-	binds := []Bind{ // the deeper ones first: the order is not that of the declaration
+	binds := []Bind{ // deeper ones first: mounted in another order than declared
 		{Source: secret, Target: "/var/data/ssl/ca", ReadOnly: true},
 		{Source: file, Target: "/var/data/one.crt", ReadOnly: true},
 		{Source: filepath.Join(secret, "link"), Target: "/etc/linked.crt"},
@@ -207,8 +207,8 @@ func TestMainWithoutBecome(t *testing.T) {
 }
 
 func TestCapabilities(t *testing.T) {
-	// Ports below 1024 are privileged in a network namespace that is new, whatever the machine
-	// says; the one of an ordinary user's box is not its own.
+	// Ports below 1024 are always privileged in a new network namespace. An ordinary user's box
+	// does not own its network namespace.
 	if needsUserNamespace() {
 		t.Skip("only in a network namespace that is ours; TestInUserNamespace sees to that")
 	}

@@ -14,10 +14,10 @@ var errLinuxOnly = errors.New("boxes need Linux, and this is " + runtime.GOOS)
 // Become does nothing here.
 func Become() {}
 
-// Possible says that it needs Linux.
+// Possible returns an error: boxes need Linux.
 func Possible() error { return errLinuxOnly }
 
-// Start says that it needs Linux.
+// Start fails: boxes need Linux.
 func Start(spec Spec) (*Process, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func Start(spec Spec) (*Process, error) {
 	return nil, errLinuxOnly
 }
 
-// Process is never made here.
+// Process is never created here.
 type Process struct{}
 
 // PID is never called.
@@ -37,10 +37,10 @@ func (p *Process) Done() <-chan struct{} { return nil }
 // Wait is never called.
 func (p *Process) Wait() Exit { return Exit{} }
 
-// Signal says that it needs Linux.
+// Signal fails: boxes need Linux.
 func (p *Process) Signal(os.Signal) error { return errLinuxOnly }
 
-// Exec says that it needs Linux.
+// Exec fails: boxes need Linux.
 func (p *Process) Exec(context.Context, Command) (Exit, error) { return Exit{}, errLinuxOnly }
 
 // Kill is never called.

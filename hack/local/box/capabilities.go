@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// capabilityNames are those of capabilities(7), each at its number.
+// capabilityNames are the names in capabilities(7); the index is the number.
 var capabilityNames = []string{
 	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
 	"LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER",

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepCapabilities drops all capabilities of this thread, and of what it executes, but those of the
-// set. Those that stay are ambient, so that a program that is not run by uid 0 has them, too.
+// keepCapabilities drops all capabilities of this thread, and of its command, except the set keep.
+// The remaining capabilities are ambient, so that commands of a uid other than 0 have them, too.
 func keepCapabilities(keep capabilitySet) error {
 	held, err := permitted()
 	if err != nil {
@@ -17,7 +17,7 @@ func keepCapabilities(keep capabilitySet) error {
 		if keep.has(capability) {
 			continue
 		}
-		// EINVAL: the kernel knows no more capabilities.
+		// EINVAL: the kernel has no more capabilities.
 		if bound, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(capability), 0, 0, 0); err != nil || bound == 0 {
 			continue
 		}
@@ -58,8 +58,7 @@ func permitted() (capabilitySet, error) {
 	return capabilitySet(data[0].Permitted) | capabilitySet(data[1].Permitted)<<32, nil
 }
 
-// needsUserNamespace says whether this process must make a user namespace to be allowed to make the
-// other ones.
+// needsUserNamespace reports whether this process needs a user namespace to create the others.
 func needsUserNamespace() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData

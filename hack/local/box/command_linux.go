@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// searchPath is where programs are looked for if Env has no PATH, as in containers.
+// searchPath is the PATH for finding programs if Env has none, as in containers.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// execute makes this process the command; the box is furnished or joined. It returns only if it
-// fails.
+// execute replaces this process by the command; the box is furnished or joined. It returns only if
+// it fails.
 func (o order) execute(role string, out *os.File) error {
 	spec := o.Spec
 	for _, limit := range spec.Rlimits {
@@ -32,7 +32,7 @@ func (o order) execute(role string, out *os.File) error {
 		return fmt.Errorf("changing to the working directory: %w", err)
 	}
 	if role == roleExec {
-		// A group of its own can be killed as a whole. The one of process 1 was made with it.
+		// A separate group can be killed as a whole. Process 1 got its group when it was created.
 		if _, err := syscall.Setsid(); err != nil {
 			return fmt.Errorf("making a session: %w", err)
 		}
@@ -63,7 +63,7 @@ func (o order) execute(role string, out *os.File) error {
 		return supervise(path, spec, out)
 	}
 	if role == roleStart {
-		// The kernel remembers this for each thread, and this one need not be the first.
+		// The kernel stores this per thread, and this thread may not be the first.
 		if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 			return fmt.Errorf("tying the box to its maker: %w", err)
 		}
@@ -94,7 +94,7 @@ func find(name string, env []string) (string, error) {
 	return "", fmt.Errorf("there is no such program in %s: %w", folders, syscall.ENOENT)
 }
 
-// explain tells a program that is missing from one that is not static.
+// explain distinguishes a missing program from a program that is not static.
 func explain(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exec runs another command in the box and returns how it ended: in all namespaces of the box and
-// with its root, in a session of its own. When ctx ends, the command and the rest of its process
-// group are killed and the error is that of ctx. The end of the box ends it, too.
+// Exec runs another command in the box and returns its exit: in all namespaces of the box, with its
+// root and in a new session. When ctx ends, Exec kills the command's process group and returns the
+// error of ctx. The command also ends with the box.
 func (p *Process) Exec(ctx context.Context, command Command) (Exit, error) {
 	exit, err := p.exec(ctx, command)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *Process) exec(ctx context.Context, command Command) (Exit, error) {
 	return exit, nil
 }
 
-// orEnded says that the box has ended instead of what that looks like.
+// orEnded replaces err with ErrEnded if the box has ended.
 func (p *Process) orEnded(err error) error {
 	if p.child.Signal(syscall.Signal(0)) != nil || zombie(p.child) {
 		return ErrEnded
@@ -86,7 +86,7 @@ func (p *Process) orEnded(err error) error {
 	return err
 }
 
-// zombie says whether a child has ended but is not collected yet.
+// zombie reports whether a child has ended but is not collected yet.
 func zombie(child *os.Process) bool {
 	ended := false
 	_ = child.WithHandle(func(handle uintptr) {
@@ -96,8 +96,8 @@ func zombie(child *os.Process) bool {
 	return ended
 }
 
-// group is a process group that can be killed while its leader is not collected: later the id may
-// be another's.
+// group is a process group that can be killed until its leader is collected: afterwards the id may
+// be reused.
 type group struct {
 	leader    *os.Process
 	lock      sync.Mutex
@@ -110,7 +110,7 @@ func (g *group) kill() {
 	if g.collected {
 		return
 	}
-	// The leader is alone until it has made the group.
+	// The leader has no group yet at its start.
 	_ = unix.Kill(-g.leader.Pid, unix.SIGKILL)
 	_ = g.leader.Kill()
 }

@@ -11,14 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mount is something to be mounted in the box. What it needs of the machine is open before the root
-// changes.
+// mount is a mount in the box. Its files of the machine are open before the root changes.
 type mount struct {
 	target string
 	onto   func(target string) error
 }
 
-// furnish gives this process, in its new namespaces, the root and the rest that the spec wants.
+// furnish sets up this process, in its new namespaces, with the root and the rest of the spec.
 func furnish(spec Spec) error {
 	if err := joinNetwork(spec.NetNS); err != nil {
 		return err
@@ -71,7 +70,7 @@ func joinNetwork(path string) error {
 	return nil
 }
 
-// mountsOf returns what is to be mounted, in this order.
+// mountsOf returns all mounts of a box in mounting order.
 func mountsOf(spec Spec) ([]mount, error) {
 	mounts, err := systemMounts()
 	if err != nil {
@@ -96,7 +95,7 @@ func mountsOf(spec Spec) ([]mount, error) {
 	return append(mounts, own...), nil
 }
 
-// changeRoot makes a new tmpfs on the folder the root, and everything else unreachable.
+// changeRoot makes a new tmpfs on the folder the root and detaches everything else.
 func changeRoot(folder string) error {
 	if there, err := os.ReadDir(folder); err != nil {
 		return fmt.Errorf("looking at the folder of the root: %w", err)
@@ -106,7 +105,7 @@ func changeRoot(folder string) error {
 	if err := unix.Mount("tmpfs", folder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
 		return fmt.Errorf("mounting the root: %w", err)
 	}
-	// While the /proc of before is still to be seen: in a user namespace the kernel wants that.
+	// The old /proc must still be visible: in a user namespace the kernel requires it.
 	proc := filepath.Join(folder, "proc")
 	if err := os.Mkdir(proc, 0o755); err != nil {
 		return fmt.Errorf("making /proc: %w", err)
@@ -117,7 +116,7 @@ func changeRoot(folder string) error {
 	if err := os.Chdir(folder); err != nil {
 		return fmt.Errorf("changing to the root: %w", err)
 	}
-	// The old root comes to lie on the new one, and is taken off.
+	// The old root is stacked on the new one, then unmounted.
 	if err := unix.PivotRoot(".", "."); err != nil {
 		return fmt.Errorf("changing the root: %w", err)
 	}
@@ -130,7 +129,7 @@ func changeRoot(folder string) error {
 	return nil
 }
 
-// open takes a copy of the mounts at the source, which does not depend on any root.
+// open copies the mounts at the source; the copy does not depend on any root.
 func (b Bind) open() (mount, error) {
 	tree, folder, err := openTree(b.Source)
 	if err != nil {
@@ -162,7 +161,7 @@ func openTree(source string) (tree int, folder bool, err error) {
 	return tree, status.Mode&unix.S_IFMT == unix.S_IFDIR, nil
 }
 
-// put mounts a tree where there is nothing yet or the same kind of file.
+// put mounts a tree on a path that is missing or the same kind of file.
 func put(tree int, folder bool, target string) error {
 	defer unix.Close(tree)
 	if err := makeTarget(target, folder); err != nil {

@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// supervise is process 1 of a box with Init: it runs the command, passes signals on to it and
-// collects orphans, and exits as the command does. It returns only if the command cannot be
-// started.
+// supervise is process 1 of a box with Init: it runs the command, forwards signals, collects
+// orphans and exits as the command does. It returns only if the command cannot start.
 func supervise(path string, spec Spec, out *os.File) error {
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals)
-	// Forked from this thread, which has only the capabilities that are kept.
+	// The child is forked from this thread, which has only the wanted capabilities.
 	child, err := syscall.ForkExec(path, spec.Args, &syscall.ProcAttr{
 		Dir:   spec.Dir,
 		Env:   spec.Env,
@@ -30,7 +29,7 @@ func supervise(path string, spec Spec, out *os.File) error {
 	if err := json.NewEncoder(out).Encode(answer{Ready: true}); err != nil {
 		return fmt.Errorf("answering: %w", err)
 	}
-	// Who started the box waits for the end of this file, as it comes with an exec.
+	// The parent of the box waits for the end of this file, which an exec closes.
 	_ = out.Close()
 	for received := range signals {
 		switch received {
@@ -38,7 +37,7 @@ func supervise(path string, spec Spec, out *os.File) error {
 			if status, ended := collect(child); ended {
 				os.Exit(exitOf(status).Code)
 			}
-		case unix.SIGURG: // the Go runtime's own
+		case unix.SIGURG: // from the Go runtime
 		default:
 			if number, ok := received.(syscall.Signal); ok {
 				_ = syscall.Kill(child, number)
@@ -48,7 +47,7 @@ func supervise(path string, spec Spec, out *os.File) error {
 	return errors.New("no more signals come")
 }
 
-// collect waits for all processes that have ended, and says whether the command is one of them.
+// collect collects all processes that have ended, and reports whether the command is one of them.
 func collect(child int) (status syscall.WaitStatus, ended bool) {
 	for {
 		var one syscall.WaitStatus

@@ -13,14 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// join forks a child into the box, which executes this program once more with these files and the
-// role of an exec.
+// join forks a child into the box. The child executes this program again with these files and
+// roleExec.
 //
-// A user namespace can only be joined by a process with one thread, and that is never one of Go's.
-// So the child is forked here by hand, and does nothing but system calls: it joins, and forks once
-// more, because the process ids of a namespace are for those that are born into it. That one is a
-// child of ours. It joins the mounts itself, by joinMounts: what this program is linked by is not
-// in the box.
+// Only a process with one thread can join a user namespace, and Go programs have several. So the
+// child is forked by hand and does nothing but system calls. It joins, and forks again, because
+// only new processes get ids in a PID namespace. The grandchild is a child of this process. It
+// joins the mounts itself, in joinMounts: the box does not have the libraries of this program.
 func (p *Process) join(files []*os.File) (*os.Process, error) {
 	self, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -50,10 +49,10 @@ func (p *Process) join(files []*os.File) (*os.Process, error) {
 	return f.result(reportIn)
 }
 
-// joinMounts brings this thread, which is locked, and what it executes into the mount namespace of
-// the box.
+// joinMounts moves this thread, which is locked, and its command into the mount namespace of the
+// box.
 func joinMounts() error {
-	// Threads share their root and working directory, and one that does cannot join.
+	// Threads share their root and working directory, which prevents joining.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("joining its mounts: %w", err)
 	}
@@ -63,7 +62,7 @@ func joinMounts() error {
 	return nil
 }
 
-// namespaces are those of the box that this process is not in already, but for that of mounts.
+// namespaces are the flags of the box's namespaces to join, except the mount namespace.
 func (p *Process) namespaces() uintptr {
 	flags := uintptr(unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC)
 	if p.ownUser {
@@ -75,7 +74,7 @@ func (p *Process) namespaces() uintptr {
 	return flags
 }
 
-// forker has all that the children need, prepared: they can allocate nothing.
+// forker has the prepared arguments of the children, which cannot allocate.
 type forker struct {
 	namespaces   uintptr
 	files        [boxFile + 1]uintptr
@@ -89,8 +88,8 @@ type forker struct {
 	errno syscall.Errno
 }
 
-// The steps of the children, as they report them: what follows is the error, or the process id
-// after the fork.
+// The steps of the children, as they report them, followed by the error, or the process id after
+// the fork.
 const (
 	stepFork = iota
 	stepJoin
@@ -100,9 +99,8 @@ const (
 
 var stepNames = [...]string{"forking into its namespaces", "joining its namespaces", "passing files", "executing this program"}
 
-// prepare takes the files that the program gets, the box last, and those that the children need
-// themselves. All are copied to numbers above the ones that the program gets them by, so that none
-// is overwritten before it is used.
+// prepare takes the files for the program, the box last, and the files for the children. It
+// duplicates all to numbers above the program's own, to prevent overwriting before use.
 func (f *forker) prepare(files []*os.File, box uintptr, self, report *os.File) error {
 	var err error
 	if f.args, err = syscall.SlicePtrFromStrings([]string{childName, roleExec}); err != nil {
@@ -142,7 +140,7 @@ func (f *forker) release() {
 	}
 }
 
-// fork makes the children. Signals are blocked meanwhile, because their handlers are Go.
+// fork creates the children. It blocks signals meanwhile, because their handlers are Go code.
 func (f *forker) fork() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -160,8 +158,8 @@ func (f *forker) fork() {
 	_ = unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
 }
 
-// forkByHand returns in the parent only. Nothing in it may allocate, grow the stack or wait for a
-// lock: in the children there is no other thread of the Go runtime.
+// forkByHand returns in the parent only. It must not allocate, grow the stack or take a lock: the
+// children have no other thread of the Go runtime.
 //
 //go:norace
 //go:nosplit

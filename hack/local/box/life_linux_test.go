@@ -21,12 +21,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newNetwork makes a network namespace that is there until the test ends, and returns a path of it.
+// newNetwork creates a network namespace that exists until the test ends, and returns its path.
 func newNetwork(t *testing.T) string {
 	t.Helper()
 	done, path, failed := make(chan struct{}), make(chan string, 1), make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread goes
+		runtime.LockOSThread() // never unlocked: the thread ends
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			failed <- err
 			return
@@ -44,7 +44,7 @@ func newNetwork(t *testing.T) string {
 	}
 }
 
-// listening starts a box and returns what it prints, line by line.
+// listening starts a box and returns a scanner of its output lines.
 func listening(t *testing.T, spec Spec) (*Process, *bufio.Scanner) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -137,12 +137,12 @@ func TestStreams(t *testing.T) {
 	assert.Equal(t, "err\n", stderr.String())
 
 	spec, _ = inside(t, "exit", "3")
-	spec.Stdin, _ = io.Pipe() // nothing ever comes
+	spec.Stdin, _ = io.Pipe() // never receives data
 	_, exit = outputOf(t, spec)
 	assert.Equal(t, 3, exit.Code)
 }
 
-// parts cannot be compared.
+// parts is a Writer type that is not comparable.
 type parts []*strings.Builder
 
 func (p parts) Write(data []byte) (int, error) { return p[0].Write(data) }
@@ -157,7 +157,7 @@ func TestStreamsThatCannotBeCompared(t *testing.T) {
 	assert.Equal(t, "err\n", stderr[0].String())
 }
 
-// fullDisk refuses everything.
+// fullDisk fails all writes.
 type fullDisk struct{ asked int }
 
 func (d *fullDisk) Write([]byte) (int, error) {
@@ -236,7 +236,7 @@ func TestExecWithTerminal(t *testing.T) {
 		t.Skip("no terminals here: ", err)
 	}
 	defer ours.Close()
-	connection, err := ours.SyscallConn() // and not Fd, which would take away deadlines
+	connection, err := ours.SyscallConn() // not Fd, which disables deadlines
 	require.NoError(t, err)
 	number := -1
 	require.NoError(t, connection.Control(func(file uintptr) {
@@ -268,14 +268,14 @@ func TestExecWithTerminal(t *testing.T) {
 		assert.NoError(t, err)
 		executing.Wait()
 		if terminal || t.Failed() {
-			return // the terminal went with the session
+			return // the terminal ended with the session
 		}
 		_, err = lines.ReadString('\n')
 		require.NoError(t, err, "the echo")
 	}
 }
 
-// openPeer opens the other side of a terminal, without its name.
+// openPeer opens the other side of a terminal without using its name.
 func openPeer(file uintptr) (int, error) {
 	number, _, errno := syscall.Syscall(unix.SYS_IOCTL, file, unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
 	if errno != 0 {
@@ -305,7 +305,7 @@ func TestExecEnds(t *testing.T) {
 	assert.False(t, lines.Scan(), "both are gone")
 	require.NoError(t, lines.Err())
 
-	// What it leaves behind holds its output, but not the caller.
+	// A process that the command leaves behind holds the output open but does not block the caller.
 	var out strings.Builder
 	began := time.Now()
 	exit, err := process.Exec(t.Context(), Command{Args: []string{"inside", "spawn", "leave"}, Stdout: &out})
@@ -314,7 +314,7 @@ func TestExecEnds(t *testing.T) {
 	assert.Contains(t, out.String(), "spawned\n")
 	assert.Less(t, time.Since(began), patience)
 
-	// The end of the box is that of all in it.
+	// When the box ends, all its processes end.
 	result := make(chan Exit, 1)
 	lastRead, lastWrite, err := os.Pipe()
 	require.NoError(t, err)
@@ -372,7 +372,7 @@ func TestNothingIsLeft(t *testing.T) {
 	within(t, process)
 	assert.Equal(t, before, mountsNow(t))
 	assert.False(t, alive(process.PID()))
-	// Not by Eventually, which has goroutines of its own.
+	// Eventually would add goroutines of its own.
 	for deadline := time.Now().Add(patience); runtime.NumGoroutine() > goroutines && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}

@@ -17,12 +17,11 @@ import (
 )
 
 const (
-	// envRunner makes this program start the box of its value, as JSON, and wait for it.
+	// envRunner makes this program start the box in its JSON value and wait for it.
 	envRunner = "PERGOLA_BOX_TEST_RUNNER"
-	// envNamespace makes this program run its tests as uid 0 of a user namespace that it is process
-	// 1 in.
+	// envNamespace makes this program run its tests as uid 0 and process 1 of a user namespace.
 	envNamespace = "PERGOLA_BOX_TEST_NAMESPACE"
-	// envProgram is the program for boxes, built already.
+	// envProgram is the path of the prebuilt program for boxes.
 	envProgram = "PERGOLA_BOX_TEST_PROGRAM"
 	patience   = 20 * time.Second
 )
@@ -63,7 +62,7 @@ func runner(text string) {
 
 var builtIn string
 
-// program returns the path of testdata/inside, static.
+// program returns the path of the static executable of testdata/inside.
 var program = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(envProgram); path != "" {
 		return path, nil
@@ -75,7 +74,7 @@ var program = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(builtIn, "inside")
 	command := exec.Command("go", "build", "-o", path, "main.go")
 	command.Dir = "testdata/inside"
-	// It has no dependencies, so it needs no module either.
+	// The program has no dependencies, so it needs no module.
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GO111MODULE=off")
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the program of the tests: %w: %s", err, out)
@@ -102,7 +101,7 @@ func inside(t *testing.T, args ...string) (Spec, *strings.Builder) {
 	}, out
 }
 
-// emptyFolder looks at the end whether it is still empty.
+// emptyFolder returns a folder and checks at the end of the test that it is still empty.
 func emptyFolder(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -126,7 +125,7 @@ func launch(t *testing.T, spec Spec) *Process {
 	return process
 }
 
-// within waits for the end of a box, but not for ever.
+// within waits for the end of a box, at most patience.
 func within(t *testing.T, process *Process) Exit {
 	t.Helper()
 	select {
@@ -137,14 +136,14 @@ func within(t *testing.T, process *Process) Exit {
 	return process.Wait()
 }
 
-// outputOf runs a box to its end.
+// outputOf runs a box to its end and returns its output.
 func outputOf(t *testing.T, spec Spec) (string, Exit) {
 	t.Helper()
 	exit := within(t, launch(t, spec))
 	return fmt.Sprint(spec.Stdout), exit
 }
 
-// alive says whether a process is there and not just dead and not collected.
+// alive reports whether a process exists and is not a zombie.
 func alive(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -161,8 +160,8 @@ func mountsNow(t *testing.T) string {
 	return string(data)
 }
 
-// TestInUserNamespace runs all the tests once more as they are run in production: as uid 0 of a
-// user namespace that also has its own network, mounts and process ids.
+// TestInUserNamespace runs all tests again as in production: as uid 0 of a user namespace with its
+// own network, mounts and process ids.
 func TestInUserNamespace(t *testing.T) {
 	if os.Getenv(envNamespace) != "" {
 		t.Skip("this is the inner run")

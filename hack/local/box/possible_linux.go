@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// Possible returns nil if boxes can be made here, or the reason why not. It is tried for real,
-// once.
+// Possible returns nil if boxes can be created here, or the reason why not. It tries it once.
 func Possible() error { return possible() }
 
 var possible = sync.OnceValue(func() error {
@@ -36,5 +35,5 @@ var possible = sync.OnceValue(func() error {
 	}
 })
 
-// denied says whether an error is one of permissions.
+// denied reports whether the error is about permissions.
 func denied(err error) bool { return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) }

@@ -7,16 +7,16 @@ import (
 	"syscall"
 )
 
-// Process is the command of a box, and with it the box.
+// Process is the command of a box, and represents the box.
 type Process struct {
 	spec    Spec
-	ownUser bool // the box has a user namespace of its own
+	ownUser bool // the box has its own user namespace
 	child   *os.Process
 	done    chan struct{}
-	exit    Exit // once done is closed
+	exit    Exit // valid once done is closed
 }
 
-// watch collects the process. Nobody else of this program may: no wait for any child, that is.
+// watch collects the process. No other code of this program may wait for any child.
 func (p *Process) watch(files *streams) {
 	p.exit = wait(p.child)
 	files.ended()
@@ -26,7 +26,7 @@ func (p *Process) watch(files *streams) {
 func wait(child *os.Process) Exit {
 	state, err := child.Wait()
 	if err != nil {
-		// Somebody else has collected it, and how it ended is lost.
+		// Other code has collected it, and its exit status is lost.
 		return Exit{Code: 255}
 	}
 	return exitOf(state.Sys().(syscall.WaitStatus))
@@ -35,17 +35,17 @@ func wait(child *os.Process) Exit {
 // PID is the id of process 1 of the box, as the caller sees it.
 func (p *Process) PID() int { return p.child.Pid }
 
-// Done is closed when the box has ended and all its output is copied.
+// Done returns a channel that is closed when the box has ended and all its output is copied.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait returns how the box ended, when it has.
+// Wait waits for the end of the box and returns its exit.
 func (p *Process) Wait() Exit {
 	<-p.done
 	return p.exit
 }
 
-// Signal sends a signal to process 1 of the box. As for process 1 of every container, the kernel
-// drops signals that it has no handler for, all but SIGKILL and SIGSTOP.
+// Signal sends a signal to process 1 of the box. The kernel drops signals that process 1 has no
+// handler for, as in every container, except SIGKILL and SIGSTOP.
 func (p *Process) Signal(signal os.Signal) error {
 	err := p.child.Signal(signal)
 	if errors.Is(err, os.ErrProcessDone) {

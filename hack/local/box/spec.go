@@ -8,81 +8,78 @@ import (
 	"syscall"
 )
 
-// Bind shows a file or folder of the machine in the box, with all that is mounted below it.
+// Bind mounts a file or folder of the machine in the box, with all mounts below it.
 type Bind struct {
 	// Source must exist. A symbolic link is followed.
 	Source string
-	// Target is where it is in the box. What is missing of the path is made; inside of another bind
-	// it is made in the folder that is bound there, if that is not read-only.
+	// Target is the path in the box. Missing folders are created; inside another bind they are
+	// created in its source, unless that is read-only.
 	Target string
-	// ReadOnly counts for all mounts below Source, too.
+	// ReadOnly applies to all mounts below Source, too.
 	ReadOnly bool
 }
 
-// Rlimit is a limit of the processes in the box, as setrlimit(2) has it.
+// Rlimit is a limit of the processes in the box, as in setrlimit(2).
 type Rlimit struct {
 	Resource   int
 	Soft, Hard uint64
 }
 
-// Spec says what is in a box and what runs in it.
+// Spec describes a box and its command.
 type Spec struct {
-	// Root is an empty folder on which the root of the box is mounted, in the namespace of the box
-	// only: on the machine it stays empty.
+	// Root is an empty folder. The root of the box is mounted on it in the namespace of the box
+	// only; on the machine it stays empty.
 	Root string
 	// Binds and Tmpfs are mounted in order of depth, not of declaration, above /proc and /dev.
 	Binds []Bind
-	// Tmpfs are folders in the box that are empty at first, writable for all, and gone with the
-	// box: /tmp, usually.
+	// Tmpfs are folders in the box, usually /tmp: empty at first, writable for all, deleted with
+	// the box.
 	Tmpfs []string
-	// ReadOnlyRoot makes everything read-only that is not mounted by Binds, Tmpfs or as /dev.
+	// ReadOnlyRoot makes everything read-only except Binds, Tmpfs and /dev.
 	ReadOnlyRoot bool
 
-	// Args is the command. Args[0] without a slash is looked up in the PATH of Env, inside of the
-	// box.
+	// Args is the command. Args[0] without a slash is looked up in the PATH of Env, inside the box.
 	Args []string
 	// Env is the whole environment.
 	Env []string
-	// Dir is the working directory, made if it is missing; "/" if empty.
+	// Dir is the working directory, created if missing; "/" if empty.
 	Dir string
-	// Init runs the command under a small process 1 that passes signals on and collects orphans.
-	// Without it the command is process 1 itself. A command that a signal ends is then an Exit with
-	// Code only.
+	// Init runs the command under a small process 1 that forwards signals and collects orphans.
+	// Without it the command is process 1. With it, the Exit of a command that a signal ended has
+	// only a Code.
 	Init bool
 
 	// Hostname, if not empty.
 	Hostname string
-	// NetNS is the path of the network namespace; empty for that of the caller.
+	// NetNS is the path of the network namespace; empty means the caller's.
 	NetNS string
-	// Capabilities are those that are kept, with or without "CAP_"; "ALL" keeps all. What the
-	// caller itself does not have is not had in the box either.
+	// Capabilities remain in the box, with or without "CAP_"; "ALL" means all. The box cannot have
+	// capabilities that the caller lacks.
 	Capabilities []string
-	// Rlimits replace inherited ones.
+	// Rlimits replace inherited limits.
 	Rlimits []Rlimit
 
-	// Stdin, Stdout and Stderr: nil is /dev/null. An *os.File is handed to the process itself. To
-	// another Writer is copied; an error of it loses what was to be written and does not disturb
-	// the process.
+	// Stdin, Stdout and Stderr: nil is /dev/null. The process gets an *os.File itself. Output is
+	// copied to any other Writer; a write error loses the output and does not affect the process.
 	Stdin          io.Reader `json:"-"`
 	Stdout, Stderr io.Writer `json:"-"`
 }
 
-// Command is another command for a box that is there. It keeps the capabilities and limits of the
-// box.
+// Command is another command for an existing box. It has the capabilities and limits of the box.
 type Command struct {
 	Args []string
-	// Env is the whole environment; nil for that of the box.
+	// Env is the whole environment; nil means the box's.
 	Env []string
-	// Dir is the working directory, which must exist; empty for that of the box.
+	// Dir is the working directory, which must exist; empty means the box's.
 	Dir string
-	// Terminal makes Stdin, a terminal, the controlling one of the command.
+	// Terminal makes Stdin, a terminal, the controlling terminal of the command.
 	Terminal bool
 	// Stdin, Stdout and Stderr as in Spec.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 }
 
-// Exit is how a process ended.
+// Exit is the result of a process.
 type Exit struct {
 	// Code is the exit code, or 128 + Signal, as container runtimes report it.
 	Code int
@@ -90,7 +87,7 @@ type Exit struct {
 	Signal syscall.Signal
 }
 
-// ErrEnded is in the error of what needs a running box.
+// ErrEnded is the error of operations that need a running box.
 var ErrEnded = errors.New("the box has ended")
 
 func (s Spec) check() error {

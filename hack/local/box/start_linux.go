@@ -14,8 +14,8 @@ import (
 
 var errNotBecome = errors.New("main has not called box.Become")
 
-// Start makes a box and runs its command. When it returns without error the command is being
-// executed. The box ends with this process at the latest.
+// Start creates a box and runs its command. It returns nil once the command is executed. The box
+// ends with this process at the latest.
 func Start(spec Spec) (*Process, error) {
 	process, err := start(order{Spec: spec})
 	if err != nil {
@@ -68,7 +68,7 @@ func start(todo order) (*Process, error) {
 	}
 	files.started()
 	if err := talk.agree(todo); err != nil {
-		// It has said no and ends by itself, or it is one that does not answer.
+		// The child has reported an error and ends by itself, or it does not answer.
 		_ = child.Kill()
 		_, _ = child.Wait()
 		files.ended()
@@ -79,8 +79,8 @@ func start(todo order) (*Process, error) {
 	return process, nil
 }
 
-// starter is the thread that forks all boxes. A parent's death is told to children by the kernel
-// when the *thread* that forked ends, and only this one ends for sure not before the process.
+// starter is the thread that forks all boxes. The kernel sends the parent-death signal when the
+// *thread* that forked ends, and only this thread lives as long as the process.
 var starter = sync.OnceValue(func() chan<- func() {
 	todo := make(chan func())
 	go func() {
@@ -102,7 +102,7 @@ func forkOnStarter(args []string, attributes *os.ProcAttr) (child *os.Process, e
 	return child, err
 }
 
-// plain takes off that it was this program that could not be executed: it is never the reason.
+// plain removes this program's path from an error of executing it: it is never the cause.
 func plain(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) {
@@ -111,7 +111,7 @@ func plain(err error) error {
 	return err
 }
 
-// talk is how a child gets its order and answers it.
+// talk has the pipes for the child's order and answer.
 type talk struct{ orderIn, orderOut, answerIn, answerOut *os.File }
 
 func openTalk() (*talk, error) {
@@ -127,12 +127,12 @@ func openTalk() (*talk, error) {
 	return t, nil
 }
 
-// agree sends the order and returns when the child executes its command or has said why it cannot.
+// agree sends the order and returns when the child executes its command or has reported an error.
 func (t *talk) agree(todo order) error {
 	defer t.close()
 	_ = t.orderIn.Close()
 	_ = t.answerOut.Close()
-	// A child that has ended before it has read all has said why, or is missed below.
+	// A child that ended before reading the order has reported why, or its answer is missing below.
 	_ = json.NewEncoder(t.orderOut).Encode(todo)
 	_ = t.orderOut.Close()
 	said, err := io.ReadAll(t.answerIn)
@@ -158,6 +158,6 @@ func (t *talk) agree(todo order) error {
 
 func (t *talk) close() {
 	for _, file := range []*os.File{t.orderIn, t.orderOut, t.answerIn, t.answerOut} {
-		_ = file.Close() // nil, or closed already, is fine
+		_ = file.Close() // nil and closed files are fine
 	}
 }

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// drainTime is how long output is still copied after a process has ended: what it left behind may
-// hold the pipe.
+// drainTime is how long output is still copied after a process has ended: its orphans may hold the
+// pipe open.
 const drainTime = 2 * time.Second
 
-// streams are the standard files of a process and what copies from and to them.
+// streams are the standard files of a process and the goroutines that copy them.
 type streams struct {
 	child   [3]*os.File
-	opened  []*os.File // of child, to be closed once the process has them
+	opened  []*os.File // part of child, to be closed once the process has them
 	input   *os.File
 	outputs []*os.File
 	copiers []func()
@@ -49,9 +49,9 @@ func (s *streams) open(stdin io.Reader, stdout, stderr io.Writer) (err error) {
 	return err
 }
 
-// same says whether both are the same, so that lines of both stay in order.
+// same reports whether both are the same Writer, so that their lines stay in order.
 func same(a, b io.Writer) (equal bool) {
-	// A Writer need not be of a type that can be compared.
+	// A Writer's type need not be comparable.
 	defer func() { _ = recover() }()
 	return a != nil && a == b
 }
@@ -68,7 +68,7 @@ func (s *streams) reads(from io.Reader) (*os.File, error) {
 		return nil, err
 	}
 	s.input = ours
-	// Nobody waits for this one: it may hang in a Read for ever.
+	// Nothing waits for this goroutine: it may block in Read forever.
 	s.copiers = append(s.copiers, func() {
 		go func() {
 			_, _ = io.Copy(ours, from)
@@ -111,11 +111,11 @@ func (s *streams) pipe(sides func(read, write *os.File) (ours, theirs *os.File))
 	}
 	ours, theirs := sides(read, write)
 	s.opened = append(s.opened, theirs)
-	// Go's own pipes do not block, which other programs do not expect.
+	// Go's own pipes are non-blocking, which other programs do not expect.
 	return ours, unix.SetNonblock(int(theirs.Fd()), false)
 }
 
-// started is called when the process has its files.
+// started must be called when the process has its files.
 func (s *streams) started() {
 	s.closeOpened()
 	for _, start := range s.copiers {
@@ -123,7 +123,7 @@ func (s *streams) started() {
 	}
 }
 
-// ended is called when the process has ended. All that it wrote is copied when it returns.
+// ended must be called when the process has ended. It returns when all output is copied.
 func (s *streams) ended() {
 	if s.input != nil {
 		_ = s.input.Close()
@@ -134,7 +134,7 @@ func (s *streams) ended() {
 	s.closeOutputs()
 }
 
-// close is called instead of started when there is no process.
+// close is called instead of started if there is no process.
 func (s *streams) close() {
 	s.closeOpened()
 	if s.input != nil {
@@ -156,7 +156,7 @@ func (s *streams) closeOutputs() {
 	}
 }
 
-// patient writes on after an error: a full disk must not end the process that writes its log there.
+// patient ignores write errors: a full disk must not end the process that logs to it.
 type patient struct{ to io.Writer }
 
 func (p patient) Write(data []byte) (int, error) {

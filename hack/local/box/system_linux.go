@@ -11,17 +11,17 @@ import (
 )
 
 var (
-	// devices are of the machine: nobody can make some in a user namespace.
+	// devices are bound from the machine: a user namespace cannot create devices.
 	devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
-	// deviceLinks are what programs expect beside them.
+	// deviceLinks are links in /dev that programs expect.
 	deviceLinks = map[string]string{
 		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
 	}
-	// settings of the machine, which uid 0 could change without any capability.
+	// settings are files of the machine that uid 0 could change without any capability.
 	settings = []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
 )
 
-// systemMounts returns what every box has.
+// systemMounts returns the mounts that every box has.
 func systemMounts() ([]mount, error) {
 	mounts := []mount{{"/dev", func(target string) error {
 		return mountTmpfs(target, "mode=0755,size=64k", unix.MS_NOSUID|unix.MS_NOEXEC)
@@ -59,7 +59,7 @@ func systemMounts() ([]mount, error) {
 	return mounts, nil
 }
 
-// protect makes a part of the box that is there read-only.
+// protect makes an existing path of the box read-only.
 func protect(path string) error {
 	tree, folder, err := openTree(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -92,7 +92,7 @@ func TestRetryPorts(t *testing.T) {
 	assert.Equal(t, other, m.retryPorts(state, nil, func() error { return other }))
 }
 
-// TestWaitNamesTheDead starts a process that dies while something is waited for.
+// TestWaitNamesTheDead starts a process that dies during a wait.
 func TestWaitNamesTheDead(t *testing.T) {
 	m := manager(t)
 	spec := process.Spec{Binary: "/bin/sh", Args: []string{"-c", "echo cannot open database; exit 1"}, Log: m.Dir.Log("one", "etcd")}
@@ -115,7 +115,7 @@ func TestWaitSaysWhatIsMissing(t *testing.T) {
 	assert.EqualError(t, err, "waiting for nodes: not ready after 3m (last: node one-0 is not ready)")
 }
 
-// TestAfterReboot: processes of an earlier boot have not crashed.
+// TestAfterReboot checks that processes of an earlier boot do not count as crashed.
 func TestAfterReboot(t *testing.T) {
 	m := manager(t)
 	state := &statedir.State{Version: 1}

@@ -16,7 +16,7 @@ const admin = "admin"
 
 func loopback() []string { return []string{"127.0.0.1", "localhost"} }
 
-// sharedCredentials makes etcd's keys and says whether any is new.
+// sharedCredentials creates etcd's keys and reports whether any is new.
 func (m *Manager) sharedCredentials(now time.Time) (renewed bool, err error) {
 	folder := &pki.Folder{Path: m.Dir.PKI(shared), Now: now}
 	ca, err := folder.Authority("ca")
@@ -34,7 +34,7 @@ func (m *Manager) sharedCredentials(now time.Time) (renewed bool, err error) {
 	return len(folder.Renewed) > 0, nil
 }
 
-// credentials makes the keys and kubeconfigs of one cluster and says whether any key is new.
+// credentials creates the keys and kubeconfigs of one cluster and reports whether any key is new.
 func (m *Manager) credentials(c *statedir.Cluster, now time.Time) (renewed bool, err error) {
 	folder := &pki.Folder{Path: m.Dir.PKI(c.Name), Now: now}
 	ca, err := folder.Authority("ca")
@@ -46,7 +46,7 @@ func (m *Manager) credentials(c *statedir.Cluster, now time.Time) (renewed bool,
 		return false, err
 	}
 	hosts := append(loopback(), "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
-	if c.Kubelets > 0 { // pods know the address, too
+	if c.Kubelets > 0 { // pods use the Service address, too
 		hosts = append(hosts, c.ServiceIP(1))
 	}
 	for _, leaf := range append([]pki.Leaf{
@@ -105,8 +105,7 @@ func (m *Manager) authenticationFile(c *statedir.Cluster) string {
 	return filepath.Join(m.Dir.PKI(c.Name), "authentication.yaml")
 }
 
-// writeAuthentication lets everybody see whether the API server is healthy, and nothing else
-// without saying who they are.
+// writeAuthentication allows anonymous requests to the health endpoints only.
 func (m *Manager) writeAuthentication(c *statedir.Cluster) error {
 	const config = `apiVersion: apiserver.config.k8s.io/v1
 kind: AuthenticationConfiguration
@@ -123,7 +122,7 @@ anonymous:
 	return nil
 }
 
-// Client connects to a cluster as its administrator.
+// Client returns a client for a cluster, as its administrator.
 func (m *Manager) Client(c *statedir.Cluster) (*restclient.Client, error) {
 	entry := m.adminEntry(c)
 	return restclient.New(c.Server(), restclient.Files{CA: entry.CA, Cert: entry.Cert, Key: entry.Key})

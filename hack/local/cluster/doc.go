@@ -1,4 +1,3 @@
-// Package cluster says what a local cluster consists of, and brings clusters up, takes them down
-// and reports on them. How a process is started is package process's business, where files are is
-// package statedir's.
+// Package cluster defines the parts of a local cluster, brings clusters up, takes them down and
+// reports their status. Package process starts processes; package statedir knows the paths.
 package cluster

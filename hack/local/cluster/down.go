@@ -14,11 +14,11 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// grace is how long a part may take to end before it is killed. The data is for throwing away, so
-// nobody waits for long.
+// grace is how long a part may take to end before it is killed. It is short because the data is
+// disposable.
 func grace(part string) time.Duration {
 	if _, kubelet := kubeletNumber(part); kubelet {
-		return 20 * time.Second // it gives its pods 10 s
+		return 20 * time.Second // its pods get 10 s
 	}
 	if part == PartAPIServer {
 		return 10 * time.Second
@@ -41,14 +41,14 @@ func (m *Manager) Down(ctx context.Context) error {
 	return m.Dir.Save(state)
 }
 
-// stopAll ends the parts in the reverse order of what they depend on: an API server that has lost
-// etcd takes a minute to end.
+// stopAll stops the parts in reverse order of dependency: an API server that has lost etcd takes a
+// minute to end.
 func (m *Manager) stopAll(ctx context.Context, state *statedir.State) error {
 	names, err := m.recordedClusters(state)
 	if err != nil {
 		return err
 	}
-	// These start processes themselves; with them gone, the list of processes is final.
+	// These start processes themselves; once they have ended, the list of processes is final.
 	var keepers []running
 	for _, name := range names {
 		keepers = append(keepers, running{cluster: name, part: PartStages})
@@ -105,8 +105,8 @@ func (m *Manager) stopGroup(ctx context.Context, parts []running) error {
 	return errors.Join(failures...)
 }
 
-// recordedClusters lists the clusters that have process records, also those the state does not
-// name.
+// recordedClusters lists the clusters that have process records, including clusters missing from
+// the state.
 func (m *Manager) recordedClusters(state *statedir.State) ([]string, error) {
 	names := []string{shared}
 	for _, c := range state.Clusters {
@@ -128,7 +128,7 @@ func (m *Manager) recordedClusters(state *statedir.State) ([]string, error) {
 func (m *Manager) Clean(ctx context.Context) error {
 	state, err := m.Dir.Load()
 	if err != nil {
-		// Processes are found by their records; a broken state must not keep them running.
+		// Processes are found by their records; a broken state must not prevent stopping them.
 		state = &statedir.State{}
 	}
 	if err := m.stopAll(ctx, state); err != nil {

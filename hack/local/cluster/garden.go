@@ -8,15 +8,15 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// VirtualGarden is the cluster that takes the place of a Garden's API server where pods are only
-// played, so that it never runs. The zero value is none.
+// VirtualGarden is the cluster that replaces a Garden's API server where pods are only played. The
+// zero value is none.
 type VirtualGarden struct {
-	// Runtime is the cluster of the Garden, Played the one that takes the place.
+	// Runtime is the cluster of the Garden, Played its replacement for the virtual garden.
 	Runtime, Played string
 }
 
-// playVirtualGarden writes the access to the virtual garden where a Garden would have written it.
-// Whoever finds it there leaves it as it is.
+// playVirtualGarden writes the access to the virtual garden to the Secret that a Garden would
+// write. Controllers that find this Secret do not change it.
 func (m *Manager) playVirtualGarden(ctx context.Context, state *statedir.State, v VirtualGarden) error {
 	runtime, played := state.Cluster(v.Runtime), state.Cluster(v.Played)
 	if runtime == nil || played == nil {

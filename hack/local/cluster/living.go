@@ -19,24 +19,24 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// Parts of a cluster whose pods run for real, besides kwok, which plays the others: nodes, and what
-// their pods need once for the cluster.
+// Parts of a cluster that runs pods, besides kwok, which plays the other pods: nodes, and the
+// addons that their pods need once per cluster.
 const (
 	PartAddons = "addons"
-	// partKubelet begins the names of the nodes' parts: kubelet-0.
+	// partKubelet is the prefix of the parts of nodes, for example kubelet-0.
 	partKubelet = "kubelet-"
 )
 
 const (
 	addonsUser = "pergola-local:addons"
-	// kubeletClient is the user by which the API server asks kubelets for logs.
+	// kubeletClient is the user of the API server's requests to kubelets.
 	kubeletClient = "kube-apiserver-kubelet-client"
-	// livingTaint keeps pods away from nodes that can run nothing but what the machine has as
-	// executables; livingLabel is how the others get there.
+	// livingTaint keeps pods away from nodes that can run only native executables; the label of the
+	// same name attracts the others.
 	livingTaint = "local.pergola.dev/living"
 )
 
-// livingParts are those that a cluster with so many living nodes has besides the others.
+// livingParts returns the additional parts of a cluster with this number of living nodes.
 func livingParts(kubelets int) []string {
 	if kubelets == 0 {
 		return nil
@@ -50,17 +50,17 @@ func livingParts(kubelets int) []string {
 
 func kubeletPart(n int) string { return partKubelet + strconv.Itoa(n) }
 
-// kubeletNumber is the one of a node's part.
+// kubeletNumber parses the number of a node's part.
 func kubeletNumber(part string) (int, bool) {
 	text, found := strings.CutPrefix(part, partKubelet)
 	n, err := strconv.Atoi(text)
 	return n, found && err == nil
 }
 
-// kubeletNode is the name of the n-th living Node.
+// kubeletNode returns the name of the n-th living Node.
 func kubeletNode(c *statedir.Cluster, n int) string { return fmt.Sprintf("%s-living-%d", c.Name, n) }
 
-// Runs says whether a node runs pods for real.
+// Runs reports whether a node runs pods for real.
 func Runs(c *statedir.Cluster, node string) bool {
 	for n := range c.Kubelets {
 		if node == kubeletNode(c, n) {
@@ -70,7 +70,7 @@ func Runs(c *statedir.Cluster, node string) bool {
 	return false
 }
 
-// livingLeaves are the certificates that only clusters with living pods have.
+// livingLeaves returns the additional certificates of clusters with living pods.
 func livingLeaves(c *statedir.Cluster) []pki.Leaf {
 	if c.Kubelets == 0 {
 		return nil
@@ -82,7 +82,7 @@ func livingLeaves(c *statedir.Cluster) []pki.Leaf {
 	return out
 }
 
-// executables are those that pods run as, and where they are.
+// executables returns the paths of the executables that pods run, by name or image.
 func (m *Manager) executables() map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{binaries.APIServer, binaries.ControllerManager, binaries.Scheduler, binaries.Etcd} {
@@ -95,7 +95,7 @@ func (m *Manager) executables() map[string]string {
 	return out
 }
 
-// executablesFlag is how program node is told of them.
+// executablesFlag passes the executables to program node.
 func (m *Manager) executablesFlag() string {
 	var pairs []string
 	all := m.executables()
@@ -105,7 +105,7 @@ func (m *Manager) executablesFlag() string {
 	return "--executables=" + strings.Join(pairs, ",")
 }
 
-// addonsArgs start what a cluster with living pods needs once.
+// addonsArgs returns the arguments that start the addons of a cluster.
 func (m *Manager) addonsArgs(c *statedir.Cluster) []string {
 	out := []string{
 		"addons", "--kubeconfig=" + m.Dir.PartKubeconfig(c.Name, PartAddons), "--services=" + c.ServiceCIDR(), "--load-balancers=" + c.LoadBalancers(), "--dns=" + c.DNS(),
@@ -122,7 +122,7 @@ func (m *Manager) addonsArgs(c *statedir.Cluster) []string {
 	return out
 }
 
-// kubeletArgs start the n-th living node.
+// kubeletArgs returns the arguments that start the n-th living node.
 func (m *Manager) kubeletArgs(c *statedir.Cluster, n int) []string {
 	folder, part := pki.Folder{Path: m.Dir.PKI(c.Name)}, kubeletPart(n)
 	labels := []string{livingTaint + "=true"}
@@ -137,7 +137,7 @@ func (m *Manager) kubeletArgs(c *statedir.Cluster, n int) []string {
 	}
 }
 
-// livingFoundation are the objects that living pods need before anything of them starts.
+// livingFoundation returns the objects that must exist before the parts of a living cluster start.
 func livingFoundation(c *statedir.Cluster) []placed {
 	if c.Kubelets == 0 {
 		return nil
@@ -145,7 +145,7 @@ func livingFoundation(c *statedir.Cluster) []placed {
 	return []placed{
 		clusterRoleBinding("pergola-local:kubelet-client", "system:kubelet-api-admin", kubeletClient),
 		clusterRole(addonsUser, addonsRules()), clusterRoleBinding(addonsUser, addonsUser, addonsUser),
-		// The name by which everybody knows the address; who answers there is no pod.
+		// A fixed name for the DNS address; the server is not a pod.
 		{"/api/v1/namespaces/kube-system/services/kube-dns", object{
 			"apiVersion": "v1", "kind": "Service", "metadata": object{"name": "kube-dns", "namespace": "kube-system", "labels": object{"k8s-app": "kube-dns"}},
 			"spec": object{"clusterIP": c.DNS(), "ports": []any{
@@ -155,7 +155,7 @@ func livingFoundation(c *statedir.Cluster) []placed {
 	}
 }
 
-// living says what is missing until living pods can be created.
+// living returns an error until living pods can be created.
 func (m *Manager) living(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
 	if c.Kubelets == 0 {
 		return nil
@@ -165,7 +165,7 @@ func (m *Manager) living(ctx context.Context, client *restclient.Client, c *stat
 			return err
 		}
 	}
-	// The last thing that the addons do when they begin.
+	// The addons create it last at their start.
 	const binding = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings/local.pergola.dev"
 	if err := client.Get(ctx, binding, nil); err != nil {
 		return fmt.Errorf("pods are not sent to living nodes yet: %w", err)
@@ -173,10 +173,10 @@ func (m *Manager) living(ctx context.Context, client *restclient.Client, c *stat
 	return m.sent(ctx, client)
 }
 
-// sent tells whether the API server sends a pod to living nodes: it has seen the policy a little
-// after it has stored it. The pod is only tried.
+// sent returns an error until the API server sends pods to living nodes: it loads a policy a little
+// after storing it. The pod is a dry run.
 func (m *Manager) sent(ctx context.Context, client *restclient.Client) error {
-	// Nobody has pods in this namespace, nor anything that keeps them away.
+	// This namespace has no other pods and no restrictions.
 	const path = "/api/v1/namespaces/kube-node-lease/pods?dryRun=All"
 	var pod struct {
 		Spec struct {
@@ -184,7 +184,7 @@ func (m *Manager) sent(ctx context.Context, client *restclient.Client) error {
 		} `json:"spec"`
 	}
 	containers := []any{object{"name": "etcd", "image": "etcd-development/etcd"}}
-	// what is new was maybe added to a policy that was there
+	// new images may extend an existing policy
 	for i, image := range slices.Sorted(maps.Keys(m.images)) {
 		containers = append(containers, object{"name": fmt.Sprintf("image-%d", i), "image": image})
 	}
@@ -193,7 +193,7 @@ func (m *Manager) sent(ctx context.Context, client *restclient.Client) error {
 	}, &pod)
 	switch {
 	case err != nil && strings.Contains(err.Error(), "webhook"):
-		return nil // of a landscape, which has a say after the policy: nothing can be told from it
+		return nil // called after the policy, from a landscape: its error hides the result
 	case err != nil:
 		return fmt.Errorf("trying whether pods are sent to living nodes: %w", err)
 	case pod.Spec.NodeSelector[livingTaint] == "":
@@ -202,7 +202,7 @@ func (m *Manager) sent(ctx context.Context, client *restclient.Client) error {
 	return nil
 }
 
-// livingSpec says how to start a part that only clusters with living pods have.
+// livingSpec completes the spec of a part that only clusters with living pods have.
 func (m *Manager) livingSpec(c *statedir.Cluster, part string, spec process.Spec) process.Spec {
 	spec.Binary = m.paths[binaries.Node]
 	if n, kubelet := kubeletNumber(part); kubelet {
@@ -211,12 +211,12 @@ func (m *Manager) livingSpec(c *statedir.Cluster, part string, spec process.Spec
 		spec.Args = m.addonsArgs(c)
 	}
 	if info, err := os.Stat(spec.Binary); err == nil {
-		spec.Salt += info.ModTime().String() // it was built anew
+		spec.Salt += info.ModTime().String() // after a rebuild
 	}
 	return spec
 }
 
-// addonsRules are what the packages of living say that they need.
+// addonsRules are the permissions that the packages in living document.
 func addonsRules() []any {
 	rule := func(group, resources, verbs string) object {
 		split := func(text string) []any {

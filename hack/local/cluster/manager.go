@@ -14,30 +14,30 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// Manager works on the clusters of one state folder.
+// Manager manages the clusters of one state folder.
 type Manager struct {
 	Dir    statedir.Dir
 	Source binaries.Source
-	// Self is the executable that knows the command keep-stages.
+	// Self is the executable that has the command keep-stages.
 	Self string
-	// Pergola is the executable that pods of Pergola's image run as. It need not be there.
+	// Pergola is the executable that pods of Pergola's image run. It need not exist.
 	Pergola string
-	// Out takes what happens, for people.
+	// Out takes progress messages for people.
 	Out io.Writer
-	// Now is the clock that certificates are judged by.
+	// Now is the clock for the validity of certificates.
 	Now func() time.Time
 
 	paths    binaries.Paths
 	etcdPort int
 	clusters []*statedir.Cluster
-	// proxy is in the kubeconfigs of people: what they reach beside API servers, such as that of a
-	// Shoot, is behind it.
+	// proxy goes into people's kubeconfigs: other servers, such as a Shoot's API server, are behind
+	// it.
 	proxy  string
 	images map[string]string
-	// Stages as kwok's --config takes them.
+	// Stages in the format of kwok's --config.
 	builtinStages, otherStages []byte
 
-	mutex sync.Mutex // guards Out, and the ports in the state while clusters come up side by side
+	mutex sync.Mutex // guards Out, and the ports in the state during parallel starts
 }
 
 func (m *Manager) say(format string, args ...any) {
@@ -46,7 +46,7 @@ func (m *Manager) say(format string, args ...any) {
 	fmt.Fprintf(m.Out, format+"\n", args...)
 }
 
-// prepare notes what the parts depend on.
+// prepare sets the fields that the parts depend on.
 func (m *Manager) prepare(paths binaries.Paths, state *statedir.State) error {
 	all, err := stages.Load()
 	if err != nil {
@@ -64,7 +64,7 @@ func (m *Manager) prepare(paths binaries.Paths, state *statedir.State) error {
 	return nil
 }
 
-// Prepare makes the executables that clusters need, so that Up finds them.
+// Prepare builds the executables that clusters need, so that Up finds them.
 func (m *Manager) Prepare(ctx context.Context, options Options) error {
 	var needed []string
 	for _, name := range options.Clusters {
@@ -78,7 +78,7 @@ func (m *Manager) Prepare(ctx context.Context, options Options) error {
 	return err
 }
 
-// DiedError says that a part ended although it should run.
+// DiedError reports that a part ended although it should run.
 type DiedError struct {
 	Cluster, Part string
 	// Log is the part's log and Tail its last lines.
@@ -86,7 +86,7 @@ type DiedError struct {
 	Tail []string
 }
 
-// Error implements error; it ends with the log.
+// Error implements error; its text ends with the end of the log.
 func (e *DiedError) Error() string {
 	text := fmt.Sprintf("%s/%s has ended unexpectedly; the end of %s:", e.Cluster, e.Part, e.Log)
 	if len(e.Tail) == 0 {

@@ -11,7 +11,7 @@ import (
 
 const (
 	kwokUser   = "pergola-local:kwok"
-	stagesUser = "pergola-local:stages" // reads what every user may read: which kinds are served
+	stagesUser = "pergola-local:stages" // reads the served kinds, as every user may
 )
 
 type object = map[string]any
@@ -33,14 +33,14 @@ func clusterRoleBinding(name, role, user string) placed {
 	}}
 }
 
-// clusterRole has some rules.
+// clusterRole returns a ClusterRole with the rules.
 func clusterRole(name string, rules []any) placed {
 	return placed{rbacPath + "clusterroles/" + name, object{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": object{"name": name}, "rules": rules,
 	}}
 }
 
-// foundation are the objects that the parts of a cluster need before they start.
+// foundation returns the objects that must exist before the parts of a cluster start.
 func foundation(c *statedir.Cluster) []placed {
 	var all []placed
 	if c.Has(PartKwok) {
@@ -63,7 +63,7 @@ func storageClass() placed {
 
 func nodeName(c *statedir.Cluster, n int) string { return fmt.Sprintf("%s-%d", c.Name, n) }
 
-// node is the n-th fake Node, in the zone of that number.
+// node returns the n-th fake Node, in zone n.
 func node(c *statedir.Cluster, n int) placed {
 	name := nodeName(c, n)
 	return placed{"/api/v1/nodes/" + name, object{
@@ -76,10 +76,10 @@ func node(c *statedir.Cluster, n int) placed {
 	}}
 }
 
-// fakeNode is the annotation of the nodes that kwok plays.
+// fakeNode is the annotation of nodes that kwok plays.
 const fakeNode = "kwok.x-k8s.io/node"
 
-// nodeLabels are those of a node in the zone of a number.
+// nodeLabels returns the labels of a node in zone n.
 func nodeLabels(name string, n int) map[string]string {
 	return map[string]string{
 		"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": runtime.GOARCH,
@@ -88,7 +88,7 @@ func nodeLabels(name string, n int) map[string]string {
 	}
 }
 
-// found lays the foundation.
+// found applies the foundation.
 func found(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
 	for _, p := range foundation(c) {
 		if err := client.Apply(ctx, p.path, p.object); err != nil {
@@ -98,8 +98,8 @@ func found(ctx context.Context, client *restclient.Client, c *statedir.Cluster) 
 	return nil
 }
 
-// dropNodeLeases lets a new kwok take over the nodes at once: each kwok process has an identity of
-// its own and would wait until the Leases of the previous one have expired.
+// dropNodeLeases lets a new kwok take over the nodes at once. Each kwok has its own identity and
+// would wait until the Leases of the previous one expire.
 func dropNodeLeases(ctx context.Context, client *restclient.Client) error {
 	const path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 	var list struct {

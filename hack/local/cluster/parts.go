@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// Parts of a cluster, each a process. Etcd is shared by the clusters of a folder.
+// Parts of a cluster, each a process. The clusters of a folder share etcd.
 const (
 	PartEtcd              = "etcd"
 	PartAPIServer         = "kube-apiserver"
@@ -23,22 +23,22 @@ const (
 	PartStages = "stages"
 )
 
-// partExtensions is that second kwok. It is no part of its own: PartStages starts and stops it.
+// partExtensions is that second kwok. It is not a part itself: PartStages starts and stops it.
 const partExtensions = "kwok-extensions"
 
-// shared is where the part that all clusters use has its log, record and keys.
+// shared is the name under which the shared part has its log, record and keys.
 const shared = "shared"
 
-// AllParts are the parts of a cluster with nodes, in starting order.
+// AllParts returns the parts of a cluster with nodes, in starting order.
 func AllParts() []string {
 	return []string{PartAPIServer, PartControllerManager, PartScheduler, PartKwok, PartStages}
 }
 
-// nodelessParts are the parts of a cluster that holds objects but runs no pods.
+// nodelessParts are the parts of a cluster that stores objects but runs no pods.
 func nodelessParts() []string { return []string{PartAPIServer, PartControllerManager} }
 
-// ParseParts reads names as the --parts flag has them; "kube-" may be left out. The API server is
-// always there, and kwok brings the keeper of its Stages.
+// ParseParts parses the names of the --parts flag; the prefix "kube-" is optional. It always adds
+// the API server, and to kwok the keeper of its Stages.
 func ParseParts(names []string) ([]string, error) {
 	chosen := []string{PartAPIServer}
 	for _, name := range names {
@@ -57,14 +57,14 @@ func ParseParts(names []string) ([]string, error) {
 	return slices.DeleteFunc(AllParts(), func(part string) bool { return !slices.Contains(chosen, part) }), nil
 }
 
-// binaryNames are the executables that the parts need.
+// binaryNames returns the executables that the parts need.
 func binaryNames(parts []string) []string {
 	names := []string{binaries.Etcd}
 	for _, part := range parts {
 		switch {
 		case part == PartStages:
 		case part == PartAddons:
-			// What pods run as, and the nodes that run them.
+			// The executables of pods, and the nodes that run them.
 			names = append(names, binaries.Node, PartAPIServer, PartControllerManager, PartScheduler)
 		default:
 			names = append(names, part)
@@ -73,7 +73,7 @@ func binaryNames(parts []string) []string {
 	return names
 }
 
-// environment is all that parts get from the outside: no proxies, no kubeconfig of the user.
+// environment is the whole environment of parts: no proxies, and not the user's kubeconfig.
 func environment(dir statedir.Dir) []string {
 	env := []string{"HOME=" + string(dir), "TZ=UTC", "PATH=/usr/bin:/bin"}
 	if temporary := os.Getenv("TMPDIR"); temporary != "" {
@@ -82,11 +82,11 @@ func environment(dir statedir.Dir) []string {
 	return env
 }
 
-// spec says how to start one part of a cluster.
+// spec returns how to start one part of a cluster.
 func (m *Manager) spec(c *statedir.Cluster, part string) process.Spec {
 	spec := process.Spec{
 		Binary: m.paths[part], Env: environment(m.Dir), Log: m.Dir.Log(c.Name, part),
-		// Most parts read where the API server is from a kubeconfig, and only when they start.
+		// Most parts read the API server's address from a kubeconfig, only at their start.
 		Salt: c.Server(),
 	}
 	switch part {
@@ -122,7 +122,7 @@ func (m *Manager) spec(c *statedir.Cluster, part string) process.Spec {
 	return spec
 }
 
-// managedNodes are those whose pods kwok plays.
+// managedNodes returns kwok's flag for the nodes whose pods it plays.
 func managedNodes(c *statedir.Cluster) string {
 	if c.Kubelets > 0 {
 		return "--manage-nodes-with-annotation-selector=" + fakeNode + "=fake"
@@ -159,7 +159,7 @@ func (m *Manager) apiServerArgs(c *statedir.Cluster) []string {
 	}
 	return append([]string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", c.Port), "--advertise-address=127.0.0.1",
-		// The Service "kubernetes" cannot have a loopback address as its endpoint.
+		// A loopback address is not a valid endpoint of the Service "kubernetes".
 		"--endpoint-reconciler-type=none",
 		"--tls-cert-file=" + folder.Cert(PartAPIServer), "--tls-private-key-file=" + folder.Key(PartAPIServer),
 		fmt.Sprintf("--etcd-servers=https://127.0.0.1:%d", m.etcdPort), "--etcd-prefix=/" + c.Name,
@@ -185,8 +185,7 @@ func (m *Manager) controllerManagerArgs(c *statedir.Cluster) []string {
 		"--service-account-private-key-file=" + folder.Key("service-account"),
 		"--cluster-signing-cert-file=" + folder.Cert("ca"), "--cluster-signing-key-file=" + folder.Key("ca"),
 		"--service-cluster-ip-range=" + c.ServiceCIDR(), "--allocate-node-cidrs=false", "--node-monitor-period=2s",
-		// With the default of 20 requests a second it needs 4 s to start and minutes for large
-		// landscapes.
+		// With the default of 20 requests a second the start takes 4 s, a large landscape minutes.
 		"--kube-api-qps=500", "--kube-api-burst=500",
 	}
 }

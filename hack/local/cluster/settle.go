@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// upParts starts everything beside the API server, once the objects are there that it needs.
+// upParts applies the foundation and starts all parts except the API server.
 func (m *Manager) upParts(ctx context.Context, c *statedir.Cluster, client *restclient.Client) error {
 	if err := found(ctx, client, c); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (m *Manager) upParts(ctx context.Context, c *statedir.Cluster, client *rest
 	return nil
 }
 
-// beforeKwok writes the Stages that kwok plays and clears the way for a new kwok.
+// beforeKwok writes kwok's Stages and drops the previous kwok's Leases before a new kwok starts.
 func (m *Manager) beforeKwok(ctx context.Context, c *statedir.Cluster, client *restclient.Client) error {
 	file := m.Dir.Data(c.Name + "/" + PartKwok + ".yaml")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -49,7 +49,7 @@ func (m *Manager) beforeKwok(ctx context.Context, c *statedir.Cluster, client *r
 	return dropNodeLeases(ctx, client)
 }
 
-// ready asks the API server whether it is; of all checks only those that fail go into the error.
+// ready checks that the API server is ready; the error lists only the failed checks.
 func ready(ctx context.Context, client *restclient.Client) error {
 	err := client.Get(ctx, "/readyz", nil)
 	var status *restclient.StatusError
@@ -84,10 +84,10 @@ type nodeObject struct {
 	} `json:"status"`
 }
 
-// settled says what is missing until pods can be created and scheduled: Ready nodes without the
-// taints of new nodes, and the service account that pods use by default.
+// settled returns an error until pods can be created and scheduled: Ready nodes without the taints
+// of new nodes, and the default service account.
 func (m *Manager) settled(ctx context.Context, client *restclient.Client, c *statedir.Cluster) error {
-	// Only the controller manager takes taints off.
+	// Only the controller manager removes taints.
 	tainted := !c.Has(PartControllerManager)
 	for n := range c.Nodes {
 		if err := nodeReady(ctx, client, nodeName(c, n), "", tainted); err != nil {
@@ -102,7 +102,7 @@ func (m *Manager) settled(ctx context.Context, client *restclient.Client, c *sta
 	return m.living(ctx, client, c)
 }
 
-// nodeReady says what is missing of a node, which may have one taint for good, or any.
+// nodeReady returns an error until the node is Ready; it may have one permanent taint, or any.
 func nodeReady(ctx context.Context, client *restclient.Client, name, taint string, any bool) error {
 	var node nodeObject
 	if err := client.Get(ctx, "/api/v1/nodes/"+name, &node); err != nil {

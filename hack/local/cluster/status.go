@@ -11,13 +11,13 @@ import (
 
 // States of a part and of a cluster.
 const (
-	// Running: the process is there. Of a cluster: ready.
+	// Running: the process runs. For a cluster: it is ready.
 	Running = "running"
 	// Stopped: taken down, or never started.
 	Stopped = "stopped"
 	// Crashed: the process has ended although it should run.
 	Crashed = "crashed"
-	// NotReady: all processes are there, but the API server or the nodes are not ready.
+	// NotReady: all processes run, but the API server or the nodes are not ready.
 	NotReady = "notReady"
 )
 
@@ -26,8 +26,7 @@ type Status struct {
 	Dir string `json:"dir"`
 	// Kubeconfig has a context for every cluster.
 	Kubeconfig string `json:"kubeconfig"`
-	// Living says that pods run for real; Proxy is then the URL of the proxy by which they are
-	// reached.
+	// Living reports whether pods run for real; Proxy is then the URL of the proxy to them.
 	Living   bool            `json:"living"`
 	Proxy    string          `json:"proxy,omitempty"`
 	Shared   []PartStatus    `json:"shared"`
@@ -57,7 +56,7 @@ type PartStatus struct {
 	Tail []string `json:"tail,omitempty"`
 }
 
-// Healthy says whether there are clusters and all of them are ready.
+// Healthy reports whether there are clusters and all of them are ready.
 func (s Status) Healthy() bool {
 	for _, part := range s.Shared {
 		if part.State != Running {
@@ -72,7 +71,7 @@ func (s Status) Healthy() bool {
 	return len(s.Clusters) > 0
 }
 
-// Status looks at all processes and API servers. A cluster that is down says so, and is not
+// Status checks all processes and API servers. A stopped cluster is reported as such and is not
 // healthy.
 func (m *Manager) Status(ctx context.Context) (Status, error) {
 	status := Status{Dir: string(m.Dir), Kubeconfig: m.Dir.MergedKubeconfig(), Shared: []PartStatus{}, Clusters: []ClusterStatus{}}
@@ -140,7 +139,7 @@ func (m *Manager) clusterStatus(ctx context.Context, c *statedir.Cluster) (Clust
 	if second, err := m.partStatus(c.Name, partExtensions, 0, false); err != nil {
 		return status, err
 	} else if second.State == Running {
-		status.Parts = append(status.Parts, second) // it comes and goes with the CRDs
+		status.Parts = append(status.Parts, second) // it runs only while CRDs need it
 	}
 	if status.State != Running {
 		return status, nil
@@ -151,7 +150,7 @@ func (m *Manager) clusterStatus(ctx context.Context, c *statedir.Cluster) (Clust
 	return status, nil
 }
 
-// check asks the API server whether all is well; it does not wait for it.
+// check checks a cluster's health once, without waiting for it.
 func (m *Manager) check(ctx context.Context, c *statedir.Cluster) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Second, fmt.Errorf("no answer within 5s"))
 	defer cancel()

@@ -14,24 +14,24 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// Options say which clusters to bring up, and how.
+// Options select the clusters to bring up, and configure them.
 type Options struct {
 	// Clusters are the names.
 	Clusters []string
-	// Nodeless names those that hold objects but run no pods.
+	// Nodeless names the clusters that store objects but run no pods.
 	Nodeless []string
 	// Parts are the parts of every cluster; nil means all that make sense for it.
 	Parts []string
 	// Nodes is the number of fake nodes of a cluster that runs pods.
 	Nodes int
-	// Kubelets is the number of nodes, beside those, that run for real the pods whose images are
-	// executables of this machine: in the namespaces of package hold alone. With 0 all pods are
-	// played.
+	// Kubelets is the number of additional nodes that run pods for real, if the images are
+	// executables of this machine. They work only in the namespaces of package hold. With 0 all
+	// pods are played.
 	Kubelets int
-	// Images are more images that are executables of this machine: repositories, and the files.
-	// They are remembered.
+	// Images map further image repositories to executables of this machine. They are stored in the
+	// state.
 	Images map[string]string
-	// VirtualGarden is one that is only played.
+	// VirtualGarden is a virtual garden that is only played.
 	VirtualGarden VirtualGarden
 	// Timeout bounds the time from the first process to the last cluster being ready.
 	Timeout time.Duration
@@ -47,9 +47,9 @@ func (o Options) parts(name string) []string {
 	return AllParts()
 }
 
-// Up brings the clusters up and waits until they are ready. What already runs as it should is left
-// alone; what has died is started again. Clusters of the folder that are not named stay as they
-// are. When it fails or ctx ends, what has been started keeps running; Down ends it.
+// Up brings the clusters up and waits until they are ready. It does not touch parts that run as
+// they should, and restarts dead parts. Other clusters of the folder do not change. If Up fails or
+// ctx ends, started parts continue to run; Down ends them.
 func (m *Manager) Up(ctx context.Context, options Options) error {
 	state, err := m.decide(options)
 	if err != nil {
@@ -77,7 +77,7 @@ func (m *Manager) Up(ctx context.Context, options Options) error {
 	return m.playVirtualGarden(ctx, state, options.VirtualGarden)
 }
 
-// decide settles ports, indexes and parts of the named clusters and records them.
+// decide assigns ports, indexes and parts to the named clusters and records them.
 func (m *Manager) decide(options Options) (*statedir.State, error) {
 	state, err := m.Dir.Load()
 	if err != nil {
@@ -147,7 +147,7 @@ func (m *Manager) upEtcd(ctx context.Context, state *statedir.State) error {
 		return err
 	}
 	if renewed {
-		// Everything that has the old certificates in memory has to go.
+		// Every process that uses the old certificates must end.
 		if err := m.stopAll(ctx, state); err != nil {
 			return err
 		}
@@ -167,8 +167,8 @@ func (m *Manager) upEtcd(ctx context.Context, state *statedir.State) error {
 	})
 }
 
-// retryPorts runs start again, with other ports, when the part it starts has died because somebody
-// else took a port after it was chosen.
+// retryPorts runs start again, with other ports, if the started part died because another process
+// took its port.
 func (m *Manager) retryPorts(state *statedir.State, ports []*int, start func() error) error {
 	const attempts = 3
 	for attempt := 1; ; attempt++ {
@@ -196,7 +196,7 @@ func (m *Manager) reassign(state *statedir.State, ports []*int) error {
 	return m.Dir.Save(state)
 }
 
-// upClusters brings the clusters up side by side and reports all that fail.
+// upClusters brings the clusters up in parallel and reports all that fail.
 func (m *Manager) upClusters(ctx context.Context, state *statedir.State, names []string) error {
 	failures := make([]error, len(names))
 	var group sync.WaitGroup
@@ -247,15 +247,15 @@ func (m *Manager) upCluster(ctx context.Context, c *statedir.Cluster) error {
 	return nil
 }
 
-// stopOutdated ends the parts that the cluster no longer has and, with new certificates, all of
-// them.
+// stopOutdated stops the parts that the cluster no longer has and, with new certificates, all
+// parts.
 func (m *Manager) stopOutdated(ctx context.Context, c *statedir.Cluster, all bool) error {
 	parts, err := m.recorded(c.Name)
 	if err != nil {
 		return err
 	}
 	if slices.Contains(parts, PartStages) && !c.Has(PartStages) {
-		parts = append([]string{PartStages}, parts...) // first, for it would start the next again
+		parts = append([]string{PartStages}, parts...) // first, because it restarts the next one
 	}
 	for _, part := range parts {
 		outdated := !c.Has(part) && (part != partExtensions || !c.Has(PartStages))
@@ -268,7 +268,7 @@ func (m *Manager) stopOutdated(ctx context.Context, c *statedir.Cluster, all boo
 	return nil
 }
 
-// ensure starts the part unless it runs already the way it should.
+// ensure starts the part unless it already runs with this spec.
 func (m *Manager) ensure(ctx context.Context, cluster, part string, spec process.Spec) error {
 	record, alive, err := m.alive(cluster, part)
 	if err != nil {
@@ -287,7 +287,7 @@ func (m *Manager) ensure(ctx context.Context, cluster, part string, spec process
 	if err := process.Stop(ctx, recordPath, grace(part)); err != nil {
 		return fmt.Errorf("stopping %s: %w", part, err)
 	}
-	// Not after the end of waiting: what is started then would never be looked at.
+	// A part that is started after ctx ends would never be checked.
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -297,15 +297,15 @@ func (m *Manager) ensure(ctx context.Context, cluster, part string, spec process
 	return nil
 }
 
-// running names a part that must not end while something is waited for.
+// running identifies a part that must not end during a wait.
 type running struct {
 	cluster, part string
-	// hopeless: it will not end by itself when told to.
+	// hopeless: the part does not end on SIGTERM.
 	hopeless bool
 }
 
-// wait calls check until it succeeds. It ends early, with the end of the log, when one of the parts
-// dies, and with the last failure of check when ctx ends.
+// wait calls check until it succeeds. It fails early, with the end of the log, if a part dies, and
+// with the last error of check when ctx ends.
 func (m *Manager) wait(ctx context.Context, what string, parts []running, check func(context.Context) error) error {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()

@@ -16,7 +16,7 @@ import (
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// outcome is what an extension of the kind tells in its status, and what others go on with.
+// outcome returns the status fields that an extension of this kind reports to its consumers.
 func (p *Player) outcome(ctx context.Context, live *unstructured.Unstructured) (map[string]any, error) {
 	switch live.GetKind() {
 	case "Infrastructure":
@@ -50,7 +50,7 @@ func machineDeployments(live *unstructured.Unstructured) []any {
 	return out
 }
 
-// cloudConfig makes the script that bootstraps a node: a Secret that the status names.
+// cloudConfig creates the Secret, named in the status, with the script that bootstraps a node.
 func (p *Player) cloudConfig(ctx context.Context, live *unstructured.Unstructured) (map[string]any, error) {
 	name := "osc-result-" + live.GetName()
 	body, err := json.Marshal(map[string]any{

@@ -33,33 +33,32 @@ const (
 	annotationSlow      = "local.pergola.dev/slow"
 	annotationOlder     = "local.pergola.dev/older-generation"
 
-	// retry is when what failed is tried again, as controllers do by themselves.
+	// retry is the delay before a failed object is retried.
 	retry = time.Second
 )
 
-// plurals are the resources that are played.
+// plurals are the resources that the player reconciles.
 var plurals = []string{
 	"infrastructures", "controlplanes", "networks", "operatingsystemconfigs", "workers", "backupbuckets", "backupentries", "dnsrecords",
 	"extensions", "containerruntimes", "bastions", "selfhostedshootexposures",
 }
 
-// operations are the requests that an extension obeys, with the type of lastOperation that each
-// leads to.
+// operations maps the requests that an extension executes to the type of lastOperation.
 var operations = map[string]string{"reconcile": "Reconcile", "migrate": "Migrate", "restore": "Restore"}
 
-// Options are what a player needs.
+// Options configure a Player.
 type Options struct {
 	Client dynamic.Interface
-	// Clock is the real one if nil.
+	// Clock is the real clock if nil.
 	Clock clock.WithTicker
-	// Log is the default one if nil.
+	// Log is the default logger if nil.
 	Log *slog.Logger
 }
 
-// Player answers all extension objects of a cluster.
+// Player reconciles all extension objects of a cluster.
 type Player struct{ Options }
 
-// New makes a player; Run has it play.
+// New returns a Player; Run starts it.
 func New(options Options) *Player {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
@@ -71,7 +70,7 @@ func New(options Options) *Player {
 	return &Player{options}
 }
 
-// Run plays until the context ends. Kinds may come and go.
+// Run reconciles until the context ends. Kinds may be added and removed meanwhile.
 func (p *Player) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, plural := range plurals {
@@ -82,8 +81,7 @@ func (p *Player) Run(ctx context.Context) error {
 			if live == nil {
 				return 0, nil
 			}
-			// The event of a former answer may still be under way: what was answered would be
-			// answered again.
+			// The cached object may be older than the player's last write, which would be repeated.
 			namespace, name, err := cache.SplitMetaNamespaceKey(key)
 			if err != nil {
 				return 0, err
@@ -105,7 +103,7 @@ func (p *Player) Run(ctx context.Context) error {
 	return nil
 }
 
-// answer does the next step for an object.
+// answer executes the next step for an object.
 func (p *Player) answer(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured) (time.Duration, error) {
 	finalizer := group + "/" + strings.ToLower(live.GetKind())
 	held := slices.Contains(live.GetFinalizers(), finalizer)
@@ -122,7 +120,7 @@ func (p *Player) answer(ctx context.Context, resource schema.GroupVersionResourc
 	kind, asked := operations[annotation]
 	if !asked {
 		if annotation != "" || !slices.Contains([]string{"Processing", "Error"}, text(live, "status", "lastOperation", "state")) {
-			return 0, nil // nobody has asked, or for what is no operation of an extension
+			return 0, nil // no request, or not an operation of extensions
 		}
 		return p.work(ctx, resource, live, text(live, "status", "lastOperation", "type"))
 	}
@@ -134,7 +132,7 @@ func (p *Player) answer(ctx context.Context, resource schema.GroupVersionResourc
 	if kind == "Reconcile" && text(live, "status", "lastOperation", "state") != "Succeeded" && slices.Contains([]string{"", "Create"}, text(live, "status", "lastOperation", "type")) {
 		kind = "Create"
 	}
-	// A player that ends between the two finds the request again.
+	// If the player ends between the two writes, it finds the request again.
 	err := p.report(ctx, resource, live, map[string]any{"lastOperation": p.operation(kind, "Processing", 10, fmt.Sprintf("%s of %s is played by the local cluster", kind, live.GetKind()))})
 	if err != nil {
 		return 0, err
@@ -142,7 +140,7 @@ func (p *Player) answer(ctx context.Context, resource schema.GroupVersionResourc
 	return 0, p.patch(ctx, resource, live, map[string]any{"metadata": map[string]any{"annotations": map[string]any{annotationOperation: nil}}}, "")
 }
 
-// work ends an operation that was taken up: by an error, or well.
+// work ends an operation in progress, with an error or successfully.
 func (p *Player) work(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, kind string) (time.Duration, error) {
 	if slow := live.GetAnnotations()[annotationSlow]; slow != "" && text(live, "status", "lastOperation", "state") == "Processing" {
 		duration, err := time.ParseDuration(slow)
@@ -180,7 +178,7 @@ func (p *Player) work(ctx context.Context, resource schema.GroupVersionResource,
 	return 0, p.report(ctx, resource, live, status)
 }
 
-// missing says which Secret is missing that an object refers to; empty for none.
+// missing names the missing Secret that an object refers to; empty if there is none.
 func (p *Player) missing(ctx context.Context, live *unstructured.Unstructured) (string, error) {
 	name := text(live, "spec", "secretRef", "name")
 	if name == "" {
@@ -200,7 +198,7 @@ func (p *Player) missing(ctx context.Context, live *unstructured.Unstructured) (
 	return "", nil
 }
 
-// fail reports an error; the same one is reported once.
+// fail reports an error, but the same error only once.
 func (p *Player) fail(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, kind, message string) error {
 	codes := strings.Fields(live.GetAnnotations()[annotationCodes])
 	seen, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
@@ -232,8 +230,8 @@ func (p *Player) report(ctx context.Context, resource schema.GroupVersionResourc
 	return p.patch(ctx, resource, live, map[string]any{"status": status}, "status")
 }
 
-// patch changes an object; one that is gone needs it no more, and of one that has changed meanwhile
-// there will be an event.
+// patch changes an object. It ignores objects that no longer exist or have changed: an event
+// follows.
 func (p *Player) patch(ctx context.Context, resource schema.GroupVersionResource, live *unstructured.Unstructured, change map[string]any, sub string) error {
 	body, err := json.Marshal(change)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/livingtest"
 )
 
-// world is a real API server on which extensions are played.
+// world is a real API server with a running Player.
 type world struct {
 	*testing.T
 	client dynamic.Interface
@@ -58,7 +58,7 @@ func (w world) annotate(plural, name string, annotations map[string]any) {
 	w.patch(plural, name, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
-// await watches an object until it is as it should be; nil stands for one that is gone.
+// await watches an object until it satisfies good; nil means that it does not exist.
 func (w world) await(plural, name, what string, good func(live *unstructured.Unstructured) bool) *unstructured.Unstructured {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
@@ -123,7 +123,7 @@ func TestPlayer(t *testing.T) {
 		w.create("networks", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Network, metadata: {name: a}, spec: {type: local, podCIDR: 10.0.0.0/16, serviceCIDR: 10.1.0.0/16}}")
 		w.create("networks", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Network, metadata: {name: b, annotations: {gardener.cloud/operation: wait-for-state}}, spec: {type: local, podCIDR: 10.0.0.0/16, serviceCIDR: 10.1.0.0/16}}")
 		w.create("networks", "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Network, metadata: {name: c, annotations: {gardener.cloud/operation: reconcile}}, spec: {type: local, podCIDR: 10.0.0.0/16, serviceCIDR: 10.1.0.0/16}}")
-		made := w.succeeds("networks", "c", "Create") // the others came before it
+		made := w.succeeds("networks", "c", "Create") // the others are older
 		assert.Equal(t, []string{"extensions.gardener.cloud/network"}, made.GetFinalizers())
 		for _, name := range []string{"a", "b"} {
 			live, err := w.in("networks").Get(t.Context(), name, metav1.GetOptions{})

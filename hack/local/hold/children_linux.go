@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// children are the processes that process 1 has: those it started, and all orphans of its
-// namespace. All are collected in one place; os/exec cannot be used beside it.
+// children are the children of process 1: started processes, and all orphans of its namespace. It
+// collects all of them, so os/exec cannot be used in this process.
 type children struct {
 	mu      sync.Mutex
 	started map[int]chan<- syscall.WaitStatus
@@ -18,7 +18,7 @@ func newChildren() *children {
 	return &children{started: map[int]chan<- syscall.WaitStatus{}}
 }
 
-// reap collects the dead for ever.
+// reap collects dead children forever.
 func (c *children) reap() {
 	died := make(chan os.Signal, 1)
 	signal.Notify(died, syscall.SIGCHLD)
@@ -31,8 +31,8 @@ func (c *children) reap() {
 }
 
 func (c *children) reapOne() bool {
-	// Under the lock, so that a child that dies at once is not collected before it is known, and a
-	// signal never goes to an id that is free again.
+	// The lock ensures that a child is recorded before it is collected, and that no signal goes to
+	// a reused id.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var status syscall.WaitStatus
@@ -50,7 +50,7 @@ func (c *children) reapOne() bool {
 	return true
 }
 
-// start starts a process; its end is told once.
+// start starts a process and sends its exit status once.
 func (c *children) start(path string, args []string, attributes *syscall.ProcAttr) (pid int, ended <-chan syscall.WaitStatus, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,8 +63,7 @@ func (c *children) start(path string, args []string, attributes *syscall.ProcAtt
 	return pid, told, nil
 }
 
-// signalGroup sends a signal to the process group of a started process, unless the process has
-// ended.
+// signalGroup sends a signal to the process group of a started process, unless it has ended.
 func (c *children) signalGroup(pid int, signal syscall.Signal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,31 +5,30 @@ import (
 	"time"
 )
 
-// Command is what Run runs inside.
+// Command is a command for Run.
 type Command struct {
-	// Path is the executable; a relative one is looked up from Dir.
+	// Path is the executable; a relative path starts at Dir.
 	Path string
-	// Args are its arguments, without its name.
+	// Args are the arguments, without the name of the executable.
 	Args []string
-	// Env is its whole environment: nothing is inherited.
+	// Env is the whole environment: nothing is inherited.
 	Env []string
-	// Dir is its working folder; the caller's, if empty.
+	// Dir is the working folder; empty means the caller's.
 	Dir string
-	// Stdin, Stdout and Stderr are handed over as they are; nil is /dev/null.
+	// Stdin, Stdout and Stderr are passed unchanged; nil is /dev/null.
 	Stdin, Stdout, Stderr *os.File
-	// Grace is how long the command has to end after SIGINT before it is killed; ten seconds, if
-	// zero.
+	// Grace is the time between SIGINT and SIGKILL; ten seconds if zero.
 	Grace time.Duration
 }
 
-// Forwarding is a loopback port of the machine through which the inside is reached.
+// Forwarding is a loopback port of the machine that leads inside.
 type Forwarding struct {
 	Port int `json:"port"`
-	// To is the address inside; empty for a proxy, whose clients say where they want to go.
+	// To is the address inside; empty for a proxy, whose clients choose it.
 	To string `json:"to,omitempty"`
 }
 
-// Proxy says that the port is that of an HTTP CONNECT proxy.
+// Proxy reports whether the port is an HTTP CONNECT proxy.
 func (f Forwarding) Proxy() bool { return f.To == "" }
 
 // The files of a holder in its state folder.
@@ -39,12 +38,12 @@ const (
 	logFile    = "hold.log"
 )
 
-// subcommand is the argument that makes this program a holder; tryFlag after it makes it one that
-// only tries whether it could be.
+// subcommand is the argument that makes this program a holder; with tryFlag it only tries to become
+// one.
 const (
 	subcommand = "hold"
 	tryFlag    = "--try"
 )
 
-// defaultGrace is how long processes have to end before they are killed.
+// defaultGrace is the time between SIGTERM or SIGINT and SIGKILL.
 const defaultGrace = 10 * time.Second

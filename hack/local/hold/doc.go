@@ -1,16 +1,16 @@
-// Package hold keeps the namespaces in which a local landscape lives: one user, network, process-id
-// and mount namespace per state folder, held open by a process that is process 1 of it, the holder.
-// Pods and Services have real addresses in there, nothing collides with the machine, and all that
-// runs inside ends with the holder, however the holder ends.
+// Package hold manages the namespaces of a local landscape: one user, network, process-id and mount
+// namespace per state folder. Process 1 in them, the holder, keeps them open. Pods and Services
+// have real addresses inside without conflicts on the machine, and all processes inside end with
+// the holder, however it ends.
 //
-// The holder is this program itself, started again ("local hold"): Serve is its whole life. Other
-// processes of the same user reach it by a socket in the state folder: they run commands inside,
-// forward loopback ports of the machine to addresses inside, and end it. What the commands are is
-// not this package's business, nor are the namespaces of single pods (package podnet).
+// The holder is this program, started again ("local hold"), and runs Serve. Other processes of the
+// same user connect to a socket in the state folder. They run commands inside, forward loopback
+// ports of the machine to addresses inside, and stop the holder. This package does not know the
+// commands, or the namespaces of single pods (package podnet).
 //
-// Files keep their paths: only mounts made later are not seen outside. The caller is root inside,
-// and no other user or group exists there. Whether a holder lives is told by a lock on its record
-// file and not by what is written there, so that a reused process id is never mistaken for it.
+// Files keep their paths, but later mounts are not visible outside. The caller is root inside; no
+// other user or group exists. A holder lives while its record file is locked, whatever the content,
+// so a reused process id is never mistaken for it.
 //
-// Linux only; elsewhere Possible says so.
+// Linux only; elsewhere Possible returns an error.
 package hold

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// marker is in the environment of a holder, and not of what it runs.
+// marker is a variable in the environment of a holder, but not of its commands.
 const marker = "PERGOLA_HOLD"
 
-// startTimeout is how long a holder may take until it works; it takes some 50 ms.
+// startTimeout limits the start of a holder, which takes about 50 ms.
 const startTimeout = 30 * time.Second
 
-// Possible says why namespaces cannot be had here, or nil. It tries all of it once, by this program
-// itself, which must serve "hold" (see Serve and Become).
+// Possible returns why namespaces cannot be created here, or nil. It tries once to start this
+// program as a holder; the program must serve "hold" (see Serve and Become).
 var Possible = sync.OnceValue(func() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -31,7 +31,7 @@ var Possible = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	// It ends by itself, or has been killed.
+	// The process ends by itself, or has been killed.
 	_ = started.Wait()
 	if said != statusReady {
 		return forbidden(said, sysctl)
@@ -39,7 +39,7 @@ var Possible = sync.OnceValue(func() error {
 	return nil
 })
 
-// Ensure returns the holder of the state folder, a new one if none runs. self is the executable
+// Ensure returns the holder of the state folder and starts one if none runs. self is the executable
 // that becomes the holder: it must serve "hold" (see Serve and Become). The holder outlives the
 // caller.
 func Ensure(ctx context.Context, dir, self string) (*Holder, error) {
@@ -70,7 +70,7 @@ func Ensure(ctx context.Context, dir, self string) (*Holder, error) {
 	}
 }
 
-// startHolder starts a holder, or finds that somebody else has.
+// startHolder starts a holder, unless another process already has.
 func startHolder(ctx context.Context, dir, self string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("creating state folder: %w", err)
@@ -84,7 +84,7 @@ func startHolder(ctx context.Context, dir, self string) error {
 	if err != nil {
 		return err
 	}
-	// Collect it when it ends while we still run; later init does.
+	// Collect the holder if it ends before this process; later init does.
 	go func() { _ = started.Wait() }()
 	switch said {
 	case statusReady, statusExists:
@@ -93,11 +93,10 @@ func startHolder(ctx context.Context, dir, self string) error {
 	return fmt.Errorf("starting the holder of %s: %s", dir, said)
 }
 
-// start starts this program as process 1 of new namespaces and returns what it says about its
-// start.
+// start starts this program as process 1 of new namespaces and returns the status it reports.
 func start(ctx context.Context, self, arg string, log *os.File) (*exec.Cmd, string, error) {
 	if os.Getenv(marker) != "" {
-		// Else a test that forgets Become would start itself without end.
+		// Otherwise a test that forgets Become would start itself endlessly.
 		return nil, "", fmt.Errorf("%s does not serve %q", self, subcommand)
 	}
 	status, child, err := os.Pipe()

@@ -7,11 +7,11 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// Whoever reads why pods cannot run finds the setting that is to blame, and none that is not.
+// TestForbidden checks that the error names the setting that forbids namespaces, and no other.
 func TestForbidden(t *testing.T) {
 	apparmor, clone := "kernel.apparmor_restrict_unprivileged_userns", "kernel.unprivileged_userns_clone"
 	users := func(named string) string {
-		if os.Geteuid() == 0 { // whom these settings do not bind
+		if os.Geteuid() == 0 { // these settings do not apply to root
 			return "namespaces are forbidden on this machine: "
 		}
 		return named

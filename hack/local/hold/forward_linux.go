@@ -11,8 +11,8 @@ import (
 )
 
 // Forward makes a loopback port of the machine lead to a host and port inside, until Unforward or
-// the end of the holder. A port that leads elsewhere is changed; connections that exist stay what
-// they are.
+// the end of the holder. It redirects a port that is already forwarded; open connections do not
+// change.
 func (h *Holder) Forward(ctx context.Context, listenPort int, to string) error {
 	if _, _, err := net.SplitHostPort(to); err != nil {
 		return fmt.Errorf("forwarding port %d to %q: %w", listenPort, to, err)
@@ -20,8 +20,8 @@ func (h *Holder) Forward(ctx context.Context, listenPort int, to string) error {
 	return h.forward(ctx, listenPort, to)
 }
 
-// Proxy makes a loopback port of the machine an HTTP CONNECT proxy that dials inside, as
-// https_proxy for kubectl and curl. Any user of the machine can use it, as with any loopback port.
+// Proxy makes a loopback port of the machine an HTTP CONNECT proxy that dials inside, for
+// https_proxy of kubectl and curl. Any user of the machine can use it, like any loopback port.
 func (h *Holder) Proxy(ctx context.Context, listenPort int) error {
 	return h.forward(ctx, listenPort, "")
 }
@@ -29,7 +29,7 @@ func (h *Holder) Proxy(ctx context.Context, listenPort int) error {
 func (h *Holder) forward(ctx context.Context, port int, to string) error {
 	what := request{Op: opForward, Port: port, To: to}
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	// Who has the port may be another caller with the same wish, about to hand it over.
+	// Another caller with the same request may have the port and be about to hand it over.
 	const attempts, pause = 25, 20 * time.Millisecond
 	for attempt := 1; ; attempt++ {
 		answer, err := h.ask(ctx, what)
@@ -54,7 +54,7 @@ func (h *Holder) forward(ctx context.Context, port int, to string) error {
 	}
 }
 
-// handOver gives a listener to the holder, and keeps nothing of it.
+// handOver gives a listener to the holder and closes the local copy.
 func (h *Holder) handOver(ctx context.Context, what request, listener net.Listener) error {
 	defer listener.Close()
 	file, err := listener.(*net.TCPListener).File()
@@ -72,15 +72,15 @@ func (h *Holder) Forwardings(ctx context.Context) ([]Forwarding, error) {
 	return answer.Forwardings, err
 }
 
-// Unforward closes a port of Forward or Proxy and its connections; one that is not open is left
-// alone.
+// Unforward closes a port of Forward or Proxy and its connections; it ignores a port that is not
+// open.
 func (h *Holder) Unforward(ctx context.Context, listenPort int) error {
 	_, err := h.ask(ctx, request{Op: opUnforward, Port: listenPort})
 	return err
 }
 
-// SetResolver tells the DNS server inside, as address and port, that is asked for the names that
-// clients of the proxy and forwarded ports use. Without one only addresses and localhost work.
+// SetResolver sets the DNS server inside, as address and port, for names that clients of the proxy
+// and of forwarded ports use. Without it only addresses and localhost work.
 func (h *Holder) SetResolver(ctx context.Context, server string) error {
 	if _, _, err := net.SplitHostPort(server); server != "" && err != nil {
 		return fmt.Errorf("setting the DNS server %q: %w", server, err)

@@ -19,14 +19,14 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// serveInside starts a server inside that ends its answers with its name.
+// serveInside starts a server inside that appends its name to its answers.
 func serveInside(t *testing.T, holder *Holder, address, name string) {
 	t.Helper()
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	defer read.Close()
 	go func() {
-		// It ends with the holder.
+		// The command ends with the holder.
 		_, _ = holder.Run(context.Background(), Command{
 			Path: self(t), Args: []string{address, name}, Env: []string{"HOLD_PART=serve"}, Stdout: write, Stderr: os.Stderr})
 		_ = write.Close()
@@ -52,7 +52,7 @@ func connect(t *testing.T, port int) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// say sends a text, closes its half, and returns the answer.
+// say sends a text, closes the sending half and returns the answer.
 func say(conn *net.TCPConn, text string) (string, error) {
 	defer conn.Close()
 	if _, err := io.WriteString(conn, text); err != nil {
@@ -186,7 +186,7 @@ func TestProxy(t *testing.T) {
 	require.NoError(t, holder.SetResolver(t.Context(), ""))
 }
 
-// TestNames asks a DNS server that knows one name.
+// TestNames uses a DNS server that knows one name.
 func TestNames(t *testing.T) {
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -21,7 +21,7 @@ import (
 
 const patience = 30 * time.Second
 
-// TestMain plays the parts of the processes that the tests start.
+// TestMain runs the program of the process that a test starts.
 func TestMain(m *testing.M) {
 	Become()
 	if part, found := parts[os.Getenv("HOLD_PART")]; found {
@@ -37,8 +37,7 @@ var parts = map[string]func([]string){
 		holder, err := Find(args[0])
 		fmt.Print(holder.PID(), " ", err)
 	},
-	// serve answers every connection with what it got, in upper case, after the client has closed
-	// its half.
+	// serve answers a connection with its input in upper case, once the client has closed its half.
 	"serve": func(args []string) {
 		listener, err := net.Listen("tcp", args[0])
 		must(err)
@@ -108,7 +107,7 @@ func shell(script string) Command {
 	return Command{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}}
 }
 
-// output runs a command inside and returns what it prints.
+// output runs a command inside and returns its output and exit code.
 func output(t *testing.T, holder *Holder, command Command) (string, int) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -126,7 +125,7 @@ func output(t *testing.T, holder *Holder, command Command) (string, int) {
 	return <-said, code
 }
 
-// lives says whether a process of the machine has this argument.
+// lives reports whether a process of the machine has this argument.
 func lives(t *testing.T, argument string) bool {
 	t.Helper()
 	return processWith(t, argument) > 0
@@ -147,7 +146,7 @@ func processWith(t *testing.T, argument string) int {
 	return 0
 }
 
-// uniqueSeconds is a time to sleep that marks one process.
+// uniqueSeconds returns a unique duration to sleep, which identifies a process.
 func uniqueSeconds() string { return fmt.Sprintf("600.%d", time.Now().UnixNano()) }
 
 func TestEnsureAndStop(t *testing.T) {
@@ -341,7 +340,7 @@ func TestNothingIsInherited(t *testing.T) {
 	read, write, err := os.Pipe()
 	require.NoError(t, err)
 	defer read.Close()
-	// Somebody who starts a holder with a file open that nobody knows of.
+	// The process that starts a holder has an unknown file open.
 	dir := t.TempDir()
 	fd, err := syscall.Dup(int(write.Fd()))
 	require.NoError(t, err)

@@ -9,47 +9,47 @@ import (
 
 var errNotHere = errors.New("namespaces are a feature of Linux")
 
-// Holder is a running holder; there are none on this system.
+// Holder is never created on this system.
 type Holder struct{}
 
 // Become does nothing on this system.
 func Become() {}
 
-// Possible says that this is the wrong system.
+// Possible returns an error: this is not Linux.
 func Possible() error { return errNotHere }
 
-// Serve is refused on this system.
+// Serve fails on this system.
 func Serve([]string) error { return errNotHere }
 
-// Ensure is refused on this system.
+// Ensure fails on this system.
 func Ensure(context.Context, string, string) (*Holder, error) { return nil, errNotHere }
 
-// Find finds none.
+// Find returns nil.
 func Find(string) (*Holder, error) { return nil, nil }
 
-// PID is never called on this system, like all methods of a Holder.
+// PID is never called on this system, like all methods of Holder.
 func (*Holder) PID() int { return 0 }
 
-// Run is refused on this system.
+// Run fails on this system.
 func (*Holder) Run(context.Context, Command) (int, error) { return 0, errNotHere }
 
-// Forward is refused on this system.
+// Forward fails on this system.
 func (*Holder) Forward(context.Context, int, string) error { return errNotHere }
 
-// Proxy is refused on this system.
+// Proxy fails on this system.
 func (*Holder) Proxy(context.Context, int) error { return errNotHere }
 
-// Forwardings is refused on this system.
+// Forwardings fails on this system.
 func (*Holder) Forwardings(context.Context) ([]Forwarding, error) { return nil, errNotHere }
 
-// Unforward is refused on this system.
+// Unforward fails on this system.
 func (*Holder) Unforward(context.Context, int) error { return errNotHere }
 
-// SetResolver is refused on this system.
+// SetResolver fails on this system.
 func (*Holder) SetResolver(context.Context, string) error { return errNotHere }
 
-// Stop is refused on this system.
+// Stop fails on this system.
 func (*Holder) Stop(context.Context) error { return errNotHere }
 
-// Outside is refused on this system.
+// Outside fails on this system.
 func (*Holder) Outside() (map[int]int, error) { return nil, errNotHere }

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Holder is a running holder.
+// Holder is a client of a running holder process.
 type Holder struct {
 	dir string
 	pid int
@@ -25,8 +25,8 @@ var (
 	errEnded  = errors.New("the namespaces have ended")
 )
 
-// Find returns the holder of the state folder, nil if none runs. What one has left that was killed
-// is removed.
+// Find returns the holder of the state folder, nil if none runs. It removes files left by a killed
+// holder.
 func Find(dir string) (*Holder, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -39,10 +39,10 @@ func Find(dir string) (*Holder, error) {
 	return &Holder{dir: dir, pid: pid}, nil
 }
 
-// PID is the process id of the holder as the caller sees it: 1 inside of it.
+// PID is the process id of the holder as the caller sees it; inside it is 1.
 func (h *Holder) PID() int { return h.pid }
 
-// connect waits for the socket of a holder that is just starting.
+// connect waits for the socket of a starting holder.
 func (h *Holder) connect(ctx context.Context) (*net.UnixConn, error) {
 	const attempts, pause = 200, 10 * time.Millisecond
 	for attempt := 1; ; attempt++ {
@@ -81,7 +81,7 @@ func (h *Holder) connectOnce(ctx context.Context) (*net.UnixConn, error) {
 	return conn.(*net.UnixConn), nil
 }
 
-// ask makes one request with some files, and waits for the answer.
+// ask sends one request with files and waits for the answer.
 func (h *Holder) ask(ctx context.Context, what request, files ...uintptr) (response, error) {
 	const patience = 20 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -124,10 +124,10 @@ func awaitAnswer(conn *net.UnixConn) (response, error) {
 	return answer, nil
 }
 
-// Run runs a command inside and returns its exit code, 128 and the signal for one that was killed.
-// When ctx ends, the command gets SIGINT, and SIGKILL if that does not help; Run still returns only
-// when it has ended. The same happens to the command of a caller that dies. What the command has
-// detached (a session of its own) lives on, until the holder ends.
+// Run runs a command inside and returns its exit code, or 128 plus the signal that ended it. When
+// ctx ends or the caller dies, the command gets SIGINT, then SIGKILL after its grace. Run returns
+// only when the command has ended. Processes that the command detached (in their own sessions) live
+// until the holder ends.
 func (h *Holder) Run(ctx context.Context, command Command) (int, error) {
 	what := request{Op: opRun, Path: command.Path, Args: command.Args, Env: command.Env, Dir: command.Dir, Grace: command.Grace}
 	if what.Grace <= 0 {
@@ -170,8 +170,8 @@ func (h *Holder) Run(ctx context.Context, command Command) (int, error) {
 	return answer.Code, nil
 }
 
-// Stop ends all that is inside: SIGTERM to all processes, SIGKILL to those that are left after ten
-// seconds, or when ctx is done. It returns when the last one is gone.
+// Stop ends all processes inside: SIGTERM first, SIGKILL after ten seconds or when ctx is done. It
+// returns when the last process has ended.
 func (h *Holder) Stop(ctx context.Context) error {
 	process, err := h.open()
 	if err != nil || process < 0 {
@@ -184,14 +184,14 @@ func (h *Holder) Stop(ctx context.Context) error {
 	}
 	_, err = h.ask(ctx, request{Op: opStop, Grace: grace})
 	if err == nil || errors.Is(err, errEnded) || errors.Is(err, errEnding) {
-		// The holder itself kills what does not listen.
+		// The holder itself kills processes that ignore SIGTERM.
 		const more = 5 * time.Second
 		patience, cancel := context.WithTimeout(ctx, grace+more)
 		defer cancel()
 		err = awaitEnd(patience, process)
 	}
 	if err != nil {
-		// It hangs, or ctx is done: the kernel ends all that is inside with it.
+		// The holder hangs, or ctx is done: the kernel ends all processes inside with it.
 		if err := unix.PidfdSendSignal(process, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fmt.Errorf("killing the holder of %s (process %d): %w", h.dir, h.pid, err)
 		}
@@ -201,11 +201,11 @@ func (h *Holder) Stop(ctx context.Context) error {
 			return fmt.Errorf("the holder of %s (process %d) does not end even after SIGKILL: %w", h.dir, h.pid, err)
 		}
 	}
-	_, _, err = readRecord(h.dir) // removes what a killed one has left
+	_, _, err = readRecord(h.dir) // removes files left by a killed holder
 	return err
 }
 
-// gone returns when the holder is gone, and thereby all that was inside.
+// gone returns when the holder, and so all processes inside, have ended.
 func (h *Holder) gone(ctx context.Context) error {
 	process, err := h.open()
 	if err != nil || process < 0 {
@@ -215,7 +215,7 @@ func (h *Holder) gone(ctx context.Context) error {
 	return awaitEnd(ctx, process)
 }
 
-// open returns a file that is the process of the holder, -1 if the holder is gone.
+// open returns a pidfd of the holder, -1 if the holder has ended.
 func (h *Holder) open() (int, error) {
 	if h.pid == 0 {
 		return -1, fmt.Errorf("the holder of %s cannot be seen from this process-id namespace", h.dir)
@@ -227,7 +227,7 @@ func (h *Holder) open() (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("opening the holder of %s (process %d): %w", h.dir, h.pid, err)
 	}
-	// The id may have been given to another process since, but not while the holder has the record.
+	// The id may be reused, but not while the holder locks the record.
 	if pid, lives, err := readRecord(h.dir); err == nil && lives && pid == h.pid {
 		return process, nil
 	}
@@ -237,7 +237,7 @@ func (h *Holder) open() (int, error) {
 
 // awaitEnd waits for the end of a process.
 func awaitEnd(ctx context.Context, process int) error {
-	const slice = 50 // milliseconds between looks at ctx
+	const slice = 50 // milliseconds between checks of ctx
 	for {
 		n, err := unix.Poll([]unix.PollFd{{Fd: int32(process), Events: unix.POLLIN}}, slice)
 		if err != nil && !errors.Is(err, unix.EINTR) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Outside gives the process ids by which the caller knows the processes inside, by those that they
-// have there. Processes in namespaces of their own, further inside, are not among them.
+// Outside maps the process ids inside to the ids that the caller sees. It omits processes in nested
+// PID namespaces.
 func (h *Holder) Outside() (map[int]int, error) {
 	namespace := func(folder string) (string, error) { return os.Readlink(filepath.Join(folder, "ns/pid")) }
 	ours, err := namespace(filepath.Join("/proc", strconv.Itoa(h.pid)))
@@ -22,7 +22,7 @@ func (h *Holder) Outside() (map[int]int, error) {
 	}
 	out := map[int]int{}
 	for _, folder := range folders {
-		// A process may be another user's, or end while it is looked at.
+		// The process may belong to another user, or end meanwhile.
 		if one, err := namespace(folder); err != nil || one != ours {
 			continue
 		}
@@ -34,8 +34,7 @@ func (h *Holder) Outside() (map[int]int, error) {
 	return out, nil
 }
 
-// processIDs reads from the status file of a process what it is called in the namespace of who
-// reads, and in its own.
+// processIDs parses, from a process's status file, its id in the reader's namespace and in its own.
 func processIDs(status string) (outside, inside int, found bool) {
 	for line := range strings.Lines(status) {
 		list, is := strings.CutPrefix(line, "NSpid:")

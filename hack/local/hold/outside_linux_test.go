@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whoever looks for a process of the inside finds it by the id that ps shows.
+// TestOutside checks that a process inside is found by the id that ps shows.
 func TestOutside(t *testing.T) {
 	holder, dir := ensure(t)
 	said, code := output(t, holder, shell("setsid -f sh -c 'echo $$ >"+dir+"/pid; exec sleep 601' </dev/null >/dev/null 2>&1; while ! [ -s "+dir+"/pid ]; do sleep 0.01; done"))

@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// dialTimeout is short: what is inside answers at once or never.
+// dialTimeout is short: servers inside answer at once or never.
 const dialTimeout = 10 * time.Second
 
 var errNoResolver = errors.New("no DNS server is known for the names inside")
 
-// dial connects to a host and port inside. Names are asked from the DNS server at resolver.
+// dial connects to a host and port inside; resolver is the DNS server for names.
 func dial(ctx context.Context, address, resolver string) (*net.TCPConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -26,7 +26,7 @@ func dial(ctx context.Context, address, resolver string) (*net.TCPConn, error) {
 	}
 	dialer := net.Dialer{Resolver: &net.Resolver{
 		PreferGo: true,
-		// Not the servers of the machine: they cannot be reached from here.
+		// The machine's DNS servers are unreachable from inside.
 		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			if resolver == "" {
 				return nil, errNoResolver
@@ -34,7 +34,7 @@ func dial(ctx context.Context, address, resolver string) (*net.TCPConn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, resolver)
 		},
 	}}
-	// With a dot at the end, the search domains of the machine are not tried.
+	// A trailing dot skips the machine's search domains.
 	if net.ParseIP(host) == nil && !strings.HasSuffix(host, ".") && host != "localhost" {
 		host += "."
 	}
@@ -46,7 +46,7 @@ func dial(ctx context.Context, address, resolver string) (*net.TCPConn, error) {
 }
 
 // pipe copies both ways until both sides have closed, one has failed or ctx is done, and closes
-// both. The kernel moves the bytes (splice), so a connection costs no buffer of ours.
+// both. The kernel moves the bytes (splice), so a connection needs no buffer here.
 func pipe(ctx context.Context, a, b *net.TCPConn) {
 	stop := context.AfterFunc(ctx, func() {
 		_ = a.Close()
@@ -61,7 +61,7 @@ func pipe(ctx context.Context, a, b *net.TCPConn) {
 	_ = b.Close()
 }
 
-// copyHalf hands on what comes, and how it ends: a close closes one half, a failure ends both.
+// copyHalf copies one direction; a close closes one half, an error both connections.
 func copyHalf(to, from *net.TCPConn) {
 	if _, err := io.Copy(to, from); err != nil {
 		for _, conn := range []*net.TCPConn{to, from} {

@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// maxProxyHead bounds what a client of the proxy can make us read before it says where it wants to
-// go.
+// maxProxyHead limits the bytes that a client can send before its request is complete.
 const maxProxyHead = 64 << 10
 
-// serveProxy serves one client of the HTTP proxy: CONNECT, and nothing else.
+// serveProxy serves one client of the HTTP proxy: CONNECT only.
 func serveProxy(ctx context.Context, client *net.TCPConn, resolver string) {
 	stop := context.AfterFunc(ctx, func() { _ = client.Close() })
 	defer stop()
@@ -34,7 +33,7 @@ func serveProxy(ctx context.Context, client *net.TCPConn, resolver string) {
 		refuse(client, http.StatusBadGateway, err.Error())
 		return
 	}
-	// A client may have sent more than its request.
+	// The client may have sent more than its request.
 	early, _ := reader.Peek(reader.Buffered())
 	_ = client.SetReadDeadline(time.Time{})
 	_, err = io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n")

@@ -12,20 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The record is locked by the holder as long as it lives (a POSIX lock, which belongs to the
-// process: the kernel says whose it is, as an id that is right where the question is asked). Others
-// use locks that belong to an open file, so that goroutines of one process keep each other out,
-// too.
+// The holder locks its record while it lives. This is a POSIX lock, which belongs to a process: the
+// kernel returns the holder's id as the asking process sees it. Other code uses locks of an open
+// file, so that goroutines of one process exclude each other, too.
 
-// errRuns says that there is another holder of the folder.
+// errRuns reports that the folder has another holder.
 var errRuns = errors.New("another holder of this folder runs")
 
 // writeRecord makes this process the holder of the folder until it ends; outside is its id for
-// people who read the file. The file is to be kept open, and not to be opened again by this
-// process: closing that would give up the lock.
+// readers of the file. This process must keep the file open and not open it again: closing the
+// second file would release the lock.
 func writeRecord(dir, outside string) (*os.File, error) {
 	path := filepath.Join(dir, recordFile)
-	// Somebody who looks for a holder right now may have the lock for a moment.
+	// A process that checks for a holder may have the lock for a moment.
 	const attempts, pause = 100, 10 * time.Millisecond
 	for attempt := range attempts {
 		if attempt > 0 {
@@ -54,8 +53,8 @@ func writeRecord(dir, outside string) (*os.File, error) {
 	return nil, errRuns
 }
 
-// readRecord says whether the folder has a holder, and its process id, 0 where that cannot be seen
-// from the caller's namespace. What a dead one has left is removed.
+// readRecord reports whether the folder has a holder, and its process id, 0 if the caller's
+// namespace cannot see it. It removes files left by a dead holder.
 func readRecord(dir string) (pid int, lives bool, err error) {
 	path := filepath.Join(dir, recordFile)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -73,7 +72,7 @@ func readRecord(dir string) (pid int, lives bool, err error) {
 	if lock.Type != unix.F_UNLCK && lock.Pid != -1 {
 		return int(lock.Pid), true, nil
 	}
-	// No holder. One that is starting may have opened the file, but notices that it is gone.
+	// There is no holder. A starting holder may have opened the file, but will notice its removal.
 	lock = wholeFile(unix.F_WRLCK)
 	if err := unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &lock); err != nil || isElsewhere(file, path) {
 		return 0, false, nil
@@ -82,8 +81,8 @@ func readRecord(dir string) (pid int, lives bool, err error) {
 	return 0, false, nil
 }
 
-// removeFiles removes socket and record, in this order: whoever may make new ones must find the
-// socket gone. The caller has the lock.
+// removeFiles removes socket and record, in this order: a process that creates new files must not
+// find the old socket. The caller has the lock.
 func removeFiles(dir string) {
 	_ = os.Remove(filepath.Join(dir, socketFile))
 	_ = os.Remove(filepath.Join(dir, recordFile))
@@ -91,7 +90,7 @@ func removeFiles(dir string) {
 
 func wholeFile(kind int16) unix.Flock_t { return unix.Flock_t{Type: kind, Whence: io.SeekStart} }
 
-// isElsewhere says whether the path does not lead to the open file any more.
+// isElsewhere reports whether the path no longer leads to the open file.
 func isElsewhere(file *os.File, path string) bool {
 	mine, err := file.Stat()
 	if err != nil {

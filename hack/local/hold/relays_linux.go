@@ -15,13 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// relays are the loopback ports of the machine through which the inside is reached. Their listeners
-// were made outside and stay there, wherever the process is that accepts on them.
+// relays are the loopback ports of the machine that lead inside. Their listeners were created
+// outside and stay there, wherever the accepting process is.
 type relays struct {
 	ctx context.Context
-	// slots bound the connections of all relays: more wait until one ends, in the kernel.
+	// slots limit the connections of all relays; further connections wait in the kernel.
 	slots chan struct{}
-	// within says that the process is inside, apart from where the listeners were made.
+	// within: this process is inside, the listeners are outside.
 	within bool
 
 	mu       sync.Mutex
@@ -31,8 +31,8 @@ type relays struct {
 
 type relay struct {
 	Forwarding
-	// listeners are the one outside, and for a proxy one of the same address inside: a kubeconfig
-	// that names it is good on both sides.
+	// listeners are the listener outside and, for a proxy, one with the same address inside: a
+	// kubeconfig that names it works on both sides.
 	listeners []net.Listener
 	cancel    context.CancelFunc
 }
@@ -47,8 +47,8 @@ func newRelays(ctx context.Context, connections int) *relays {
 	return &relays{ctx: ctx, slots: make(chan struct{}, connections), byPort: map[int]*relay{}}
 }
 
-// maxConnections is how many connections the open files allow, with as many left for other things.
-// A connection has two sockets, and a pipe for each direction.
+// maxConnections derives the limit from half of the allowed open files. A connection has two
+// sockets and a pipe for each direction.
 func maxConnections() int {
 	const filesOfOne, plenty = 6, 4096
 	var limit unix.Rlimit
@@ -58,7 +58,7 @@ func maxConnections() int {
 	return int(max(16, min(plenty, limit.Cur/(2*filesOfOne))))
 }
 
-// redirect changes where a port leads, and says whether the port is there at all.
+// redirect changes the target of a port and reports whether the port exists.
 func (r *relays) redirect(port int, to string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func (r *relays) listen(port int, to string, file *os.File) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old, found := r.byPort[port]; found {
-		// Cannot be, as the port was free for the new listener; but two would be confusing.
+		// This should not happen, as the port was free for the new listener.
 		old.cancel()
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
@@ -106,8 +106,7 @@ func (r *relays) remove(port int) {
 	defer r.mu.Unlock()
 	if known, found := r.byPort[port]; found {
 		delete(r.byPort, port)
-		// At once, and not only when the goroutine of the context comes to it: who removes a port
-		// may want to use it.
+		// Closing now, not only in the goroutine of the context, frees the port for the caller.
 		known.close()
 		known.cancel()
 	}
@@ -130,7 +129,7 @@ func (r *relays) setResolver(server string) {
 	r.resolver = server
 }
 
-// target is where a relay leads now, and who knows names now.
+// target returns the current target of a relay and the current DNS server.
 func (r *relays) target(of *relay) (to Forwarding, resolver string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,7 +166,7 @@ func (r *relays) accept(ctx context.Context, from *relay, listener net.Listener)
 			}
 			server, err := dial(ctx, to.To, resolver)
 			if err != nil {
-				// The client sees what it would see without us: its connection is refused.
+				// The client sees a refused connection, as without the relay.
 				_ = client.SetLinger(0)
 				return
 			}
@@ -176,7 +175,7 @@ func (r *relays) accept(ctx context.Context, from *relay, listener net.Listener)
 	}
 }
 
-// backOff makes a loop wait longer and longer while something fails, such as accept without free
+// backOff increases the delay of a loop while an operation fails, such as accept without free
 // files.
 type backOff struct{ last time.Duration }
 

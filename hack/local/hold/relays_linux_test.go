@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// echoServer answers with what it gets until its client is done.
+// echoServer echoes its input until the client has finished.
 func echoServer(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,7 +84,7 @@ func TestRelaysLeaveNothing(t *testing.T) {
 	waiting := connect(t, proxy)
 	defer waiting.Close()
 	cancel()
-	// Not by Eventually, which has goroutines of its own.
+	// Eventually would add goroutines of its own.
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && runtime.NumGoroutine() > before; {
 		time.Sleep(time.Millisecond)
 	}
@@ -121,7 +121,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// failing fails some times before it accepts, as without free files.
+// failing fails several times before it accepts, as without free files.
 type failing struct {
 	net.Listener
 	left atomic.Int32

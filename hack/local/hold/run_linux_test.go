@@ -101,7 +101,7 @@ func TestRunEndsWithTheHolder(t *testing.T) {
 	require.NoError(t, holder.Stop(t.Context()))
 	select {
 	case err := <-ended:
-		// The command's end by SIGTERM may have been told before the holder's.
+		// The end of the command by SIGTERM may be reported before the holder's.
 		if err != nil {
 			assert.ErrorIs(t, err, errEnded)
 		}

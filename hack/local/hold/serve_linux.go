@@ -17,15 +17,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The parent of a holder reads from this file how its start went.
+// A holder reports the result of its start to its parent in this file.
 const (
 	statusFD     = 3
 	statusReady  = "ready"
 	statusExists = "exists"
 )
 
-// Become makes a program a holder when it was started as one, and does not return then. It is for
-// the start of main, or of TestMain; a program with commands calls Serve instead.
+// Become runs the holder if this process was started as one, and then does not return. It must be
+// called first in main or TestMain; programs with commands call Serve instead.
 func Become() {
 	if len(os.Args) < 2 || os.Args[1] != subcommand || os.Getpid() != 1 {
 		return
@@ -37,8 +37,8 @@ func Become() {
 	os.Exit(0)
 }
 
-// Serve is the holder: it returns when all processes inside have ended. The arguments are those
-// after "hold" as Ensure and Possible give them: a state folder, or --try.
+// Serve runs the holder and returns when all processes inside have ended. args follow "hold" as
+// Ensure and Possible pass them: a state folder, or --try.
 func Serve(args []string) error {
 	if os.Getpid() != 1 || len(args) != 1 {
 		return errors.New("a holder is started by other commands, not by hand")
@@ -63,7 +63,7 @@ func Serve(args []string) error {
 	return nil
 }
 
-// report tells the parent the error, or else the word, and returns the error.
+// report sends the error, or else the word, to the parent and returns the error.
 func report(status *os.File, err error, word string) error {
 	if err != nil {
 		word = err.Error()
@@ -72,30 +72,30 @@ func report(status *os.File, err error, word string) error {
 	return errors.Join(err, writeErr, status.Close())
 }
 
-// server is the holder at work.
+// server is the running holder.
 type server struct {
 	dir      string
 	listener *net.UnixListener
 	record   *os.File
 	children *children
 	relays   *relays
-	// stop takes how long the processes inside have to end, from the first who asks.
+	// stop receives the grace of the first Stop request.
 	stop chan time.Duration
-	// ctx ends when the holder is told to end.
+	// ctx ends when the holder must end.
 	ctx    context.Context
 	cancel context.CancelFunc
-	// ended takes SIGTERM.
+	// ended receives SIGTERM.
 	ended chan os.Signal
 }
 
-// newServer takes the folder and sets the namespaces up.
+// newServer locks the folder and sets the namespaces up.
 func newServer(dir string) (*server, error) {
 	s := &server{dir: dir, children: newChildren(), stop: make(chan time.Duration, 1), ended: make(chan os.Signal, 1)}
-	// A terminal's signals are not for a process that outlives it. Taken and not ignored: commands
-	// would inherit that.
+	// The holder outlives its terminal, so it must not end on the terminal's signals. It catches
+	// them: commands would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT)
 	signal.Notify(s.ended, syscall.SIGTERM)
-	// The old /proc knows what we are called outside.
+	// The old /proc has the process id outside.
 	outside, err := os.Readlink("/proc/self")
 	if err != nil {
 		return nil, fmt.Errorf("reading own process id: %w", err)
@@ -118,7 +118,7 @@ func newServer(dir string) (*server, error) {
 	return s, nil
 }
 
-// listen makes the socket; one that is there is of a holder that was killed.
+// listen creates the socket; an existing one was left by a killed holder.
 func listen(dir string) (*net.UnixListener, error) {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -134,7 +134,7 @@ func listen(dir string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening on %s: %w", filepath.Join(dir, socketFile), err)
 	}
-	// Its name would not be right any more: the folder is closed.
+	// The name becomes invalid: the folder is closed.
 	listener.SetUnlinkOnClose(false)
 	return listener, nil
 }
@@ -155,11 +155,11 @@ func (s *server) serve() {
 	if !isElsewhere(s.record, filepath.Join(s.dir, recordFile)) {
 		removeFiles(s.dir)
 	}
-	// What is still left, the kernel ends with us.
+	// The kernel kills the remaining processes when this one ends.
 }
 
-// abandoned tells when somebody has removed the state folder: what runs here would be left for
-// ever.
+// abandoned returns a channel that is closed when the state folder is removed: otherwise the
+// processes would run forever.
 func (s *server) abandoned() <-chan struct{} {
 	const interval = time.Second
 	gone := make(chan struct{})
@@ -188,7 +188,7 @@ func (s *server) endAll(signal syscall.Signal, wait time.Duration) {
 			return
 		}
 		if signal == syscall.SIGKILL {
-			// Who was just forking is caught the next time.
+			// A process that was forking is killed by the next signal.
 			_ = syscall.Kill(-1, signal)
 		}
 	}
@@ -216,7 +216,7 @@ func (s *server) handle(conn *net.UnixConn) {
 		return
 	}
 	var asked request
-	// A client sends at once; one that does not must not cost memory for ever.
+	// A client sends at once; a silent client must not hold memory forever.
 	_ = conn.SetReadDeadline(time.Now().Add(defaultGrace))
 	files, err := receive(conn, &asked)
 	_ = conn.SetReadDeadline(time.Time{})
@@ -264,7 +264,7 @@ func result(err error) response {
 	return response{}
 }
 
-// run runs a command until it ends. The returned files are still to be closed.
+// run runs a command until it ends. The caller must close the returned files.
 func (s *server) run(conn *net.UnixConn, asked request, files []int) (response, []int) {
 	if len(files) != 3 {
 		return response{Error: fmt.Sprintf("a command needs three files, %d came", len(files))}, files
@@ -275,18 +275,17 @@ func (s *server) run(conn *net.UnixConn, asked request, files []int) (response, 
 	}
 	pid, ended, err := s.children.start(asked.Path, append([]string{asked.Path}, asked.Args...), &syscall.ProcAttr{
 		Dir: asked.Dir, Env: append([]string{}, asked.Env...), Files: stdio,
-		// A group of its own, so that signals reach what the command has started, and not what it
-		// has detached.
+		// Signals to this group include children of the command, but not detached ones.
 		Sys: &syscall.SysProcAttr{Setpgid: true},
 	})
-	// Who reads from the command must see the end when the command closes them.
+	// Readers of the command's output must see its end.
 	closeAll(files)
 	if err != nil {
 		return response{Error: fmt.Sprintf("starting %s: %s", asked.Path, err)}, nil
 	}
 	interrupted := make(chan struct{})
 	go func() {
-		// The client sends something to interrupt, or is gone.
+		// The client sends an interrupt, or has disconnected.
 		defer close(interrupted)
 		more, _ := receive(conn, &request{})
 		closeAll(more)
@@ -309,7 +308,7 @@ func (s *server) run(conn *net.UnixConn, asked request, files []int) (response, 
 	}
 }
 
-// exitCode is what a shell would say.
+// exitCode returns the exit code as a shell reports it.
 func exitCode(status syscall.WaitStatus) int {
 	if status.Signaled() {
 		return 128 + int(status.Signal())

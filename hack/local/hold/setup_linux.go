@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namespaces are the attributes of a process that becomes process 1 of new namespaces, in which the
-// caller is root and no other user exists.
+// namespaces returns the attributes of a process that becomes process 1 of new namespaces, in which
+// the caller is root and no other user exists.
 func namespaces() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Setsid:      true,
@@ -26,7 +26,7 @@ func setUp() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
-	// The old one shows the processes of the machine, and none of them is ours.
+	// The old /proc shows the machine's processes, not the new namespace's.
 	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mounting /proc: %w", err)
 	}
@@ -40,7 +40,7 @@ func setUp() error {
 	return nil
 }
 
-// tryOut does what a holder and its pods will have to do.
+// tryOut tries the operations that a holder and its pods need.
 func tryOut() error {
 	if err := setUp(); err != nil {
 		return err
@@ -53,9 +53,8 @@ func tryOut() error {
 	return nil
 }
 
-// closeInherited closes the files that who started us did not mean to hand over: they would live as
-// long as the holder, and whoever waits for the end of a pipe would wait as long. Go's own files
-// are not among them, those are closed on exec.
+// closeInherited closes unintended files of the parent. They would stay open as long as the holder,
+// and readers of such a pipe would wait as long. Go closes its own files on exec.
 func closeInherited(firstUnknown int) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // request is the first message on a connection, from the client. Only a run has a second one: an
-// empty request, which interrupts the command, as the end of the connection does.
+// empty request, which interrupts the command like the end of the connection.
 type request struct {
 	Op       operation     `json:"op"`
 	Path     string        `json:"path,omitempty"`
@@ -34,33 +34,32 @@ type operation string
 const (
 	opPing      operation = "ping"
 	opRun       operation = "run"     // with three files
-	opForward   operation = "forward" // with a listener, unless the port is forwarded already
+	opForward   operation = "forward" // with a listener, unless the port is already forwarded
 	opUnforward operation = "unforward"
 	opList      operation = "list"
 	opResolver  operation = "resolver"
 	opStop      operation = "stop"
 )
 
-// response is the only answer.
+// response is the holder's only answer.
 type response struct {
 	Error string `json:"error,omitempty"`
-	// Ending says that the holder takes no requests any more.
+	// Ending: the holder accepts no further requests.
 	Ending bool `json:"ending,omitempty"`
-	// NeedListener asks to repeat the request with a listener.
+	// NeedListener asks for the same request with a listener.
 	NeedListener bool         `json:"needListener,omitempty"`
 	Code         int          `json:"code,omitempty"`
 	Forwardings  []Forwarding `json:"forwardings,omitempty"`
 }
 
 const (
-	// maxMessage bounds what a message makes the holder keep in memory; environments of commands
-	// are the only long things in it.
+	// maxMessage limits the holder's memory per message; only environments of commands are long.
 	maxMessage = 8 << 20
-	// maxFiles is the number of files that come with one message at most.
+	// maxFiles is the maximum number of files in one message.
 	maxFiles = 3
 )
 
-// send writes a message: its length, with the files attached, and its JSON form.
+// send writes a message: its length, with the files attached, and its JSON.
 func send(conn *net.UnixConn, message any, files ...uintptr) error {
 	data, err := json.Marshal(message)
 	if err != nil {
@@ -78,7 +77,7 @@ func send(conn *net.UnixConn, message any, files ...uintptr) error {
 		rights = unix.UnixRights(fds...)
 	}
 	head := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
-	// The files go with the first byte, so that a length that is split does not lose them.
+	// The files go with the first byte, so that a short write does not lose them.
 	n, _, err := conn.WriteMsgUnix(head, rights, nil)
 	if err == nil {
 		_, err = conn.Write(append(head[n:], data...))
@@ -89,8 +88,8 @@ func send(conn *net.UnixConn, message any, files ...uintptr) error {
 	return nil
 }
 
-// receive reads a message and returns the files that came with it, also with an error; the caller
-// closes them. The end of the connection between two messages is io.EOF.
+// receive reads a message and returns its files, also with an error; the caller closes them. It
+// returns io.EOF if the connection ends between two messages.
 func receive(conn *net.UnixConn, message any) (files []int, err error) {
 	head := make([]byte, 4)
 	rights := make([]byte, unix.CmsgSpace(maxFiles*4))
@@ -146,13 +145,13 @@ func closeAll(files []int) {
 	}
 }
 
-// socketPath is a path of the socket in an open folder that is short, however long that of the
-// folder is: the kernel takes 107 bytes.
+// socketPath returns a short path of the socket in an open folder, however long the folder's path
+// is: the kernel takes 107 bytes.
 func socketPath(folder *os.File) string {
 	return "/proc/self/fd/" + strconv.Itoa(int(folder.Fd())) + "/" + socketFile
 }
 
-// peerUser is the user at the other end.
+// peerUser returns the user id of the peer.
 func peerUser(conn *net.UnixConn) (uint32, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

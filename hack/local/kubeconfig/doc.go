@@ -1,3 +1,3 @@
-// Package kubeconfig writes kubeconfig files that hold everything they need: no reference to
-// another file, so that they can be copied.
+// Package kubeconfig writes self-contained kubeconfig files: they refer to no other file, so they
+// can be copied.
 package kubeconfig

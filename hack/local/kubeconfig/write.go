@@ -9,14 +9,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Entry is one context with its cluster and user, all of the same name.
+// Entry is one context with its cluster and user, all with the same name.
 type Entry struct {
 	Name   string
 	Server string
 	// CA, Cert and Key are the PEM files whose content goes into the kubeconfig.
 	CA, Cert, Key string
-	// Proxy is the one by which the server is reached, and whatever else a client finds behind it;
-	// empty for none.
+	// Proxy is the URL of the proxy to the server and to other addresses behind it; empty for none.
 	Proxy string
 }
 
@@ -36,7 +35,7 @@ type config struct {
 	Contexts       []named `yaml:"contexts"`
 }
 
-// Write writes the entries to path, readable for the user only. The first is the current context.
+// Write writes the entries to path, readable only by the user. The first is the current context.
 func Write(path string, entries []Entry) error {
 	out := config{APIVersion: "v1", Kind: "Config"}
 	for i, entry := range entries {

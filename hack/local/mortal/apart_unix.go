@@ -7,6 +7,5 @@ import (
 	"syscall"
 )
 
-// apart is in a session of its own: what is sent to the group of the test, as by Ctrl-C, is not for
-// it.
+// apart starts the command in a new session: signals to the test's group, as by Ctrl-C, skip it.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }

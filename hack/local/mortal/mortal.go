@@ -1,6 +1,6 @@
-// Package mortal is for tests that start programs: these end with the process of the test, however
-// it ends. One that is killed, by hand or because its time is over, cleans nothing up. On other
-// systems than Linux only After does that. It is that of hack/mortal, which is another module.
+// Package mortal starts programs in tests. They end with the process of the test, even if it is
+// killed, by hand or after a timeout, and cannot clean up. On systems other than Linux only After
+// does that. It is a copy of hack/mortal, which is another module.
 package mortal
 
 import (
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Start starts a program that ends at the latest with this process.
+// Start starts a program that ends with this process at the latest.
 func Start(cmd *exec.Cmd) error {
 	tie(cmd)
 	var err error
@@ -19,8 +19,8 @@ func Start(cmd *exec.Cmd) error {
 	return err
 }
 
-// lasting does something in a thread that lasts as long as this process, and tells its error: Linux
-// ends a program with the thread that started it, and Go ends threads before the process.
+// lasting calls a function on a thread that lasts as long as this process and stores its error.
+// Linux ends a program with the thread that started it, and Go ends threads earlier.
 func lasting(do func() error, result *error) {
 	var t thread
 	select {
@@ -37,24 +37,24 @@ func lasting(do func() error, result *error) {
 	<-done
 	select {
 	case idle <- t:
-	default: // it lasts, and nobody asks it again
+	default: // the thread lasts, unused
 	}
 }
 
-// thread is one of the system that does what it is sent.
+// thread is an OS thread that runs the functions sent to it.
 type thread chan func()
 
 var idle = make(chan thread, 8)
 
 func (t thread) run() {
-	runtime.LockOSThread() // it is never unlocked, and the loop never ends: so the thread stays
+	runtime.LockOSThread() // never unlocked, and the loop is endless: the thread stays
 	for do := range t {
 		do()
 	}
 }
 
-// After runs a command once this process has ended, for what it cannot start itself. Nothing is
-// heard of it: it is for what is to be gone, and is so already where the process could clean up.
+// After runs a command once this process has ended, for cleanup that it may not reach. The output
+// is dropped; the command must accept that its work is already done.
 func After(name string, args ...string) error {
 	cmd := exec.Command("sh", append([]string{"-c", `cat >/dev/null; exec "$@" >/dev/null 2>&1`, "sh", name}, args...)...)
 	apart(cmd)
@@ -71,8 +71,8 @@ func After(name string, args ...string) error {
 	return nil
 }
 
-// kept are the pipes that the system closes with this process; an unused one would be closed
-// before.
+// kept are the pipes that the system closes with this process; the garbage collector would close
+// unused pipes earlier.
 var kept struct {
 	sync.Mutex
 	pipes []io.Closer

@@ -4,5 +4,5 @@ package mortal
 
 import "os/exec"
 
-// tie does nothing: the system has nothing like it.
+// tie does nothing on this system.
 func tie(*exec.Cmd) {}

@@ -23,7 +23,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/podnet"
 )
 
-// addons is what the command was told.
+// addons has the flags of the command.
 type addons struct {
 	kubeconfig, services, loadBalancers, dns, apiServer, volumes, networks, taint string
 	namesOf                                                                       []string
@@ -99,7 +99,7 @@ func (a *addons) run(cmd *cobra.Command) error {
 	return group.Wait()
 }
 
-// clients of a cluster.
+// clients returns clients of a cluster.
 func clients(kubeconfig string) (kubernetes.Interface, dynamic.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -117,8 +117,8 @@ func clients(kubeconfig string) (kubernetes.Interface, dynamic.Interface, error)
 	return kube, client, nil
 }
 
-// local makes the ranges of Services and load balancers addresses of this network namespace, and
-// gives the latter.
+// local makes the ranges of Services and load balancers local addresses of this network namespace,
+// and returns the latter range.
 func (a *addons) local() (balancers netip.Prefix, err error) {
 	network, err := podnet.Open(a.networks)
 	if err != nil {
@@ -135,8 +135,8 @@ func (a *addons) local() (balancers netip.Prefix, err error) {
 	return balancers, nil
 }
 
-// names begins to watch what names there are besides those of the cluster's own Services: first
-// those of API servers, then what other clusters declare.
+// names starts watching additional names: first names of API servers, then names that other
+// clusters declare.
 func (a *addons) names(ctx context.Context, group *errgroup.Group, kube kubernetes.Interface, client dynamic.Interface, log *slog.Logger) (servers, declared []names.Source, err error) {
 	type source interface {
 		names.Source

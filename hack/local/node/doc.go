@@ -1,8 +1,7 @@
-// Program node is what a local cluster with living pods consists of besides its control plane:
-// `node kubelet` is one node, `node cluster` does what Services, names, volumes and Etcds need,
-// once for the cluster. Program local starts them inside of the namespaces of package hold; nobody
-// else does.
+// Program node has the parts of a living local cluster besides its control plane. `node kubelet` is
+// one node; `node addons` serves Services, names, volumes and Etcds once per cluster. Only program
+// local starts them, inside the namespaces of package hold.
 //
-// It is a program of its own because it is made of the kubelet, which takes minutes to compile;
-// program local compiles in seconds.
+// It is a separate program because it contains the kubelet, which takes minutes to compile; program
+// local compiles in seconds.
 package main

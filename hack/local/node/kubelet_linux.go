@@ -21,7 +21,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/podnet"
 )
 
-// stopping is how long the processes of pods have to end when the node does.
+// stopping is the grace period of pods' processes when the node ends.
 const stopping = 10 * time.Second
 
 func kubeletCommand() *cobra.Command {
@@ -99,8 +99,8 @@ func kubeletCommand() *cobra.Command {
 	return command
 }
 
-// own makes an address one of the loopback device: the kubelet wants the one of its node to be on a
-// device of the machine.
+// own adds an address to the loopback device: the kubelet requires its node's address on a device
+// of the machine.
 func own(address netip.Addr) error {
 	loopback, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -113,7 +113,7 @@ func own(address netip.Addr) error {
 	return nil
 }
 
-// podNetworks are the networks of pods, for the runtime.
+// podNetworks implements the runtime's Network with package podnet.
 type podNetworks struct{ *podnet.Network }
 
 func (p podNetworks) Add(name string, address netip.Addr) (cri.Namespace, error) {
@@ -124,7 +124,7 @@ func (p podNetworks) Add(name string, address netip.Addr) (cri.Namespace, error)
 	return podNetwork{pod}, nil
 }
 
-// podNetwork is one of them.
+// podNetwork is the network of one pod.
 type podNetwork struct{ *podnet.Pod }
 
 func (p podNetwork) Path() string { return p.NetNS }

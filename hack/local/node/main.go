@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// newLog writes to the log file of the process, which is its standard error.
+// newLog returns a logger to standard error, which is the log file of the process.
 func newLog() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelInfo}))
 }

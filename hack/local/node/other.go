@@ -11,7 +11,7 @@ import (
 func kubeletCommand() *cobra.Command { return notHere("kubelet") }
 func addonsCommand() *cobra.Command  { return notHere("addons") }
 
-// notHere is a command that cannot be.
+// notHere returns a command that fails on this system.
 func notHere(name string) *cobra.Command {
 	return &cobra.Command{Use: name, RunE: func(*cobra.Command, []string) error {
 		return errors.New("pods run for real on Linux only")

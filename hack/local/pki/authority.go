@@ -20,18 +20,17 @@ import (
 const (
 	authorityValidity = 10 * 365 * 24 * time.Hour
 	leafValidity      = 365 * 24 * time.Hour
-	// renewBefore is the rest of validity below which a certificate is made anew.
+	// renewBefore is the remaining validity below which a certificate is renewed.
 	renewBefore = 30 * 24 * time.Hour
 )
 
 // Folder is a folder of keys and certificates.
 type Folder struct {
-	// Path is the folder.
+	// Path is the path of the folder.
 	Path string
-	// Now is the time that validity is judged by.
+	// Now is the time for checking validity.
 	Now time.Time
-	// Renewed lists the names of what had to be made or made anew, so that the processes that use
-	// it can be restarted.
+	// Renewed lists the names of created or renewed certificates, whose processes must restart.
 	Renewed []string
 }
 
@@ -42,16 +41,16 @@ type Authority struct {
 	key         crypto.Signer
 }
 
-// Cert and Key are the files of the certificate and the key of that name.
+// Cert returns the file of the certificate with that name.
 func (f *Folder) Cert(name string) string { return filepath.Join(f.Path, name+".crt") }
 
-// Key is the file of the private key of that name.
+// Key returns the file of the private key with that name.
 func (f *Folder) Key(name string) string { return filepath.Join(f.Path, name+".key") }
 
-// PublicKey is the file of the public key of that name.
+// PublicKey returns the file of the public key with that name.
 func (f *Folder) PublicKey(name string) string { return filepath.Join(f.Path, name+".pub") }
 
-// Authority finds or makes the certificate authority of that name.
+// Authority finds or creates the certificate authority with that name.
 func (f *Folder) Authority(name string) (*Authority, error) {
 	certificate, key, err := f.load(name)
 	if err != nil {
@@ -74,12 +73,12 @@ func (f *Folder) Authority(name string) (*Authority, error) {
 	return &Authority{name: name, certificate: certificate, key: key}, nil
 }
 
-// fresh says whether the certificate is valid now and for a while.
+// fresh reports whether the certificate is valid now and for a while.
 func (f *Folder) fresh(certificate *x509.Certificate) bool {
 	return !f.Now.Before(certificate.NotBefore) && f.Now.Add(renewBefore).Before(certificate.NotAfter)
 }
 
-// issue makes a key and a certificate, signed by the authority or by itself, and writes both.
+// issue creates a key and a certificate, signed by the authority or self-signed, and writes both.
 func (f *Folder) issue(name string, template *x509.Certificate, by *Authority) (*x509.Certificate, crypto.Signer, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -90,7 +89,7 @@ func (f *Folder) issue(name string, template *x509.Certificate, by *Authority) (
 		return nil, nil, fmt.Errorf("generating serial number of %s: %w", name, err)
 	}
 	template.SerialNumber = serial
-	// Clocks are never quite equal; a certificate that starts in the future helps nobody.
+	// Clocks may differ; a certificate that starts in the future is useless.
 	template.NotBefore = f.Now.Add(-5 * time.Minute)
 	parent, signer := template, crypto.Signer(key)
 	if by != nil {
@@ -132,8 +131,8 @@ func (f *Folder) writePEM(path, kind string, der []byte) error {
 	return nil
 }
 
-// load reads a certificate and its key. It gives nil where a file is missing, broken, or the two do
-// not belong together: then both are made anew.
+// load reads a certificate and its key. It returns nil if a file is missing or broken, or the two
+// do not match: then both are created again.
 func (f *Folder) load(name string) (*x509.Certificate, crypto.Signer, error) {
 	certificateDER, err := readPEM(f.Cert(name))
 	if err != nil {
@@ -163,7 +162,7 @@ func (f *Folder) loadKey(name string) (*ecdsa.PrivateKey, error) {
 	return ecKey, nil
 }
 
-// readPEM returns the first block of the file, nil when there is no file or no block.
+// readPEM returns the first block of the file, nil if there is no file or no block.
 func readPEM(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,4 +1,3 @@
-// Package pki makes the keys and certificates of a local cluster: certificate authorities, leaf
-// certificates signed by them, and service account keys, as PEM files in one folder. Files that are
-// there and still good are kept.
+// Package pki creates the keys and certificates of a local cluster: certificate authorities, leaf
+// certificates and service account keys, as PEM files in one folder. It reuses valid files.
 package pki

@@ -16,18 +16,18 @@ import (
 type Leaf struct {
 	// Name is the name of the files.
 	Name string
-	// User and Groups are who the bearer is to an API server (common name, organisations).
+	// User and Groups identify the bearer to an API server (common name, organisations).
 	User   string
 	Groups []string
-	// Hosts are the names and IP addresses a server answers to. With none, the certificate is good
-	// for clients only.
+	// Hosts are the names and IP addresses of a server. If empty, the certificate is for clients
+	// only.
 	Hosts []string
-	// Both makes a server's certificate good for clients as well, as etcd's peers need it.
+	// Both makes a server's certificate valid for clients as well, as etcd's peers need it.
 	Both bool
 }
 
-// Issue finds or makes the certificate, signed by the authority. One that expires soon, was signed
-// by another authority or says something else is replaced.
+// Issue finds or creates the certificate, signed by the authority. It replaces a certificate that
+// expires soon, has another authority or differs from leaf.
 func (f *Folder) Issue(by *Authority, leaf Leaf) error {
 	template := leaf.template()
 	template.NotAfter = f.Now.Add(leafValidity)
@@ -63,7 +63,7 @@ func (l Leaf) template() *x509.Certificate {
 	return template
 }
 
-// same says whether both certificates say the same of their subject.
+// same reports whether both certificates have the same subject and usage.
 func same(a, b *x509.Certificate) bool {
 	return a.Subject.CommonName == b.Subject.CommonName &&
 		slices.Equal(a.Subject.Organization, b.Subject.Organization) &&
@@ -72,7 +72,7 @@ func same(a, b *x509.Certificate) bool {
 		slices.Equal(a.ExtKeyUsage, b.ExtKeyUsage)
 }
 
-// KeyPair finds or makes a key without a certificate, as service account tokens are signed with.
+// KeyPair finds or creates a key without a certificate, for signing service account tokens.
 func (f *Folder) KeyPair(name string) error {
 	key, err := f.loadKey(name)
 	if err != nil {

@@ -16,7 +16,7 @@ func server() Leaf {
 	return Leaf{Name: "server", User: "server", Hosts: []string{"127.0.0.1", "localhost"}}
 }
 
-// issue runs one round at a time and returns what it renewed.
+// issue issues the leaves at a time and returns their folder and authority.
 func issue(t *testing.T, path string, now time.Time, leaves ...Leaf) (*Folder, *Authority) {
 	t.Helper()
 	folder := &Folder{Path: path, Now: now}

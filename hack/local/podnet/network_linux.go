@@ -16,21 +16,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gateway is what every pod sees of main, and whence main connects to pods.
+// gateway is main's address in every pod, and the source of main's connections to pods.
 var gateway = netip.MustParseAddr("169.254.1.1")
 
-// Network is the networks of the pods of one node.
+// Network has the networks of the pods of one node.
 type Network struct {
 	folder string
-	// main is the namespace that is not a pod's.
+	// main is the main namespace.
 	main *os.File
 
 	mu    sync.Mutex
 	local []netip.Prefix
 }
 
-// Open prepares the network namespace of this process for pods. folder takes a file per pod, which
-// is its namespace; each node of a holder has a folder of its own.
+// Open prepares the network namespace of this process for pods. folder has a file per pod, its
+// namespace; each node of a holder has its own folder.
 func Open(folder string) (*Network, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -57,8 +57,8 @@ func Open(folder string) (*Network, error) {
 	return &Network{folder: folder, main: main}, nil
 }
 
-// Local makes all addresses of a range addresses of main: programs there can listen on them, and
-// pods reach them. Pods cannot have them.
+// Local makes all addresses of a range local addresses of main: programs there can listen on them,
+// and pods reach them. Pods cannot have them.
 func (n *Network) Local(prefix netip.Prefix) error {
 	if !prefix.IsValid() || !prefix.Addr().Is4() {
 		return fmt.Errorf("range %s is not one of IPv4", prefix)
@@ -79,7 +79,7 @@ func (n *Network) Local(prefix netip.Prefix) error {
 	return nil
 }
 
-// Names are the pods that have a namespace, also those of a former process.
+// Names returns the pods that have a namespace, including pods of an earlier process.
 func (n *Network) Names() ([]string, error) {
 	entries, err := os.ReadDir(n.folder)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -92,7 +92,7 @@ func (n *Network) Names() ([]string, error) {
 	return names, nil
 }
 
-// Close removes all pods and local ranges; twice is harmless. The gateway stays: pods of other
+// Close removes all pods and local ranges; it may be called twice. The gateway stays: pods of other
 // nodes may need it.
 func (n *Network) Close() error {
 	names, err := n.Names()
@@ -118,7 +118,7 @@ func (n *Network) Close() error {
 	return err
 }
 
-// isLocal returns the local range that an address is in.
+// isLocal returns the local range that contains an address.
 func (n *Network) isLocal(ip netip.Addr) (netip.Prefix, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -130,11 +130,10 @@ func (n *Network) isLocal(ip netip.Addr) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// path is the namespace of a pod.
+// path returns the namespace file of a pod.
 func (n *Network) path(name string) string { return filepath.Join(n.folder, name) }
 
-// device is the name of the device in main that leads to a pod. Names of devices have 15 bytes at
-// most.
+// device returns the name of a pod's device in main; names of devices have at most 15 bytes.
 func (n *Network) device(name string) string {
 	sum := sha256.Sum256([]byte(n.path(name)))
 	return "v" + hex.EncodeToString(sum[:7])
@@ -151,7 +150,7 @@ func localRoute(prefix netip.Prefix) (*netlink.Route, error) {
 	}, nil
 }
 
-// upLoopback brings the loopback device of the thread's namespace up.
+// upLoopback brings up the loopback device of the thread's namespace.
 func upLoopback() (netlink.Link, error) {
 	loopback, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -163,7 +162,7 @@ func upLoopback() (netlink.Link, error) {
 	return loopback, nil
 }
 
-// host is the range of one address.
+// host returns the prefix of one address.
 func host(ip netip.Addr) netip.Prefix { return netip.PrefixFrom(ip, ip.BitLen()) }
 
 func network(prefix netip.Prefix) *net.IPNet {

@@ -12,20 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// podDevice is the device within a pod, as programs are used to it.
+// podDevice is the usual name of the device in a pod.
 const podDevice = "eth0"
 
 // Pod is the network of a pod.
 type Pod struct {
 	Name string
 	IP   netip.Addr
-	// NetNS is the path of its namespace, for setns.
+	// NetNS is the path of the pod's namespace, for setns.
 	NetNS string
 
 	network *Network
 }
 
-// Add makes the network of a pod. The name is the pod's in all of this Network, and that of a file.
+// Add creates the network of a pod. The name is unique in the Network, and a valid file name.
 func (n *Network) Add(name string, ip netip.Addr, options Options) (*Pod, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
@@ -47,19 +47,19 @@ func (n *Network) Add(name string, ip netip.Addr, options Options) (*Pod, error)
 		err = pod.fromMain()
 	}
 	if err != nil {
-		// The first error says more.
+		// An error of the cleanup says less than the first one.
 		_ = pod.Close()
 		return nil, fmt.Errorf("making the network of pod %s: %w", name, err)
 	}
 	return pod, nil
 }
 
-// fromInside makes the namespace, on a thread that ends afterwards, and all that is in it.
+// fromInside creates the namespace and its content, on a thread that ends afterwards.
 func (p *Pod) fromInside(options Options) error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("making a network namespace: %w", err)
 	}
-	// Without a mount it would end with the last process in it.
+	// Without a mount the namespace would end with its last process.
 	if err := unix.Mount("/proc/thread-self/ns/net", p.NetNS, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("mounting network namespace: %w", err)
 	}
@@ -87,7 +87,7 @@ func (p *Pod) fromInside(options Options) error {
 	if err := netlink.LinkSetUp(device); err != nil {
 		return fmt.Errorf("bringing %s up: %w", podDevice, err)
 	}
-	// The gateway is in no network of the pod, hence onlink.
+	// The gateway is in no network of the pod, so the route must be onlink.
 	if err := netlink.RouteAdd(&netlink.Route{
 		LinkIndex: device.Attrs().Index, Gw: gateway.AsSlice(), Flags: int(netlink.FLAG_ONLINK),
 	}); err != nil {
@@ -96,7 +96,7 @@ func (p *Pod) fromInside(options Options) error {
 	return nil
 }
 
-// fromMain makes the way to the pod.
+// fromMain creates the route to the pod.
 func (p *Pod) fromMain() error {
 	name := p.network.device(p.Name)
 	device, err := netlink.LinkByName(name)
@@ -121,10 +121,10 @@ func (p *Pod) fromMain() error {
 	return nil
 }
 
-// Close removes the network of the pod. Processes that are still in its namespace are cut off.
+// Close removes the network of the pod. It disconnects processes still in its namespace.
 func (p *Pod) Close() error { return p.network.Remove(p.Name) }
 
-// Remove removes the network of a pod, also one that is half made or was made by a former process.
+// Remove removes the network of a pod, also one from an earlier process or half created.
 func (n *Network) Remove(name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -132,13 +132,13 @@ func (n *Network) Remove(name string) error {
 	var missing netlink.LinkNotFoundError
 	device, err := netlink.LinkByName(n.device(name))
 	if err == nil {
-		// The route goes with it, and the other end.
+		// The route and the other end disappear with it.
 		err = netlink.LinkDel(device)
 	}
 	if err != nil && !errors.As(err, &missing) && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("removing the network of pod %s: %w", name, err)
 	}
-	// Not a mount: what a holder has left that is gone.
+	// After the end of its holder the file is not a mount.
 	if err := unix.Unmount(n.path(name), unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("unmounting the network namespace of pod %s: %w", name, err)
 	}
@@ -148,7 +148,7 @@ func (n *Network) Remove(name string) error {
 	return nil
 }
 
-// checkName says whether a file can have the name.
+// checkName returns an error unless name is a valid file name.
 func checkName(name string) error {
 	if name == "" || name != filepath.Base(name) || name == "." || name == ".." {
 		return fmt.Errorf("%q cannot be the name of a pod's network", name)

@@ -24,11 +24,11 @@ import (
 
 const (
 	patience = 30 * time.Second
-	// inHolder marks a test program that runs inside of a holder.
+	// inHolder marks a test program that runs inside a holder.
 	inHolder = "PODNET_IN_HOLDER"
 )
 
-// TestMain runs the tests inside of a holder, where this package belongs.
+// TestMain runs the tests inside a holder, as the package requires.
 func TestMain(m *testing.M) {
 	hold.Become()
 	if os.Getenv(inHolder) != "" || hold.Possible() != nil {
@@ -67,7 +67,7 @@ func runInHolder() (code int, err error) {
 	})
 }
 
-// open makes a network of which nothing may be left.
+// open opens a Network and checks at the end that it leaves nothing behind.
 func open(t *testing.T) *Network {
 	t.Helper()
 	if os.Getenv(inHolder) == "" {
@@ -108,7 +108,7 @@ func add(t *testing.T, network *Network, name, address string) *Pod {
 	return pod
 }
 
-// inPod calls a function in a pod, or in main if there is none.
+// inPod calls a function in a pod, or in main if pod is nil.
 func inPod(t *testing.T, pod *Pod, call func() error) {
 	t.Helper()
 	if pod == nil {
@@ -118,7 +118,7 @@ func inPod(t *testing.T, pod *Pod, call func() error) {
 	require.NoError(t, Inside(pod.NetNS, call))
 }
 
-// serve answers HTTP requests in a pod with a name and the address of the client.
+// serve answers HTTP requests in a pod with a name and the client's address.
 func serve(t *testing.T, pod *Pod, address, name string) {
 	t.Helper()
 	var listener net.Listener
@@ -134,7 +134,7 @@ func serve(t *testing.T, pod *Pod, address, name string) {
 	t.Cleanup(func() { _ = server.Close() })
 }
 
-// get asks from a pod.
+// get sends a request from a pod.
 func get(t *testing.T, pod *Pod, address string) (answer string, err error) {
 	t.Helper()
 	var conn net.Conn
@@ -258,7 +258,7 @@ func TestSysctls(t *testing.T) {
 	assert.Contains(t, []string{"0 0", "0 2147483647"}, read("ping_group_range"))
 }
 
-// TestThreads checks that no thread is left in a pod's namespace, and that the process is not seen
+// TestThreads checks that no thread stays in a pod's namespace and that the process is never seen
 // in one.
 func TestThreads(t *testing.T) {
 	network := open(t)
@@ -297,12 +297,12 @@ func TestThreads(t *testing.T) {
 	assert.ErrorContains(t, Inside("/no/such", nil), "opening network namespace")
 }
 
-// TestFormerProcess finds and removes what another Network of the same folder has left.
+// TestFormerProcess checks that a Network finds and removes the pods of an earlier one.
 func TestFormerProcess(t *testing.T) {
 	former := open(t)
 	add(t, former, "one", "10.0.0.1")
 	add(t, former, "two", "10.0.0.2")
-	// Of a holder that is gone, only a file is left.
+	// A holder that has ended leaves only a file.
 	require.NoError(t, os.WriteFile(former.path("three"), nil, 0o600))
 	network, err := Open(former.folder)
 	require.NoError(t, err)

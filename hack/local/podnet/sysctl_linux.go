@@ -11,20 +11,19 @@ import (
 	"syscall"
 )
 
-// setting is a sysctl of the network namespace of the thread that writes it, with the values to
-// try.
+// setting is a sysctl of the writing thread's network namespace, with the values to try.
 type setting struct {
 	name     string
 	values   []string
 	optional bool
 }
 
-// ofMain are the settings of the main namespace. The devices of pods are made later and take the
-// defaults. New namespaces inherit from the machine, so that also what the kernel does by default
-// is said.
+// ofMain are the settings of the main namespace. Pods' devices are created later and take the
+// defaults. New namespaces inherit the machine's settings, so the kernel's defaults are set
+// explicitly.
 var ofMain = []setting{
 	{name: "net.ipv4.ip_forward", values: []string{"1"}},
-	// Addresses of Services are on no device: replies come from elsewhere than the machine thinks.
+	// Addresses of Services are on no device: replies come from unexpected sources.
 	{name: "net.ipv4.conf.all.rp_filter", values: []string{"0"}},
 	{name: "net.ipv4.conf.default.rp_filter", values: []string{"0"}},
 	{name: "net.ipv4.conf.all.arp_ignore", values: []string{"0"}},
@@ -41,11 +40,11 @@ var ofPods = []setting{
 	{name: "net.ipv4.conf.default.rp_filter", values: []string{"0"}},
 	{name: "net.ipv4.conf.all.arp_ignore", values: []string{"0"}},
 	{name: "net.ipv4.conf.default.arp_ignore", values: []string{"0"}},
-	// As container runtimes do: any process of a pod may listen on 443, and ping.
+	// As in container runtimes, any process of a pod may listen on 443, and ping.
 	{name: "net.ipv4.ip_unprivileged_port_start", values: []string{"0"}},
-	// All groups, or the only one there is.
+	// All groups, or the only existing one.
 	{name: "net.ipv4.ping_group_range", values: []string{"0 2147483647", "0 0"}},
-	// Not of the loopback device, which is there already: [::1] works.
+	// The existing loopback device is not affected: [::1] works.
 	{name: "net.ipv6.conf.default.disable_ipv6", values: []string{"1"}, optional: true},
 }
 
@@ -73,8 +72,7 @@ func (s setting) apply() error {
 	path := "/proc/sys/" + strings.ReplaceAll(s.name, ".", "/")
 	var err error
 	for _, value := range s.values {
-		// Not WriteFile: a sysctl that is not there cannot be created, and says so as "permission
-		// denied".
+		// Not WriteFile: creating a missing sysctl would fail with "permission denied".
 		var file *os.File
 		if file, err = os.OpenFile(path, os.O_WRONLY, 0); err != nil {
 			break

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inside calls a function in the network namespace of that path (NetNS of a Pod). Sockets that it
-// opens stay there; goroutines that it starts do not run there.
+// Inside calls a function in the network namespace at a path (NetNS of a Pod). Its sockets stay
+// there; its goroutines do not run there.
 func Inside(netns string, call func() error) error {
 	return onThread(func() error {
 		file, err := os.Open(netns)
@@ -24,16 +24,15 @@ func Inside(netns string, call func() error) error {
 	})
 }
 
-// onThread calls a function on a thread that nobody else has used or will use.
+// onThread calls a function on a thread that no other code has used or will use.
 func onThread(call func() error) error {
 	result := make(chan error, 1)
 	go func() {
-		// The goroutine ends without unlocking, and so its thread ends.
+		// The goroutine ends without unlocking, which ends its thread.
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			// The first thread never ends, and is the one that others see as the process
-			// (/proc/PID/ns, /proc/self/net). While it is kept busy here, the next goroutine gets
-			// another one.
+			// The first thread never ends and represents the process (/proc/PID/ns,
+			// /proc/self/net). While it is busy here, the next goroutine gets another thread.
 			result <- onThread(call)
 			runtime.UnlockOSThread()
 			return

@@ -1,7 +1,6 @@
 // Package process starts, recognises and stops the processes of local clusters.
 //
-// A process outlives the command that started it, so all that is known about it later is a record
-// file: its id, when it started (so that a reused id is never mistaken for it), and a digest of how
-// it was started. Which processes there are and in which order they start is package cluster's
-// business.
+// A process outlives the command that started it. Its record file has its id, its start time (so
+// that a reused id is never mistaken for it) and a digest of its Spec. Package cluster decides
+// which processes exist and their order.
 package process

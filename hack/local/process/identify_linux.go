@@ -10,7 +10,7 @@ import (
 
 var errGone = errors.New("no such process")
 
-// bootID changes with every boot, so start times of different boots never look alike.
+// bootID changes with every boot, so start times of different boots never match.
 var bootID = sync.OnceValue(func() string {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -19,15 +19,15 @@ var bootID = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(data))
 })
 
-// identify returns a string that no other process of this machine ever has: the boot and the clock
-// tick at which the process started. A dying process has ended but still holds its ports and files:
-// its first thread is dead and others are not.
+// identify returns a string that is unique among all processes of this machine: the boot and the
+// clock tick of the start. A dying process still holds its ports and files: its first thread is
+// dead, others are not.
 func identify(pid int) (born string, dying bool, err error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", false, errGone
 	}
-	// The second field is the name in parentheses and may itself contain blanks and parentheses.
+	// The second field is the name in parentheses, which may contain blanks and parentheses.
 	_, rest, found := strings.Cut(string(data[max(0, strings.LastIndexByte(string(data), ')')):]), ") ")
 	fields := strings.Fields(rest)
 	const state, threads, startTime = 0, 17, 19

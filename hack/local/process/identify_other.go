@@ -11,8 +11,7 @@ import (
 
 var errGone = errors.New("no such process")
 
-// identify returns the identity of a process where there is no /proc: the second at which it
-// started, as ps prints it.
+// identify returns the identity of a process without /proc: the second of its start, from ps.
 func identify(pid int) (born string, dying bool, err error) {
 	command := exec.Command("ps", "-o", "stat=,lstart=", "-p", fmt.Sprint(pid))
 	command.Env = []string{"LC_ALL=C", "TZ=UTC", "PATH=/bin:/usr/bin"}
@@ -24,5 +23,5 @@ func identify(pid int) (born string, dying bool, err error) {
 	return strings.Join(fields[1:], " "), false, nil
 }
 
-// bornBeforeBoot cannot be told here from other ends of a process.
+// bornBeforeBoot is unknown on this system.
 func bornBeforeBoot(string) bool { return false }

@@ -54,7 +54,7 @@ func TestReusedIDIsLeftAlone(t *testing.T) {
 	spec, path := shell(t, "exec sleep 600")
 	record, err := Start(spec, path)
 	require.NoError(t, err)
-	// The same id, but another process as far as the record knows.
+	// The id of another process, according to the record.
 	stranger := *record
 	stranger.Born = "another-boot/1"
 	require.NoError(t, stranger.write(path))

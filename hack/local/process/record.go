@@ -9,19 +9,19 @@ import (
 	"path/filepath"
 )
 
-// Record is what is kept of a started process.
+// Record describes a started process.
 type Record struct {
 	// PID is the process id.
 	PID int `json:"pid"`
 	// Born identifies the start of the process on this boot of this machine; see identify.
 	Born string `json:"born"`
-	// Digest tells whether the process was started the way it would be started now.
+	// Digest shows whether the process has the current Spec.
 	Digest string `json:"digest"`
 	// Command is the binary, for people who read the file.
 	Command string `json:"command"`
 }
 
-// ReadRecord reads the record at path. A missing file gives nil and no error.
+// ReadRecord reads the record at path. It returns nil if the file does not exist.
 func ReadRecord(path string) (*Record, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +37,7 @@ func ReadRecord(path string) (*Record, error) {
 	return record, nil
 }
 
-// write stores the record so that a reader never sees half of it.
+// write writes the record atomically.
 func (r *Record) write(path string) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -56,18 +56,17 @@ func (r *Record) write(path string) error {
 	return nil
 }
 
-// EarlierBoot says whether the machine was started again after the process was, which explains its
-// end.
+// EarlierBoot reports whether the machine was rebooted since the start, which explains the end.
 func (r *Record) EarlierBoot() bool { return bornBeforeBoot(r.Born) }
 
-// Alive says whether the recorded process still runs. A dead one that nobody has collected yet
-// (a zombie) and another process that got the same id do not count. Nil is not alive.
+// Alive reports whether the recorded process still runs. A zombie, or another process with the same
+// id, does not count. Nil is not alive.
 func (r *Record) Alive() bool {
 	there, dying := r.look()
 	return there && !dying
 }
 
-// look says whether the process is there, and whether it is just ending.
+// look reports whether the process exists, and whether it is ending.
 func (r *Record) look() (there, dying bool) {
 	if r == nil || r.PID <= 0 {
 		return false, false

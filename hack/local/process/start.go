@@ -11,27 +11,26 @@ import (
 	"syscall"
 )
 
-// Spec says how to start a process.
+// Spec describes how to start a process.
 type Spec struct {
 	// Binary is the path of the executable.
 	Binary string
-	// Args are its arguments.
+	// Args are the arguments.
 	Args []string
-	// Env is its whole environment: nothing is inherited. A proxy variable, for instance, would
+	// Env is the whole environment: nothing is inherited. A proxy variable, for instance, would
 	// send the API server's webhook calls to the proxy.
 	Env []string
-	// Log is the file that takes standard output and standard error. The log of the previous start
-	// is kept beside it with the suffix ".1".
+	// Log is the file for standard output and standard error. The previous start's log is renamed
+	// to the suffix ".1".
 	Log string
-	// AnyBinary keeps the path of the executable out of the digest, for one that "go run" puts
-	// elsewhere every time.
+	// AnyBinary omits the path of the executable from the digest, because "go run" changes it every
+	// time.
 	AnyBinary bool
-	// Salt goes into the digest beside binary and arguments, for what the process gets from
-	// elsewhere and must be restarted for.
+	// Salt is added to the digest, for other inputs whose changes require a restart.
 	Salt string
 }
 
-// Digest identifies the way the process is started.
+// Digest identifies the Spec.
 func (s Spec) Digest() string {
 	binary := s.Binary
 	if s.AnyBinary {
@@ -42,8 +41,8 @@ func (s Spec) Digest() string {
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// Start starts the process in a session of its own, so that it survives the caller and its
-// terminal, with nothing on standard input, and records it at recordPath.
+// Start starts the process in a new session, so that it survives the caller and its terminal,
+// without standard input, and records it at recordPath.
 func Start(spec Spec, recordPath string) (*Record, error) {
 	if err := os.MkdirAll(filepath.Dir(spec.Log), 0o700); err != nil {
 		return nil, fmt.Errorf("creating log folder: %w", err)
@@ -66,10 +65,9 @@ func Start(spec Spec, recordPath string) (*Record, error) {
 		return nil, fmt.Errorf("starting %s: %w", spec.Binary, err)
 	}
 	record := &Record{PID: command.Process.Pid, Digest: spec.Digest(), Command: spec.Binary}
-	// A process that died at once has no identity any more; the record then names a dead process,
-	// which is the truth.
+	// A process that died at once has no identity; then the record correctly names a dead process.
 	record.Born, _, _ = identify(record.PID)
-	// Collect it when it ends while we still run; later init does.
+	// Collect the process if it ends before this one; later init does.
 	go func() { _ = command.Wait() }()
 	if err := record.write(recordPath); err != nil {
 		_ = command.Process.Kill()
@@ -78,7 +76,7 @@ func Start(spec Spec, recordPath string) (*Record, error) {
 	return record, nil
 }
 
-// Tail returns the last lines of a log, or nothing when there is none.
+// Tail returns the last lines of a log, or nothing if the log does not exist.
 func Tail(log string, lines int) []string {
 	file, err := os.Open(log)
 	if err != nil {
@@ -99,7 +97,7 @@ func Tail(log string, lines int) []string {
 	}
 	all := strings.Split(text, "\n")
 	if start > 0 && len(all) > 1 {
-		all = all[1:] // the first line is cut off
+		all = all[1:] // drop the partial first line
 	}
 	return all[max(0, len(all)-lines):]
 }

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// pollInterval is how often a process that was told to end is looked at.
+// pollInterval is the interval of checks whether a process has ended.
 const pollInterval = 20 * time.Millisecond
 
-// Stop ends the process recorded at recordPath and removes the record: SIGTERM first, SIGKILL once
-// grace has passed or ctx is done. It returns only when the process is gone. A record whose process
-// is dead, or whose id belongs to another process by now, is just removed.
+// Stop ends the process recorded at recordPath and removes the record: SIGTERM first, SIGKILL after
+// grace or when ctx is done. It returns when the process has ended. It only removes the record if
+// the process is dead or its id belongs to another process.
 func Stop(ctx context.Context, recordPath string, grace time.Duration) error {
 	record, err := ReadRecord(recordPath)
 	if err != nil {

@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// Client is a connection to one API server (or etcd) with a client certificate.
+// Client is a client of one API server (or etcd) with a client certificate.
 type Client struct {
 	server string
 	http   *http.Client
 }
 
-// Files are the PEM files that a connection needs.
+// Files are the PEM files of a connection.
 type Files struct {
 	// CA verifies the server.
 	CA string
-	// Cert and Key say who the client is.
+	// Cert and Key identify the client.
 	Cert, Key string
 }
 
-// New prepares a client; it does not connect yet.
+// New returns a client; it does not connect yet.
 func New(server string, files Files) (*Client, error) {
 	ca, err := os.ReadFile(files.CA)
 	if err != nil {
@@ -51,7 +51,7 @@ func New(server string, files Files) (*Client, error) {
 	return &Client{server: server, http: &http.Client{Transport: transport, Timeout: 20 * time.Second}}, nil
 }
 
-// StatusError is an answer that says no.
+// StatusError is an error response.
 type StatusError struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`
@@ -64,7 +64,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: %d %s: %s", e.path, e.Code, e.Reason, e.Message)
 }
 
-// IsNotFound says whether the error is the answer that there is no such object or path.
+// IsNotFound reports whether the error is a response that the object or path does not exist.
 func IsNotFound(err error) bool {
 	var status *StatusError
 	return errors.As(err, &status) && status.Code == http.StatusNotFound
@@ -80,7 +80,7 @@ func (c *Client) Apply(ctx context.Context, path string, object any) error {
 	return c.Do(ctx, http.MethodPatch, path+"?fieldManager=pergola-local&force=true", "application/apply-patch+yaml", object, nil)
 }
 
-// Delete removes the object; one that is not there is fine.
+// Delete deletes the object; a missing object is not an error.
 func (c *Client) Delete(ctx context.Context, path string) error {
 	if err := c.Do(ctx, http.MethodDelete, path, "", nil, nil); err != nil && !IsNotFound(err) {
 		return err
@@ -88,8 +88,8 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 	return nil
 }
 
-// Do makes one request with a JSON body, which may be nil, and reads the JSON answer into out,
-// which may be nil. Answers other than 2xx are a StatusError.
+// Do sends one request with a JSON body, which may be nil, and decodes the JSON response into out,
+// which may be nil. Responses other than 2xx are a StatusError.
 func (c *Client) Do(ctx context.Context, method, path, contentType string, body, out any) error {
 	var reader io.Reader
 	if body != nil {
@@ -128,13 +128,13 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body,
 	return nil
 }
 
-// Copy writes the answer to a GET as it comes, for as long as it comes.
+// Copy streams the response of a GET until it ends.
 func (c *Client) Copy(ctx context.Context, path string, out io.Writer) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server+path, nil)
 	if err != nil {
 		return fmt.Errorf("preparing request to %s: %w", path, err)
 	}
-	// without the limit of the others
+	// without the timeout of other requests
 	response, err := (&http.Client{Transport: c.http.Transport}).Do(request)
 	if err != nil {
 		return fmt.Errorf("calling API server: %w", err)

@@ -1,3 +1,3 @@
-// Package restclient talks to an API server with plain HTTP and JSON: just enough to set up a
-// cluster and to see that it is ready. client-go would make this program slow to compile.
+// Package restclient is a minimal HTTP and JSON client of API servers, enough to set up a cluster
+// and check it. client-go would make this program slow to compile.
 package restclient

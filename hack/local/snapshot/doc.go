@@ -1,5 +1,5 @@
-// Command snapshot saves the data of an Etcd of a local cluster whose pods run for real, and puts
-// it into the volume of one that has not started yet: what etcdctl snapshot save and etcdutl
-// snapshot restore do elsewhere, with the claims of etcd-druid. It is a program of its own, since
-// nothing else needs so much of etcd.
+// Command snapshot saves the data of an Etcd of a local cluster whose pods run for real. It
+// restores data into the volume of an Etcd that has not started yet. It replaces etcdctl snapshot
+// save and etcdutl snapshot restore, with the claims of etcd-druid. It is a separate program
+// because no other one needs so much of etcd.
 package main

@@ -25,14 +25,14 @@ func main() {
 	}
 }
 
-// site is where an Etcd is, or will be.
+// site is the location of an existing or future Etcd.
 type site struct {
 	kube            kubernetes.Interface
 	dynamic         dynamic.Interface
 	namespace, name string
 }
 
-// find takes CONTEXT and NAMESPACE/ETCD.
+// find parses NAMESPACE/ETCD and connects to the cluster of a kubeconfig context.
 func find(kubeContext, etcd string) (*site, error) {
 	namespace, name, found := strings.Cut(etcd, "/")
 	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {

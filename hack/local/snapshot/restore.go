@@ -18,7 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/etcds"
 )
 
-// restoring is what the data is to become part of.
+// restoring describes the Etcd that gets the data.
 type restoring struct {
 	claim, capacity string
 	members         int
@@ -54,7 +54,7 @@ Etcd starts with it when it is applied. An Etcd that is there, and volumes that 
 	return command
 }
 
-// claimTemplate is Gardener's: components/kubernetes/etcd.cue.
+// claimTemplate returns Gardener's claim name: components/kubernetes/etcd.cue.
 func claimTemplate(etcd string) string {
 	if prefix, main := strings.CutSuffix(etcd, "etcd-main"); main {
 		return "main-" + prefix + "etcd"
@@ -112,7 +112,7 @@ func (s *site) ensureNamespace(ctx context.Context) error {
 	return nil
 }
 
-// volume is the folder of a claim, which is made if it is not there.
+// volume returns the folder of a claim and creates the claim if it does not exist.
 func (s *site) volume(ctx context.Context, name string, capacity resource.Quantity) (string, error) {
 	claims := s.kube.CoreV1().PersistentVolumeClaims(s.namespace)
 	_, err := claims.Create(ctx, &corev1.PersistentVolumeClaim{

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/etcds"
 )
 
-// patience is how long an Etcd may take to answer. A snapshot takes as long as it takes.
+// patience limits the first answer of an Etcd. The snapshot has no time limit.
 const patience = 30 * time.Second
 
 func saveCommand() *cobra.Command {
@@ -38,8 +38,8 @@ func saveCommand() *cobra.Command {
 	}
 }
 
-// save writes the snapshot as etcd sends it, with the checksum at its end. The file is there as a
-// whole or not at all, and for nobody else to read.
+// save writes the snapshot as etcd sends it, with the checksum at its end. It writes the file
+// atomically, and readable only by the user.
 func (s *site) save(ctx context.Context, path string) (size int64, err error) {
 	object, err := s.dynamic.Resource(etcds.Resource).Namespace(s.namespace).Get(ctx, s.name, metav1.GetOptions{})
 	if err != nil {

@@ -25,15 +25,15 @@ import (
 	"go.uber.org/zap"
 )
 
-// blocks is what the size of a database is a multiple of: what is left over is the checksum.
+// blocks is the unit of database sizes; the remainder of a snapshot is its checksum.
 const blocks = 512
 
-// token and the names of members are those of their configuration files, see living/etcds.
+// token and the names of members are the same as in their configuration files, see living/etcds.
 const token = "etcd-cluster"
 
-// unpack makes the data folder of one member out of a snapshot. All members of the new cluster are
-// named, with the addresses of their peers; they begin with the same history, which says nothing
-// but who they are.
+// unpack creates the data folder of one member from a snapshot. peers has all members of the new
+// cluster with their peer addresses. All members start with the same history, which contains only
+// the members.
 func unpack(snapshot, folder, member string, peers map[string]string) error {
 	if _, err := os.Stat(datadir.ToMemberDir(folder)); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s has data: a snapshot is restored into an empty volume", folder)
@@ -61,7 +61,7 @@ func unpack(snapshot, folder, member string, peers map[string]string) error {
 	if err := copyDatabase(snapshot, datadir.ToBackendFileName(folder)); err != nil {
 		return err
 	}
-	// One entry per member is all the history that there is.
+	// One entry per member is the whole history.
 	var entries []raftpb.Entry
 	var voters []uint64
 	for i, id := range cluster.MemberIDs() {
@@ -106,8 +106,8 @@ func unpack(snapshot, folder, member string, peers map[string]string) error {
 	return nil
 }
 
-// replaceMembers has the database know the new members instead of those of the cluster that it was
-// saved from, and that the log which begins is applied.
+// replaceMembers writes the new members to the database, without the saved cluster's members, and
+// marks the new log as applied.
 func replaceMembers(log *zap.Logger, folder string, cluster *membership.RaftCluster, end uint64) error {
 	database := backend.NewDefaultBackend(log, datadir.ToBackendFileName(folder))
 	defer database.Close()
@@ -125,7 +125,7 @@ func replaceMembers(log *zap.Logger, folder string, cluster *membership.RaftClus
 	return nil
 }
 
-// copyDatabase copies a snapshot without the checksum at its end, which has to be that of the rest.
+// copyDatabase copies a snapshot without the checksum at its end, and verifies the checksum.
 func copyDatabase(snapshot, to string) error {
 	in, err := os.Open(filepath.Clean(snapshot))
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/mortal"
 )
 
-// executable is the etcd that clusters run on.
+// executable returns the etcd of local clusters.
 func executable(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(cmp.Or(os.Getenv("KUBEBUILDER_ASSETS"), filepath.Join("..", "bin")), "etcd")
@@ -61,8 +61,8 @@ func start(t *testing.T, folder, name string, peers string, peer string) (client
 	return client, stop
 }
 
-// What was saved of one etcd is what another one starts with, with the same revisions, as one
-// member and as three.
+// TestUnpack saves one etcd and starts another one from it, with the same revisions, as one member
+// and as three.
 func TestUnpack(t *testing.T) {
 	executable(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

@@ -12,30 +12,29 @@ import (
 
 // Player plays Stages.
 type Player interface {
-	// Play plays these Stages instead of the previous ones. None is a possible number.
+	// Play replaces the played Stages by these, possibly none.
 	Play(ctx context.Context, all []Stage) error
-	// Check sees to it that they are still played.
+	// Check ensures that they are still played.
 	Check(ctx context.Context) error
-	// Stop ends it.
+	// Stop stops playing.
 	Stop(ctx context.Context) error
 }
 
-// Keeper has those Stages played whose kind the API server serves.
+// Keeper plays the Stages whose kind the API server serves.
 type Keeper struct {
 	Client *restclient.Client
 	Stages []Stage
 	Player Player
-	// Interval is the time between two looks at the API server.
+	// Interval is the time between two checks of the API server.
 	Interval time.Duration
-	// Log takes what changed and what failed.
+	// Log takes changes and errors.
 	Log io.Writer
 
 	served  served
-	playing []string // names, nil before the first time
+	playing []string // names, nil before the first sync
 }
 
-// Run keeps at it until ctx is done, and stops the player then. Errors are logged, once each, and
-// tried again.
+// Run syncs until ctx is done, and then stops the player. It logs each error once and retries.
 func (k *Keeper) Run(ctx context.Context) error {
 	tick := time.NewTicker(k.Interval)
 	defer tick.Stop()
@@ -60,8 +59,8 @@ func (k *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Sync looks at the API server once and changes what is played accordingly. When nothing has
-// changed it costs one small request.
+// Sync reads the served kinds once and changes the played Stages accordingly. Without a change it
+// costs one small request.
 func (k *Keeper) Sync(ctx context.Context) error {
 	if err := k.served.refresh(ctx, k.Client, k.Stages); err != nil {
 		return err

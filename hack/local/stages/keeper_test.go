@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/restclient"
 )
 
-// apiServer answers what the keeper asks and counts it. The real API server is in the tests of the
-// command; here the order of events is in our hands.
+// apiServer answers and counts the keeper's requests. Tests of the command use a real API server;
+// this one controls the order of events.
 type apiServer struct {
 	served   map[string]string // OpenAPI path -> hash
 	requests int
@@ -43,7 +43,7 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// player notes what it is told.
+// player records its calls.
 type player struct{ events []string }
 
 func (p *player) Play(_ context.Context, all []Stage) error {

@@ -11,11 +11,11 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/process"
 )
 
-// Kwok is a Player that runs a kwok process for Stages of other kinds than Node and Pod.
+// Kwok is a Player that runs a kwok process for Stages of kinds other than Node and Pod.
 type Kwok struct {
-	// Binary is the executable, Kubeconfig how it reaches the API server.
+	// Binary is the executable, Kubeconfig its access to the API server.
 	Binary, Kubeconfig string
-	// Config takes the Stages, Record the process record and Log the output.
+	// Config is the file for the Stages, Record the process record and Log the output.
 	Config, Record, Log string
 
 	expected bool // a process should be running
@@ -35,7 +35,7 @@ func (k *Kwok) Play(ctx context.Context, all []Stage) error {
 		return err
 	}
 	if len(all) == 0 {
-		return nil // kwok would end at once
+		return nil // kwok would exit at once
 	}
 	text, err := Encode(all)
 	if err != nil {
@@ -53,14 +53,14 @@ func (k *Kwok) Play(ctx context.Context, all []Stage) error {
 func (k *Kwok) start() error {
 	_, err := process.Start(process.Spec{
 		Binary: k.Binary, Env: os.Environ(), Log: k.Log,
-		// A node that does not exist: nodes and pods are the other kwok's.
+		// A missing node: the other kwok plays nodes and pods.
 		Args: []string{"--kubeconfig=" + k.Kubeconfig, "--config=" + k.Config, "--manage-single-node=none"},
 	}, k.Record)
 	k.expected = err == nil
 	return err
 }
 
-// Check implements Player: it starts a process that has ended again, after a pause that grows.
+// Check implements Player: it restarts a process that has ended, after an increasing delay.
 func (k *Kwok) Check(context.Context) error {
 	record, err := process.ReadRecord(k.Record)
 	if err != nil || !k.expected || record.Alive() {

@@ -17,9 +17,9 @@ import (
 var files embed.FS
 
 const (
-	// kindsAnnotation lists the kinds that a Stage in a file stands for.
+	// kindsAnnotation lists the kinds that a Stage in a file represents.
 	kindsAnnotation = "local.pergola.dev/kinds"
-	// sameKinds stands for the list that comes before in the same file.
+	// sameKinds means the previous list in the same file.
 	sameKinds = "as above"
 )
 
@@ -35,7 +35,7 @@ type Stage struct {
 	Object map[string]any
 }
 
-// Builtin says whether every API server serves the resource.
+// Builtin reports whether every API server serves the resource.
 func (s Stage) Builtin() bool { return s.GroupVersion == "v1" }
 
 // Load returns all Stages of the folder.
@@ -59,8 +59,8 @@ func Load() ([]Stage, error) {
 	return all, nil
 }
 
-// Played leaves out what runs for real where pods do: etcd, the addresses of load balancers,
-// volumes.
+// Played omits Stages of objects that run for real in living clusters: etcd, addresses of load
+// balancers, volumes.
 func Played(all []Stage, living bool) []Stage {
 	if !living {
 		return all
@@ -70,7 +70,7 @@ func Played(all []Stage, living bool) []Stage {
 	})
 }
 
-// Encode writes the Stages as kwok's --config takes them.
+// Encode writes the Stages in the format of kwok's --config.
 func Encode(all []Stage) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/gotpl"
 )
 
-// TestMonitoringIsPlayed: what health asks of a Prometheus is there after one Stage, and no Stage
-// matches any more.
+// TestMonitoringIsPlayed checks that one Stage gives a Prometheus the status that health checks
+// need, and that afterwards no Stage matches.
 func TestMonitoringIsPlayed(t *testing.T) {
 	type m = map[string]any
 	renderer := gotpl.NewRenderer(gotpl.FuncMap{"Now": func() string { return "2026-01-01T00:00:00Z" }})

@@ -9,18 +9,18 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/restclient"
 )
 
-// served is what is known of the kinds that an API server serves.
+// served has the known kinds that an API server serves.
 type served struct {
-	// group version -> its OpenAPI document, as the index names it
+	// group version -> its OpenAPI document, from the index
 	documents map[string]string
 	kinds     map[string]map[string]bool // group version -> kinds
 }
 
 func (s *served) has(stage Stage) bool { return s.kinds[stage.GroupVersion][stage.Kind] }
 
-// refresh learns which kinds of the Stages are served. kwok needs both discovery and the OpenAPI
-// document of a kind, and the latter comes later, so that is what counts. The index names every
-// document with a hash of its content.
+// refresh reads which kinds of the Stages are served. kwok needs both discovery and the OpenAPI
+// document of a kind; the latter comes later, so it decides. The index has every document with a
+// hash of its content.
 func (s *served) refresh(ctx context.Context, client *restclient.Client, all []Stage) error {
 	if s.documents == nil {
 		s.documents, s.kinds = map[string]string{}, map[string]map[string]bool{}
@@ -54,7 +54,7 @@ func (s *served) refresh(ctx context.Context, client *restclient.Client, all []S
 	return nil
 }
 
-// servedKinds returns the kinds of a group version that discovery lists and OpenAPI describes.
+// servedKinds returns the kinds of a group version that are in discovery and OpenAPI.
 func servedKinds(ctx context.Context, client *restclient.Client, groupVersion, openAPI string) (map[string]bool, error) {
 	var document struct {
 		Paths map[string]json.RawMessage `json:"paths"`

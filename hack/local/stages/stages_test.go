@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/expression"
 )
 
-// TestStagesAreKwoks reads every Stage the way kwok does: no unknown field, every query compiles.
+// TestStagesAreKwoks decodes every Stage as kwok does: no unknown field, every query compiles.
 func TestStagesAreKwoks(t *testing.T) {
 	all, err := Load()
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func TestLoadExpandsKinds(t *testing.T) {
 	}
 }
 
-// matching returns the names of the Stages whose selector takes the object.
+// matching returns the names of the Stages whose selector matches the object.
 func matching(t *testing.T, kind string, object any) []string {
 	t.Helper()
 	all, err := Load()
@@ -92,8 +92,8 @@ func template(t *testing.T, name string) string {
 	return ""
 }
 
-// queryOf reads the query from the field that every version of kwok knows; the newer one beside it
-// says the same.
+// queryOf returns the query from the field that every version of kwok has; the newer field is
+// equal.
 func queryOf(match v1alpha1.MatchExpression) string {
 	//lint:ignore SA1019 our Stages are written with it
 	return match.Key

@@ -9,7 +9,7 @@ import (
 // Dir is a state folder, as an absolute path.
 type Dir string
 
-// Open makes the folder, if needed, and hides all of it from Git.
+// Open creates the folder, if needed, and ignores its content in Git.
 func Open(path string) (Dir, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -28,37 +28,37 @@ func Open(path string) (Dir, error) {
 	return dir, nil
 }
 
-// Exists says whether the folder has ever held clusters.
+// Exists reports whether the folder has ever had clusters.
 func (d Dir) Exists() bool {
 	_, err := os.Stat(d.stateFile())
 	return err == nil
 }
 
-// Kubeconfig is the administrator's kubeconfig of one cluster.
+// Kubeconfig returns the administrator's kubeconfig of one cluster.
 func (d Dir) Kubeconfig(cluster string) string {
 	return filepath.Join(string(d), "kubeconfigs", cluster+".yaml")
 }
 
-// MergedKubeconfig has one context per cluster.
+// MergedKubeconfig returns the kubeconfig with one context per cluster.
 func (d Dir) MergedKubeconfig() string { return filepath.Join(string(d), "kubeconfig") }
 
-// PartKubeconfig is the kubeconfig that a part of a cluster uses.
+// PartKubeconfig returns the kubeconfig of a part of a cluster.
 func (d Dir) PartKubeconfig(cluster, part string) string {
 	return filepath.Join(d.PKI(cluster), part+".kubeconfig")
 }
 
-// PKI is the folder of a cluster's keys and certificates.
+// PKI returns the folder of a cluster's keys and certificates.
 func (d Dir) PKI(cluster string) string { return filepath.Join(string(d), "pki", cluster) }
 
-// Data is the folder in which a part keeps its data.
+// Data returns the data folder of a part.
 func (d Dir) Data(part string) string { return filepath.Join(string(d), "data", part) }
 
-// Log is the log of a part.
+// Log returns the log of a part.
 func (d Dir) Log(cluster, part string) string {
 	return filepath.Join(string(d), "logs", cluster, part+".log")
 }
 
-// Record is the process record of a part.
+// Record returns the process record of a part.
 func (d Dir) Record(cluster, part string) string {
 	return filepath.Join(string(d), "run", cluster, part+".pid")
 }

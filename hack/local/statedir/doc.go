@@ -1,4 +1,3 @@
-// Package statedir knows the folder that holds everything of a set of local clusters: where each
-// file is, what has been decided once and must stay (ports, address ranges), and who may change it
-// now. It starts nothing.
+// Package statedir manages the folder of a set of local clusters: the paths of files, permanent
+// decisions (ports, address ranges) and the lock for changes. It starts nothing.
 package statedir

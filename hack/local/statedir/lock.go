@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Lock makes the caller the only one that changes the folder; see LockFile.
+// Lock excludes other processes from changing the folder; see LockFile.
 func (d Dir) Lock(ctx context.Context, waiting func(holder string)) (unlock func(), err error) {
 	return LockFile(ctx, d.lockFile(), waiting)
 }
 
 // LockFile takes an exclusive lock on a file. While another process holds it, LockFile calls
-// waiting once with a description of the holder and tries on until ctx is done. The lock goes away
-// with the process that holds it, however it ends.
+// waiting once with a description of the holder and retries until ctx is done. The lock ends with
+// its process, however that ends.
 func LockFile(ctx context.Context, path string, waiting func(holder string)) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("creating folder of lock: %w", err)
@@ -48,7 +48,7 @@ func LockFile(ctx context.Context, path string, waiting func(holder string)) (un
 	}
 }
 
-// tryLock returns nil when somebody else holds the lock.
+// tryLock returns nil if another process holds the lock.
 func tryLock(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -61,8 +61,8 @@ func tryLock(path string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
-	// The former holder may have removed the whole folder; a lock on a file that nobody can find
-	// any more keeps nobody out.
+	// The previous holder may have removed the folder; a lock on a removed file excludes no
+	// process.
 	mine, errMine := file.Stat()
 	current, errCurrent := os.Stat(path)
 	if errMine != nil || errCurrent != nil || !os.SameFile(mine, current) {

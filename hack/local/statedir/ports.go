@@ -8,15 +8,14 @@ import (
 	"time"
 )
 
-// Ports are drawn from below the range that operating systems use for outgoing connections, so that
-// a port stays free between down and up, and at random, so that clusters started side by side from
-// other folders hardly ever draw the same one.
+// Ports are below the range for outgoing connections, so that a port stays free between down and
+// up. They are random, so that parallel starts in other folders rarely choose the same one.
 const (
 	firstPort = 20000
 	lastPort  = 30000
 )
 
-// FreePort returns a loopback port that nobody listens on and that is not among taken.
+// FreePort returns a loopback port that is not in use and not in taken.
 func FreePort(taken []int) (int, error) {
 	for range 200 {
 		port := firstPort + rand.IntN(lastPort-firstPort)
@@ -27,7 +26,7 @@ func FreePort(taken []int) (int, error) {
 	return 0, fmt.Errorf("finding a free port on 127.0.0.1 between %d and %d: none of 200 tried was free", firstPort, lastPort)
 }
 
-// PortFree says whether nobody listens on the loopback port now.
+// PortFree reports whether the loopback port is not in use now.
 func PortFree(port int) bool {
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -36,7 +35,7 @@ func PortFree(port int) bool {
 	return listener.Close() == nil
 }
 
-// AwaitPort gives a port some time to become free, for the process that had it may just be ending.
+// AwaitPort waits a moment until a port is free, because its previous process may be ending.
 func AwaitPort(port int) (free bool) {
 	const attempts, pause = 40, 50 * time.Millisecond
 	for range attempts {
@@ -48,7 +47,7 @@ func AwaitPort(port int) (free bool) {
 	return false
 }
 
-// Ports lists all ports that the state has given away.
+// Ports lists all ports in the state.
 func (s *State) Ports() []int {
 	ports := []int{s.EtcdPort, s.EtcdPeerPort}
 	if s.ProxyPort != 0 {

@@ -66,7 +66,7 @@ func TestClustersHaveTheirOwnRanges(t *testing.T) {
 	assert.Equal(t, a.Index, state.Add("c").Index, "indexes are used again")
 }
 
-// TestFakeAddressesFailAtOnce is what webhooks of fake pods rely on.
+// TestFakeAddressesFailAtOnce checks the addresses of fake pods, on which webhooks rely.
 func TestFakeAddressesFailAtOnce(t *testing.T) {
 	cluster := (&State{}).Add("a")
 	ip, _, err := net.ParseCIDR(cluster.PodCIDR())
@@ -103,7 +103,7 @@ func TestLock(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Contains(t, holder, "process ")
 
-	// The holder removes the folder, as clean does: who waits must not get the removed file.
+	// The holder removes the folder, as clean does: a waiter must not lock a removed file.
 	got := make(chan error, 1)
 	waiting := make(chan struct{})
 	go func() {

@@ -1,4 +1,4 @@
-// Package tools makes the modules of the executables that binaries builds part of this module's
-// go.mod. It is never compiled: its imports stand behind the build tag "tools", so that the program
-// itself is quick to build.
+// Package tools makes the modules of the built executables part of this module's go.mod. It is
+// never compiled: its imports have the build tag "tools", so that the program itself builds
+// quickly.
 package tools

@@ -1,11 +1,10 @@
-// Package admission sends pods to living nodes: a MutatingAdmissionPolicy of the API server gives
-// each pod whose images are all executables of the machine the node selector and the toleration of
-// those nodes. Other pods never get there, since the nodes have a taint.
+// Package admission sends pods to living nodes. A MutatingAdmissionPolicy of the API server selects
+// pods whose images are all executables of the machine. It adds the node selector and the
+// toleration of living nodes. A taint keeps other pods away.
 //
-// It also takes runAsUser away, since there is one user, and where there is one such node it makes
-// a wish of what demands to be spread over several.
+// The policy also removes runAsUser, since only one user exists. With a single living node it turns
+// required topology spreading into preferred spreading.
 //
-// The rest (which node, zones, spreading) is the scheduler's. A pod that is to be played although
-// it could run has the annotation local.pergola.dev/play: "true"; so is one that is told to fail,
-// by local.pergola.dev/never-ready.
+// The scheduler decides the rest (node, zones, spreading). The annotation local.pergola.dev/play:
+// "true" makes kwok play a pod that could run; so does local.pergola.dev/never-ready.
 package admission

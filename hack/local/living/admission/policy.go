@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Name of the policy and of its binding, and of whoever owns their fields.
+// Name of the policy, of its binding, and of their field manager.
 const Name = "local.pergola.dev"
 
-// Ensure makes the policy and binds it. pattern is a regular expression that the images match which
-// can run, key the one of the nodes' label and taint; oneNode says that there is one such node,
-// over which nothing can be spread. It needs: patch of mutatingadmissionpolicies and
-// mutatingadmissionpolicybindings in admissionregistration.k8s.io.
+// Ensure applies the policy and its binding. pattern is a regular expression of the images that can
+// run, key the key of the nodes' label and taint. oneNode: there is only one such node. It needs:
+// patch of mutatingadmissionpolicies and mutatingadmissionpolicybindings in
+// admissionregistration.k8s.io.
 func Ensure(ctx context.Context, client kubernetes.Interface, pattern, key string, oneNode bool) error {
 	options := metav1.ApplyOptions{FieldManager: Name, Force: true}
 	if _, err := client.AdmissionregistrationV1().MutatingAdmissionPolicies().Apply(ctx, policy(pattern, key, oneNode), options); err != nil {
@@ -32,7 +32,7 @@ func Ensure(ctx context.Context, client kubernetes.Interface, pattern, key strin
 }
 
 func policy(pattern, key string, oneNode bool) *applyadmission.MutatingAdmissionPolicyApplyConfiguration {
-	// A string of CEL has the same escapes as one of Go.
+	// Strings in CEL have the same escapes as in Go.
 	p, k := strconv.Quote(pattern), strconv.Quote(key)
 	more := withoutUser
 	if oneNode {
@@ -71,17 +71,17 @@ func policy(pattern, key string, oneNode bool) *applyadmission.MutatingAdmission
 ] + %[2]s`, k, more)))))
 }
 
-// unspread makes a wish of each topology spread constraint; what counts the domains of one goes
-// with it.
+// unspread turns required topology spread constraints into preferred constraints and removes
+// minDomains.
 const unspread = `(has(object.spec.topologySpreadConstraints) ? [0, 1, 2, 3, 4].filter(i, i < size(object.spec.topologySpreadConstraints))
   .map(i, JSONPatch{op: "replace", path: "/spec/topologySpreadConstraints/" + string(i) + "/whenUnsatisfiable", value: "ScheduleAnyway"}) +
   [0, 1, 2, 3, 4].filter(i, i < size(object.spec.topologySpreadConstraints) && has(object.spec.topologySpreadConstraints[i].minDomains))
   .map(i, JSONPatch{op: "remove", path: "/spec/topologySpreadConstraints/" + string(i) + "/minDomains"}) : [])`
 
-// withoutUser takes runAsUser away: in namespaces with one user nobody can own what the kubelet
-// would give to that one, such as the token of a ServiceAccount.
+// withoutUser removes runAsUser: with one user in the namespaces, the kubelet cannot give files,
+// such as ServiceAccount tokens, to another user.
 var withoutUser = func() string {
-	// CEL has no loop over indexes but one over a list of them.
+	// CEL has no loop over indexes, only over a list of them.
 	const most = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
 	out := `(has(object.spec.securityContext) && has(object.spec.securityContext.runAsUser) ? [JSONPatch{op: "remove", path: "/spec/securityContext/runAsUser"}] : [])`
 	for _, list := range []string{"containers", "initContainers"} {

@@ -18,7 +18,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/box"
 )
 
-// container is one process in its box, before, while and after it runs.
+// container is one process in its box, or the box before and after the process.
 type container struct {
 	id, sandbox string
 	config      *runtimeapi.ContainerConfig
@@ -32,20 +32,19 @@ type container struct {
 	started  int64
 	finished int64
 	exit     box.Exit
-	// reason and message say how it ended.
+	// reason and message of the container's status after its end.
 	reason, message string
 	process         Process
-	// over is closed when all is noted of its end.
+	// over is closed when the end is recorded.
 	over chan struct{}
-	// stopped says that it was told to end.
+	// stopped: a stop was requested.
 	stopped bool
 }
 
-// startError is the exit code of what could not be started, as other runtimes have it.
+// startError is the exit code of containers that could not start, as in other runtimes.
 const startError = 128
 
-// CreateContainer prepares a container. The image is looked for here, in case the kubelet did not
-// ask for it.
+// CreateContainer prepares a container. It checks the image, in case the kubelet did not.
 func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *runtimeapi.ContainerConfig, _ *runtimeapi.PodSandboxConfig) (id string, err error) {
 	s, err := r.sandbox(sandboxID)
 	if err != nil {
@@ -75,7 +74,7 @@ func (r *Runtime) CreateContainer(_ context.Context, sandboxID string, config *r
 	return c.id, nil
 }
 
-// spec says how the process of a container is started.
+// spec returns the box of a container.
 func (r *Runtime) spec(s *sandbox, c *container) (box.Spec, error) {
 	native, versioned, err := r.options.Images.Find(c.config.GetImage().GetImage())
 	if err != nil {
@@ -106,12 +105,12 @@ func (r *Runtime) spec(s *sandbox, c *container) (box.Spec, error) {
 	}
 	temporary := func(b box.Bind) bool { return b.Target == "/tmp" }
 	if !out.ReadOnlyRoot && !slices.ContainsFunc(out.Binds, temporary) {
-		out.Tmpfs = []string{"/tmp"} // which all images have
+		out.Tmpfs = []string{"/tmp"} // all images have it
 	}
 	return out, nil
 }
 
-// environment puts that of a container over the one that all have.
+// environment merges the container's variables into the common variables.
 func (r *Runtime) environment(hostname string, own []*runtimeapi.KeyValue) []string {
 	out := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/", "HOSTNAME=" + hostname}
 	out = append(out, r.options.Environment...)
@@ -122,8 +121,8 @@ func (r *Runtime) environment(hostname string, own []*runtimeapi.KeyValue) []str
 	return out
 }
 
-// arguments are the command of a container, with what makes its executable behave as the version
-// that the image is of.
+// arguments returns the command of a container, with the flags that make its executable emulate the
+// version of the image.
 func arguments(entrypoint []string, config *runtimeapi.ContainerConfig, versioned []string) []string {
 	out := slices.Clone(config.GetCommand())
 	if len(out) == 0 {
@@ -139,8 +138,8 @@ func arguments(entrypoint []string, config *runtimeapi.ContainerConfig, versione
 	return out
 }
 
-// capabilities that the process keeps: those that are asked for. Ports below 1024 need none here,
-// and files belong to whoever runs everything.
+// capabilities returns the requested capabilities. Ports below 1024 need none here, and all files
+// belong to one user.
 func capabilities(security *runtimeapi.LinuxContainerSecurityContext) []string {
 	if security.GetPrivileged() {
 		return []string{"ALL"}
@@ -148,7 +147,7 @@ func capabilities(security *runtimeapi.LinuxContainerSecurityContext) []string {
 	return security.GetCapabilities().GetAddCapabilities()
 }
 
-// container gives one.
+// container returns the container with this id.
 func (r *Runtime) container(id string) (*container, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -158,7 +157,7 @@ func (r *Runtime) container(id string) (*container, error) {
 	return nil, notFound("container", id)
 }
 
-// containersOf gives those of a pod, of all pods for none, the newest first.
+// containersOf returns the containers of a pod, or of all pods if sandbox is empty, newest first.
 func (r *Runtime) containersOf(sandbox string) []*container {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -174,7 +173,7 @@ func (r *Runtime) containersOf(sandbox string) []*container {
 	return out
 }
 
-// StartContainer starts the process. What cannot be started has ended, with the reason.
+// StartContainer starts the process. A container that cannot start ends with the reason.
 func (r *Runtime) StartContainer(_ context.Context, id string) error {
 	c, err := r.container(id)
 	if err != nil {
@@ -202,7 +201,7 @@ func (r *Runtime) StartContainer(_ context.Context, id string) error {
 		if exit.Code != 0 {
 			reason, message = "Error", c.log.told()
 			if c.stopped {
-				message = "" // it did what it was told
+				message = "" // it ended as requested
 			}
 		}
 		c.ended(r, exit, reason, message)
@@ -210,14 +209,14 @@ func (r *Runtime) StartContainer(_ context.Context, id string) error {
 	return nil
 }
 
-// ended notes how it ended. The caller has the mutex.
+// ended records the end. The caller has the mutex.
 func (c *container) ended(r *Runtime, exit box.Exit, reason, message string) {
 	c.state, c.exit, c.reason, c.message, c.finished = runtimeapi.ContainerState_CONTAINER_EXITED, exit, reason, message, r.options.Clock.Now().UnixNano()
 	c.log.close()
 	close(c.over)
 }
 
-// running gives the process, nil if it does not run.
+// running returns the process, nil if it does not run.
 func (c *container) running() Process {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -227,7 +226,7 @@ func (c *container) running() Process {
 	return c.process
 }
 
-// kill ends it at once.
+// kill ends the process at once.
 func (c *container) kill() {
 	if p := c.running(); p != nil {
 		c.told()
@@ -236,15 +235,15 @@ func (c *container) kill() {
 	}
 }
 
-// told notes that its end was asked for.
+// told records that a stop was requested.
 func (c *container) told() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.stopped = true
 }
 
-// StopContainer asks a process to end, and ends it when the seconds are over. One that is gone is
-// stopped.
+// StopContainer sends the stop signal and kills the process after the seconds. A missing container
+// counts as stopped.
 func (r *Runtime) StopContainer(ctx context.Context, id string, seconds int64) error {
 	c, err := r.container(id)
 	if err != nil {
@@ -278,8 +277,8 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, seconds int64) e
 	}
 }
 
-// stopSignal is the one of the container's lifecycle, SIGTERM if it has none. Real-time signals are
-// not told apart by the CRI's numbers.
+// stopSignal returns the stop signal of the container's lifecycle, by default SIGTERM. The CRI's
+// numbers do not distinguish real-time signals.
 func stopSignal(wanted runtimeapi.Signal) os.Signal {
 	for signal := syscall.Signal(1); signal < 32; signal++ {
 		if name := unix.SignalName(signal); name != "" && name == wanted.String() {
@@ -289,7 +288,7 @@ func stopSignal(wanted runtimeapi.Signal) os.Signal {
 	return syscall.SIGTERM
 }
 
-// RemoveContainer takes away what is left of a container. One that is gone is removed.
+// RemoveContainer removes a container and its files. A missing container counts as removed.
 func (r *Runtime) RemoveContainer(_ context.Context, id string) error {
 	c, err := r.container(id)
 	if err != nil {
@@ -306,7 +305,7 @@ func (r *Runtime) RemoveContainer(_ context.Context, id string) error {
 	return nil
 }
 
-// ReopenContainerLog goes on in a new file, after the kubelet has moved the old one away.
+// ReopenContainerLog opens a new log file after the kubelet has moved the old one.
 func (r *Runtime) ReopenContainerLog(_ context.Context, id string) error {
 	c, err := r.container(id)
 	if err != nil {
@@ -318,7 +317,7 @@ func (r *Runtime) ReopenContainerLog(_ context.Context, id string) error {
 	return c.log.reopen()
 }
 
-// ListContainers gives those that a filter lets through.
+// ListContainers returns the containers that match the filter.
 func (r *Runtime) ListContainers(_ context.Context, filter *runtimeapi.ContainerFilter) ([]*runtimeapi.Container, error) {
 	var out []*runtimeapi.Container
 	for _, c := range r.containersOf(filter.GetPodSandboxId()) {
@@ -336,8 +335,8 @@ func (r *Runtime) ListContainers(_ context.Context, filter *runtimeapi.Container
 	return out, nil
 }
 
-// ContainerStatus says how a container is; of one that has ended badly, with the first and the last
-// lines that it has printed.
+// ContainerStatus returns the status of a container. After a failure its message has the first and
+// the last lines of the output.
 func (r *Runtime) ContainerStatus(_ context.Context, id string, _ bool) (*runtimeapi.ContainerStatusResponse, error) {
 	c, err := r.container(id)
 	if err != nil {

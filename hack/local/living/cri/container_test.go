@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/box"
 )
 
-// TestSpec: what a container's process sees and is told.
+// TestSpec checks the environment and the arguments of a container's process.
 func TestSpec(t *testing.T) {
 	w := newWorld(t)
 	pod := w.pod("p")
@@ -63,7 +63,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestEnds: how a container has ended, and what it said last if that was bad.
+// TestEnds checks the exit of a container, and its message after a failure.
 func TestEnds(t *testing.T) {
 	w := newWorld(t)
 	pod := w.pod("p")
@@ -98,7 +98,7 @@ func TestEnds(t *testing.T) {
 	assert.Equal(t, []string{"StartError", w.refuse.Error()}, []string{status.GetReason(), status.GetMessage()})
 }
 
-// TestLogOnAFullDisk: what cannot be written is told, and the container goes on.
+// TestLogOnAFullDisk checks that a log error is reported and the container continues.
 func TestLogOnAFullDisk(t *testing.T) {
 	w := newWorld(t)
 	id, p := w.runs(w.pod("p"))
@@ -116,7 +116,7 @@ func TestLogOnAFullDisk(t *testing.T) {
 	assert.Regexp(t, `^no space is left\n\(its log cannot be written: .*no space left on device\)$`, w.ended(id).GetMessage())
 }
 
-// TestStop: a process is asked first, and has its time.
+// TestStop checks that a process gets a signal and its grace period first.
 func TestStop(t *testing.T) {
 	w := newWorld(t)
 	pod := w.pod("p")
@@ -148,7 +148,7 @@ func TestStop(t *testing.T) {
 	require.NoError(t, w.RemoveContainer(t.Context(), "gone"))
 }
 
-// TestList: filters, and what is gone when a pod is removed.
+// TestList checks filters, and the objects that disappear with a pod.
 func TestList(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.pod("a"), w.pod("b")
@@ -186,7 +186,7 @@ func TestList(t *testing.T) {
 	assert.ErrorContains(t, err, "not found")
 }
 
-// TestExecSync: the exit code, what is printed, and a command that takes too long.
+// TestExecSync checks exit code, output and timeout of a command.
 func TestExecSync(t *testing.T) {
 	w := newWorld(t)
 	id, p := w.runs(w.pod("p"))
@@ -214,7 +214,7 @@ func TestExecSync(t *testing.T) {
 	assert.ErrorContains(t, err, "does not run")
 }
 
-// TestLog: the format of the CRI, a new file after the kubelet has moved the old one away.
+// TestLog checks the CRI format, and a new file after the kubelet has moved the old one.
 func TestLog(t *testing.T) {
 	w := newWorld(t)
 	id, p := w.runs(w.pod("p"))

@@ -1,13 +1,12 @@
-// Package cri is a container runtime for a kubelet in the same process: it has the images of
-// package images, which are executables of this machine, and runs their containers as processes in
-// boxes (package box), each pod in a network namespace of its own (package podnet).
+// Package cri is a container runtime for a kubelet in the same process. Its images are executables
+// of this machine (package images). Its containers are processes in boxes (package box), with one
+// network namespace per pod (package podnet).
 //
-// It gives the kubelet the interfaces of k8s.io/cri-api as Go objects, without a socket between. So
-// everything that is the kubelet's work is the kubelet's own here: volumes, probes, restarts and
-// their back-off, termination, status, events, rotation of logs, images that cannot be had.
+// It implements the interfaces of k8s.io/cri-api as Go objects, without a socket. So the kubelet
+// itself handles volumes, probes, restarts and their back-off, termination, status, events, log
+// rotation and missing images.
 //
-// What it does not have: images that are fetched, cgroups (resource limits do not limit), users
-// (all processes are those of whoever runs the local clusters; runAsUser and fsGroup have no
-// effect), seccomp, devices. Containers do not outlive the process: who comes after it finds none,
-// and the kubelet starts them again.
+// It lacks pulled images, cgroups, seccomp and devices; resource limits have no effect. All
+// processes run as the user of the local clusters; runAsUser and fsGroup have no effect. Containers
+// do not outlive this process; its successor finds none, and the kubelet starts them again.
 package cri

@@ -5,7 +5,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// notFound is the error by which a kubelet knows that something is gone already.
+// notFound is the error for objects that no longer exist, as kubelets expect it.
 func notFound(what, id string) error {
 	return status.Errorf(codes.NotFound, "%s %s: not found", what, id)
 }

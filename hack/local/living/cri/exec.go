@@ -15,10 +15,10 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/box"
 )
 
-// mostOutput is how much of the output of a probe is kept.
+// mostOutput is the maximum output of a probe, in bytes; the rest is dropped.
 const mostOutput = 16 << 10
 
-// limited keeps the beginning of what is written.
+// limited is a buffer that drops everything after the first mostOutput bytes.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(data []byte) (int, error) {
@@ -28,8 +28,8 @@ func (l *limited) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// ExecSync runs a command in a container, as exec probes and lifecycle hooks do, and gives what it
-// prints.
+// ExecSync runs a command in a container, for exec probes and lifecycle hooks, and returns its
+// output.
 func (r *Runtime) ExecSync(ctx context.Context, id string, args []string, timeout time.Duration) (stdout, stderr []byte, err error) {
 	c, err := r.container(id)
 	if err != nil {
@@ -58,7 +58,7 @@ func (r *Runtime) ExecSync(ctx context.Context, id string, args []string, timeou
 	return out.Bytes(), errs.Bytes(), err
 }
 
-// Exec gives the address at which the kubelet finds a command that is run for somebody.
+// Exec returns the URL at which the kubelet executes the command.
 func (r *Runtime) Exec(_ context.Context, request *runtimeapi.ExecRequest) (*runtimeapi.ExecResponse, error) {
 	if _, err := r.container(request.GetContainerId()); err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func (r *Runtime) Exec(_ context.Context, request *runtimeapi.ExecRequest) (*run
 	return r.streams.GetExec(request)
 }
 
-// Attach gives the address at which the kubelet finds what a container prints.
+// Attach returns the URL at which the kubelet reads a container's output.
 func (r *Runtime) Attach(_ context.Context, request *runtimeapi.AttachRequest) (*runtimeapi.AttachResponse, error) {
 	if _, err := r.container(request.GetContainerId()); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (r *Runtime) Attach(_ context.Context, request *runtimeapi.AttachRequest) (
 	return r.streams.GetAttach(request)
 }
 
-// PortForward gives the address at which the kubelet finds a port of a pod.
+// PortForward returns the URL at which the kubelet reaches a port of a pod.
 func (r *Runtime) PortForward(_ context.Context, request *runtimeapi.PortForwardRequest) (*runtimeapi.PortForwardResponse, error) {
 	if _, err := r.sandbox(request.GetPodSandboxId()); err != nil {
 		return nil, err

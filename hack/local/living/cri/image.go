@@ -8,23 +8,23 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Images are the interface of a kubelet to the images of a Runtime. An image is there from the
-// beginning or never: there is nothing to be pulled.
+// Images are a Runtime's images for the kubelet. Nothing is pulled: an image always exists or
+// never.
 type Images struct{ *Runtime }
 
-// image of a reference, nil if there is none.
+// image returns the image of a reference, nil if there is none.
 func (r *Runtime) image(reference string) *runtimeapi.Image {
 	found, _, err := r.options.Images.Find(reference)
 	if err != nil {
 		return nil
 	}
-	// Nobody looks who it runs as; images of control planes are for nonroot of distroless, and
-	// runAsNonRoot is content with that.
+	// The user id has no effect. 65532 is distroless's nonroot, as in images of control planes, and
+	// satisfies runAsNonRoot.
 	return &runtimeapi.Image{Id: reference, RepoTags: []string{reference}, Size: 1, Uid: &runtimeapi.Int64Value{Value: 65532}, Spec: &runtimeapi.ImageSpec{Image: reference, UserSpecifiedImage: reference,
 		Annotations: map[string]string{"executable": r.options.Executables[found.Executable]}}}
 }
 
-// ListImages gives those of the containers that there are.
+// ListImages returns the images of existing containers.
 func (i Images) ListImages(_ context.Context, filter *runtimeapi.ImageFilter) ([]*runtimeapi.Image, error) {
 	only := filter.GetImage().GetImage()
 	i.mutex.Lock()
@@ -40,12 +40,12 @@ func (i Images) ListImages(_ context.Context, filter *runtimeapi.ImageFilter) ([
 	return out, nil
 }
 
-// ImageStatus says whether an image is there.
+// ImageStatus returns an image, nil if it does not exist.
 func (i Images) ImageStatus(_ context.Context, image *runtimeapi.ImageSpec, _ bool) (*runtimeapi.ImageStatusResponse, error) {
 	return &runtimeapi.ImageStatusResponse{Image: i.image(image.GetImage())}, nil
 }
 
-// PullImage says why an image is not there; one that is needs no pulling.
+// PullImage fails if the image does not exist; otherwise it does nothing.
 func (i Images) PullImage(_ context.Context, image *runtimeapi.ImageSpec, _ *runtimeapi.AuthConfig, _ *runtimeapi.PodSandboxConfig) (string, error) {
 	if _, _, err := i.options.Images.Find(image.GetImage()); err != nil {
 		return "", status.Error(codes.NotFound, err.Error())
@@ -53,10 +53,10 @@ func (i Images) PullImage(_ context.Context, image *runtimeapi.ImageSpec, _ *run
 	return image.GetImage(), nil
 }
 
-// RemoveImage has nothing to remove.
+// RemoveImage does nothing.
 func (i Images) RemoveImage(context.Context, *runtimeapi.ImageSpec) error { return nil }
 
-// ImageFsInfo says where executables are; they take no room that could be freed.
+// ImageFsInfo returns the runtime's folder with no usage: executables cannot be freed.
 func (i Images) ImageFsInfo(context.Context) (*runtimeapi.ImageFsInfoResponse, error) {
 	usage := []*runtimeapi.FilesystemUsage{{
 		Timestamp: i.options.Clock.Now().UnixNano(), FsId: &runtimeapi.FilesystemIdentifier{Mountpoint: i.options.Folder},
@@ -65,5 +65,5 @@ func (i Images) ImageFsInfo(context.Context) (*runtimeapi.ImageFsInfoResponse, e
 	return &runtimeapi.ImageFsInfoResponse{ImageFilesystems: usage, ContainerFilesystems: usage}, nil
 }
 
-// Close leaves the runtime as it is.
+// Close does not change the runtime.
 func (i Images) Close(context.Context) error { return nil }

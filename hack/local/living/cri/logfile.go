@@ -11,31 +11,31 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// logFile takes what a container prints, a line at a time, in the format of the CRI
-// (kubelet-cri-logging.md): time, stream, tag, line.
+// logFile writes a container's output line by line in the CRI's format (kubelet-cri-logging.md):
+// time, stream, tag, line.
 type logFile struct {
 	path  string
 	clock clock.PassiveClock
 
 	mutex sync.Mutex
 	file  *os.File
-	// failed says that the last write did not work, as when the disk is full: what is printed then
-	// is lost, and the container goes on.
+	// failed is the error of the last write, for example of a full disk. That output is lost, and
+	// the container continues.
 	failed error
-	// first and last are the lines that were printed first and last, for who asks why the container
-	// has ended: some programs say what is wrong and then how they are used.
+	// first and last are the first and last lines of output, for a failed container's message. Some
+	// programs print the error first and then their usage.
 	first, last [][]byte
-	// lines is how many there were.
+	// lines is the number of lines.
 	lines int
 }
 
 const (
-	// timeFormat is that of the CRI, of one width.
+	// timeFormat is the CRI's, with a fixed width.
 	timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
-	// longestLine is where a line is cut into parts.
+	// longestLine is the length in bytes at which a line is split.
 	longestLine = 16 << 10
-	// firstLines and lastLines is how many lines are told of a container that has ended badly,
-	// lastBytes how long the last ones may be together.
+	// firstLines and lastLines are the numbers of lines in the message of a failed container,
+	// lastBytes the maximum size of the last lines.
 	firstLines, lastLines, lastBytes = 2, 10, 2 << 10
 )
 
@@ -44,7 +44,7 @@ func openLog(path string, clk clock.PassiveClock) (*logFile, error) {
 	return l, l.reopen()
 }
 
-// reopen goes on in a new file of the same name, after the kubelet has moved the old one away.
+// reopen opens a new file of the same name after the kubelet has moved the old one.
 func (l *logFile) reopen() error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -71,7 +71,7 @@ func (l *logFile) close() {
 	}
 }
 
-// line writes one, or a part of one.
+// line writes a line, or a part of a line.
 func (l *logFile) line(stream string, partial bool, text []byte) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -96,7 +96,7 @@ func (l *logFile) line(stream string, partial bool, text []byte) {
 	_, l.failed = l.file.Write(b.Bytes())
 }
 
-// told are the lines that were printed first and last, and that they could not be written, if so.
+// told returns the first and last lines of output, and the write error, if any.
 func (l *logFile) told() string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -105,7 +105,7 @@ func (l *logFile) told() string {
 	if len(text) > lastBytes {
 		cut, text = true, text[len(text)-lastBytes:]
 		if i := bytes.IndexByte(text, '\n'); i >= 0 {
-			text = text[i+1:] // not half a line
+			text = text[i+1:] // drop a partial line
 		}
 	}
 	if cut {
@@ -118,7 +118,7 @@ func (l *logFile) told() string {
 	return string(bytes.ToValidUTF8(text, []byte("?")))
 }
 
-// stream is one of the two that a container prints to. Whoever attaches sees it, too.
+// stream is standard output or standard error of a container. Attached clients get it, too.
 type stream struct {
 	name string
 	log  *logFile
@@ -128,8 +128,7 @@ type stream struct {
 	watchers map[io.Writer]bool
 }
 
-// Write takes what was printed. It never fails: a container does not stop because nobody can take
-// its log.
+// Write logs the data. It never fails: a log error must not stop a container.
 func (s *stream) Write(data []byte) (int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -149,13 +148,13 @@ func (s *stream) Write(data []byte) (int, error) {
 			s.log.line(s.name, true, s.rest[:longestLine])
 			s.rest = s.rest[longestLine:]
 		default:
-			s.rest = bytes.Clone(s.rest) // what was written needs no room any more
+			s.rest = bytes.Clone(s.rest) // frees the memory of the written lines
 			return len(data), nil
 		}
 	}
 }
 
-// end writes what came without an end of line.
+// end writes an unfinished last line.
 func (s *stream) end() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -165,7 +164,7 @@ func (s *stream) end() {
 	}
 }
 
-// watch sends what is printed from now on to a writer as well, until stop is called.
+// watch copies further output to a writer until stop is called.
 func (s *stream) watch(w io.Writer) (stop func()) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

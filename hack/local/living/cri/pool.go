@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// pool gives addresses of a range: each one again as late as can be, so that whoever still talks to
-// a pod that is gone does not reach another one.
+// pool allocates addresses of a range. It reuses an address as late as possible, so that clients of
+// a deleted pod do not reach another pod.
 type pool struct {
 	prefix netip.Prefix
 	mutex  sync.Mutex
@@ -15,8 +15,7 @@ type pool struct {
 	used   map[netip.Addr]bool
 }
 
-// take gives one that is not used. The first of the range, which is the network's, is never given,
-// nor the last.
+// take allocates an unused address, but never the first (the network's) or the last of the range.
 func (p *pool) take() (netip.Addr, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -36,7 +35,7 @@ func (p *pool) take() (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no address is left in %s", p.prefix)
 }
 
-// give takes one back.
+// give frees an address.
 func (p *pool) give(address netip.Addr) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -23,19 +23,19 @@ import (
 // name of the runtime, as nodes show it: `local://…`.
 const name = "local"
 
-// Network makes the network namespaces of pods.
+// Network creates the network namespaces of pods.
 type Network interface {
-	// Add makes one with an address and gives the path by which processes join it.
+	// Add creates a namespace with an address.
 	Add(name string, address netip.Addr) (Namespace, error)
 }
 
-// Namespace is that of one pod.
+// Namespace is the network namespace of one pod.
 type Namespace interface {
 	Path() string
 	Close() error
 }
 
-// Process is one in its box.
+// Process is a process in its box.
 type Process interface {
 	PID() int
 	Done() <-chan struct{}
@@ -45,36 +45,36 @@ type Process interface {
 	Exec(ctx context.Context, command box.Command) (box.Exit, error)
 }
 
-// Options of a Runtime.
+// Options configure a Runtime.
 type Options struct {
-	// Images are those that there are.
+	// Images are the available images.
 	Images images.Table
-	// Executables are the files of the table's executables.
+	// Executables map the names in Images to files.
 	Executables map[string]string
-	// Folder is the runtime's own: roots of containers, generated files.
+	// Folder belongs to the runtime: roots of containers, generated files.
 	Folder string
-	// Pods is the range of which pods have their addresses.
+	// Pods is the address range of pods.
 	Pods netip.Prefix
-	// Network makes their namespaces; those with hostNetwork are in the one of this process.
+	// Network creates pods' namespaces; pods with hostNetwork use this process's.
 	Network Network
-	// HostAddress is where the server of exec, attach and port-forward listens, on a port of its
-	// own: the kubelet passes them on.
+	// HostAddress is the address of the server for exec, attach and port-forward, on a random port;
+	// the kubelet proxies requests to it.
 	HostAddress string
-	// Environment is what every container has besides its own.
+	// Environment has the variables of all containers besides their own.
 	Environment []string
-	// Start starts a process; nil for box.Start.
+	// Start starts a process; box.Start if nil.
 	Start func(box.Spec) (Process, error)
 	Clock clock.Clock
 	Log   *slog.Logger
 }
 
-// Runtime is a container runtime and has images.
+// Runtime is a container runtime with images.
 type Runtime struct {
 	options Options
 	streams streaming.Server
-	// closers end what serves.
+	// closers stop the servers.
 	closers []func() error
-	// addresses that pods have.
+	// addresses of pods.
 	addresses pool
 
 	mutex      sync.Mutex
@@ -82,7 +82,7 @@ type Runtime struct {
 	containers map[string]*container
 }
 
-// New makes a runtime. What a former one has left in its folder is removed.
+// New returns a runtime. It removes files that an earlier one left in its folder.
 func New(options Options) (*Runtime, error) {
 	if options.Start == nil {
 		options.Start = func(spec box.Spec) (Process, error) {
@@ -106,42 +106,40 @@ func New(options Options) (*Runtime, error) {
 	return r, nil
 }
 
-// newID is one for a sandbox or a container.
+// newID returns an id for a sandbox or a container.
 func newID() string {
 	var random [16]byte
-	_, _ = rand.Read(random[:]) // it never fails
+	_, _ = rand.Read(random[:]) // never fails
 	return hex.EncodeToString(random[:])
 }
 
-// folder of a sandbox or container.
+// folder returns the folder of a sandbox or container.
 func (r *Runtime) folder(id string) string { return filepath.Join(r.options.Folder, id) }
 
-// Version of the runtime.
+// Version returns the version of the runtime.
 func (r *Runtime) Version(context.Context, string) (*runtimeapi.VersionResponse, error) {
 	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: name, RuntimeVersion: "0.1.0", RuntimeApiVersion: "v1"}, nil
 }
 
-// Status says that it is ready, which it is from the beginning.
+// Status always reports that the runtime is ready.
 func (r *Runtime) Status(context.Context, bool) (*runtimeapi.StatusResponse, error) {
 	return &runtimeapi.StatusResponse{Status: &runtimeapi.RuntimeStatus{Conditions: []*runtimeapi.RuntimeCondition{
 		{Type: runtimeapi.RuntimeReady, Status: true}, {Type: runtimeapi.NetworkReady, Status: true},
 	}}}, nil
 }
 
-// UpdateRuntimeConfig takes the range of pods that the node got, which is not the one that counts
-// here.
+// UpdateRuntimeConfig ignores the node's pod range: Options.Pods applies.
 func (r *Runtime) UpdateRuntimeConfig(context.Context, *runtimeapi.RuntimeConfig) error { return nil }
 
-// RuntimeConfig has nothing: there are no cgroups.
+// RuntimeConfig names a cgroup driver, though there are no cgroups.
 func (r *Runtime) RuntimeConfig(context.Context) (*runtimeapi.RuntimeConfigResponse, error) {
 	return &runtimeapi.RuntimeConfigResponse{Linux: &runtimeapi.LinuxRuntimeConfiguration{CgroupDriver: runtimeapi.CgroupDriver_CGROUPFS}}, nil
 }
 
-// Close asks all processes to end, ends them when the grace is over, and takes the network
-// namespaces away.
+// Close stops all processes without a grace period and removes the network namespaces.
 func (r *Runtime) Close(ctx context.Context) error { return r.CloseIn(ctx, 0) }
 
-// CloseIn gives the processes some time.
+// CloseIn is Close with a grace period for the processes.
 func (r *Runtime) CloseIn(ctx context.Context, grace time.Duration) error {
 	for _, closer := range r.closers {
 		_ = closer()
@@ -163,22 +161,22 @@ func (r *Runtime) CloseIn(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// GetContainerEvents is for kubelets that do not look by themselves; this one does.
+// GetContainerEvents is for kubelets with evented PLEG; this one polls.
 func (r *Runtime) GetContainerEvents(context.Context, chan *runtimeapi.ContainerEventResponse, func(runtimeapi.RuntimeService_GetContainerEventsClient)) error {
 	return unsupported("events of containers")
 }
 
-// CheckpointContainer cannot be done with processes.
+// CheckpointContainer is not supported for processes.
 func (r *Runtime) CheckpointContainer(context.Context, *runtimeapi.CheckpointContainerRequest) error {
 	return unsupported("checkpoints")
 }
 
-// UpdateContainerResources has nothing to limit with.
+// UpdateContainerResources does nothing: there are no limits.
 func (r *Runtime) UpdateContainerResources(context.Context, string, *runtimeapi.ContainerResources) error {
 	return nil
 }
 
-// UpdatePodSandboxResources has nothing to limit with.
+// UpdatePodSandboxResources does nothing: there are no limits.
 func (r *Runtime) UpdatePodSandboxResources(context.Context, *runtimeapi.UpdatePodSandboxResourcesRequest) (*runtimeapi.UpdatePodSandboxResourcesResponse, error) {
 	return &runtimeapi.UpdatePodSandboxResourcesResponse{}, nil
 }

@@ -13,7 +13,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// sandbox is a pod: what its containers share. The mutex of the runtime guards what changes.
+// sandbox is the shared part of a pod's containers. The runtime's mutex guards the mutable fields.
 type sandbox struct {
 	id        string
 	config    *runtimeapi.PodSandboxConfig
@@ -22,17 +22,16 @@ type sandbox struct {
 	hostNet   bool
 	address   netip.Addr
 	namespace Namespace
-	// hostname is the one of its containers.
+	// hostname of its containers.
 	hostname string
 }
 
-// onHost tells whether the pod is in the network namespace of the node.
+// onHost reports whether the pod uses the network namespace of the node.
 func onHost(config *runtimeapi.PodSandboxConfig) bool {
 	return config.GetLinux().GetSecurityContext().GetNamespaceOptions().GetNetwork() == runtimeapi.NamespaceMode_NODE
 }
 
-// RunPodSandbox makes what the containers of a pod share: a network namespace with an address, and
-// files.
+// RunPodSandbox creates the network namespace, the address and the files of a pod.
 func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandboxConfig, handler string) (id string, err error) {
 	if handler != "" {
 		return "", unsupported(fmt.Sprintf("handler %q", handler))
@@ -71,7 +70,7 @@ func (r *Runtime) RunPodSandbox(_ context.Context, config *runtimeapi.PodSandbox
 	return s.id, nil
 }
 
-// leave takes the network of a pod away.
+// leave removes the network of a pod.
 func (r *Runtime) leave(s *sandbox) error {
 	if s.namespace != nil {
 		if err := s.namespace.Close(); err != nil {
@@ -86,7 +85,7 @@ func (r *Runtime) leave(s *sandbox) error {
 	return nil
 }
 
-// resolvConf is the file by which a pod finds names.
+// resolvConf returns the content of a pod's /etc/resolv.conf.
 func resolvConf(c *runtimeapi.DNSConfig) string {
 	var b strings.Builder
 	for _, server := range c.GetServers() {
@@ -101,7 +100,7 @@ func resolvConf(c *runtimeapi.DNSConfig) string {
 	return b.String()
 }
 
-// sandbox gives one.
+// sandbox returns the sandbox with this id.
 func (r *Runtime) sandbox(id string) (*sandbox, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -111,7 +110,7 @@ func (r *Runtime) sandbox(id string) (*sandbox, error) {
 	return nil, notFound("pod sandbox", id)
 }
 
-// list gives all, the newest first as kubelets expect it.
+// list returns all sandboxes, newest first, as kubelets expect.
 func (r *Runtime) list() []*sandbox {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -123,7 +122,7 @@ func (r *Runtime) list() []*sandbox {
 	return out
 }
 
-// StopPodSandbox ends all processes of a pod and takes its network away. One that is gone is
+// StopPodSandbox kills all processes of a pod and removes its network. A missing pod counts as
 // stopped.
 func (r *Runtime) StopPodSandbox(_ context.Context, id string) error {
 	s, err := r.sandbox(id)
@@ -139,7 +138,7 @@ func (r *Runtime) StopPodSandbox(_ context.Context, id string) error {
 	return r.leave(s)
 }
 
-// RemovePodSandbox takes away what is left of a pod. One that is gone is removed.
+// RemovePodSandbox removes a pod and its files. A missing pod counts as removed.
 func (r *Runtime) RemovePodSandbox(ctx context.Context, id string) error {
 	if _, err := r.sandbox(id); err != nil {
 		return nil
@@ -168,7 +167,7 @@ func (s *sandbox) state() runtimeapi.PodSandboxState {
 	return runtimeapi.PodSandboxState_SANDBOX_NOTREADY
 }
 
-// PodSandboxStatus says how a pod is, and its address.
+// PodSandboxStatus returns the state of a pod and its address.
 func (r *Runtime) PodSandboxStatus(_ context.Context, id string, _ bool) (*runtimeapi.PodSandboxStatusResponse, error) {
 	s, err := r.sandbox(id)
 	if err != nil {
@@ -187,7 +186,7 @@ func (r *Runtime) PodSandboxStatus(_ context.Context, id string, _ bool) (*runti
 	return &runtimeapi.PodSandboxStatusResponse{Status: out, Timestamp: r.options.Clock.Now().UnixNano()}, nil
 }
 
-// ListPodSandbox gives those that a filter lets through.
+// ListPodSandbox returns the pods that match the filter.
 func (r *Runtime) ListPodSandbox(_ context.Context, filter *runtimeapi.PodSandboxFilter) ([]*runtimeapi.PodSandbox, error) {
 	var out []*runtimeapi.PodSandbox
 	for _, s := range r.list() {
@@ -202,7 +201,7 @@ func (r *Runtime) ListPodSandbox(_ context.Context, filter *runtimeapi.PodSandbo
 	return out, nil
 }
 
-// selects tells whether labels have all that is asked for.
+// selects reports whether labels contain all of wanted.
 func selects(wanted, labels map[string]string) bool {
 	for key, value := range wanted {
 		if labels[key] != value {

@@ -51,7 +51,7 @@ func TestSandbox(t *testing.T) {
 	assert.ErrorContains(t, err, "gvisor")
 }
 
-// TestPool: addresses come again as late as can be.
+// TestPool checks that addresses are reused as late as possible.
 func TestPool(t *testing.T) {
 	p := pool{prefix: netip.MustParsePrefix("10.0.0.0/29")}
 	take := func() string {

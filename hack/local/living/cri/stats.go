@@ -10,23 +10,23 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// ticks of the processor time in /proc in a second, on all platforms of Linux that Go knows.
+// ticks of processor time per second in /proc, the same on all Linux platforms of Go.
 const ticks = 100
 
-// used is what a process has used: memory now, and processor time since it began. The first process
-// of a container stands for all of it.
+// used returns a process's current memory, in bytes, and processor time since its start. The first
+// process represents the whole container.
 func used(pid int) (memory, nanoseconds uint64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, 0, err
 	}
-	_, rest, found := strings.Cut(string(text), ") ") // the name before it may have anything
+	_, rest, found := strings.Cut(string(text), ") ") // the name before it may have any characters
 	fields := strings.Fields(rest)
 	if !found || len(fields) < 22 {
 		return 0, 0, fmt.Errorf("/proc/%d/stat cannot be understood", pid)
 	}
 	var values [3]uint64
-	// utime, stime, rss of proc_pid_stat(5), which counts from the first
+	// utime, stime, rss of proc_pid_stat(5), counted from field 3
 	for i, field := range []int{11, 12, 21} {
 		if values[i], err = strconv.ParseUint(fields[field], 10, 64); err != nil {
 			return 0, 0, fmt.Errorf("/proc/%d/stat: %w", pid, err)
@@ -35,7 +35,7 @@ func used(pid int) (memory, nanoseconds uint64, err error) {
 	return values[2] * uint64(os.Getpagesize()), (values[0] + values[1]) * (1e9 / ticks), nil
 }
 
-// stats of a container; nil for one that does not run.
+// stats returns the stats of a container; nil if it does not run.
 func (r *Runtime) stats(c *container) *runtimeapi.ContainerStats {
 	p := c.running()
 	if p == nil {
@@ -53,7 +53,7 @@ func (r *Runtime) stats(c *container) *runtimeapi.ContainerStats {
 	}
 }
 
-// ContainerStats are those of one that runs.
+// ContainerStats returns the stats of a running container.
 func (r *Runtime) ContainerStats(_ context.Context, id string) (*runtimeapi.ContainerStats, error) {
 	c, err := r.container(id)
 	if err != nil {
@@ -65,7 +65,7 @@ func (r *Runtime) ContainerStats(_ context.Context, id string) (*runtimeapi.Cont
 	return nil, notFound("running container", id)
 }
 
-// ListContainerStats are those of all that run and that a filter lets through.
+// ListContainerStats returns the stats of running containers that match the filter.
 func (r *Runtime) ListContainerStats(_ context.Context, filter *runtimeapi.ContainerStatsFilter) ([]*runtimeapi.ContainerStats, error) {
 	var out []*runtimeapi.ContainerStats
 	for _, c := range r.containersOf(filter.GetPodSandboxId()) {
@@ -79,7 +79,7 @@ func (r *Runtime) ListContainerStats(_ context.Context, filter *runtimeapi.Conta
 	return out, nil
 }
 
-// PodSandboxStats are those of a pod: the sum of its containers.
+// PodSandboxStats returns the stats of a pod: the sum of its containers.
 func (r *Runtime) PodSandboxStats(ctx context.Context, id string) (*runtimeapi.PodSandboxStats, error) {
 	s, err := r.sandbox(id)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *Runtime) podStats(ctx context.Context, s *sandbox) (*runtimeapi.PodSand
 	}, nil
 }
 
-// ListPodSandboxStats are those of all pods that a filter lets through.
+// ListPodSandboxStats returns the stats of all pods that match the filter.
 func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.PodSandboxStatsFilter) ([]*runtimeapi.PodSandboxStats, error) {
 	var out []*runtimeapi.PodSandboxStats
 	for _, s := range r.list() {
@@ -125,12 +125,12 @@ func (r *Runtime) ListPodSandboxStats(ctx context.Context, filter *runtimeapi.Po
 	return out, nil
 }
 
-// ListMetricDescriptors is for metrics of cadvisor, of which there are none.
+// ListMetricDescriptors returns nothing: there are no metrics of cadvisor.
 func (r *Runtime) ListMetricDescriptors(context.Context) ([]*runtimeapi.MetricDescriptor, error) {
 	return nil, nil
 }
 
-// ListPodSandboxMetrics has none.
+// ListPodSandboxMetrics returns nothing.
 func (r *Runtime) ListPodSandboxMetrics(context.Context) ([]*runtimeapi.PodSandboxMetrics, error) {
 	return nil, nil
 }

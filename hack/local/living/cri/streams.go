@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/box"
 )
 
-// serveStreams begins to serve exec, attach and port-forward, on a port that is free. Each address
-// is good for one connection, within a minute.
+// serveStreams starts the server for exec, attach and port-forward on a free port. Each URL is
+// valid for one connection within a minute.
 func (r *Runtime) serveStreams() error {
 	listener, err := net.Listen("tcp", net.JoinHostPort(r.options.HostAddress, "0"))
 	if err != nil {
@@ -39,10 +39,10 @@ func (r *Runtime) serveStreams() error {
 	return nil
 }
 
-// streams does what is asked for over a stream.
+// streams implements the requests of the streaming server.
 type streams struct{ *Runtime }
 
-// Exec runs a command in a container. There are no terminals: who asks for one gets pipes.
+// Exec runs a command in a container. There are no terminals: a request for a terminal gets pipes.
 func (s streams) Exec(ctx context.Context, id string, args []string, in io.Reader, out, errs io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
 	c, err := s.container(id)
 	if err != nil {
@@ -66,8 +66,8 @@ func (s streams) Exec(ctx context.Context, id string, args []string, in io.Reade
 	return err
 }
 
-// Attach shows what a container prints, until it ends or nobody looks any more. Containers have no
-// input here.
+// Attach copies a container's output until the container ends or the client disconnects. Containers
+// have no input.
 func (s streams) Attach(ctx context.Context, id string, _ io.Reader, out, errs io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
 	c, err := s.container(id)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s streams) Attach(ctx context.Context, id string, _ io.Reader, out, errs i
 	return nil
 }
 
-// PortForward connects a stream with a port of a pod.
+// PortForward connects a stream to a port of a pod.
 func (s streams) PortForward(ctx context.Context, id string, port int32, stream io.ReadWriteCloser) error {
 	pod, err := s.sandbox(id)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s streams) PortForward(ctx context.Context, id string, port int32, stream 
 	sent := make(chan struct{})
 	go func() {
 		defer close(sent)
-		_, _ = io.Copy(connection, stream) // whoever sends has the error, too
+		_, _ = io.Copy(connection, stream) // the sender sees the error, too
 		if half, ok := connection.(*net.TCPConn); ok {
 			_ = half.CloseWrite()
 		}

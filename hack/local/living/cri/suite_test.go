@@ -21,7 +21,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/images"
 )
 
-// world is a runtime whose processes are played.
+// world is a runtime with fake processes.
 type world struct {
 	*testing.T
 	*Runtime
@@ -29,21 +29,21 @@ type world struct {
 	dir   string
 
 	mutex sync.Mutex
-	// processes that were started, in this order; networks that there are.
+	// processes are in starting order; networks are the existing networks.
 	processes []*played
 	networks  map[string]netip.Addr
-	// refuse is why nothing can be started.
+	// refuse is the error of all starts.
 	refuse error
 }
 
-// played is a process that does what a test tells it.
+// played is a fake process that a test controls.
 type played struct {
 	spec    box.Spec
 	done    chan struct{}
 	exit    box.Exit
 	mutex   sync.Mutex
 	signals []os.Signal
-	// deaf says that it does not end at a signal.
+	// deaf: it ignores signals.
 	deaf bool
 	exec func(ctx context.Context, command box.Command) (box.Exit, error)
 }
@@ -83,7 +83,7 @@ func (p *played) Exec(ctx context.Context, command box.Command) (box.Exit, error
 	return p.exec(ctx, command)
 }
 
-// Path and Close are those of a network.
+// namespace is a fake pod network.
 type namespace struct {
 	w    *world
 	name string
@@ -97,7 +97,7 @@ func (n namespace) Close() error {
 	return nil
 }
 
-// Add makes a network that is none.
+// Add adds a fake network.
 func (w *world) Add(name string, address netip.Addr) (Namespace, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -134,7 +134,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// pod makes a sandbox.
+// pod creates a sandbox.
 func (w *world) pod(name string, change ...func(*runtimeapi.PodSandboxConfig)) string {
 	w.Helper()
 	config := &runtimeapi.PodSandboxConfig{
@@ -150,7 +150,7 @@ func (w *world) pod(name string, change ...func(*runtimeapi.PodSandboxConfig)) s
 	return id
 }
 
-// made makes a container without starting it.
+// made creates a container without starting it.
 func (w *world) made(pod string, change ...func(*runtimeapi.ContainerConfig)) string {
 	w.Helper()
 	config := &runtimeapi.ContainerConfig{
@@ -165,7 +165,7 @@ func (w *world) made(pod string, change ...func(*runtimeapi.ContainerConfig)) st
 	return id
 }
 
-// runs makes a container, starts it, and gives its process.
+// runs creates and starts a container and returns its process.
 func (w *world) runs(pod string, change ...func(*runtimeapi.ContainerConfig)) (string, *played) {
 	w.Helper()
 	id := w.made(pod, change...)
@@ -173,14 +173,14 @@ func (w *world) runs(pod string, change ...func(*runtimeapi.ContainerConfig)) (s
 	return id, w.last()
 }
 
-// last is the process that was started last.
+// last returns the process that was started last.
 func (w *world) last() *played {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.processes[len(w.processes)-1]
 }
 
-// status of a container.
+// status returns the status of a container.
 func (w *world) status(id string) *runtimeapi.ContainerStatus {
 	w.Helper()
 	response, err := w.ContainerStatus(w.Context(), id, false)
@@ -188,7 +188,7 @@ func (w *world) status(id string) *runtimeapi.ContainerStatus {
 	return response.GetStatus()
 }
 
-// ended waits until it is noted that a container has ended, and gives its status.
+// ended waits until the end of a container is recorded and returns its status.
 func (w *world) ended(id string) *runtimeapi.ContainerStatus {
 	w.Helper()
 	c, err := w.container(id)

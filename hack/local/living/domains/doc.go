@@ -1,8 +1,7 @@
-// Package domains answers for the DNS provider of a landscape: the names api.… that Gardens and
-// Shoots have by their domains lead to the Services of their API servers, in the cluster where the
-// control planes are. DNSRecords lead them to a gateway, which nobody plays that ends TLS; so these
-// here go before.
+// Package domains replaces the DNS provider of a landscape. It resolves api.<domain> of Gardens and
+// Shoots to the Services of their API servers, in the cluster of the control planes. These names
+// precede DNSRecords, which point to a gateway that would end TLS and does not run here.
 //
-// Rights that it needs, in all namespaces: gardens.operator.gardener.cloud and
+// It needs, in all namespaces: gardens.operator.gardener.cloud and
 // clusters.extensions.gardener.cloud list, watch; services get, list, watch.
 package domains

@@ -27,16 +27,16 @@ var (
 // ttl is short: control planes come and go.
 const ttl = 5
 
-// Source knows the names of the API servers whose control planes are in one cluster.
+// Source resolves the names of API servers whose control planes are in one cluster.
 type Source struct {
 	gardens, clusters *kinds.Kind
 	factory           informers.SharedInformerFactory
 	services          corelisters.ServiceLister
 }
 
-// New prepares a source of names; Run keeps it up to date.
+// New returns a Source; Run keeps it up to date.
 func New(kube kubernetes.Interface, client dynamic.Interface, clk clock.WithTicker, log *slog.Logger) *Source {
-	// they are few, and looked through with each question
+	// few objects, searched for each question
 	nothing := func(*unstructured.Unstructured) {}
 	s := &Source{gardens: kinds.New(client, gardens, clk, log, nothing), clusters: kinds.New(client, clusters, clk, log, nothing), factory: informers.NewSharedInformerFactory(kube, 0)}
 	s.services = s.factory.Core().V1().Services().Lister()
@@ -53,10 +53,10 @@ func (s *Source) Run(ctx context.Context) {
 	s.factory.Shutdown()
 }
 
-// target is a Service.
+// target is the key of a Service.
 type target struct{ namespace, name string }
 
-// Resolve gives the address of the Service that a name leads to.
+// Resolve returns the address of the Service for a name.
 func (s *Source) Resolve(name string) ([]dns.RR, bool) {
 	to, found := s.find(strings.TrimSuffix(name, "."))
 	if !found {
@@ -64,7 +64,7 @@ func (s *Source) Resolve(name string) ([]dns.RR, bool) {
 	}
 	service, err := s.services.Services(to.namespace).Get(to.name)
 	if err != nil {
-		return nil, true // it is not there yet
+		return nil, true // the Service does not exist yet
 	}
 	address, err := netip.ParseAddr(service.Spec.ClusterIP)
 	if err != nil || !address.Is4() {
@@ -73,7 +73,7 @@ func (s *Source) Resolve(name string) ([]dns.RR, bool) {
 	return []dns.RR{&dns.A{Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: ttl}, A: address.AsSlice()}}, true
 }
 
-// find looks which control plane has a name.
+// find returns the API server's Service for a name.
 func (s *Source) find(name string) (target, bool) {
 	for _, garden := range s.gardens.List() {
 		domains, _, _ := unstructured.NestedSlice(garden.Object, "spec", "virtualCluster", "dns", "domains")
@@ -93,7 +93,7 @@ func (s *Source) find(name string) (target, bool) {
 	return target{}, false
 }
 
-// is tells whether a name is that of the API server of a domain.
+// is reports whether a name is the API server's name in a domain.
 func is(name string, domain any) bool {
 	text, _ := domain.(string)
 	return text != "" && strings.EqualFold(name, "api."+text)

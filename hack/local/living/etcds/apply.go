@@ -23,15 +23,14 @@ var (
 	statefulSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}
 )
 
-// apply makes all objects of an Etcd what they are to be and returns the StatefulSet, which comes
-// last.
+// apply applies all objects of an Etcd and returns the StatefulSet, which comes last.
 func (c *Controller) apply(ctx context.Context, e *etcd, s shape, live *appsv1.StatefulSet) (*appsv1.StatefulSet, error) {
 	files, checksum, err := e.files(e.Spec.Replicas, s.Founders, c.NoSync)
 	if err != nil {
 		return nil, err
 	}
 	if e.Spec.Replicas == 0 && live != nil {
-		// Those that sleep wake up as they were.
+		// The members of a hibernated Etcd restart unchanged.
 		checksum = live.Spec.Template.Annotations[checksumOf]
 	}
 	for _, part := range []struct {
@@ -67,7 +66,7 @@ func (c *Controller) applyOne(ctx context.Context, resource schema.GroupVersionR
 	if err := json.Unmarshal(data, &u.Object); err != nil {
 		return nil, fmt.Errorf("writing %s: %w", resource.Resource, err)
 	}
-	// Others own it, and an empty one is not nothing.
+	// Other controllers own the status, and applying an empty status would claim fields.
 	unstructured.RemoveNestedField(u.Object, "status")
 	applied, err := c.Dynamic.Resource(resource).Namespace(u.GetNamespace()).Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: druid, Force: true})
 	if err != nil {
@@ -76,7 +75,7 @@ func (c *Controller) applyOne(ctx context.Context, resource schema.GroupVersionR
 	return applied, nil
 }
 
-// delete takes all objects of an Etcd away, its volumes, too, and then its finalizer.
+// delete deletes all objects of an Etcd, its volumes, too, and then its finalizer.
 func (c *Controller) delete(ctx context.Context, e *etcd) (time.Duration, error) {
 	if err := c.report(ctx, e, outcome{set: c.live(ctx, e)}); err != nil {
 		return 0, err
@@ -99,7 +98,7 @@ func (c *Controller) delete(ctx context.Context, e *etcd) (time.Duration, error)
 	if len(pods.Items) > 0 || c.live(ctx, e) != nil {
 		return soon, nil
 	}
-	// Now nobody makes a claim anew.
+	// From here on no controller creates claims again.
 	if gone, err := c.deleteClaims(ctx, e); err != nil || !gone {
 		return soon, err
 	}
@@ -112,9 +111,9 @@ func (c *Controller) delete(ctx context.Context, e *etcd) (time.Duration, error)
 	return 0, c.patchFinalizers(ctx, e, rest)
 }
 
-// deleteClaims tells whether none is left. A claim has the labels that its StatefulSet selects Pods
-// by, and those are etcd-druid's: its webhook refuses to delete such a claim, and nobody answers
-// for it where it is played. So the claim gets the stand-in's label first.
+// deleteClaims reports whether no claim is left. Claims have the labels of etcd-druid, by which the
+// StatefulSet selects Pods. etcd-druid's webhook refuses to delete such claims, and does not answer
+// where it is played. So a claim first gets the label of the stand-in.
 func (c *Controller) deleteClaims(ctx context.Context, e *etcd) (bool, error) {
 	client := c.Kube.CoreV1().PersistentVolumeClaims(e.Namespace)
 	claims, err := client.List(ctx, metav1.ListOptions{LabelSelector: fmt.Sprintf("%s=%s,%s in (%s,%s)", partOf, e.Name, managedBy, druid, standIn)})
@@ -136,7 +135,7 @@ func (c *Controller) deleteClaims(ctx context.Context, e *etcd) (bool, error) {
 	return len(claims.Items) == 0, nil
 }
 
-// patchFinalizers fails where somebody else has changed the object since: it is read again.
+// patchFinalizers fails with a conflict if the object has changed; the retry reads it again.
 func (c *Controller) patchFinalizers(ctx context.Context, e *etcd, finalizers []string) error {
 	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": e.ResourceVersion, "finalizers": finalizers}})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Client reaches a running Etcd as its own backup process would. It works where Services have their
+// Client connects to a running Etcd like its own backup process. It works where Services have their
 // addresses.
 func Client(ctx context.Context, kube kubernetes.Interface, object *unstructured.Unstructured) (*clientv3.Client, error) {
 	e, err := read(object)

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Where files are in the Pods, as with etcd-druid.
+// Folders in the Pods, as with etcd-druid.
 const (
 	dataFolder   = "/var/etcd/data"
 	configFolder = "/var/etcd/config"
@@ -48,7 +48,7 @@ type security struct {
 
 func (e *etcd) member(ordinal int32) string { return fmt.Sprintf("%s-%d", e.Name, ordinal) }
 
-// url is where a member is reached by its name.
+// url returns the URL of a member by its name.
 func (e *etcd) url(ordinal, port int32, secured *tlsRefs) string {
 	host := fmt.Sprintf("%s.%s.%s.svc", e.member(ordinal), e.peerService(), e.Namespace)
 	if e.host != nil {
@@ -68,8 +68,8 @@ func scheme(secured *tlsRefs) string {
 	return "https"
 }
 
-// configuration is that of one member. The first founders members start with each other; each one
-// after them joins those before it.
+// configuration returns the configuration of one member. The first founders members start together;
+// each later member joins all members before it.
 func (e *etcd) configuration(ordinal, founders int32, noSync bool) configuration {
 	state, known := "new", founders
 	if ordinal >= founders {
@@ -103,8 +103,8 @@ func (t *tlsRefs) security(ca, server string) *security {
 	}
 }
 
-// files are the configuration files of all members, and a checksum that changes when the running
-// ones have to start anew: not when others join.
+// files returns the configuration files of all members, and a checksum that changes if running
+// members must restart: not if others join.
 func (e *etcd) files(members, founders int32, noSync bool) (files map[string]string, checksum string, err error) {
 	files = map[string]string{}
 	for i := range max(members, founders) {

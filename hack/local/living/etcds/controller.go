@@ -23,31 +23,31 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/queue"
 )
 
-// soon is when what cannot be waited for is looked at again.
+// soon is the delay before polling a state without events.
 const soon = time.Second
 
-// Options are what a controller needs.
+// Options configure a Controller.
 type Options struct {
 	Kube    kubernetes.Interface
 	Dynamic dynamic.Interface
-	// Clock is the real one if nil.
+	// Clock is the real clock if nil.
 	Clock clock.WithTicker
-	// Log is the default one if nil.
+	// Log is the default logger if nil.
 	Log *slog.Logger
-	// NoSync has members not wait for the disk: faster, and a power failure may lose data.
+	// NoSync makes members not wait for the disk: faster, but a power failure may lose data.
 	NoSync bool
-	// connect reaches a running etcd.
+	// connect connects to a running etcd.
 	connect func(ctx context.Context, kube kubernetes.Interface, e *etcd) (membership, error)
 }
 
-// Controller looks after the Etcds of a cluster.
+// Controller reconciles the Etcds of a cluster.
 type Controller struct {
 	Options
 	etcds *kinds.Kind
 	queue *queue.Queue
 }
 
-// New makes a controller; Run has it work.
+// New returns a Controller; Run starts it.
 func New(options Options) *Controller {
 	c := &Controller{Options: options}
 	if c.Clock == nil {
@@ -65,12 +65,12 @@ func New(options Options) *Controller {
 	return c
 }
 
-// Run works until the context ends.
+// Run reconciles until the context ends.
 func (c *Controller) Run(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(c.Kube, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.LabelSelector = managedOnes
 	}))
-	// A StatefulSet has the name of its Etcd.
+	// A StatefulSet has the same name as its Etcd.
 	if _, err := factory.Apps().V1().StatefulSets().Informer().AddEventHandler(c.queue.Handler()); err != nil {
 		return fmt.Errorf("watching StatefulSets: %w", err)
 	}
@@ -96,7 +96,7 @@ func (c *Controller) reconcile(ctx context.Context, key string) (time.Duration, 
 		return 0, nil
 	}
 	if e.DeletionTimestamp == nil && !slices.Contains(e.Finalizers, finalizer) {
-		// The change comes back as an event.
+		// The change triggers another event.
 		return 0, c.patchFinalizers(ctx, e, append(slices.Clone(e.Finalizers), finalizer))
 	}
 	if message, failing := e.Annotations[fail]; failing {
@@ -119,7 +119,7 @@ func (c *Controller) reconcile(ctx context.Context, key string) (time.Duration, 
 	return again, c.finish(ctx, e, o)
 }
 
-// run makes the objects what the Etcd says, and lets it grow.
+// run applies the objects of the Etcd and adds members.
 func (c *Controller) run(ctx context.Context, e *etcd) (time.Duration, outcome, error) {
 	live, err := c.Kube.AppsV1().StatefulSets(e.Namespace).Get(ctx, e.Name, metav1.GetOptions{})
 	switch {
@@ -139,8 +139,7 @@ func (c *Controller) run(ctx context.Context, e *etcd) (time.Duration, outcome, 
 	}
 	grown, err := c.grow(ctx, e, s)
 	if err != nil {
-		// A learner that has not caught up yet is refused, and a member that has just started may
-		// not answer.
+		// etcd refuses to promote a learner that lags behind, and a starting member may not answer.
 		c.Log.Debug("Growing waits", "etcd", e.key(), "error", err)
 	}
 	if grown != s {
@@ -163,7 +162,7 @@ func (c *Controller) grow(ctx context.Context, e *etcd, s shape) (shape, error) 
 	return grow(ctx, m, e, s)
 }
 
-// live is the StatefulSet as it is, nil if it cannot be had.
+// live returns the current StatefulSet, nil if it cannot be read.
 func (c *Controller) live(ctx context.Context, e *etcd) *appsv1.StatefulSet {
 	set, err := c.Kube.AppsV1().StatefulSets(e.Namespace).Get(ctx, e.Name, metav1.GetOptions{})
 	if err != nil {
@@ -172,7 +171,7 @@ func (c *Controller) live(ctx context.Context, e *etcd) *appsv1.StatefulSet {
 	return set
 }
 
-// finish reports, and then takes off what asked for it.
+// finish writes the status, and then removes the annotation that requested the reconciliation.
 func (c *Controller) finish(ctx context.Context, e *etcd, o outcome) error {
 	if err := c.report(ctx, e, o); err != nil {
 		return err
@@ -180,7 +179,7 @@ func (c *Controller) finish(ctx context.Context, e *etcd, o outcome) error {
 	if e.DeletionTimestamp != nil || !o.accepted || !e.asked() {
 		return nil
 	}
-	// Of an object that has changed since, somebody may ask anew: then the annotation stays.
+	// A changed object may have a new request: then the annotation stays.
 	body := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{%q:null,%q:null}}}`, e.ResourceVersion, operation, druidOperation)
 	return c.patch(ctx, e, body)
 }

@@ -28,8 +28,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/livingtest"
 )
 
-// world is a real API server and controller manager with the controller under test; the kubelet is
-// the test.
+// world is a real API server and controller manager with the controller under test; the test plays
+// the kubelet.
 type world struct {
 	t       *testing.T
 	kube    kubernetes.Interface
@@ -37,7 +37,7 @@ type world struct {
 	members *obedient
 }
 
-// obedient is an etcd that does what it is told, at once.
+// obedient is a fake etcd that executes every request at once.
 type obedient struct {
 	mu    sync.Mutex
 	e     *etcd
@@ -48,7 +48,7 @@ func (o *obedient) List(context.Context) ([]peer, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range o.peers {
-		o.peers[i].Name = o.e.member(int32(i)) // whoever was added has started
+		o.peers[i].Name = o.e.member(int32(i)) // added members have started
 	}
 	return append([]peer(nil), o.peers...), nil
 }
@@ -75,7 +75,7 @@ func newWorld(t *testing.T) world {
 	config := livingtest.Start(t, cluster.PartControllerManager)
 	w := world{t: t, kube: kubernetes.NewForConfigOrDie(config), dynamic: dynamic.NewForConfigOrDie(config), members: &obedient{}}
 	w.create("crds-gardener/customresourcedefinition.apiextensions.k8s.io-etcds.druid.gardener.cloud", "apiextensions.k8s.io", "customresourcedefinitions")
-	// Nobody answers it.
+	// No server answers this webhook.
 	w.create("etcd-druid/validatingwebhookconfiguration.admissionregistration.k8s.io-etcd-druid", "admissionregistration.k8s.io", "validatingwebhookconfigurations")
 
 	c := New(Options{Kube: w.kube, Dynamic: w.dynamic, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -96,7 +96,7 @@ func newWorld(t *testing.T) world {
 	return w
 }
 
-// create creates what the local landscape has for its Garden.
+// create creates an object of the local landscape's Garden.
 func (w world) create(file, group, resource string) {
 	w.t.Helper()
 	data, err := os.ReadFile(filepath.Join(livingtest.Module(), "..", "..", "landscapes", "local", "golden", "runtime", "garden", file+".yaml"))
@@ -178,7 +178,7 @@ func conditionOf(e *etcd, kind string) string {
 	return ""
 }
 
-// TestLife takes an Etcd through its life on a real API server. The steps build on each other.
+// TestLife checks the life of an Etcd on a real API server. The steps build on each other.
 func TestLife(t *testing.T) {
 	w := newWorld(t)
 	object := &unstructured.Unstructured{Object: map[string]any{

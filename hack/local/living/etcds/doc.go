@@ -1,18 +1,18 @@
-// Package etcds is the local stand-in for etcd-druid: an Etcd object becomes the StatefulSet, the
-// Services, the ConfigMap and the PodDisruptionBudget that etcd-druid v0.38 would make, as far as
-// they matter for etcd to run, and gets the status that etcd-druid would give it.
+// Package etcds is the local stand-in for etcd-druid. It applies the StatefulSet, Services,
+// ConfigMap and PodDisruptionBudget of an Etcd as etcd-druid v0.38 would, as far as etcd needs
+// them. It reports the same status.
 //
 // As with Pergola's configuration of etcd-druid, a changed spec waits for the annotation
-// gardener.cloud/operation: reconcile, which is taken off when the spec is taken over. Members
-// start with each other, or join one after the other as learners when an Etcd grows. An Etcd with
-// the annotation local.pergola.dev/fail: MESSAGE fails with that message, and is not deleted, until
-// it is taken off.
+// gardener.cloud/operation: reconcile, which is removed when the spec is accepted. Members start
+// together, or join one by one as learners when an Etcd grows. The annotation
+// local.pergola.dev/fail: MESSAGE makes an Etcd fail with that message, and blocks its deletion,
+// until it is removed.
 //
-// Not here: backups (the container backup-restore, its Leases and its port), EtcdCopyBackupsTasks,
-// which kwok plays, and running the Pods, which is the kubelets' business.
+// Not implemented: backups (the container backup-restore, its Leases and its port),
+// EtcdCopyBackupsTasks, which kwok plays, and running the Pods, which kubelets do.
 //
-// Rights that it needs, in all namespaces: etcds.druid.gardener.cloud get, list, watch, patch;
-// etcds/status patch; statefulsets get, list, watch, patch, create, delete; services, configmaps,
-// poddisruptionbudgets get, patch, create, delete; persistentvolumeclaims list, patch, delete; pods
-// list; secrets get.
+// It needs, in all namespaces: etcds.druid.gardener.cloud get, list, watch, patch; etcds/status
+// patch. For StatefulSets it needs get, list, watch, patch, create, delete; for services,
+// configmaps and poddisruptionbudgets get, patch, create, delete. For persistentvolumeclaims it
+// needs list, patch, delete; for pods list; for secrets get.
 package etcds

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Resource is what an Etcd is called in the API.
+// Resource is the API resource of Etcds.
 var Resource = schema.GroupVersionResource{Group: "druid.gardener.cloud", Version: "v1alpha1", Resource: "etcds"}
 
-// Marks on Etcds.
+// Finalizer and annotations of Etcds.
 const (
 	finalizer          = "druid.gardener.cloud/etcd-druid"
 	operation          = "gardener.cloud/operation"
@@ -26,7 +26,7 @@ const (
 	fail               = "local.pergola.dev/fail"
 )
 
-// etcd is an Etcd object, with what of it matters here.
+// etcd is an Etcd object with the fields that matter here.
 type etcd struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -34,7 +34,7 @@ type etcd struct {
 	Spec   spec   `json:"spec"`
 	Status status `json:"status"`
 
-	// host is where a member is found, by its name in the cluster if nil.
+	// host returns the address of a member; if nil, its name in the cluster is used.
 	host func(ordinal int32) string
 }
 
@@ -78,7 +78,7 @@ type sharedConfig struct {
 	AutoCompactionRetention string `json:"autoCompactionRetention"`
 }
 
-// tlsRefs name the Secrets of one side of etcd, its clients' or its peers'.
+// tlsRefs name the Secrets for etcd's clients or for its peers.
 type tlsRefs struct {
 	CA struct {
 		Name    string `json:"name"`
@@ -90,7 +90,7 @@ type tlsRefs struct {
 
 func (t *tlsRefs) caKey() string { return cmp.Or(t.CA.DataKey, "ca.crt") }
 
-// read makes an Etcd of what the API server has, with etcd-druid's defaults.
+// read decodes an Etcd and sets etcd-druid's defaults.
 func read(object *unstructured.Unstructured) (*etcd, error) {
 	data, err := object.MarshalJSON()
 	if err != nil {
@@ -123,13 +123,13 @@ func (e *etcd) clientService() string { return e.Name + "-client" }
 func (e *etcd) peerService() string   { return e.Name + "-peer" }
 func (e *etcd) configMap() string     { return e.Name + "-config" }
 
-// Labels by which the parts of an Etcd are found.
+// Labels of the objects of an Etcd.
 const (
 	managedBy = "app.kubernetes.io/managed-by"
 	partOf    = "app.kubernetes.io/part-of"
 	druid     = "etcd-druid"
-	// standIn manages all but the Pods: etcd-druid's webhook keeps everybody else from changing
-	// what has its own name, and nobody answers for it where it is played.
+	// standIn manages all objects but the Pods: etcd-druid's webhook protects objects with its own
+	// name, and does not answer where it is played.
 	standIn     = "local-etcd-druid"
 	managedOnes = managedBy + "=" + standIn
 )
@@ -139,7 +139,7 @@ func (e *etcd) selector() map[string]string {
 	return map[string]string{managedBy: druid, partOf: e.Name}
 }
 
-// labels are those of one part of the Etcd.
+// labels returns the labels of one object of the Etcd.
 func (e *etcd) labels(component, name string) map[string]string {
 	labels := e.selector()
 	labels["app.kubernetes.io/component"], labels["app.kubernetes.io/name"] = component, name
@@ -153,13 +153,12 @@ func (e *etcd) owner() []metav1.OwnerReference {
 	}}
 }
 
-// asked says whether the annotation for a reconciliation is there.
+// asked reports whether the annotation requests a reconciliation.
 func (e *etcd) asked() bool {
 	return e.Annotations[operation] == reconcile || e.Annotations[druidOperation] == reconcile
 }
 
-// accepted says whether the spec is to be what runs: it is new, was asked for, or was taken over
-// before.
+// accepted reports whether the current spec applies: it is new, requested, or already accepted.
 func (e *etcd) accepted() bool {
 	if _, suspended := e.Annotations[suspend]; suspended {
 		return false

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// grow takes one step from the members that a running etcd has to those that are declared, and
-// returns the shape after it. When nothing can be done yet, the shape is the same.
+// grow takes one step towards the declared members and returns the shape after it. The shape does
+// not change if the step must wait.
 func grow(ctx context.Context, m membership, e *etcd, s shape) (shape, error) {
 	peers, err := m.List(ctx)
 	if err != nil {
@@ -14,7 +14,7 @@ func grow(ctx context.Context, m membership, e *etcd, s shape) (shape, error) {
 	}
 	for i := range s.Voters {
 		at := slices.IndexFunc(peers, func(p peer) bool { return p.Name == e.member(i) })
-		// One that was founded without TLS among peers is still known by its former address.
+		// A founder that started without TLS among peers is still registered with its old URL.
 		if at >= 0 && !slices.Equal(peers[at].URLs, []string{e.peerURL(i)}) {
 			if err := m.Update(ctx, peers[at].ID, e.peerURL(i)); err != nil {
 				return s, err
@@ -26,7 +26,7 @@ func grow(ctx context.Context, m membership, e *etcd, s shape) (shape, error) {
 		return p.Name == e.member(joining) || slices.Contains(p.URLs, e.peerURL(joining))
 	})
 	if at < 0 {
-		// As a learner it has no vote: until it runs, the quorum is that of the others.
+		// A learner has no vote: until it runs, it does not affect the quorum.
 		if err := m.AddLearner(ctx, e.peerURL(joining)); err != nil {
 			return s, err
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/pki"
 )
 
-// local is an Etcd whose members are etcds of this machine, each on a loopback address of its own.
+// local is an Etcd whose members are processes, each on its own loopback address.
 type local struct {
 	*etcd
 	t      *testing.T
@@ -49,7 +49,7 @@ func newLocal(t *testing.T) local {
 	folder := &pki.Folder{Path: filepath.Join(l.data, "pki"), Now: time.Now()}
 	ca, err := folder.Authority("ca")
 	require.NoError(t, err)
-	// A member is checked by where it comes from, which is 127.0.0.1 here.
+	// Peers verify a member's source address, which is 127.0.0.1 here.
 	require.NoError(t, folder.Issue(ca, pki.Leaf{Name: "etcd", User: "etcd", Hosts: []string{e.host(0), e.host(1), e.host(2), "127.0.0.1"}, Both: true}))
 	return l
 }
@@ -62,11 +62,10 @@ func freePort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// secure has members talk TLS with each other from their next start.
+// secure enables TLS between members from their next start.
 func (l local) secure() { l.Spec.Etcd.PeerURLTLS = &tlsRefs{} }
 
-// start runs a member with the configuration that it would have in a Pod, only that it listens on
-// its own address.
+// start runs a member with its configuration of a Pod, but listening on its own address.
 func (l local) start(ordinal, founders int32) (stop func()) {
 	l.t.Helper()
 	c := l.configuration(ordinal, founders, true)
@@ -113,8 +112,7 @@ func (l local) connect() *connection {
 	return m.(*connection)
 }
 
-// TestGrow lets a real etcd grow from one member to three that talk TLS with each other, step by
-// step as the controller would.
+// TestGrow grows a real etcd from one member to three with TLS, in the controller's steps.
 func TestGrow(t *testing.T) {
 	l := newLocal(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -133,7 +131,7 @@ func TestGrow(t *testing.T) {
 	require.Eventually(t, func() bool {
 		stepCtx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		// Errors pass: for five seconds etcd takes no member after the one before.
+		// Errors are ignored: for five seconds after adding a member etcd accepts no further one.
 		grown, _ := grow(stepCtx, c, l.etcd, s)
 		if grown != s {
 			s, seen = grown, append(seen, grown)
@@ -159,7 +157,7 @@ func TestGrow(t *testing.T) {
 	assert.Equal(t, "kept", string(got.Kvs[0].Value))
 }
 
-// refusing is an etcd that does nothing that it is told.
+// refusing is a fake etcd that fails every change.
 type refusing struct{ peers []peer }
 
 func (r refusing) List(context.Context) ([]peer, error)         { return r.peers, nil }

@@ -18,11 +18,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// patience bounds a conversation with a running etcd.
+// patience limits connecting to a running etcd, and one step of its growth.
 const patience = 10 * time.Second
 
-// peer is what a running etcd says of one of its members. One that has never started has no name
-// yet.
+// peer is a member as a running etcd reports it. A member that has never started has no name.
 type peer struct {
 	ID      uint64
 	Name    string
@@ -30,7 +29,7 @@ type peer struct {
 	Learner bool
 }
 
-// membership asks and changes who belongs to a running etcd.
+// membership reads and changes the members of a running etcd.
 type membership interface {
 	List(ctx context.Context) ([]peer, error)
 	Update(ctx context.Context, id uint64, url string) error
@@ -39,12 +38,12 @@ type membership interface {
 	Close() error
 }
 
-// connection is a membership by etcd's own client.
+// connection implements membership with etcd's own client.
 type connection struct{ client *clientv3.Client }
 
-// dial connects to an etcd. Without TLS the configuration is nil. The name in the endpoint is the
-// one that the certificate has to be of, whatever the configuration says (google.golang.org/grpc
-// takes it from the address of a connection), so the address is given beside it.
+// dial connects to an etcd. secured is nil without TLS. The certificate must match the name in the
+// endpoint, whatever the configuration says: google.golang.org/grpc takes it from the address of a
+// connection. So the address is passed separately.
 func dial(ctx context.Context, endpoint, address string, secured *tls.Config) (membership, error) {
 	client, err := clientv3.New(clientv3.Config{
 		Context: ctx, Endpoints: []string{endpoint}, TLS: secured, DialTimeout: patience, Logger: zap.NewNop(),
@@ -93,8 +92,7 @@ func (c *connection) Promote(ctx context.Context, id uint64) error {
 
 func (c *connection) Close() error { return c.client.Close() }
 
-// connect reaches an Etcd by its client Service, with the certificate that its own backup process
-// would use.
+// connect connects to an Etcd by its client Service, with the certificate of its backup process.
 func connect(ctx context.Context, kube kubernetes.Interface, e *etcd) (membership, error) {
 	service, err := kube.CoreV1().Services(e.Namespace).Get(ctx, e.clientService(), metav1.GetOptions{})
 	if err != nil {
@@ -113,7 +111,7 @@ func connect(ctx context.Context, kube kubernetes.Interface, e *etcd) (membershi
 	return dial(ctx, "https://"+name, address, secured)
 }
 
-// clientHost is the name of the client Service, which its certificate has.
+// clientHost returns the name of the client Service, which its certificate contains.
 func (e *etcd) clientHost() string { return fmt.Sprintf("%s.%s.svc", e.clientService(), e.Namespace) }
 
 func clientTLS(ctx context.Context, kube kubernetes.Interface, e *etcd, refs *tlsRefs) (*tls.Config, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDialByName reaches an etcd by its address although its certificate is of its name alone, as
-// those of Services are.
+// TestDialByName connects to an etcd by address although its certificate has only a name, like
+// certificates of Services.
 func TestDialByName(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -29,12 +29,12 @@ func TestDialByName(t *testing.T) {
 	defer server.Close()
 	trusted := make(chan struct{})
 	go func() {
-		for { // a client may give connections up and try others
+		for { // a client may abandon connections and try others
 			connection, err := server.Accept()
 			if err != nil {
 				return
 			}
-			// who does not trust it says nothing
+			// a client that does not trust it sends nothing
 			if _, err = connection.Read(make([]byte, 1)); err == nil {
 				close(trusted)
 				return

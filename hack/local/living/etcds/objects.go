@@ -15,8 +15,8 @@ func (e *etcd) meta(name, component string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: e.Namespace, Labels: labels, OwnerReferences: e.owner()}
 }
 
-// clientServiceObject is by whom clients reach the ready members. Nobody listens on etcd-druid's
-// third port, the one for backups.
+// clientServiceObject returns the Service of the ready members. It omits etcd-druid's third port,
+// for backups: no process listens on it.
 func (e *etcd) clientServiceObject() *corev1.Service {
 	s := e.Spec.Etcd
 	service := &corev1.Service{
@@ -33,8 +33,8 @@ func (e *etcd) clientServiceObject() *corev1.Service {
 	return service
 }
 
-// peerServiceObject gives the members their names, also those that are not ready: they find each
-// other by them.
+// peerServiceObject returns the headless Service that gives members their names, even before they
+// are ready: peers need them.
 func (e *etcd) peerServiceObject() *corev1.Service {
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
@@ -51,7 +51,7 @@ func port(name string, number int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Protocol: corev1.ProtocolTCP, Port: number, TargetPort: intstr.FromInt32(number)}
 }
 
-// budget keeps a quorum.
+// budget returns the PodDisruptionBudget that preserves a quorum.
 func (e *etcd) budget() *policyv1.PodDisruptionBudget {
 	least := intstr.FromInt32(0)
 	if e.Spec.Replicas > 1 {

@@ -17,7 +17,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/livingtest"
 )
 
-// rendered is an Etcd as Pergola renders it for the demonstration.
+// rendered returns an Etcd as Pergola renders it for the demonstration.
 func rendered(t *testing.T, path string) *etcd {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(livingtest.Module(), "..", "..", "landscapes", "local", "golden", path))

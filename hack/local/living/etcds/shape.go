@@ -6,19 +6,19 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// What the StatefulSet remembers of the cluster that it runs.
+// Annotations of the StatefulSet that store the shape of its cluster.
 const (
 	foundersMark = "local.pergola.dev/founders"
 	votersMark   = "local.pergola.dev/voters"
 )
 
-// shape is how many members a cluster has. Members are counted from the first, as Pods are.
+// shape has the member counts of a cluster. Members are numbered like Pods, from the first.
 type shape struct {
-	// Founders started with each other; 0 as long as none ever did.
+	// Founders are the members that started together; 0 before the first start.
 	Founders int32
-	// Voters are members for good: the founders, and those that have joined since.
+	// Voters are the permanent members: the founders, and learners that were promoted.
 	Voters int32
-	// Run is how many Pods there are: one more than voters while a member joins.
+	// Run is the number of Pods: one more than Voters while a member joins.
 	Run int32
 }
 
@@ -28,8 +28,7 @@ func (s shape) annotations() map[string]string {
 	}
 }
 
-// shapeOf is the shape that the cluster is to have now, on its way to the replicas that are
-// declared.
+// shapeOf returns the next shape of the cluster on its way to the declared replicas.
 func shapeOf(live *appsv1.StatefulSet, replicas int32) shape {
 	var s shape
 	running := int32(0)
@@ -58,7 +57,7 @@ func number(set *appsv1.StatefulSet, mark string) int32 {
 	return int32(n)
 }
 
-// rolledOut says whether all Pods are as the StatefulSet has them now, and so many of them ready.
+// rolledOut reports whether all Pods match the StatefulSet and at least ready of them are ready.
 func rolledOut(set *appsv1.StatefulSet, ready int32) bool {
 	s := set.Status
 	return s.ObservedGeneration >= set.Generation && s.CurrentRevision == s.UpdateRevision && s.ReadyReplicas >= ready

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Image is what the members run. The table of native images maps it to the etcd of this machine.
+// Image is the image of members. The table of native images maps it to this machine's etcd.
 const Image = "gcr.io/etcd-development/etcd:v3.6.8"
 
-// checksumOf is etcd-druid's annotation of Pods for the configuration that they have read.
+// checksumOf is etcd-druid's annotation of Pods with the checksum of their configuration.
 const checksumOf = "checksum/etcd-configmap"
 
-// statefulSet runs the members. Claims of one that is there already stay as they are: they cannot
-// be changed.
+// statefulSet returns the StatefulSet of the members. It copies the claim templates of an existing
+// one, which are immutable.
 func (e *etcd) statefulSet(shape shape, checksum string, live *appsv1.StatefulSet) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
@@ -92,15 +92,15 @@ func (e *etcd) container(mounts []corev1.VolumeMount) corev1.Container {
 		},
 		Resources: resources, VolumeMounts: mounts,
 		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false)},
-		// Members that start with each other are alive only when they have found a quorum, so
-		// starting may take long.
+		// Members that start together are alive only once they have a quorum, so starting may take
+		// long.
 		StartupProbe:   e.probe("/readyz", 1, 300),
 		ReadinessProbe: e.probe("/readyz", 5, 5),
 		LivenessProbe:  e.probe("/livez", 10, 6),
 	}
 }
 
-// probe asks where etcd answers without a client certificate.
+// probe returns a probe of the port that etcd serves without a client certificate.
 func (e *etcd) probe(path string, period, failures int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
@@ -110,7 +110,7 @@ func (e *etcd) probe(path string, period, failures int32) *corev1.Probe {
 	}
 }
 
-// volumes are the configuration, the claim and the Secrets, and where they are mounted.
+// volumes returns the configuration, the claim and the Secrets as volumes, and their mounts.
 func (e *etcd) volumes() ([]corev1.Volume, []corev1.VolumeMount) {
 	volumes := []corev1.Volume{{Name: "etcd-config-file", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: e.configMap()}, DefaultMode: new(int32(0o640)),

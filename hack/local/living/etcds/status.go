@@ -22,7 +22,7 @@ type status struct {
 	Etcd               *reference            `json:"etcd,omitempty"`
 	PeerURLTLSEnabled  *bool                 `json:"peerUrlTLSEnabled,omitempty"`
 	Conditions         []condition           `json:"conditions"`
-	// LastErrors is null in a patch where there are none, and so takes away what was there.
+	// LastErrors is null in a patch without errors, which deletes old errors.
 	LastErrors    []lastError    `json:"lastErrors"`
 	LastOperation *lastOperation `json:"lastOperation,omitempty"`
 }
@@ -56,14 +56,14 @@ type lastOperation struct {
 	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
 }
 
-// outcome is what came of looking after an Etcd once.
+// outcome is the result of reconciling an Etcd once.
 type outcome struct {
-	accepted bool                // its spec is what runs, or is to
+	accepted bool                // the spec runs, or is to run
 	set      *appsv1.StatefulSet // nil if there is none
 	shape    shape
-	code     string // of the trouble
+	code     string // error code for trouble
 	trouble  string
-	failing  bool // as its annotation says
+	failing  bool // requested by annotation
 }
 
 const (
@@ -71,7 +71,7 @@ const (
 	codeLocal        = "ERR_LOCAL_FAILURE"
 )
 
-// next is the status after an outcome. Times are those before where nothing has changed.
+// next returns the status after an outcome. Times change only with their conditions.
 func (e *etcd) next(o outcome, now time.Time) status {
 	s := e.Status
 	created := s.ObservedGeneration == nil || s.LastOperation != nil && s.LastOperation.Type == "Create" && *s.ObservedGeneration == e.Generation
@@ -115,7 +115,7 @@ func (e *etcd) next(o outcome, now time.Time) status {
 	return s.keepTimes(e.Status)
 }
 
-// conditions are those of etcd-druid, which Gardener's health checks look at.
+// conditions returns etcd-druid's conditions, which Gardener's health checks read.
 func (e *etcd) conditions(o outcome, updated bool, now time.Time) []condition {
 	var ready int32
 	if o.set != nil {
@@ -153,7 +153,7 @@ func verdict(kind string, well bool, good, bad, message string) condition {
 	return condition{Type: kind, Status: no, Reason: bad, Message: message}
 }
 
-// keepTimes takes the times of what is as it was before.
+// keepTimes copies the times of unchanged conditions.
 func (s status) keepTimes(before status) status {
 	for i, c := range s.Conditions {
 		for _, was := range before.Conditions {
@@ -174,7 +174,7 @@ func (s status) keepTimes(before status) status {
 	return s
 }
 
-// patch is what makes the one status the other, nil if they are the same.
+// patch returns the merge patch between two statuses, nil if they are equal.
 func patch(before, after status) ([]byte, error) {
 	was, err := json.Marshal(before)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package images says which container images this machine has as native executables, so that pods
-// of them can run for real: a table of repositories and the versions that an executable stands for.
+// Package images maps container images to native executables of this machine, so that their pods
+// can run for real. The table has repositories, executables and the versions that they can emulate.
 //
-// Images are never fetched. What an image has besides its executable (a shell, certificates, other
-// files) is not there. Who runs the executables is package cri; which executables there are is
-// package binaries.
+// Images are never pulled. Other files of an image (a shell, certificates) do not exist. Package
+// cri runs the executables; package binaries provides them.
 package images

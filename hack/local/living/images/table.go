@@ -12,31 +12,31 @@ import (
 	"strings"
 )
 
-// Native is an image that is there as an executable.
+// Native is an image that exists as an executable.
 type Native struct {
-	// Repository is the name of the image without registry: any registry will do, for landscapes
-	// name mirrors.
+	// Repository is the name of the image without registry: every registry matches, because
+	// landscapes use mirrors.
 	Repository string
-	// Executable is its name among the executables of this machine.
+	// Executable is the name of the executable.
 	Executable string
-	// Path is where images of the repository have it.
+	// Path is the executable's path in images of the repository.
 	Path string
-	// Minors are the minor versions (of major version 1) that the executable can be, the newest
-	// first: it is of that one, and behaves as each other one when it is started with
-	// --emulated-version. Empty for one whose version does not matter.
+	// Minors are the minor versions (of major version 1) that the executable supports, newest
+	// first: its own, and older versions with --emulated-version. Empty if the version does not
+	// matter.
 	Minors []int
-	// Version is the one that it is; empty where it does not matter.
+	// Version is the executable's version; empty if it does not matter.
 	Version string
 }
 
-// Table are the images of a machine.
+// Table has the images of a machine.
 type Table []Native
 
-// emulated is how many minor versions before its own a server of Kubernetes can be
+// emulated is the number of older minor versions that a Kubernetes server can emulate
 // (--emulated-version, KEP-4330).
 const emulated = 3
 
-// known are the images that an executable can stand for.
+// known returns all images that an executable can replace.
 func known() Table {
 	return Table{
 		{Repository: "kube-apiserver", Executable: "kube-apiserver", Path: "/usr/local/bin/kube-apiserver", Minors: []int{}},
@@ -45,16 +45,13 @@ func known() Table {
 		{Repository: "etcd-development/etcd", Executable: "etcd", Path: "/usr/local/bin/etcd"},
 		{Repository: "coreos/etcd", Executable: "etcd", Path: "/usr/local/bin/etcd"},
 		{Repository: "pergola", Executable: "pergola", Path: "/usr/bin/pergola"},
-		// Pergola does their work. It finds its role by the configuration file, as it does where
-		// its own image is named.
+		// Pergola replaces them. It finds its role by the configuration file, as with its own
+		// image.
 		{Repository: "gardener/resource-manager", Executable: "pergola", Path: "/usr/bin/pergola"},
 		{Repository: "gardener/admission-controller", Executable: "pergola", Path: "/usr/bin/pergola"},
 	}
 }
 
-// Of is the table of a machine that has executables, by their names: each of Kubernetes' servers is
-// asked for its version. A name that is not known is the repository of an image, whose entrypoint
-// is the executable, of any version.
 func Of(ctx context.Context, executables map[string]string) (Table, error) {
 	versions := map[string]string{}
 	for name, file := range executables {
@@ -70,7 +67,8 @@ func Of(ctx context.Context, executables map[string]string) (Table, error) {
 	return with(executables, versions)
 }
 
-// with is the table of those executables that there are.
+// with returns the table of the available executables. An unknown name is the repository of an
+// image whose entrypoint is the executable, in any version.
 func with(executables, versions map[string]string) (out Table, err error) {
 	for _, n := range known() {
 		if executables[n.Executable] == "" {
@@ -97,24 +95,24 @@ func with(executables, versions map[string]string) (out Table, err error) {
 	return out, nil
 }
 
-// Image is a reference taken apart.
+// Image is a parsed reference.
 type Image struct{ Registry, Repository, Tag string }
 
-// Parse takes a reference apart. A digest is left out: nothing here has one.
+// Parse parses a reference and drops its digest: images here have none.
 func Parse(reference string) Image {
 	name, _, _ := strings.Cut(reference, "@")
 	out := Image{Repository: name}
 	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
 		out.Repository, out.Tag = name[:i], name[i+1:]
 	}
-	// As container runtimes tell a registry from the first part of a repository.
+	// Container runtimes recognize a registry in the same way.
 	if first, rest, found := strings.Cut(out.Repository, "/"); found && (strings.ContainsAny(first, ".:") || first == "localhost") {
 		out.Registry, out.Repository = first, rest
 	}
 	return out
 }
 
-// minorOf is 36 of v1.36.3.
+// minorOf returns the minor version, for example 36 of v1.36.3.
 func minorOf(version string) (int, error) {
 	match := regexp.MustCompile(`^v?1\.(\d+)(\.|$)`).FindStringSubmatch(version)
 	if match == nil {
@@ -123,8 +121,8 @@ func minorOf(version string) (int, error) {
 	return strconv.Atoi(match[1])
 }
 
-// Find gives the entry of an image, and the arguments that make its executable behave as the
-// version that the image is of. The error says why there is none.
+// Find returns the entry of an image, and the arguments that make its executable emulate the
+// image's version. The error says why there is none.
 func (t Table) Find(reference string) (Native, []string, error) {
 	image := Parse(reference)
 	for _, n := range t {
@@ -146,12 +144,12 @@ func (t Table) Find(reference string) (Native, []string, error) {
 	return Native{}, nil, fmt.Errorf("the machine has no executable for the image %s: it has %s", reference, strings.Join(t.names(), ", "))
 }
 
-// holds tells whether a repository is the one of the entry, maybe below the path of a mirror.
+// holds reports whether the entry has a repository, possibly below the path of a mirror.
 func (n Native) holds(repository string) bool {
 	return repository == n.Repository || strings.HasSuffix(repository, "/"+n.Repository)
 }
 
-// names of the executables, each once.
+// names returns the names of the executables, each once.
 func (t Table) names() []string {
 	var out []string
 	for _, n := range t {
@@ -162,8 +160,8 @@ func (t Table) names() []string {
 	return out
 }
 
-// Pattern is a regular expression (RE2) that the references match that Find has an entry for, and
-// no others: by it the API server sends pods to the nodes that can run them.
+// Pattern returns a regular expression (RE2) that matches exactly the references that Find has an
+// entry for. The API server uses it to send pods to the nodes that can run them.
 func (t Table) Pattern() string {
 	var one []string
 	for _, n := range t {

@@ -68,7 +68,7 @@ func TestFind(t *testing.T) {
 	assert.NotRegexp(t, table.Pattern(), "registry.k8s.io/kube-apiserver:v1.36.0")
 }
 
-// TestOf asks executables for their versions.
+// TestOf gets the versions from executables.
 func TestOf(t *testing.T) {
 	server := filepath.Join(t.TempDir(), "server")
 	require.NoError(t, os.WriteFile(server, []byte("#!/bin/sh\n[ \"$1\" = --version ] && echo Kubernetes v1.35.2\n"), 0o700))

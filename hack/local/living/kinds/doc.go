@@ -1,6 +1,5 @@
-// Package kinds watches custom resources whose CustomResourceDefinition may come and go at any
-// time.
+// Package kinds watches custom resources whose CustomResourceDefinition may be created and deleted
+// at any time.
 //
-// While a kind is not there, it has no objects; that is no error. What is made of the objects is
-// the business of the controllers of a living cluster.
+// A kind that does not exist has no objects; that is not an error.
 package kinds

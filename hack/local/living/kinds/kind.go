@@ -17,10 +17,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// lookEvery is how long a kind may be there before it is noticed.
+// lookEvery is the interval of checks whether the kind exists.
 const lookEvery = time.Second
 
-// Kind is one kind of objects of a cluster, in all namespaces.
+// Kind watches the objects of one kind in all namespaces.
 type Kind struct {
 	client   dynamic.Interface
 	resource schema.GroupVersionResource
@@ -29,14 +29,14 @@ type Kind struct {
 	changed  func(object *unstructured.Unstructured)
 
 	mu      sync.Mutex
-	indexer cache.Indexer // nil while the kind is not there
-	// closed when it is known whether it is there, and if so, all objects are known
+	indexer cache.Indexer // nil while the kind does not exist
+	// closed once the kind is known not to exist, or all its objects are known
 	looked chan struct{}
 	once   sync.Once
 }
 
-// New prepares the watch of a kind. The function is called for every object that is new, changed or
-// gone; objects of a kind that goes are gone.
+// New returns a Kind; Run starts the watch. It calls changed for every created, changed or deleted
+// object. If the kind is deleted, so are its objects.
 func New(client dynamic.Interface, resource schema.GroupVersionResource, clock clock.WithTicker, log *slog.Logger, changed func(*unstructured.Unstructured)) *Kind {
 	return &Kind{
 		client: client, resource: resource, clock: clock, changed: changed, looked: make(chan struct{}),
@@ -64,7 +64,7 @@ func (k *Kind) Run(ctx context.Context) {
 	}
 }
 
-// Await waits until the objects are known; of a kind that is not there, none.
+// Await waits until all objects are known, or that the kind does not exist.
 func (k *Kind) Await(ctx context.Context) error {
 	select {
 	case <-k.looked:
@@ -74,7 +74,7 @@ func (k *Kind) Await(ctx context.Context) error {
 	}
 }
 
-// List returns all objects. They are shared: nobody changes them.
+// List returns all objects. They are shared and must not be changed.
 func (k *Kind) List() []*unstructured.Unstructured {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -90,7 +90,7 @@ func (k *Kind) List() []*unstructured.Unstructured {
 	return all
 }
 
-// Get returns the object of a key "namespace/name", or nil.
+// Get returns the object with the key "namespace/name", or nil.
 func (k *Kind) Get(key string) *unstructured.Unstructured {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -112,12 +112,12 @@ func (k *Kind) there(ctx context.Context) (bool, error) {
 
 func (k *Kind) know() { k.once.Do(func() { close(k.looked) }) }
 
-// watch follows the objects as long as the kind is there.
+// watch watches the objects while the kind exists.
 func (k *Kind) watch(ctx context.Context) {
 	ctx, gone := context.WithCancel(ctx)
 	defer gone()
 	informer := dynamicinformer.NewFilteredDynamicInformer(k.client, k.resource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
-	// Both can only fail after the start.
+	// Both calls fail only after the start.
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, reflector *cache.Reflector, err error) {
 		if errors.IsNotFound(err) {
 			gone()

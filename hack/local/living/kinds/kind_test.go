@@ -36,7 +36,7 @@ func definition() *unstructured.Unstructured {
 	}}
 }
 
-// TestKindComesAndGoes takes a kind through its life on a real API server, twice.
+// TestKindComesAndGoes creates and deletes a kind on a real API server, twice.
 func TestKindComesAndGoes(t *testing.T) {
 	client, err := dynamic.NewForConfig(livingtest.Start(t))
 	require.NoError(t, err)

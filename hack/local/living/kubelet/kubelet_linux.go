@@ -26,37 +26,37 @@ import (
 	kubeletutil "k8s.io/kubernetes/pkg/kubelet/util"
 )
 
-// Options of a node.
+// Options configure a node.
 type Options struct {
 	// Name of the Node, with its labels and taints.
 	Name   string
 	Labels map[string]string
 	Taints []corev1.Taint
-	// Address of the node, which an interface of this network namespace has; the kubelet serves
-	// there, on Port.
+	// Address of the node, on an interface of this network namespace; the kubelet serves there, on
+	// Port.
 	Address string
 	Port    int32
-	// Certificate and Key are for serving, ClientCA is of those who may ask for logs and the like.
+	// Certificate and Key are for serving; ClientCA signs clients of the kubelet.
 	Certificate, Key, ClientCA string
-	// Client is how the API server is reached, with the rights of the node.
+	// Client has the connection to the API server, with the permissions of the node.
 	Client *rest.Config
-	// DNS is the address of the cluster's DNS server, Domain what its names end with.
+	// DNS is the address of the cluster's DNS server, Domain the cluster's domain.
 	DNS, Domain string
-	// Folder has the volumes of pods, Logs what they print.
+	// Folder has the volumes of pods, Logs their output.
 	Folder, Logs string
-	// Machine is what the node says of its size.
+	// Machine is the reported size of the node.
 	Machine Machine
-	// Runtime and Images are those of the pods.
+	// Runtime and Images run the pods.
 	Runtime internalapi.RuntimeService
 	Images  internalapi.ImageManagerService
 	Log     *slog.Logger
 }
 
-// longestFolder is where the socket that the kubelet makes in its folder has no room any more
-// (sockaddr_un of unix(7), 108 bytes).
+// longestFolder is the maximum length of Folder: the kubelet creates a socket in it (sockaddr_un of
+// unix(7), 108 bytes).
 const longestFolder = 107 - len("/pod-resources/kubelet.sock")
 
-// Run runs the kubelet until the context ends. One process can have one.
+// Run runs the kubelet until the context ends. A process can have only one.
 func Run(ctx context.Context, options Options) error {
 	if len(options.Folder) > longestFolder {
 		return fmt.Errorf("the folder %s has %d bytes, and %d are the most that a kubelet can work with: use a shorter state folder", options.Folder, len(options.Folder), longestFolder)
@@ -92,8 +92,7 @@ func Run(ctx context.Context, options Options) error {
 	return nil
 }
 
-// connect makes the clients of the kubelet, and asks the API server for everybody who asks the
-// kubelet.
+// connect creates the kubelet's clients; the API server authorizes requests to the kubelet.
 func connect(ctx context.Context, deps *kubelet.Dependencies, server *kubeletoptions.KubeletServer, options Options) (err error) {
 	config := rest.CopyConfig(options.Client)
 	config.QPS, config.Burst = float32(server.KubeAPIQPS), int(server.KubeAPIBurst)
@@ -120,7 +119,7 @@ func connect(ctx context.Context, deps *kubelet.Dependencies, server *kubeletopt
 	return nil
 }
 
-// configuration is what a file and the flags of a kubelet would say.
+// configuration returns the equivalent of a kubelet's configuration file and flags.
 func configuration(options Options) (*kubeletoptions.KubeletServer, error) {
 	flags := kubeletoptions.NewKubeletFlags()
 	flags.RootDirectory, flags.CertDirectory, flags.HostnameOverride, flags.NodeIP = options.Folder, filepath.Join(options.Folder, "pki"), options.Name, options.Address
@@ -137,23 +136,23 @@ func configuration(options Options) (*kubeletoptions.KubeletServer, error) {
 	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{options.DNS}, options.Domain, ""
 	c.PodLogsDir, c.MaxPods = options.Logs, 250
 	c.KubeAPIQPS, c.KubeAPIBurst, c.EventRecordQPS, c.EventBurst = 50, 100, 50, 100
-	// changed Secrets arrive in the volumes as fast as that, and not in a minute
+	// changed Secrets reach the volumes in this time, not in a minute
 	c.SyncFrequency = metav1.Duration{Duration: 10 * time.Second}
 	c.ShutdownGracePeriod, c.ShutdownGracePeriodCriticalPods = metav1.Duration{}, metav1.Duration{}
-	// There are no cgroups, and nothing is evicted from a machine that has other things to do, too.
+	// There are no cgroups, and other programs of the machine must not cause evictions.
 	c.CgroupsPerQOS, c.EnforceNodeAllocatable, c.FailSwapOn, c.LocalStorageCapacityIsolation = false, nil, false, false
 	c.EvictionHard, c.ImageGCHighThresholdPercent, c.ImageGCLowThresholdPercent = nil, 100, 99
 	c.MakeIPTablesUtilChains, c.EnableControllerAttachDetach = false, false
 	c.FeatureGates = map[string]bool{
 		"KubeletInUserNamespace": true,
-		// What depends on each other crashes until the other is there: a second's wait at first,
-		// and not ten.
+		// Containers that depend on each other crash until all run: retry after a second at first,
+		// not ten.
 		"ReduceDefaultCrashLoopBackOffDecay": true,
 	}
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
 		return nil, fmt.Errorf("asking how many files may be open: %w", err)
 	}
-	c.MaxOpenFiles = int64(min(files.Max, 1<<20)) // nobody may ask for more here
+	c.MaxOpenFiles = int64(min(files.Max, 1<<20)) // the hard limit
 	return &kubeletoptions.KubeletServer{KubeletFlags: *flags, KubeletConfiguration: *c}, nil
 }

@@ -12,13 +12,13 @@ import (
 	cadvisorapiv2 "github.com/google/cadvisor/info/v2"
 )
 
-// Machine is what a node says of its size.
+// Machine is the size that a node reports.
 type Machine struct {
 	CPUs   int
 	Memory uint64 // in bytes
 }
 
-// machine stands for cadvisor, which looks at cgroups that are not there.
+// machine replaces cadvisor, which needs cgroups.
 type machine struct {
 	Machine
 	folder string
@@ -26,7 +26,7 @@ type machine struct {
 
 func (*machine) Start() error { return nil }
 
-// MachineInfo is asked for once, and again every five minutes.
+// MachineInfo is called once, and again every five minutes.
 func (m *machine) MachineInfo() (*cadvisorapi.MachineInfo, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -36,7 +36,7 @@ func (m *machine) MachineInfo() (*cadvisorapi.MachineInfo, error) {
 	return &cadvisorapi.MachineInfo{Timestamp: time.Now(), NumCores: m.CPUs, MemoryCapacity: m.Memory, MachineID: id, SystemUUID: id, BootID: id}, nil
 }
 
-// VersionInfo is what the node says of its operating system.
+// VersionInfo returns the reported operating system of the node.
 func (*machine) VersionInfo() (*cadvisorapi.VersionInfo, error) {
 	var name syscall.Utsname
 	if err := syscall.Uname(&name); err != nil {
@@ -52,7 +52,7 @@ func (*machine) VersionInfo() (*cadvisorapi.VersionInfo, error) {
 	return &cadvisorapi.VersionInfo{KernelVersion: string(release), ContainerOsVersion: "executables of this machine"}, nil
 }
 
-// ContainerInfoV2 knows the whole machine alone: containers are asked of the runtime.
+// ContainerInfoV2 has only the whole machine: the kubelet gets containers from the runtime.
 func (m *machine) ContainerInfoV2(name string, _ cadvisorapiv2.RequestOptions) (map[string]cadvisorapiv2.ContainerInfo, error) {
 	if name != "/" {
 		return map[string]cadvisorapiv2.ContainerInfo{}, nil
@@ -68,12 +68,12 @@ func (m *machine) ContainerInfoV2(name string, _ cadvisorapiv2.RequestOptions) (
 	}}, nil
 }
 
-// GetRequestedContainersInfo is what old clients ask for.
+// GetRequestedContainersInfo is for old clients.
 func (*machine) GetRequestedContainersInfo(string, cadvisorapiv2.RequestOptions) (map[string]*cadvisorapi.ContainerInfo, error) {
 	return map[string]*cadvisorapi.ContainerInfo{}, nil
 }
 
-// fs looks at the file system of a folder.
+// fs returns usage and capacity of a folder's file system.
 func fs(folder string) (cadvisorapiv2.FsInfo, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(folder, &s); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/statedir"
 )
 
-// Module is the folder of the module that the test belongs to. `go test` runs a test in the folder
-// of its package; the names of source files say nothing about folders, as -trimpath takes them out.
+// Module returns the folder of the test's module. `go test` runs a test in the folder of its
+// package; the names of source files contain no folders with -trimpath.
 func Module() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -32,8 +32,8 @@ func Module() string {
 	panic("no go.mod above the folder of the test")
 }
 
-// Start brings up a cluster of its own for a test, with the parts that are named beside the API
-// server, and returns how its administrator reaches it. Everything is gone when the test ends.
+// Start starts a cluster for a test, with the API server and the given parts, and returns its
+// administrator's config. It ends with the test.
 func Start(t *testing.T, parts ...string) *rest.Config {
 	t.Helper()
 	dir, err := statedir.Open(filepath.Join(t.TempDir(), "state"))

@@ -1,4 +1,4 @@
-// Package livingtest starts a real API server for the tests of the controllers of a living cluster.
+// Package livingtest starts a real API server for tests of the controllers of a living cluster.
 //
-// Nothing else may import it.
+// Only tests may import it.
 package livingtest

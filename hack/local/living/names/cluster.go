@@ -23,9 +23,9 @@ const (
 	reverse     = "in-addr.arpa."
 )
 
-// cluster is the Source of a cluster's own names.
+// cluster is the Source of the names in a cluster.
 type cluster struct {
-	domain   string // with a dot at its end
+	domain   string // with a trailing dot
 	factory  informers.SharedInformerFactory
 	services cache.SharedIndexInformer
 	slices   cache.SharedIndexInformer
@@ -108,7 +108,7 @@ func (c *cluster) Resolve(name string) ([]dns.RR, bool) {
 	return c.ofService(name, service, labels[3:])
 }
 
-// ofService finds what is below a Service's name; the labels begin with the one next to it.
+// ofService resolves a name below a Service's name; labels are ordered from the Service outwards.
 func (c *cluster) ofService(name string, service *corev1.Service, below []string) ([]dns.RR, bool) {
 	switch {
 	case len(below) == 0 && service.Spec.Type == corev1.ServiceTypeExternalName:
@@ -145,7 +145,7 @@ func (c *cluster) addresses(name string, service *corev1.Service) []dns.RR {
 	return records
 }
 
-// ports are the SRV records of one named port.
+// ports returns the SRV records of one named port.
 func (c *cluster) ports(name string, service *corev1.Service, below []string) ([]dns.RR, bool) {
 	protocol := strings.ToUpper(strings.TrimPrefix(below[0], "_"))
 	var records []dns.RR
@@ -189,8 +189,8 @@ type endpoint struct {
 	ports   []discoveryv1.EndpointPort
 }
 
-// endpoints are the ready ones of a Service; where it publishes those that are not, they are said
-// to be ready.
+// endpoints returns the ready endpoints of a Service. If the Service publishes unready addresses,
+// their slices report them as ready.
 func (c *cluster) endpoints(service *corev1.Service) []endpoint {
 	objects, _ := c.slices.GetIndexer().ByIndex(byService, service.Namespace+"/"+service.Name)
 	var all []endpoint
@@ -224,8 +224,8 @@ func endpointsIn(slice *discoveryv1.EndpointSlice) []endpoint {
 	return all
 }
 
-// pointers say whose an address is: a Service's, or a Pod's behind a headless one. etcd trusts its
-// peers by them.
+// pointers resolves an address to the name of a Service, or of a Pod behind a headless one. etcd
+// authenticates peers by these names.
 func (c *cluster) pointers(name string) ([]dns.RR, bool) {
 	labels := dns.SplitDomainName(strings.TrimSuffix(name, "."+reverse))
 	slices.Reverse(labels)

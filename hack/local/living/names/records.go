@@ -17,11 +17,10 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/kinds"
 )
 
-// DNSRecords are the names that a landscape declares.
+// DNSRecords is the resource of the names that a landscape declares.
 var DNSRecords = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "dnsrecords"}
 
-// Records are the names that the DNSRecords of one cluster declare. It is a Source for any number
-// of servers.
+// Records has the names of one cluster's DNSRecords. It can be a Source of several servers.
 type Records struct {
 	kind  *kinds.Kind
 	stale atomic.Bool
@@ -29,11 +28,11 @@ type Records struct {
 	table table
 }
 
-// table has the records of a name, or pattern. Names that only have others below them are there
-// without any.
+// table has the records of a name, or pattern. A name that only has names below it has an empty
+// entry.
 type table map[string][]dns.RR
 
-// NewRecords prepares a source of names; Run keeps it up to date.
+// NewRecords returns Records; Run keeps them up to date.
 func NewRecords(client dynamic.Interface, clock clock.WithTicker, log *slog.Logger) *Records {
 	r := &Records{}
 	r.stale.Store(true)
@@ -91,8 +90,8 @@ func recordsOf(name, kind string, values []string) []dns.RR {
 	return records
 }
 
-// resolve finds a name; one that does not exist may be in the pattern of the closest name above it
-// that does.
+// resolve finds a name. For a missing name it tries the pattern of the closest existing name above
+// it.
 func (t table) resolve(name string) ([]dns.RR, bool) {
 	if records, there := t[name]; there {
 		return records, true

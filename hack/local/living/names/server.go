@@ -18,37 +18,37 @@ import (
 )
 
 const (
-	// negativeTTL is for how long a name may be thought not to be there.
+	// negativeTTL is the time in seconds that clients may cache a missing name.
 	negativeTTL = 1
-	// longestChain bounds how many names lead to each other.
+	// longestChain limits the length of a chain of names.
 	longestChain = 8
 	patience     = 5 * time.Second
 )
 
-// Options are what a server needs.
+// Options configure a Server.
 type Options struct {
 	Kube kubernetes.Interface
-	// Dynamic reads DNSRecords; without it the cluster declares no names.
+	// Dynamic reads DNSRecords; without it the server ignores them.
 	Dynamic dynamic.Interface
-	// Address is where it listens, by UDP and TCP.
+	// Address is the listening address, for UDP and TCP.
 	Address netip.AddrPort
-	// Domain is that of the cluster, cluster.local if empty.
+	// Domain is the cluster's domain, cluster.local if empty.
 	Domain string
-	// First are sources that are asked after the cluster's Services, and before the names that it
-	// declares.
+	// First are sources with precedence over the names that the cluster declares, but not over its
+	// Services.
 	First []Source
-	// More sources are asked after the cluster's own, in their order, for example the Records of
-	// other clusters. Who made them keeps them up to date.
+	// More sources come after the cluster's own, in this order, for example Records of other
+	// clusters. The caller keeps them up to date.
 	More []Source
-	// Upstream, host:port, is asked for names that no source knows; if empty, they do not exist.
+	// Upstream, host:port, resolves names that no source has; if empty, they do not exist.
 	Upstream string
-	// Clock is the real one if nil.
+	// Clock is the real clock if nil.
 	Clock clock.WithTicker
-	// Log is the default one if nil.
+	// Log is the default logger if nil.
 	Log *slog.Logger
 }
 
-// Server answers.
+// Server is a DNS server.
 type Server struct {
 	Options
 	cluster *cluster
@@ -56,7 +56,7 @@ type Server struct {
 	sources []Source
 }
 
-// New makes a server; Run has it answer.
+// New returns a Server; Run starts it.
 func New(options Options) (*Server, error) {
 	s := &Server{Options: options}
 	s.Domain = canonical(cmp.Or(s.Domain, "cluster.local"))
@@ -80,11 +80,11 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
-// Records are the names that the cluster itself declares, for the servers of other clusters. Nil
-// without Dynamic.
+// Records returns the names that the cluster declares, for servers of other clusters. Nil without
+// Dynamic.
 func (s *Server) Records() *Records { return s.records }
 
-// Run answers until the context ends.
+// Run serves until the context ends.
 func (s *Server) Run(ctx context.Context) error {
 	udp, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(s.Address))
 	if err != nil {
@@ -103,8 +103,8 @@ func (s *Server) Run(ctx context.Context) error {
 		group.Go(func() { s.records.Run(ctx) })
 	}
 	defer s.cluster.factory.Shutdown()
-	// Until it knows the cluster, it says nothing rather than that a name is not there: clients ask
-	// again.
+	// Until the cluster is known, the server does not answer, and clients retry: a negative answer
+	// could be wrong.
 	if !s.cluster.start(ctx) {
 		udp.Close()
 		tcp.Close()
@@ -193,7 +193,7 @@ func (s *Server) reply(ctx context.Context, in *dns.Msg) *dns.Msg {
 			if len(reply.Answer) == 0 || question.Qtype != reply.Answer[len(reply.Answer)-1].Header().Rrtype && question.Qtype != dns.TypeANY {
 				reply.Ns = []dns.RR{s.authority()}
 			}
-			// Clients expect the name as they wrote it.
+			// Clients expect the name as in their question.
 			for i, record := range reply.Answer {
 				if record.Header().Name == canonical(question.Name) {
 					reply.Answer[i] = dns.Copy(record)
@@ -210,7 +210,7 @@ func (s *Server) reply(ctx context.Context, in *dns.Msg) *dns.Msg {
 
 func (s *Server) resolve(name string) (records []dns.RR, exists bool) {
 	for _, source := range s.sources {
-		// A name that has nothing here but others below it may have something there.
+		// A name without records here may have records in another source.
 		found, there := source.Resolve(name)
 		exists = exists || there
 		if len(found) > 0 {
@@ -220,7 +220,7 @@ func (s *Server) resolve(name string) (records []dns.RR, exists bool) {
 	return nil, exists
 }
 
-// foreign ends a reply at a name that no source knows.
+// foreign completes a reply with a name that no source has.
 func (s *Server) foreign(ctx context.Context, reply *dns.Msg, name string, kind uint16) *dns.Msg {
 	if s.Upstream == "" || dns.IsSubDomain(s.Domain, name) {
 		reply.Authoritative, reply.Rcode, reply.Ns = true, dns.RcodeNameError, []dns.RR{s.authority()}
@@ -241,7 +241,7 @@ func (s *Server) foreign(ctx context.Context, reply *dns.Msg, name string, kind 
 	return reply
 }
 
-// authority says for how long an answer that has nothing is good.
+// authority returns the SOA record with the TTL of negative answers.
 func (s *Server) authority() dns.RR {
 	top := header(s.Domain, dns.TypeSOA)
 	top.Ttl = negativeTTL

@@ -75,7 +75,7 @@ func ask(t *testing.T, s *Server, network, name string, kind uint16) *dns.Msg {
 	return answer
 }
 
-// short is the answer as a text: its code, and what the records say.
+// short returns an answer as text: its code and its records.
 func short(m *dns.Msg) string {
 	all := []string{dns.RcodeToString[m.Rcode]}
 	for _, r := range m.Answer {

@@ -7,10 +7,10 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Source knows names.
+// Source resolves names.
 type Source interface {
 	// Resolve returns all records of a name, which is in lower case and ends with a dot. A name may
-	// exist and have none. Records have the name that was asked for.
+	// exist without records. The records have the requested name.
 	Resolve(name string) (records []dns.RR, exists bool)
 }
 

@@ -12,45 +12,44 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// A failure is tried again soon at first, and at least every few seconds: everything is on this
-// machine.
+// The delay of retries starts short and is limited: all servers are on this machine.
 const (
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 10 * time.Second
 )
 
-// Do brings what a key names up to date. It is called again after the time that it returns, if that
-// is not zero, and after a failure.
+// Do reconciles the object of a key. It is called again after the duration that it returns, unless
+// zero, and after an error.
 type Do func(ctx context.Context, key string) (again time.Duration, err error)
 
-// Queue holds the keys that are to be worked off.
+// Queue holds the keys to process.
 type Queue struct {
 	do    Do
 	log   *slog.Logger
 	queue workqueue.TypedRateLimitingInterface[string]
 }
 
-// New makes a queue; Run works it off.
+// New returns a Queue; Run processes it.
 func New(clock clock.WithTicker, log *slog.Logger, do Do) *Queue {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)
 	return &Queue{do: do, log: log, queue: workqueue.NewTypedRateLimitingQueueWithConfig(limiter,
 		workqueue.TypedRateLimitingQueueConfig[string]{Clock: clock})}
 }
 
-// Add has a key worked off. One that waits already is there once.
+// Add adds a key unless it is already waiting.
 func (q *Queue) Add(key string) { q.queue.Add(key) }
 
-// AddObject adds an object of an informer, also one that is gone.
+// AddObject adds the key of an informer's object, even a deleted one.
 func (q *Queue) AddObject(object any) {
 	if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
 		q.queue.Add(key)
 	}
 }
 
-// Handler adds every object that an informer tells of.
+// Handler returns an event handler that adds the object of every event.
 func (q *Queue) Handler() cache.ResourceEventHandler { return Each(q.AddObject) }
 
-// Each calls the function with every object that an informer tells of, as it is now, or was last.
+// Each returns an event handler that calls do with an event's object, current or last.
 func Each(do func(object any)) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    do,
@@ -64,7 +63,7 @@ func Each(do func(object any)) cache.ResourceEventHandler {
 	}
 }
 
-// Run works keys off until the context ends, and what it is at by then.
+// Run processes keys until the context ends, and finishes the current one.
 func (q *Queue) Run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, q.queue.ShutDown)
 	defer stop()
@@ -84,7 +83,7 @@ func (q *Queue) work(ctx context.Context, key string) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		// A conflict only says that somebody else was faster.
+		// After a conflict the retry reads the object again.
 		if !errors.IsConflict(err) {
 			q.log.Warn("Failed, will be tried again", "object", key, "error", err)
 		}
@@ -97,7 +96,7 @@ func (q *Queue) work(ctx context.Context, key string) {
 	}
 }
 
-// once makes a panic an error: one odd object does not end the others' controllers.
+// once converts a panic to an error: a malformed object must not stop the controllers.
 func (q *Queue) once(ctx context.Context, key string) (again time.Duration, err error) {
 	defer func() {
 		if trouble := recover(); trouble != nil {

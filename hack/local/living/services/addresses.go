@@ -17,12 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// fail on a Service keeps it without an address.
+// fail is an annotation of a Service that prevents an address.
 const fail = "local.pergola.dev/fail"
 
 var errFull = errors.New("all addresses for load balancers are in use")
 
-// pool knows which address is whose.
+// pool has the owners of addresses.
 type pool struct {
 	prefix netip.Prefix
 
@@ -30,7 +30,7 @@ type pool struct {
 	owner map[netip.Addr]string
 }
 
-// remember keeps the address that a Service has.
+// remember records the address of an existing Service.
 func (p *pool) remember(object any) {
 	service, ok := object.(*corev1.Service)
 	if !ok || service.Spec.Type != corev1.ServiceTypeLoadBalancer || len(service.Status.LoadBalancer.Ingress) != 1 {
@@ -41,7 +41,7 @@ func (p *pool) remember(object any) {
 	}
 }
 
-// take gives a certain address to a Service, if it is free.
+// take allocates a given address to a Service if it is free.
 func (p *pool) take(wish netip.Addr, key string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,8 +62,8 @@ func (p *pool) takeLocked(wish netip.Addr, key string) bool {
 	return true
 }
 
-// any gives a Service the address that it has, or a free one. Where to look first is its name's, so
-// that one that is made again mostly gets what it had.
+// any returns the address of a Service, or a free one. The search starts at a hash of the name, so
+// that a Service that is created again usually gets its old address.
 func (p *pool) any(key string) (netip.Addr, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *pool) any(key string) (netip.Addr, error) {
 	}
 	hash := fnv.New32a()
 	hash.Write([]byte(key))
-	// The first and the last address of a range look like those of a network.
+	// The first and the last address of a range resemble a network's.
 	size := uint32(1)<<min(32-p.prefix.Bits(), 24) - 2
 	if p.prefix.Bits() > 30 {
 		return netip.Addr{}, errFull
@@ -94,7 +94,7 @@ func plus(base netip.Addr, n uint32) netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
 }
 
-// release gives back what a Service has, but one address.
+// release frees the addresses of a Service except one.
 func (p *pool) release(key string, but netip.Addr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +105,7 @@ func (p *pool) release(key string, but netip.Addr) {
 	}
 }
 
-// assign gives a Service of type LoadBalancer an address.
+// assign allocates an address to a Service of type LoadBalancer.
 func (c *Controller) assign(ctx context.Context, key string) (time.Duration, error) {
 	service := c.service(key)
 	if service == nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || !c.ours(service) {

@@ -9,14 +9,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// balancer says which endpoint is next. The addresses of one port of a Service share one.
+// balancer selects endpoints. All addresses of one port of a Service share it.
 type balancer struct {
 	clock clock.PassiveClock
 
 	mu        sync.Mutex
 	endpoints []netip.AddrPort
 	next      int
-	sticky    time.Duration // how long a client keeps its endpoint; 0: not at all
+	sticky    time.Duration // how long a client stays with its endpoint; 0 disables it
 	clients   map[netip.Addr]client
 }
 
@@ -25,7 +25,7 @@ type client struct {
 	last     time.Time
 }
 
-// manyClients is when those that have not been seen for long are forgotten.
+// manyClients is the number of clients above which expired clients are removed.
 const manyClients = 1000
 
 func (b *balancer) set(endpoints []netip.AddrPort, sticky time.Duration) {
@@ -37,7 +37,7 @@ func (b *balancer) set(endpoints []netip.AddrPort, sticky time.Duration) {
 	}
 }
 
-// order returns the endpoints in the order in which to try them.
+// order returns the endpoints in the order to try.
 func (b *balancer) order(from netip.Addr) []netip.AddrPort {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,7 +55,7 @@ func (b *balancer) order(from netip.Addr) []netip.AddrPort {
 	return slices.Concat(b.endpoints[first:], b.endpoints[:first])
 }
 
-// used notes which endpoint took a client.
+// used records the endpoint of a client.
 func (b *balancer) used(from netip.Addr, endpoint netip.AddrPort) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

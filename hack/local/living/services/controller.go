@@ -20,26 +20,25 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/queue"
 )
 
-// Options are what a controller needs.
+// Options configure a Controller.
 type Options struct {
 	Kube kubernetes.Interface
 	// Dynamic reads Istio's kinds; without it there are no gateways.
 	Dynamic dynamic.Interface
-	// KubernetesEndpoint is where the API server of the cluster listens: what the Service
-	// default/kubernetes forwards to. If it is not valid, that Service is like any other.
+	// KubernetesEndpoint is the address of the cluster's API server, the target of the Service
+	// default/kubernetes. If it is invalid, that Service is like any other.
 	KubernetesEndpoint netip.AddrPort
-	// LoadBalancers is the range that addresses of load balancers are taken from; none if it is not
-	// valid.
+	// LoadBalancers is the address range of load balancers; there are none if it is invalid.
 	LoadBalancers netip.Prefix
-	// LoadBalancerClasses are those that get addresses, beside Services that name no class.
+	// LoadBalancerClasses are served besides Services without a class.
 	LoadBalancerClasses []string
-	// Clock is the real one if nil.
+	// Clock is the real clock if nil.
 	Clock clock.WithTicker
-	// Log is the default one if nil.
+	// Log is the default logger if nil.
 	Log *slog.Logger
 }
 
-// Controller looks after the Services of a cluster.
+// Controller implements the Services of a cluster.
 type Controller struct {
 	Options
 	factory         informers.SharedInformerFactory
@@ -60,7 +59,7 @@ type Controller struct {
 
 const byService = "service"
 
-// New makes a controller; Run has it work.
+// New returns a Controller; Run starts it.
 func New(options Options) (*Controller, error) {
 	c := &Controller{Options: options, listeners: map[address]*listener{}, balancers: map[destination]*balancer{}}
 	if c.Clock == nil {
@@ -99,7 +98,7 @@ func serviceOf(object any) string {
 	return slice.Namespace + "/" + slice.Labels[discoveryv1.LabelServiceName]
 }
 
-// Run listens and forwards until the context ends; then nothing of it is left.
+// Run listens and forwards until the context ends, and then closes everything.
 func (c *Controller) Run(ctx context.Context) error {
 	for informer, handler := range map[cache.SharedIndexInformer]cache.ResourceEventHandler{
 		c.services: queue.Each(func(object any) {
@@ -148,14 +147,14 @@ func (c *Controller) each(do func(service any)) {
 	}
 }
 
-// service returns a Service, or nil.
+// service returns the Service with the key, or nil.
 func (c *Controller) service(key string) *corev1.Service {
 	object, _, _ := c.services.GetStore().GetByKey(key)
 	service, _ := object.(*corev1.Service)
 	return service
 }
 
-// endpoints are those of a port of a Service, now.
+// endpoints returns the current endpoints of a port of a Service.
 func (c *Controller) endpoints(service *corev1.Service, port corev1.ServicePort) []netip.AddrPort {
 	if service.Namespace == "default" && service.Name == "kubernetes" && c.KubernetesEndpoint.IsValid() {
 		return []netip.AddrPort{c.KubernetesEndpoint}

@@ -31,8 +31,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// world is a controller at work on Services of a fake API server, on loopback addresses that are
-// real.
+// world is a running controller with a fake API server and real loopback addresses.
 type world struct {
 	t    *testing.T
 	kube kubernetes.Interface
@@ -40,8 +39,7 @@ type world struct {
 	stop func()
 }
 
-// The folder of addresses that a test uses: each run of a test has addresses of its own, so that
-// none has to wait.
+// The last network that a test uses: each run has its own addresses, so it need not wait.
 var (
 	lastNet   = byte(time.Now().UnixNano())
 	lastNetMu sync.Mutex
@@ -87,7 +85,7 @@ func tcp(name string, port int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: port, Protocol: corev1.ProtocolTCP}
 }
 
-// slice has one endpoint per address, all at the ports by name.
+// slice returns a slice with an endpoint per address and the named ports.
 func slice(service string, ports map[string]int, addresses ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: "ns", Name: service + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: service}},
@@ -120,7 +118,7 @@ func (w *world) apply(objects ...any) {
 	}
 }
 
-// echo answers with its name and what it is sent, once the client has nothing more to say.
+// echo answers with its name and its input, once the client has closed its half.
 func echo(t *testing.T, at, name string) (port int) {
 	t.Helper()
 	listener, err := net.Listen("tcp4", at+":0")
@@ -142,7 +140,7 @@ func echo(t *testing.T, at, name string) (port int) {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// say sends a text, says that there is no more, and returns the answer.
+// say sends a text, closes the sending half and returns the answer.
 func say(at, text string) (string, error) {
 	conn, err := net.DialTimeout("tcp4", at, 5*time.Second)
 	if err != nil {
@@ -185,7 +183,7 @@ func TestForwardsToReadyEndpoints(t *testing.T) {
 	s := service("web", ip+"10", tcp("http", 8080), tcp("alt", 8081))
 	s.Spec.ExternalIPs = []string{ip + "11"}
 	w.apply(s, slice("web", map[string]int{"http": one, "alt": other}, ip+"1"))
-	// Each name of a port has a number of its own.
+	// Each port name has its own number.
 	w.awaitAnswer(ip+"10:8080", "one:hi")
 	w.awaitAnswer(ip+"11:8080", "one:hi")
 	behind, ok := w.c.Behind(netip.MustParseAddrPort(ip+"10:8080"), "")
@@ -295,7 +293,7 @@ func TestNothingIsLeft(t *testing.T) {
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 10*time.Second, 10*time.Millisecond)
 }
 
-// TestGateway has two TLS servers behind the Service of an ingress gateway that is only played.
+// TestGateway has two TLS servers behind the Service of a played ingress gateway.
 func TestGateway(t *testing.T) {
 	ip := freshNet()
 	object := func(kind, name string, spec map[string]any) *unstructured.Unstructured {

@@ -1,15 +1,14 @@
-// Package services makes the addresses of Services answer: it listens on every cluster address,
-// load-balancer address and external address and forwards TCP and UDP to ready endpoints, as
-// kube-proxy would. It gives Services of type LoadBalancer their addresses. And it stands in for
-// Istio's ingress gateways, which do not run here: where a Gateway and VirtualServices say so, it
-// forwards TLS by the name that the client asks for.
+// Package services serves the addresses of Services. It listens on every cluster, load-balancer and
+// external address and forwards TCP and UDP to ready endpoints, like kube-proxy. It assigns
+// addresses to Services of type LoadBalancer. It also replaces Istio's ingress gateways, which do
+// not run here: it routes TLS by server name, as Gateways and VirtualServices declare.
 //
-// All addresses have to be local ones of the network namespace that this runs in; that is somebody
-// else's business. Not here: node ports, SCTP, IPv6, traffic policies (all nodes are one machine),
-// and anything of Istio that would need the contents of a connection: where a gateway would end
-// TLS, it is passed through to the server behind.
+// The addresses must be local in this network namespace; package podnet does that. Not implemented:
+// node ports, SCTP, IPv6, traffic policies (all nodes are one machine), and Istio features that
+// need the content of a connection. If a gateway would end TLS, the server behind it gets the
+// connection.
 //
-// Rights that it needs, in all namespaces: services get, list, watch; services/status patch;
+// It needs, in all namespaces: services get, list, watch; services/status patch;
 // endpointslices.discovery.k8s.io list, watch; gateways and virtualservices of networking.istio.io
 // list, watch.
 package services

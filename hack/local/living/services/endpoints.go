@@ -8,15 +8,13 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// playedRange has the addresses of Pods that are only played. It is multicast: connecting fails at
-// once.
+// playedRange has the addresses of played Pods. It is multicast: connecting fails at once.
 var playedRange = netip.MustParsePrefix("239.0.0.0/8")
 
 func played(endpoint netip.AddrPort) bool { return playedRange.Contains(endpoint.Addr()) }
 
-// endpointsOf are those of one port of a Service that traffic goes to: the ready ones; if there are
-// none, those that are ending and still serve; of either, those that run for real before those that
-// are only played.
+// endpointsOf returns the endpoints of a Service's port: ready, or else terminating endpoints that
+// still serve. If some of them run for real, it omits the played endpoints.
 func endpointsOf(all []*discoveryv1.EndpointSlice, port corev1.ServicePort) []netip.AddrPort {
 	var ready, ending []netip.AddrPort
 	for _, slice := range all {
@@ -61,8 +59,7 @@ func is(condition *bool, unsaid bool) bool {
 	return *condition
 }
 
-// portIn finds the number of a Service's port; slices know ports by the name that the Service gives
-// them.
+// portIn returns the number of a Service's port; slices identify ports by their names.
 func portIn(slice *discoveryv1.EndpointSlice, port corev1.ServicePort) (uint16, bool) {
 	for _, p := range slice.Ports {
 		name, protocol := "", corev1.ProtocolTCP

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// address is where a Service is reached.
+// address is a listening address of a Service.
 type address struct {
 	protocol corev1.Protocol
 	at       netip.AddrPort
@@ -21,21 +21,21 @@ type address struct {
 
 func (a address) String() string { return fmt.Sprintf("%s %s", a.protocol, a.at) }
 
-// target is what an address forwards to.
+// target is the target of an address.
 type target struct {
 	port     destination
 	balancer *balancer
-	// routes are those of a gateway that does not run; nil where there is none.
+	// routes of a gateway that does not run; nil if there is none.
 	routes []route
 }
 
-// listener is one address that answers.
+// listener is one listening address.
 type listener struct {
 	io.Closer
 	target atomic.Pointer[target]
 }
 
-// forward listens where the Service of a key wants it, and nowhere else.
+// forward makes the listeners of the Service with the key match its spec.
 func (c *Controller) forward(ctx context.Context, key string) (time.Duration, error) {
 	wanted := map[address]*target{}
 	service := c.service(key)
@@ -92,8 +92,8 @@ func (c *Controller) listen(ctx context.Context, at address, t *target) error {
 	return nil
 }
 
-// wanted are the addresses of a Service and what they forward to. A port without endpoints has
-// none: so clients are refused at once.
+// wanted returns the addresses of a Service and their targets. It omits ports without endpoints, so
+// that clients are refused at once.
 func (c *Controller) wanted(service *corev1.Service) map[address]*target {
 	all := map[address]*target{}
 	hosts := hostsOf(service)
@@ -147,12 +147,12 @@ func hostsOf(service *corev1.Service) []netip.Addr {
 	return hosts
 }
 
-// balancer is that of one port of a Service; it is kept while the Service is there.
+// balancer returns the balancer of a port of a Service; it exists as long as the Service.
 func (c *Controller) balancer(port destination, protocol corev1.Protocol) *balancer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if protocol == corev1.ProtocolUDP {
-		port.port = -port.port // a number that TCP may have, too
+		port.port = -port.port // TCP may have the same number
 	}
 	b := c.balancers[port]
 	if b == nil {
@@ -179,7 +179,7 @@ func (c *Controller) connect(ctx context.Context, from *net.TCPConn, t *target) 
 	c.join(from, to)
 }
 
-// connectByName forwards a TLS connection as a gateway would, by the name that the client asks for.
+// connectByName forwards a TLS connection by its server name, like a gateway.
 func (c *Controller) connectByName(ctx context.Context, from *net.TCPConn, t *target) {
 	name, read, err := hello(from)
 	if err != nil {
@@ -207,7 +207,7 @@ func (c *Controller) connectByName(ctx context.Context, from *net.TCPConn, t *ta
 	c.join(from, to)
 }
 
-// endpointsAt are those of a port that a route names.
+// endpointsAt returns the endpoints of a route's destination.
 func (c *Controller) endpointsAt(to destination) []netip.AddrPort {
 	service := c.service(to.key())
 	if service == nil {
@@ -231,8 +231,8 @@ func (c *Controller) join(from, to *net.TCPConn) {
 	join(from, to)
 }
 
-// Behind says which Service, as namespace/name, gets the TCP connections to an address; where a
-// gateway would stand, those that ask for the name.
+// Behind returns the Service, as namespace/name, that gets TCP connections to an address. For a
+// gateway it is the target of connections with the server name.
 func (c *Controller) Behind(at netip.AddrPort, name string) (service string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The kinds of Istio that say where a gateway sends TLS.
+// The Istio resources that route TLS.
 var (
 	gatewayResource        = schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1", Resource: "gateways"}
 	virtualServiceResource = schema.GroupVersionResource{Group: "networking.istio.io", Version: "v1", Resource: "virtualservices"}
@@ -61,13 +61,13 @@ type weighted struct {
 	} `json:"destination"`
 }
 
-// route is where connections go that ask for one name, which may begin with "*.".
+// route is the destination of one server name, which may begin with "*.".
 type route struct {
 	host string
 	to   destination
 }
 
-// destination is a port of a Service; the only one if it is 0.
+// destination is a port of a Service; 0 means its only port.
 type destination struct {
 	namespace, name string
 	port            int32
@@ -81,13 +81,13 @@ func spec[T any](object *unstructured.Unstructured, into *T) *T {
 		err = json.Unmarshal(data, into)
 	}
 	if err != nil {
-		return nil // not as its schema says: nobody could follow it
+		return nil // invalid objects are ignored
 	}
 	return into
 }
 
-// routesOf are the routes that gateways of a Service's Pods have for one of its ports; none if no
-// gateway knows that port.
+// routesOf returns the routes of gateways on a Service's Pods for one of its ports; none if no
+// gateway has that port.
 func routesOf(service *corev1.Service, port corev1.ServicePort, gateways, virtualServices []*unstructured.Unstructured) []route {
 	var routes []route
 	for _, object := range gateways {
@@ -107,7 +107,7 @@ func routesOf(service *corev1.Service, port corev1.ServicePort, gateways, virtua
 			}
 		}
 	}
-	// A whole name goes before a pattern, and a long pattern before a short one.
+	// Exact names precede patterns, and long patterns precede short patterns.
 	slices.SortStableFunc(routes, func(a, b route) int {
 		if wild := strings.HasPrefix(a.host, "*"); wild != strings.HasPrefix(b.host, "*") {
 			if wild {
@@ -120,8 +120,8 @@ func routesOf(service *corev1.Service, port corev1.ServicePort, gateways, virtua
 	return routes
 }
 
-// serves says whether the port of a gateway is that of its Service. Istio takes the Service's
-// number, and the one that the Pods listen on.
+// serves reports whether the gateway's port is this port of its Service. Istio allows the Service's
+// number, and the number that the Pods listen on.
 func (s gatewayServer) serves(port corev1.ServicePort) bool {
 	if protocol := strings.ToUpper(s.Port.Protocol); protocol != "TLS" && protocol != "HTTPS" {
 		return false
@@ -129,8 +129,8 @@ func (s gatewayServer) serves(port corev1.ServicePort) bool {
 	return s.Port.Number == int64(port.Port) || s.Port.Number == int64(port.TargetPort.IntValue())
 }
 
-// takes says whether the server has a host. Hosts may be limited to a namespace, which does not
-// matter here.
+// takes reports whether the server accepts a host. It ignores the namespace that hosts may be
+// limited to.
 func (s gatewayServer) takes(host string) bool {
 	return slices.ContainsFunc(s.Hosts, func(pattern string) bool {
 		if _, rest, ok := strings.Cut(pattern, "/"); ok {
@@ -169,8 +169,7 @@ func (v *virtualService) routes(server gatewayServer) []route {
 	if len(v.TLS) > 0 || len(v.HTTP) == 0 {
 		return routes
 	}
-	// The gateway would end TLS and look at requests. All of them go where those go that no route
-	// is for.
+	// The gateway would end TLS and inspect requests. Here all requests use the default route.
 	rest := v.HTTP[len(v.HTTP)-1]
 	for _, r := range v.HTTP {
 		if len(r.Match) == 0 {
@@ -195,7 +194,7 @@ func (v *virtualService) destination(w weighted) (destination, bool) {
 	return d, host != "" && len(parts) <= 2
 }
 
-// matches says whether a name is the pattern, or in it.
+// matches reports whether a name equals or matches the pattern.
 func matches(pattern, name string) bool {
 	pattern, name = strings.ToLower(pattern), strings.ToLower(name)
 	if pattern == "*" || pattern == name {

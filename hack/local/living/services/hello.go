@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// helloPatience bounds how long a client may take to say whom it wants.
+// helloPatience limits the wait for a client's first message.
 const helloPatience = 10 * time.Second
 
 var errHeard = errors.New("heard enough")
 
-// hello reads the first message of a TLS client. It returns the name that the client asks for, and
-// all that was read of the connection, for whoever is to answer.
+// hello reads the first message of a TLS client. It returns the server name, and all bytes read,
+// for the server behind.
 func hello(conn net.Conn) (name string, read []byte, err error) {
 	if err := conn.SetReadDeadline(time.Now().Add(helloPatience)); err != nil {
 		return "", nil, fmt.Errorf("listening to a TLS client: %w", err)
@@ -35,7 +35,7 @@ func hello(conn net.Conn) (name string, read []byte, err error) {
 	return name, record.Bytes(), nil
 }
 
-// listening is a connection on which nothing is said.
+// listening is a connection that only reads.
 type listening struct {
 	net.Conn
 	reader io.Reader

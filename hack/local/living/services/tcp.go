@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// dialPatience bounds the attempt at one endpoint.
+// dialPatience limits connecting to one endpoint.
 const dialPatience = 5 * time.Second
 
 // tcpListener accepts connections on one address and forwards each.
@@ -20,7 +20,7 @@ type tcpListener struct {
 	done     chan struct{}
 }
 
-// connections are those that are open, so that none outlives the controller.
+// connections has the open connections, which must not outlive the controller.
 type connections struct {
 	mu     sync.Mutex
 	closed bool
@@ -28,7 +28,7 @@ type connections struct {
 	group  sync.WaitGroup
 }
 
-// add notes a connection; false if it comes too late.
+// add records a connection; it returns false if the controller is ending.
 func (c *connections) add(conn io.Closer) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *connections) remove(conn io.Closer) {
 	delete(c.all, conn)
 }
 
-// end closes all and waits for those who use them.
+// end closes all connections and waits for their goroutines.
 func (c *connections) end() {
 	c.mu.Lock()
 	c.closed = true
@@ -59,7 +59,7 @@ func (c *connections) end() {
 	c.group.Wait()
 }
 
-// listenTCP starts to accept. Each connection is given to forward, which owns it.
+// listenTCP starts accepting. forward owns each connection.
 func listenTCP(ctx context.Context, at netip.AddrPort, open *connections, forward func(ctx context.Context, from *net.TCPConn)) (*tcpListener, error) {
 	listener, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(at))
 	if err != nil {
@@ -74,7 +74,7 @@ func listenTCP(ctx context.Context, at netip.AddrPort, open *connections, forwar
 				return
 			}
 			if err != nil {
-				// Out of file descriptors, or a client that went: neither ends a listener.
+				// Out of file descriptors, or a disconnected client: the listener continues.
 				select {
 				case <-ctx.Done():
 				case <-time.After(50 * time.Millisecond):
@@ -94,14 +94,14 @@ func listenTCP(ctx context.Context, at netip.AddrPort, open *connections, forwar
 	return l, nil
 }
 
-// Close ends the listening, not the connections.
+// Close closes the listener, not the connections.
 func (l *tcpListener) Close() error {
 	err := l.listener.Close()
 	<-l.done
 	return err
 }
 
-// reset ends a connection as if nobody had listened.
+// reset ends a connection as if no server had listened.
 func reset(conn *net.TCPConn) {
 	_ = conn.SetLinger(0)
 	conn.Close()
@@ -123,8 +123,8 @@ func dialFirst(ctx context.Context, endpoints []netip.AddrPort) (*net.TCPConn, n
 	return nil, netip.AddrPort{}, err
 }
 
-// join copies both ways. Who says no more is told to the other side, who may go on; an error ends
-// both.
+// join copies both ways. It forwards the end of one direction and continues with the other; an
+// error ends both.
 func join(a, b *net.TCPConn) {
 	var group sync.WaitGroup
 	one := func(to, from *net.TCPConn) {

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// udpIdle is when a flow without packets is forgotten.
+	// udpIdle is the time without packets after which a flow ends.
 	udpIdle = 60 * time.Second
-	// maxFlows bounds the flows of one address.
+	// maxFlows limits the flows of one address.
 	maxFlows = 4096
 )
 
-// udpListener forwards packets that come to one address, and the answers back.
+// udpListener forwards packets to one address, and the answers.
 type udpListener struct {
 	conn  *net.UDPConn
 	order func(from netip.Addr) []netip.AddrPort
@@ -54,13 +54,13 @@ func (l *udpListener) serve(ctx context.Context) {
 		}
 		_ = flow.SetReadDeadline(time.Now().Add(udpIdle))
 		if _, err := flow.Write(packet[:n]); err != nil {
-			// The endpoint has refused the packet before: the next one goes elsewhere.
+			// The endpoint has refused the previous packet: the next packet gets a new flow.
 			l.forget(from, flow)
 		}
 	}
 }
 
-// flow is the socket for one client: it is connected, so that answers need no other mark.
+// flow returns the socket of one client. It is connected, so its packets belong to that client.
 func (l *udpListener) flow(ctx context.Context, from netip.AddrPort) *net.UDPConn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *udpListener) forget(from netip.AddrPort, flow *net.UDPConn) {
 	flow.Close()
 }
 
-// Close ends the listening and all flows.
+// Close closes the listener and all flows.
 func (l *udpListener) Close() error {
 	err := l.conn.Close()
 	l.mu.Lock()

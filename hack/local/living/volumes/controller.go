@@ -23,28 +23,28 @@ import (
 	"github.com/pergola-dev/pergola/hack/local/living/queue"
 )
 
-// Provisioner is how StorageClasses call for this package.
+// Provisioner is the provisioner's name in StorageClasses.
 const Provisioner = "local.pergola.dev/volumes"
 
-// Annotations by which the controller manager and the scheduler talk to provisioners.
+// Annotations that the controller manager and the scheduler share with provisioners.
 const (
 	provisionedBy = "pv.kubernetes.io/provisioned-by"
 	provisionBy   = "volume.kubernetes.io/storage-provisioner"
 	selectedNode  = "volume.kubernetes.io/selected-node"
 )
 
-// Options are what a controller needs.
+// Options configure a Controller.
 type Options struct {
 	Kube kubernetes.Interface
-	// Folder has a folder for every volume. It is made when it is needed.
+	// Folder has a folder for every volume. It is created on demand.
 	Folder string
-	// Clock is the real one if nil.
+	// Clock is the real clock if nil.
 	Clock clock.WithTicker
-	// Log is the default one if nil.
+	// Log is the default logger if nil.
 	Log *slog.Logger
 }
 
-// Controller makes volumes and takes them away.
+// Controller creates and removes volumes.
 type Controller struct {
 	Options
 	factory informers.SharedInformerFactory
@@ -55,7 +55,7 @@ type Controller struct {
 	remove  *queue.Queue
 }
 
-// New makes a controller; Run has it work.
+// New returns a Controller; Run starts it.
 func New(options Options) *Controller {
 	c := &Controller{Options: options}
 	if c.Clock == nil {
@@ -73,9 +73,9 @@ func New(options Options) *Controller {
 	return c
 }
 
-// Run works until the context ends.
+// Run reconciles until the context ends.
 func (c *Controller) Run(ctx context.Context) error {
-	// An absolute path is what a Pod can mount, wherever its kubelet was started.
+	// Pods need an absolute path, since kubelets have other working folders.
 	folder, err := filepath.Abs(c.Folder)
 	if err != nil {
 		return fmt.Errorf("finding the folder of volumes: %w", err)
@@ -110,7 +110,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return nil
 }
 
-// provision makes the volume of a claim that waits for one.
+// provision creates the volume of a claim that needs one.
 func (c *Controller) provision(ctx context.Context, key string) (time.Duration, error) {
 	object, _, _ := c.claims.GetStore().GetByKey(key)
 	claim, _ := object.(*corev1.PersistentVolumeClaim)
@@ -127,7 +127,7 @@ func (c *Controller) provision(ctx context.Context, key string) (time.Duration, 
 		return 0, nil
 	}
 	volume := c.volumeFor(claim, class)
-	// The kubelet would make it, too, but for everyone to read.
+	// The kubelet would create it, too, but readable for everyone.
 	if err := os.MkdirAll(volume.Spec.HostPath.Path, 0o700); err != nil {
 		return 0, fmt.Errorf("making the folder of a volume: %w", err)
 	}
@@ -137,8 +137,8 @@ func (c *Controller) provision(ctx context.Context, key string) (time.Duration, 
 	return 0, nil
 }
 
-// wants says whether a claim waits for us: the controller manager has looked for a volume that is
-// there already, and has named who is to make one.
+// wants reports whether a claim waits for this provisioner: the controller manager has found no
+// existing volume and has named the provisioner.
 func wants(claim *corev1.PersistentVolumeClaim) bool {
 	s := claim.Spec
 	return claim.DeletionTimestamp == nil && s.VolumeName == "" && s.Selector == nil && s.StorageClassName != nil &&
@@ -150,7 +150,7 @@ func (c *Controller) volumeFor(claim *corev1.PersistentVolumeClaim, class *stora
 	if class.ReclaimPolicy != nil {
 		policy = *class.ReclaimPolicy
 	}
-	// A claim has one volume ever, so nothing is made twice.
+	// A claim has only one volume ever, so the name prevents duplicates.
 	name := "pvc-" + string(claim.UID)
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{provisionedBy: Provisioner}},
@@ -168,7 +168,7 @@ func (c *Controller) volumeFor(claim *corev1.PersistentVolumeClaim, class *stora
 	}
 }
 
-// reclaim removes a volume whose claim is gone, and what is in it.
+// reclaim removes a volume whose claim no longer exists, and its content.
 func (c *Controller) reclaim(ctx context.Context, key string) (time.Duration, error) {
 	object, _, _ := c.volumes.GetStore().GetByKey(key)
 	volume, _ := object.(*corev1.PersistentVolume)
@@ -188,7 +188,7 @@ func (c *Controller) reclaim(ctx context.Context, key string) (time.Duration, er
 	return 0, nil
 }
 
-// forget removes the folder of a volume that somebody has deleted.
+// forget removes the folder of a deleted volume.
 func (c *Controller) forget(object any) {
 	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
@@ -202,14 +202,14 @@ func (c *Controller) forget(object any) {
 	}
 }
 
-// disposable says whether a volume is ours and goes with its claim. Its folder has to be where we
-// make them.
+// disposable reports whether a volume belongs to this controller and its claim's end deletes it.
+// Its folder must be in Folder.
 func (c *Controller) disposable(volume *corev1.PersistentVolume) bool {
 	return volume.Annotations[provisionedBy] == Provisioner && volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete &&
 		volume.Spec.HostPath != nil && volume.Spec.HostPath.Path == filepath.Join(c.Folder, volume.Name)
 }
 
-// removeFolder also removes folders that a Pod has made unwritable for itself.
+// removeFolder also removes folders that a Pod has made unwritable.
 func (c *Controller) removeFolder(volume *corev1.PersistentVolume) error {
 	path := volume.Spec.HostPath.Path
 	err := os.RemoveAll(path)

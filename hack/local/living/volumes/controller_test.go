@@ -69,7 +69,7 @@ func (w world) get(name string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// bound awaits the volume of a claim.
+// bound waits for the volume of a claim.
 func (w world) bound(name string) *corev1.PersistentVolume {
 	w.t.Helper()
 	require.Eventually(w.t, func() bool { return w.get(name).Status.Phase == corev1.ClaimBound }, time.Minute, 50*time.Millisecond, name)
@@ -83,7 +83,7 @@ func (w world) delete(name string) {
 	require.NoError(w.t, w.kube.CoreV1().PersistentVolumeClaims("default").Delete(w.t.Context(), name, metav1.DeleteOptions{}))
 }
 
-// TestVolumes takes claims of several classes through their lives with the real controller manager.
+// TestVolumes checks claims of several classes with the real controller manager.
 func TestVolumes(t *testing.T) {
 	w := newWorld(t)
 	w.class("deleted", Provisioner, storagev1.VolumeBindingImmediate, corev1.PersistentVolumeReclaimDelete)
