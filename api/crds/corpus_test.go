@@ -21,7 +21,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// typed returns an empty object of a kind of ours.
+// typed returns an empty object of one of our kinds.
 func typed(t *testing.T, gvk schema.GroupVersionKind) runtime.Object {
 	t.Helper()
 	object, err := newScheme(t).New(gvk)
@@ -94,8 +94,9 @@ func normalize(value any) any {
 	return value
 }
 
-// Upstream's manifests that pass upstream's static check decode strictly and pass our schema; those that do not pass
-// decode too, since all of them fail for other reasons than unknown fields.
+// TestUpstreamManifests checks that upstream's manifests decode strictly. Manifests that pass
+// upstream's static check must also pass our schema; no other manifest fails because of an unknown
+// field.
 func TestUpstreamManifests(t *testing.T) {
 	dir := corpus.Dir(t)
 	byKind := validators(t)
@@ -133,8 +134,8 @@ func TestUpstreamManifests(t *testing.T) {
 	assert.GreaterOrEqual(t, checked, 50, "manifests of our kinds")
 }
 
-// names says whether the error is about one of the fields. A duplicate in a list of the type map is reported for the
-// element, by upstream for its key.
+// names reports whether the error is about one of the fields. A duplicate in a list of type map is
+// reported for the element here, for its key by upstream.
 func names(fields []string, err *field.Error) bool {
 	for _, f := range fields {
 		if f == err.Field || (err.Type == field.ErrorTypeDuplicate && strings.HasPrefix(f, err.Field+".")) {
@@ -144,7 +145,7 @@ func names(fields []string, err *field.Error) bool {
 	return false
 }
 
-// A schema error in a manifest that upstream rejects has to be about a field that upstream names.
+// assertRecorded checks that each schema error is about a field that upstream's verdict names.
 func assertRecorded(t *testing.T, errs field.ErrorList, verdict string) {
 	t.Helper()
 	for _, err := range errs {
@@ -167,8 +168,9 @@ func readHeader(data []byte) header {
 	return values
 }
 
-// Valid cases decode strictly and pass. In invalid cases the schema, so far as it finds anything, complains about a
-// field that upstream complains about: the schema must not be narrower than upstream's validation anywhere.
+// TestUpstreamCases checks that our schema is nowhere stricter than upstream's validation. Valid
+// cases must pass; in invalid cases, each schema error must be about a field that upstream reports,
+// too.
 func TestUpstreamCases(t *testing.T) {
 	dir := corpus.Dir(t)
 	byKind := validators(t)

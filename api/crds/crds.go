@@ -27,8 +27,8 @@ func All() []*apiextensionsv1.CustomResourceDefinition {
 	return read("*.yaml")
 }
 
-// ByGroup returns the definitions of one API group, ordered by plural name; none if the group is not ours. The
-// caller owns the result.
+// ByGroup returns the definitions of one API group, ordered by plural name; none for a foreign
+// group. The caller owns the result.
 func ByGroup(group string) []*apiextensionsv1.CustomResourceDefinition {
 	if group == "" || strings.ContainsAny(group, `*?[]\/_`) {
 		return nil
@@ -41,7 +41,7 @@ func Get(group, kind string) *apiextensionsv1.CustomResourceDefinition {
 	if group == "" || strings.ContainsAny(group+kind, `*?[]\/_`) {
 		return nil
 	}
-	// Names of resources are regular with us, so that one file is enough to read (TestGet).
+	// Our resource names are regular, so that reading one file is enough (TestGet).
 	resource, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: group, Kind: kind})
 	for _, crd := range read(group + "_" + resource.Resource + ".yaml") {
 		if crd.Spec.Names.Kind == kind {
@@ -51,7 +51,8 @@ func Get(group, kind string) *apiextensionsv1.CustomResourceDefinition {
 	return nil
 }
 
-// Object is a definition as it is applied: without its status, which is the API server's.
+// Object returns a definition as it is applied: without its status, which belongs to the API
+// server.
 func Object(crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 	if err != nil {
@@ -63,7 +64,8 @@ func Object(crd *apiextensionsv1.CustomResourceDefinition) (*unstructured.Unstru
 	return out, nil
 }
 
-// Manifests returns every definition of a group as YAML, by file name; all definitions if the group is empty.
+// Manifests returns every definition of a group as YAML, by file name; all definitions if the group
+// is empty.
 func Manifests(group string) map[string][]byte {
 	manifests := map[string][]byte{}
 	for _, name := range names("*.yaml") {
@@ -89,7 +91,8 @@ func read(pattern string) []*apiextensionsv1.CustomResourceDefinition {
 	return crds
 }
 
-// converted are definitions as JSON, by file name. Their YAML takes most of the time of reading, and a process reads many of them twice.
+// converted caches definitions as JSON, by file name. Parsing YAML takes most of the reading time,
+// and a process reads many definitions twice.
 var converted sync.Map
 
 func asJSON(name string) []byte {
@@ -104,8 +107,8 @@ func asJSON(name string) []byte {
 	return data
 }
 
-// The files are part of the binary and read by tests: failing to read them is a broken build, not a condition
-// that a caller could handle.
+// content panics on errors: the files are embedded and read by tests, so that a failure is a broken
+// build that no caller can handle.
 func content(name string) []byte {
 	data, err := FS.ReadFile(name)
 	if err != nil {

@@ -28,8 +28,8 @@ import (
 	seedmanagementv1alpha1 "github.com/pergola-dev/pergola/api/seedmanagement/v1alpha1"
 )
 
-// etcd refuses requests above 1.5 MiB and server-side apply of a definition stores it about twice (object and field
-// ownership): half of that is the limit for one file.
+// maxDefinitionSize limits a file to half of etcd's maximum request size, 1.5 MiB: server-side
+// apply stores a definition about twice (object and field ownership).
 const maxDefinitionSize = 700 << 10
 
 func newScheme(t *testing.T) *runtime.Scheme {
@@ -45,7 +45,8 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// The API server's own validation: names, structural schemas, defaults, CEL rules and their cost.
+// TestDefinitionsAreAcceptedByTheAPIServer runs the API server's own validation: names, structural
+// schemas, defaults, CEL rules and their cost.
 func TestDefinitionsAreAcceptedByTheAPIServer(t *testing.T) {
 	for _, crd := range crds.All() {
 		t.Run(crd.Name, func(t *testing.T) {
@@ -61,7 +62,8 @@ func TestDefinitionsFitInEtcd(t *testing.T) {
 	}
 }
 
-// Every root type has a definition and every definition a root type, so that typed and dynamic clients see the same API.
+// TestDefinitionsMatchTheTypes checks that each root type has a definition and the reverse, so that
+// typed and dynamic clients see the same API.
 func TestDefinitionsMatchTheTypes(t *testing.T) {
 	scheme := newScheme(t)
 	defined := map[schema.GroupVersionKind]bool{}
@@ -82,7 +84,7 @@ func TestDefinitionsMatchTheTypes(t *testing.T) {
 	}
 }
 
-// Kinds that metav1.AddToGroupVersion puts into every group.
+// isMetaKind reports whether metav1.AddToGroupVersion adds the kind to every group.
 func isMetaKind(kind string) bool {
 	return kind == "WatchEvent" || kind == "DeleteOptions" || strings.HasSuffix(kind, "Options")
 }
@@ -93,7 +95,7 @@ func TestScopesAndSubresources(t *testing.T) {
 		"exposureclasses.core", "projects.core", "seeds.core", "gardens.operator", "extensions.operator",
 		"backupbuckets.extensions", "backupentries.extensions", "clusters.extensions",
 	}
-	// Kinds without a status, as upstream has them.
+	// Upstream's kinds without a status.
 	withoutStatus := []string{
 		"controllerdeployments.core", "controllerregistrations.core", "exposureclasses.core", "internalsecrets.core", "quotas.core",
 		"secretbindings.core", "shootstates.core", "credentialsbindings.security",
@@ -108,7 +110,8 @@ func TestScopesAndSubresources(t *testing.T) {
 	}
 }
 
-// What `pergola explain` shows: every field that a landscape can declare says what it means.
+// TestFieldsAreDocumented checks that every field that a landscape can declare has a description
+// for `pergola explain`.
 func TestFieldsAreDocumented(t *testing.T) {
 	for _, crd := range crds.All() {
 		if crd.Spec.Group == druidv1alpha1.GroupName {
@@ -140,7 +143,8 @@ func assertDocumented(t *testing.T, path string, props apiextensionsv1.JSONSchem
 	}
 }
 
-// Server-side apply merges by list type; an unmarked list of objects would be replaced as a whole by accident.
+// TestListsSayHowTheyMerge checks list types, which decide how server-side apply merges. Without
+// one, an apply would replace a whole list of objects.
 func TestListsSayHowTheyMerge(t *testing.T) {
 	for _, crd := range crds.All() {
 		for _, version := range crd.Spec.Versions {
@@ -154,7 +158,7 @@ func TestListsSayHowTheyMerge(t *testing.T) {
 	}
 }
 
-// Lists inside Kubernetes' own types, which are marked (or not) by Kubernetes.
+// foreign reports whether the list is inside a type of Kubernetes, which decides on its list types.
 func foreign(path string) bool {
 	for _, part := range []string{
 		"elector.", ".affinity.", ".topologySpreadConstraints[]", ".resources.claims", ".ipBlock.except", ".defaultProjectQuotas[].config.",
@@ -207,7 +211,8 @@ func TestCallersDoNotShareDefinitions(t *testing.T) {
 	assert.NotEqual(t, "changed", crds.All()[0].Name)
 }
 
-// A definition that is read and written again must not gain or lose fields, or applying it would never settle.
+// TestDefinitionsRoundTrip checks that reading and writing a definition neither adds nor drops
+// fields. Otherwise every apply would change it again.
 func TestDefinitionsRoundTrip(t *testing.T) {
 	for _, crd := range crds.All() {
 		data, err := json.Marshal(crd)

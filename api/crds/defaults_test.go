@@ -19,7 +19,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// setDefaults reports false for kinds whose defaults are in the schema only.
+// setDefaults reports whether the kind has defaults outside of its schema, and sets them.
 func setDefaults(object any) bool {
 	switch o := object.(type) {
 	case *operatorv1alpha1.Garden:
@@ -70,7 +70,8 @@ func fromMap(t *testing.T, kind schema.GroupVersionKind, content map[string]any)
 	return object
 }
 
-// The schema's defaults and those of SetDefaults agree: whichever comes first, the result is that of SetDefaults.
+// TestSchemaDefaultsAgree checks that the schema's defaults agree with SetDefaults: in either
+// order, the result is the same.
 func TestSchemaDefaultsAgree(t *testing.T) {
 	dir := corpus.Dir(t)
 	byKind := validators(t)
@@ -92,12 +93,12 @@ func TestSchemaDefaultsAgree(t *testing.T) {
 			}
 			want := toMap(t, first)
 
-			// SetDefaults leaves nothing to the schema …
+			// SetDefaults leaves no default to the schema …
 			got := runtime.DeepCopyJSON(want)
 			byKind[doc.kind].prepare(got)
 			assert.Equal(t, want, toMap(t, fromMap(t, doc.kind, got)), "%s: the schema defaults more", file)
 
-			// … and does not mind what the schema has done.
+			// … and accepts the defaults of the schema.
 			object := doc.object(t)
 			byKind[doc.kind].prepare(object)
 			second := fromMap(t, doc.kind, object)
@@ -107,7 +108,8 @@ func TestSchemaDefaultsAgree(t *testing.T) {
 	}
 }
 
-// What upstream's API servers make of upstream's examples.
+// TestUpstreamDefaults compares defaults with those that upstream's API servers set in upstream's
+// examples.
 func TestUpstreamDefaults(t *testing.T) {
 	dir := corpus.Dir(t)
 	for _, test := range []struct {
@@ -143,8 +145,9 @@ func findDocument(t *testing.T, file, kind string) document {
 	return document{}
 }
 
-// A sparse object of each kind, with the defaults of its definition and those of SetDefaults. A field that is not in want is not
-// filled in. Kinds for which want is what was given have no defaults upstream either.
+// TestDefaultsOfEveryKind checks sparse objects of each kind, with the defaults of its definition
+// and of SetDefaults. Fields that are not in want get no default. If want equals the input, the
+// kind has no defaults upstream either.
 func TestDefaultsOfEveryKind(t *testing.T) {
 	byKind := validators(t)
 	const core, operator, seedmanagement, security = "core.gardener.cloud/v1beta1", "operator.gardener.cloud/v1alpha1", "seedmanagement.gardener.cloud/v1alpha1", "security.gardener.cloud/v1alpha1"

@@ -17,14 +17,14 @@ import (
 )
 
 // TestDefinitionsLookLikeUpstream compares names, scope, labels, columns and subresources of our
-// definitions with those that upstream deploys; what operators see in kubectl stays the same.
+// definitions with upstream's, so that operators see the same in kubectl.
 func TestDefinitionsLookLikeUpstream(t *testing.T) {
 	dir := corpus.Dir(t)
 	ours := map[string]*apiextensionsv1.CustomResourceDefinition{}
 	for _, crd := range crds.All() {
 		ours[crd.Name] = crd
 	}
-	// EtcdOpsTask is not served: its controller is switched off in etcd-druid's configuration.
+	// EtcdOpsTask is not served: etcd-druid's configuration disables its controller.
 	left := map[string]bool{"etcdopstasks.druid.gardener.cloud": true}
 	compared := 0
 	for _, folder := range []string{"garden/crds-extensions-gardener-cloud", "garden/crds-druid-gardener-cloud", "seed/crds-extensions-gardener-cloud", "seed/gardener-resourcemanager"} {
@@ -47,7 +47,8 @@ func TestDefinitionsLookLikeUpstream(t *testing.T) {
 			for i, v := range want.Spec.Versions {
 				assert.Equal(t, v.Subresources, got.Spec.Versions[i].Subresources, "subresources of %s", want.Name)
 				have := slices.DeleteFunc(columns(got.Spec.Versions[i]), func(c apiextensionsv1.CustomResourceColumnDefinition) bool {
-					return want.Name == "managedresources.resources.gardener.cloud" && c.Name == "Summary" // ours: what is wrong, in one line
+					// This column is our addition.
+					return want.Name == "managedresources.resources.gardener.cloud" && c.Name == "Summary"
 				})
 				assert.Equal(t, columns(v), have, "columns of %s", want.Name)
 			}
@@ -56,7 +57,7 @@ func TestDefinitionsLookLikeUpstream(t *testing.T) {
 	assert.Greater(t, compared, 10)
 }
 
-// columns without their descriptions, which are our own words.
+// columns returns the columns without descriptions, which are our own words.
 func columns(v apiextensionsv1.CustomResourceDefinitionVersion) []apiextensionsv1.CustomResourceColumnDefinition {
 	var out []apiextensionsv1.CustomResourceColumnDefinition
 	for _, c := range v.AdditionalPrinterColumns {

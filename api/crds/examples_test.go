@@ -16,12 +16,14 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// TestFieldsOfUpstreamExamples: every field that upstream's examples name, also in a comment, is a field of our types.
-// The examples show nearly all fields; that is how a field that upstream has added since is found.
+// TestFieldsOfUpstreamExamples checks that our types have every field that upstream's examples
+// name, even in comments. The examples show nearly all fields, so that the test finds fields added
+// upstream.
 func TestFieldsOfUpstreamExamples(t *testing.T) {
 	dir := corpus.Dir(t)
 	key := regexp.MustCompile(`^\s*#?\s*(?:- )*([a-z][A-Za-z0-9]+):(?:\s|$)`)
-	// Keys of maps, opaque configuration, Secrets beside the object, and words at the beginning of a comment.
+	// These are keys of maps, opaque configuration, Secrets beside the object, and words at the
+	// start of a comment.
 	free := []string{"foo", "secretRef", "stringData", "hostPath", "cpu", "memory", "see", "namespace1", "namespace2",
 		"podNodeSelectorPluginConfig", "clusterDefaultNodeSelector", "commonSuffixes", "secrets", "rmem", "wmem"}
 	for kind, file := range map[string]string{

@@ -77,7 +77,8 @@ timeout: 1h
 			require.Empty(t, validator.prepare(object), "unknown fields")
 			var fields []string
 			for _, err := range validator.validate(object, nil) {
-				if err.Field != "<nil>" && err.Field != "" { // says that rules were left out because of the other errors
+				// This error only reports that rules were skipped because of the other errors.
+				if err.Field != "<nil>" && err.Field != "" {
 					fields = append(fields, err.Field)
 				}
 			}

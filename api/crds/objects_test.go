@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// incomplete drops the status, which upstream's tests make up, and says whether upstream's flow could not complete the
-// spec either: it was recorded without real clusters, so that there were no addresses.
+// incomplete drops the status, which upstream's tests invent, and reports whether the spec lacks
+// addresses: upstream recorded its flow without real clusters.
 func incomplete(object map[string]any) bool {
 	delete(object, "status")
 	spec, _ := object["spec"].(map[string]any)
@@ -28,8 +28,8 @@ func incomplete(object map[string]any) bool {
 	}
 }
 
-// Objects that upstream's operator and gardenlet really write (extension objects, Etcds, ManagedResources, Clusters)
-// decode strictly into our types and pass our schemas.
+// TestRecordedObjects checks that objects written by upstream's operator and gardenlet (extension
+// objects, Etcds, ManagedResources, Clusters) decode strictly into our types and pass our schemas.
 func TestRecordedObjects(t *testing.T) {
 	dir := filepath.Join(corpus.Dir(t), "objects")
 	scheme := newScheme(t)
@@ -49,7 +49,8 @@ func TestRecordedObjects(t *testing.T) {
 			apiVersion, _ := object["apiVersion"].(string)
 			kind, _ := object["kind"].(string)
 			gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
-			if !scheme.Recognizes(gvk) || kind == "InternalSecret" { // whose values the corpus leaves out
+			// The corpus leaves out the values of InternalSecrets.
+			if !scheme.Recognizes(gvk) || kind == "InternalSecret" {
 				continue
 			}
 			typed, err := scheme.New(gvk)

@@ -28,7 +28,7 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// TestOnAServer gives all definitions to a real API server, and objects to these.
+// TestOnAServer creates all definitions, and objects of their kinds, on a real API server.
 func TestOnAServer(t *testing.T) {
 	config := apiserver.Start(t)
 
@@ -78,8 +78,8 @@ func decoded(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// Both versions of a ControllerDeployment hold what was written in the other, without a conversion webhook: nothing is
-// lost when an object is read, and written back, in the other version.
+// checkVersions checks that reading and writing a ControllerDeployment in the other version loses
+// no field, without a conversion webhook.
 func checkVersions(ctx context.Context, t *testing.T, c client.Client) {
 	old := decoded(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: ControllerDeployment\nmetadata: {name: old}\ntype: helm\nproviderConfig: {chart: Zm9v, values: {a: 1}}")
 	require.NoError(t, c.Create(ctx, old))
@@ -111,7 +111,7 @@ func checkVersions(ctx context.Context, t *testing.T, c client.Client) {
 	assert.ErrorContains(t, c.Create(ctx, wrong), `unknown field "helm.chart"`)
 }
 
-// createManifests creates upstream's manifests that are complete.
+// createManifests creates upstream's complete manifests.
 func createManifests(ctx context.Context, t *testing.T, c client.Client) {
 	dir := corpus.Dir(t)
 	index, err := os.ReadFile(filepath.Join(dir, "valid-index.tsv"))

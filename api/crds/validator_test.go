@@ -18,15 +18,15 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 )
 
-// validator does with an object what the API server does at create and update: it drops nulls, defaults, looks for
-// unknown fields, and applies schema, list types and CEL rules.
+// validator checks an object like the API server at create and update. It drops nulls, sets
+// defaults, finds unknown fields, and applies schema, list types and CEL rules.
 type validator struct {
 	structural *structuralschema.Structural
 	schema     validation.SchemaValidator
 	cel        *schemacel.Validator
 }
 
-// newValidator checks objects of the version that is stored.
+// newValidator returns a validator of the stored version.
 func newValidator(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) *validator {
 	t.Helper()
 	for _, version := range crd.Spec.Versions {
@@ -55,7 +55,7 @@ func newVersionValidator(t *testing.T, version apiextensionsv1.CustomResourceDef
 	}
 }
 
-// prepare drops nulls and defaults in place and returns the paths that the schema does not know.
+// prepare drops nulls and sets defaults in place, and returns the paths of unknown fields.
 func (v *validator) prepare(object map[string]any) []string {
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, v.structural)
 	defaulting.Default(object, v.structural)

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ControllerDeploymentTypeHelm is the type, in version v1beta1, of a ControllerDeployment that installs a Helm chart.
+// ControllerDeploymentTypeHelm is the type, in version v1beta1, of a ControllerDeployment that
+// installs a Helm chart.
 const ControllerDeploymentTypeHelm = "helm"
 
 // +kubebuilder:object:root=true
@@ -19,7 +20,7 @@ const ControllerDeploymentTypeHelm = "helm"
 // +kubebuilder:storageversion
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// ControllerDeployment says how an extension is installed.
+// ControllerDeployment defines how an extension is installed.
 type ControllerDeployment struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
@@ -37,11 +38,11 @@ type ControllerDeployment struct {
 	// +listType=map
 	// +listMapKey=name
 	Resources []NamedResourceReference `json:"resources,omitempty"`
-	// Of version v1beta1, and only in objects that were written in that version: served as it was written, because
-	// both versions are stored alike.
+	// Field of version v1beta1, set only in objects written in that version. Served as written,
+	// because both versions are stored alike.
 	// +optional
 	Type string `json:"type,omitempty" pergola:"otherVersion"`
-	// Of version v1beta1, as `type`.
+	// Field of version v1beta1, like `type`.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty" pergola:"otherVersion"`
@@ -58,7 +59,8 @@ type ControllerDeploymentList struct {
 	Items []ControllerDeployment `json:"items"`
 }
 
-// HelmControllerDeployment is a Helm chart with values. Exactly one of `rawChart` and `ociRepository` is set.
+// HelmControllerDeployment is a Helm chart with values. Exactly one of `rawChart` and
+// `ociRepository` is set.
 type HelmControllerDeployment struct {
 	// Chart as a gzipped tar archive.
 	// +optional
@@ -67,15 +69,15 @@ type HelmControllerDeployment struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Values *apiextensionsv1.JSON `json:"values,omitempty"`
-	// Where the chart is pulled from.
+	// OCI repository of the chart.
 	// +optional
 	OCIRepository *OCIRepository `json:"ociRepository,omitempty"`
 }
 
 // OCIRepository is an artifact in a registry: either `ref`, or `repository` with `tag` or `digest`.
 type OCIRepository struct {
-	// Reference with registry, repository and tag or digest, for example `registry.example.org/charts/dns:v1.0.0`.
-	// Excludes the other parts of a reference.
+	// Reference with registry, repository and tag or digest, for example
+	// `registry.example.org/charts/dns:v1.0.0`. Excludes the other reference fields.
 	// +optional
 	Ref *string `json:"ref,omitempty"`
 	// Registry and repository.
@@ -84,16 +86,16 @@ type OCIRepository struct {
 	// Tag.
 	// +optional
 	Tag *string `json:"tag,omitempty"`
-	// Digest, with the prefix `sha256:`. Wins over the tag.
+	// Digest, with the prefix `sha256:`. Overrides the tag.
 	// +optional
 	Digest *string `json:"digest,omitempty"`
-	// Secret of type `kubernetes.io/dockerconfigjson` in namespace `garden` with the credentials. For gardenlets it has
-	// the label `gardener.cloud/role=helm-pull-secret`.
+	// Secret of type `kubernetes.io/dockerconfigjson` in namespace `garden` with the credentials.
+	// For gardenlets, it needs the label `gardener.cloud/role=helm-pull-secret`.
 	// +optional
 	PullSecretRef *corev1.LocalObjectReference `json:"pullSecretRef,omitempty"`
-	// Secret in namespace `garden` with the certificates, in PEM form under the key `bundle.crt`, that the registry's
-	// certificate is checked against. For gardenlets it has the label `gardener.cloud/role=oci-ca-bundle`. Unset: those
-	// of the system.
+	// Secret in namespace `garden` with the CA certificates of the registry, in PEM form under the
+	// key `bundle.crt`. For gardenlets, it needs the label `gardener.cloud/role=oci-ca-bundle`.
+	// Unset: the CA certificates of the system.
 	// +optional
 	CABundleSecretRef *corev1.LocalObjectReference `json:"caBundleSecretRef,omitempty"`
 }
@@ -102,12 +104,13 @@ type OCIRepository struct {
 type NamedResourceReference struct {
 	// Name used in templates: letters and digits; unique within the list.
 	Name string `json:"name"`
-	// Secret or ConfigMap referred to.
+	// Secret or ConfigMap that the name refers to.
 	ResourceRef autoscalingv1.CrossVersionObjectReference `json:"resourceRef"`
 }
 
-// HelmDeployment gives the chart to install, in whichever version the object was written; nil if it is installed in
-// another way. It fails if the configuration of version v1beta1 is not that of a chart.
+// HelmDeployment returns the chart to install, from an object written in either version, or nil if
+// the object does not install a chart. It fails if a v1beta1 configuration does not describe a
+// chart.
 func (d *ControllerDeployment) HelmDeployment() (*HelmControllerDeployment, error) {
 	if d.Helm != nil || d.Type != ControllerDeploymentTypeHelm {
 		return d.Helm, nil

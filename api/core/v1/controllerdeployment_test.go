@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A chart is the same in whichever version it was written.
+// TestHelmDeployment checks that charts of both versions are read alike.
 func TestHelmDeployment(t *testing.T) {
 	for name, test := range map[string]struct {
 		object string

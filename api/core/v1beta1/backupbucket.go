@@ -15,18 +15,19 @@ import (
 // +kubebuilder:printcolumn:name="Seed",type=string,JSONPath=`.spec.seedName`,description="Seed that the bucket is for."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// BackupBucket is a bucket of an object store for the backups of etcd. Gardenlet makes one for its Seed.
+// BackupBucket is a bucket of an object store for backups of etcd. A gardenlet creates one for its
+// Seed.
 type BackupBucket struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The BackupBucket as declared.
+	// Desired state of the BackupBucket.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.provider == oldSelf.provider",message="provider is immutable",fieldPath=".provider"
 	// +kubebuilder:validation:XValidation:rule="(has(self.seedName) ? self.seedName : '') == (has(oldSelf.seedName) ? oldSelf.seedName : '')",message="seedName is immutable",fieldPath=".seedName"
 	Spec BackupBucketSpec `json:"spec,omitempty"`
-	// The BackupBucket as it is.
+	// Observed state of the BackupBucket.
 	// +optional
 	Status BackupBucketStatus `json:"status,omitempty"`
 }
@@ -42,7 +43,8 @@ type BackupBucketList struct {
 	Items []BackupBucket `json:"items"`
 }
 
-// BackupBucketSpec declares a BackupBucket. Exactly one of `seedName` and `shootRef` is set.
+// BackupBucketSpec is the desired state of a BackupBucket. Exactly one of `seedName` and `shootRef`
+// is set.
 type BackupBucketSpec struct {
 	// Object store. Immutable.
 	Provider BackupBucketProvider `json:"provider"`
@@ -53,7 +55,8 @@ type BackupBucketSpec struct {
 	// Seed that the bucket is for. Immutable.
 	// +optional
 	SeedName *string `json:"seedName,omitempty"`
-	// Secret (v1) or WorkloadIdentity (security.gardener.cloud/v1alpha1) with the credentials for the object store.
+	// Secret (v1) or WorkloadIdentity (security.gardener.cloud/v1alpha1) with the credentials for
+	// the object store.
 	// +required
 	CredentialsRef *corev1.ObjectReference `json:"credentialsRef,omitempty"`
 	// Self-hosted Shoot that the bucket is for. Immutable.
@@ -69,9 +72,9 @@ type BackupBucketProvider struct {
 	Region string `json:"region"`
 }
 
-// BackupBucketStatus is a BackupBucket as it is.
+// BackupBucketStatus is the observed state of a BackupBucket.
 type BackupBucketStatus struct {
-	// What the extension reports in its own API.
+	// Provider-specific status in the extension's own API. Set by the extension.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
@@ -81,10 +84,10 @@ type BackupBucketStatus struct {
 	// Failure of the last operation; unset after a success.
 	// +optional
 	LastError *LastError `json:"lastError,omitempty"`
-	// Generation that was last worked on.
+	// Generation that was last reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Secret that the extension made, with credentials for this bucket only.
+	// Secret that the extension created, with credentials for this bucket only.
 	// +optional
 	GeneratedSecretRef *corev1.SecretReference `json:"generatedSecretRef,omitempty"`
 }

@@ -13,16 +13,17 @@ import (
 // +kubebuilder:printcolumn:name="Seed",type=string,JSONPath=`.spec.seedName`,description="Seed that is responsible."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// BackupEntry is the place of one Shoot in a BackupBucket. It outlives the Shoot for a grace period.
+// BackupEntry is the entry of one Shoot in a BackupBucket. It outlives the Shoot for a grace
+// period.
 type BackupEntry struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The BackupEntry as declared.
+	// Desired state of the BackupEntry.
 	// +optional
 	Spec BackupEntrySpec `json:"spec,omitempty"`
-	// The BackupEntry as it is.
+	// Observed state of the BackupEntry.
 	// +optional
 	Status BackupEntryStatus `json:"status,omitempty"`
 }
@@ -38,19 +39,21 @@ type BackupEntryList struct {
 	Items []BackupEntry `json:"items"`
 }
 
-// BackupEntrySpec declares a BackupEntry. Exactly one of `seedName` and `shootRef` is set.
+// BackupEntrySpec is the desired state of a BackupEntry. Exactly one of `seedName` and `shootRef`
+// is set.
 type BackupEntrySpec struct {
 	// BackupBucket that holds the entry.
 	BucketName string `json:"bucketName"`
 	// Seed that is responsible for the entry. A new name moves the responsibility, not the data.
 	// +optional
 	SeedName *string `json:"seedName,omitempty"`
-	// Self-hosted Shoot that is responsible for the entry; in the namespace of the entry. Immutable.
+	// Self-hosted Shoot that is responsible for the entry; in the namespace of the entry.
+	// Immutable.
 	// +optional
 	ShootRef *corev1.ObjectReference `json:"shootRef,omitempty"`
 }
 
-// BackupEntryStatus is a BackupEntry as it is.
+// BackupEntryStatus is the observed state of a BackupEntry.
 type BackupEntryStatus struct {
 	// Operation in progress, or the last one.
 	// +optional
@@ -58,10 +61,10 @@ type BackupEntryStatus struct {
 	// Failure of the last operation; unset after a success.
 	// +optional
 	LastError *LastError `json:"lastError,omitempty"`
-	// Generation that was last worked on.
+	// Generation that was last reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Seed that holds the entry now; differs from that of the spec while the entry moves.
+	// Seed that holds the entry now. Differs from the Seed in the spec while the entry moves.
 	// +optional
 	SeedName *string `json:"seedName,omitempty"`
 	// Time at which the entry began to move to another Seed.

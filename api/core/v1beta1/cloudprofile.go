@@ -11,17 +11,17 @@ import (
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.type`,description="Provider of the infrastructure."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// CloudProfile is what an infrastructure offers to Shoots: Kubernetes versions, machine images and types, volume types,
-// regions.
+// CloudProfile is the offer of an infrastructure to Shoots: Kubernetes versions, machine images and
+// types, volume types, regions.
 type CloudProfile struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What is offered.
+	// Desired state of the CloudProfile.
 	// +optional
 	Spec CloudProfileSpec `json:"spec,omitempty"`
-	// How the versions stand.
+	// Observed state of the CloudProfile.
 	// +optional
 	Status CloudProfileStatus `json:"status,omitempty"`
 }
@@ -37,7 +37,7 @@ type CloudProfileList struct {
 	Items []CloudProfile `json:"items"`
 }
 
-// CloudProfileSpec says what is offered.
+// CloudProfileSpec is the desired state of a CloudProfile: the offer of an infrastructure.
 type CloudProfileSpec struct {
 	// Certificates, in PEM form, that all machines trust.
 	// +optional
@@ -61,7 +61,7 @@ type CloudProfileSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	Regions []Region `json:"regions"`
-	// Seeds that Shoots of this profile may use. Unset: all of the same provider.
+	// Seeds that Shoots of this profile may use. Unset: all Seeds of the same provider.
 	// +optional
 	SeedSelector *SeedSelector `json:"seedSelector,omitempty"`
 	// Provider of the infrastructure.
@@ -74,10 +74,11 @@ type CloudProfileSpec struct {
 	// Machines of bastions. Unset: the smallest type and the first image.
 	// +optional
 	Bastion *Bastion `json:"bastion,omitempty"`
-	// Limits of Shoots.
+	// Limits on Shoots.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
-	// Capabilities by which machine images and types are matched. For each, the most important value comes first.
+	// Capabilities that match machine images with machine types. The values of each are in order of
+	// preference.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -93,45 +94,49 @@ type KubernetesSettings struct {
 	Versions []ExpirableVersion `json:"versions,omitempty"`
 }
 
-// ExpirableVersion is a version and how long it is good for.
+// ExpirableVersion is a version with its lifecycle.
 type ExpirableVersion struct {
 	// Version, as a full semantic version; unique within the list.
 	Version string `json:"version"`
 	// Time from which the version must not be used. Excludes `lifecycle`. Deprecated.
 	// +optional
 	ExpirationDate *metav1.Time `json:"expirationDate,omitempty"`
-	// How the version stands: `preview`, `supported` or `deprecated`. Excludes `lifecycle`. Deprecated.
+	// Classification of the version: `preview`, `supported` or `deprecated`. Excludes `lifecycle`.
+	// Deprecated.
 	// +optional
 	Classification *VersionClassification `json:"classification,omitempty"`
-	// How the version stands, over time.
+	// Stages of the version over time.
 	// +optional
 	// +listType=atomic
 	Lifecycle []LifecycleStage `json:"lifecycle,omitempty"`
 }
 
-// LifecycleStage is a stage in the life of a version.
+// LifecycleStage is a stage in the lifecycle of a version.
 type LifecycleStage struct {
-	// How the version stands in this stage: `unavailable`, `preview`, `supported`, `deprecated` or `expired`.
+	// Classification of the version in this stage: `unavailable`, `preview`, `supported`,
+	// `deprecated` or `expired`.
 	Classification VersionClassification `json:"classification"`
-	// Begin of the stage. Unset in the first stage: it has always been.
+	// Start of the stage. Unset in the first stage: the stage has no start.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 }
 
-// VersionClassification is how a version stands.
+// VersionClassification is the classification of a version.
 // +kubebuilder:validation:Enum=unavailable;preview;supported;deprecated;expired
 type VersionClassification string
 
 const (
 	// ClassificationUnavailable means the version cannot be used yet.
 	ClassificationUnavailable VersionClassification = "unavailable"
-	// ClassificationPreview means the version can be tried; no Shoot is raised to it by itself.
+	// ClassificationPreview means the version can be tried; no Shoot is updated to it
+	// automatically.
 	ClassificationPreview VersionClassification = "preview"
 	// ClassificationSupported means the version is recommended.
 	ClassificationSupported VersionClassification = "supported"
-	// ClassificationDeprecated means the version should be left.
+	// ClassificationDeprecated means Shoots should move to another version.
 	ClassificationDeprecated VersionClassification = "deprecated"
-	// ClassificationExpired means the version must not be used for new clusters, and Shoots are raised from it.
+	// ClassificationExpired means the version must not be used for new clusters, and existing
+	// Shoots are updated.
 	ClassificationExpired VersionClassification = "expired"
 )
 
@@ -147,14 +152,14 @@ type Region struct {
 	// Labels, for people and tools.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
-	// Restrictions of access that Shoots in the region may ask for.
+	// Access restrictions that Shoots in the region may request.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	AccessRestrictions []AccessRestriction `json:"accessRestrictions,omitempty"`
 }
 
-// AvailabilityZone is an availability zone and what it lacks.
+// AvailabilityZone is an availability zone with the types that it lacks.
 type AvailabilityZone struct {
 	// Name of the zone; unique within the region.
 	Name string `json:"name"`
@@ -168,14 +173,14 @@ type AvailabilityZone struct {
 	UnavailableVolumeTypes []string `json:"unavailableVolumeTypes,omitempty"`
 }
 
-// Limits are limits of Shoots.
+// Limits holds limits on Shoots.
 type Limits struct {
-	// Greatest number of nodes, over all pools. Unset: no limit.
+	// Maximum number of nodes, over all pools. Unset: no limit.
 	// +optional
 	MaxNodesTotal *int32 `json:"maxNodesTotal,omitempty"`
 }
 
-// Bastion holds machines of bastions.
+// Bastion configures machines of bastions.
 type Bastion struct {
 	// Machine image.
 	// +optional
@@ -189,7 +194,7 @@ type Bastion struct {
 type BastionMachineImage struct {
 	// Name of an image of the profile.
 	Name string `json:"name"`
-	// Version of the image. Default: the newest that is supported.
+	// Version of the image. Default: the newest supported one.
 	// +optional
 	Version *string `json:"version,omitempty"`
 }
@@ -200,7 +205,7 @@ type BastionMachineType struct {
 	Name string `json:"name"`
 }
 
-// CloudProfileStatus says how the versions of a CloudProfile stand.
+// CloudProfileStatus holds the classifications of the versions of a CloudProfile.
 type CloudProfileStatus struct {
 	// Kubernetes versions.
 	// +optional
@@ -212,7 +217,7 @@ type CloudProfileStatus struct {
 	MachineImages []MachineImageStatus `json:"machineImages,omitempty"`
 }
 
-// KubernetesStatus says how Kubernetes versions stand.
+// KubernetesStatus holds the classifications of Kubernetes versions.
 type KubernetesStatus struct {
 	// Versions.
 	// +optional
@@ -221,7 +226,7 @@ type KubernetesStatus struct {
 	Versions []ExpirableVersionStatus `json:"versions,omitempty"`
 }
 
-// MachineImageStatus says how versions of a machine image stand.
+// MachineImageStatus holds the classifications of versions of a machine image.
 type MachineImageStatus struct {
 	// Name of the image.
 	Name string `json:"name"`
@@ -232,10 +237,10 @@ type MachineImageStatus struct {
 	Versions []ExpirableVersionStatus `json:"versions,omitempty"`
 }
 
-// ExpirableVersionStatus says how a version stands now.
+// ExpirableVersionStatus is the current classification of a version.
 type ExpirableVersionStatus struct {
 	// Version.
 	Version string `json:"version"`
-	// How it stands.
+	// Classification of the version now.
 	Classification VersionClassification `json:"classification"`
 }

@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// CombineCloudProfiles gives the CloudProfile that a NamespacedCloudProfile makes of its parent. Both stay as they are. Their
-// provider configurations can only be merged by the extension of the provider: that of the NamespacedCloudProfile wins.
-// Source: gardener docs/usage/project/namespaced-cloud-profiles.md.
+// CombineCloudProfiles returns the CloudProfile that results from a NamespacedCloudProfile and its
+// parent, which both stay unchanged. Only the provider's extension can merge provider
+// configurations: here the NamespacedCloudProfile's replaces the parent's. Source: gardener
+// docs/usage/project/namespaced-cloud-profiles.md.
 func CombineCloudProfiles(parent *CloudProfile, own *NamespacedCloudProfile) *CloudProfile {
 	out, own := parent.DeepCopy(), own.DeepCopy()
 	out.ObjectMeta = own.ObjectMeta
@@ -59,9 +60,9 @@ func addImageVersions(image *MachineImage, own MachineImage) {
 	}
 }
 
-// ClassificationAt is how a version stands at a time: by the last stage of its lifecycle that has begun, or by its
-// classification and expiration date; supported when nothing is said. since is when it began to stand so, zero when that
-// is not known.
+// ClassificationAt returns the classification of a version at a time. It follows from the last
+// lifecycle stage that has begun, or from classification and expiration date. The default is
+// supported. since is the start of that classification, zero if unknown.
 func (v ExpirableVersion) ClassificationAt(now time.Time) (class VersionClassification, since time.Time) {
 	class = ClassificationSupported
 	if len(v.Lifecycle) > 0 {
@@ -72,7 +73,7 @@ func (v ExpirableVersion) ClassificationAt(now time.Time) (class VersionClassifi
 			case stage.StartTime != nil && !stage.StartTime.After(now):
 				class, since = stage.Classification, stage.StartTime.Time
 			case i == 0:
-				class = ClassificationUnavailable // none has begun
+				class = ClassificationUnavailable // no stage has begun
 			}
 		}
 		return class, since

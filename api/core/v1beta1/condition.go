@@ -9,17 +9,18 @@ type ConditionType string
 
 // ConditionStatus is the outcome of the check behind a condition.
 //
-// The API knows no closed set: producers outside Pergola may add to it.
+// The set is open: producers outside Pergola may add values.
 type ConditionStatus string
 
 const (
 	// ConditionTrue means the check passed.
 	ConditionTrue ConditionStatus = "True"
-	// ConditionFalse means the check failed, and did so for longer than the threshold of its type.
+	// ConditionFalse means the check has failed for longer than the threshold of its type.
 	ConditionFalse ConditionStatus = "False"
 	// ConditionUnknown means the check could not be made.
 	ConditionUnknown ConditionStatus = "Unknown"
-	// ConditionProgressing means the check fails, but not yet for longer than the threshold of its type.
+	// ConditionProgressing means the check has not failed for longer than the threshold of its type
+	// yet.
 	ConditionProgressing ConditionStatus = "Progressing"
 )
 
@@ -27,17 +28,18 @@ const (
 type Condition struct {
 	// Name of the condition; unique within the list.
 	Type ConditionType `json:"type"`
-	// Verdict: `True`, `False`, `Unknown`, or `Progressing` while a failure is younger than its threshold.
+	// Outcome of the check: `True`, `False`, `Unknown`, or `Progressing` while a failure is younger
+	// than its threshold.
 	Status ConditionStatus `json:"status"`
-	// Time at which the status last changed from one value to another. Thresholds count from here.
+	// Time at which the status last changed. Thresholds count from here.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
 	// Time at which status, reason, message or codes last changed.
 	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
 	// Machine-readable cause of the last change, in CamelCase.
 	Reason string `json:"reason"`
-	// Explanation of the last change for a person.
+	// Explanation of the last change for people.
 	Message string `json:"message"`
-	// Classes of the errors behind a failed check, so far as they could be told from its message.
+	// Classes of the errors behind a failed check, as far as its message reveals them.
 	// +optional
 	// +listType=atomic
 	Codes []ErrorCode `json:"codes,omitempty"`

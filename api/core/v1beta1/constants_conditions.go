@@ -2,58 +2,65 @@ package v1beta1
 
 // Condition types of a Shoot.
 const (
-	// ShootAPIServerAvailable says whether the API server answers.
+	// ShootAPIServerAvailable reports whether the API server answers.
 	ShootAPIServerAvailable ConditionType = "APIServerAvailable"
-	// ShootControlPlaneHealthy says whether the components of the control plane are healthy.
+	// ShootControlPlaneHealthy reports whether the components of the control plane are healthy.
 	ShootControlPlaneHealthy ConditionType = "ControlPlaneHealthy"
-	// ShootObservabilityComponentsHealthy says whether monitoring and logging are healthy.
+	// ShootObservabilityComponentsHealthy reports whether monitoring and logging are healthy.
 	ShootObservabilityComponentsHealthy ConditionType = ObservabilityComponentsHealthy
-	// ShootEveryNodeReady says whether every node is there, ready and up to date.
+	// ShootEveryNodeReady reports whether every node exists, is ready and is up to date.
 	ShootEveryNodeReady ConditionType = "EveryNodeReady"
-	// ShootSystemComponentsHealthy says whether the system components in the cluster are healthy.
+	// ShootSystemComponentsHealthy reports whether the system components in the cluster are
+	// healthy.
 	ShootSystemComponentsHealthy ConditionType = "SystemComponentsHealthy"
-	// ShootBackupBucketsReady says whether the backup bucket of a self-hosted Shoot is ready.
+	// ShootBackupBucketsReady reports whether the backup bucket of a self-hosted Shoot is ready.
 	ShootBackupBucketsReady ConditionType = "BackupBucketsReady"
-	// ObservabilityComponentsHealthy says whether monitoring and logging are healthy, on Gardens and Shoots.
+	// ObservabilityComponentsHealthy reports whether monitoring and logging are healthy, on Gardens
+	// and Shoots.
 	ObservabilityComponentsHealthy ConditionType = "ObservabilityComponentsHealthy"
 )
 
-// Constraint types of a Shoot. The first two are always present, the others only while they are not True.
+// Constraint types of a Shoot. The first two always exist, the others only while they are not True.
 const (
-	// ShootHibernationPossible says whether the Shoot can be hibernated.
+	// ShootHibernationPossible reports whether the Shoot can be hibernated.
 	ShootHibernationPossible ConditionType = "HibernationPossible"
-	// ShootMaintenancePreconditionsSatisfied says whether maintenance can take place.
+	// ShootMaintenancePreconditionsSatisfied reports whether maintenance can take place.
 	ShootMaintenancePreconditionsSatisfied ConditionType = "MaintenancePreconditionsSatisfied"
-	// ShootCACertificateValiditiesAcceptable says whether the certificate authorities are valid for long enough.
+	// ShootCACertificateValiditiesAcceptable reports whether the certificate authorities are valid
+	// for long enough.
 	ShootCACertificateValiditiesAcceptable ConditionType = "CACertificateValiditiesAcceptable"
-	// ShootCRDsWithProblematicConversionWebhooks says whether definitions in the Shoot stand in the way of a wake-up.
+	// ShootCRDsWithProblematicConversionWebhooks reports whether CustomResourceDefinitions in the
+	// Shoot prevent a wake-up.
 	ShootCRDsWithProblematicConversionWebhooks ConditionType = "CRDsWithProblematicConversionWebhooks"
-	// ShootManualInPlaceWorkersUpdated says whether pools that are updated by hand are up to date.
+	// ShootManualInPlaceWorkersUpdated reports whether manually updated pools are up to date.
 	ShootManualInPlaceWorkersUpdated ConditionType = "ManualInPlaceWorkersUpdated"
-	// ShootReadyForMigration says whether the control plane can move to another Seed.
+	// ShootReadyForMigration reports whether the control plane can move to another Seed.
 	ShootReadyForMigration ConditionType = "ReadyForMigration"
-	// ShootDualStackNodesMigrationReady says whether all nodes have addresses of both IP families.
+	// ShootDualStackNodesMigrationReady reports whether all nodes have addresses of both IP
+	// families.
 	ShootDualStackNodesMigrationReady ConditionType = "DualStackNodesMigrationReady"
-	// ShootAutomaticCredentialsRotationPossible says whether credentials can be rotated automatically.
+	// ShootAutomaticCredentialsRotationPossible reports whether credentials can be rotated
+	// automatically.
 	ShootAutomaticCredentialsRotationPossible ConditionType = "AutomaticCredentialsRotationPossible"
-	// ShootHasIgnoredManagedResources says whether some ManagedResource is ignored.
+	// ShootHasIgnoredManagedResources reports whether a ManagedResource is ignored.
 	ShootHasIgnoredManagedResources ConditionType = "HasIgnoredManagedResources"
-	// ShootPreservedFailedMachinesAbsent says whether failed machines are kept for a look at them.
+	// ShootPreservedFailedMachinesAbsent reports whether failed machines are preserved for
+	// investigation.
 	ShootPreservedFailedMachinesAbsent ConditionType = "PreservedFailedMachinesAbsent"
 )
 
 // Condition types of a Seed.
 const (
-	// GardenletReady says whether the gardenlet is alive.
+	// GardenletReady reports whether the gardenlet is alive.
 	GardenletReady ConditionType = "GardenletReady"
-	// SeedSystemComponentsHealthy says whether the system components are healthy.
+	// SeedSystemComponentsHealthy reports whether the system components are healthy.
 	SeedSystemComponentsHealthy ConditionType = "SeedSystemComponentsHealthy"
-	// SeedBackupBucketsReady says whether the backup buckets are ready.
+	// SeedBackupBucketsReady reports whether the backup buckets are ready.
 	SeedBackupBucketsReady ConditionType = "BackupBucketsReady"
-	// SeedExtensionsReady says whether the extensions are ready.
+	// SeedExtensionsReady reports whether the extensions are ready.
 	SeedExtensionsReady ConditionType = "ExtensionsReady"
-	// SeedEmergencyStopShootReconciliations says whether operations on Shoots are stopped.
+	// SeedEmergencyStopShootReconciliations reports whether operations on Shoots are stopped.
 	SeedEmergencyStopShootReconciliations ConditionType = "EmergencyStopShootReconciliations"
-	// SeedManagedResourcesHonored says whether no ManagedResource is ignored.
+	// SeedManagedResourcesHonored reports whether no ManagedResource is ignored.
 	SeedManagedResourcesHonored ConditionType = "ManagedResourcesHonored"
 )

@@ -1,6 +1,6 @@
 package v1beta1
 
-// GardenRole says what an object is to Gardener.
+// GardenRole is the role of an object in Gardener.
 const GardenRole = "gardener.cloud/role"
 
 // Values of GardenRole.
@@ -47,9 +47,10 @@ const (
 	GardenRoleControlPlaneWildcardCert = "controlplane-cert"
 	// GardenRoleGlobalMonitoring marks the Secret with the passwords of the landscape's monitoring.
 	GardenRoleGlobalMonitoring = "global-monitoring"
-	// GardenRoleGlobalShootRemoteWriteMonitoring marks the Secret with the passwords for remote writes of Shoots.
+	// GardenRoleGlobalShootRemoteWriteMonitoring marks the Secret with the passwords for remote
+	// writes of Shoots.
 	GardenRoleGlobalShootRemoteWriteMonitoring = "global-shoot-remote-write-monitoring"
-	// GardenRoleAlerting marks the Secret with the addresses that alerts go to.
+	// GardenRoleAlerting marks the Secret with the receivers of alerts.
 	GardenRoleAlerting = "alerting"
 	// GardenRoleHelmPullSecret marks Secrets for pulling charts.
 	GardenRoleHelmPullSecret = "helm-pull-secret"
@@ -59,38 +60,42 @@ const (
 
 // Labels of declared objects and namespaces.
 const (
-	// ShootStatusLabel is the health of a Shoot as a whole: `healthy`, `progressing`, `unhealthy` or `unknown`.
+	// ShootStatusLabel is the health of a Shoot as a whole: `healthy`, `progressing`, `unhealthy`
+	// or `unknown`.
 	ShootStatusLabel = "shoot.gardener.cloud/status"
 	// ShootSelfHosted marks Shoots that run their own control plane.
 	ShootSelfHosted = "shoot.gardener.cloud/self-hosted"
 	// ShootPurposeLabel is the purpose of a Shoot, on objects that outlive it.
 	ShootPurposeLabel = "shoot.gardener.cloud/purpose"
-	// ShootNoCleanup `true` keeps an object when the Shoot it is in is deleted; Gardener deletes it itself.
+	// ShootNoCleanup `true` excludes an object from the cleanup of its Shoot; Gardener deletes it
+	// itself.
 	ShootNoCleanup = "shoot.gardener.cloud/no-cleanup"
-	// ProjectName is the name of the Project a namespace belongs to.
+	// ProjectName is the name of the Project that a namespace belongs to.
 	ProjectName = "project.gardener.cloud/name"
-	// NameSeedPrefix begins labels with the names of the Seeds an object concerns; their value is `true`.
+	// NameSeedPrefix starts labels with the names of the Seeds that an object concerns; their value
+	// is `true`.
 	NameSeedPrefix = "name.seed.gardener.cloud/"
 	// SeedSelfHostedShootCluster marks Seeds that are self-hosted Shoots.
 	SeedSelfHostedShootCluster = "seed.gardener.cloud/self-hosted-shoot-cluster"
-	// ExtensionTypeSuffix ends the prefix of labels with the extension types an object uses, as in
-	// `network.extensions.gardener.cloud/calico=true`.
+	// ExtensionTypeSuffix ends the prefix of labels with the extension types that an object uses,
+	// as in `network.extensions.gardener.cloud/calico=true`.
 	ExtensionTypeSuffix = ".extensions.gardener.cloud/"
-	// LabelShootProvider names the provider of the Shoot, on the namespace of its control plane.
+	// LabelShootProvider is the provider of the Shoot, on the namespace of its control plane.
 	LabelShootProvider = "shoot.gardener.cloud/provider"
-	// LabelSeedProvider names the provider of the Seed, on the same namespace.
+	// LabelSeedProvider is the provider of the Seed, on the same namespace.
 	LabelSeedProvider = "seed.gardener.cloud/provider"
-	// LabelNetworkingProvider names the network plugin, on the same namespace.
+	// LabelNetworkingProvider is the network plugin, on the same namespace.
 	LabelNetworkingProvider = "networking.shoot.gardener.cloud/provider"
-	// LabelCareConditionType is the condition that judges a ManagedResource.
+	// LabelCareConditionType is the type of the condition that a ManagedResource counts for.
 	LabelCareConditionType = "care.gardener.cloud/condition-type"
-	// HighAvailabilityConfigConsider `true` has pods of a namespace spread by the resource manager.
+	// HighAvailabilityConfigConsider `true` makes the resource manager spread the pods of a
+	// namespace.
 	HighAvailabilityConfigConsider = "high-availability-config.resources.gardener.cloud/consider"
 	// HighAvailabilityConfigType is the kind of a workload: `controller` or `server`.
 	HighAvailabilityConfigType = "high-availability-config.resources.gardener.cloud/type"
-	// LabelApp is the name of the component a pod belongs to.
+	// LabelApp is the name of the component that a pod belongs to.
 	LabelApp = "app"
-	// LabelRole is the part of the component a pod plays.
+	// LabelRole is the role of a pod within the component.
 	LabelRole = "role"
 )
 
@@ -100,15 +105,18 @@ const (
 	LabelNetworkPolicyToDNS = "networking.gardener.cloud/to-dns"
 	// LabelNetworkPolicyToPublicNetworks allows connections to public networks.
 	LabelNetworkPolicyToPublicNetworks = "networking.gardener.cloud/to-public-networks"
-	// LabelNetworkPolicyToPrivateNetworks allows connections to private networks outside the cluster.
+	// LabelNetworkPolicyToPrivateNetworks allows connections to private networks outside the
+	// cluster.
 	LabelNetworkPolicyToPrivateNetworks = "networking.gardener.cloud/to-private-networks"
-	// LabelNetworkPolicyToBlockedCIDRs allows connections to networks that are blocked otherwise.
+	// LabelNetworkPolicyToBlockedCIDRs allows connections to networks that are otherwise blocked.
 	LabelNetworkPolicyToBlockedCIDRs = "networking.gardener.cloud/to-blocked-cidrs"
-	// LabelNetworkPolicyToRuntimeAPIServer allows connections to the API server of the cluster the pod is in.
+	// LabelNetworkPolicyToRuntimeAPIServer allows connections to the API server of the pod's
+	// cluster.
 	LabelNetworkPolicyToRuntimeAPIServer = "networking.gardener.cloud/to-runtime-apiserver"
-	// LabelNetworkPolicyAccessTargetAPIServer allows connections to the API server the component serves.
+	// LabelNetworkPolicyAccessTargetAPIServer allows connections to the API server that the
+	// component serves.
 	LabelNetworkPolicyAccessTargetAPIServer = "networking.gardener.cloud/access-target-apiserver"
-	// LabelNetworkPolicyToPrefix begins labels that allow connections to a port of a Service.
+	// LabelNetworkPolicyToPrefix starts labels that allow connections to a port of a Service.
 	LabelNetworkPolicyToPrefix = "networking.resources.gardener.cloud/to-"
 	// LabelNetworkPolicyAllowed is the value of these labels.
 	LabelNetworkPolicyAllowed = "allowed"
@@ -116,32 +124,34 @@ const (
 
 // Finalizers of declared objects.
 const (
-	// GardenerName is the finalizer of objects that Gardener has to take down.
+	// GardenerName is the finalizer of objects that Gardener must tear down.
 	GardenerName = "gardener"
-	// ExternalGardenerName is its older form.
+	// ExternalGardenerName is the older form of GardenerName.
 	ExternalGardenerName = "gardener.cloud/gardener"
 	// GardenFinalizer is the finalizer of a Garden.
 	GardenFinalizer = "gardener.cloud/operator"
-	// ReferenceProtectionFinalizer keeps objects that others refer to.
+	// ReferenceProtectionFinalizer protects objects that others refer to.
 	ReferenceProtectionFinalizer = "gardener.cloud/reference-protection"
-	// ControllerRegistrationFinalizer keeps Seeds and Shoots that extensions are installed for.
+	// ControllerRegistrationFinalizer protects Seeds and Shoots that extensions are installed for.
 	ControllerRegistrationFinalizer = "core.gardener.cloud/controllerregistration"
-	// ControllerInstallationFinalizer keeps a ControllerInstallation whose extension is installed.
+	// ControllerInstallationFinalizer protects a ControllerInstallation whose extension is
+	// installed.
 	ControllerInstallationFinalizer = "core.gardener.cloud/controllerinstallation"
 )
 
 // Names of namespaces.
 const (
-	// GardenNamespace is the namespace of the landscape itself, in the runtime cluster, the virtual garden and seeds.
+	// GardenNamespace is the namespace of the landscape itself, in the runtime cluster, the virtual
+	// garden and seeds.
 	GardenNamespace = "garden"
 	// GardenerSystemSeedLeaseNamespace holds the heartbeats of gardenlets.
 	GardenerSystemSeedLeaseNamespace = "gardener-system-seed-lease"
-	// GardenerSystemPublicNamespace holds what everybody may read.
+	// GardenerSystemPublicNamespace holds objects that everybody may read.
 	GardenerSystemPublicNamespace = "gardener-system-public"
-	// ProjectNamespacePrefix begins names of namespaces of Projects.
+	// ProjectNamespacePrefix starts names of namespaces of Projects.
 	ProjectNamespacePrefix = "garden-"
-	// SeedNamespacePrefix begins names of the namespaces of Seeds in the garden.
+	// SeedNamespacePrefix starts names of the namespaces of Seeds in the garden.
 	SeedNamespacePrefix = "seed-"
-	// TechnicalIDPrefix begins the technical ids of Shoots: `shoot--<project>--<shoot>`.
+	// TechnicalIDPrefix starts the technical ids of Shoots: `shoot--<project>--<shoot>`.
 	TechnicalIDPrefix = "shoot--"
 )

@@ -4,7 +4,7 @@ package v1beta1
 const (
 	// GardenerOperationReconcile reconciles the object now.
 	GardenerOperationReconcile = "reconcile"
-	// ShootOperationRetry starts a failed operation again.
+	// ShootOperationRetry retries a failed operation.
 	ShootOperationRetry = "retry"
 	// ShootOperationMaintain starts maintenance now.
 	ShootOperationMaintain = "maintain"
@@ -21,36 +21,45 @@ const (
 	OperationRotateCAStartWithoutWorkersRollout = "rotate-ca-start-without-workers-rollout"
 	// OperationRotateCAComplete completes the rotation of the certificate authorities.
 	OperationRotateCAComplete = "rotate-ca-complete"
-	// OperationRotateServiceAccountKeyStart starts the rotation of the key that signs service account tokens.
+	// OperationRotateServiceAccountKeyStart starts the rotation of the key that signs service
+	// account tokens.
 	OperationRotateServiceAccountKeyStart = "rotate-serviceaccount-key-start"
-	// OperationRotateServiceAccountKeyStartWithoutWorkersRollout does so without replacing machines.
+	// OperationRotateServiceAccountKeyStartWithoutWorkersRollout does so without replacing
+	// machines.
 	OperationRotateServiceAccountKeyStartWithoutWorkersRollout = "rotate-serviceaccount-key-start-without-workers-rollout"
-	// OperationRotateServiceAccountKeyComplete completes the rotation of the key that signs service account tokens.
+	// OperationRotateServiceAccountKeyComplete completes the rotation of the key that signs service
+	// account tokens.
 	OperationRotateServiceAccountKeyComplete = "rotate-serviceaccount-key-complete"
 	// OperationRotateETCDEncryptionKey rotates the key that encrypts data in etcd, in one step.
 	OperationRotateETCDEncryptionKey = "rotate-etcd-encryption-key"
-	// OperationRotateETCDEncryptionKeyStart starts that rotation in two steps. Forbidden from Kubernetes 1.34 on.
+	// OperationRotateETCDEncryptionKeyStart starts that rotation in two steps. Forbidden from
+	// Kubernetes 1.34 on.
 	OperationRotateETCDEncryptionKeyStart = "rotate-etcd-encryption-key-start"
-	// OperationRotateETCDEncryptionKeyComplete completes that rotation in two steps. Forbidden from Kubernetes 1.34 on.
+	// OperationRotateETCDEncryptionKeyComplete completes that rotation in two steps. Forbidden from
+	// Kubernetes 1.34 on.
 	OperationRotateETCDEncryptionKeyComplete = "rotate-etcd-encryption-key-complete"
 	// OperationRotateObservabilityCredentials rotates the passwords of monitoring and logging.
 	OperationRotateObservabilityCredentials = "rotate-observability-credentials"
 	// ShootOperationRotateSSHKeypair rotates the SSH key pair of the nodes.
 	ShootOperationRotateSSHKeypair = "rotate-ssh-keypair"
-	// OperationRotateRolloutWorkers begins a value that replaces machines of the pools that follow, joined by commas.
+	// OperationRotateRolloutWorkers starts a value that replaces machines of the listed pools,
+	// joined by commas.
 	OperationRotateRolloutWorkers = "rotate-rollout-workers"
-	// OperationRolloutWorkers begins a value that replaces machines of the pools that follow, joined by commas.
+	// OperationRolloutWorkers starts a value that replaces machines of the listed pools, joined by
+	// commas.
 	OperationRolloutWorkers = "rollout-workers"
-	// GardenOperationRotateWorkloadIdentityKeyStart starts the rotation of the key that signs workload identity tokens.
+	// GardenOperationRotateWorkloadIdentityKeyStart starts the rotation of the key that signs
+	// workload identity tokens.
 	GardenOperationRotateWorkloadIdentityKeyStart = "rotate-workload-identity-key-start"
 	// GardenOperationRotateWorkloadIdentityKeyComplete completes that rotation.
 	GardenOperationRotateWorkloadIdentityKeyComplete = "rotate-workload-identity-key-complete"
 
-	// SeedOperationRenewGardenAccessSecrets renews the tokens by which components of a Seed reach the garden.
+	// SeedOperationRenewGardenAccessSecrets renews the tokens that components of a Seed use in the
+	// garden.
 	SeedOperationRenewGardenAccessSecrets = "renew-garden-access-secrets"
 	// SeedOperationRenewWorkloadIdentityTokens renews the workload identity tokens of a Seed.
 	SeedOperationRenewWorkloadIdentityTokens = "renew-workload-identity-tokens"
-	// GardenerOperationRenewKubeconfig has a gardenlet ask for a new client certificate.
+	// GardenerOperationRenewKubeconfig makes a gardenlet request a new client certificate.
 	GardenerOperationRenewKubeconfig = "renew-kubeconfig"
 )
 
@@ -59,28 +68,30 @@ const OperationSeparator = ";"
 
 // Values of GardenerOperation on extension objects.
 const (
-	// GardenerOperationMigrate has the extension give up the object for another seed.
+	// GardenerOperationMigrate makes the extension release the object for another seed.
 	GardenerOperationMigrate = "migrate"
-	// GardenerOperationRestore has the extension take over the object, with its state, from another seed.
+	// GardenerOperationRestore makes the extension adopt the object, with its state, from another
+	// seed.
 	GardenerOperationRestore = "restore"
-	// GardenerOperationWaitForState has the extension leave the object alone until its state was written.
+	// GardenerOperationWaitForState makes the extension ignore the object until its state is
+	// written.
 	GardenerOperationWaitForState = "wait-for-state"
-	// GardenerOperationKeepalive makes a Bastion live longer.
+	// GardenerOperationKeepalive extends the lifetime of a Bastion.
 	GardenerOperationKeepalive = "keepalive"
 )
 
 // Values of ShootTasks.
 const (
-	// ShootTaskDeployInfrastructure has the Infrastructure reconciled.
+	// ShootTaskDeployInfrastructure reconciles the Infrastructure.
 	ShootTaskDeployInfrastructure = "deployInfrastructure"
-	// ShootTaskDeployDNSRecordInternal has the DNSRecord of the internal address reconciled.
+	// ShootTaskDeployDNSRecordInternal reconciles the DNSRecord of the internal address.
 	ShootTaskDeployDNSRecordInternal = "deployDNSRecordInternal"
-	// ShootTaskDeployDNSRecordExternal has the DNSRecord of the external address reconciled.
+	// ShootTaskDeployDNSRecordExternal reconciles the DNSRecord of the external address.
 	ShootTaskDeployDNSRecordExternal = "deployDNSRecordExternal"
-	// ShootTaskDeployDNSRecordIngress has the DNSRecord of the ingress domain reconciled.
+	// ShootTaskDeployDNSRecordIngress reconciles the DNSRecord of the ingress domain.
 	ShootTaskDeployDNSRecordIngress = "deployDNSRecordIngress"
-	// ShootTaskRestartControlPlanePods has the pods of the control plane restarted.
+	// ShootTaskRestartControlPlanePods restarts the pods of the control plane.
 	ShootTaskRestartControlPlanePods = "restartControlPlanePods"
-	// ShootTaskRestartCoreAddons has the system components in the cluster restarted.
+	// ShootTaskRestartCoreAddons restarts the system components in the cluster.
 	ShootTaskRestartCoreAddons = "restartCoreAddons"
 )

@@ -12,27 +12,27 @@ import (
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.type`,description="Way of installation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// ControllerDeployment says how an extension is installed. Version v1 of the API says it better.
+// ControllerDeployment defines how an extension is installed. Prefer version v1 of the API.
 type ControllerDeployment struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// Way of installation. `helm` is the only one that Gardener knows itself.
+	// Installation method. Gardener itself only knows `helm`.
 	Type string `json:"type"`
-	// What is installed, in a form that the type decides; for `helm`: `chart` (gzipped tar archive, in base64) or
-	// `ociRepository`, and `values`.
+	// Configuration of the installation, in a form that depends on the type. For `helm`: `chart`
+	// (gzipped tar archive, in base64) or `ociRepository`, and `values`.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
 	// Whether workloads of the extension get a kubeconfig for the garden.
 	// +optional
 	InjectGardenKubeconfig *bool `json:"injectGardenKubeconfig,omitempty"`
-	// Of version v1, and only in objects that were written in that version: served as it was written, because both
-	// versions are stored alike.
+	// Field of version v1, set only in objects written in that version. Served as written, because
+	// both versions are stored alike.
 	// +optional
 	Helm *gardencorev1.HelmControllerDeployment `json:"helm,omitempty" pergola:"otherVersion"`
-	// Of version v1, as `helm`.
+	// Field of version v1, like `helm`.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

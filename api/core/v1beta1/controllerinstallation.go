@@ -17,17 +17,17 @@ import (
 // +kubebuilder:printcolumn:name="Progressing",type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].status`,description="Whether the extension is being rolled out."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// ControllerInstallation asks for an extension on one Seed or self-hosted Shoot. The controller-manager makes and
-// removes them.
+// ControllerInstallation requests an extension on one Seed or self-hosted Shoot. The
+// controller-manager creates and removes it.
 type ControllerInstallation struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The ControllerInstallation as declared. Immutable once the object is being deleted.
+	// Desired state of the ControllerInstallation. Immutable once the object is being deleted.
 	// +optional
 	Spec ControllerInstallationSpec `json:"spec,omitempty"`
-	// The ControllerInstallation as it is.
+	// Observed state of the ControllerInstallation.
 	// +optional
 	Status ControllerInstallationStatus `json:"status,omitempty"`
 }
@@ -43,7 +43,8 @@ type ControllerInstallationList struct {
 	Items []ControllerInstallation `json:"items"`
 }
 
-// ControllerInstallationSpec declares a ControllerInstallation. At least one of `seedRef` and `shootRef` is set.
+// ControllerInstallationSpec is the desired state of a ControllerInstallation. At least one of
+// `seedRef` and `shootRef` is set.
 type ControllerInstallationSpec struct {
 	// ControllerRegistration of the extension. Its name is immutable.
 	// +kubebuilder:validation:XValidation:rule="(has(self.name) ? self.name : '') == (has(oldSelf.name) ? oldSelf.name : '')",message="name of the registration is immutable",fieldPath=".name"
@@ -54,23 +55,24 @@ type ControllerInstallationSpec struct {
 	// Self-hosted Shoot that the extension is for. Its name and namespace are immutable.
 	// +optional
 	ShootRef *corev1.ObjectReference `json:"shootRef,omitempty"`
-	// ControllerDeployment that says how the extension is installed.
+	// ControllerDeployment that defines how the extension is installed.
 	// +optional
 	DeploymentRef *corev1.ObjectReference `json:"deploymentRef,omitempty"`
-	// Secrets and ConfigMaps that the values of the chart use, as they were when the installation was made.
+	// Secrets and ConfigMaps that the values of the chart use, as of the creation of the
+	// installation.
 	// +optional
 	// +listType=atomic
 	ResourceRefs []corev1.ObjectReference `json:"resourceRefs,omitempty"`
 }
 
-// ControllerInstallationStatus is a ControllerInstallation as it is.
+// ControllerInstallationStatus is the observed state of a ControllerInstallation.
 type ControllerInstallationStatus struct {
-	// Verdicts on the extension: `Valid`, `Installed`, `Healthy`, `Progressing`, `Required`.
+	// Conditions of the extension: `Valid`, `Installed`, `Healthy`, `Progressing`, `Required`.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []Condition `json:"conditions,omitempty"`
-	// What the way of installation reports in its own API.
+	// Status of the installation method in its own API.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
@@ -78,14 +80,15 @@ type ControllerInstallationStatus struct {
 
 // Condition types of a ControllerInstallation.
 const (
-	// ControllerInstallationValid says whether the installation can be carried out as declared.
+	// ControllerInstallationValid reports whether the installation can be carried out as declared.
 	ControllerInstallationValid ConditionType = "Valid"
-	// ControllerInstallationInstalled says whether the extension is installed.
+	// ControllerInstallationInstalled reports whether the extension is installed.
 	ControllerInstallationInstalled ConditionType = "Installed"
-	// ControllerInstallationHealthy says whether the extension is healthy.
+	// ControllerInstallationHealthy reports whether the extension is healthy.
 	ControllerInstallationHealthy ConditionType = "Healthy"
-	// ControllerInstallationProgressing says whether the extension is being rolled out.
+	// ControllerInstallationProgressing reports whether the extension is being rolled out.
 	ControllerInstallationProgressing ConditionType = "Progressing"
-	// ControllerInstallationRequired says whether objects for the extension exist, so that it must stay.
+	// ControllerInstallationRequired reports whether objects for the extension exist, so that it
+	// must stay.
 	ControllerInstallationRequired ConditionType = "Required"
 )

@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// orDefault sets a field that is unset.
+// orDefault sets an unset field.
 func orDefault[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value
 	}
 }
 
-// orEmpty makes sure that a block exists, and returns it.
+// orEmpty creates a block if it is missing, and returns it.
 func orEmpty[T any](field **T) *T {
 	if *field == nil {
 		*field = new(T)
@@ -22,7 +22,7 @@ func orEmpty[T any](field **T) *T {
 	return *field
 }
 
-// orDuration sets a duration that is unset.
+// orDuration sets an unset duration.
 func orDuration(field **metav1.Duration, value time.Duration) {
 	orDefault(field, metav1.Duration{Duration: value})
 }
@@ -34,7 +34,7 @@ func defaultSubject(subject *rbacv1.Subject) {
 	}
 }
 
-// withToleration adds a toleration of any value of a key, unless there is one.
+// withToleration adds a toleration of any value of a key, unless it exists.
 func withToleration(tolerations []Toleration, key string) []Toleration {
 	for _, toleration := range tolerations {
 		if toleration.Key == key && toleration.Value == nil {

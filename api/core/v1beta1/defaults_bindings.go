@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SetDefaults_SecretBinding fills in what a SecretBinding leaves open: what it refers to is in its own namespace.
+// SetDefaults_SecretBinding sets missing namespaces of references to the namespace of the binding.
 func SetDefaults_SecretBinding(binding *SecretBinding) {
 	if binding.SecretRef.Namespace == "" {
 		binding.SecretRef.Namespace = binding.Namespace
@@ -12,7 +12,7 @@ func SetDefaults_SecretBinding(binding *SecretBinding) {
 	SetDefaults_Quotas(binding.Quotas, binding.Namespace)
 }
 
-// SetDefaults_Quotas gives references of a binding to Quotas the namespace of the binding.
+// SetDefaults_Quotas sets the missing namespaces of a binding's references to Quotas.
 func SetDefaults_Quotas(quotas []corev1.ObjectReference, namespace string) {
 	for i := range quotas {
 		if quotas[i].Namespace == "" {

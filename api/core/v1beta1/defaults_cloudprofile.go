@@ -1,7 +1,7 @@
 package v1beta1
 
-// SetDefaults_CloudProfile fills in what a CloudProfile leaves open. Where the profile defines capabilities, these say which
-// architectures there are, and none is filled in.
+// SetDefaults_CloudProfile sets the defaults of a CloudProfile. It sets no architectures if the
+// profile defines capabilities, which define the architectures then.
 func SetDefaults_CloudProfile(profile *CloudProfile) {
 	withCapabilities := len(profile.Spec.MachineCapabilities) > 0
 	for i := range profile.Spec.MachineImages {
@@ -29,9 +29,9 @@ func SetDefaults_CloudProfile(profile *CloudProfile) {
 	}
 }
 
-// SetDefaults_NamespacedCloudProfile fills in what a NamespacedCloudProfile leaves open and its parent has no say in. What
-// machine images leave open is filled in where they are combined with those of the parent: its capabilities may forbid
-// architectures.
+// SetDefaults_NamespacedCloudProfile sets the defaults of a NamespacedCloudProfile that do not
+// depend on its parent. Defaults of machine images are set where they are combined with the
+// parent's: its capabilities may forbid architectures.
 func SetDefaults_NamespacedCloudProfile(profile *NamespacedCloudProfile) {
 	for i := range profile.Spec.MachineTypes {
 		orDefault(&profile.Spec.MachineTypes[i].Usable, true)

@@ -4,10 +4,11 @@ import (
 	"time"
 )
 
-// featureGateNodeSwap lets workloads use swap.
+// featureGateNodeSwap allows workloads to use swap.
 const featureGateNodeSwap = "NodeSwap"
 
-// SetDefaults_KubeAPIServerConfig fills in what settings of a kube-apiserver leave open, for Shoots and Gardens alike.
+// SetDefaults_KubeAPIServerConfig sets the defaults of a kube-apiserver, for Shoots and Gardens
+// alike.
 func SetDefaults_KubeAPIServerConfig(config *KubeAPIServerConfig) {
 	requests := orEmpty(&config.Requests)
 	orDefault(&requests.MaxNonMutatingInflight, 400)
@@ -17,8 +18,8 @@ func SetDefaults_KubeAPIServerConfig(config *KubeAPIServerConfig) {
 	orDefault(&orEmpty(&config.EncryptionConfig).Provider.Type, EncryptionProviderTypeAESCBC)
 }
 
-// defaultShootKubelet fills in the kubelet settings of a Shoot as a whole. Settings of a pool replace them and get no
-// defaults but those of swap.
+// defaultShootKubelet sets the defaults of a Shoot's kubelet settings. Settings of a pool replace
+// them and get only the defaults for swap.
 func defaultShootKubelet(config *KubeletConfig) {
 	defaultSwap(config)
 	orDuration(&config.ImageMinimumGCAge, 2*time.Minute)

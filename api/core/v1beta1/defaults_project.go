@@ -1,6 +1,7 @@
 package v1beta1
 
-// SetDefaults_Project fills in what a Project leaves open. Creator and owner come from the request and are not touched.
+// SetDefaults_Project sets the defaults of a Project. Creator and owner come from the request and
+// are not set.
 func SetDefaults_Project(project *Project) {
 	spec := &project.Spec
 	if spec.Owner != nil {
@@ -17,7 +18,7 @@ func SetDefaults_Project(project *Project) {
 		orDefault(&spec.DualApprovalForDeletion[i].IncludeServiceAccounts, true)
 	}
 	if spec.Namespace != nil && *spec.Namespace == GardenNamespace {
-		// Clusters of the landscape itself may use Seeds that are kept for them.
+		// Clusters of the landscape itself may use protected Seeds.
 		tolerations := orEmpty(&spec.Tolerations)
 		tolerations.Whitelist = withToleration(tolerations.Whitelist, SeedTaintProtected)
 		tolerations.Defaults = withToleration(tolerations.Defaults, SeedTaintProtected)

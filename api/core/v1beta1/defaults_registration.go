@@ -4,10 +4,10 @@ import (
 	"time"
 )
 
-// defaultReconcileTimeout is how long Gardener waits for an object of kind Extension.
+// defaultReconcileTimeout is the time that Gardener waits for an object of kind Extension.
 const defaultReconcileTimeout = 3 * time.Minute
 
-// SetDefaults_ControllerRegistration fills in what a ControllerRegistration leaves open.
+// SetDefaults_ControllerRegistration sets the defaults of a ControllerRegistration.
 func SetDefaults_ControllerRegistration(registration *ControllerRegistration) {
 	for i := range registration.Spec.Resources {
 		SetDefaults_ControllerResource(&registration.Spec.Resources[i])
@@ -17,7 +17,8 @@ func SetDefaults_ControllerRegistration(registration *ControllerRegistration) {
 	}
 }
 
-// SetDefaults_ControllerResource fills in what an entry of a registration leaves open. Some of it is for one kind only.
+// SetDefaults_ControllerResource sets the defaults of an entry of a registration. Some apply to one
+// kind only.
 func SetDefaults_ControllerResource(resource *ControllerResource) {
 	orDefault(&resource.Primary, true)
 	switch resource.Kind {

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// SetDefaults_Seed fills in what a Seed leaves open.
+// SetDefaults_Seed sets the defaults of a Seed.
 func SetDefaults_Seed(seed *Seed) {
 	spec := &seed.Spec
 	if len(spec.Networks.IPFamilies) == 0 {
@@ -23,7 +23,8 @@ func SetDefaults_Seed(seed *Seed) {
 	orDefault(&settings.TopologyAwareRouting, SeedSettingTopologyAwareRouting{Enabled: false})
 }
 
-// defaultExcessCapacity keeps room for one control plane of some size, unless it is switched off.
+// defaultExcessCapacity reserves room for one medium-sized control plane, unless the reservation is
+// disabled.
 func defaultExcessCapacity(reservation *SeedSettingExcessCapacityReservation) {
 	if len(reservation.Configs) > 0 || (reservation.Enabled != nil && !*reservation.Enabled) {
 		return

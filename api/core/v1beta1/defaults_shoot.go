@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// DefaultSchedulerName is the scheduler of Shoots that do not name one.
+	// DefaultSchedulerName is the default scheduler of Shoots.
 	DefaultSchedulerName = "default-scheduler"
 	// CloudProfileKind is the kind of profiles for the whole landscape.
 	CloudProfileKind = "CloudProfile"
@@ -25,11 +25,12 @@ const (
 	defaultNodeMonitorGrace  = 40 * time.Second
 )
 
-// SetDefaults_Shoot fills in what a Shoot leaves open and no other object decides. Versions, machine images, networks,
-// domains and VPA come from the CloudProfile, the Seed and the landscape's admission, and are not touched.
+// SetDefaults_Shoot sets the defaults of a Shoot that do not depend on other objects. Versions,
+// machine images, networks, domains and VPA come from the CloudProfile, the Seed and the
+// landscape's admission.
 //
-// Unlike upstream, which draws lots, the maintenance time window is derived from namespace and name, so that the same
-// declaration always means the same Shoot.
+// Upstream chooses the maintenance time window at random. Here it is derived from namespace and
+// name, so that the same declaration always means the same Shoot.
 func SetDefaults_Shoot(shoot *Shoot) {
 	spec := &shoot.Spec
 	orDefault(&spec.Purpose, ShootPurposeEvaluation)
@@ -38,7 +39,7 @@ func SetDefaults_Shoot(shoot *Shoot) {
 		spec.CloudProfile.Kind = CloudProfileKind
 	}
 	if shoot.Namespace == GardenNamespace {
-		// Clusters of the landscape itself may use Seeds that are kept for them.
+		// Clusters of the landscape itself may use protected Seeds.
 		spec.Tolerations = withToleration(spec.Tolerations, SeedTaintProtected)
 	}
 	networking := orEmpty(&spec.Networking)
@@ -66,7 +67,7 @@ func SetDefaults_Shoot(shoot *Shoot) {
 	}
 }
 
-// defaultWithWorkers fills in what only clusters with workers have.
+// defaultWithWorkers sets the defaults that apply only to clusters with workers.
 func defaultWithWorkers(spec *ShootSpec) {
 	apiServer := spec.Kubernetes.KubeAPIServer
 	orDefault(&apiServer.DefaultNotReadyTolerationSeconds, defaultTolerationSeconds)
@@ -89,7 +90,7 @@ func defaultWithWorkers(spec *ShootSpec) {
 	orDefault(&orEmpty(&spec.Provider.WorkersSettings).SSHAccess, SSHAccess{Enabled: true})
 }
 
-// defaultPresentBlocks fills in blocks that are there, as the schema's own defaults do.
+// defaultPresentBlocks sets defaults in existing blocks, like the schema's own defaults.
 func defaultPresentBlocks(spec *ShootSpec) {
 	if proxy := spec.Kubernetes.KubeProxy; proxy != nil {
 		orDefault(&proxy.Mode, ProxyModeIPTables)
@@ -122,8 +123,8 @@ func defaultMaintenance(shoot *Shoot) {
 	}
 }
 
-// DefaultMaintenanceTimeWindow returns the window of a Shoot that names none: one hour from a full hour (UTC) that
-// spreads Shoots evenly over the day and never changes for a Shoot.
+// DefaultMaintenanceTimeWindow returns the default window of a Shoot: one hour, starting at a full
+// hour (UTC). It spreads Shoots evenly over the day and never changes for a Shoot.
 func DefaultMaintenanceTimeWindow(namespace, name string) MaintenanceTimeWindow {
 	sum := sha256.Sum256([]byte(namespace + "/" + name))
 	hour := (int(sum[0])<<8 | int(sum[1])) % 24
@@ -157,7 +158,8 @@ func defaultWorker(worker *Worker, provider string) {
 	}
 }
 
-// defaultNodeMasks gives each node room for twice its pods, so that addresses are not used again at once.
+// defaultNodeMasks gives each node room for twice its pods, so that addresses are not reused at
+// once.
 func defaultNodeMasks(config *KubeControllerManagerConfig, spec *ShootSpec) {
 	families := spec.Networking.IPFamilies
 	switch {

@@ -43,7 +43,8 @@ func TestShootWithoutWorkersGetsNothingAboutNodes(t *testing.T) {
 	assert.Nil(t, shoot.Spec.SystemComponents)
 }
 
-// What other objects decide stays open.
+// TestShootDefaultsLeaveOthersDecisionsOpen checks that fields that depend on other objects stay
+// unset.
 func TestShootDefaultsLeaveOthersDecisionsOpen(t *testing.T) {
 	shoot := defaulted(shootWith(v1beta1.Worker{Name: "a"}))
 	assert.Empty(t, shoot.Spec.Kubernetes.Version)

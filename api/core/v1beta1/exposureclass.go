@@ -9,16 +9,17 @@ import (
 // +kubebuilder:printcolumn:name="Handler",type=string,JSONPath=`.handler`,description="Handler in the configuration of gardenlets."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// ExposureClass is a way to make the API servers of Shoots reachable, for example from the internet or only from inside.
+// ExposureClass is a way to expose the API servers of Shoots, for example to the internet or only
+// internally.
 type ExposureClass struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// Handler in the configuration of gardenlets that does it. Immutable.
+	// Handler in the configuration of gardenlets that implements the class. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="handler is immutable"
 	Handler string `json:"handler"`
-	// Seeds that can do it. Immutable.
+	// Seeds that can serve the class. Immutable.
 	// +optional
 	Scheduling *ExposureClassScheduling `json:"scheduling,omitempty"`
 }
@@ -34,12 +35,12 @@ type ExposureClassList struct {
 	Items []ExposureClass `json:"items"`
 }
 
-// ExposureClassScheduling says which Seeds can serve an ExposureClass.
+// ExposureClassScheduling selects the Seeds that can serve an ExposureClass.
 type ExposureClassScheduling struct {
 	// Seeds that can serve the class; merged with the selector of the Shoot.
 	// +optional
 	SeedSelector *SeedSelector `json:"seedSelector,omitempty"`
-	// Taints of Seeds that Shoots of the class put up with; merged with those of the Shoot.
+	// Taints of Seeds that Shoots of the class tolerate; merged with the tolerations of the Shoot.
 	// +optional
 	// +listType=atomic
 	Tolerations []Toleration `json:"tolerations,omitempty"`

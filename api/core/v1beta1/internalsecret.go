@@ -16,16 +16,16 @@ type InternalSecret struct {
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// Whether the data can never be changed again.
+	// Whether the data can never be changed.
 	// +optional
 	Immutable *bool `json:"immutable,omitempty"`
 	// Values, in base64.
 	// +optional
 	Data map[string][]byte `json:"data,omitempty" pergola:"sensitive"`
-	// Values as plain text; they win over those of `data`.
+	// Values as plain text; they override `data`.
 	// +optional
 	StringData map[string]string `json:"stringData,omitempty" pergola:"sensitive"`
-	// What the values are for. Default: `Opaque`.
+	// Purpose of the values. Default: `Opaque`.
 	// +optional
 	Type corev1.SecretType `json:"type,omitempty"`
 }

@@ -4,23 +4,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// LastOperationType is the kind of work an operation does.
+// LastOperationType is the type of an operation.
 type LastOperationType string
 
 const (
-	// LastOperationTypeCreate builds something for the first time. It stays Create until it has succeeded once.
+	// LastOperationTypeCreate builds an object for the first time. The type stays Create until the
+	// operation succeeds once.
 	LastOperationTypeCreate LastOperationType = "Create"
-	// LastOperationTypeReconcile brings something that exists to its declaration.
+	// LastOperationTypeReconcile reconciles an existing object with its declaration.
 	LastOperationTypeReconcile LastOperationType = "Reconcile"
-	// LastOperationTypeDelete takes something down.
+	// LastOperationTypeDelete tears an object down.
 	LastOperationTypeDelete LastOperationType = "Delete"
-	// LastOperationTypeMigrate takes a control plane down on its source seed without touching what it runs.
+	// LastOperationTypeMigrate tears a control plane down on its source seed without affecting the
+	// cluster's workload.
 	LastOperationTypeMigrate LastOperationType = "Migrate"
 	// LastOperationTypeRestore builds a migrated control plane on its destination seed.
 	LastOperationTypeRestore LastOperationType = "Restore"
 )
 
-// LastOperationState is how far an operation has come.
+// LastOperationState is the state of an operation.
 type LastOperationState string
 
 const (
@@ -28,9 +30,10 @@ const (
 	LastOperationStateProcessing LastOperationState = "Processing"
 	// LastOperationStateSucceeded means the operation is done.
 	LastOperationStateSucceeded LastOperationState = "Succeeded"
-	// LastOperationStateError means the last attempt failed and will be repeated.
+	// LastOperationStateError means the last attempt failed and will be retried.
 	LastOperationStateError LastOperationState = "Error"
-	// LastOperationStateFailed means the operation failed and is not repeated without a change or a retry.
+	// LastOperationStateFailed means the operation failed and is not retried without a change or a
+	// retry request.
 	LastOperationStateFailed LastOperationState = "Failed"
 	// LastOperationStatePending means the operation has not started and waits for something.
 	LastOperationStatePending LastOperationState = "Pending"
@@ -40,21 +43,21 @@ const (
 
 // LastOperation is the operation in progress, or the last one.
 type LastOperation struct {
-	// What the operation does now or how it ended, for a person.
+	// Description of the current step or of the result, for people.
 	Description string `json:"description"`
 	// Time of the last change of this record.
 	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
-	// Share of the operation's steps that are done, in percent.
+	// Progress of the operation: the share of its finished steps, in percent.
 	Progress int32 `json:"progress"`
-	// How far the operation has come: `Aborted`, `Processing`, `Succeeded`, `Error`, `Failed` or `Pending`.
+	// State of the operation: `Aborted`, `Processing`, `Succeeded`, `Error`, `Failed` or `Pending`.
 	State LastOperationState `json:"state"`
-	// Kind of work: `Create`, `Reconcile`, `Delete`, `Migrate` or `Restore`.
+	// Type of the operation: `Create`, `Reconcile`, `Delete`, `Migrate` or `Restore`.
 	Type LastOperationType `json:"type"`
 }
 
 // LastError is one failure of the last operation.
 type LastError struct {
-	// What failed and why, for a person.
+	// Description of the failure and its cause, for people.
 	Description string `json:"description"`
 	// Step of the flow that failed.
 	// +optional
@@ -68,12 +71,12 @@ type LastError struct {
 	LastUpdateTime *metav1.Time `json:"lastUpdateTime,omitempty"`
 }
 
-// Gardener identifies the controller instance that last worked on an object.
+// Gardener identifies the controller instance that last reconciled an object.
 type Gardener struct {
 	// Identity of the instance: the pod's host name or container id.
 	ID string `json:"id"`
 	// Name of the instance: the pod name.
 	Name string `json:"name"`
-	// Version of the instance. A change of it alone is a reason to reconcile.
+	// Version of the instance. A change of the version alone causes a reconciliation.
 	Version string `json:"version"`
 }

@@ -12,16 +12,17 @@ import (
 // +kubebuilder:printcolumn:name="Parent",type=string,JSONPath=`.spec.parent.name`,description="CloudProfile that it builds on."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// NamespacedCloudProfile is a CloudProfile for one Project, made of a CloudProfile and what it adds or changes.
+// NamespacedCloudProfile is a CloudProfile for one Project: a parent CloudProfile with additions
+// and changes.
 type NamespacedCloudProfile struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The NamespacedCloudProfile as declared.
+	// Desired state of the NamespacedCloudProfile.
 	// +optional
 	Spec NamespacedCloudProfileSpec `json:"spec,omitempty"`
-	// The NamespacedCloudProfile as it is.
+	// Observed state of the NamespacedCloudProfile.
 	// +optional
 	Status NamespacedCloudProfileStatus `json:"status,omitempty"`
 }
@@ -37,15 +38,17 @@ type NamespacedCloudProfileList struct {
 	Items []NamespacedCloudProfile `json:"items"`
 }
 
-// NamespacedCloudProfileSpec says what a NamespacedCloudProfile adds or changes.
+// NamespacedCloudProfileSpec holds the additions and changes of a NamespacedCloudProfile.
 type NamespacedCloudProfileSpec struct {
-	// Certificates, in PEM form, that all machines trust, besides those of the parent.
+	// Certificates, in PEM form, that all machines trust, in addition to the parent's.
 	// +optional
 	CABundle *string `json:"caBundle,omitempty"`
-	// Kubernetes versions of the parent with another expiration date. A classification is not allowed.
+	// Kubernetes versions of the parent with another expiration date. A classification is not
+	// allowed.
 	// +optional
 	Kubernetes *KubernetesSettings `json:"kubernetes,omitempty"`
-	// Machine images: new ones, new versions, or another expiration date for a version of the parent.
+	// Machine images: new ones, new versions, or another expiration date for a version of the
+	// parent.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -60,7 +63,7 @@ type NamespacedCloudProfileSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	VolumeTypes []VolumeType `json:"volumeTypes,omitempty"`
-	// CloudProfile that it builds on. Immutable.
+	// Parent CloudProfile. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="parent is immutable"
 	Parent NamespacedCloudProfileParent `json:"parent"`
 	// Configuration in the provider's own API.
@@ -68,12 +71,12 @@ type NamespacedCloudProfileSpec struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
-	// Limits of Shoots; they win over those of the parent.
+	// Limits on Shoots; they override the parent's.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
 }
 
-// NamespacedCloudProfileParent refers to the CloudProfile that a NamespacedCloudProfile builds on.
+// NamespacedCloudProfileParent refers to the parent CloudProfile of a NamespacedCloudProfile.
 type NamespacedCloudProfileParent struct {
 	// Kind: `CloudProfile`, the only value.
 	// +kubebuilder:validation:Enum=CloudProfile
@@ -82,12 +85,13 @@ type NamespacedCloudProfileParent struct {
 	Name string `json:"name"`
 }
 
-// NamespacedCloudProfileStatus is a NamespacedCloudProfile as it is.
+// NamespacedCloudProfileStatus is the observed state of a NamespacedCloudProfile.
 type NamespacedCloudProfileStatus struct {
-	// The whole profile: that of the parent with what this one adds or changes. Unset until the controller wrote it.
+	// Complete profile: the parent with the additions and changes of this one. Set by the
+	// controller.
 	// +optional
 	CloudProfileSpec *CloudProfileSpec `json:"cloudProfileSpec,omitempty"`
-	// Generation that was last worked on.
+	// Generation that was last reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }

@@ -17,15 +17,15 @@ import (
 // Project is a group of people with a namespace for their Shoots.
 type Project struct {
 	metav1.TypeMeta `json:",inline"`
-	// Standard object metadata. The name may have 10 characters.
+	// Standard object metadata. The name may have at most 10 characters.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The Project as declared.
+	// Desired state of the Project.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.__namespace__) || has(self.__namespace__) && self.__namespace__ == oldSelf.__namespace__",message="namespace is immutable",fieldPath=".namespace"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.owner) || has(self.owner)",message="owner cannot be removed",fieldPath=".owner"
 	Spec ProjectSpec `json:"spec,omitempty"`
-	// The Project as it is.
+	// Observed state of the Project.
 	// +optional
 	Status ProjectStatus `json:"status,omitempty"`
 }
@@ -41,33 +41,33 @@ type ProjectList struct {
 	Items []Project `json:"items"`
 }
 
-// ProjectSpec declares a Project.
+// ProjectSpec is the desired state of a Project.
 type ProjectSpec struct {
-	// Who created the Project. Immutable. Default: the user of the request.
+	// Creator of the Project. Immutable. Default: the user of the request.
 	// +optional
 	CreatedBy *rbacv1.Subject `json:"createdBy,omitempty"`
-	// What the Project is used for, for a person.
+	// Description of the Project's use, for people.
 	// +optional
 	Description *string `json:"description,omitempty"`
-	// Owner of the Project; always a member with roles `admin` and `owner`. Default: the member with role `owner`, else
-	// who created the Project.
+	// Owner of the Project; always a member with roles `admin` and `owner`. Default: the member
+	// with role `owner`, otherwise the creator of the Project.
 	// +optional
 	Owner *rbacv1.Subject `json:"owner,omitempty"`
-	// Why the Project exists, for a person.
+	// Purpose of the Project, for people.
 	// +optional
 	Purpose *string `json:"purpose,omitempty"`
 	// Members and their roles.
 	// +optional
 	// +listType=atomic
 	Members []ProjectMember `json:"members,omitempty"`
-	// Namespace of the Project: `garden` or a name that begins with `garden-`. Immutable. Default: made up from the name of the
-	// Project.
+	// Namespace of the Project: `garden` or a name that begins with `garden-`. Immutable. Default:
+	// derived from the name of the Project.
 	// +optional
 	Namespace *string `json:"namespace,omitempty"`
-	// Taints of Seeds that Shoots of the Project may, or do, put up with.
+	// Taints of Seeds that Shoots of the Project tolerate, or may tolerate.
 	// +optional
 	Tolerations *ProjectTolerations `json:"tolerations,omitempty"`
-	// Objects whose deletion takes two people.
+	// Objects whose deletion requires two people.
 	// +optional
 	// +listType=atomic
 	DualApprovalForDeletion []DualApprovalForDeletion `json:"dualApprovalForDeletion,omitempty"`
@@ -80,41 +80,42 @@ type ProjectMember struct {
 	// First role of the member; see `roles`.
 	// +optional
 	Role string `json:"role"`
-	// Further roles: `admin`, `viewer`, `uam`, `serviceaccountmanager`, `owner`, or `extension:<name>` for roles that the
-	// landscape defines.
+	// Additional roles: `admin`, `viewer`, `uam`, `serviceaccountmanager`, `owner`, or
+	// `extension:<name>` for roles that the landscape defines.
 	// +optional
 	// +listType=atomic
 	Roles []string `json:"roles,omitempty"`
 }
 
 const (
-	// ProjectMemberAdmin is the role that may do everything with the Project's objects.
+	// ProjectMemberAdmin is the role with full access to the Project's objects.
 	ProjectMemberAdmin = "admin"
 	// ProjectMemberOwner is the role of the owner.
 	ProjectMemberOwner = "owner"
-	// ProjectMemberUserAccessManager is the role that manages members.
+	// ProjectMemberUserAccessManager is the role that can manage members.
 	ProjectMemberUserAccessManager = "uam"
-	// ProjectMemberServiceAccountManager is the role that manages service accounts.
+	// ProjectMemberServiceAccountManager is the role that can manage service accounts.
 	ProjectMemberServiceAccountManager = "serviceaccountmanager"
-	// ProjectMemberViewer is the role that may read.
+	// ProjectMemberViewer is the role that can read.
 	ProjectMemberViewer = "viewer"
-	// ProjectMemberExtensionPrefix begins roles that the landscape defines.
+	// ProjectMemberExtensionPrefix starts roles that the landscape defines.
 	ProjectMemberExtensionPrefix = "extension:"
 )
 
-// ProjectTolerations says which taints Shoots of a Project put up with.
+// ProjectTolerations defines which taints Shoots of a Project tolerate.
 type ProjectTolerations struct {
-	// Tolerations added to every Shoot that does not name the key.
+	// Tolerations added to every Shoot that does not set one with that key.
 	// +optional
 	// +listType=atomic
 	Defaults []Toleration `json:"defaults,omitempty"`
-	// Tolerations that Shoots may name. Changing them takes the verb `modify-spec-tolerations-whitelist`.
+	// Tolerations that Shoots may set. Changes require the verb
+	// `modify-spec-tolerations-whitelist`.
 	// +optional
 	// +listType=atomic
 	Whitelist []Toleration `json:"whitelist,omitempty"`
 }
 
-// Toleration lets a Shoot onto Seeds with a taint.
+// Toleration allows a Shoot on Seeds with a taint.
 type Toleration struct {
 	// Key of the taint.
 	Key string `json:"key"`
@@ -123,25 +124,26 @@ type Toleration struct {
 	Value *string `json:"value,omitempty"`
 }
 
-// DualApprovalForDeletion names objects whose deletion takes two people: one confirms, another deletes.
+// DualApprovalForDeletion selects objects whose deletion requires two people: one confirms, another
+// deletes.
 type DualApprovalForDeletion struct {
 	// Resource: `shoots`, the only value.
 	// +kubebuilder:validation:Enum=shoots
 	Resource string `json:"resource"`
 	// Labels of the objects.
 	Selector metav1.LabelSelector `json:"selector"`
-	// Whether the rule holds for deletion by service accounts too. Default: true.
+	// Whether the rule also applies to deletions by service accounts. Default: true.
 	// +optional
 	// +kubebuilder:default=true
 	IncludeServiceAccounts *bool `json:"includeServiceAccounts,omitempty"`
 }
 
-// ProjectStatus is a Project as it is.
+// ProjectStatus is the observed state of a Project.
 type ProjectStatus struct {
-	// Generation of the Project that was last worked on.
+	// Generation of the Project that was last reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// How the Project stands: `Pending`, `Ready`, `Failed` or `Terminating`.
+	// Phase of the Project: `Pending`, `Ready`, `Failed` or `Terminating`.
 	// +optional
 	Phase ProjectPhase `json:"phase,omitempty"`
 	// Time since which the Project is unused.
@@ -150,21 +152,21 @@ type ProjectStatus struct {
 	// Time at which the Project will be deleted because it is unused.
 	// +optional
 	StaleAutoDeleteTimestamp *metav1.Time `json:"staleAutoDeleteTimestamp,omitempty"`
-	// Time at which something was last done in the Project.
+	// Time of the last activity in the Project.
 	// +optional
 	LastActivityTimestamp *metav1.Time `json:"lastActivityTimestamp,omitempty"`
-	// Verdicts on the Project.
+	// Conditions of the Project.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 
-// ProjectPhase is how a Project stands.
+// ProjectPhase is the phase of a Project.
 type ProjectPhase string
 
 const (
-	// ProjectPending means the Project was not worked on yet.
+	// ProjectPending means the Project was not reconciled yet.
 	ProjectPending ProjectPhase = "Pending"
 	// ProjectReady means the Project can be used.
 	ProjectReady ProjectPhase = "Ready"

@@ -10,13 +10,14 @@ import (
 // +kubebuilder:printcolumn:name="Scope",type=string,JSONPath=`.spec.scope.kind`,description="What the limits are for."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Quota limits what Shoots may use, over a Project or over everything that uses the same credentials.
+// Quota limits the resources that Shoots may use, for a Project or for all users of the same
+// credentials.
 type Quota struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The Quota as declared.
+	// Desired state of the Quota.
 	// +optional
 	Spec QuotaSpec `json:"spec,omitempty"`
 }
@@ -32,7 +33,7 @@ type QuotaList struct {
 	Items []Quota `json:"items"`
 }
 
-// QuotaSpec declares a Quota.
+// QuotaSpec is the desired state of a Quota.
 type QuotaSpec struct {
 	// Days after which Shoots are deleted. Unset: never.
 	// +optional
@@ -41,8 +42,8 @@ type QuotaSpec struct {
 	// Limits: `cpu`, `gpu`, `memory`, `storage.standard`, `storage.premium` and `loadbalancer`.
 	// +optional
 	Metrics corev1.ResourceList `json:"metrics,omitempty"`
-	// What the limits are for: kind `Project` (core.gardener.cloud/v1beta1), `Secret` (v1) or `WorkloadIdentity`
-	// (security.gardener.cloud/v1alpha1). Immutable.
+	// Scope of the limits: kind `Project` (core.gardener.cloud/v1beta1), `Secret` (v1) or
+	// `WorkloadIdentity` (security.gardener.cloud/v1alpha1). Immutable.
 	Scope corev1.ObjectReference `json:"scope"`
 }
 

@@ -4,17 +4,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CredentialsRotationPhase is how far a rotation in two steps has come.
+// CredentialsRotationPhase is the phase of a rotation in two steps.
 type CredentialsRotationPhase string
 
 const (
-	// RotationPreparing means new credentials are being introduced beside the old ones.
+	// RotationPreparing means new credentials are being introduced alongside the old ones.
 	RotationPreparing CredentialsRotationPhase = "Preparing"
-	// RotationPreparingWithoutWorkersRollout is Preparing, but machines are left alone for now.
+	// RotationPreparingWithoutWorkersRollout is RotationPreparing without a replacement of machines
+	// for now.
 	RotationPreparingWithoutWorkersRollout CredentialsRotationPhase = "PreparingWithoutWorkersRollout"
-	// RotationWaitingForWorkersRollout means all is prepared except machines that are to be replaced by hand.
+	// RotationWaitingForWorkersRollout means the rotation is prepared except for machines that are
+	// replaced manually.
 	RotationWaitingForWorkersRollout CredentialsRotationPhase = "WaitingForWorkersRollout"
-	// RotationPrepared means old and new credentials are both valid, and clients may change over.
+	// RotationPrepared means old and new credentials are both valid, and clients can switch.
 	RotationPrepared CredentialsRotationPhase = "Prepared"
 	// RotationCompleting means old credentials are being removed.
 	RotationCompleting CredentialsRotationPhase = "Completing"
@@ -22,17 +24,17 @@ const (
 	RotationCompleted CredentialsRotationPhase = "Completed"
 )
 
-// ShootCredentials says how the credentials of a cluster stand.
+// ShootCredentials is the state of the credentials of a cluster.
 type ShootCredentials struct {
 	// Rotations of credentials.
 	// +optional
 	Rotation *ShootCredentialsRotation `json:"rotation,omitempty"`
-	// What is encrypted in etcd now.
+	// Encryption of data in etcd now.
 	// +optional
 	EncryptionAtRest *EncryptionAtRest `json:"encryptionAtRest,omitempty"`
 }
 
-// ShootCredentialsRotation says how rotations of credentials stand.
+// ShootCredentialsRotation is the state of rotations of credentials.
 type ShootCredentialsRotation struct {
 	// Certificate authorities.
 	// +optional
@@ -51,7 +53,7 @@ type ShootCredentialsRotation struct {
 	ETCDEncryptionKey *ETCDEncryptionKeyRotation `json:"etcdEncryptionKey,omitempty"`
 }
 
-// RotationTimes are the times of a rotation in two steps.
+// RotationTimes holds the times of a rotation in two steps.
 type RotationTimes struct {
 	// Time at which the last rotation was completed.
 	// +optional
@@ -69,10 +71,10 @@ type RotationTimes struct {
 
 // CARotation is the rotation of the certificate authorities.
 type CARotation struct {
-	// How far the rotation has come.
+	// Phase of the rotation.
 	Phase         CredentialsRotationPhase `json:"phase"`
 	RotationTimes `json:",inline"`
-	// Pools whose machines are still to be replaced.
+	// Pools whose machines still have to be replaced.
 	// +optional
 	// +listType=atomic
 	PendingWorkersRollouts []PendingWorkersRollout `json:"pendingWorkersRollouts,omitempty"`
@@ -80,10 +82,10 @@ type CARotation struct {
 
 // ServiceAccountKeyRotation is the rotation of the key that signs service account tokens.
 type ServiceAccountKeyRotation struct {
-	// How far the rotation has come.
+	// Phase of the rotation.
 	Phase         CredentialsRotationPhase `json:"phase"`
 	RotationTimes `json:",inline"`
-	// Pools whose machines are still to be replaced.
+	// Pools whose machines still have to be replaced.
 	// +optional
 	// +listType=atomic
 	PendingWorkersRollouts []PendingWorkersRollout `json:"pendingWorkersRollouts,omitempty"`
@@ -91,10 +93,11 @@ type ServiceAccountKeyRotation struct {
 
 // ETCDEncryptionKeyRotation is the rotation of the key that encrypts data in etcd.
 type ETCDEncryptionKeyRotation struct {
-	// How far the rotation has come.
+	// Phase of the rotation.
 	Phase         CredentialsRotationPhase `json:"phase"`
 	RotationTimes `json:",inline"`
-	// Whether the rotation completes by itself once it is prepared. Deprecated: goes with the rotation in two steps.
+	// Whether the rotation completes automatically once it is prepared. Deprecated: it will be
+	// removed with the rotation in two steps.
 	// +optional
 	AutoCompleteAfterPrepared *bool `json:"autoCompleteAfterPrepared,omitempty"`
 }
@@ -119,20 +122,21 @@ type ObservabilityRotation struct {
 	LastCompletionTime *metav1.Time `json:"lastCompletionTime,omitempty"`
 }
 
-// EncryptionAtRest is what is encrypted in etcd now. It follows the spec once all data was written anew.
+// EncryptionAtRest is the encryption of data in etcd now. It follows the spec once all data was
+// rewritten.
 type EncryptionAtRest struct {
-	// Resources that are encrypted besides those that always are.
+	// Resources that are encrypted in addition to those that always are.
 	// +optional
 	// +listType=atomic
 	Resources []string `json:"resources,omitempty"`
-	// How data is encrypted.
+	// Encryption provider.
 	// +optional
 	Provider EncryptionProviderStatus `json:"provider,omitempty"`
 }
 
-// EncryptionProviderStatus says how data is encrypted.
+// EncryptionProviderStatus is the encryption provider in use.
 type EncryptionProviderStatus struct {
-	// Way of encryption.
+	// Type of encryption.
 	// +optional
 	Type EncryptionProviderType `json:"type,omitempty"`
 }

@@ -11,17 +11,18 @@ import (
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.secretRef.name`,description="Secret with the credentials."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// SecretBinding lets Shoots of a Project use credentials. Deprecated: CredentialsBinding of security.gardener.cloud
-// takes its place.
+// SecretBinding lets Shoots of a Project use credentials. Deprecated: CredentialsBinding of
+// security.gardener.cloud replaces it.
 type SecretBinding struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// Secret with the credentials. Immutable. Default of the namespace: that of the binding.
+	// Secret with the credentials. Immutable. Default namespace: the namespace of the binding.
 	// +kubebuilder:validation:XValidation:rule="(has(self.name) ? self.name : '') == (has(oldSelf.name) ? oldSelf.name : '')",message="secretRef is immutable"
 	SecretRef corev1.SecretReference `json:"secretRef"`
-	// Quotas that limit what is done with the credentials. Immutable. Default of the namespace: that of the binding.
+	// Quotas that limit the use of the credentials. Immutable. Default namespace: the namespace of
+	// the binding.
 	// +optional
 	// +listType=atomic
 	Quotas []corev1.ObjectReference `json:"quotas,omitempty"`
@@ -41,8 +42,8 @@ type SecretBindingList struct {
 	Items []SecretBinding `json:"items"`
 }
 
-// SecretBindingProvider says what credentials are for.
+// SecretBindingProvider is the provider that credentials are for.
 type SecretBindingProvider struct {
-	// Type of the provider; several, in old bindings, are separated by commas.
+	// Type of the provider; several in old bindings, separated by commas.
 	Type string `json:"type"`
 }

@@ -28,7 +28,7 @@ type Seed struct {
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The Seed as declared.
+	// Desired state of the Seed.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.backup) || has(self.backup)",message="backup cannot be removed",fieldPath=".backup"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.backup) || !has(self.backup) || self.backup.provider == oldSelf.backup.provider",message="provider of the backup is immutable",fieldPath=".backup.provider"
@@ -38,7 +38,7 @@ type Seed struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.networks.nodes) || has(self.networks.nodes) && self.networks.nodes == oldSelf.networks.nodes",message="network of nodes is immutable",fieldPath=".networks.nodes"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.ingress) || !has(self.ingress) || self.ingress.domain == oldSelf.ingress.domain",message="domain of the ingress is immutable",fieldPath=".ingress.domain"
 	Spec SeedSpec `json:"spec,omitempty"`
-	// The Seed as it is.
+	// Observed state of the Seed.
 	// +optional
 	Status SeedStatus `json:"status,omitempty"`
 }
@@ -54,7 +54,7 @@ type SeedList struct {
 	Items []Seed `json:"items"`
 }
 
-// SeedTemplate is a Seed to be made.
+// SeedTemplate is a template of a Seed.
 type SeedTemplate struct {
 	// Labels and annotations of the Seed.
 	// +optional
@@ -64,9 +64,9 @@ type SeedTemplate struct {
 	Spec SeedSpec `json:"spec,omitempty"`
 }
 
-// SeedSpec declares a Seed.
+// SeedSpec is the desired state of a Seed.
 type SeedSpec struct {
-	// Object store for backups of the Shoots' etcds. Unset: no backups. Cannot be removed again.
+	// Object store for backups of the Shoots' etcds. Unset: no backups. Cannot be removed.
 	// +optional
 	Backup *Backup `json:"backup,omitempty"`
 	// DNS for the Seed and its Shoots.
@@ -76,7 +76,7 @@ type SeedSpec struct {
 	Networks SeedNetworks `json:"networks"`
 	// Infrastructure of the cluster.
 	Provider SeedProvider `json:"provider"`
-	// Taints that keep Shoots away that do not tolerate them.
+	// Taints that repel Shoots without a toleration.
 	// +optional
 	// +listType=atomic
 	Taints []SeedTaint `json:"taints,omitempty"`
@@ -89,7 +89,7 @@ type SeedSpec struct {
 	// Ingress of the cluster.
 	// +optional
 	Ingress *Ingress `json:"ingress,omitempty"`
-	// Restrictions of access that the Seed can keep.
+	// Access restrictions that the Seed can enforce.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -115,7 +115,8 @@ type Backup struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
-	// Region of the object store. Immutable. Default: that of the Seed; required if the provider is not that of the Seed.
+	// Region of the object store. Immutable. Default: the region of the Seed; required if the
+	// providers differ.
 	// +optional
 	Region *string `json:"region,omitempty"`
 	// Secret or WorkloadIdentity with the credentials. Required.
@@ -135,7 +136,7 @@ type SeedNetworks struct {
 	// CIDR of the service network. Immutable.
 	// +kubebuilder:validation:Format=cidr
 	Services string `json:"services"`
-	// Networks of Shoots that do not name their own.
+	// Networks of Shoots that do not set their own.
 	// +optional
 	ShootDefaults *ShootNetworks `json:"shootDefaults,omitempty"`
 	// CIDRs that control planes of Shoots must not reach.
@@ -178,7 +179,7 @@ type SeedProvider struct {
 	Zones []string `json:"zones,omitempty"`
 }
 
-// SeedTaint keeps Shoots away that do not tolerate it.
+// SeedTaint repels Shoots without a toleration.
 type SeedTaint struct {
 	// Key of the taint; unique within the list.
 	Key string `json:"key"`
@@ -187,12 +188,13 @@ type SeedTaint struct {
 	Value *string `json:"value,omitempty"`
 }
 
-// SeedTaintProtected is the key of the taint of Seeds that only Shoots of namespace `garden` may use.
+// SeedTaintProtected is the key of the taint of Seeds that only Shoots of namespace `garden` may
+// use.
 const SeedTaintProtected = "seed.gardener.cloud/protected"
 
 // SeedVolume holds settings of persistent volumes.
 type SeedVolume struct {
-	// Least size of a volume. Smaller claims are enlarged.
+	// Minimum size of a volume. Smaller claims are enlarged.
 	// +optional
 	MinimumSize *resource.Quantity `json:"minimumSize,omitempty"`
 	// Provisioners by purpose.
@@ -212,14 +214,14 @@ type SeedVolumeProvider struct {
 
 // Ingress is the ingress of a cluster.
 type Ingress struct {
-	// Domain under which components of Gardener are reached. Immutable.
+	// Domain of Gardener's components. Immutable.
 	// +kubebuilder:validation:MaxLength=253
 	Domain string `json:"domain"`
 	// Ingress controller.
 	Controller IngressController `json:"controller"`
 }
 
-// IngressController says which ingress controller Gardener runs.
+// IngressController configures the ingress controller that Gardener runs.
 type IngressController struct {
 	// Kind of the controller: `nginx`, the only value.
 	// +kubebuilder:validation:Enum=nginx
@@ -233,36 +235,36 @@ type IngressController struct {
 // IngressKindNginx is the only kind of ingress controller.
 const IngressKindNginx = "nginx"
 
-// SeedStatus is a Seed as it is.
+// SeedStatus is the observed state of a Seed.
 type SeedStatus struct {
-	// Gardenlet that last worked on the Seed.
+	// Gardenlet that last reconciled the Seed.
 	// +optional
 	Gardener *Gardener `json:"gardener,omitempty"`
 	// Kubernetes version of the cluster.
 	// +optional
 	KubernetesVersion *string `json:"kubernetesVersion,omitempty"`
-	// Verdicts on the Seed: `GardenletReady`, `SeedSystemComponentsHealthy`, `BackupBucketsReady`, `ExtensionsReady`,
-	// `EmergencyStopShootReconciliations`.
+	// Conditions of the Seed: `GardenletReady`, `SeedSystemComponentsHealthy`,
+	// `BackupBucketsReady`, `ExtensionsReady`, `EmergencyStopShootReconciliations`.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Generation of the Seed that the last operation worked on.
+	// Generation of the Seed that the last operation reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Identity of the cluster as it is known to itself. Immutable.
+	// Identity of the cluster, as the cluster itself knows it. Immutable.
 	// +optional
 	ClusterIdentity *string `json:"clusterIdentity,omitempty"`
-	// What the Seed has, by resource; `shoots` is a number of control planes.
+	// Capacity of the Seed, by resource; `shoots` is a number of control planes.
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
-	// What the scheduler may give away: the capacity less what is reserved.
+	// Capacity that the scheduler may assign: the capacity without reserved resources.
 	// +optional
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
 	// Time at which the gardenlet's client certificate expires.
 	// +optional
 	ClientCertificateExpirationTimestamp *metav1.Time `json:"clientCertificateExpirationTimestamp,omitempty"`
-	// What can be done with the Seed now, for example `ManagedResourcesHonored`.
+	// Constraints on operations on the Seed, for example `ManagedResourcesHonored`.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -272,5 +274,5 @@ type SeedStatus struct {
 	LastOperation *LastOperation `json:"lastOperation,omitempty"`
 }
 
-// ResourceShoots is the resource that stands for control planes of Shoots in a Seed's capacity.
+// ResourceShoots is the resource that counts control planes of Shoots in a Seed's capacity.
 const ResourceShoots corev1.ResourceName = "shoots"

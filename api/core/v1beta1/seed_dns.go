@@ -4,16 +4,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SeedDNS holds DNS for a Seed and its Shoots.
+// SeedDNS configures DNS for a Seed and its Shoots.
 type SeedDNS struct {
 	// Provider of the ingress domain of the Seed. Required together with `ingress`.
 	// +optional
 	Provider *SeedDNSProvider `json:"provider,omitempty"`
-	// Domain for records that only Gardener uses, such as the internal address of each Shoot's API server. Required.
-	// Immutable while Shoots use the Seed.
+	// Domain of records that only Gardener uses, such as the internal address of each Shoot's API
+	// server. Required. Immutable while Shoots use the Seed.
 	// +optional
 	Internal *SeedDNSProviderConfig `json:"internal,omitempty"`
-	// Domains that Shoots of the Seed get subdomains of. The first that fits counts. Cannot be emptied.
+	// Domains whose subdomains Shoots of the Seed get. The first matching one is used. Cannot be
+	// emptied.
 	// +optional
 	// +listType=atomic
 	Defaults []SeedDNSProviderConfig `json:"defaults,omitempty"`
@@ -34,7 +35,7 @@ type SeedDNSProviderConfig struct {
 	Type string `json:"type"`
 	// Domain.
 	Domain string `json:"domain"`
-	// Hosted zone of the domain. Unset lets the extension find it.
+	// Hosted zone of the domain. Unset: the extension finds it.
 	// +optional
 	Zone *string `json:"zone,omitempty"`
 	// Secret or WorkloadIdentity with the credentials.

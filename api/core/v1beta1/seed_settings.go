@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// SeedSettings are settings of components of a Seed.
+// SeedSettings holds settings of components of a Seed.
 type SeedSettings struct {
 	// Spare capacity for control planes.
 	// +optional
@@ -21,7 +21,7 @@ type SeedSettings struct {
 	// Dependency watchdog.
 	// +optional
 	DependencyWatchdog *SeedSettingDependencyWatchdog `json:"dependencyWatchdog,omitempty"`
-	// Routing within a zone.
+	// Topology-aware routing.
 	// +optional
 	TopologyAwareRouting *SeedSettingTopologyAwareRouting `json:"topologyAwareRouting,omitempty"`
 	// Zones of control planes.
@@ -32,22 +32,23 @@ type SeedSettings struct {
 	PersistentVolumeClaimAutoscaler *SeedSettingPersistentVolumeClaimAutoscaler `json:"persistentVolumeClaimAutoscaler,omitempty"`
 }
 
-// SeedSettingExcessCapacityReservation keeps spare capacity by pods that give way to control planes.
+// SeedSettingExcessCapacityReservation reserves spare capacity with pods that control planes can
+// displace.
 type SeedSettingExcessCapacityReservation struct {
-	// Whether spare capacity is kept. Default: true.
+	// Whether spare capacity is reserved. Default: true.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
-	// Deployments that keep it. Default: one with cpu 2 and memory 6Gi.
+	// Deployments that reserve capacity. Default: one with cpu 2 and memory 6Gi.
 	// +optional
 	// +listType=atomic
 	Configs []SeedSettingExcessCapacityReservationConfig `json:"configs,omitempty"`
 }
 
-// SeedSettingExcessCapacityReservationConfig is a Deployment that keeps spare capacity.
+// SeedSettingExcessCapacityReservationConfig is a Deployment that reserves spare capacity.
 type SeedSettingExcessCapacityReservationConfig struct {
 	// Requests and limits of each pod. Not empty.
 	Resources corev1.ResourceList `json:"resources"`
-	// Labels of the nodes on which the capacity is kept.
+	// Labels of the nodes with the reserved capacity.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// Tolerations of the pods.
@@ -65,14 +66,15 @@ type SeedSettingScheduling struct {
 
 // SeedSettingLoadBalancerServices holds settings of Services of type LoadBalancer.
 type SeedSettingLoadBalancerServices struct {
-	// Annotations of all of them.
+	// Annotations of all Services.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// External traffic policy: `Cluster` or `Local`. Default: `Cluster`.
 	// +optional
 	// +kubebuilder:validation:Enum=Cluster;Local
 	ExternalTrafficPolicy *corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
-	// Settings of the load balancers of single zones. Each zone has to be one of the Seed's, which has more than one.
+	// Settings of the load balancers of single zones. Each zone must be one of the Seed's zones,
+	// and the Seed must have several.
 	// +optional
 	// +listType=atomic
 	Zones []SeedSettingLoadBalancerServicesZones `json:"zones,omitempty"`
@@ -82,7 +84,7 @@ type SeedSettingLoadBalancerServices struct {
 	// Whether each zone has an ingress gateway of its own.
 	// +optional
 	ZonalIngress *SeedSettingLoadBalancerServicesZonalIngress `json:"zonalIngress,omitempty"`
-	// Load balancer class. Kubernetes does not allow a change on Services that exist.
+	// Load balancer class. Kubernetes does not allow a change on existing Services.
 	// +optional
 	Class *string `json:"class,omitempty"`
 }
@@ -103,14 +105,15 @@ type SeedSettingLoadBalancerServicesZones struct {
 	ProxyProtocol *LoadBalancerServicesProxyProtocol `json:"proxyProtocol,omitempty"`
 }
 
-// LoadBalancerServicesProxyProtocol says whether load balancers may use the proxy protocol.
+// LoadBalancerServicesProxyProtocol configures the proxy protocol of load balancers.
 type LoadBalancerServicesProxyProtocol struct {
-	// Whether connections with proxy protocol are accepted beside plain ones. Only for load balancers that use it, or soon
-	// will: until then clients can pretend any source address. Default: false.
+	// Whether connections with proxy protocol are accepted as well as plain ones. Enable it only
+	// for load balancers that use it or soon will: until then clients can forge any source address.
+	// Default: false.
 	Allowed bool `json:"allowed"`
 }
 
-// SeedSettingLoadBalancerServicesZonalIngress says whether each zone has an ingress gateway of its own.
+// SeedSettingLoadBalancerServicesZonalIngress configures ingress gateways per zone.
 type SeedSettingLoadBalancerServicesZonalIngress struct {
 	// Whether each zone has an ingress gateway of its own. Default: true.
 	// +optional
@@ -120,68 +123,71 @@ type SeedSettingLoadBalancerServicesZonalIngress struct {
 
 // SeedSettingVerticalPodAutoscaler holds settings of the vertical pod autoscaler.
 type SeedSettingVerticalPodAutoscaler struct {
-	// Whether Gardener runs the autoscaler. It is needed: switch it off only where the cluster brings its own. Default:
-	// true.
+	// Whether Gardener runs the autoscaler. One is required: disable it only if the cluster has its
+	// own. Default: true.
 	// +optional
 	Enabled bool `json:"enabled"`
 	// Feature gates of the autoscaler.
 	// +optional
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
-	// Greatest recommendation (`cpu`, `memory`) for a container. Unset: no limit.
+	// Maximum recommendation (`cpu`, `memory`) for a container. Unset: no limit.
 	// +optional
 	MaxAllowed corev1.ResourceList `json:"maxAllowed,omitempty"`
 }
 
 // SeedSettingDependencyWatchdog holds settings of the dependency watchdog.
 type SeedSettingDependencyWatchdog struct {
-	// Weeder: restarts pods that crash because of something that has come back.
+	// Weeder, which restarts pods that crash because of a dependency that has recovered.
 	// +optional
 	Weeder *SeedSettingDependencyWatchdogWeeder `json:"weeder,omitempty"`
-	// Prober: scales controllers of a Shoot to zero while its nodes cannot reach its API server.
+	// Prober, which scales controllers of a Shoot to zero while its nodes cannot reach its API
+	// server.
 	// +optional
 	Prober *SeedSettingDependencyWatchdogProber `json:"prober,omitempty"`
 }
 
-// SeedSettingDependencyWatchdogWeeder switches the weeder on or off.
+// SeedSettingDependencyWatchdogWeeder enables or disables the weeder.
 type SeedSettingDependencyWatchdogWeeder struct {
 	// Whether the weeder runs. Default: true.
 	// +optional
 	Enabled bool `json:"enabled"`
 }
 
-// SeedSettingDependencyWatchdogProber switches the prober on or off.
+// SeedSettingDependencyWatchdogProber enables or disables the prober.
 type SeedSettingDependencyWatchdogProber struct {
 	// Whether the prober runs. Default: true.
 	// +optional
 	Enabled bool `json:"enabled"`
 }
 
-// SeedSettingTopologyAwareRouting switches routing within a zone on or off.
+// SeedSettingTopologyAwareRouting enables or disables routing within a zone.
 type SeedSettingTopologyAwareRouting struct {
-	// Whether traffic stays within its zone where it can. The Seed needs more than one zone. Default: false.
+	// Whether traffic stays within its zone if possible. The Seed needs more than one zone.
+	// Default: false.
 	// +optional
 	Enabled bool `json:"enabled"`
 }
 
-// SeedSettingZoneSelection says how zones of control planes are chosen.
+// SeedSettingZoneSelection defines how zones of control planes are chosen.
 type SeedSettingZoneSelection struct {
-	// `Prefer`: zones of the workers where the Seed has them. `Enforce`: such zones only. Unset, zones are chosen at
-	// random.
+	// Mode of selection. `Prefer` uses zones of the workers if the Seed has them; `Enforce` only
+	// uses such zones. Unset: zones are chosen at random.
 	Mode ZoneSelectionMode `json:"mode"`
 }
 
-// ZoneSelectionMode is a way of choosing zones of control planes.
+// ZoneSelectionMode is a way to choose zones of control planes.
 // +kubebuilder:validation:Enum=Prefer;Enforce
 type ZoneSelectionMode string
 
 const (
-	// ZoneSelectionModePrefer takes zones of the workers where the Seed has them.
+	// ZoneSelectionModePrefer uses zones of the workers if the Seed has them.
 	ZoneSelectionModePrefer ZoneSelectionMode = "Prefer"
-	// ZoneSelectionModeEnforce takes zones of the workers only.
+	// ZoneSelectionModeEnforce only uses zones of the workers.
 	ZoneSelectionModeEnforce ZoneSelectionMode = "Enforce"
 )
 
-// SeedSettingPersistentVolumeClaimAutoscaler switches the autoscaler of persistent volume claims on or off.
+// SeedSettingPersistentVolumeClaimAutoscaler enables or disables the autoscaler of persistent
+// volume claims.
 type SeedSettingPersistentVolumeClaimAutoscaler struct {
 	// Whether the autoscaler runs. Default: false.
 	Enabled bool `json:"enabled"`

@@ -27,13 +27,14 @@ import (
 // +kubebuilder:printcolumn:name="System",type=string,JSONPath=`.status.conditions[?(@.type=="SystemComponentsHealthy")].status`,description="Whether the system components in the Shoot are healthy.",priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Shoot is a Kubernetes cluster: a control plane that runs on a Seed, and worker nodes on an infrastructure.
+// Shoot is a Kubernetes cluster: a control plane that runs on a Seed, and worker nodes on an
+// infrastructure.
 type Shoot struct {
 	metav1.TypeMeta `json:",inline"`
-	// Standard object metadata. Project and Shoot name together may have 21 characters.
+	// Standard object metadata. Project and Shoot name together may have at most 21 characters.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The cluster as declared. Immutable once the Shoot is being deleted.
+	// Desired state of the cluster. Immutable once the Shoot is being deleted.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.region == oldSelf.region",message="region is immutable",fieldPath=".region"
 	// +kubebuilder:validation:XValidation:rule="self.provider.type == oldSelf.provider.type",message="type of the provider is immutable",fieldPath=".provider.type"
@@ -41,7 +42,7 @@ type Shoot struct {
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.networking) || !has(oldSelf.networking.pods) || !has(self.networking) || has(self.networking.pods) && self.networking.pods == oldSelf.networking.pods",message="network of pods is immutable",fieldPath=".networking.pods"
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.networking) || !has(oldSelf.networking.services) || !has(self.networking) || has(self.networking.services) && self.networking.services == oldSelf.networking.services",message="network of services is immutable",fieldPath=".networking.services"
 	Spec ShootSpec `json:"spec,omitempty"`
-	// The cluster as it is.
+	// Observed state of the cluster.
 	// +optional
 	Status ShootStatus `json:"status,omitempty"`
 }
@@ -57,7 +58,7 @@ type ShootList struct {
 	Items []Shoot `json:"items"`
 }
 
-// ShootTemplate is a Shoot to be made.
+// ShootTemplate is a template of a Shoot.
 type ShootTemplate struct {
 	// Labels and annotations of the Shoot.
 	// +optional
@@ -67,7 +68,7 @@ type ShootTemplate struct {
 	Spec ShootSpec `json:"spec,omitempty"`
 }
 
-// ShootSpec declares a cluster.
+// ShootSpec is the desired state of a cluster.
 type ShootSpec struct {
 	// Add-ons. Only for purpose `evaluation`; forbidden from Kubernetes 1.35 on. Deprecated.
 	// +optional
@@ -78,7 +79,7 @@ type ShootSpec struct {
 	// Domain of the cluster and DNS providers.
 	// +optional
 	DNS *DNS `json:"dns,omitempty"`
-	// Extensions to be switched on, configured, or switched off.
+	// Extensions to enable, configure or disable.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -89,10 +90,11 @@ type ShootSpec struct {
 	// Version and settings of the Kubernetes components.
 	// +optional
 	Kubernetes Kubernetes `json:"kubernetes,omitempty"`
-	// Network plugin and CIDRs. Required for clusters with workers, except that CIDRs may come from the Seed.
+	// Network plugin and CIDRs. Required for clusters with workers, except that CIDRs may come from
+	// the Seed.
 	// +optional
 	Networking *Networking `json:"networking,omitempty"`
-	// When, and what, Gardener may change by itself.
+	// Time and scope of automatic changes by Gardener.
 	// +optional
 	Maintenance *Maintenance `json:"maintenance,omitempty"`
 	// Monitoring and alerting.
@@ -100,21 +102,23 @@ type ShootSpec struct {
 	Monitoring *Monitoring `json:"monitoring,omitempty"`
 	// Infrastructure and worker pools.
 	Provider Provider `json:"provider"`
-	// What the cluster is for: `evaluation`, `testing`, `development`, `production`, or, in namespace `garden` only,
-	// `infrastructure`. Decides priority, monitoring and grace periods. Default: `evaluation`.
+	// Purpose of the cluster: `evaluation`, `testing`, `development`, `production`, or, in
+	// namespace `garden` only, `infrastructure`. It decides priority, monitoring and grace periods.
+	// Default: `evaluation`.
 	// +optional
 	Purpose *ShootPurpose `json:"purpose,omitempty"`
 	// Region of the infrastructure, as offered by the CloudProfile. Immutable.
 	Region string `json:"region"`
-	// Name of the SecretBinding with the infrastructure's credentials. Excludes `credentialsBindingName`; forbidden from
-	// Kubernetes 1.34 on. Deprecated: use `credentialsBindingName`.
+	// Name of the SecretBinding with the infrastructure's credentials. Excludes
+	// `credentialsBindingName`; forbidden from Kubernetes 1.34 on. Deprecated: use
+	// `credentialsBindingName`.
 	// +optional
 	SecretBindingName *string `json:"secretBindingName,omitempty"`
-	// Seed that runs the control plane. Set by the scheduler, or by hand through the binding subresource; another name
-	// moves the control plane there.
+	// Seed that runs the control plane. Set by the scheduler, or manually through the binding
+	// subresource. Another name moves the control plane there.
 	// +optional
 	SeedName *string `json:"seedName,omitempty"`
-	// Which Seeds the scheduler may choose.
+	// Seeds that the scheduler may choose.
 	// +optional
 	SeedSelector *SeedSelector `json:"seedSelector,omitempty"`
 	// Objects of the project's namespace that provider configurations refer to by name.
@@ -122,11 +126,11 @@ type ShootSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	Resources []NamedResourceReference `json:"resources,omitempty"`
-	// Taints of Seeds that the Shoot puts up with.
+	// Taints of Seeds that the Shoot tolerates.
 	// +optional
 	// +listType=atomic
 	Tolerations []Toleration `json:"tolerations,omitempty"`
-	// Exposure class: how the API server is made reachable. Immutable.
+	// Exposure class of the API server. Immutable.
 	// +optional
 	ExposureClassName *string `json:"exposureClassName,omitempty"`
 	// Settings of system components within the cluster.
@@ -138,25 +142,26 @@ type ShootSpec struct {
 	// Scheduler that chooses the Seed. Immutable. Default: `default-scheduler`.
 	// +optional
 	SchedulerName *string `json:"schedulerName,omitempty"`
-	// CloudProfile or NamespacedCloudProfile: what the infrastructure offers.
+	// CloudProfile or NamespacedCloudProfile with the offer of the infrastructure.
 	// +optional
 	CloudProfile *CloudProfileReference `json:"cloudProfile,omitempty"`
-	// Name of the CredentialsBinding with the infrastructure's credentials. May be exchanged, not removed.
+	// Name of the CredentialsBinding with the infrastructure's credentials. It can be changed, not
+	// removed.
 	// +optional
 	CredentialsBindingName *string `json:"credentialsBindingName,omitempty"`
-	// Restrictions of access that hold for the cluster.
+	// Access restrictions of the cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	AccessRestrictions []AccessRestrictionWithOptions `json:"accessRestrictions,omitempty"`
 }
 
-// ShootPurpose says what a cluster is for.
+// ShootPurpose is the purpose of a cluster.
 // +kubebuilder:validation:Enum=evaluation;testing;development;production;infrastructure
 type ShootPurpose string
 
 const (
-	// ShootPurposeEvaluation is for trying things out.
+	// ShootPurposeEvaluation is for evaluations.
 	ShootPurposeEvaluation ShootPurpose = "evaluation"
 	// ShootPurposeTesting is for tests: no monitoring, any region.
 	ShootPurposeTesting ShootPurpose = "testing"
@@ -179,12 +184,12 @@ type CloudProfileReference struct {
 	Name string `json:"name"`
 }
 
-// SeedSelector says which Seeds may be chosen.
+// SeedSelector selects Seeds.
 type SeedSelector struct {
-	// Labels that the Seed has to have. An empty selector matches all.
+	// Labels that the Seed must have. An empty selector matches all.
 	// +optional
 	metav1.LabelSelector `json:",inline"`
-	// Providers of Seeds that may be chosen; `*` stands for all. Unset: the provider of the Shoot.
+	// Providers of Seeds that may be chosen; `*` means all. Unset: the provider of the Shoot.
 	// +optional
 	// +listType=atomic
 	ProviderTypes []string `json:"providerTypes,omitempty"`
@@ -192,35 +197,35 @@ type SeedSelector struct {
 
 // ControlPlane holds settings of the control plane as a whole.
 type ControlPlane struct {
-	// High availability. May be added later, never removed or changed.
+	// High availability. It can be added later, never removed or changed.
 	// +optional
 	HighAvailability *HighAvailability `json:"highAvailability,omitempty"`
-	// Zones of the Seed that the control plane runs in: one, or three with tolerance `zone`. Unset: chosen by Gardener.
-	// Immutable, except that it may be cleared or extended.
+	// Zones of the Seed that the control plane runs in: one, or three with tolerance `zone`. Unset:
+	// chosen by Gardener. Immutable, except that zones can be cleared or added.
 	// +optional
 	// +listType=atomic
 	Zones []string `json:"zones,omitempty"`
 }
 
-// HighAvailability says which failures a control plane survives.
+// HighAvailability defines which failures a control plane survives.
 type HighAvailability struct {
-	// Which failures are survived.
+	// Failures that the control plane survives.
 	FailureTolerance FailureTolerance `json:"failureTolerance"`
 }
 
-// FailureTolerance says which failures are survived.
+// FailureTolerance is the failure that a control plane survives.
 type FailureTolerance struct {
-	// `node`: the failure of a node; `zone`: the failure of a zone, for which the Seed needs three zones.
+	// Type of the failure: `node`, or `zone`, for which the Seed needs three zones.
 	Type FailureToleranceType `json:"type"`
 }
 
-// FailureToleranceType is a failure that is survived.
+// FailureToleranceType is a type of failure.
 // +kubebuilder:validation:Enum=node;zone
 type FailureToleranceType string
 
 const (
-	// FailureToleranceTypeNode stands for the failure of a node.
+	// FailureToleranceTypeNode is the failure of a node.
 	FailureToleranceTypeNode FailureToleranceType = "node"
-	// FailureToleranceTypeZone stands for the failure of a zone.
+	// FailureToleranceTypeZone is the failure of a zone.
 	FailureToleranceTypeZone FailureToleranceType = "zone"
 )

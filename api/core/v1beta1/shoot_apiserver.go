@@ -9,45 +9,48 @@ import (
 // KubeAPIServerConfig holds settings of kube-apiserver.
 type KubeAPIServerConfig struct {
 	KubernetesConfig `json:",inline"`
-	// Admission plugins to be switched on, configured or off, besides those that Gardener needs.
+	// Admission plugins to enable, configure or disable, in addition to those that Gardener needs.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	AdmissionPlugins []AdmissionPlugin `json:"admissionPlugins,omitempty"`
-	// Audiences of which a service account token has to name one. Default: `kubernetes`; `gardener` is always added.
+	// Audiences of service account tokens: a token must name one. Default: `kubernetes`; `gardener`
+	// is always added.
 	// +optional
 	// +listType=atomic
 	APIAudiences []string `json:"apiAudiences,omitempty"`
-	// Audit.
+	// Audit settings.
 	// +optional
 	AuditConfig *AuditConfig `json:"auditConfig,omitempty"`
-	// APIs to be switched on or off, by group and version, for example `batch/v1beta1`.
+	// APIs to enable or disable, by group and version, for example `batch/v1beta1`.
 	// +optional
 	RuntimeConfig map[string]bool `json:"runtimeConfig,omitempty"`
-	// Service account tokens.
+	// Settings of service account tokens.
 	// +optional
 	ServiceAccountConfig *ServiceAccountConfig `json:"serviceAccountConfig,omitempty"`
-	// Watch caches. The server sizes them itself; only 0, which switches a cache off, has an effect.
+	// Sizes of watch caches. The server sizes them itself; only 0, which disables a cache, has an
+	// effect.
 	// +optional
 	WatchCacheSizes *WatchCacheSizes `json:"watchCacheSizes,omitempty"`
-	// Limits of requests.
+	// Limits on requests.
 	// +optional
 	Requests *APIServerRequests `json:"requests,omitempty"`
-	// Whether requests without credentials are let in as `system:anonymous`. Forbidden from Kubernetes 1.35 on. Default:
-	// false. Deprecated: use structured authentication.
+	// Whether requests without credentials are accepted as `system:anonymous`. Forbidden from
+	// Kubernetes 1.35 on. Default: false. Deprecated: use structured authentication.
 	// +optional
 	EnableAnonymousAuthentication *bool `json:"enableAnonymousAuthentication,omitempty"`
-	// How long events are kept, at most 24h. Default: 1h.
+	// Time for which events are retained, at most 24h. Default: 1h.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	EventTTL *metav1.Duration `json:"eventTTL,omitempty"`
 	// Log levels.
 	// +optional
 	Logging *APIServerLogging `json:"logging,omitempty"`
-	// How long pods stay on a node that is not ready, in seconds, unless they say otherwise. Default: 300.
+	// Seconds that pods stay on a node that is not ready, unless they set a toleration. Default:
+	// 300.
 	// +optional
 	DefaultNotReadyTolerationSeconds *int64 `json:"defaultNotReadyTolerationSeconds,omitempty"`
-	// How long pods stay on a node that is unreachable, in seconds, unless they say otherwise. Default: 300.
+	// Seconds that pods stay on an unreachable node, unless they set a toleration. Default: 300.
 	// +optional
 	DefaultUnreachableTolerationSeconds *int64 `json:"defaultUnreachableTolerationSeconds,omitempty"`
 	// Encryption of data in etcd.
@@ -59,10 +62,10 @@ type KubeAPIServerConfig struct {
 	// Structured authorization.
 	// +optional
 	StructuredAuthorization *StructuredAuthorization `json:"structuredAuthorization,omitempty"`
-	// Limits of automatic scaling. Least requests: cpu 20m, memory 200M.
+	// Limits of automatic scaling. Minimum requests: cpu 20m, memory 200M.
 	// +optional
 	Autoscaling *ControlPlaneAutoscaling `json:"autoscaling,omitempty"`
-	// Least TLS version: `VersionTLS12` or `VersionTLS13`. Default: that of kube-apiserver.
+	// Minimum TLS version: `VersionTLS12` or `VersionTLS13`. Default: kube-apiserver's own.
 	// +optional
 	TLSMinVersion *TLSVersion `json:"tlsMinVersion,omitempty"`
 }
@@ -72,9 +75,9 @@ type KubeAPIServerConfig struct {
 type TLSVersion string
 
 const (
-	// TLSVersion12 stands for TLS 1.2.
+	// TLSVersion12 is TLS 1.2.
 	TLSVersion12 TLSVersion = "VersionTLS12"
-	// TLSVersion13 stands for TLS 1.3.
+	// TLSVersion13 is TLS 1.3.
 	TLSVersion13 TLSVersion = "VersionTLS13"
 )
 
@@ -87,22 +90,22 @@ type AdmissionPlugin struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Config *runtime.RawExtension `json:"config,omitempty"`
-	// True switches the plugin off. Plugins that Gardener needs cannot be switched off. Default: false.
+	// True disables the plugin. Plugins that Gardener needs cannot be disabled. Default: false.
 	// +optional
 	Disabled *bool `json:"disabled,omitempty"`
-	// Name of a Secret whose key `kubeconfig` the plugin reaches its backend with.
+	// Name of a Secret whose key `kubeconfig` gives the plugin access to its backend.
 	// +optional
 	KubeconfigSecretName *string `json:"kubeconfigSecretName,omitempty"`
 }
 
-// AuditConfig holds settings of audit.
+// AuditConfig holds audit settings.
 type AuditConfig struct {
-	// What is recorded.
+	// Policy that selects the recorded events.
 	// +optional
 	AuditPolicy *AuditPolicy `json:"auditPolicy,omitempty"`
 }
 
-// AuditPolicy says what is recorded.
+// AuditPolicy selects the recorded events.
 type AuditPolicy struct {
 	// ConfigMap, in the same namespace, whose key `policy` holds the audit policy.
 	// +optional
@@ -114,14 +117,15 @@ type ServiceAccountConfig struct {
 	// Issuer of new tokens, an https URL. Default: the address of the API server.
 	// +optional
 	Issuer *string `json:"issuer,omitempty"`
-	// Whether tokens mounted in pods live up to a year, so that old clients keep working. Default: true.
+	// Whether tokens mounted in pods are valid for up to a year, so that old clients keep working.
+	// Default: true.
 	// +optional
 	ExtendTokenExpiration *bool `json:"extendTokenExpiration,omitempty"`
-	// Longest life of a token: 720h to 2160h (30 to 90 days).
+	// Maximum lifetime of a token: 720h to 2160h (30 to 90 days).
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	MaxTokenExpiration *metav1.Duration `json:"maxTokenExpiration,omitempty"`
-	// Further issuers whose tokens are accepted.
+	// Additional issuers whose tokens are accepted.
 	// +optional
 	// +listType=atomic
 	AcceptedIssuers []string `json:"acceptedIssuers,omitempty"`
@@ -129,7 +133,7 @@ type ServiceAccountConfig struct {
 
 // WatchCacheSizes holds sizes of watch caches.
 type WatchCacheSizes struct {
-	// Size for resources that are not listed. Forbidden from Kubernetes 1.35 on. Deprecated.
+	// Size for unlisted resources. Forbidden from Kubernetes 1.35 on. Deprecated.
 	// +optional
 	Default *int32 `json:"default,omitempty"`
 	// Sizes by resource.
@@ -149,12 +153,12 @@ type ResourceWatchCacheSize struct {
 	CacheSize int32 `json:"size"`
 }
 
-// APIServerRequests holds limits of requests.
+// APIServerRequests holds limits on requests.
 type APIServerRequests struct {
-	// How many reading requests are served at a time, at most 5000. Default: 400.
+	// Maximum number of concurrent reading requests, at most 5000. Default: 400.
 	// +optional
 	MaxNonMutatingInflight *int32 `json:"maxNonMutatingInflight,omitempty"`
-	// How many writing requests are served at a time, at most 2500. Default: 200.
+	// Maximum number of concurrent writing requests, at most 2500. Default: 200.
 	// +optional
 	MaxMutatingInflight *int32 `json:"maxMutatingInflight,omitempty"`
 }
@@ -169,29 +173,31 @@ type APIServerLogging struct {
 	HTTPAccessVerbosity *int32 `json:"httpAccessVerbosity,omitempty"`
 }
 
-// EncryptionConfig says what is encrypted in etcd, and how. Resources and provider may not change at once, nor while a
-// rotation of the key runs.
+// EncryptionConfig configures the encryption of data in etcd. Resources and provider cannot change
+// at the same time, nor during a rotation of the key.
 type EncryptionConfig struct {
-	// Resources that are encrypted besides Secrets, as `resource` or `resource.group`, in plural and lower case.
-	// Wildcards are not allowed.
+	// Resources that are encrypted in addition to Secrets, as `resource` or `resource.group`, in
+	// plural and lower case. Wildcards are not allowed.
 	// +optional
 	// +listType=atomic
 	Resources []string `json:"resources,omitempty"`
-	// How data is encrypted.
+	// Encryption provider.
 	// +optional
 	Provider EncryptionProvider `json:"provider,omitempty"`
 }
 
-// EncryptionProvider says how data is encrypted.
+// EncryptionProvider is the provider that encrypts data.
 type EncryptionProvider struct {
-	// `aescbc`, `aesgcm` (needs automatic rotation of the key) or `secretbox`. Default: `aescbc`.
+	// Type of the provider: `aescbc`, `aesgcm` (requires automatic rotation of the key) or
+	// `secretbox`. Default: `aescbc`.
 	// +optional
 	Type *EncryptionProviderType `json:"type,omitempty"`
 }
 
-// EncryptionProviderType is a way of encrypting data.
+// EncryptionProviderType is a type of encryption.
 //
-// No enum: upstream names an unknown value only where it is first set (see the rules of package schemas).
+// It has no enum: upstream reports an unknown value only where it is first set (see the rules of
+// package schemas).
 type EncryptionProviderType string
 
 const (
@@ -205,13 +211,15 @@ const (
 
 // StructuredAuthentication holds settings of structured authentication.
 type StructuredAuthentication struct {
-	// ConfigMap, in the same namespace, whose key `config.yaml` holds the AuthenticationConfiguration.
+	// ConfigMap, in the same namespace, whose key `config.yaml` holds the
+	// AuthenticationConfiguration.
 	ConfigMapName string `json:"configMapName"`
 }
 
 // StructuredAuthorization holds settings of structured authorization.
 type StructuredAuthorization struct {
-	// ConfigMap, in the same namespace, whose key `config.yaml` holds the AuthorizationConfiguration.
+	// ConfigMap, in the same namespace, whose key `config.yaml` holds the
+	// AuthorizationConfiguration.
 	ConfigMapName string `json:"configMapName"`
 	// Secrets with kubeconfigs for the authorizers.
 	// +optional

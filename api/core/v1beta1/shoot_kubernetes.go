@@ -7,37 +7,38 @@ import (
 
 // Kubernetes holds version and settings of the Kubernetes components.
 type Kubernetes struct {
-	// Cluster autoscaler. It runs if some pool may grow.
+	// Settings of the cluster autoscaler, which runs if a pool can grow.
 	// +optional
 	ClusterAutoscaler *ClusterAutoscaler `json:"clusterAutoscaler,omitempty"`
-	// kube-apiserver.
+	// Settings of kube-apiserver.
 	// +optional
 	KubeAPIServer *KubeAPIServerConfig `json:"kubeAPIServer,omitempty"`
-	// kube-controller-manager.
+	// Settings of kube-controller-manager.
 	// +optional
 	KubeControllerManager *KubeControllerManagerConfig `json:"kubeControllerManager,omitempty"`
-	// kube-scheduler.
+	// Settings of kube-scheduler.
 	// +optional
 	KubeScheduler *KubeSchedulerConfig `json:"kubeScheduler,omitempty"`
-	// kube-proxy.
+	// Settings of kube-proxy.
 	// +optional
 	KubeProxy *KubeProxyConfig `json:"kubeProxy,omitempty"`
-	// kubelet, for pools that do not bring their own settings.
+	// Settings of the kubelet, for pools without their own.
 	// +optional
 	Kubelet *KubeletConfig `json:"kubelet,omitempty"`
-	// Kubernetes version, `1.34.1`, or shortened to `1.34` or `1` for the newest one of the CloudProfile that fits. May
-	// be raised by patch versions and by one minor version at a time; never lowered. Default: the newest of the profile.
+	// Kubernetes version, for example `1.34.1`. `1.34` or `1` selects the newest matching version
+	// of the CloudProfile. It can be raised by patch versions and by one minor version at a time,
+	// never lowered. Default: the newest of the profile.
 	// +optional
 	Version string `json:"version,omitempty"`
 	// Vertical pod autoscaler for workloads of the cluster.
 	// +optional
 	VerticalPodAutoscaler *VerticalPodAutoscaler `json:"verticalPodAutoscaler,omitempty"`
-	// etcd of the control plane.
+	// Settings of the control plane's etcds.
 	// +optional
 	ETCD *ETCD `json:"etcd,omitempty"`
 }
 
-// KubernetesConfig is what settings of all Kubernetes components share.
+// KubernetesConfig holds settings that all Kubernetes components share.
 type KubernetesConfig struct {
 	// Feature gates of the component.
 	// +optional
@@ -46,7 +47,7 @@ type KubernetesConfig struct {
 
 // ETCD holds settings of the etcds.
 type ETCD struct {
-	// etcd for everything but events.
+	// etcd for all resources except events.
 	// +optional
 	Main *ETCDConfig `json:"main,omitempty"`
 	// etcd for events.
@@ -56,14 +57,14 @@ type ETCD struct {
 
 // ETCDConfig holds settings of one etcd.
 type ETCDConfig struct {
-	// Limits of automatic scaling. Least memory: 300M for main, 60M for events.
+	// Limits of automatic scaling. Minimum memory: 300M for main, 60M for events.
 	// +optional
 	Autoscaling *ControlPlaneAutoscaling `json:"autoscaling,omitempty"`
 }
 
 // ControlPlaneAutoscaling holds limits of automatic scaling.
 type ControlPlaneAutoscaling struct {
-	// Least requests (`cpu`, `memory`) that the vertical pod autoscaler sets. Not defaulted.
+	// Minimum requests (`cpu`, `memory`) that the vertical pod autoscaler sets. No default.
 	MinAllowed corev1.ResourceList `json:"minAllowed"`
 }
 
@@ -73,16 +74,16 @@ type KubeControllerManagerConfig struct {
 	// Horizontal pod autoscaler.
 	// +optional
 	HorizontalPodAutoscalerConfig *HorizontalPodAutoscalerConfig `json:"horizontalPodAutoscaler,omitempty"`
-	// Prefix length of each node's IPv4 pod network, 16 to 28; with IPv6 only, 64 to 124. Immutable. Default: room for
-	// twice the greatest number of pods per node, at most 24; 64 for IPv6.
+	// Prefix length of each node's IPv4 pod network, 16 to 28; with IPv6 only, 64 to 124.
+	// Immutable. Default: room for twice the maximum number of pods per node; 64 for IPv6.
 	// +optional
 	NodeCIDRMaskSize *int32 `json:"nodeCIDRMaskSize,omitempty"`
-	// How long pods stay on failed nodes. Forbidden from Kubernetes 1.33 on. Deprecated: use the tolerations of
-	// kube-apiserver.
+	// Time for which pods stay on failed nodes. Forbidden from Kubernetes 1.33 on. Deprecated: use
+	// the tolerations of kube-apiserver.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	PodEvictionTimeout *metav1.Duration `json:"podEvictionTimeout,omitempty"`
-	// How long a node may be silent before it counts as unhealthy. Default: 40s.
+	// Time without reports after which a node counts as unhealthy. Default: 40s.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	NodeMonitorGracePeriod *metav1.Duration `json:"nodeMonitorGracePeriod,omitempty"`
@@ -93,15 +94,17 @@ type KubeControllerManagerConfig struct {
 
 // HorizontalPodAutoscalerConfig holds settings of the horizontal pod autoscaler.
 type HorizontalPodAutoscalerConfig struct {
-	// How long after its start the CPU usage of a pod may be ignored. Default: 5m.
+	// Time after the start of a pod in which its CPU usage may be ignored. Default: 5m.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	CPUInitializationPeriod *metav1.Duration `json:"cpuInitializationPeriod,omitempty"`
-	// How far back recommendations are looked at before scaling down; the greatest wins. Default: 5m.
+	// Time window of the recommendations considered before scaling down; the highest one is used.
+	// Default: 5m.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	DownscaleStabilization *metav1.Duration `json:"downscaleStabilization,omitempty"`
-	// How long after its start changes of readiness count as part of the start. Default: 30s.
+	// Time after the start of a pod in which readiness changes count as part of the start. Default:
+	// 30s.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	InitialReadinessDelay *metav1.Duration `json:"initialReadinessDelay,omitempty"`
@@ -109,7 +112,7 @@ type HorizontalPodAutoscalerConfig struct {
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	SyncPeriod *metav1.Duration `json:"syncPeriod,omitempty"`
-	// Least deviation from the target, as a fraction, that leads to scaling. Default: 0.1.
+	// Minimum deviation from the target, as a fraction, that triggers scaling. Default: 0.1.
 	// +optional
 	Tolerance *float64 `json:"tolerance,omitempty"`
 }
@@ -117,15 +120,16 @@ type HorizontalPodAutoscalerConfig struct {
 // KubeSchedulerConfig holds settings of kube-scheduler.
 type KubeSchedulerConfig struct {
 	KubernetesConfig `json:",inline"`
-	// Greatest number of volumes per node. Forbidden from Kubernetes 1.35 on. Deprecated.
+	// Maximum number of volumes per node. Forbidden from Kubernetes 1.35 on. Deprecated.
 	// +optional
 	KubeMaxPDVols *string `json:"kubeMaxPDVols,omitempty"`
-	// How nodes are chosen: `balanced` (spread the load) or `bin-packing` (fill nodes up). Default: `balanced`.
+	// Strategy for choosing nodes: `balanced` (spread the load) or `bin-packing` (fill nodes up).
+	// Default: `balanced`.
 	// +optional
 	Profile *SchedulingProfile `json:"profile,omitempty"`
 }
 
-// SchedulingProfile is a way of choosing nodes.
+// SchedulingProfile is a strategy for choosing nodes.
 // +kubebuilder:validation:Enum=balanced;bin-packing
 type SchedulingProfile string
 
@@ -139,7 +143,7 @@ const (
 // KubeProxyConfig holds settings of kube-proxy.
 type KubeProxyConfig struct {
 	KubernetesConfig `json:",inline"`
-	// How Services are implemented: `IPTables`, `IPVS` or `NFTables`. Default: `IPTables`.
+	// Implementation of Services: `IPTables`, `IPVS` or `NFTables`. Default: `IPTables`.
 	// +optional
 	// +kubebuilder:default=IPTables
 	Mode *ProxyMode `json:"mode,omitempty"`
@@ -149,7 +153,7 @@ type KubeProxyConfig struct {
 	Enabled *bool `json:"enabled,omitempty"`
 }
 
-// ProxyMode is a way of implementing Services.
+// ProxyMode is an implementation of Services.
 // +kubebuilder:validation:Enum=IPTables;IPVS;NFTables
 type ProxyMode string
 

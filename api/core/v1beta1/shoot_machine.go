@@ -5,20 +5,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// MachineUpdateStrategy is a way in which updates reach machines.
+// MachineUpdateStrategy is a strategy for updating machines.
 // +kubebuilder:validation:Enum=AutoRollingUpdate;AutoInPlaceUpdate;ManualInPlaceUpdate
 type MachineUpdateStrategy string
 
 const (
 	// AutoRollingUpdate replaces machines by new ones.
 	AutoRollingUpdate MachineUpdateStrategy = "AutoRollingUpdate"
-	// AutoInPlaceUpdate updates machines as they are, one after the other.
+	// AutoInPlaceUpdate updates machines in place, one after the other.
 	AutoInPlaceUpdate MachineUpdateStrategy = "AutoInPlaceUpdate"
-	// ManualInPlaceUpdate updates machines as they are, when the user says so.
+	// ManualInPlaceUpdate updates machines in place when the user requests it.
 	ManualInPlaceUpdate MachineUpdateStrategy = "ManualInPlaceUpdate"
 )
 
-// IsUpdateStrategyInPlace says whether updates leave machines as they are.
+// IsUpdateStrategyInPlace reports whether the strategy updates machines in place.
 func IsUpdateStrategyInPlace(strategy *MachineUpdateStrategy) bool {
 	return strategy != nil && (*strategy == AutoInPlaceUpdate || *strategy == ManualInPlaceUpdate)
 }
@@ -27,7 +27,7 @@ func IsUpdateStrategyInPlace(strategy *MachineUpdateStrategy) bool {
 type Machine struct {
 	// Machine type, as offered by the CloudProfile.
 	Type string `json:"type"`
-	// Machine image. Default: the newest version of the first image of the CloudProfile that fits.
+	// Machine image. Default: the newest version of the first matching image of the CloudProfile.
 	// +optional
 	Image *ShootMachineImage `json:"image,omitempty"`
 	// CPU architecture: `amd64` or `arm64`. Default: `amd64`.
@@ -52,7 +52,8 @@ type ShootMachineImage struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
-	// Version of the image; may be shortened, like a Kubernetes version. Default: the newest of the CloudProfile.
+	// Version of the image. It can be shortened, like a Kubernetes version. Default: the newest of
+	// the CloudProfile.
 	// +optional
 	Version *string `json:"version,omitempty"`
 }
@@ -73,7 +74,7 @@ type Volume struct {
 	Encrypted *bool `json:"encrypted,omitempty"`
 }
 
-// DataVolume is a further volume of a machine.
+// DataVolume is an additional volume of a machine.
 type DataVolume struct {
 	// Name by which the volume can be referred to, at most 15 characters; unique within the list.
 	Name string `json:"name"`
@@ -92,7 +93,7 @@ type DataVolume struct {
 type CRI struct {
 	// Name of the container runtime: `containerd`, the only value.
 	Name CRIName `json:"name"`
-	// Further runtimes on the machines, for example gVisor.
+	// Additional runtimes on the machines, for example gVisor.
 	// +optional
 	// +listType=atomic
 	ContainerRuntimes []ContainerRuntime `json:"containerRuntimes,omitempty"`
@@ -102,10 +103,10 @@ type CRI struct {
 // +kubebuilder:validation:Enum=containerd
 type CRIName string
 
-// CRINameContainerD stands for containerd.
+// CRINameContainerD is containerd.
 const CRINameContainerD CRIName = "containerd"
 
-// ContainerRuntime is a further runtime on machines.
+// ContainerRuntime is an additional runtime on machines.
 type ContainerRuntime struct {
 	// Type of the extension, for example `gvisor`.
 	Type string `json:"type"`
@@ -118,78 +119,82 @@ type ContainerRuntime struct {
 
 // WorkerKubernetes holds Kubernetes version and kubelet settings of a pool.
 type WorkerKubernetes struct {
-	// Settings of the kubelet. They replace those of the Shoot as a whole.
+	// Settings of the kubelet. They replace the kubelet settings of the Shoot.
 	// +optional
 	Kubelet *KubeletConfig `json:"kubelet,omitempty"`
-	// Kubernetes version of the Nodes, at most that of the control plane and three minor versions behind it. Default: that of the
-	// control plane.
+	// Kubernetes version of the Nodes: at most the control plane's, and at most three minor
+	// versions older. Default: the control plane's.
 	// +optional
 	Version *string `json:"version,omitempty"`
 }
 
-// WorkerSystemComponents says whether system components may run on a pool.
+// WorkerSystemComponents configures system components on a pool.
 type WorkerSystemComponents struct {
-	// Whether system components may run on the pool. Some pool has to allow it. Default: true.
+	// Whether system components may run on the pool. At least one pool must allow it. Default:
+	// true.
 	Allow bool `json:"allow"`
 }
 
-// ClusterAutoscalerOptions are settings of the cluster autoscaler for one pool.
+// ClusterAutoscalerOptions holds settings of the cluster autoscaler for one pool.
 type ClusterAutoscalerOptions struct {
-	// Share of a node's requests, from 0.0 to 1.0, below which it may be removed.
+	// Share of a node's requests, from 0.0 to 1.0, below which the node may be removed.
 	// +optional
 	ScaleDownUtilizationThreshold *float64 `json:"scaleDownUtilizationThreshold,omitempty"`
-	// The same for GPU requests.
+	// Share of a node's GPU requests, from 0.0 to 1.0, below which the node may be removed.
 	// +optional
 	ScaleDownGpuUtilizationThreshold *float64 `json:"scaleDownGpuUtilizationThreshold,omitempty"`
-	// How long a node has to be unneeded before it is removed.
+	// Time for which a node must be unneeded before it is removed.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	ScaleDownUnneededTime *metav1.Duration `json:"scaleDownUnneededTime,omitempty"`
-	// How long a node that is not ready has to be unneeded before it is removed.
+	// Time for which a node that is not ready must be unneeded before it is removed.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	ScaleDownUnreadyTime *metav1.Duration `json:"scaleDownUnreadyTime,omitempty"`
-	// How long a new node may take to become ready.
+	// Timeout for a new node to become ready.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	MaxNodeProvisionTime *metav1.Duration `json:"maxNodeProvisionTime,omitempty"`
 }
 
-// MachineControllerManagerSettings are settings of the machine-controller-manager for one pool.
+// MachineControllerManagerSettings holds settings of the machine-controller-manager for one pool.
 type MachineControllerManagerSettings struct {
-	// How long a machine is drained before it is deleted by force. Default: 2h, by the machine-controller-manager.
+	// Time for which a machine is drained before it is forcibly deleted. Default: 2h, by the
+	// machine-controller-manager.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	MachineDrainTimeout *metav1.Duration `json:"machineDrainTimeout,omitempty"`
-	// How long a machine may be unhealthy before it is replaced. Default: 10m, by the machine-controller-manager.
+	// Time for which a machine may be unhealthy before it is replaced. Default: 10m, by the
+	// machine-controller-manager.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	MachineHealthTimeout *metav1.Duration `json:"machineHealthTimeout,omitempty"`
-	// How long a machine may take to join. Default: 20m, by the machine-controller-manager.
+	// Timeout for a machine to join. Default: 20m, by the machine-controller-manager.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	MachineCreationTimeout *metav1.Duration `json:"machineCreationTimeout,omitempty"`
-	// How often the eviction of a pod is tried before the machine is deleted by force.
+	// Number of attempts to evict a pod before the machine is forcibly deleted.
 	// +optional
 	MaxEvictRetries *int32 `json:"maxEvictRetries,omitempty"`
 	// Node conditions that make a machine unhealthy while they are true.
 	// +optional
 	// +listType=atomic
 	NodeConditions []string `json:"nodeConditions,omitempty"`
-	// How long an in-place update may take.
+	// Timeout of an in-place update.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	MachineInPlaceUpdateTimeout *metav1.Duration `json:"inPlaceUpdateTimeout,omitempty"`
-	// True never replaces unhealthy machines. Only for in-place updates. Default: false, with in-place updates true.
+	// True never replaces unhealthy machines. Only for in-place updates. Default: false; true with
+	// in-place updates.
 	// +optional
 	DisableHealthTimeout *bool `json:"disableHealthTimeout,omitempty"`
-	// How long a failed machine that is preserved stays before it is ended. Default: 96h, by the
+	// Time for which a preserved failed machine stays before it is terminated. Default: 96h, by the
 	// machine-controller-manager.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	MachinePreserveTimeout *metav1.Duration `json:"machinePreserveTimeout,omitempty"`
-	// How many failed machines of the pool are preserved at a time without being asked. In pools with system components
-	// at most one less than the greatest number of machines. Default: 0.
+	// Maximum number of failed machines of the pool that are preserved automatically. In pools with
+	// system components it must be less than the maximum number of machines. Default: 0.
 	// +optional
 	AutoPreserveFailedMachineMax *int32 `json:"autoPreserveFailedMachineMax,omitempty"`
 }

@@ -4,35 +4,38 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Maintenance says when, and what, Gardener may change by itself.
+// Maintenance defines time and scope of automatic changes by Gardener.
 type Maintenance struct {
-	// Which versions are raised automatically.
+	// Versions that are updated automatically.
 	// +optional
 	AutoUpdate *MaintenanceAutoUpdate `json:"autoUpdate,omitempty"`
-	// When maintenance takes place. Default: one hour, at an hour chosen at random once.
+	// Time of maintenance. Default: one hour, derived from namespace and name.
 	// +optional
 	TimeWindow *MaintenanceTimeWindow `json:"timeWindow,omitempty"`
-	// True holds back changes of the spec until the next time window, except those of `hibernation.enabled`.
-	// Default: false.
+	// True delays changes of the spec until the next time window, except changes of
+	// `hibernation.enabled`. Default: false.
 	// +optional
 	ConfineSpecUpdateRollout *bool `json:"confineSpecUpdateRollout,omitempty"`
-	// Which credentials are rotated automatically.
+	// Credentials that are rotated automatically.
 	// +optional
 	AutoRotation *MaintenanceAutoRotation `json:"autoRotation,omitempty"`
 }
 
-// MaintenanceAutoUpdate says which versions are raised automatically.
+// MaintenanceAutoUpdate selects the versions that are updated automatically.
 type MaintenanceAutoUpdate struct {
-	// Whether the Kubernetes patch version is raised. Default: true, but false if `autoUpdate` is given without it.
+	// Whether the Kubernetes patch version is updated. Default: true, or false if `autoUpdate` is
+	// set without it.
 	KubernetesVersion bool `json:"kubernetesVersion"`
-	// Whether versions of machine images are raised. Default: true. Not for clusters without workers.
+	// Whether versions of machine images are updated. Default: true. Not for clusters without
+	// workers.
 	// +optional
 	MachineImageVersion *bool `json:"machineImageVersion,omitempty"`
 }
 
-// MaintenanceTimeWindow is the time of day at which maintenance takes place: 30 minutes to 6 hours; may cross midnight.
+// MaintenanceTimeWindow is the time of day of maintenance: 30 minutes to 6 hours, possibly across
+// midnight.
 type MaintenanceTimeWindow struct {
-	// Begin, as `HHMMSS+ZZ00` or `HHMMSS-ZZ00`, for example `220000+0100`.
+	// Start, as `HHMMSS+ZZ00` or `HHMMSS-ZZ00`, for example `220000+0100`.
 	// +kubebuilder:validation:Pattern=`^([0-1][0-9]|2[0-3])[0-5][0-9][0-5][0-9][+-][0-1][0-9][0-5][0-9]$`
 	Begin string `json:"begin"`
 	// End, in the same form.
@@ -40,14 +43,15 @@ type MaintenanceTimeWindow struct {
 	End string `json:"end"`
 }
 
-// MaintenanceAutoRotation says which credentials are rotated automatically.
+// MaintenanceAutoRotation selects the credentials that are rotated automatically.
 type MaintenanceAutoRotation struct {
-	// Which credentials are rotated automatically, and how often.
+	// Credentials that are rotated automatically, and the intervals.
 	// +optional
 	Credentials *MaintenanceCredentialsAutoRotation `json:"credentials,omitempty"`
 }
 
-// MaintenanceCredentialsAutoRotation says which credentials are rotated automatically, and how often.
+// MaintenanceCredentialsAutoRotation selects the credentials that are rotated automatically, and
+// the intervals.
 type MaintenanceCredentialsAutoRotation struct {
 	// Passwords of monitoring and logging.
 	// +optional
@@ -55,15 +59,15 @@ type MaintenanceCredentialsAutoRotation struct {
 	// SSH key pair of the nodes.
 	// +optional
 	SSHKeypair *MaintenanceRotationConfig `json:"sshKeypair,omitempty"`
-	// Key that encrypts data in etcd. New Shoots rotate it every 672h (28 days) unless they say otherwise.
+	// Key that encrypts data in etcd. New Shoots rotate it every 672h (28 days) by default.
 	// +optional
 	ETCDEncryptionKey *MaintenanceRotationConfig `json:"etcdEncryptionKey,omitempty"`
 }
 
-// MaintenanceRotationConfig says how often credentials are rotated.
+// MaintenanceRotationConfig is the interval at which credentials are rotated.
 type MaintenanceRotationConfig struct {
-	// Time between the end of a rotation and the next one; 30 minutes to 90 days, 0 switches the rotation off.
-	// Default: 168h (7 days).
+	// Time between the end of a rotation and the start of the next; 30 minutes to 90 days, 0
+	// disables the rotation. Default: 168h (7 days).
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	RotationPeriod *metav1.Duration `json:"rotationPeriod,omitempty"`

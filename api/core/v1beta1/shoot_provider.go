@@ -20,7 +20,8 @@ type Provider struct {
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:pruning:PreserveUnknownFields
 	InfrastructureConfig *runtime.RawExtension `json:"infrastructureConfig,omitempty"`
-	// Worker pools. Empty for a cluster without workers; a cluster cannot change from one to the other.
+	// Worker pools. Empty for a cluster without workers. A cluster with workers cannot become one
+	// without, or the reverse.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -37,13 +38,13 @@ type WorkersSettings struct {
 	SSHAccess *SSHAccess `json:"sshAccess,omitempty"`
 }
 
-// SSHAccess says whether nodes can be reached by SSH.
+// SSHAccess configures access to nodes by SSH.
 type SSHAccess struct {
 	// Whether nodes can be reached by SSH. Default: true.
 	Enabled bool `json:"enabled"`
 }
 
-// Worker is a pool of like machines.
+// Worker is a pool of similar machines.
 type Worker struct {
 	// Annotations of the Nodes.
 	// +optional
@@ -64,16 +65,16 @@ type Worker struct {
 	Name string `json:"name"`
 	// Machine type and image.
 	Machine Machine `json:"machine"`
-	// Greatest number of machines, over all zones.
+	// Maximum number of machines, over all zones.
 	Maximum int32 `json:"maximum"`
-	// Least number of machines, over all zones.
+	// Minimum number of machines, over all zones.
 	Minimum int32 `json:"minimum"`
-	// How many machines above the desired number an update may create; a number or a percentage. Default: 1, with
-	// in-place updates 0.
+	// Maximum number of machines above the desired number during an update; a number or a
+	// percentage. Default: 1, with in-place updates 0.
 	// +optional
 	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
-	// How many machines may be missing during an update; a number or a percentage. Not 0 together with `maxSurge`.
-	// Default: 0, with in-place updates 1.
+	// Maximum number of unavailable machines during an update; a number or a percentage. Not 0
+	// together with `maxSurge`. Default: 0, with in-place updates 1.
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	// Configuration of the pool in the provider's own API.
@@ -88,14 +89,14 @@ type Worker struct {
 	// Root volume. Required if the machine type has no storage of its own.
 	// +optional
 	Volume *Volume `json:"volume,omitempty"`
-	// Further volumes.
+	// Additional volumes.
 	// +optional
 	// +listType=atomic
 	DataVolumes []DataVolume `json:"dataVolumes,omitempty"`
-	// Name of the data volume that the kubelet keeps its state on.
+	// Name of the data volume for the kubelet's state.
 	// +optional
 	KubeletDataVolumeName *string `json:"kubeletDataVolumeName,omitempty"`
-	// Availability zones, over which the machines are spread.
+	// Availability zones that the machines are spread over.
 	// +optional
 	// +listType=atomic
 	Zones []string `json:"zones,omitempty"`
@@ -114,7 +115,7 @@ type Worker struct {
 	// Priority of the pool for the expander `priority` of the cluster autoscaler.
 	// +optional
 	Priority *int32 `json:"priority,omitempty"`
-	// How an update reaches the machines: `AutoRollingUpdate`, `AutoInPlaceUpdate` or `ManualInPlaceUpdate`. Cannot
+	// Update strategy: `AutoRollingUpdate`, `AutoInPlaceUpdate` or `ManualInPlaceUpdate`. It cannot
 	// change between rolling and in-place. Default: `AutoRollingUpdate`.
 	// +optional
 	UpdateStrategy *MachineUpdateStrategy `json:"updateStrategy,omitempty"`
@@ -128,17 +129,18 @@ type WorkerControlPlane struct {
 	// Object store for backups of etcd. Unset: no backups.
 	// +optional
 	Backup *Backup `json:"backup,omitempty"`
-	// How the API server is made reachable.
+	// Exposure of the API server.
 	// +optional
 	Exposure *Exposure `json:"exposure,omitempty"`
 }
 
-// Exposure says how the API server of a self-hosted Shoot is made reachable. At most one of its fields is set.
+// Exposure configures the exposure of the API server of a self-hosted Shoot. At most one field is
+// set.
 type Exposure struct {
-	// By an extension.
+	// Exposure by an extension.
 	// +optional
 	Extension *ExtensionExposure `json:"extension,omitempty"`
-	// By DNS records with the addresses of the control plane nodes.
+	// Exposure by DNS records with the addresses of the control plane nodes.
 	// +optional
 	DNS *DNSExposure `json:"dns,omitempty"`
 }

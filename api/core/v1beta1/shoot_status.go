@@ -5,20 +5,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ShootStatus is the cluster as it is.
+// ShootStatus is the observed state of a cluster.
 type ShootStatus struct {
-	// Verdicts on the cluster: `APIServerAvailable`, `ControlPlaneHealthy`, `ObservabilityComponentsHealthy`,
-	// `EveryNodeReady`, `SystemComponentsHealthy` and those of extensions.
+	// Conditions of the cluster: `APIServerAvailable`, `ControlPlaneHealthy`,
+	// `ObservabilityComponentsHealthy`, `EveryNodeReady`, `SystemComponentsHealthy` and conditions
+	// of extensions.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []Condition `json:"conditions,omitempty"`
-	// What can be done with the cluster now, for example `HibernationPossible`.
+	// Constraints on operations on the cluster, for example `HibernationPossible`.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Constraints []Condition `json:"constraints,omitempty"`
-	// Controller that last worked on the Shoot.
+	// Controller that last reconciled the Shoot.
 	// +optional
 	Gardener Gardener `json:"gardener,omitempty"`
 	// Whether the cluster is hibernated.
@@ -31,22 +32,23 @@ type ShootStatus struct {
 	// +optional
 	// +listType=atomic
 	LastErrors []LastError `json:"lastErrors,omitempty"`
-	// Generation of the Shoot that the last operation worked on.
+	// Generation of the Shoot that the last operation reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Begin of the current series of attempts. An operation that fails for too long is given up.
+	// Start of the current series of attempts. An operation that fails for too long is cancelled.
 	// +optional
 	RetryCycleStartTime *metav1.Time `json:"retryCycleStartTime,omitempty"`
 	// Seed that runs the control plane now. Differs from the spec while the control plane moves.
 	// +optional
 	SeedName *string `json:"seedName,omitempty"`
-	// Name of the cluster in infrastructure and Seed, where it is the namespace of the control plane. Immutable.
+	// Name of the cluster in the infrastructure and in the Seed, where it is the namespace of the
+	// control plane. Immutable.
 	// +optional
 	TechnicalID string `json:"technicalID,omitempty"`
 	// Identity that makes names derived from it unique. Immutable.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
-	// Identity of the cluster as it is known to itself. Immutable.
+	// Identity of the cluster, as the cluster itself knows it. Immutable.
 	// +optional
 	ClusterIdentity *string `json:"clusterIdentity,omitempty"`
 	// Addresses of the API server and of the service account issuer.
@@ -54,10 +56,10 @@ type ShootStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	AdvertisedAddresses []ShootAdvertisedAddress `json:"advertisedAddresses,omitempty"`
-	// Begin of the move to another Seed.
+	// Start of the move to another Seed.
 	// +optional
 	MigrationStartTime *metav1.Time `json:"migrationStartTime,omitempty"`
-	// Rotation of credentials, and encryption of data.
+	// Rotations of credentials, and encryption of data.
 	// +optional
 	Credentials *ShootCredentials `json:"credentials,omitempty"`
 	// Time at which a schedule last hibernated or woke the cluster.
@@ -73,17 +75,18 @@ type ShootStatus struct {
 	// Networks of the cluster.
 	// +optional
 	Networking *NetworkingStatus `json:"networking,omitempty"`
-	// Updates that leave the machines as they are.
+	// Progress of in-place updates.
 	// +optional
 	InPlaceUpdates *InPlaceUpdatesStatus `json:"inPlaceUpdates,omitempty"`
-	// Replacement of machines that was asked for by the operation `rollout-workers`.
+	// Replacement of machines that the operation `rollout-workers` requested.
 	// +optional
 	ManualWorkerPoolRollout *ManualWorkerPoolRollout `json:"manualWorkerPoolRollout,omitempty"`
 }
 
 // ShootAdvertisedAddress is an address of a cluster.
 type ShootAdvertisedAddress struct {
-	// Name of the address: `external`, `internal`, `unmanaged`, `service-account-issuer` …; unique within the list.
+	// Name of the address: `external`, `internal`, `unmanaged`, `service-account-issuer` …; unique
+	// within the list.
 	Name string `json:"name"`
 	// URL of the address.
 	URL string `json:"url"`
@@ -94,13 +97,13 @@ type ShootAdvertisedAddress struct {
 
 // LastMaintenance is the last maintenance of a cluster.
 type LastMaintenance struct {
-	// What was done, for a person.
+	// Description of the changes, for people.
 	Description string `json:"description"`
-	// Begin of the maintenance.
+	// Start of the maintenance.
 	TriggeredTime metav1.Time `json:"triggeredTime"`
-	// How it went: `Processing`, `Succeeded` or `Failed`.
+	// State of the maintenance: `Processing`, `Succeeded` or `Failed`.
 	State LastOperationState `json:"state"`
-	// What went wrong, for a person.
+	// Cause of a failure, for people.
 	// +optional
 	FailureReason *string `json:"failureReason,omitempty"`
 }
@@ -119,20 +122,20 @@ type NetworkingStatus struct {
 	// +optional
 	// +listType=atomic
 	Services []string `json:"services,omitempty"`
-	// CIDRs that traffic from the cluster to the outside comes from. Unset where they are not stable.
+	// CIDRs of traffic from the cluster to the outside. Unset if they are not stable.
 	// +optional
 	// +listType=atomic
 	EgressCIDRs []string `json:"egressCIDRs,omitempty"`
 }
 
-// InPlaceUpdatesStatus is the progress of updates that leave machines as they are.
+// InPlaceUpdatesStatus is the progress of in-place updates.
 type InPlaceUpdatesStatus struct {
 	// Pools that are not up to date.
 	// +optional
 	PendingWorkerUpdates *PendingWorkerUpdates `json:"pendingWorkerUpdates,omitempty"`
 }
 
-// PendingWorkerUpdates names pools that are not up to date.
+// PendingWorkerUpdates lists pools that are not up to date.
 type PendingWorkerUpdates struct {
 	// Pools with strategy `AutoInPlaceUpdate`.
 	// +optional
@@ -146,17 +149,17 @@ type PendingWorkerUpdates struct {
 
 // ManualWorkerPoolRollout is the progress of a replacement of machines.
 type ManualWorkerPoolRollout struct {
-	// Pools whose machines are still to be replaced.
+	// Pools whose machines still have to be replaced.
 	// +optional
 	// +listType=atomic
 	PendingWorkersRollouts []PendingWorkersRollout `json:"pendingWorkersRollouts,omitempty"`
 }
 
-// PendingWorkersRollout is a pool whose machines are still to be replaced.
+// PendingWorkersRollout is a pool whose machines still have to be replaced.
 type PendingWorkersRollout struct {
 	// Name of the pool.
 	Name string `json:"name"`
-	// Time at which the replacement was last asked for.
+	// Time at which the replacement was last requested.
 	// +optional
 	LastInitiationTime *metav1.Time `json:"lastInitiationTime,omitempty"`
 }

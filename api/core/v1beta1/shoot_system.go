@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Addons are optional components that Gardener installs. Deprecated.
+// Addons holds optional components that Gardener installs. Deprecated.
 type Addons struct {
 	// Kubernetes dashboard.
 	// +optional
@@ -14,7 +14,7 @@ type Addons struct {
 	NginxIngress *NginxIngress `json:"nginxIngress,omitempty"`
 }
 
-// Addon switches an add-on on or off.
+// Addon enables or disables an add-on.
 type Addon struct {
 	// Whether the add-on is installed.
 	Enabled bool `json:"enabled"`
@@ -23,7 +23,7 @@ type Addon struct {
 // KubernetesDashboard holds settings of the Kubernetes dashboard.
 type KubernetesDashboard struct {
 	Addon `json:",inline"`
-	// How users log in. Default: `token`, the only value.
+	// Authentication mode. Default: `token`, the only value.
 	// +optional
 	// +kubebuilder:validation:Enum=token
 	AuthenticationMode *string `json:"authenticationMode,omitempty"`
@@ -50,21 +50,22 @@ type NginxIngress struct {
 
 // Hibernation scales control plane and nodes to zero.
 type Hibernation struct {
-	// Whether the cluster is to be hibernated. With schedules, they change this field. Default: false.
+	// Whether the cluster must be hibernated. Schedules change this field. Default: false.
 	// +optional
 	Enabled *bool `json:"enabled,omitempty"`
-	// When the cluster is hibernated and woken up.
+	// Times at which the cluster is hibernated and woken up.
 	// +optional
 	// +listType=atomic
 	Schedules []HibernationSchedule `json:"schedules,omitempty"`
 }
 
-// HibernationSchedule says when a cluster is hibernated and woken up. At least one of start and end is given.
+// HibernationSchedule defines when a cluster is hibernated and woken up. At least one of start and
+// end is set.
 type HibernationSchedule struct {
-	// When the cluster is hibernated, as a cron expression with five fields.
+	// Time of hibernation, as a cron expression with five fields.
 	// +optional
 	Start *string `json:"start,omitempty"`
-	// When the cluster is woken up, as a cron expression with five fields.
+	// Time of wake-up, as a cron expression with five fields.
 	// +optional
 	End *string `json:"end,omitempty"`
 	// Time zone of both, by its IANA name, for example `Europe/Berlin`. Default: UTC.
@@ -74,12 +75,12 @@ type HibernationSchedule struct {
 
 // Monitoring holds settings of monitoring.
 type Monitoring struct {
-	// Who gets alerts.
+	// Receivers of alerts.
 	// +optional
 	Alerting *Alerting `json:"alerting,omitempty"`
 }
 
-// Alerting says who gets alerts.
+// Alerting configures the receivers of alerts.
 type Alerting struct {
 	// E-mail addresses that get alerts.
 	// +optional
@@ -99,23 +100,24 @@ type SystemComponents struct {
 
 // CoreDNS holds settings of the cluster DNS.
 type CoreDNS struct {
-	// How the cluster DNS is scaled.
+	// Autoscaling of the cluster DNS.
 	// +optional
 	Autoscaling *CoreDNSAutoscaling `json:"autoscaling,omitempty"`
-	// Queries that are rewritten, because search paths were wrongly appended to them.
+	// Rewriting of queries that search paths were wrongly appended to.
 	// +optional
 	Rewriting *CoreDNSRewriting `json:"rewriting,omitempty"`
 }
 
-// CoreDNSAutoscaling says how the cluster DNS is scaled.
+// CoreDNSAutoscaling configures the autoscaling of the cluster DNS.
 type CoreDNSAutoscaling struct {
-	// `horizontal` (by load) or `cluster-proportional` (by number of nodes and cores). Default: `horizontal`.
+	// Mode: `horizontal` (by load) or `cluster-proportional` (by number of nodes and cores).
+	// Default: `horizontal`.
 	// +optional
 	// +kubebuilder:default=horizontal
 	Mode CoreDNSAutoscalingMode `json:"mode"`
 }
 
-// CoreDNSAutoscalingMode is a way of scaling the cluster DNS.
+// CoreDNSAutoscalingMode is a way to scale the cluster DNS.
 // +kubebuilder:validation:Enum=horizontal;cluster-proportional
 type CoreDNSAutoscalingMode string
 
@@ -126,10 +128,10 @@ const (
 	CoreDNSAutoscalingModeClusterProportional CoreDNSAutoscalingMode = "cluster-proportional"
 )
 
-// CoreDNSRewriting says which queries are rewritten.
+// CoreDNSRewriting selects the queries that are rewritten.
 type CoreDNSRewriting struct {
-	// Suffixes of names outside the cluster, each with at least one dot. Queries in which a search path follows such a
-	// suffix are answered without it.
+	// Suffixes of names outside the cluster, each with at least one dot. Queries in which a search
+	// path follows such a suffix are answered without the search path.
 	// +optional
 	// +listType=atomic
 	CommonSuffixes []string `json:"commonSuffixes,omitempty"`
@@ -139,14 +141,14 @@ type CoreDNSRewriting struct {
 type NodeLocalDNS struct {
 	// Whether the cache is installed. A change replaces the nodes.
 	Enabled bool `json:"enabled"`
-	// Whether the cache asks the cluster DNS by TCP. Default: true.
+	// Whether the cache queries the cluster DNS by TCP. Default: true.
 	// +optional
 	ForceTCPToClusterDNS *bool `json:"forceTCPToClusterDNS,omitempty"`
-	// Whether the cache asks the DNS of the infrastructure by TCP. Default: true.
+	// Whether the cache queries the DNS of the infrastructure by TCP. Default: true.
 	// +optional
 	ForceTCPToUpstreamDNS *bool `json:"forceTCPToUpstreamDNS,omitempty"`
-	// True sends queries for names outside the cluster to the cluster DNS too. Default: false, straight to the DNS of
-	// the infrastructure.
+	// True also sends queries for names outside the cluster to the cluster DNS. Default: false;
+	// they go directly to the DNS of the infrastructure.
 	// +optional
 	DisableForwardToUpstreamDNS *bool `json:"disableForwardToUpstreamDNS,omitempty"`
 }

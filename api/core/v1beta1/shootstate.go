@@ -10,14 +10,14 @@ import (
 // +kubebuilder:resource:scope=Namespaced,path=shootstates,singular=shootstate,categories=gardener
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// ShootState holds what cannot be made again when the control plane of a Shoot moves to another Seed: keys,
+// ShootState holds the data that cannot be recreated when the control plane of a Shoot moves: keys,
 // certificates and the state of extensions. It has the name of the Shoot.
 type ShootState struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The state.
+	// Data of the Shoot.
 	// +optional
 	Spec ShootStateSpec `json:"spec,omitempty"`
 }
@@ -33,9 +33,9 @@ type ShootStateList struct {
 	Items []ShootState `json:"items"`
 }
 
-// ShootStateSpec holds the state.
+// ShootStateSpec holds the data of a Shoot.
 type ShootStateSpec struct {
-	// What gardenlet made.
+	// Data that the gardenlet created.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -50,17 +50,17 @@ type ShootStateSpec struct {
 	Resources []ResourceData `json:"resources,omitempty"`
 }
 
-// GardenerResourceData is something that gardenlet made.
+// GardenerResourceData is an item that the gardenlet created.
 type GardenerResourceData struct {
-	// Name of the object; unique within the list.
+	// Name of the item; unique within the list.
 	Name string `json:"name"`
-	// Type of the object, for example `secret` or `machine-state`.
+	// Type of the item, for example `secret` or `machine-state`.
 	Type string `json:"type"`
 	// Content.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Data runtime.RawExtension `json:"data,omitempty" pergola:"sensitive"`
-	// Labels of the object.
+	// Labels of the item.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 }

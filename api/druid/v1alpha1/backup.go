@@ -6,18 +6,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// GarbageCollectionPolicy is the way in which old backups are chosen for deletion.
+// GarbageCollectionPolicy is the policy for the deletion of old backups.
 // +kubebuilder:validation:Enum=Exponential;LimitBased
 type GarbageCollectionPolicy string
 
 const (
-	// GarbageCollectionPolicyExponential keeps the fewer backups, the older they are.
+	// GarbageCollectionPolicyExponential retains fewer backups the older they are.
 	GarbageCollectionPolicyExponential GarbageCollectionPolicy = "Exponential"
-	// GarbageCollectionPolicyLimitBased keeps a number of full snapshots.
+	// GarbageCollectionPolicyLimitBased retains a number of full snapshots.
 	GarbageCollectionPolicyLimitBased GarbageCollectionPolicy = "LimitBased"
 )
 
-// CompressionPolicy is an algorithm of compression.
+// CompressionPolicy is a compression algorithm.
 // +kubebuilder:validation:Enum=gzip;lzw;zlib
 type CompressionPolicy string
 
@@ -35,10 +35,10 @@ type BackupSpec struct {
 	// Certificates of the backup process.
 	// +optional
 	TLS *TLSConfig `json:"tls,omitempty"`
-	// Image of the backup process. Default: that of etcd-druid.
+	// Image of the backup process. Default: etcd-druid's own.
 	// +optional
 	Image *string `json:"image,omitempty"`
-	// Where backups go. Unset: none are taken.
+	// Object store for backups. Unset: no backups are taken.
 	// +optional
 	Store *StoreSpec `json:"store,omitempty"`
 	// Resources of the container.
@@ -47,13 +47,13 @@ type BackupSpec struct {
 	// Settings of the jobs that merge delta snapshots.
 	// +optional
 	SnapshotCompaction *SnapshotCompactionSpec `json:"snapshotCompaction,omitempty"`
-	// When full snapshots are taken, as a cron expression.
+	// Schedule of full snapshots, as a cron expression.
 	// +optional
 	FullSnapshotSchedule *string `json:"fullSnapshotSchedule,omitempty"`
-	// How old backups are chosen for deletion: `Exponential` or `LimitBased`.
+	// Policy for the deletion of old backups: `Exponential` or `LimitBased`.
 	// +optional
 	GarbageCollectionPolicy *GarbageCollectionPolicy `json:"garbageCollectionPolicy,omitempty"`
-	// Number of full snapshots that `LimitBased` keeps.
+	// Number of full snapshots that `LimitBased` retains.
 	// +optional
 	MaxBackupsLimitBasedGC *int32 `json:"maxBackupsLimitBasedGC,omitempty"`
 	// Interval at which old backups are deleted.
@@ -64,20 +64,21 @@ type BackupSpec struct {
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	DeltaSnapshotPeriod *metav1.Duration `json:"deltaSnapshotPeriod,omitempty"`
-	// Size of changes at which a delta snapshot is taken before its time.
+	// Size of changes that triggers an early delta snapshot.
 	// +optional
 	DeltaSnapshotMemoryLimit *resource.Quantity `json:"deltaSnapshotMemoryLimit,omitempty"`
-	// How long delta snapshots are kept, beside those since the last full snapshot.
+	// Time for which delta snapshots are retained, in addition to those since the last full
+	// snapshot.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	DeltaSnapshotRetentionPeriod *metav1.Duration `json:"deltaSnapshotRetentionPeriod,omitempty"`
 	// Compression of snapshots.
 	// +optional
 	SnapshotCompression *CompressionSpec `json:"compression,omitempty"`
-	// True serves profiles. Default: false.
+	// True serves profiling data. Default: false.
 	// +optional
 	EnableProfiling *bool `json:"enableProfiling,omitempty"`
-	// How long a snapshot may take.
+	// Timeout of a snapshot.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	EtcdSnapshotTimeout *metav1.Duration `json:"etcdSnapshotTimeout,omitempty"`
@@ -102,7 +103,7 @@ type LeaderElectionSpec struct {
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	ReelectionPeriod *metav1.Duration `json:"reelectionPeriod,omitempty"`
-	// How long a connection to etcd may take.
+	// Timeout of a connection to etcd.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	EtcdConnectionTimeout *metav1.Duration `json:"etcdConnectionTimeout,omitempty"`
@@ -113,15 +114,15 @@ type SnapshotCompactionSpec struct {
 	// Resources of the job.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Number of events at which a job starts.
+	// Number of events that starts a job.
 	// +optional
 	EventsThreshold *int64 `json:"eventsThreshold,omitempty"`
-	// Number of events at which a full snapshot is taken instead.
+	// Number of events that triggers a full snapshot instead.
 	// +optional
 	TriggerFullSnapshotThreshold *int64 `json:"triggerFullSnapshotThreshold,omitempty"`
 }
 
-// StoreSpec is a place in an object store.
+// StoreSpec is a location in an object store.
 type StoreSpec struct {
 	// Bucket.
 	// +optional

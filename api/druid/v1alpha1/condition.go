@@ -8,21 +8,22 @@ import (
 type ConditionType string
 
 const (
-	// ConditionTypeReady says whether the etcd cluster has a quorum.
+	// ConditionTypeReady reports whether the etcd cluster has a quorum.
 	ConditionTypeReady ConditionType = "Ready"
-	// ConditionTypeAllMembersReady says whether every member is ready.
+	// ConditionTypeAllMembersReady reports whether every member is ready.
 	ConditionTypeAllMembersReady ConditionType = "AllMembersReady"
-	// ConditionTypeAllMembersUpdated says whether every member runs what the spec declares.
+	// ConditionTypeAllMembersUpdated reports whether every member runs what the spec declares.
 	ConditionTypeAllMembersUpdated ConditionType = "AllMembersUpdated"
-	// ConditionTypeBackupReady says whether backups are taken as scheduled.
+	// ConditionTypeBackupReady reports whether backups are taken as scheduled.
 	ConditionTypeBackupReady ConditionType = "BackupReady"
-	// ConditionTypeDataVolumesReady says whether the volumes of all members are bound.
+	// ConditionTypeDataVolumesReady reports whether the volumes of all members are bound.
 	ConditionTypeDataVolumesReady ConditionType = "DataVolumesReady"
-	// ConditionTypeLastSnapshotCompactionSucceeded says whether the last compaction of snapshots succeeded.
+	// ConditionTypeLastSnapshotCompactionSucceeded reports whether the last compaction of snapshots
+	// succeeded.
 	ConditionTypeLastSnapshotCompactionSucceeded ConditionType = "LastSnapshotCompactionSucceeded"
-	// EtcdCopyBackupsTaskSucceeded says whether a copy task succeeded.
+	// EtcdCopyBackupsTaskSucceeded reports whether a copy task succeeded.
 	EtcdCopyBackupsTaskSucceeded ConditionType = "Succeeded"
-	// EtcdCopyBackupsTaskFailed says whether a copy task failed.
+	// EtcdCopyBackupsTaskFailed reports whether a copy task failed.
 	EtcdCopyBackupsTaskFailed ConditionType = "Failed"
 )
 
@@ -36,7 +37,7 @@ const (
 	ConditionFalse ConditionStatus = "False"
 	// ConditionUnknown means the check could not be made.
 	ConditionUnknown ConditionStatus = "Unknown"
-	// ConditionProgressing means the check fails, but not for long.
+	// ConditionProgressing means the check has not failed for long yet.
 	ConditionProgressing ConditionStatus = "Progressing"
 	// ConditionCheckError means the check itself failed.
 	ConditionCheckError ConditionStatus = "ConditionCheckError"
@@ -54,20 +55,20 @@ type Condition struct {
 	LastUpdateTime metav1.Time `json:"lastUpdateTime"`
 	// Machine-readable cause of the last change.
 	Reason string `json:"reason"`
-	// Explanation of the last change for a person.
+	// Explanation of the last change for people.
 	Message string `json:"message"`
 }
 
-// LastOperationType is the kind of work an operation does: `Create`, `Reconcile` or `Delete`.
+// LastOperationType is the type of an operation: `Create`, `Reconcile` or `Delete`.
 type LastOperationType string
 
-// LastOperationState is how far an operation has come.
+// LastOperationState is the state of an operation.
 type LastOperationState string
 
 const (
 	// LastOperationTypeCreate creates an etcd cluster.
 	LastOperationTypeCreate LastOperationType = "Create"
-	// LastOperationTypeReconcile brings an etcd cluster to its spec.
+	// LastOperationTypeReconcile reconciles an etcd cluster with its spec.
 	LastOperationTypeReconcile LastOperationType = "Reconcile"
 	// LastOperationTypeDelete deletes an etcd cluster.
 	LastOperationTypeDelete LastOperationType = "Delete"
@@ -76,19 +77,19 @@ const (
 	LastOperationStateProcessing LastOperationState = "Processing"
 	// LastOperationStateSucceeded means the operation is done.
 	LastOperationStateSucceeded LastOperationState = "Succeeded"
-	// LastOperationStateError means the operation failed and will be repeated.
+	// LastOperationStateError means the operation failed and will be retried.
 	LastOperationStateError LastOperationState = "Error"
-	// LastOperationStateRequeue means the operation waits for something and will be repeated.
+	// LastOperationStateRequeue means the operation waits for a dependency and will be retried.
 	LastOperationStateRequeue LastOperationState = "Requeue"
 )
 
 // LastOperation is the operation in progress, or the last one.
 type LastOperation struct {
-	// Kind of work: `Create`, `Reconcile` or `Delete`.
+	// Type of the operation: `Create`, `Reconcile` or `Delete`.
 	Type LastOperationType `json:"type"`
-	// How far the operation has come: `Processing`, `Succeeded`, `Error` or `Requeue`.
+	// State of the operation: `Processing`, `Succeeded`, `Error` or `Requeue`.
 	State LastOperationState `json:"state"`
-	// What the operation does or how it ended, for a person.
+	// Description of the current step or of the result, for people.
 	Description string `json:"description"`
 	// Identity of the reconcile run, as in etcd-druid's logs.
 	RunID string `json:"runID"`
@@ -103,8 +104,8 @@ type ErrorCode string
 type LastError struct {
 	// Class of the error.
 	Code ErrorCode `json:"code"`
-	// What failed, for a person.
+	// Description of the failure, for people.
 	Description string `json:"description"`
-	// Time at which the error was seen.
+	// Time at which the error was observed.
 	ObservedAt metav1.Time `json:"observedAt"`
 }

@@ -1,5 +1,6 @@
-// Package v1alpha1 holds Etcd and EtcdCopyBackupsTask of druid.gardener.cloud/v1alpha1 as etcd-druid v0.38 serves
-// them. Pergola declares these objects and judges their status; etcd-druid reconciles them.
+// Package v1alpha1 holds Etcd and EtcdCopyBackupsTask of druid.gardener.cloud/v1alpha1, as served
+// by etcd-druid v0.38. Pergola declares these objects and judges their status; etcd-druid
+// reconciles them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=druid.gardener.cloud

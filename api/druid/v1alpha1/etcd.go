@@ -27,10 +27,10 @@ type Etcd struct {
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The etcd cluster as declared.
+	// Desired state of the etcd cluster.
 	// +optional
 	Spec EtcdSpec `json:"spec,omitempty"`
-	// The etcd cluster as it is.
+	// Observed state of the etcd cluster.
 	// +optional
 	Status EtcdStatus `json:"status,omitempty"`
 }
@@ -46,10 +46,10 @@ type EtcdList struct {
 	Items []Etcd `json:"items"`
 }
 
-// EtcdSpec declares an etcd cluster.
+// EtcdSpec is the desired state of an etcd cluster.
 // +kubebuilder:validation:XValidation:rule="has(oldSelf.storageClass) == has(self.storageClass)",message="storageClass cannot be added or removed"
 type EtcdSpec struct {
-	// Labels by which the pods are found.
+	// Labels that select the pods.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 	// Labels of the pods.
@@ -64,10 +64,11 @@ type EtcdSpec struct {
 	// Settings that etcd and the backup process share.
 	// +optional
 	Common SharedConfig `json:"sharedConfig,omitempty"`
-	// Where the pods may run.
+	// Constraints on the scheduling of the pods.
 	// +optional
 	SchedulingConstraints SchedulingConstraints `json:"schedulingConstraints,omitempty"`
-	// Number of members. May grow, or go to zero and back; a cluster never shrinks to fewer members.
+	// Number of members. It can be raised, or set to zero and back; a cluster is never reduced to
+	// fewer members.
 	// +kubebuilder:validation:XValidation:rule="self == 0 || self >= oldSelf",message="replicas can be raised or set to 0, not lowered"
 	Replicas int32 `json:"replicas"`
 	// PriorityClass of the pods.
@@ -87,26 +88,26 @@ type EtcdSpec struct {
 	// True runs the containers as root. Default: false.
 	// +optional
 	RunAsRoot *bool `json:"runAsRoot,omitempty"`
-	// Volatile volume instead of a claimed one. Cannot be taken back once set.
+	// Volatile volume instead of a claimed one. Cannot be reverted once set.
 	// +optional
 	EmptyDirVolumeSource *corev1.EmptyDirVolumeSource `json:"emptyDirVolumeSource,omitempty"`
 }
 
 // SharedConfig holds settings that etcd and the backup process share.
 type SharedConfig struct {
-	// How history is compacted: `periodic` (by age) or `revision` (by number).
+	// Compaction mode of the history: `periodic` (by age) or `revision` (by number).
 	// +optional
 	AutoCompactionMode *CompactionMode `json:"autoCompactionMode,omitempty"`
-	// How much history is kept: a duration or a number, by the mode.
+	// Retained history: a duration or a number, depending on the mode.
 	// +optional
 	AutoCompactionRetention *string `json:"autoCompactionRetention,omitempty"`
 }
 
-// CompactionMode is the way in which history is compacted.
+// CompactionMode is a mode of compacting the history.
 // +kubebuilder:validation:Enum=periodic;revision
 type CompactionMode string
 
-// SchedulingConstraints says where pods may run.
+// SchedulingConstraints holds constraints on the scheduling of pods.
 type SchedulingConstraints struct {
 	// Affinity of the pods.
 	// +optional
@@ -117,15 +118,15 @@ type SchedulingConstraints struct {
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 }
 
-// EtcdStatus is the etcd cluster as it is.
+// EtcdStatus is the observed state of the etcd cluster.
 type EtcdStatus struct {
-	// Generation that etcd-druid last worked on.
+	// Generation that etcd-druid last reconciled.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// The StatefulSet behind the cluster.
+	// StatefulSet of the cluster.
 	// +optional
 	Etcd *CrossVersionObjectReference `json:"etcd,omitempty"`
-	// Verdicts of etcd-druid.
+	// Conditions reported by etcd-druid.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -149,7 +150,7 @@ type EtcdStatus struct {
 	// Whether all members are ready.
 	// +optional
 	Ready *bool `json:"ready,omitempty"`
-	// Labels by which the pods are found. Deprecated: see selector.
+	// Labels that select the pods. Deprecated: see selector.
 	// +optional
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 	// Members of the cluster.
@@ -157,15 +158,15 @@ type EtcdStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Members []EtcdMemberStatus `json:"members,omitempty"`
-	// Whether members talk to each other by TLS.
+	// Whether members communicate by TLS.
 	// +optional
 	PeerUrlTLSEnabled *bool `json:"peerUrlTLSEnabled,omitempty"`
-	// Labels by which the pods are found, in text form.
+	// Labels that select the pods, in text form.
 	// +optional
 	Selector *string `json:"selector,omitempty"`
 }
 
-// CrossVersionObjectReference refers to an object of the namespace.
+// CrossVersionObjectReference refers to an object of the same namespace.
 type CrossVersionObjectReference struct {
 	// Kind of the object.
 	// +required
@@ -186,28 +187,28 @@ const (
 	EtcdMemberStatusReady EtcdMemberConditionStatus = "Ready"
 	// EtcdMemberStatusNotReady means the member is not ready.
 	EtcdMemberStatusNotReady EtcdMemberConditionStatus = "NotReady"
-	// EtcdMemberStatusUnknown means the member does not report.
+	// EtcdMemberStatusUnknown means the member does not report its state.
 	EtcdMemberStatusUnknown EtcdMemberConditionStatus = "Unknown"
 )
 
-// EtcdRole is the part a member plays.
+// EtcdRole is the role of a member.
 type EtcdRole string
 
 const (
-	// EtcdRoleLeader is the member that leads.
+	// EtcdRoleLeader is the leader.
 	EtcdRoleLeader EtcdRole = "Leader"
-	// EtcdRoleMember is a member that follows.
+	// EtcdRoleMember is a follower.
 	EtcdRoleMember EtcdRole = "Member"
 )
 
 // EtcdMemberStatus is the state of one member.
 type EtcdMemberStatus struct {
-	// Name of the member, which is that of its pod.
+	// Name of the member, which is the name of its pod.
 	Name string `json:"name"`
 	// Identity of the member within etcd.
 	// +optional
 	ID *string `json:"id,omitempty"`
-	// Part the member plays: `Leader` or `Member`.
+	// Role of the member: `Leader` or `Member`.
 	// +optional
 	Role *EtcdRole `json:"role,omitempty"`
 	// State of the member: `Ready`, `NotReady` or `Unknown`.

@@ -6,26 +6,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MetricsLevel is how much etcd measures.
+// MetricsLevel is the level of detail of etcd's metrics.
 // +kubebuilder:validation:Enum=basic;extensive
 type MetricsLevel string
 
 const (
-	// Basic metrics.
+	// Basic is the level without histograms.
 	Basic MetricsLevel = "basic"
-	// Extensive metrics, with histograms.
+	// Extensive is the level with histograms.
 	Extensive MetricsLevel = "extensive"
 )
 
 // EtcdConfig holds settings of etcd.
 type EtcdConfig struct {
-	// Greatest size of the database.
+	// Maximum size of the database.
 	// +optional
 	Quota *resource.Quantity `json:"quota,omitempty"`
-	// Number of applied entries kept in memory before a snapshot.
+	// Number of applied entries held in memory before a snapshot.
 	// +optional
 	SnapshotCount *int64 `json:"snapshotCount,omitempty"`
-	// When the database is defragmented, as a cron expression.
+	// Schedule of defragmentation, as a cron expression.
 	// +optional
 	DefragmentationSchedule *string `json:"defragmentationSchedule,omitempty"`
 	// Port for other members. Default: 2380.
@@ -37,13 +37,13 @@ type EtcdConfig struct {
 	// Port of the process that wraps etcd. Default: 9095.
 	// +optional
 	WrapperPort *int32 `json:"wrapperPort,omitempty"`
-	// Image of etcd. Default: that of etcd-druid.
+	// Image of etcd. Default: etcd-druid's own.
 	// +optional
 	Image *string `json:"image,omitempty"`
 	// Secret with user name and password.
 	// +optional
 	AuthSecretRef *corev1.SecretReference `json:"authSecretRef,omitempty"`
-	// How much etcd measures: `basic` or `extensive`.
+	// Level of detail of the metrics: `basic` or `extensive`.
 	// +optional
 	Metrics *MetricsLevel `json:"metrics,omitempty"`
 	// Resources of the container.
@@ -55,11 +55,11 @@ type EtcdConfig struct {
 	// Certificates for members.
 	// +optional
 	PeerUrlTLS *TLSConfig `json:"peerUrlTls,omitempty"`
-	// How long a defragmentation may take.
+	// Timeout of a defragmentation.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	EtcdDefragTimeout *metav1.Duration `json:"etcdDefragTimeout,omitempty"`
-	// Interval at which members report. Default: 10s.
+	// Interval of heartbeats between members. Default: 10s.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	HeartbeatDuration *metav1.Duration `json:"heartbeatDuration,omitempty"`
@@ -70,7 +70,7 @@ type EtcdConfig struct {
 
 // TLSConfig names Secrets with certificates.
 type TLSConfig struct {
-	// Secret with the certificates of the authority.
+	// Secret with the CA certificates.
 	TLSCASecretRef SecretReference `json:"tlsCASecretRef"`
 	// Secret with the server certificate.
 	ServerTLSSecretRef corev1.SecretReference `json:"serverTLSSecretRef"`

@@ -16,10 +16,10 @@ type EtcdCopyBackupsTask struct {
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What is to be copied.
+	// Desired state of the copy.
 	// +optional
 	Spec EtcdCopyBackupsTaskSpec `json:"spec,omitempty"`
-	// How the copy fares.
+	// Observed state of the copy.
 	// +optional
 	Status EtcdCopyBackupsTaskStatus `json:"status,omitempty"`
 }
@@ -35,20 +35,20 @@ type EtcdCopyBackupsTaskList struct {
 	Items []EtcdCopyBackupsTask `json:"items"`
 }
 
-// EtcdCopyBackupsTaskSpec says what is to be copied.
+// EtcdCopyBackupsTaskSpec is the desired state of a copy of backups.
 type EtcdCopyBackupsTaskSpec struct {
 	// Labels of the job's pod.
 	// +optional
 	PodLabels map[string]string `json:"podLabels,omitempty"`
-	// Where backups are read.
+	// Object store that backups are read from.
 	SourceStore StoreSpec `json:"sourceStore"`
-	// Where backups are written.
+	// Object store that backups are written to.
 	TargetStore StoreSpec `json:"targetStore"`
-	// Age in days above which backups are not copied. Unset: all are.
+	// Maximum age of copied backups in days. Unset: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxBackupAge *uint32 `json:"maxBackupAge,omitempty"`
-	// Number of backups copied, newest first. Unset: all are.
+	// Maximum number of copied backups, newest first. Unset: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxBackups *uint32 `json:"maxBackups,omitempty"`
@@ -57,24 +57,24 @@ type EtcdCopyBackupsTaskSpec struct {
 	WaitForFinalSnapshot *WaitForFinalSnapshotSpec `json:"waitForFinalSnapshot,omitempty"`
 }
 
-// WaitForFinalSnapshotSpec says how the copy waits for the last snapshot.
+// WaitForFinalSnapshotSpec configures the wait for the last snapshot.
 type WaitForFinalSnapshotSpec struct {
 	// Whether the copy waits.
 	Enabled bool `json:"enabled"`
-	// How long the copy waits at most. Unset: for ever.
+	// Maximum time that the copy waits. Unset: no limit.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 }
 
-// EtcdCopyBackupsTaskStatus says how the copy fares.
+// EtcdCopyBackupsTaskStatus is the observed state of a copy of backups.
 type EtcdCopyBackupsTaskStatus struct {
-	// Verdicts: `Succeeded` and `Failed`.
+	// Conditions: `Succeeded` and `Failed`.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []Condition `json:"conditions,omitempty"`
-	// Generation that etcd-druid last worked on.
+	// Generation that etcd-druid last reconciled.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// Error of the last attempt.

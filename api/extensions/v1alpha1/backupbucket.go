@@ -14,15 +14,15 @@ import (
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// BackupBucket asks for an object store bucket that backups go to.
+// BackupBucket requests an object store bucket for backups.
 type BackupBucket struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec BackupBucketSpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status BackupBucketStatus `json:"status,omitempty"`
 }
@@ -44,7 +44,7 @@ type BackupBucketList struct {
 	Items []BackupBucket `json:"items"`
 }
 
-// BackupBucketSpec is what a backup extension is asked for.
+// BackupBucketSpec is the desired state of a BackupBucket.
 type BackupBucketSpec struct {
 	DefaultSpec `json:",inline"`
 	// Region of the bucket. Immutable.
@@ -53,10 +53,11 @@ type BackupBucketSpec struct {
 	SecretRef corev1.SecretReference `json:"secretRef"`
 }
 
-// BackupBucketStatus is what a backup extension reports.
+// BackupBucketStatus is the observed state of a BackupBucket.
 type BackupBucketStatus struct {
 	DefaultStatus `json:",inline"`
-	// Secret that the extension made for access to this bucket only. Used instead of the given credentials.
+	// Secret that the extension created for access to this bucket only. It replaces the given
+	// credentials.
 	// +optional
 	GeneratedSecretRef *corev1.SecretReference `json:"generatedSecretRef,omitempty"`
 }

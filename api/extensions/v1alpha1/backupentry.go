@@ -16,15 +16,15 @@ import (
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// BackupEntry stands for the backups of one cluster within a bucket.
+// BackupEntry represents the backups of one cluster in a bucket.
 type BackupEntry struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec BackupEntrySpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status BackupEntryStatus `json:"status,omitempty"`
 }
@@ -46,7 +46,7 @@ type BackupEntryList struct {
 	Items []BackupEntry `json:"items"`
 }
 
-// BackupEntrySpec is what a backup extension is asked for.
+// BackupEntrySpec is the desired state of a BackupEntry.
 type BackupEntrySpec struct {
 	DefaultSpec `json:",inline"`
 	// Provider status of the BackupBucket.
@@ -61,7 +61,7 @@ type BackupEntrySpec struct {
 	SecretRef corev1.SecretReference `json:"secretRef"`
 }
 
-// BackupEntryStatus is what a backup extension reports.
+// BackupEntryStatus is the observed state of a BackupEntry.
 type BackupEntryStatus struct {
 	DefaultStatus `json:",inline"`
 }

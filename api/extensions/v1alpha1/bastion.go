@@ -14,15 +14,15 @@ import (
 // +kubebuilder:printcolumn:name="Hostname",type=string,JSONPath=`.status.ingress.hostname`,description="Host name of the bastion."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Bastion asks for a machine through which people reach the nodes of a cluster by SSH.
+// Bastion requests a machine for SSH access to the nodes of a cluster.
 type Bastion struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec BastionSpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status BastionStatus `json:"status,omitempty"`
 }
@@ -44,7 +44,7 @@ type BastionList struct {
 	Items []Bastion `json:"items"`
 }
 
-// BastionSpec is what a bastion extension is asked for.
+// BastionSpec is the desired state of a Bastion.
 type BastionSpec struct {
 	DefaultSpec `json:",inline"`
 	// User data of the machine.
@@ -60,7 +60,7 @@ type BastionIngressPolicy struct {
 	IPBlock networkingv1.IPBlock `json:"ipBlock"`
 }
 
-// BastionStatus is what a bastion extension reports.
+// BastionStatus is the observed state of a Bastion.
 type BastionStatus struct {
 	DefaultStatus `json:",inline"`
 	// Address of the machine.

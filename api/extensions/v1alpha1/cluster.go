@@ -11,14 +11,14 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Cluster is the copy of a Shoot, its Seed and its CloudProfile that extensions in the seed read. Its name is the
-// namespace of the control plane.
+// Cluster holds copies of a Shoot, its Seed and its CloudProfile for extensions in the seed. Its
+// name is the namespace of the control plane.
 type Cluster struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The copies.
+	// Copies of the objects.
 	Spec ClusterSpec `json:"spec"`
 }
 
@@ -33,15 +33,15 @@ type ClusterList struct {
 	Items []Cluster `json:"items"`
 }
 
-// ClusterSpec holds the copies.
+// ClusterSpec holds copies of objects.
 type ClusterSpec struct {
-	// The CloudProfile or NamespacedCloudProfile, in the form of a CloudProfile.
+	// CloudProfile or NamespacedCloudProfile, in the form of a CloudProfile.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	CloudProfile runtime.RawExtension `json:"cloudProfile"`
-	// The Seed.
+	// Copy of the Seed.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Seed runtime.RawExtension `json:"seed"`
-	// The Shoot.
+	// Copy of the Shoot.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Shoot runtime.RawExtension `json:"shoot"`
 }

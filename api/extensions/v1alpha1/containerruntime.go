@@ -12,15 +12,15 @@ import (
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// ContainerRuntime asks for a container runtime on the nodes of a worker pool.
+// ContainerRuntime requests a container runtime on the nodes of a worker pool.
 type ContainerRuntime struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec ContainerRuntimeSpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status ContainerRuntimeStatus `json:"status,omitempty"`
 }
@@ -42,7 +42,7 @@ type ContainerRuntimeList struct {
 	Items []ContainerRuntime `json:"items"`
 }
 
-// ContainerRuntimeSpec is what a container runtime extension is asked for.
+// ContainerRuntimeSpec is the desired state of a ContainerRuntime.
 type ContainerRuntimeSpec struct {
 	// Directory on the node for the binaries of the runtime.
 	BinaryPath string `json:"binaryPath"`
@@ -59,7 +59,7 @@ type ContainerRuntimeWorkerPool struct {
 	Selector metav1.LabelSelector `json:"selector"`
 }
 
-// ContainerRuntimeStatus is what a container runtime extension reports.
+// ContainerRuntimeStatus is the observed state of a ContainerRuntime.
 type ContainerRuntimeStatus struct {
 	DefaultStatus `json:",inline"`
 }

@@ -14,15 +14,16 @@ import (
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// ControlPlane asks for the provider-specific part of a control plane: cloud controllers, storage drivers, their configuration.
+// ControlPlane requests the provider-specific part of a control plane: cloud controllers, storage
+// drivers, their configuration.
 type ControlPlane struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec ControlPlaneSpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status ControlPlaneStatus `json:"status,omitempty"`
 }
@@ -44,7 +45,7 @@ type ControlPlaneList struct {
 	Items []ControlPlane `json:"items"`
 }
 
-// ControlPlaneSpec is what a control plane extension is asked for.
+// ControlPlaneSpec is the desired state of a ControlPlane.
 type ControlPlaneSpec struct {
 	DefaultSpec `json:",inline"`
 	// Provider status of the Infrastructure of the same cluster.
@@ -57,7 +58,7 @@ type ControlPlaneSpec struct {
 	SecretRef corev1.SecretReference `json:"secretRef"`
 }
 
-// ControlPlaneStatus is what a control plane extension reports.
+// ControlPlaneStatus is the observed state of a ControlPlane.
 type ControlPlaneStatus struct {
 	DefaultStatus `json:",inline"`
 }

@@ -7,7 +7,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// ExtensionClass says for which kind of cluster an extension object is.
+// ExtensionClass is the kind of cluster that an extension object is for.
 // +kubebuilder:validation:Enum=garden;seed;shoot
 type ExtensionClass string
 
@@ -16,16 +16,17 @@ const (
 	ExtensionClassGarden ExtensionClass = "garden"
 	// ExtensionClassSeed marks objects that a gardenlet creates for its Seed.
 	ExtensionClassSeed ExtensionClass = "seed"
-	// ExtensionClassShoot marks objects for a Shoot; unset means the same.
+	// ExtensionClassShoot marks objects for a Shoot; it is the default.
 	ExtensionClassShoot ExtensionClass = "shoot"
 )
 
 // DefaultSpec is the part of the spec that all extension kinds share.
 type DefaultSpec struct {
-	// Type as registered by the extension that is to handle the object, for example `local`. Immutable.
+	// Type that selects the extension for the object, as registered, for example `local`.
+	// Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="type is immutable"
 	Type string `json:"type"`
-	// Kind of cluster the object is for: `garden`, `seed` or `shoot`. Unset means `shoot`.
+	// Kind of cluster that the object is for: `garden`, `seed` or `shoot`. Default: `shoot`.
 	// +optional
 	Class *ExtensionClass `json:"class,omitempty"`
 	// Configuration in the extension's own API.
@@ -36,11 +37,11 @@ type DefaultSpec struct {
 
 // DefaultStatus is the part of the status that all extension kinds share.
 type DefaultStatus struct {
-	// What the extension reports in its own API.
+	// Provider-specific status in the extension's own API. Set by the extension.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`
-	// Health as the extension sees it. Copied to the owner's conditions.
+	// Health reported by the extension. Copied to the owner's conditions.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -51,21 +52,21 @@ type DefaultStatus struct {
 	// Operation in progress, or the last one.
 	// +optional
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
-	// Generation that the last operation worked on.
+	// Generation that the last operation reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Data that the extension needs again when the control plane moves to another seed.
+	// Data that the extension needs when the control plane moves to another seed.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	State *runtime.RawExtension `json:"state,omitempty" pergola:"sensitive"`
-	// Objects beside this one that have to move with it.
+	// Other objects that must move with this one.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Resources []gardencorev1beta1.NamedResourceReference `json:"resources,omitempty"`
 }
 
-// Object is what all kinds of this package have in common, except Cluster.
+// Object is the common interface of all kinds of this package except Cluster.
 // +kubebuilder:object:generate=false
 type Object interface {
 	metav1.Object

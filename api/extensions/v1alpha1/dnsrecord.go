@@ -15,15 +15,15 @@ import (
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// DNSRecord asks for one DNS record set.
+// DNSRecord requests one DNS record set.
 type DNSRecord struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec DNSRecordSpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status DNSRecordStatus `json:"status,omitempty"`
 }
@@ -60,7 +60,7 @@ const (
 	DNSRecordTypeTXT DNSRecordType = "TXT"
 )
 
-// DNSRecordSpec is what a DNS extension is asked for.
+// DNSRecordSpec is the desired state of a DNSRecord.
 type DNSRecordSpec struct {
 	DefaultSpec `json:",inline"`
 	// Secret with the credentials for the DNS service.
@@ -68,7 +68,7 @@ type DNSRecordSpec struct {
 	// Region of the DNS service, for providers that have regions.
 	// +optional
 	Region *string `json:"region,omitempty"`
-	// Hosted zone. Unset lets the extension find it by the name.
+	// Hosted zone. Unset: the extension finds it by the name.
 	// +optional
 	Zone *string `json:"zone,omitempty"`
 	// Fully qualified name without trailing dot; may begin with `*.`. Immutable.
@@ -78,12 +78,12 @@ type DNSRecordSpec struct {
 	// Values of the record: addresses, one name, or texts.
 	// +listType=atomic
 	Values []string `json:"values"`
-	// Time that resolvers may cache the record, in seconds. Default: 120, by the extension.
+	// Time for which resolvers may cache the record, in seconds. Default: 120, by the extension.
 	// +optional
 	TTL *int64 `json:"ttl,omitempty"`
 }
 
-// DNSRecordStatus is what a DNS extension reports.
+// DNSRecordStatus is the observed state of a DNSRecord.
 type DNSRecordStatus struct {
 	DefaultStatus `json:",inline"`
 	// Hosted zone that the record is in.

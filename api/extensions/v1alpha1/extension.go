@@ -12,15 +12,15 @@ import (
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Extension asks for a service that belongs to none of the other kinds.
+// Extension requests a service that no other kind covers.
 type Extension struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec ExtensionSpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status ExtensionStatus `json:"status,omitempty"`
 }
@@ -42,12 +42,12 @@ type ExtensionList struct {
 	Items []Extension `json:"items"`
 }
 
-// ExtensionSpec is what an extension is asked for.
+// ExtensionSpec is the desired state of an Extension.
 type ExtensionSpec struct {
 	DefaultSpec `json:",inline"`
 }
 
-// ExtensionStatus is what an extension reports.
+// ExtensionStatus is the observed state of an Extension.
 type ExtensionStatus struct {
 	DefaultStatus `json:",inline"`
 }

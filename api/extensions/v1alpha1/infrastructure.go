@@ -14,15 +14,16 @@ import (
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Infrastructure asks for what a cluster needs of its infrastructure before it has machines: networks, routers, security groups, roles.
+// Infrastructure requests the resources that a cluster needs before it has machines: networks,
+// routers, security groups, roles.
 type Infrastructure struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec InfrastructureSpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status InfrastructureStatus `json:"status,omitempty"`
 }
@@ -44,7 +45,7 @@ type InfrastructureList struct {
 	Items []Infrastructure `json:"items"`
 }
 
-// InfrastructureSpec is what an infrastructure extension is asked for.
+// InfrastructureSpec is the desired state of an Infrastructure.
 type InfrastructureSpec struct {
 	DefaultSpec `json:",inline"`
 	// Region of the infrastructure. Immutable.
@@ -56,13 +57,13 @@ type InfrastructureSpec struct {
 	SSHPublicKey []byte `json:"sshPublicKey,omitempty"`
 }
 
-// InfrastructureStatus is what an infrastructure extension reports.
+// InfrastructureStatus is the observed state of an Infrastructure.
 type InfrastructureStatus struct {
 	DefaultStatus `json:",inline"`
-	// CIDR of the node network, where the extension chose it.
+	// CIDR of the node network, if the extension chose it.
 	// +optional
 	NodesCIDR *string `json:"nodesCIDR,omitempty"`
-	// CIDRs that traffic from the cluster to the outside comes from. Unset where they are not stable.
+	// CIDRs of traffic from the cluster to the outside. Unset if they are not stable.
 	// +optional
 	// +listType=atomic
 	EgressCIDRs []string `json:"egressCIDRs,omitempty"`

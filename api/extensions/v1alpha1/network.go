@@ -16,15 +16,15 @@ import (
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Network asks for the network plugin of a cluster.
+// Network requests the network plugin of a cluster.
 type Network struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec NetworkSpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status NetworkStatus `json:"status,omitempty"`
 }
@@ -46,23 +46,24 @@ type NetworkList struct {
 	Items []Network `json:"items"`
 }
 
-// NetworkSpec is what a network extension is asked for.
+// NetworkSpec is the desired state of a Network.
 type NetworkSpec struct {
 	DefaultSpec `json:",inline"`
 	// CIDR of the pod network. Immutable.
 	PodCIDR string `json:"podCIDR"`
 	// CIDR of the service network. Immutable.
 	ServiceCIDR string `json:"serviceCIDR"`
-	// IP families of pod and service network. Unset means IPv4.
+	// IP families of pod and service network. Default: IPv4.
 	// +optional
 	// +listType=atomic
 	IPFamilies []gardencorev1beta1.IPFamily `json:"ipFamilies,omitempty"`
 }
 
-// NetworkStatus is what a network extension reports.
+// NetworkStatus is the observed state of a Network.
 type NetworkStatus struct {
 	DefaultStatus `json:",inline"`
-	// IP families that the network plugin serves now; differs from the spec while a cluster moves to dual-stack.
+	// IP families that the network plugin serves now. Differs from the spec while a cluster moves
+	// to dual-stack.
 	// +optional
 	// +listType=atomic
 	IPFamilies []gardencorev1beta1.IPFamily `json:"ipFamilies,omitempty"`

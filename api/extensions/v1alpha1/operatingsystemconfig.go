@@ -14,15 +14,15 @@ import (
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// OperatingSystemConfig asks for the configuration of the operating system of a worker pool.
+// OperatingSystemConfig requests the operating system configuration of a worker pool.
 type OperatingSystemConfig struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec OperatingSystemConfigSpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status OperatingSystemConfigStatus `json:"status,omitempty"`
 }
@@ -44,41 +44,43 @@ type OperatingSystemConfigList struct {
 	Items []OperatingSystemConfig `json:"items"`
 }
 
-// OperatingSystemConfigPurpose is what a configuration is for.
+// OperatingSystemConfigPurpose is the purpose of a configuration.
 // +kubebuilder:validation:Enum=provision;reconcile
 type OperatingSystemConfigPurpose string
 
 const (
-	// OperatingSystemConfigPurposeProvision is a configuration that becomes the user data of new machines.
+	// OperatingSystemConfigPurposeProvision is a configuration that becomes the user data of new
+	// machines.
 	OperatingSystemConfigPurposeProvision OperatingSystemConfigPurpose = "provision"
-	// OperatingSystemConfigPurposeReconcile is a configuration that the node agent applies to running machines.
+	// OperatingSystemConfigPurposeReconcile is a configuration that the node agent applies to
+	// running machines.
 	OperatingSystemConfigPurposeReconcile OperatingSystemConfigPurpose = "reconcile"
 )
 
-// OperatingSystemConfigSpec is what an operating system extension is asked for.
+// OperatingSystemConfigSpec is the desired state of an OperatingSystemConfig.
 type OperatingSystemConfigSpec struct {
 	DefaultSpec `json:",inline"`
 	// Configuration of the container runtime.
 	// +optional
 	CRIConfig *CRIConfig `json:"criConfig,omitempty"`
-	// What the configuration is for: `provision` (user data of new machines) or `reconcile` (applied by the node
-	// agent). Immutable.
+	// Purpose of the configuration: `provision` (user data of new machines) or `reconcile` (applied
+	// by the node agent). Immutable.
 	Purpose OperatingSystemConfigPurpose `json:"purpose"`
 	// Systemd units.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	Units []Unit `json:"units,omitempty"`
-	// Files to be written. A path may occur more than once, for different hosts.
+	// Files to write. A path may occur more than once, for different hosts.
 	// +optional
 	// +listType=atomic
 	Files []File `json:"files,omitempty"`
-	// What in-place updates bring the machines to.
+	// Target state of in-place updates.
 	// +optional
 	InPlaceUpdates *InPlaceUpdates `json:"inPlaceUpdates,omitempty"`
 }
 
-// OperatingSystemConfigStatus is what an operating system extension reports.
+// OperatingSystemConfigStatus is the observed state of an OperatingSystemConfig.
 type OperatingSystemConfigStatus struct {
 	DefaultStatus `json:",inline"`
 	// Systemd units that the extension adds.
@@ -93,7 +95,7 @@ type OperatingSystemConfigStatus struct {
 	// Secret with the generated configuration, for purpose `provision`.
 	// +optional
 	CloudConfig *CloudConfig `json:"cloudConfig,omitempty"`
-	// How in-place updates are done on this operating system.
+	// Procedure for in-place updates of this operating system.
 	// +optional
 	InPlaceUpdates *InPlaceUpdatesStatus `json:"inPlaceUpdates,omitempty"`
 }
@@ -104,18 +106,18 @@ type CloudConfig struct {
 	SecretRef corev1.SecretReference `json:"secretRef"`
 }
 
-// InPlaceUpdates is what in-place updates bring the machines to.
+// InPlaceUpdates is the target state of in-place updates.
 type InPlaceUpdates struct {
 	// Version of the operating system.
 	OperatingSystemVersion string `json:"operatingSystemVersion"`
 	// Version of the kubelet.
 	KubeletVersion string `json:"kubelet"`
-	// Rotations of credentials that the machines have to follow.
+	// Rotations of credentials for the machines.
 	// +optional
 	CredentialsRotation *CredentialsRotation `json:"credentialsRotation,omitempty"`
 }
 
-// CredentialsRotation holds rotations of credentials that machines have to follow.
+// CredentialsRotation holds rotations of credentials for the machines.
 type CredentialsRotation struct {
 	// Rotation of the certificate authorities.
 	// +optional
@@ -139,9 +141,9 @@ type ServiceAccountKeyRotation struct {
 	LastInitiationTime *metav1.Time `json:"lastInitiationTime,omitempty"`
 }
 
-// InPlaceUpdatesStatus says how in-place updates are done.
+// InPlaceUpdatesStatus defines the procedure for in-place updates.
 type InPlaceUpdatesStatus struct {
-	// How the operating system is updated.
+	// Update of the operating system.
 	// +optional
 	OSUpdate *OSUpdate `json:"osUpdate,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// UnitCommand is what is done with a unit.
+// UnitCommand is a command for a unit.
 // +kubebuilder:validation:Enum=start;restart;stop
 type UnitCommand string
 
@@ -23,7 +23,7 @@ const (
 type Unit struct {
 	// Name of the unit, with suffix; unique within the list.
 	Name string `json:"name"`
-	// What is done with the unit: `start`, `restart` or `stop`.
+	// Command for the unit: `start`, `restart` or `stop`.
 	// +optional
 	Command *UnitCommand `json:"command,omitempty"`
 	// Whether the unit starts at boot.
@@ -37,7 +37,7 @@ type Unit struct {
 	// +listType=map
 	// +listMapKey=name
 	DropIns []DropIn `json:"dropIns,omitempty"`
-	// Paths of files whose change restarts the unit. They have to be among the files of the configuration.
+	// Paths of files whose change restarts the unit. They must be files of the configuration.
 	// +optional
 	// +listType=atomic
 	FilePaths []string `json:"filePaths,omitempty"`
@@ -55,25 +55,26 @@ type DropIn struct {
 type File struct {
 	// Absolute path.
 	Path string `json:"path"`
-	// Permissions; written in decimal, so that octal 0644 is 420. Default: 0644.
+	// Permissions in decimal, so that octal 0644 is 420. Default: 0644.
 	// +optional
 	Permissions *uint32 `json:"permissions,omitempty"`
-	// Where the content comes from. Exactly one source.
+	// Source of the content. Exactly one.
 	Content FileContent `json:"content"`
-	// Name of the only host that gets the file. Unset means all.
+	// Name of the only host that gets the file. Unset: all hosts.
 	// +optional
 	HostName *string `json:"hostName,omitempty"`
 }
 
-// FileContent is the content of a file, or where it comes from.
+// FileContent is the content of a file, or its source.
 type FileContent struct {
 	// Key of a Secret in the namespace of the object.
 	// +optional
 	SecretRef *FileContentSecretRef `json:"secretRef,omitempty"`
-	// Content as it stands.
+	// Literal content.
 	// +optional
 	Inline *FileContentInline `json:"inline,omitempty"`
-	// True keeps the extension from encoding the content in the user data, so that placeholders can be replaced.
+	// True prevents the extension from encoding the content in the user data, so that placeholders
+	// can be replaced.
 	// +optional
 	TransmitUnencoded *bool `json:"transmitUnencoded,omitempty"`
 	// File of a container image.
@@ -89,7 +90,7 @@ type FileContentSecretRef struct {
 	DataKey string `json:"dataKey"`
 }
 
-// FileContentInline is content as it stands.
+// FileContentInline is literal content.
 type FileContentInline struct {
 	// Encoding of the data: empty for plain text, `b64` for base64.
 	Encoding string `json:"encoding"`
@@ -109,7 +110,7 @@ type FileContentImageRef struct {
 type CRIConfig struct {
 	// Name of the container runtime, `containerd`.
 	Name gardencorev1beta1.CRIName `json:"name"`
-	// Driver for control groups; has to be that of the kubelet.
+	// Cgroup driver; must be the kubelet's.
 	// +optional
 	CgroupDriver *CgroupDriverName `json:"cgroupDriver,omitempty"`
 	// Configuration of containerd.
@@ -117,14 +118,14 @@ type CRIConfig struct {
 	Containerd *ContainerdConfig `json:"containerd,omitempty"`
 }
 
-// CgroupDriverName names a driver for control groups.
+// CgroupDriverName names a cgroup driver.
 // +kubebuilder:validation:Enum=cgroupfs;systemd
 type CgroupDriverName string
 
 const (
-	// CgroupDriverCgroupfs writes the control group file system directly.
+	// CgroupDriverCgroupfs writes the cgroup file system directly.
 	CgroupDriverCgroupfs CgroupDriverName = "cgroupfs"
-	// CgroupDriverSystemd leaves control groups to systemd.
+	// CgroupDriverSystemd leaves cgroups to systemd.
 	CgroupDriverSystemd CgroupDriverName = "systemd"
 )
 
@@ -142,7 +143,7 @@ type ContainerdConfig struct {
 	Plugins []PluginConfig `json:"plugins,omitempty"`
 }
 
-// PluginPathOperation is what is done at a path of containerd's configuration.
+// PluginPathOperation is an operation on a path of containerd's configuration.
 // +kubebuilder:validation:Enum=add;remove
 type PluginPathOperation string
 
@@ -155,13 +156,13 @@ const (
 
 // PluginConfig is a change to the plugin section of containerd's configuration.
 type PluginConfig struct {
-	// What is done: `add` or `remove`. Default: `add`.
+	// Operation: `add` or `remove`. Default: `add`.
 	// +optional
 	Op *PluginPathOperation `json:"op,omitempty"`
 	// Path within the plugin section.
 	// +listType=atomic
 	Path []string `json:"path"`
-	// Values to be added.
+	// Values to add.
 	// +optional
 	Values *apiextensionsv1.JSON `json:"values,omitempty"`
 }
@@ -173,15 +174,15 @@ type RegistryConfig struct {
 	// URL of the upstream registry. Default: `https://<upstream>`.
 	// +optional
 	Server *string `json:"server,omitempty"`
-	// Hosts that are asked before the upstream, in order.
+	// Hosts that are tried before the upstream, in order.
 	// +listType=atomic
 	Hosts []RegistryHost `json:"hosts"`
-	// True waits for the hosts to be reachable before they are configured. Default: false.
+	// True waits until the hosts are reachable before they are configured. Default: false.
 	// +optional
 	ReadinessProbe *bool `json:"readinessProbe,omitempty"`
 }
 
-// RegistryCapability is what a registry host may be asked for.
+// RegistryCapability is a capability of a registry host.
 // +kubebuilder:validation:Enum=pull;resolve;push
 type RegistryCapability string
 
@@ -198,15 +199,15 @@ const (
 type RegistryHost struct {
 	// URL of the host, with scheme.
 	URL string `json:"url"`
-	// What the host is asked for. Default: `pull` and `resolve`.
+	// Capabilities of the host. Default: `pull` and `resolve`.
 	// +optional
 	// +listType=atomic
 	Capabilities []RegistryCapability `json:"capabilities,omitempty"`
-	// Paths of CA bundles on the node that the host is verified with.
+	// Paths of CA bundles on the node that verify the host.
 	// +optional
 	// +listType=atomic
 	CACerts []string `json:"caCerts,omitempty"`
-	// True if the URL already holds the path of the API.
+	// True if the URL already contains the path of the API.
 	// +optional
 	OverridePath *bool `json:"overridePath,omitempty"`
 }

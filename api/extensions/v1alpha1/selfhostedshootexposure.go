@@ -15,15 +15,16 @@ import (
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// SelfHostedShootExposure asks for an endpoint in front of the control plane nodes of a self-hosted Shoot.
+// SelfHostedShootExposure requests an endpoint in front of the control plane nodes of a self-hosted
+// Shoot.
 type SelfHostedShootExposure struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec SelfHostedShootExposureSpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status SelfHostedShootExposureStatus `json:"status,omitempty"`
 }
@@ -45,7 +46,7 @@ type SelfHostedShootExposureList struct {
 	Items []SelfHostedShootExposure `json:"items"`
 }
 
-// SelfHostedShootExposureSpec is what an exposure extension is asked for.
+// SelfHostedShootExposureSpec is the desired state of a SelfHostedShootExposure.
 type SelfHostedShootExposureSpec struct {
 	DefaultSpec `json:",inline"`
 	// Object with the credentials for the infrastructure.
@@ -53,7 +54,7 @@ type SelfHostedShootExposureSpec struct {
 	CredentialsRef *corev1.ObjectReference `json:"credentialsRef,omitempty"`
 	// Port of the API server on the nodes.
 	Port int32 `json:"port"`
-	// Control plane nodes that are healthy.
+	// Healthy control plane nodes.
 	// +listType=atomic
 	Endpoints []ControlPlaneEndpoint `json:"endpoints"`
 }
@@ -67,10 +68,10 @@ type ControlPlaneEndpoint struct {
 	Addresses []corev1.NodeAddress `json:"addresses"`
 }
 
-// SelfHostedShootExposureStatus is what an exposure extension reports.
+// SelfHostedShootExposureStatus is the observed state of a SelfHostedShootExposure.
 type SelfHostedShootExposureStatus struct {
 	DefaultStatus `json:",inline"`
-	// Addresses at which the API server can be reached.
+	// Addresses of the API server.
 	// +optional
 	// +listType=atomic
 	Ingress []corev1.LoadBalancerIngress `json:"ingress,omitempty"`

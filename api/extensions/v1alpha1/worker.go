@@ -15,15 +15,15 @@ import (
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.lastOperation.state`,description="State of the last operation."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Worker asks for the machines of a cluster, pool by pool.
+// Worker requests the machines of a cluster, by pool.
 type Worker struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What the extension is asked for. Immutable once the object is being deleted.
+	// Desired state of the object. Immutable once the object is being deleted.
 	Spec WorkerSpec `json:"spec"`
-	// What the extension reports.
+	// Observed state of the object. Set by the extension.
 	// +optional
 	Status WorkerStatus `json:"status,omitempty"`
 }
@@ -45,7 +45,7 @@ type WorkerList struct {
 	Items []Worker `json:"items"`
 }
 
-// WorkerSpec is what a worker extension is asked for.
+// WorkerSpec is the desired state of a Worker.
 type WorkerSpec struct {
 	DefaultSpec `json:",inline"`
 	// Provider status of the Infrastructure of the same cluster.
@@ -65,10 +65,10 @@ type WorkerSpec struct {
 	Pools []WorkerPool `json:"pools"`
 }
 
-// WorkerStatus is what a worker extension reports.
+// WorkerStatus is the observed state of a Worker.
 type WorkerStatus struct {
 	DefaultStatus `json:",inline"`
-	// Machine deployments that stand for the pools, one per pool and zone. Input of the cluster autoscaler.
+	// Machine deployments of the pools, one per pool and zone. Input of the cluster autoscaler.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -76,14 +76,14 @@ type WorkerStatus struct {
 	// Time of the last change of the list of machine deployments.
 	// +optional
 	MachineDeploymentsLastUpdateTime *metav1.Time `json:"machineDeploymentsLastUpdateTime,omitempty"`
-	// Progress of updates that keep the machines.
+	// Progress of in-place updates.
 	// +optional
 	InPlaceUpdates *InPlaceUpdatesWorkerStatus `json:"inPlaceUpdates,omitempty"`
 }
 
 // InPlaceUpdatesWorkerStatus is the progress of in-place updates.
 type InPlaceUpdatesWorkerStatus struct {
-	// Hash of the configuration that each pool has arrived at, by pool name.
+	// Hash of the configuration that each pool has reached, by pool name.
 	// +optional
 	WorkerPoolToHashMap map[string]string `json:"workerPoolToHashMap,omitempty"`
 }
@@ -92,9 +92,9 @@ type InPlaceUpdatesWorkerStatus struct {
 type MachineDeployment struct {
 	// Name of the MachineDeployment.
 	Name string `json:"name"`
-	// Least number of machines.
+	// Minimum number of machines.
 	Minimum int32 `json:"minimum"`
-	// Greatest number of machines.
+	// Maximum number of machines.
 	Maximum int32 `json:"maximum"`
 	// Priority for the cluster autoscaler's priority expander.
 	// +optional

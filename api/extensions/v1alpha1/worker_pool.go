@@ -9,15 +9,16 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// WorkerPool is a set of like machines.
+// WorkerPool is a pool of similar machines.
 type WorkerPool struct {
 	// Machine type.
 	MachineType string `json:"machineType"`
-	// Greatest number of machines.
+	// Maximum number of machines.
 	Maximum int32 `json:"maximum"`
-	// How many machines above the desired number an update may create; a number or a percentage.
+	// Maximum number of machines above the desired number during an update; a number or a
+	// percentage.
 	MaxSurge intstr.IntOrString `json:"maxSurge"`
-	// How many machines may be missing during an update; a number or a percentage.
+	// Maximum number of unavailable machines during an update; a number or a percentage.
 	MaxUnavailable intstr.IntOrString `json:"maxUnavailable"`
 	// Annotations of the Nodes.
 	// +optional
@@ -31,11 +32,12 @@ type WorkerPool struct {
 	Taints []corev1.Taint `json:"taints,omitempty"`
 	// Machine image.
 	MachineImage MachineImage `json:"machineImage,omitempty"`
-	// Least number of machines.
+	// Minimum number of machines.
 	Minimum int32 `json:"minimum"`
 	// Name of the pool; unique within the list.
 	Name string `json:"name"`
-	// Name of the Secret with the configuration of the node agent. A new name replaces all machines of the pool.
+	// Name of the Secret with the configuration of the node agent. A new name replaces all machines
+	// of the pool.
 	// +optional
 	NodeAgentSecretName *string `json:"nodeAgentSecretName,omitempty"`
 	// Configuration of the pool in the provider's own API.
@@ -47,14 +49,14 @@ type WorkerPool struct {
 	// Root volume.
 	// +optional
 	Volume *Volume `json:"volume,omitempty"`
-	// Further volumes.
+	// Additional volumes.
 	// +optional
 	// +listType=atomic
 	DataVolumes []DataVolume `json:"dataVolumes,omitempty"`
-	// Name of the data volume that the kubelet keeps its state on.
+	// Name of the data volume for the kubelet's state.
 	// +optional
 	KubeletDataVolumeName *string `json:"kubeletDataVolumeName,omitempty"`
-	// Availability zones, over which the machines are spread.
+	// Availability zones that the machines are spread over.
 	// +optional
 	// +listType=atomic
 	Zones []string `json:"zones,omitempty"`
@@ -79,28 +81,28 @@ type WorkerPool struct {
 	// Priority for the cluster autoscaler's priority expander.
 	// +optional
 	Priority *int32 `json:"priority,omitempty"`
-	// How an update reaches the machines.
+	// Update strategy of the machines.
 	// +optional
 	UpdateStrategy *gardencorev1beta1.MachineUpdateStrategy `json:"updateStrategy,omitempty"`
 }
 
-// ClusterAutoscalerOptions are settings of the cluster autoscaler for one pool.
+// ClusterAutoscalerOptions holds settings of the cluster autoscaler for one pool.
 type ClusterAutoscalerOptions struct {
-	// Share of a Node's requests below which it may be removed, from 0.0 to 1.0.
+	// Share of a Node's requests, from 0.0 to 1.0, below which the Node may be removed.
 	// +optional
 	ScaleDownUtilizationThreshold *string `json:"scaleDownUtilizationThreshold,omitempty"`
-	// The same for GPU requests.
+	// Share of a Node's GPU requests, from 0.0 to 1.0, below which the Node may be removed.
 	// +optional
 	ScaleDownGpuUtilizationThreshold *string `json:"scaleDownGpuUtilizationThreshold,omitempty"`
-	// How long a Node has to be unneeded before it is removed.
+	// Time for which a Node must be unneeded before it is removed.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	ScaleDownUnneededTime *metav1.Duration `json:"scaleDownUnneededTime,omitempty"`
-	// How long a Node that is not ready has to be unneeded before it is removed.
+	// Time for which a Node that is not ready must be unneeded before it is removed.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	ScaleDownUnreadyTime *metav1.Duration `json:"scaleDownUnreadyTime,omitempty"`
-	// How long a new Node may take to become ready.
+	// Timeout for a new Node to become ready.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	MaxNodeProvisionTime *metav1.Duration `json:"maxNodeProvisionTime,omitempty"`
@@ -110,7 +112,7 @@ type ClusterAutoscalerOptions struct {
 type NodeTemplate struct {
 	// Expected capacity.
 	Capacity corev1.ResourceList `json:"capacity"`
-	// Further capacity that no machine type provides, such as resources of device plugins.
+	// Additional capacity that no machine type provides, such as resources of device plugins.
 	// +optional
 	VirtualCapacity corev1.ResourceList `json:"virtualCapacity,omitempty"`
 }
@@ -138,7 +140,7 @@ type Volume struct {
 	Encrypted *bool `json:"encrypted,omitempty"`
 }
 
-// DataVolume is a further volume of a machine.
+// DataVolume is an additional volume of a machine.
 type DataVolume struct {
 	// Name by which the volume can be referred to.
 	Name string `json:"name"`

@@ -7,7 +7,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// Logging is about the logs of Seed and control planes.
+// Logging configures logs of the Seed and control planes.
 type Logging struct {
 	Enabled           *bool              `json:"enabled,omitempty"`
 	Vali              *LogStore          `json:"vali,omitempty"`
@@ -16,7 +16,7 @@ type Logging struct {
 	ShootEventLogging *ShootEventLogging `json:"shootEventLogging,omitempty"`
 }
 
-// LogStore keeps logs.
+// LogStore configures a store of logs.
 type LogStore struct {
 	Enabled *bool           `json:"enabled,omitempty"`
 	Garden  *GardenLogStore `json:"garden,omitempty"`
@@ -28,7 +28,7 @@ type GardenLogStore struct {
 	Storage *resource.Quantity `json:"storage,omitempty"`
 }
 
-// ShootNodeLogging says of which Shoots the nodes send logs.
+// ShootNodeLogging selects the Shoots whose nodes send logs.
 type ShootNodeLogging struct {
 	ShootPurposes []gardencorev1beta1.ShootPurpose `json:"shootPurposes,omitempty"`
 }
@@ -38,7 +38,7 @@ type ShootEventLogging struct {
 	Enabled *bool `json:"enabled,omitempty"`
 }
 
-// SNI is about the ingress gateway in front of the API servers.
+// SNI configures the ingress gateway in front of the API servers.
 type SNI struct {
 	Ingress *SNIIngress `json:"ingress,omitempty"`
 }
@@ -51,7 +51,7 @@ type SNIIngress struct {
 	Labels            map[string]string `json:"labels,omitempty"`
 }
 
-// ETCDConfig is about etcd-druid.
+// ETCDConfig configures etcd-druid.
 type ETCDConfig struct {
 	ETCDController               *ETCDWorkers              `json:"etcdController,omitempty"`
 	CustodianController          *ETCDWorkers              `json:"custodianController,omitempty"`
@@ -61,12 +61,12 @@ type ETCDConfig struct {
 	DeltaSnapshotRetentionPeriod *metav1.Duration          `json:"deltaSnapshotRetentionPeriod,omitempty"`
 }
 
-// ETCDWorkers say how many objects a controller of etcd-druid works on at a time.
+// ETCDWorkers limits the objects that a controller of etcd-druid reconciles concurrently.
 type ETCDWorkers struct {
 	Workers *int64 `json:"workers,omitempty"`
 }
 
-// BackupCompaction joins the snapshots of an etcd.
+// BackupCompaction configures the compaction of the snapshots of an etcd.
 type BackupCompaction struct {
 	ETCDWorkers               `json:",inline"`
 	EnableBackupCompaction    *bool            `json:"enableBackupCompaction,omitempty"`
@@ -75,7 +75,7 @@ type BackupCompaction struct {
 	MetricsScrapeWaitDuration *metav1.Duration `json:"metricsScrapeWaitDuration,omitempty"`
 }
 
-// ETCDBackupLeaderElection says how the sidecars of an etcd find the one that backs up.
+// ETCDBackupLeaderElection configures how the sidecars of an etcd elect the one that takes backups.
 type ETCDBackupLeaderElection struct {
 	ReelectionPeriod      *metav1.Duration `json:"reelectionPeriod,omitempty"`
 	EtcdConnectionTimeout *metav1.Duration `json:"etcdConnectionTimeout,omitempty"`
@@ -94,12 +94,12 @@ type LoadBalancerService struct {
 	Class       *string           `json:"class,omitempty"`
 }
 
-// Monitoring is about the metrics of Shoots.
+// Monitoring configures metrics of Shoots.
 type Monitoring struct {
 	Shoot *ShootMonitoring `json:"shoot,omitempty"`
 }
 
-// ShootMonitoring is about the metrics of each Shoot.
+// ShootMonitoring configures the metrics of each Shoot.
 type ShootMonitoring struct {
 	Enabled        *bool             `json:"enabled,omitempty"`
 	RemoteWrite    *RemoteWrite      `json:"remoteWrite,omitempty"`

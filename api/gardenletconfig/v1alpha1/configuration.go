@@ -20,17 +20,17 @@ type GardenletConfiguration struct {
 	Controllers *Controllers `json:"controllers,omitempty"`
 	// Capacity of the Seed, such as the number of Shoots.
 	Resources *Resources `json:"resources,omitempty"`
-	// Election of the replica that works.
+	// Election of the active replica.
 	LeaderElection *LeaderElection `json:"leaderElection,omitempty"`
-	// One of debug, info and error. Default: info.
+	// Log level: debug, info or error. Default: info.
 	LogLevel string `json:"logLevel,omitempty"`
-	// One of json and text. Default: json.
+	// Log format: json or text. Default: json.
 	LogFormat string `json:"logFormat,omitempty"`
 	// Addresses of probes and metrics.
 	Server *Servers `json:"server,omitempty"`
 	// Profiling over HTTP.
 	Debugging *Debugging `json:"debugging,omitempty"`
-	// Feature gates that are not as by default.
+	// Feature gates that differ from their defaults.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 	// Seed that the gardenlet registers.
 	SeedConfig *SeedConfig `json:"seedConfig,omitempty"`
@@ -48,14 +48,15 @@ type GardenletConfiguration struct {
 	NodeToleration *NodeToleration `json:"nodeToleration,omitempty"`
 }
 
-// SeedConfig is the Seed as its gardenlet registers it. Only labels and annotations of the metadata are taken.
+// SeedConfig is the Seed that its gardenlet registers. Only labels and annotations of the metadata
+// are used.
 type SeedConfig struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// Seed as declared.
 	Spec gardencorev1beta1.SeedSpec `json:"spec,omitempty"`
 }
 
-// ClientConnection says how an API server is reached.
+// ClientConnection configures access to an API server.
 type ClientConnection struct {
 	// Path of a kubeconfig.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
@@ -65,34 +66,36 @@ type ClientConnection struct {
 	ContentType string `json:"contentType,omitempty"`
 	// Requests per second.
 	QPS float32 `json:"qps,omitempty"`
-	// Requests beyond qps for a short time.
+	// Requests above qps for a short time.
 	Burst int32 `json:"burst,omitempty"`
 }
 
-// GardenClientConnection says how the API server of the garden is reached.
+// GardenClientConnection configures access to the API server of the garden.
 type GardenClientConnection struct {
 	ClientConnection `json:",inline"`
 	// Address of the garden for gardenlets in other clusters.
 	GardenClusterAddress *string `json:"gardenClusterAddress,omitempty"`
 	// Secret with the kubeconfig for the first access.
 	BootstrapKubeconfig *corev1.SecretReference `json:"bootstrapKubeconfig,omitempty"`
-	// Secret in which the gardenlet keeps its own kubeconfig.
+	// Secret in which the gardenlet stores its own kubeconfig.
 	KubeconfigSecret *corev1.SecretReference `json:"kubeconfigSecret,omitempty"`
 	// Validity of the certificate in the kubeconfig.
 	KubeconfigValidity *KubeconfigValidity `json:"kubeconfigValidity,omitempty"`
 }
 
-// KubeconfigValidity says how long a certificate is valid, and when it is renewed.
+// KubeconfigValidity defines how long a certificate is valid and when it is renewed.
 type KubeconfigValidity struct {
-	// Validity that the gardenlet asks for.
+	// Validity that the gardenlet requests.
 	Validity *metav1.Duration `json:"validity,omitempty"`
-	// Share of the validity after which it is renewed at the earliest, in percent. Default: 70.
+	// Share of the validity after which the certificate is renewed at the earliest, in percent.
+	// Default: 70.
 	AutoRotationJitterPercentageMin *int32 `json:"autoRotationJitterPercentageMin,omitempty"`
-	// Share of the validity after which it is renewed at the latest, in percent. Default: 90.
+	// Share of the validity after which the certificate is renewed at the latest, in percent.
+	// Default: 90.
 	AutoRotationJitterPercentageMax *int32 `json:"autoRotationJitterPercentageMax,omitempty"`
 }
 
-// LeaderElection says how replicas find the one that works.
+// LeaderElection configures the election of the active replica.
 type LeaderElection struct {
 	LeaderElect       *bool            `json:"leaderElect,omitempty"`
 	LeaseDuration     *metav1.Duration `json:"leaseDuration,omitempty"`
@@ -103,33 +106,33 @@ type LeaderElection struct {
 	ResourceNamespace string           `json:"resourceNamespace,omitempty"`
 }
 
-// Debugging opens profiles over HTTP.
+// Debugging configures profiling over HTTP.
 type Debugging struct {
 	EnableProfiling           *bool `json:"enableProfiling,omitempty"`
 	EnableContentionProfiling *bool `json:"enableContentionProfiling,omitempty"`
 }
 
-// Servers are the addresses of a gardenlet.
+// Servers holds the addresses that a gardenlet listens on.
 type Servers struct {
 	HealthProbes *Server `json:"healthProbes,omitempty"`
 	Metrics      *Server `json:"metrics,omitempty"`
 }
 
-// Server is an address.
+// Server is an address to listen on.
 type Server struct {
 	BindAddress string `json:"bindAddress,omitempty"`
 	Port        int    `json:"port,omitempty"`
 }
 
-// Resources say what a Seed has room for.
+// Resources is the capacity of a Seed.
 type Resources struct {
-	// Room of the Seed.
+	// Capacity of the Seed.
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
-	// Part of it that Gardener keeps for itself.
+	// Part of the capacity that is reserved for Gardener.
 	Reserved corev1.ResourceList `json:"reserved,omitempty"`
 }
 
-// NodeToleration are the seconds for which pods stay on a node that is not ready or unreachable.
+// NodeToleration holds the seconds for which pods stay on a node that is not ready or unreachable.
 type NodeToleration struct {
 	DefaultNotReadyTolerationSeconds    *int64 `json:"defaultNotReadyTolerationSeconds,omitempty"`
 	DefaultUnreachableTolerationSeconds *int64 `json:"defaultUnreachableTolerationSeconds,omitempty"`

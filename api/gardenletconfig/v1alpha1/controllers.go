@@ -6,9 +6,9 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// Controllers are the settings of the controllers in a gardenlet.
+// Controllers configures the controllers of a gardenlet.
 type Controllers struct {
-	// Time that the caches may take at the start. Default: 2m.
+	// Timeout of the initial cache sync. Default: 2m.
 	CacheSyncTimeout               *metav1.Duration         `json:"cacheSyncTimeout,omitempty"`
 	BackupBucket                   *Workers                 `json:"backupBucket,omitempty"`
 	BackupEntry                    *BackupEntryController   `json:"backupEntry,omitempty"`
@@ -30,56 +30,57 @@ type Controllers struct {
 	VPAEvictionRequirements        *Workers                 `json:"vpaEvictionRequirements,omitempty"`
 }
 
-// Workers say how many objects a controller works on at a time.
+// Workers limits the objects that a controller reconciles concurrently.
 type Workers struct {
 	ConcurrentSyncs *int `json:"concurrentSyncs,omitempty"`
 }
 
-// Period says how often a controller comes back to an object.
+// Period is the interval at which a controller reconciles an object.
 type Period struct {
 	SyncPeriod *metav1.Duration `json:"syncPeriod,omitempty"`
 }
 
-// PeriodicWorkers are Workers with a Period.
+// PeriodicWorkers is Workers with a Period.
 type PeriodicWorkers struct {
 	Workers `json:",inline"`
 	Period  `json:",inline"`
 }
 
-// BackupEntryController removes backups of Shoots that are gone.
+// BackupEntryController configures the controller that removes backups of deleted Shoots.
 type BackupEntryController struct {
 	Workers `json:",inline"`
-	// Hours for which the backup of a deleted Shoot stays. Default: 0.
+	// Hours for which the backup of a deleted Shoot is retained. Default: 0.
 	DeletionGracePeriodHours *int `json:"deletionGracePeriodHours,omitempty"`
-	// Purposes of Shoots for which that holds; the backups of others go at once.
+	// Purposes of Shoots that the grace period applies to; backups of other Shoots are deleted at
+	// once.
 	DeletionGracePeriodShootPurposes []gardencorev1beta1.ShootPurpose `json:"deletionGracePeriodShootPurposes,omitempty"`
 }
 
-// SeedController renews the Lease of the Seed.
+// SeedController configures the controller that renews the Lease of the Seed.
 type SeedController struct {
 	Period                   `json:",inline"`
 	LeaseResyncSeconds       *int32 `json:"leaseResyncSeconds,omitempty"`
 	LeaseResyncMissThreshold *int32 `json:"leaseResyncMissThreshold,omitempty"`
 }
 
-// SeedCareController checks the health of the Seed.
+// SeedCareController configures health checks of the Seed.
 type SeedCareController struct {
 	Period              `json:",inline"`
 	ConditionThresholds []ConditionThreshold `json:"conditionThresholds,omitempty"`
 }
 
-// ShootController reconciles Shoots.
+// ShootController configures the controller that reconciles Shoots.
 type ShootController struct {
 	PeriodicWorkers            `json:",inline"`
 	ProgressReportPeriod       *metav1.Duration `json:"progressReportPeriod,omitempty"`
 	ReconcileInMaintenanceOnly *bool            `json:"reconcileInMaintenanceOnly,omitempty"`
 	RespectSyncPeriodOverwrite *bool            `json:"respectSyncPeriodOverwrite,omitempty"`
 	RetryDuration              *metav1.Duration `json:"retryDuration,omitempty"`
-	// Seconds for which DNS answers may be kept. Default: 120.
+	// TTL of DNS records in seconds. Default: 120.
 	DNSEntryTTLSeconds *int64 `json:"dnsEntryTTLSeconds,omitempty"`
 }
 
-// ShootCareController checks the health of Shoots.
+// ShootCareController configures health checks of Shoots.
 type ShootCareController struct {
 	PeriodicWorkers                     `json:",inline"`
 	StaleExtensionHealthChecks          *StaleExtensionHealthChecks `json:"staleExtensionHealthChecks,omitempty"`
@@ -88,25 +89,25 @@ type ShootCareController struct {
 	WebhookRemediatorEnabled            *bool                       `json:"webhookRemediatorEnabled,omitempty"`
 }
 
-// StaleExtensionHealthChecks say when a report of an extension is too old.
+// StaleExtensionHealthChecks defines when a report of an extension is too old.
 type StaleExtensionHealthChecks struct {
 	Enabled   bool             `json:"enabled"`
 	Threshold *metav1.Duration `json:"threshold,omitempty"`
 }
 
-// ConditionThreshold is the time for which a failed check leaves a condition at Progressing.
+// ConditionThreshold is the time for which a failed check leaves a condition Progressing.
 type ConditionThreshold struct {
 	Type     string          `json:"type"`
 	Duration metav1.Duration `json:"duration"`
 }
 
-// NetworkPolicyController makes NetworkPolicies.
+// NetworkPolicyController configures the controller that creates NetworkPolicies.
 type NetworkPolicyController struct {
 	Workers                      `json:",inline"`
 	AdditionalNamespaceSelectors []metav1.LabelSelector `json:"additionalNamespaceSelectors,omitempty"`
 }
 
-// ManagedSeedController installs gardenlets in Shoots.
+// ManagedSeedController configures the controller that installs gardenlets in Shoots.
 type ManagedSeedController struct {
 	PeriodicWorkers  `json:",inline"`
 	WaitSyncPeriod   *metav1.Duration `json:"waitSyncPeriod,omitempty"`
@@ -114,9 +115,9 @@ type ManagedSeedController struct {
 	JitterUpdates    *bool            `json:"jitterUpdates,omitempty"`
 }
 
-// WorkloadIdentities asks for tokens of WorkloadIdentities.
+// WorkloadIdentities configures the controller that requests tokens of WorkloadIdentities.
 type WorkloadIdentities struct {
 	Workers `json:",inline"`
-	// Validity of the tokens. Default: 6h. It is a number of nanoseconds, or text such as 6h.
+	// Validity of the tokens, as a number of nanoseconds or text such as 6h. Default: 6h.
 	TokenExpirationDuration any `json:"tokenExpirationDuration,omitempty"`
 }

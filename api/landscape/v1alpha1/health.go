@@ -1,49 +1,55 @@
 package v1alpha1
 
-// Health says how objects are judged, by the care of Gardens, Seeds and Shoots and by the ManagedResources that they deploy.
+// Health configures how the care of Gardens, Seeds and Shoots and their ManagedResources judge
+// objects.
 type Health struct {
-	// Rules for kinds, which go before the built-in ones. A kind has one rule at most; there are 256 at most.
+	// Rules for kinds, which take precedence over the built-in ones. At most 256, and at most one
+	// per kind.
 	// +optional
 	// +listType=map
 	// +listMapKey=apiGroup
 	// +listMapKey=kind
 	Rules []HealthRule `json:"rules,omitempty"`
-	// What is looked at in kinds that neither a rule nor Gardener knows: `Status` judges them in the terms of kstatus (conditions,
-	// observed generation), `Existence` is content when they exist, as upstream is. Default: `Status`.
+	// Check for kinds that neither a rule nor Gardener knows. `Status` checks conditions and
+	// observed generation, as kstatus does. `Existence` only checks that the object exists, as
+	// upstream does. Default: `Status`.
 	// +optional
 	// +kubebuilder:default=Status
 	OtherKinds OtherKinds `json:"otherKinds,omitempty"`
 }
 
-// HealthRule says how the objects of a kind are judged: by CEL expressions over the object, which is `self`. A field that an
-// expression reads and the object lacks means that the object is not healthy but on its way. At least one of `healthy` and
-// `progressing` is set; what is not set is left to the built-in rule of the kind.
+// HealthRule defines how objects of a kind are judged, by CEL expressions over the object, which is
+// `self`. If an expression reads a field that the object lacks, the object is not healthy yet. At
+// least one of `healthy` and `progressing` is set; the built-in rule of the kind replaces the unset
+// one.
 type HealthRule struct {
-	// API group of the kind, without a version: a rule is for all of them. Default: the core group.
+	// API group of the kind, without a version: a rule applies to all versions. Default: the core
+	// group.
 	// +optional
 	// +kubebuilder:default=""
 	APIGroup string `json:"apiGroup"`
 	// Kind of the objects, for example `Deployment`. Secrets cannot be judged by a rule.
 	Kind string `json:"kind"`
-	// Expression that is true for a healthy object, for example `self.status.phase == "Running"`. 4096 bytes at most.
+	// Expression that is true for a healthy object, for example `self.status.phase == "Running"`.
+	// At most 4096 bytes.
 	// +optional
 	Healthy string `json:"healthy,omitempty"`
-	// Expression that is true while a roll-out of the object is under way. 4096 bytes at most.
+	// Expression that is true while a rollout of the object is in progress. At most 4096 bytes.
 	// +optional
 	Progressing string `json:"progressing,omitempty"`
-	// Expression that yields the text to show for an object that is not healthy, or is progressing, for example
-	// `"phase is " + self.status.phase`. 4096 bytes at most. Unset: a sentence that names the kind.
+	// Expression for the message about an object that is unhealthy or progressing, for example
+	// `"phase is " + self.status.phase`. At most 4096 bytes. Unset: a sentence that names the kind.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// OtherKinds says what is looked at in kinds without a rule.
+// OtherKinds is the check for kinds without a rule.
 // +kubebuilder:validation:Enum=Status;Existence
 type OtherKinds string
 
 const (
-	// OtherKindsStatus judges them in the terms of kstatus.
+	// OtherKindsStatus checks conditions and observed generation, as kstatus does.
 	OtherKindsStatus OtherKinds = "Status"
-	// OtherKindsExistence is content when they exist.
+	// OtherKindsExistence only checks that the object exists.
 	OtherKindsExistence OtherKinds = "Existence"
 )

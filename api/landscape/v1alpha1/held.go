@@ -2,76 +2,80 @@ package v1alpha1
 
 import "fmt"
 
-// HeldCode says for what an object is held.
+// HeldCode is the reason why an object is held.
 type HeldCode string
 
 // Codes of a HeldReason.
 const (
-	// HeldEveryDeletion: the limit of the cluster is zero.
+	// HeldEveryDeletion means that the limit of the cluster is zero.
 	HeldEveryDeletion HeldCode = "EveryDeletion"
-	// HeldTooManyDeletions: one run would delete more objects of the cluster than its limit.
+	// HeldTooManyDeletions means that one run would delete more objects of the cluster than its
+	// limit.
 	HeldTooManyDeletions HeldCode = "TooManyDeletions"
-	// HeldTooLargeShare: one run would delete a larger share of the objects of the cluster than its limit.
+	// HeldTooLargeShare means that one run would delete a larger share of the cluster's objects
+	// than its limit.
 	HeldTooLargeShare HeldCode = "TooLargeShare"
-	// HeldProtectedKind: objects of the kind are never deleted without an approval.
+	// HeldProtectedKind means that every deletion of an object of this kind needs an approval.
 	HeldProtectedKind HeldCode = "ProtectedKind"
-	// HeldNotReviewed: the difference that people have reviewed does not show it.
+	// HeldNotReviewed means that the reviewed diff does not show the deletion.
 	HeldNotReviewed HeldCode = "NotReviewed"
-	// HeldMayHaveMoved: another landscape may declare the object now, and has not been synced since.
+	// HeldMayHaveMoved means that another landscape, not synced since, may declare the object now.
 	HeldMayHaveMoved HeldCode = "MayHaveMoved"
-	// HeldMovedUnreviewed is HeldMayHaveMoved of an object that no review has shown either.
+	// HeldMovedUnreviewed is HeldMayHaveMoved for an object that no review has shown either.
 	HeldMovedUnreviewed HeldCode = "MovedUnreviewed"
-	// HeldUnconfirmed: a Garden, Seed, Shoot or Project whose deletion is not confirmed.
+	// HeldUnconfirmed means that the deletion of a Garden, Seed, Shoot or Project is not confirmed.
 	HeldUnconfirmed HeldCode = "Unconfirmed"
-	// HeldReferred: an object that is held refers to it.
+	// HeldReferred means that a held object refers to this one.
 	HeldReferred HeldCode = "Referred"
-	// HeldStillRead: a seed may be reading it.
+	// HeldStillRead means that a seed may be reading the object.
 	HeldStillRead HeldCode = "StillRead"
-	// HeldUnknown: whether it may be deleted could not be found out.
+	// HeldUnknown means that Pergola cannot find out whether the object may be deleted.
 	HeldUnknown HeldCode = "Unknown"
-	// HeldForWriter: it is for the writer of its ManagedResource to delete it.
+	// HeldForWriter means that the writer of the object's ManagedResource has to delete it.
 	HeldForWriter HeldCode = "ForWriter"
-	// HeldReport: the report of a seed says less than all.
+	// HeldReport means that the report of a seed is incomplete.
 	HeldReport HeldCode = "Report"
 )
 
-// HeldReason is why an object is not deleted or recreated now. The fields of the code are set, the others are not.
+// HeldReason is the reason why an object is not deleted or recreated now. Only the fields of its
+// code are set.
 type HeldReason struct {
-	// For what it is held.
+	// Code of the reason.
 	// +optional
 	Code HeldCode `json:"code,omitempty"`
-	// Cluster of the limit.
+	// Cluster that the limit applies to.
 	// +optional
 	Cluster string `json:"cluster,omitempty"`
-	// Kind that is protected.
+	// Protected kind.
 	// +optional
 	Kind string `json:"kind,omitempty"`
 	// Number of deletions in the run.
 	// +optional
 	Count int `json:"count,omitempty"`
-	// Number of objects of the cluster, for a share.
+	// Number of objects of the cluster, if the limit is a share.
 	// +optional
 	Total int `json:"total,omitempty"`
-	// The limit, as a number or in percent.
+	// Limit, as a number or in percent.
 	// +optional
 	Limit int `json:"limit,omitempty"`
-	// It is held since an earlier run, for this reason.
+	// True if the object has been held for this reason since an earlier run.
 	// +optional
 	Earlier bool `json:"earlier,omitempty"`
-	// Further words for people; for codes without numbers the whole text.
+	// Details for people; the whole text for codes without numbers.
 	// +optional
 	Detail string `json:"detail,omitempty"`
 }
 
-// IsZero reports whether nothing is held.
+// IsZero reports whether the object is not held.
 func (r HeldReason) IsZero() bool { return r == HeldReason{} }
 
-// HasMoved reports whether the object is held because other landscapes have to be synced first.
+// HasMoved reports whether other landscapes must be synced first, because one may declare the
+// object now.
 func (r HeldReason) HasMoved() bool {
 	return r.Code == HeldMayHaveMoved || r.Code == HeldMovedUnreviewed
 }
 
-// String is the reason for people.
+// String returns the reason for people.
 func (r HeldReason) String() string {
 	text := r.Detail
 	switch r.Code {

@@ -6,37 +6,39 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// LandscapeStatus says what was applied, and how it fares.
+// LandscapeStatus is the observed state of a landscape.
 type LandscapeStatus struct {
-	// Verdicts on the landscape as a whole: `SourceReady`, `Valid`, `Applied`, `Held`, `Ready`; and, in the terms of kstatus and only while
-	// they are true, `Reconciling` and `Stalled`; also only while they are true, `OperationsWaiting`, `GardenletsWorking` and
-	// `DependenciesMissing`.
+	// Conditions of the landscape as a whole: `SourceReady`, `Valid`, `Applied`, `Held` and
+	// `Ready`. `Reconciling` and `Stalled` (as in kstatus), `OperationsWaiting`,
+	// `GardenletsWorking` and `DependenciesMissing` exist only while they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
-	// Generation of this object that the status is about.
+	// Generation of this object that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Commit that was last applied completely, as `<ref>@<commit>`.
 	// +optional
 	LastAppliedRevision string `json:"lastAppliedRevision,omitempty"`
-	// Folder of it that was applied: `spec.source.path` at that time, `.` for the repository itself.
+	// Folder of that commit: `spec.source.path` at the time, `.` for the root of the repository.
 	// +optional
 	LastAppliedPath string `json:"lastAppliedPath,omitempty"`
-	// Commit that was last tried, as `<ref>@<commit>`.
+	// Commit that was last attempted, as `<ref>@<commit>`.
 	// +optional
 	LastAttemptedRevision string `json:"lastAttemptedRevision,omitempty"`
-	// Commits of which a sync began since the last one was applied completely, the newest last, 6 at most: what they have changed is in the clusters,
-	// completely or in part.
+	// Commits whose sync began since the last complete apply, newest last, at most 6. The clusters
+	// contain their changes completely or in part.
 	// +optional
 	// +listType=atomic
 	Tried []TriedRevision `json:"tried,omitempty"`
-	// Windows in the `landscape.yaml` of the commit that was tried last, which count besides `spec.windows`.
+	// Windows in the `landscape.yaml` of the last attempted commit, which apply in addition to
+	// `spec.windows`.
 	// +optional
 	// +listType=atomic
 	Windows []SyncWindow `json:"windows,omitempty"`
-	// Value of the annotation `landscape.pergola.dev/sync-requested` that was last acted upon.
+	// Value of the annotation `landscape.pergola.dev/sync-requested` that the operator last
+	// handled.
 	// +optional
 	LastHandledSyncRequest string `json:"lastHandledSyncRequest,omitempty"`
 	// Sync in progress, or the last one.
@@ -46,44 +48,46 @@ type LandscapeStatus struct {
 	// +optional
 	// +listType=atomic
 	LastErrors []gardencorev1beta1.LastError `json:"lastErrors,omitempty"`
-	// How many objects are managed, by cluster.
+	// Number of managed objects, by cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=cluster
 	Inventory []InventorySummary `json:"inventory,omitempty"`
-	// Deletions and recreations that wait for an approval, 50 at most.
+	// Deletions and recreations that wait for an approval, at most 50.
 	// +optional
 	// +listType=atomic
 	Held []HeldDeletion `json:"held,omitempty"`
-	// How many deletions and recreations wait for an approval, with those that do not fit into `held`.
+	// Number of deletions and recreations that wait for an approval, including those that do not
+	// fit into `held`.
 	// +optional
 	HeldCount int32 `json:"heldCount,omitempty"`
-	// Commit that is to be applied and waits, such as for a window, as `<ref>@<commit>`. Unset: none does.
+	// Commit that waits to be applied, for example for a window, as `<ref>@<commit>`. Unset: none
+	// waits.
 	// +optional
 	WaitingRevision string `json:"waitingRevision,omitempty"`
-	// Ids of `spec.approved` that have let something pass. Each does so in one sync; the same deletions are held under another id when they come up
-	// again.
+	// Ids of `spec.approved` that have approved a deletion. Each counts in one sync; if the same
+	// deletions recur, they are held under another id.
 	// +optional
 	// +listType=set
 	UsedApprovals []string `json:"usedApprovals,omitempty"`
-	// The last 20 syncs that did something, the newest first.
+	// Last 20 syncs that did something, newest first.
 	// +optional
 	// +listType=atomic
 	History []SyncRecord `json:"history,omitempty"`
-	// Operations of `operations/` that were executed, the newest first, 50 at most.
+	// Executed operations of `operations/`, newest first, at most 50.
 	// +optional
 	// +listType=atomic
 	Operations []OperationRecord `json:"operations,omitempty"`
-	// When a sync that failed, or that waits for a window, is tried again.
+	// Time at which a sync that failed, or that waits for a window, is retried.
 	// +optional
 	NextSync *metav1.Time `json:"nextSync,omitempty"`
 }
 
-// TriedRevision is a commit of which a sync began.
+// TriedRevision is a commit whose sync began.
 type TriedRevision struct {
 	// Commit, as `<ref>@<commit>`.
 	Revision string `json:"revision"`
-	// Folder of it that was tried: `spec.source.path` at that time, `.` for the repository itself.
+	// Folder of that commit: `spec.source.path` at the time, `.` for the root of the repository.
 	// +optional
 	Path string `json:"path,omitempty"`
 }
@@ -92,47 +96,50 @@ type TriedRevision struct {
 type InventorySummary struct {
 	// Name of the cluster: `runtime`, `virtual`.
 	Cluster string `json:"cluster"`
-	// Objects in the inventories.
+	// Number of objects in the inventories.
 	Objects int32 `json:"objects"`
 }
 
-// HeldDeletion is an object that is not deleted, or not recreated, before somebody approves it.
+// HeldDeletion is the deletion or recreation of an object that waits for an approval.
 type HeldDeletion struct {
-	// Cluster of the object: `runtime`, `virtual`, or the name of the seed whose gardenlet holds it.
+	// Cluster of the object: `runtime`, `virtual`, or the name of the seed whose gardenlet holds
+	// it.
 	Cluster string `json:"cluster"`
 	// Object, as `Kind namespace/name`.
 	Object string `json:"object"`
-	// Why it is held, for people.
+	// Reason why the object is held, as text for people.
 	Reason string `json:"reason"`
-	// Why it is held, as fields.
+	// Reason why the object is held, as fields.
 	// +optional
 	Why HeldReason `json:"why,omitzero"`
-	// Id that approves this object alone, in `spec.approved`: the one that a difference and a dry run show. Of a seed it stands there as
-	// `SEED/ID`. Unset: it cannot be approved like that, the reason says what to do.
+	// Id that approves this object alone in `spec.approved`; a diff and a dry run show the same id.
+	// For an object of a seed, the entry is `SEED/ID`. Unset: an id cannot approve it, and the
+	// reason says what to do.
 	// +optional
 	Approval string `json:"approval,omitempty"`
-	// Id that approves it with all that was held with it. Unset: nothing was.
+	// Id that approves all objects that were held together with this one. Unset: no other object
+	// was.
 	// +optional
 	Together string `json:"together,omitempty"`
 }
 
-// SyncResult is how a sync ended.
+// SyncResult is the result of a sync.
 // +kubebuilder:validation:Enum=Succeeded;Failed;Held;Superseded;Interrupted
 type SyncResult string
 
-// How syncs end.
+// Results of a sync.
 const (
 	SyncSucceeded SyncResult = "Succeeded"
 	SyncFailed    SyncResult = "Failed"
-	// SyncHeld applied everything but deletions that wait for an approval.
+	// SyncHeld means that everything was applied except deletions that wait for an approval.
 	SyncHeld SyncResult = "Held"
-	// SyncSuperseded was given up for a newer revision.
+	// SyncSuperseded means that the sync was cancelled for a newer revision.
 	SyncSuperseded SyncResult = "Superseded"
-	// SyncInterrupted was cut off: the operator ended in the middle of it.
+	// SyncInterrupted means that the operator ended during the sync.
 	SyncInterrupted SyncResult = "Interrupted"
 )
 
-// SyncRecord is one sync.
+// SyncRecord records one sync.
 type SyncRecord struct {
 	// Revision that was applied, as `<ref>@<commit>`.
 	Revision string `json:"revision"`
@@ -142,75 +149,80 @@ type SyncRecord struct {
 	// Author of the commit.
 	// +optional
 	Author string `json:"author,omitempty"`
-	// Who signed it, where signatures are verified.
+	// Signer of the commit, if signatures are verified.
 	// +optional
 	Signer string `json:"signer,omitempty"`
-	// What began the sync: `Commit`, `Interval`, `Request`, `Retry`, `Spec`, `Approval` (nothing but `spec.approved` changed), `Pin` or
-	// `Operation` (the Garden was asked for one by annotation).
+	// Cause of the sync: `Commit`, `Interval`, `Request`, `Retry`, `Spec`, `Approval` (only
+	// `spec.approved` changed), `Pin` or `Operation` (an annotation on the Garden requested one).
 	Trigger string `json:"trigger"`
-	// When it began.
+	// Start of the sync.
 	StartTime metav1.Time `json:"startTime"`
-	// When it ended. Unset while it goes on.
+	// End of the sync. Unset while it runs.
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
-	// How it ended.
+	// Result of the sync.
 	// +optional
 	Result SyncResult `json:"result,omitempty"`
-	// What was done, or the first problem.
+	// Changes that were made, or the first problem.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Approvals by which something passed.
+	// Approvals that the sync used.
 	// +optional
 	// +listType=atomic
 	Approvals []string `json:"approvals,omitempty"`
-	// Operations that were taken up with it because somebody asked the Garden for them, and who had asked, for people.
+	// Operations that the sync started because they were requested on the Garden, with the
+	// requesters. For people.
 	// +optional
 	// +listType=atomic
 	TakenUp []string `json:"takenUp,omitempty"`
-	// Objects that were written.
+	// Number of objects that were written.
 	// +optional
 	Changed int32 `json:"changed,omitempty"`
-	// What gardenlets could not do of it on their seeds. Unset: nothing is known to have gone wrong there.
+	// Failures of gardenlets on their seeds. Unset: no failure is known.
 	// +optional
 	Gardenlets string `json:"gardenlets,omitempty"`
 }
 
-// OperationRecord is an operation that was executed, exactly once.
+// OperationRecord records an operation. An operation is executed exactly once.
 type OperationRecord struct {
-	// Id, the name of its file in `operations/` without ending.
+	// Id of the operation: the name of its file in `operations/` without extension.
 	ID string `json:"id"`
 	// Object, as `Kind namespace/name`.
 	Object string `json:"object"`
 	// Operation, the value of the annotation `gardener.cloud/operation`.
 	Operation string `json:"operation"`
-	// When it was executed.
+	// Time of execution.
 	At metav1.Time `json:"at"`
 }
 
-// AnnotationSyncRequested on a Landscape asks for a sync now; any new value does. The operator notes the value that it acted upon in
-// `status.lastHandledSyncRequest`.
+// AnnotationSyncRequested on a Landscape requests a sync now; any new value does. The operator
+// records the handled value in `status.lastHandledSyncRequest`.
 const AnnotationSyncRequested = "landscape.pergola.dev/sync-requested"
 
 // Condition types of a Landscape.
 const (
-	// LandscapeSourceReady says whether the commit was fetched and verified.
+	// LandscapeSourceReady reports whether the commit was fetched and verified.
 	LandscapeSourceReady gardencorev1beta1.ConditionType = "SourceReady"
-	// LandscapeValid says whether the commit is valid.
+	// LandscapeValid reports whether the commit is valid.
 	LandscapeValid gardencorev1beta1.ConditionType = "Valid"
-	// LandscapeApplied says whether the commit is applied on all clusters.
+	// LandscapeApplied reports whether the commit is applied on all clusters.
 	LandscapeApplied gardencorev1beta1.ConditionType = "Applied"
-	// LandscapeHeld says whether something waits for an approval. True is not an error.
+	// LandscapeHeld reports whether a deletion or recreation waits for an approval. True is not an
+	// error.
 	LandscapeHeld gardencorev1beta1.ConditionType = "Held"
-	// LandscapeOperationsWaiting is True, and there, while operations of the landscape wait to be taken up. That is no error.
+	// LandscapeOperationsWaiting exists, and is True, while operations of the landscape wait to
+	// start. This is not an error.
 	LandscapeOperationsWaiting gardencorev1beta1.ConditionType = "OperationsWaiting"
-	// LandscapeGardenletsWorking is True, and there, while gardenlets are at work on what the last sync has changed. That is no error.
+	// LandscapeGardenletsWorking exists, and is True, while gardenlets apply changes of the last
+	// sync. This is not an error.
 	LandscapeGardenletsWorking gardencorev1beta1.ConditionType = "GardenletsWorking"
-	// LandscapeDependenciesMissing is True, and there, while Landscapes of `spec.dependsOn` do not exist. What is applied stays, nothing newer is.
+	// LandscapeDependenciesMissing exists, and is True, while Landscapes of `spec.dependsOn` do not
+	// exist. The applied revision stays; no newer one is applied.
 	LandscapeDependenciesMissing gardencorev1beta1.ConditionType = "DependenciesMissing"
-	// LandscapeReady says whether everything the commit declares is healthy.
+	// LandscapeReady reports whether everything the commit declares is healthy.
 	LandscapeReady gardencorev1beta1.ConditionType = "Ready"
-	// LandscapeReconciling is true while a sync goes on or is due (kstatus).
+	// LandscapeReconciling is True while a sync runs or is due (kstatus).
 	LandscapeReconciling gardencorev1beta1.ConditionType = "Reconciling"
-	// LandscapeStalled is true when nothing gets better before a person changes something (kstatus).
+	// LandscapeStalled is True if only a change by a person can help (kstatus).
 	LandscapeStalled gardencorev1beta1.ConditionType = "Stalled"
 )

@@ -2,24 +2,24 @@ package v1alpha1
 
 import "time"
 
-// Reasons of the condition Ready that others than the operator look at.
+// Reasons of the condition Ready that are also read outside of the operator.
 const (
-	// ReasonSuspended says that nothing is done, because somebody asked for that.
+	// ReasonSuspended means that syncing is paused on request.
 	ReasonSuspended = "Suspended"
-	// ReasonWaiting says that a sync is due and waits for a window or for another Landscape; the message says for which. What was applied
-	// before is in force.
+	// ReasonWaiting means that a sync is due and waits for a window or for another Landscape, which
+	// the message names. The previous revision stays applied.
 	ReasonWaiting = "Waiting"
-	// ReasonApplyFailed says that the last sync failed.
+	// ReasonApplyFailed means that the last sync failed.
 	ReasonApplyFailed = "ApplyFailed"
-	// ReasonNameTaken says that another Landscape of the same name is synced.
+	// ReasonNameTaken means that another Landscape of the same name is synced.
 	ReasonNameTaken = "NameTaken"
 )
 
-// MaximumHeld is how many held deletions and recreations `status.held` has.
+// MaximumHeld is the maximum number of entries in `status.held`.
 const MaximumHeld = 50
 
-// SuspendedAt gives the suspension that is in force at a time: nil for none, or when it has run out; one without reason where only
-// `spec.suspend` is set.
+// SuspendedAt returns the suspension in force at a time. It returns nil if there is none or it has
+// expired, and a suspension without reason if only `spec.suspend` is set.
 func (s *LandscapeSpec) SuspendedAt(now time.Time) *Suspension {
 	switch why := s.Suspension; {
 	case !s.Suspend:

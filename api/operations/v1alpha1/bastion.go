@@ -8,7 +8,7 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// BastionReady is the condition type that says whether a bastion can be used.
+// BastionReady is the condition type that reports whether a bastion can be used.
 const BastionReady gardencorev1beta1.ConditionType = "BastionReady"
 
 // +kubebuilder:object:root=true
@@ -20,17 +20,17 @@ const BastionReady gardencorev1beta1.ConditionType = "BastionReady"
 // +kubebuilder:printcolumn:name="Expires",type=date,JSONPath=`.status.expirationTimestamp`,description="Time at which the bastion is deleted."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Bastion asks for a machine through which people reach the nodes of a Shoot by SSH. It lives for an hour, unless it is
-// kept alive, and for a day at most.
+// Bastion requests a machine for SSH access to the nodes of a Shoot. It lives for an hour unless it
+// is extended, and for a day at most.
 type Bastion struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The Bastion as declared.
+	// Desired state of the Bastion.
 	// +optional
 	Spec BastionSpec `json:"spec,omitempty"`
-	// The Bastion as it is.
+	// Observed state of the Bastion.
 	// +optional
 	Status BastionStatus `json:"status,omitempty"`
 }
@@ -46,9 +46,9 @@ type BastionList struct {
 	Items []Bastion `json:"items"`
 }
 
-// BastionSpec declares a Bastion.
+// BastionSpec is the desired state of a Bastion.
 type BastionSpec struct {
-	// Shoot that the bastion is for; in the namespace of the Bastion. Its name is immutable.
+	// Shoot that the bastion is for, in the namespace of the Bastion. Its name is immutable.
 	// +kubebuilder:validation:XValidation:rule="(has(self.name) ? self.name : '') == (has(oldSelf.name) ? oldSelf.name : '')",message="name of the Shoot is immutable",fieldPath=".name"
 	ShootRef corev1.LocalObjectReference `json:"shootRef"`
 	// Seed of the Shoot. Set by the API.
@@ -71,23 +71,23 @@ type BastionIngressPolicy struct {
 	IPBlock networkingv1.IPBlock `json:"ipBlock"`
 }
 
-// BastionStatus is a Bastion as it is.
+// BastionStatus is the observed state of a Bastion.
 type BastionStatus struct {
 	// Address of the machine.
 	// +optional
 	Ingress *corev1.LoadBalancerIngress `json:"ingress,omitempty"`
-	// Verdicts on the bastion.
+	// Conditions of the bastion.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
-	// Time at which somebody last said that the bastion is still needed.
+	// Time at which the lifetime of the bastion was last extended.
 	// +optional
 	LastHeartbeatTimestamp *metav1.Time `json:"lastHeartbeatTimestamp,omitempty"`
 	// Time at which the bastion is deleted.
 	// +optional
 	ExpirationTimestamp *metav1.Time `json:"expirationTimestamp,omitempty"`
-	// Generation that was last worked on.
+	// Generation that was last reconciled.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }

@@ -7,7 +7,7 @@ import (
 
 // GardenerDashboardConfig holds settings of gardener-dashboard.
 type GardenerDashboardConfig struct {
-	// Whether users may log in with a token. Without it, `oidcConfig` is required. Default: true.
+	// Whether users can log in with a token. If false, `oidcConfig` is required. Default: true.
 	// +optional
 	// +kubebuilder:default=true
 	EnableTokenLogin *bool `json:"enableTokenLogin,omitempty"`
@@ -17,7 +17,7 @@ type GardenerDashboardConfig struct {
 	// ConfigMap, in namespace `garden`, with logos and icons.
 	// +optional
 	AssetsConfigMapRef *corev1.LocalObjectReference `json:"assetsConfigMapRef,omitempty"`
-	// Tickets on GitHub.
+	// Settings of tickets on GitHub.
 	// +optional
 	GitHub *DashboardGitHub `json:"gitHub,omitempty"`
 	// Log level: `trace`, `debug`, `info`, `warn` or `error`. Default: `info`.
@@ -25,7 +25,7 @@ type GardenerDashboardConfig struct {
 	// +kubebuilder:default=info
 	// +kubebuilder:validation:Enum=trace;debug;info;warn;error
 	LogLevel *string `json:"logLevel,omitempty"`
-	// Log-in by OpenID Connect. Needs structured authentication of kube-apiserver.
+	// Login by OpenID Connect. Requires structured authentication of kube-apiserver.
 	// +optional
 	OIDCConfig *DashboardOIDC `json:"oidcConfig,omitempty"`
 	// Terminals in the browser. Unset: none.
@@ -37,12 +37,12 @@ type GardenerDashboardConfig struct {
 	// Domain of the dashboard. Default: `dashboard` and `gardener` below the domains of the Garden.
 	// +optional
 	Domain *DNSDomain `json:"domain,omitempty"`
-	// Name of a Secret, in namespace `garden`, with the server certificate. Default: the Secret with label
-	// `gardener.cloud/role=garden-cert`, else one signed by Gardener.
+	// Name of a Secret, in namespace `garden`, with the server certificate. Default: the Secret
+	// with label `gardener.cloud/role=garden-cert`, otherwise a certificate signed by Gardener.
 	// +optional
 	TLSSecretName *string `json:"tlsSecretName,omitempty"`
-	// Whether kubeconfigs that the dashboard hands out hold the certificate authority of the SNI certificate of
-	// kube-apiserver. Needs `kubeAPIServer.sni`.
+	// Whether kubeconfigs from the dashboard contain the certificate authority of kube-apiserver's
+	// SNI certificate. Requires `kubeAPIServer.sni`.
 	// +optional
 	PropagateCAFromSNI *bool `json:"propagateCAFromSNI,omitempty"`
 }
@@ -62,13 +62,13 @@ type DashboardGitHub struct {
 	Repository string `json:"repository"`
 	// Secret, in namespace `garden`, with the credentials.
 	SecretRef corev1.LocalObjectReference `json:"secretRef"`
-	// Interval at which tickets are fetched. Default: 15m, if the Secret has no key `webhookSecret`.
+	// Interval at which tickets are fetched. Default: 15m if the Secret has no key `webhookSecret`.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	PollInterval *metav1.Duration `json:"pollInterval,omitempty"`
 }
 
-// DashboardOIDC holds settings of log-in by OpenID Connect.
+// DashboardOIDC holds settings of login by OpenID Connect.
 type DashboardOIDC struct {
 	// Public client id. Required.
 	// +optional
@@ -76,17 +76,17 @@ type DashboardOIDC struct {
 	// URL of the issuer, https. Required.
 	// +optional
 	IssuerURL *string `json:"issuerURL,omitempty"`
-	// How long a session may last. Default: 12h.
+	// Maximum duration of a session. Default: 12h.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	SessionLifetime *metav1.Duration `json:"sessionLifetime,omitempty"`
-	// Scopes besides `openid` and `email`.
+	// Scopes in addition to `openid` and `email`.
 	// +optional
 	// +listType=atomic
 	AdditionalScopes []string `json:"additionalScopes,omitempty"`
 	// Secret, in namespace `garden`, with client id and secret.
 	SecretRef corev1.LocalObjectReference `json:"secretRef"`
-	// Secret, in namespace `garden`, whose key `ca.crt` the issuer is verified with.
+	// Secret, in namespace `garden`, whose key `ca.crt` verifies the issuer.
 	// +optional
 	CertificateAuthoritySecretRef *corev1.LocalObjectReference `json:"certificateAuthoritySecretRef,omitempty"`
 }
@@ -105,14 +105,14 @@ type DashboardTerminal struct {
 type DashboardTerminalContainer struct {
 	// Image of the container.
 	Image string `json:"image"`
-	// What the container holds, for users.
+	// Description of the container for users.
 	// +optional
 	Description *string `json:"description,omitempty"`
 }
 
 // DashboardIngress holds settings of the Ingress.
 type DashboardIngress struct {
-	// Whether there is an Ingress. Default: true.
+	// Whether the dashboard has an Ingress. Default: true.
 	// +optional
 	// +kubebuilder:default=true
 	Enabled *bool `json:"enabled,omitempty"`

@@ -19,8 +19,8 @@ const (
 	defaultStorageCapacity       = "10Gi"
 )
 
-// SetDefaults_Garden fills in what a Garden leaves open: what upstream's webhook does, and what the schema does for
-// blocks that are there.
+// SetDefaults_Garden sets the defaults of upstream's webhook, and the schema's defaults in existing
+// blocks.
 func SetDefaults_Garden(garden *Garden) {
 	runtimeCluster, virtualCluster := &garden.Spec.RuntimeCluster, &garden.Spec.VirtualCluster
 	if len(runtimeCluster.Networking.IPFamilies) == 0 {
@@ -46,7 +46,7 @@ func defaultETCD(etcd *ETCD) {
 	}
 }
 
-// An empty block means 10Gi, even where no block at all means more.
+// defaultStorage sets 10Gi in an empty block, even where a missing block means more.
 func defaultStorage(storage *Storage) {
 	if storage != nil {
 		orDefault(&storage.Capacity, resource.MustParse(defaultStorageCapacity))
@@ -67,7 +67,7 @@ func defaultKubernetes(kubernetes *Kubernetes) {
 
 func defaultGardener(gardener *Gardener, encryption *gardencorev1beta1.EncryptionProviderType) {
 	apiServer := orEmpty(&gardener.APIServer)
-	// Both API servers keep data in the same etcd and have to encrypt it alike.
+	// Both API servers store data in the same etcd and must encrypt it alike.
 	orDefault(&orEmpty(&apiServer.EncryptionConfig).Provider.Type, *encryption)
 	defaultAuditWebhook(apiServer.AuditWebhook)
 	if gardener.AdmissionController != nil {
@@ -103,14 +103,14 @@ func defaultAuditWebhook(webhook *AuditWebhook) {
 	}
 }
 
-// orDefault sets a field that is unset.
+// orDefault sets an unset field.
 func orDefault[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value
 	}
 }
 
-// orEmpty makes sure that a block exists, and returns it.
+// orEmpty creates a block if it is missing, and returns it.
 func orEmpty[T any](field **T) *T {
 	if *field == nil {
 		*field = new(T)

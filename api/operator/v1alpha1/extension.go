@@ -11,17 +11,17 @@ import (
 
 // Condition types of an Extension.
 const (
-	// ExtensionInstalled says whether the extension is installed as declared.
+	// ExtensionInstalled reports whether the extension is installed as declared.
 	ExtensionInstalled gardencorev1beta1.ConditionType = "Installed"
-	// ExtensionRequiredRuntime says whether objects of the runtime cluster need the extension.
+	// ExtensionRequiredRuntime reports whether objects of the runtime cluster need the extension.
 	ExtensionRequiredRuntime gardencorev1beta1.ConditionType = "RequiredRuntime"
-	// ExtensionRequiredVirtual says whether objects of the virtual garden need the extension.
+	// ExtensionRequiredVirtual reports whether objects of the virtual garden need the extension.
 	ExtensionRequiredVirtual gardencorev1beta1.ConditionType = "RequiredVirtual"
-	// ControllerInstallationsHealthy says whether the extension is healthy on all Seeds.
+	// ControllerInstallationsHealthy reports whether the extension is healthy on all Seeds.
 	ControllerInstallationsHealthy gardencorev1beta1.ConditionType = "ControllerInstallationsHealthy"
-	// ExtensionHealthy says whether the extension is healthy in the runtime cluster.
+	// ExtensionHealthy reports whether the extension is healthy in the runtime cluster.
 	ExtensionHealthy gardencorev1beta1.ConditionType = "RuntimeHealthy"
-	// ExtensionAdmissionHealthy says whether the admission of the extension is healthy.
+	// ExtensionAdmissionHealthy reports whether the admission of the extension is healthy.
 	ExtensionAdmissionHealthy gardencorev1beta1.ConditionType = "AdmissionHealthy"
 )
 
@@ -33,17 +33,17 @@ const (
 // +kubebuilder:printcolumn:name="Required Virtual",type=string,JSONPath=`.status.conditions[?(@.type=="RequiredVirtual")].status`,description="Whether the virtual garden needs the extension."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Extension is an extension of Gardener: what it handles, and how it and its admission are installed in the runtime
-// cluster, in the virtual garden and on Seeds.
+// Extension is an extension of Gardener. It defines the handled objects and the installation of
+// extension and admission in the runtime cluster, the virtual garden and Seeds.
 type Extension struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The Extension as declared.
+	// Desired state of the Extension.
 	// +optional
 	Spec ExtensionSpec `json:"spec,omitempty"`
-	// The Extension as it is.
+	// Observed state of the Extension.
 	// +optional
 	Status ExtensionStatus `json:"status,omitempty"`
 }
@@ -59,23 +59,23 @@ type ExtensionList struct {
 	Items []Extension `json:"items"`
 }
 
-// ExtensionSpec declares an Extension.
+// ExtensionSpec is the desired state of an Extension.
 type ExtensionSpec struct {
 	// Kinds and types of extension objects that the extension handles; each pair once.
 	// +optional
 	// +listType=atomic
 	Resources []gardencorev1beta1.ControllerResource `json:"resources,omitempty"`
-	// How the extension and its admission are installed.
+	// Installation of the extension and its admission.
 	// +optional
 	Deployment *Deployment `json:"deployment,omitempty"`
 }
 
-// Deployment says how an extension and its admission are installed.
+// Deployment defines how an extension and its admission are installed.
 type Deployment struct {
 	// The extension itself.
 	// +optional
 	ExtensionDeployment *ExtensionDeploymentSpec `json:"extension,omitempty"`
-	// Its admission.
+	// Admission of the extension.
 	// +optional
 	AdmissionDeployment *AdmissionDeploymentSpec `json:"admission,omitempty"`
 	// Secrets and ConfigMaps of namespace `garden` that templates in the values may use, as
@@ -86,8 +86,9 @@ type Deployment struct {
 	Resources []gardencorev1.NamedResourceReference `json:"resources,omitempty"`
 }
 
-// ExtensionDeploymentSpec says how an extension is installed: in the runtime cluster, if it is needed there, and on
-// Seeds, by a ControllerRegistration and a ControllerDeployment in the virtual garden.
+// ExtensionDeploymentSpec defines how an extension is installed. In the runtime cluster it is
+// installed if needed; on Seeds, through a ControllerRegistration and a ControllerDeployment in the
+// virtual garden.
 type ExtensionDeploymentSpec struct {
 	DeploymentSpec `json:",inline"`
 	// Values of the chart on Seeds.
@@ -98,7 +99,8 @@ type ExtensionDeploymentSpec struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	RuntimeClusterValues *apiextensionsv1.JSON `json:"runtimeClusterValues,omitempty"`
-	// When the extension is installed on a Seed: `OnDemand`, `Always` or `AlwaysExceptNoShoots`. Default: `OnDemand`.
+	// Installation policy on Seeds: `OnDemand`, `Always` or `AlwaysExceptNoShoots`. Default:
+	// `OnDemand`.
 	// +optional
 	Policy *gardencorev1beta1.ControllerDeploymentPolicy `json:"policy,omitempty"`
 	// Labels of the Seeds that may get the extension. Unset: all.
@@ -109,12 +111,12 @@ type ExtensionDeploymentSpec struct {
 	InjectGardenKubeconfig *bool `json:"injectGardenKubeconfig,omitempty"`
 }
 
-// AdmissionDeploymentSpec says how the admission of an extension is installed.
+// AdmissionDeploymentSpec defines how the admission of an extension is installed.
 type AdmissionDeploymentSpec struct {
-	// What runs in the runtime cluster.
+	// Deployment in the runtime cluster.
 	// +optional
 	RuntimeCluster *DeploymentSpec `json:"runtimeCluster,omitempty"`
-	// What the virtual garden has to hold: roles and webhook configurations.
+	// Roles and webhook configurations in the virtual garden.
 	// +optional
 	VirtualCluster *DeploymentSpec `json:"virtualCluster,omitempty"`
 	// Values of both charts.
@@ -123,7 +125,7 @@ type AdmissionDeploymentSpec struct {
 	Values *apiextensionsv1.JSON `json:"values,omitempty"`
 }
 
-// DeploymentSpec is something to install.
+// DeploymentSpec is one installation.
 type DeploymentSpec struct {
 	// Helm chart.
 	// +optional
@@ -132,22 +134,22 @@ type DeploymentSpec struct {
 
 // ExtensionHelm is a Helm chart.
 type ExtensionHelm struct {
-	// Where the chart is pulled from.
+	// OCI repository of the chart.
 	// +optional
 	OCIRepository *gardencorev1.OCIRepository `json:"ociRepository,omitempty"`
 }
 
-// ExtensionStatus is an Extension as it is.
+// ExtensionStatus is the observed state of an Extension.
 type ExtensionStatus struct {
-	// Generation that was last worked on.
+	// Generation that was last reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Verdicts on the extension.
+	// Conditions of the extension.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
-	// What the extension reports in its own API.
+	// Provider-specific status in the extension's own API. Set by the extension.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ProviderStatus *runtime.RawExtension `json:"providerStatus,omitempty"`

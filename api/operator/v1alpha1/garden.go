@@ -20,17 +20,17 @@ import (
 // +kubebuilder:printcolumn:name="Observability",type=string,JSONPath=`.status.conditions[?(@.type=="ObservabilityComponentsHealthy")].status`,description="Whether monitoring and logging are healthy."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Garden is the heart of a landscape: the virtual cluster that serves Gardener's API, and the runtime cluster that
-// runs it. There is one in a runtime cluster.
+// Garden is the core of a landscape: the virtual cluster that serves Gardener's API, and the
+// runtime cluster that runs it. A runtime cluster has one Garden.
 type Garden struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The Garden as declared.
+	// Desired state of the Garden.
 	// +optional
 	Spec GardenSpec `json:"spec,omitempty"`
-	// The Garden as it is.
+	// Observed state of the Garden.
 	// +optional
 	Status GardenStatus `json:"status,omitempty"`
 }
@@ -46,27 +46,28 @@ type GardenList struct {
 	Items []Garden `json:"items"`
 }
 
-// GardenSpec declares a Garden.
+// GardenSpec is the desired state of a Garden.
 type GardenSpec struct {
-	// DNS providers. Unset: Gardener keeps no DNS records for the Garden.
+	// DNS providers. Unset: Gardener manages no DNS records for the Garden.
 	// +optional
 	DNS *DNSManagement `json:"dns,omitempty"`
 	// Extensions for the Garden itself.
 	// +optional
 	// +listType=atomic
 	Extensions []GardenExtension `json:"extensions,omitempty"`
-	// The cluster that runs the Garden.
+	// Cluster that runs the Garden.
 	RuntimeCluster RuntimeCluster `json:"runtimeCluster"`
-	// The cluster that serves Gardener's API.
+	// Cluster that serves Gardener's API.
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.controlPlane) || !has(oldSelf.controlPlane.highAvailability) || has(self.controlPlane) && has(self.controlPlane.highAvailability)",message="high availability cannot be switched off",fieldPath=".controlPlane.highAvailability"
 	VirtualCluster VirtualCluster `json:"virtualCluster"`
-	// Objects of namespace `garden` that provider configurations refer to by name. Secrets and ConfigMaps only.
+	// Objects of namespace `garden` that provider configurations refer to by name. Secrets and
+	// ConfigMaps only.
 	// +optional
 	// +listType=atomic
 	Resources []gardencorev1beta1.NamedResourceReference `json:"resources,omitempty"`
 }
 
-// GardenExtension switches on one extension of type `Extension`.
+// GardenExtension enables one extension of kind `Extension`.
 type GardenExtension struct {
 	// Type as registered by the extension; unique within the list.
 	// +kubebuilder:validation:MinLength=1
@@ -102,9 +103,9 @@ type DNSProvider struct {
 
 // DNSDomain is a domain with the DNS provider that serves it.
 type DNSDomain struct {
-	// Domain.
+	// Name of the domain.
 	Name string `json:"name"`
-	// Name of a DNS provider of `spec.dns`. Required if there are any, not allowed if there are none.
+	// Name of a DNS provider of `spec.dns`. Required if that has providers, otherwise not allowed.
 	// +optional
 	Provider *string `json:"provider,omitempty"`
 }

@@ -15,26 +15,26 @@ type Gardener struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="clusterIdentity is immutable"
 	ClusterIdentity string `json:"clusterIdentity"`
-	// gardener-apiserver.
+	// Settings of gardener-apiserver.
 	// +optional
 	APIServer *GardenerAPIServerConfig `json:"gardenerAPIServer,omitempty"`
-	// gardener-admission-controller.
+	// Settings of gardener-admission-controller.
 	// +optional
 	AdmissionController *GardenerAdmissionControllerConfig `json:"gardenerAdmissionController,omitempty"`
-	// gardener-controller-manager.
+	// Settings of gardener-controller-manager.
 	// +optional
 	ControllerManager *GardenerControllerManagerConfig `json:"gardenerControllerManager,omitempty"`
-	// gardener-scheduler.
+	// Settings of gardener-scheduler.
 	// +optional
 	Scheduler *GardenerSchedulerConfig `json:"gardenerScheduler,omitempty"`
-	// gardener-dashboard. Unset: not installed.
+	// Settings of gardener-dashboard. Unset: not installed.
 	// +optional
 	Dashboard *GardenerDashboardConfig `json:"gardenerDashboard,omitempty"`
-	// gardener-discovery-server. Unset: not installed. Cannot be removed again, nor change its domain: tokens name it as
-	// their issuer.
+	// Settings of gardener-discovery-server. Unset: not installed. It cannot be removed, nor can
+	// its domain change: tokens name it as their issuer.
 	// +optional
 	DiscoveryServer *GardenerDiscoveryServerConfig `json:"gardenerDiscoveryServer,omitempty"`
-	// gardener-resource-manager of the virtual cluster.
+	// Settings of the gardener-resource-manager of the virtual cluster.
 	// +optional
 	ResourceManager *GardenerResourceManagerConfig `json:"gardenerResourceManager,omitempty"`
 }
@@ -42,35 +42,36 @@ type Gardener struct {
 // GardenerAPIServerConfig holds settings of gardener-apiserver.
 type GardenerAPIServerConfig struct {
 	gardencorev1beta1.KubernetesConfig `json:",inline"`
-	// Admission plugins to be switched on, configured or off.
+	// Admission plugins to enable, configure or disable.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	AdmissionPlugins []gardencorev1beta1.AdmissionPlugin `json:"admissionPlugins,omitempty"`
-	// Audit.
+	// Audit settings.
 	// +optional
 	AuditConfig *gardencorev1beta1.AuditConfig `json:"auditConfig,omitempty"`
-	// Webhook that gets audit events. It has an effect only together with an audit policy.
+	// Webhook that receives audit events. It has no effect without an audit policy.
 	// +optional
 	AuditWebhook *AuditWebhook `json:"auditWebhook,omitempty"`
 	// Log levels.
 	// +optional
 	Logging *gardencorev1beta1.APIServerLogging `json:"logging,omitempty"`
-	// Limits of requests.
+	// Limits on requests.
 	// +optional
 	Requests *gardencorev1beta1.APIServerRequests `json:"requests,omitempty"`
-	// Watch caches. The server sizes them itself; only 0, which switches a cache off, has an effect.
+	// Sizes of watch caches. The server sizes them itself; only 0, which disables a cache, has an
+	// effect.
 	// +optional
 	WatchCacheSizes *gardencorev1beta1.WatchCacheSizes `json:"watchCacheSizes,omitempty"`
-	// Encryption of data in etcd. Resources of Gardener's own API groups only; the provider has to be that of
-	// kube-apiserver, which is its default.
+	// Encryption of data in etcd. Only resources of Gardener's own API groups; the provider must be
+	// kube-apiserver's, which is its default.
 	// +optional
 	EncryptionConfig *gardencorev1beta1.EncryptionConfig `json:"encryptionConfig,omitempty"`
-	// Share of HTTP/2 requests after which the client is asked to connect anew, so that load is spread: 0 to 0.02.
-	// Default: 0.
+	// Share of HTTP/2 requests after which the client is asked to reconnect, to balance the load: 0
+	// to 0.02. Default: 0.
 	// +optional
 	GoAwayChance *float64 `json:"goAwayChance,omitempty"`
-	// Longest life of an admin kubeconfig for a Shoot, at least 1h. Default: 24h.
+	// Maximum lifetime of an admin kubeconfig for a Shoot, at least 1h. Default: 24h.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	ShootAdminKubeconfigMaxExpiration *metav1.Duration `json:"shootAdminKubeconfigMaxExpiration,omitempty"`
@@ -83,57 +84,57 @@ type GardenerAdmissionControllerConfig struct {
 	// +kubebuilder:default=info
 	// +kubebuilder:validation:Enum=debug;info;error
 	LogLevel *string `json:"logLevel,omitempty"`
-	// Limits of the size of objects.
+	// Limits on the size of objects.
 	// +optional
 	ResourceAdmissionConfiguration *ResourceAdmissionConfiguration `json:"resourceAdmissionConfiguration,omitempty"`
 }
 
-// ResourceAdmissionConfiguration holds limits of the size of objects.
+// ResourceAdmissionConfiguration holds limits on the size of objects.
 type ResourceAdmissionConfiguration struct {
 	// Limits by resource.
 	// +listType=atomic
 	Limits []ResourceLimit `json:"limits"`
-	// Users, groups and service accounts for whom the limits do not hold.
+	// Users, groups and service accounts that are exempt from the limits.
 	// +optional
 	// +listType=atomic
 	UnrestrictedSubjects []rbacv1.Subject `json:"unrestrictedSubjects,omitempty"`
-	// What happens to objects that are too large: `block` or `log`. Default: `block`.
+	// Action for objects that are too large: `block` or `log`. Default: `block`.
 	// +optional
 	OperationMode *ResourceAdmissionWebhookMode `json:"operationMode,omitempty"`
 }
 
-// ResourceAdmissionWebhookMode is what happens to objects that are too large.
+// ResourceAdmissionWebhookMode is the action for objects that are too large.
 // +kubebuilder:validation:Enum=block;log
 type ResourceAdmissionWebhookMode string
 
 const (
-	// AdmissionModeBlock refuses objects that are too large.
+	// AdmissionModeBlock rejects objects that are too large.
 	AdmissionModeBlock ResourceAdmissionWebhookMode = "block"
 	// AdmissionModeLog only logs objects that are too large.
 	AdmissionModeLog ResourceAdmissionWebhookMode = "log"
 )
 
-// WildcardAll stands for all groups, versions or resources of a ResourceLimit.
+// WildcardAll means all groups, versions or resources of a ResourceLimit.
 const WildcardAll = "*"
 
 // ResourceLimit is a limit for some resources.
 type ResourceLimit struct {
-	// API groups; `*` stands for all.
+	// API groups; `*` means all.
 	// +optional
 	// +listType=atomic
 	APIGroups []string `json:"apiGroups,omitempty"`
-	// API versions; `*` stands for all.
+	// API versions; `*` means all.
 	// +optional
 	// +listType=atomic
 	APIVersions []string `json:"apiVersions,omitempty"`
-	// Resources, in plural and lower case; `*` stands for all.
+	// Resources, in plural and lower case; `*` means all.
 	// +kubebuilder:validation:MinItems=1
 	// +listType=atomic
 	Resources []string `json:"resources"`
-	// Greatest size of an object.
+	// Maximum size of an object.
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
-	// Greatest number of objects. Only for cluster-scoped resources.
+	// Maximum number of objects. Only for cluster-scoped resources.
 	// +optional
 	Count *int64 `json:"count,omitempty"`
 }
@@ -141,7 +142,7 @@ type ResourceLimit struct {
 // GardenerControllerManagerConfig holds settings of gardener-controller-manager.
 type GardenerControllerManagerConfig struct {
 	gardencorev1beta1.KubernetesConfig `json:",inline"`
-	// Quotas that Projects get. The first that fits counts.
+	// Quotas of Projects. The first matching quota applies.
 	// +optional
 	// +listType=atomic
 	DefaultProjectQuotas []ProjectQuotaConfiguration `json:"defaultProjectQuotas,omitempty"`
@@ -154,7 +155,7 @@ type GardenerControllerManagerConfig struct {
 
 // ProjectQuotaConfiguration is a quota for some Projects.
 type ProjectQuotaConfiguration struct {
-	// ResourceQuota that is put into the namespace of the Project.
+	// ResourceQuota for the namespace of the Project.
 	Config corev1.ResourceQuota `json:"config"`
 	// Labels of the Projects. Unset: all.
 	// +optional
@@ -169,8 +170,8 @@ type GardenerSchedulerConfig struct {
 	// +kubebuilder:default=info
 	// +kubebuilder:validation:Enum=debug;info;error
 	LogLevel *string `json:"logLevel,omitempty"`
-	// How Seeds are chosen: `SameRegion` (of the Shoot's region only) or `MinimalDistance` (the nearest region). Default:
-	// `SameRegion`.
+	// Seeds to choose from: `SameRegion` (only Seeds of the Shoot's region) or `MinimalDistance`
+	// (Seeds of the nearest region). Default: `SameRegion`.
 	// +optional
 	Strategy *CandidateDeterminationStrategy `json:"strategy,omitempty"`
 }
@@ -191,15 +192,16 @@ type GardenerDiscoveryServerConfig struct {
 	// Domain of the server. Cannot change. Default: `discovery.<first ingress domain>`.
 	// +optional
 	Domain *DNSDomain `json:"domain,omitempty"`
-	// Name of a Secret, in namespace `garden`, with the server certificate. Default: the Secret with label
-	// `gardener.cloud/role=garden-cert`, else one signed by Gardener.
+	// Name of a Secret, in namespace `garden`, with the server certificate. Default: the Secret
+	// with label `gardener.cloud/role=garden-cert`, otherwise a certificate signed by Gardener.
 	// +optional
 	TLSSecretName *string `json:"tlsSecretName,omitempty"`
 }
 
-// GardenerResourceManagerConfig holds settings of the gardener-resource-manager of the virtual cluster.
+// GardenerResourceManagerConfig holds settings of the gardener-resource-manager of the virtual
+// cluster.
 type GardenerResourceManagerConfig struct {
-	// Further namespaces that it works in.
+	// Additional namespaces that the resource manager works in.
 	// +optional
 	// +listType=atomic
 	AdditionalTargetNamespaces []string `json:"additionalTargetNamespaces,omitempty"`

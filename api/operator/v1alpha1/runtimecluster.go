@@ -25,7 +25,7 @@ type RuntimeCluster struct {
 
 // Ingress is the ingress of the runtime cluster.
 type Ingress struct {
-	// Domains under which components of the Garden are reached. At least one is needed; the first one cannot change.
+	// Domains of components of the Garden. At least one is required; the first one cannot change.
 	// +optional
 	// +kubebuilder:validation:MinItems=1
 	// +listType=atomic
@@ -34,8 +34,8 @@ type Ingress struct {
 	Controller gardencorev1beta1.IngressController `json:"controller"`
 }
 
-// RuntimeNetworking are the networks of the runtime cluster. They may not overlap one another or those of the
-// virtual cluster; entries can be appended, not removed.
+// RuntimeNetworking holds the networks of the runtime cluster. They must not overlap one another or
+// networks of the virtual cluster. Entries can be appended, not removed.
 type RuntimeNetworking struct {
 	// IP families of the cluster. Default: IPv4.
 	// +optional
@@ -65,7 +65,7 @@ type RuntimeNetworking struct {
 
 // Provider is the infrastructure of the runtime cluster.
 type Provider struct {
-	// Region of the cluster. Region of backups that do not name one.
+	// Region of the cluster, and of backups that do not name one.
 	// +optional
 	Region *string `json:"region,omitempty"`
 	// Availability zones of the cluster.
@@ -79,7 +79,8 @@ type Settings struct {
 	// Services of type LoadBalancer.
 	// +optional
 	LoadBalancerServices *SettingLoadBalancerServices `json:"loadBalancerServices,omitempty"`
-	// Vertical pod autoscaler that is deployed into the runtime cluster. Unset: none is, and the cluster has to have one of its own.
+	// Vertical pod autoscaler for the runtime cluster. Unset: none is deployed, and the cluster
+	// must have its own.
 	// +optional
 	VerticalPodAutoscaler *SettingVerticalPodAutoscaler `json:"verticalPodAutoscaler,omitempty"`
 	// Routing within a zone.
@@ -92,7 +93,7 @@ type Settings struct {
 
 // SettingLoadBalancerServices holds settings of Services of type LoadBalancer.
 type SettingLoadBalancerServices struct {
-	// Annotations of all of them.
+	// Annotations of all Services.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// External traffic policy: `Cluster` or `Local`. Default: `Cluster`.
@@ -104,36 +105,38 @@ type SettingLoadBalancerServices struct {
 	ProxyProtocol *LoadBalancerServicesProxyProtocol `json:"proxyProtocol,omitempty"`
 }
 
-// LoadBalancerServicesProxyProtocol says whether load balancers may use the proxy protocol.
+// LoadBalancerServicesProxyProtocol configures the proxy protocol of load balancers.
 type LoadBalancerServicesProxyProtocol struct {
-	// Whether connections with proxy protocol are accepted beside plain ones. Only for load balancers that use it, or soon
-	// will: until then clients can pretend any source address. Default: false.
+	// Whether connections with proxy protocol are accepted as well as plain ones. Enable it only
+	// for load balancers that use it or soon will: until then clients can forge any source address.
+	// Default: false.
 	Allowed bool `json:"allowed"`
 }
 
 // SettingVerticalPodAutoscaler holds settings of the vertical pod autoscaler.
 type SettingVerticalPodAutoscaler struct {
-	// Whether the operator runs the autoscaler. It is needed: switch it off only where the cluster brings its own.
-	// Default: true.
+	// Whether the operator runs the autoscaler. One is required: disable it only if the cluster has
+	// its own. Default: true.
 	// +optional
 	// +kubebuilder:default=true
 	Enabled *bool `json:"enabled,omitempty"`
 	// Feature gates of the autoscaler.
 	// +optional
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
-	// Greatest recommendation (`cpu`, `memory`) for a container. Unset: no limit.
+	// Maximum recommendation (`cpu`, `memory`) for a container. Unset: no limit.
 	// +optional
 	MaxAllowed corev1.ResourceList `json:"maxAllowed,omitempty"`
 }
 
-// SettingTopologyAwareRouting switches routing within a zone on or off.
+// SettingTopologyAwareRouting enables or disables routing within a zone.
 type SettingTopologyAwareRouting struct {
-	// Whether traffic stays within its zone where it can. Needs more than one zone and a highly available control plane.
-	// Default: false.
+	// Whether traffic stays within its zone if possible. Requires more than one zone and a highly
+	// available control plane. Default: false.
 	Enabled bool `json:"enabled"`
 }
 
-// SettingPersistentVolumeClaimAutoscaler switches the autoscaler of persistent volume claims on or off.
+// SettingPersistentVolumeClaimAutoscaler enables or disables the autoscaler of persistent volume
+// claims.
 type SettingPersistentVolumeClaimAutoscaler struct {
 	// Whether the autoscaler runs. Default: false.
 	Enabled bool `json:"enabled"`
@@ -141,7 +144,7 @@ type SettingPersistentVolumeClaimAutoscaler struct {
 
 // Volume holds settings of persistent volumes.
 type Volume struct {
-	// Least size of a volume. Smaller claims are enlarged.
+	// Minimum size of a volume. Smaller claims are enlarged.
 	// +optional
 	MinimumSize *resource.Quantity `json:"minimumSize,omitempty"`
 }

@@ -4,13 +4,13 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// GardenStatus is a Garden as it is.
+// GardenStatus is the observed state of a Garden.
 type GardenStatus struct {
-	// Operator that last worked on the Garden.
+	// Operator that last reconciled the Garden.
 	// +optional
 	Gardener *gardencorev1beta1.Gardener `json:"gardener,omitempty"`
-	// Verdicts on the Garden: `VirtualGardenAPIServerAvailable`, `RuntimeComponentsHealthy`, `VirtualComponentsHealthy`
-	// and `ObservabilityComponentsHealthy`.
+	// Conditions of the Garden: `VirtualGardenAPIServerAvailable`, `RuntimeComponentsHealthy`,
+	// `VirtualComponentsHealthy` and `ObservabilityComponentsHealthy`.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -18,10 +18,10 @@ type GardenStatus struct {
 	// Operation in progress, or the last one.
 	// +optional
 	LastOperation *gardencorev1beta1.LastOperation `json:"lastOperation,omitempty"`
-	// Generation of the Garden that the last operation worked on.
+	// Generation of the Garden that the last operation reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Rotation of credentials, and encryption of data. Has to be backed up together with the spec.
+	// Rotations of credentials, and encryption of data. Must be backed up together with the spec.
 	// +optional
 	Credentials *Credentials `json:"credentials,omitempty"`
 	// Resources encrypted in etcd. Deprecated: see `credentials.encryptionAtRest`.
@@ -46,17 +46,17 @@ type AdvertisedAddress struct {
 	Application *string `json:"application,omitempty"`
 }
 
-// Credentials says how the credentials of a Garden stand.
+// Credentials is the state of the credentials of a Garden.
 type Credentials struct {
 	// Rotations of credentials.
 	// +optional
 	Rotation *CredentialsRotation `json:"rotation,omitempty"`
-	// What is encrypted in etcd now.
+	// Encryption of data in etcd now.
 	// +optional
 	EncryptionAtRest *gardencorev1beta1.EncryptionAtRest `json:"encryptionAtRest,omitempty"`
 }
 
-// CredentialsRotation says how rotations of credentials stand.
+// CredentialsRotation is the state of rotations of credentials.
 type CredentialsRotation struct {
 	// Certificate authorities.
 	// +optional
@@ -77,7 +77,7 @@ type CredentialsRotation struct {
 
 // WorkloadIdentityKeyRotation is the rotation of the key that signs workload identity tokens.
 type WorkloadIdentityKeyRotation struct {
-	// How far the rotation has come.
+	// Phase of the rotation.
 	Phase gardencorev1beta1.CredentialsRotationPhase `json:"phase"`
 
 	gardencorev1beta1.RotationTimes `json:",inline"`

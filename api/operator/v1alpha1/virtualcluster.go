@@ -23,7 +23,7 @@ type VirtualCluster struct {
 	Gardener Gardener `json:"gardener"`
 	// Version and settings of the Kubernetes components.
 	Kubernetes Kubernetes `json:"kubernetes"`
-	// When maintenance takes place.
+	// Time of maintenance.
 	Maintenance Maintenance `json:"maintenance"`
 	// Networks of the cluster.
 	Networking Networking `json:"networking"`
@@ -31,7 +31,8 @@ type VirtualCluster struct {
 
 // ControlPlane holds settings of the control plane as a whole.
 type ControlPlane struct {
-	// High availability: three members of each etcd and at least three API servers. Cannot be removed again.
+	// High availability: three members of each etcd and at least three API servers. Cannot be
+	// removed.
 	// +optional
 	HighAvailability *HighAvailability `json:"highAvailability,omitempty"`
 }
@@ -41,8 +42,8 @@ type HighAvailability struct{}
 
 // DNS holds the domains of the virtual cluster.
 type DNS struct {
-	// Domains of the cluster; its API server is reached at `api.<domain>`, the dashboard below the ingress domains. At
-	// least one is needed; the first one cannot change.
+	// Domains of the cluster. Its API server is at `api.<domain>`, the dashboard below the ingress
+	// domains. At least one is required; the first one cannot change.
 	// +optional
 	// +kubebuilder:validation:MinItems=1
 	// +listType=atomic
@@ -51,15 +52,15 @@ type DNS struct {
 
 // Networking holds the networks of the virtual cluster.
 type Networking struct {
-	// CIDRs of the service network: one, or one of each IP family. Entries can be appended, not removed. May not overlap
-	// networks of the runtime cluster.
+	// CIDRs of the service network: one, or one per IP family. Entries can be appended, not
+	// removed. They must not overlap networks of the runtime cluster.
 	// +kubebuilder:validation:MinItems=1
 	// +listType=atomic
 	// +kubebuilder:validation:items:Format=cidr
 	Services []string `json:"services"`
 }
 
-// Maintenance says when maintenance takes place.
+// Maintenance defines when maintenance takes place.
 type Maintenance struct {
 	// Time of day at which maintenance takes place.
 	TimeWindow gardencorev1beta1.MaintenanceTimeWindow `json:"timeWindow"`
@@ -67,7 +68,7 @@ type Maintenance struct {
 
 // ETCD holds settings of the etcds.
 type ETCD struct {
-	// etcd for everything but events.
+	// etcd for all resources except events.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(oldSelf.backup) || has(self.backup)",message="backup cannot be removed",fieldPath=".backup",reason="FieldValueForbidden"
 	Main *ETCDMain `json:"main,omitempty"`
@@ -76,12 +77,12 @@ type ETCD struct {
 	Events *ETCDEvents `json:"events,omitempty"`
 }
 
-// ETCDMain holds settings of the etcd for everything but events.
+// ETCDMain holds settings of the etcd for all resources except events.
 type ETCDMain struct {
-	// Limits of automatic scaling. Least memory: 300M.
+	// Limits of automatic scaling. Minimum memory: 300M.
 	// +optional
 	Autoscaling *gardencorev1beta1.ControlPlaneAutoscaling `json:"autoscaling,omitempty"`
-	// Object store for backups. Unset: no backups. Cannot be removed again.
+	// Object store for backups. Unset: no backups. Cannot be removed.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.bucketName) == has(oldSelf.bucketName)",message="bucketName is immutable",fieldPath=".bucketName"
 	Backup *Backup `json:"backup,omitempty"`
@@ -92,7 +93,7 @@ type ETCDMain struct {
 
 // ETCDEvents holds settings of the etcd for events.
 type ETCDEvents struct {
-	// Limits of automatic scaling. Least memory: 60M.
+	// Limits of automatic scaling. Minimum memory: 60M.
 	// +optional
 	Autoscaling *gardencorev1beta1.ControlPlaneAutoscaling `json:"autoscaling,omitempty"`
 	// Volume of each member. Unset: 10Gi.
@@ -100,13 +101,13 @@ type ETCDEvents struct {
 	Storage *Storage `json:"storage,omitempty"`
 }
 
-// Storage is a volume. It only counts when the volume is created.
+// Storage configures a volume. Changes have no effect once the volume exists.
 type Storage struct {
 	// Size of the volume. Default: 10Gi.
 	// +optional
 	// +kubebuilder:default="10Gi"
 	Capacity *resource.Quantity `json:"capacity,omitempty"`
-	// StorageClass of the volume. Default: that of the cluster.
+	// StorageClass of the volume. Default: the default of the cluster.
 	// +optional
 	ClassName *string `json:"className,omitempty"`
 }
@@ -116,12 +117,12 @@ type Backup struct {
 	// Provider of the object store. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="provider is immutable"
 	Provider string `json:"provider"`
-	// Name of the bucket, `bucket/prefix` for a part of one. Immutable. Default: a bucket `garden-<UID>` that Gardener
-	// makes.
+	// Name of the bucket, or `bucket/prefix` for a part of it. Immutable. Default: a bucket
+	// `garden-<UID>` that Gardener creates.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="bucketName is immutable"
 	BucketName *string `json:"bucketName,omitempty"`
-	// Region of the object store. Immutable. Default: that of the runtime cluster.
+	// Region of the object store. Immutable. Default: the region of the runtime cluster.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="region is immutable"
 	Region *string `json:"region,omitempty"`
@@ -135,45 +136,47 @@ type Backup struct {
 
 // Kubernetes holds version and settings of the Kubernetes components.
 type Kubernetes struct {
-	// kube-apiserver.
+	// Settings of kube-apiserver.
 	// +optional
 	KubeAPIServer *KubeAPIServerConfig `json:"kubeAPIServer,omitempty"`
-	// kube-controller-manager.
+	// Settings of kube-controller-manager.
 	// +optional
 	KubeControllerManager *KubeControllerManagerConfig `json:"kubeControllerManager,omitempty"`
-	// Kubernetes version, 1.32 to 1.36. May be raised by one minor version at a time; never lowered.
+	// Kubernetes version, 1.32 to 1.36. It can be raised by one minor version at a time, never
+	// lowered.
 	// +kubebuilder:validation:MinLength=1
 	Version string `json:"version"`
 }
 
 // KubeAPIServerConfig holds settings of kube-apiserver.
 type KubeAPIServerConfig struct {
-	// Settings that kube-apiservers of Shoots have too.
+	// Settings that are shared with kube-apiservers of Shoots.
 	// +optional
 	*gardencorev1beta1.KubeAPIServerConfig `json:",inline"`
-	// Webhook that gets audit events. It has an effect only together with an audit policy.
+	// Webhook that receives audit events. It has no effect without an audit policy.
 	// +optional
 	AuditWebhook *AuditWebhook `json:"auditWebhook,omitempty"`
 	// Authentication by a webhook.
 	// +optional
 	Authentication *Authentication `json:"authentication,omitempty"`
-	// Resources kept in the etcd for events. `events` always are. A change does not move what is stored.
+	// Resources stored in the etcd for events, in addition to `events`. A change does not move
+	// stored data.
 	// +optional
 	// +listType=atomic
 	ResourcesToStoreInETCDEvents []GroupResource `json:"resourcesToStoreInETCDEvents,omitempty"`
-	// Further server certificates.
+	// Additional server certificates.
 	// +optional
 	SNI *SNI `json:"sni,omitempty"`
 }
 
-// AuditWebhook is a webhook that gets audit events.
+// AuditWebhook is a webhook that receives audit events.
 type AuditWebhook struct {
-	// Greatest number of events in a batch. Default: 30.
+	// Maximum number of events in a batch. Default: 30.
 	// +optional
 	// +kubebuilder:default=30
 	// +kubebuilder:validation:Minimum=1
 	BatchMaxSize *int32 `json:"batchMaxSize,omitempty"`
-	// Name of a Secret, in namespace `garden`, whose key `kubeconfig` the webhook is reached with.
+	// Name of a Secret, in namespace `garden`, whose key `kubeconfig` gives access to the webhook.
 	// +kubebuilder:validation:MinLength=1
 	KubeconfigSecretName string `json:"kubeconfigSecretName"`
 	// API version of the events. Default: `audit.k8s.io/v1`.
@@ -192,11 +195,11 @@ type Authentication struct {
 
 // AuthenticationWebhook is a webhook that tokens are sent to.
 type AuthenticationWebhook struct {
-	// How long answers are kept.
+	// Time for which answers are cached.
 	// +optional
 	// +kubebuilder:validation:Format=duration
 	CacheTTL *metav1.Duration `json:"cacheTTL,omitempty"`
-	// Name of a Secret, in namespace `garden`, whose key `kubeconfig` the webhook is reached with.
+	// Name of a Secret, in namespace `garden`, whose key `kubeconfig` gives access to the webhook.
 	// +kubebuilder:validation:MinLength=1
 	KubeconfigSecretName string `json:"kubeconfigSecretName"`
 	// API version of the review: `v1alpha1`, `v1beta1` or `v1`. Default: `v1beta1`.
@@ -208,7 +211,7 @@ type AuthenticationWebhook struct {
 
 // GroupResource is a resource of an API group.
 type GroupResource struct {
-	// API group. The core group cannot be named.
+	// API group. The core group is not allowed.
 	// +kubebuilder:validation:MinLength=1
 	Group string `json:"group"`
 	// Resource, in plural and lower case.
@@ -216,15 +219,16 @@ type GroupResource struct {
 	Resource string `json:"resource"`
 }
 
-// SNI holds a further server certificate.
+// SNI holds an additional server certificate.
 type SNI struct {
-	// Name of a Secret, in namespace `garden`, with certificate and key. Default: the Secret with label
-	// `gardener.cloud/role=garden-cert`.
+	// Name of a Secret, in namespace `garden`, with certificate and key. Default: the Secret with
+	// label `gardener.cloud/role=garden-cert`.
 	// +optional
 	SecretName *string `json:"secretName,omitempty"`
-	// Domains, possibly with a wildcard in front, for which the certificate is served. At least one: none is taken from the
-	// certificate. The first is the address by which the dashboard calls the API server. Not `api.` of the first domain of
-	// `virtualCluster.dns`, where gardenlets expect a certificate of the garden's own CA.
+	// Domains that the certificate is served for, optionally with a leading wildcard. At least one
+	// is required; none is taken from the certificate. The dashboard calls the API server at the
+	// first one. `api.` of the first domain of `virtualCluster.dns` is not allowed: gardenlets
+	// expect a certificate of the garden's own CA there.
 	// +optional
 	// +listType=atomic
 	DomainPatterns []string `json:"domainPatterns,omitempty"`
@@ -232,10 +236,11 @@ type SNI struct {
 
 // KubeControllerManagerConfig holds settings of kube-controller-manager.
 type KubeControllerManagerConfig struct {
-	// Settings that kube-controller-managers of Shoots have too. Those about nodes and pods are not allowed.
+	// Settings that are shared with kube-controller-managers of Shoots. Settings about nodes and
+	// pods are not allowed.
 	// +optional
 	*gardencorev1beta1.KubeControllerManagerConfig `json:",inline"`
-	// Longest life of certificates that are signed. Default: 48h.
+	// Maximum lifetime of signed certificates. Default: 48h.
 	// +optional
 	// +kubebuilder:default="48h"
 	// +kubebuilder:validation:Format=duration

@@ -19,16 +19,16 @@ import (
 // +kubebuilder:printcolumn:name="Summary",type=string,JSONPath=`.status.summary`,description="What is wrong and why, in one line. An addition of Pergola."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// ManagedResource is a set of manifests that a resource manager applies to its target cluster, keeps there, and
-// judges.
+// ManagedResource is a set of manifests that a resource manager applies to its target cluster,
+// maintains there, and judges.
 type ManagedResource struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// What is to be applied, and how.
+	// Manifests to apply, and options.
 	Spec ManagedResourceSpec `json:"spec,omitempty"`
-	// What was applied, and how it fares.
+	// Observed state of the applied objects.
 	// +optional
 	Status ManagedResourceStatus `json:"status,omitempty"`
 }
@@ -44,30 +44,33 @@ type ManagedResourceList struct {
 	Items []ManagedResource `json:"items"`
 }
 
-// ManagedResourceSpec says which manifests are applied, and how.
+// ManagedResourceSpec defines which manifests are applied, and how.
 type ManagedResourceSpec struct {
-	// Which resource manager handles this object: each handles one class. Unset means the class of the resource
-	// manager that serves the target cluster by default; `seed` means the one of the cluster the object is in.
+	// Class of the resource manager that handles this object: each handles one class. Unset: the
+	// resource manager that serves the target cluster by default. `seed`: the resource manager of
+	// the cluster that stores the object.
 	// +optional
 	Class *string `json:"class,omitempty"`
-	// Secrets of the same namespace whose values are the manifests. Every data key is read; keys ending in `.br` are
-	// brotli-compressed, all others plain YAML with any number of documents.
+	// Secrets of the same namespace whose values are the manifests. Every data key is read; keys
+	// ending in `.br` are brotli-compressed, all others plain YAML with any number of documents.
 	// +listType=atomic
 	SecretRefs []corev1.LocalObjectReference `json:"secretRefs"`
 	// Labels added to every object, its pod template and its volume claim templates.
 	// +optional
 	InjectLabels map[string]string `json:"injectLabels,omitempty"`
-	// True removes labels from live objects that are not in the manifest. Default: false, foreign labels stay.
+	// True removes labels from live objects that are not in the manifest. Default: false; foreign
+	// labels stay.
 	// +optional
 	ForceOverwriteLabels *bool `json:"forceOverwriteLabels,omitempty"`
-	// True removes annotations from live objects that are not in the manifest. Default: false, foreign annotations stay.
+	// True removes annotations from live objects that are not in the manifest. Default: false;
+	// foreign annotations stay.
 	// +optional
 	ForceOverwriteAnnotations *bool `json:"forceOverwriteAnnotations,omitempty"`
 	// True leaves all objects in the target cluster when this object is deleted. Default: false.
 	// +optional
 	KeepObjects *bool `json:"keepObjects,omitempty"`
-	// Sets of kinds that count as the same kind, so that moving an object from one API group to another does not
-	// delete it. The moves from `extensions` to `apps` and `networking.k8s.io` are known without being listed.
+	// Sets of kinds that count as the same kind, so that an object that moves to another API group
+	// is not deleted. The moves from `extensions` to `apps` and `networking.k8s.io` are built in.
 	// +optional
 	// +listType=atomic
 	Equivalences [][]metav1.GroupKind `json:"equivalences,omitempty"`
@@ -76,33 +79,35 @@ type ManagedResourceSpec struct {
 	DeletePersistentVolumeClaims *bool `json:"deletePersistentVolumeClaims,omitempty"`
 }
 
-// ManagedResourceStatus says what was applied, and how it fares.
+// ManagedResourceStatus is the observed state of the applied objects.
 type ManagedResourceStatus struct {
-	// Verdicts: `ResourcesApplied`, `ResourcesHealthy` and `ResourcesProgressing`.
+	// Conditions: `ResourcesApplied`, `ResourcesHealthy` and `ResourcesProgressing`.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
-	// Generation of this object that the status is about.
+	// Generation of this object that the status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Every object this ManagedResource owns in the target cluster. What is listed here and no longer in the
-	// manifests is pruned.
+	// Objects that this ManagedResource owns in the target cluster. Objects that are listed here,
+	// but no longer in the manifests, are pruned.
 	// +optional
 	// +listType=atomic
 	Resources []ObjectReference `json:"resources,omitempty"`
-	// What is wrong and why, in one line, from the conditions; or how many objects are well. An addition of Pergola.
+	// Summary of the conditions in one line: the problem and its cause, or the number of healthy
+	// objects. An addition of Pergola.
 	// +optional
 	Summary string `json:"summary,omitempty"`
 	// Checksum over the data of all referenced Secrets, as last applied.
 	// +optional
 	SecretsDataChecksum *string `json:"secretsDataChecksum,omitempty"`
-	// Digest of the versions of all referenced Secrets, and of who applied them: while it stays, the Secrets need not be read to
-	// know that nothing is wanted anew. An addition of Pergola.
+	// Digest of the versions of all referenced Secrets, as last applied, and of the options of the
+	// resource manager. While it stays the same, the Secrets need not be read again. An addition of
+	// Pergola.
 	// +optional
 	SecretsVersion string `json:"secretsVersion,omitempty"`
-	// Origin under which the objects were applied last. The identity of the source cluster in it may be given, taken away or changed.
-	// An addition of Pergola.
+	// Origin under which the objects were last applied. The identity of the source cluster in it
+	// may be added, removed or changed. An addition of Pergola.
 	// +optional
 	Origin string `json:"origin,omitempty"`
 }
@@ -110,31 +115,34 @@ type ManagedResourceStatus struct {
 // ObjectReference is an object owned in the target cluster.
 type ObjectReference struct {
 	corev1.ObjectReference `json:",inline"`
-	// Labels that the manifest gave the object when it was last applied. Told apart from foreign labels by this.
+	// Labels that the manifest gave the object when it was last applied. They distinguish own from
+	// foreign labels.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 	// Annotations that the manifest gave the object when it was last applied.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Digest of the manifest that was last applied, `<algorithm>:<hex>`. An object whose manifest still has this
-	// digest and whose live fields still have LiveDigest is not applied again. `leaving` is an object that is not in the
-	// manifests any more and is still being deleted. An addition of Pergola; absent where
-	// another resource manager wrote the status.
+	// Digest of the manifest that was last applied, `<algorithm>:<hex>`. If the manifest still has
+	// this digest and the live fields still have LiveDigest, the object is not applied again.
+	// `leaving` marks an object that is no longer in the manifests and is still being deleted. An
+	// addition of Pergola; absent if another resource manager wrote the status.
 	// +optional
 	AppliedDigest string `json:"appliedDigest,omitempty"`
-	// Digest of the fields this manager owned in the server's answer to that apply, `<algorithm>:<hex>`. A live
-	// object that deviates from it has drifted. An addition of Pergola.
+	// Digest of the fields that this manager owned in the server's answer to that apply,
+	// `<algorithm>:<hex>`. A live object with another digest has drifted. An addition of Pergola.
 	// +optional
 	LiveDigest string `json:"liveDigest,omitempty"`
-	// Names of the create-only field groups that another manager owns by now and that are no longer sent, for
-	// example `replicas`. An addition of Pergola.
+	// Names of the create-only field groups that another manager owns now and that are no longer
+	// sent, for example `replicas`. An addition of Pergola.
 	// +optional
 	// +listType=set
 	CreateOnly []string `json:"createOnly,omitempty"`
-	// Why an object that is to be deleted or recreated is kept for now. An addition of Pergola, whose deletion gate holds it.
+	// Reason why the deletion gate holds the deletion or recreation of the object. An addition of
+	// Pergola.
 	// +optional
 	HeldFor *landscapev1alpha1.HeldReason `json:"heldFor,omitempty"`
-	// The same as a text, in the place of `heldFor`: former versions of Pergola wrote it. Nothing writes it any more.
+	// Reason as text, which older versions of Pergola wrote instead of `heldFor`. No longer
+	// written.
 	// +optional
 	Held string `json:"held,omitempty"`
 }

@@ -22,11 +22,13 @@ type CredentialsBinding struct {
 	// Provider that the credentials are for. Immutable.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="provider is immutable"
 	Provider CredentialsBindingProvider `json:"provider"`
-	// Credentials: a Secret (v1), an InternalSecret (core.gardener.cloud/v1beta1) or a WorkloadIdentity
-	// (security.gardener.cloud/v1alpha1). Immutable. Default of the namespace: that of the binding.
+	// Credentials: a Secret (v1), an InternalSecret (core.gardener.cloud/v1beta1) or a
+	// WorkloadIdentity (security.gardener.cloud/v1alpha1). Immutable. Default namespace: the
+	// namespace of the binding.
 	// +kubebuilder:validation:XValidation:rule="(has(self.apiVersion) ? self.apiVersion : '') == (has(oldSelf.apiVersion) ? oldSelf.apiVersion : '') && (has(self.kind) ? self.kind : '') == (has(oldSelf.kind) ? oldSelf.kind : '') && (has(self.name) ? self.name : '') == (has(oldSelf.name) ? oldSelf.name : '')",message="credentialsRef is immutable"
 	CredentialsRef corev1.ObjectReference `json:"credentialsRef"`
-	// Quotas that limit what is done with the credentials. Immutable. Default of the namespace: that of the binding.
+	// Quotas that limit the use of the credentials. Immutable. Default namespace: the namespace of
+	// the binding.
 	// +optional
 	// +listType=atomic
 	Quotas []corev1.ObjectReference `json:"quotas,omitempty"`
@@ -43,7 +45,7 @@ type CredentialsBindingList struct {
 	Items []CredentialsBinding `json:"items"`
 }
 
-// CredentialsBindingProvider says what credentials are for.
+// CredentialsBindingProvider is the provider that credentials are for.
 type CredentialsBindingProvider struct {
 	// Type of the provider; exactly one.
 	Type string `json:"type"`

@@ -4,7 +4,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// SetDefaults_CredentialsBinding fills in what a CredentialsBinding leaves open: what it refers to is in its own namespace.
+// SetDefaults_CredentialsBinding sets missing namespaces of references to the namespace of the
+// binding.
 func SetDefaults_CredentialsBinding(binding *CredentialsBinding) {
 	if binding.CredentialsRef.Namespace == "" {
 		binding.CredentialsRef.Namespace = binding.Namespace

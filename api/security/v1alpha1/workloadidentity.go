@@ -11,17 +11,17 @@ import (
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.spec.targetSystem.type`,description="System that the tokens are for."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// WorkloadIdentity is an identity for systems outside of Gardener: instead of a secret they are shown a token that
-// Gardener signed.
+// WorkloadIdentity is an identity for systems outside of Gardener, which accept a token signed by
+// Gardener instead of a secret.
 type WorkloadIdentity struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The WorkloadIdentity as declared.
+	// Desired state of the WorkloadIdentity.
 	// +optional
 	Spec WorkloadIdentitySpec `json:"spec,omitempty"`
-	// The WorkloadIdentity as it is.
+	// Observed state of the WorkloadIdentity.
 	// +optional
 	Status WorkloadIdentityStatus `json:"status,omitempty"`
 }
@@ -37,7 +37,7 @@ type WorkloadIdentityList struct {
 	Items []WorkloadIdentity `json:"items"`
 }
 
-// WorkloadIdentitySpec declares a WorkloadIdentity.
+// WorkloadIdentitySpec is the desired state of a WorkloadIdentity.
 type WorkloadIdentitySpec struct {
 	// Recipients of the tokens: the claim `aud`. At least one, each once.
 	// +listType=atomic
@@ -46,9 +46,9 @@ type WorkloadIdentitySpec struct {
 	TargetSystem TargetSystem `json:"targetSystem"`
 }
 
-// TargetSystem is a system that takes tokens.
+// TargetSystem is a system that accepts tokens.
 type TargetSystem struct {
-	// Type of the system: that of its provider. Immutable.
+	// Type of the system: the type of its provider. Immutable.
 	Type string `json:"type"`
 	// Configuration in the provider's own API.
 	// +optional
@@ -56,9 +56,10 @@ type TargetSystem struct {
 	ProviderConfig *runtime.RawExtension `json:"providerConfig,omitempty"`
 }
 
-// WorkloadIdentityStatus is a WorkloadIdentity as it is.
+// WorkloadIdentityStatus is the observed state of a WorkloadIdentity.
 type WorkloadIdentityStatus struct {
-	// Subject of the tokens: the claim `sub`, made of namespace, name and UID. Immutable once it is set.
+	// Subject of the tokens: the claim `sub`, composed of namespace, name and UID. Immutable once
+	// set.
 	// +optional
 	Sub string `json:"sub,omitempty"`
 }

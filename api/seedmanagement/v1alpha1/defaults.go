@@ -13,7 +13,7 @@ const (
 	defaultGardenletRevisions = 2
 	defaultSetReplicas        = 1
 	defaultSetRevisions       = 10
-	// defaultShootCapacity is how many Shoots a Seed takes.
+	// defaultShootCapacity is the number of Shoots that a Seed accepts.
 	defaultShootCapacity = "250"
 	tagLatest            = "latest"
 
@@ -21,7 +21,7 @@ const (
 	configKind       = "GardenletConfiguration"
 )
 
-// SetDefaults_ManagedSeed fills in what a ManagedSeed leaves open and its Shoot does not decide.
+// SetDefaults_ManagedSeed sets the defaults of a ManagedSeed that do not depend on its Shoot.
 func SetDefaults_ManagedSeed(seed *ManagedSeed) {
 	gardenlet := &seed.Spec.Gardenlet
 	if gardenlet.Deployment == nil {
@@ -33,13 +33,14 @@ func SetDefaults_ManagedSeed(seed *ManagedSeed) {
 	orDefault(&gardenlet.MergeWithParent, true)
 }
 
-// SetDefaults_Gardenlet fills in what a Gardenlet leaves open.
+// SetDefaults_Gardenlet sets the defaults of a Gardenlet.
 func SetDefaults_Gardenlet(gardenlet *Gardenlet) {
 	SetDefaults_GardenletDeployment(&gardenlet.Spec.Deployment.GardenletDeployment)
 	defaultConfig(&gardenlet.Spec.Config)
 }
 
-// SetDefaults_ManagedSeedSet fills in what a ManagedSeedSet leaves open; its templates get their defaults as objects.
+// SetDefaults_ManagedSeedSet sets the defaults of a ManagedSeedSet. Objects created from its
+// templates get their own.
 func SetDefaults_ManagedSeedSet(set *ManagedSeedSet) {
 	orDefault(&set.Spec.Replicas, defaultSetReplicas)
 	orDefault(&set.Spec.RevisionHistoryLimit, defaultSetRevisions)
@@ -52,7 +53,7 @@ func SetDefaults_ManagedSeedSet(set *ManagedSeedSet) {
 	}
 }
 
-// SetDefaults_GardenletDeployment fills in how a gardenlet runs.
+// SetDefaults_GardenletDeployment sets the defaults of the deployment of a gardenlet.
 func SetDefaults_GardenletDeployment(deployment *GardenletDeployment) {
 	orDefault(&deployment.ReplicaCount, defaultGardenletReplicas)
 	orDefault(&deployment.RevisionHistoryLimit, defaultGardenletRevisions)
@@ -67,8 +68,8 @@ func SetDefaults_GardenletDeployment(deployment *GardenletDeployment) {
 	orDefault(&deployment.Image.PullPolicy, policy)
 }
 
-// defaultConfig gives the configuration of a gardenlet its kind and the number of Shoots that the Seed takes. One that cannot be
-// read stays as it is: validation speaks of it.
+// defaultConfig sets the kind of a gardenlet configuration and the number of Shoots that the Seed
+// accepts. It leaves an unreadable configuration unchanged: validation reports it.
 func defaultConfig(config *runtime.RawExtension) {
 	fields := map[string]any{}
 	if len(config.Raw) > 0 && string(config.Raw) != "null" && utiljson.Unmarshal(config.Raw, &fields) != nil {
@@ -102,7 +103,7 @@ func defaultConfig(config *runtime.RawExtension) {
 	}
 }
 
-// orDefault sets a field that is unset.
+// orDefault sets an unset field.
 func orDefault[T any](field **T, value T) {
 	if *field == nil {
 		*field = &value

@@ -4,20 +4,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// GardenletDeployment says how a gardenlet runs.
+// GardenletDeployment configures the deployment of a gardenlet.
 type GardenletDeployment struct {
 	// Number of replicas. Default: 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ReplicaCount *int32 `json:"replicaCount,omitempty"`
-	// Number of old ReplicaSets that are kept. Default: 2.
+	// Number of old ReplicaSets to retain. Default: 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 	// Name of the ServiceAccount.
 	// +optional
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
-	// Image. Unset: that of the chart or of the parent gardenlet.
+	// Image. Unset: the image of the chart or of the parent gardenlet.
 	// +optional
 	Image *Image `json:"image,omitempty"`
 	// Requests and limits of the container.
@@ -29,11 +29,11 @@ type GardenletDeployment struct {
 	// Annotations of the pods.
 	// +optional
 	PodAnnotations map[string]string `json:"podAnnotations,omitempty"`
-	// Volumes of the pods, besides those of the chart.
+	// Volumes of the pods, in addition to those of the chart.
 	// +optional
 	// +listType=atomic
 	AdditionalVolumes []corev1.Volume `json:"additionalVolumes,omitempty"`
-	// Mounts of the container, besides those of the chart.
+	// Mounts of the container, in addition to those of the chart.
 	// +optional
 	// +listType=atomic
 	AdditionalVolumeMounts []corev1.VolumeMount `json:"additionalVolumeMounts,omitempty"`
@@ -41,7 +41,7 @@ type GardenletDeployment struct {
 	// +optional
 	// +listType=atomic
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// Taints of nodes that the pods put up with.
+	// Taints of nodes that the pods tolerate.
 	// +optional
 	// +listType=atomic
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
@@ -58,8 +58,8 @@ type Image struct {
 	// Tag.
 	// +optional
 	Tag *string `json:"tag,omitempty"`
-	// When the image is pulled: `Always`, `Never` or `IfNotPresent`. Default: `Always` for the tag `latest`, otherwise
-	// `IfNotPresent`.
+	// Pull policy: `Always`, `Never` or `IfNotPresent`. Default: `Always` for the tag `latest`,
+	// otherwise `IfNotPresent`.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	PullPolicy *corev1.PullPolicy `json:"pullPolicy,omitempty"`

@@ -9,7 +9,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// GardenletReconciled is the condition type that says whether a gardenlet was rolled out as declared.
+// GardenletReconciled is the condition type that reports whether a gardenlet was rolled out as
+// declared.
 const GardenletReconciled gardencorev1beta1.ConditionType = "GardenletReconciled"
 
 // +kubebuilder:object:root=true
@@ -18,17 +19,17 @@ const GardenletReconciled gardencorev1beta1.ConditionType = "GardenletReconciled
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="GardenletReconciled")].status`,description="Whether the gardenlet was rolled out as declared."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// Gardenlet is a gardenlet for a cluster that is not a Shoot. It lives in namespace `garden`. The operator rolls it out
-// once; from then on the gardenlet updates itself.
+// Gardenlet is a gardenlet for a cluster that is not a Shoot, in namespace `garden`. The operator
+// rolls it out once; afterwards the gardenlet updates itself.
 type Gardenlet struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The Gardenlet as declared.
+	// Desired state of the Gardenlet.
 	// +optional
 	Spec GardenletSpec `json:"spec,omitempty"`
-	// The Gardenlet as it is.
+	// Observed state of the Gardenlet.
 	// +optional
 	Status GardenletStatus `json:"status,omitempty"`
 }
@@ -44,49 +45,51 @@ type GardenletList struct {
 	Items []Gardenlet `json:"items"`
 }
 
-// GardenletSpec declares a Gardenlet.
+// GardenletSpec is the desired state of a Gardenlet.
 type GardenletSpec struct {
-	// How the gardenlet runs.
+	// Deployment of the gardenlet.
 	Deployment GardenletSelfDeployment `json:"deployment"`
-	// Configuration of the gardenlet: GardenletConfiguration of gardenlet.config.gardener.cloud/v1alpha1.
+	// Configuration of the gardenlet: GardenletConfiguration of
+	// gardenlet.config.gardener.cloud/v1alpha1.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Config runtime.RawExtension `json:"config,omitempty"`
-	// Secret, in the namespace of the object, with a kubeconfig for the cluster, for the first time. Unset: the
-	// runtime cluster of the Garden.
+	// Secret, in the namespace of the object, with a kubeconfig for the first rollout to the
+	// cluster. Unset: the runtime cluster of the Garden.
 	// +optional
 	KubeconfigSecretRef *corev1.LocalObjectReference `json:"kubeconfigSecretRef,omitempty"`
 }
 
-// GardenletSelfDeployment says how a gardenlet runs that updates itself.
+// GardenletSelfDeployment configures the deployment of a gardenlet that updates itself.
 type GardenletSelfDeployment struct {
 	GardenletDeployment `json:",inline"`
-	// Helm chart of the gardenlet. Required where the object is created; overlays may complete it.
+	// Helm chart of the gardenlet. Required when the object is created; overlays may complete it.
 	// +optional
 	Helm GardenletHelm `json:"helm,omitempty"`
-	// Other images for the components that the gardenlet installs: an image vector, as YAML.
+	// Replacement images for the components that the gardenlet installs: an image vector, as YAML.
 	// +optional
 	ImageVectorOverwrite *string `json:"imageVectorOverwrite,omitempty"`
-	// Other images for what those components install in turn: image vectors by component, as YAML.
+	// Replacement images for workloads that those components install: image vectors by component,
+	// as YAML.
 	// +optional
 	ComponentImageVectorOverwrite *string `json:"componentImageVectorOverwrite,omitempty"`
 }
 
 // GardenletHelm is the Helm chart of a gardenlet.
 type GardenletHelm struct {
-	// Where the chart is pulled from. Required where the object is created.
+	// OCI repository of the chart. Required when the object is created.
 	// +optional
 	OCIRepository gardencorev1.OCIRepository `json:"ociRepository,omitempty"`
 }
 
-// GardenletStatus is a Gardenlet as it is.
+// GardenletStatus is the observed state of a Gardenlet.
 type GardenletStatus struct {
-	// Verdicts on the gardenlet.
+	// Conditions of the gardenlet.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
-	// Generation that was last worked on.
+	// Generation that was last reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }

@@ -9,9 +9,9 @@ import (
 
 // Condition types of a ManagedSeed.
 const (
-	// ManagedSeedShootReconciled says whether the Shoot is ready to become a Seed.
+	// ManagedSeedShootReconciled reports whether the Shoot is ready to become a Seed.
 	ManagedSeedShootReconciled gardencorev1beta1.ConditionType = "ShootReconciled"
-	// SeedRegistered says whether the gardenlet registered the Seed.
+	// SeedRegistered reports whether the gardenlet registered the Seed.
 	SeedRegistered gardencorev1beta1.ConditionType = "SeedRegistered"
 )
 
@@ -22,17 +22,18 @@ const (
 // +kubebuilder:printcolumn:name="Shoot",type=string,JSONPath=`.spec.shoot.name`,description="Shoot that is the Seed."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// ManagedSeed makes a Shoot a Seed, of the same name as the ManagedSeed. It lives in namespace `garden`.
+// ManagedSeed turns a Shoot into a Seed with the name of the ManagedSeed. It lives in namespace
+// `garden`.
 type ManagedSeed struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The ManagedSeed as declared.
+	// Desired state of the ManagedSeed.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="has(self.shoot) == has(oldSelf.shoot) && (!has(self.shoot) || self.shoot.name == oldSelf.shoot.name)",message="shoot is immutable",fieldPath=".shoot"
 	Spec ManagedSeedSpec `json:"spec,omitempty"`
-	// The ManagedSeed as it is.
+	// Observed state of the ManagedSeed.
 	// +optional
 	Status ManagedSeedStatus `json:"status,omitempty"`
 }
@@ -48,9 +49,10 @@ type ManagedSeedList struct {
 	Items []ManagedSeed `json:"items"`
 }
 
-// ManagedSeedSpec declares a ManagedSeed.
+// ManagedSeedSpec is the desired state of a ManagedSeed.
 type ManagedSeedSpec struct {
-	// Shoot that becomes a Seed. Immutable. Required, but not allowed in the template of a ManagedSeedSet.
+	// Shoot that becomes a Seed. Immutable. Required, except in the template of a ManagedSeedSet,
+	// where it is not allowed.
 	// +optional
 	Shoot *Shoot `json:"shoot,omitempty"`
 	// Gardenlet for the Shoot.
@@ -65,19 +67,20 @@ type Shoot struct {
 
 // GardenletConfig is the gardenlet of a ManagedSeed.
 type GardenletConfig struct {
-	// How the gardenlet runs.
+	// Deployment of the gardenlet.
 	// +optional
 	Deployment *GardenletDeployment `json:"deployment,omitempty"`
-	// Configuration of the gardenlet: GardenletConfiguration of gardenlet.config.gardener.cloud/v1alpha1, without the
-	// name of the Seed.
+	// Configuration of the gardenlet: GardenletConfiguration of
+	// gardenlet.config.gardener.cloud/v1alpha1, without the name of the Seed.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Config runtime.RawExtension `json:"config,omitempty"`
-	// How the gardenlet gets its first access to the garden: `ServiceAccount`, `BootstrapToken`, or `None`, where the
+	// Way to get first access to the garden: `ServiceAccount`, `BootstrapToken`, or `None` if the
 	// configuration has a kubeconfig. Immutable. Default: `BootstrapToken`.
 	// +optional
 	Bootstrap *Bootstrap `json:"bootstrap,omitempty"`
-	// Whether configuration and deployment build on those of the parent gardenlet. Immutable. Default: true.
+	// Whether configuration and deployment are based on those of the parent gardenlet. Immutable.
+	// Default: true.
 	// +optional
 	MergeWithParent *bool `json:"mergeWithParent,omitempty"`
 }
@@ -87,22 +90,22 @@ type GardenletConfig struct {
 type Bootstrap string
 
 const (
-	// BootstrapServiceAccount makes a ServiceAccount for the time being.
+	// BootstrapServiceAccount creates a temporary ServiceAccount.
 	BootstrapServiceAccount Bootstrap = "ServiceAccount"
-	// BootstrapToken makes a bootstrap token.
+	// BootstrapToken creates a bootstrap token.
 	BootstrapToken Bootstrap = "BootstrapToken"
-	// BootstrapNone makes nothing: the configuration has a kubeconfig.
+	// BootstrapNone creates nothing: the configuration has a kubeconfig.
 	BootstrapNone Bootstrap = "None"
 )
 
-// ManagedSeedStatus is a ManagedSeed as it is.
+// ManagedSeedStatus is the observed state of a ManagedSeed.
 type ManagedSeedStatus struct {
-	// Verdicts on the ManagedSeed.
+	// Conditions of the ManagedSeed.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
-	// Generation that was last worked on.
+	// Generation that was last reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }

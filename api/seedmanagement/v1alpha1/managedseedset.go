@@ -14,16 +14,17 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=integer,JSONPath=`.status.readyReplicas`,description="Number of ManagedSeeds that are ready."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`,description="Time since creation."
 
-// ManagedSeedSet keeps a number of like ManagedSeeds, each with its Shoot. It lives in namespace `garden`.
+// ManagedSeedSet maintains a number of similar ManagedSeeds, each with its Shoot. It lives in
+// namespace `garden`.
 type ManagedSeedSet struct {
 	metav1.TypeMeta `json:",inline"`
 	// Standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The ManagedSeedSet as declared.
+	// Desired state of the ManagedSeedSet.
 	// +optional
 	Spec ManagedSeedSetSpec `json:"spec,omitempty"`
-	// The ManagedSeedSet as it is.
+	// Observed state of the ManagedSeedSet.
 	// +optional
 	Status ManagedSeedSetStatus `json:"status,omitempty"`
 }
@@ -39,23 +40,24 @@ type ManagedSeedSetList struct {
 	Items []ManagedSeedSet `json:"items"`
 }
 
-// ManagedSeedSetSpec declares a ManagedSeedSet.
+// ManagedSeedSetSpec is the desired state of a ManagedSeedSet.
 type ManagedSeedSetSpec struct {
 	// Number of ManagedSeeds. Default: 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Labels of the ManagedSeeds and Shoots that belong to the set; both templates have them. Not empty. Immutable.
+	// Labels of the ManagedSeeds and Shoots that belong to the set. Both templates must have them.
+	// Not empty. Immutable.
 	Selector metav1.LabelSelector `json:"selector"`
-	// ManagedSeeds of the set.
+	// Template of the ManagedSeeds.
 	Template ManagedSeedTemplate `json:"template"`
-	// Shoots of the set. The text `replica-name` in domains stands for the name of the replica.
+	// Template of the Shoots. `replica-name` in domains is replaced by the name of the replica.
 	ShootTemplate ShootTemplate `json:"shootTemplate"`
-	// How changes reach the replicas.
+	// Strategy for updates of the replicas.
 	// +optional
 	UpdateStrategy *UpdateStrategy `json:"updateStrategy,omitempty"`
-	// Number of revisions that are kept. Immutable. Default: 10.
+	// Number of revisions to retain. Immutable. Default: 10.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=0
@@ -67,7 +69,7 @@ type ManagedSeedTemplate struct {
 	// Labels and annotations of the ManagedSeeds.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The ManagedSeeds, without `shoot`.
+	// Spec of the ManagedSeeds, without `shoot`.
 	// +optional
 	Spec ManagedSeedSpec `json:"spec,omitempty"`
 }
@@ -77,12 +79,12 @@ type ShootTemplate struct {
 	// Labels and annotations of the Shoots.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
-	// The Shoots.
+	// Spec of the Shoots.
 	// +optional
 	Spec gardencorev1beta1.ShootSpec `json:"spec,omitempty"`
 }
 
-// UpdateStrategy says how changes reach the replicas.
+// UpdateStrategy is the strategy for updates of the replicas.
 type UpdateStrategy struct {
 	// Type: `RollingUpdate`, the only value. Default: `RollingUpdate`.
 	// +optional
@@ -93,25 +95,26 @@ type UpdateStrategy struct {
 	RollingUpdate *RollingUpdateStrategy `json:"rollingUpdate,omitempty"`
 }
 
-// UpdateStrategyType is a way in which changes reach the replicas.
+// UpdateStrategyType is the type of an UpdateStrategy.
 // +kubebuilder:validation:Enum=RollingUpdate
 type UpdateStrategyType string
 
-// RollingUpdateStrategyType changes one replica after the other, the highest number first.
+// RollingUpdateStrategyType updates one replica after the other, the highest number first.
 const RollingUpdateStrategyType UpdateStrategyType = "RollingUpdate"
 
 // RollingUpdateStrategy holds settings of a rolling update.
 type RollingUpdateStrategy struct {
-	// Number of the first replica that is changed; those below stay as they are. Default: 0.
+	// Number of the first replica to update; replicas with lower numbers stay unchanged. Default:
+	// 0.
 	// +optional
 	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	Partition *int32 `json:"partition,omitempty"`
 }
 
-// ManagedSeedSetStatus is a ManagedSeedSet as it is.
+// ManagedSeedSetStatus is the observed state of a ManagedSeedSet.
 type ManagedSeedSetStatus struct {
-	// Generation that was last worked on.
+	// Generation that was last reconciled.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Number of replicas.
@@ -120,7 +123,7 @@ type ManagedSeedSetStatus struct {
 	// Number of replicas that are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
-	// Number of the next replica. Never falls.
+	// Number of the next replica. Never decreases.
 	// +optional
 	NextReplicaNumber int32 `json:"nextReplicaNumber,omitempty"`
 	// Number of replicas of the current revision.
@@ -129,39 +132,39 @@ type ManagedSeedSetStatus struct {
 	// Number of replicas of the new revision.
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
-	// Revision of the replicas that were not changed yet.
+	// Revision of the replicas that are not updated yet.
 	// +optional
 	CurrentRevision string `json:"currentRevision,omitempty"`
-	// Revision of the replicas that were changed.
+	// Revision of the updated replicas.
 	// +optional
 	UpdateRevision string `json:"updateRevision,omitempty"`
-	// Number of times that two revisions had the same hash. Never falls.
+	// Number of times that two revisions had the same hash. Never decreases.
 	// +optional
 	CollisionCount *int32 `json:"collisionCount,omitempty"`
-	// Verdicts on the set.
+	// Conditions of the set.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []gardencorev1beta1.Condition `json:"conditions,omitempty"`
-	// Replica that has to change before the next one is worked on.
+	// Replica that must be finished before the next one is handled.
 	// +optional
 	PendingReplica *PendingReplica `json:"pendingReplica,omitempty"`
 }
 
-// PendingReplica is a replica that is being created, changed or deleted.
+// PendingReplica is a replica that is being created, updated or deleted.
 type PendingReplica struct {
 	// Name of the replica.
 	Name string `json:"name"`
-	// Why the replica is waited for.
+	// Reason for the wait.
 	Reason PendingReplicaReason `json:"reason"`
-	// Time since which the replica is waited for.
+	// Start of the wait.
 	Since metav1.Time `json:"since"`
-	// Number of times that a failed operation on the Shoot was started again.
+	// Number of retries of a failed operation on the Shoot.
 	// +optional
 	Retries *int32 `json:"retries,omitempty"`
 }
 
-// PendingReplicaReason says why a replica is waited for.
+// PendingReplicaReason is the reason why the set waits for a replica.
 // +kubebuilder:validation:Enum=ShootReconciling;ShootDeleting;ShootReconcileFailed;ShootDeleteFailed;ManagedSeedPreparing;ManagedSeedDeleting;SeedNotReady;ShootNotHealthy
 type PendingReplicaReason string
 
