@@ -18,13 +18,13 @@ for module in . hack/local; do
   (cd "$module" && "$bin/staticcheck" ./...)
 done
 
-# docs/dependencies.md must say why each direct dependency exists.
+# docs/explanation/dependencies.md must say why each direct dependency exists.
 go mod edit -json |
   awk '/"Path":/ {gsub(/[",]/, "", $2); path=$2} /"Indirect": true/ {indirect[path]=1} /"Version":/ {seen[path]=1}
        END {for (p in seen) if (!indirect[p]) print p}' |
   while read -r path; do
-    if ! grep -qF "| $path |" docs/dependencies.md; then
-      echo "docs/dependencies.md does not say why $path is there" >&2
+    if ! grep -qF "| $path |" docs/explanation/dependencies.md; then
+      echo "docs/explanation/dependencies.md does not say why $path is there" >&2
       exit 1
     fi
   done

@@ -2,7 +2,7 @@
 # Disaster recovery on local clusters of its own (.local-recover; `make demo` is not affected).
 # landscapes/local is applied, data is written to the virtual garden and the Shoot, all clusters are
 # deleted. New ones come from Git, snapshots of etcd and a backup, with the same CAs and data. Pods
-# must run: played pods have no data. See docs/backup.md.
+# must run: played pods have no data. See docs/howto/back-up-and-restore.md.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root="$PWD"
