@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# go-git v5.19.3: ResolveRevision answers `main@{1}` and `main@{upstream}` with main itself.
+# go-git v5.19.3: ResolveRevision resolves `main@{1}` and `main@{upstream}` to main itself.
 #
-# gitrevisions(7) gives both forms a meaning of their own: the commit that main was at before its last update, and the branch that main
-# follows. `git rev-parse` prints those. go-git parses the suffix, does not use it, and returns the tip of main without an error. A program
-# that compares `main@{1}` with main therefore finds no difference. `@{1}` and `@{upstream}` without a name before them are errors.
+# gitrevisions(7) defines them as the previous commit of main and the branch that main follows.
+# `git rev-parse` prints those commits. go-git parses the suffix, ignores it, and returns the tip of
+# main without an error. So a program that compares `main@{1}` with main finds no difference.
+# `@{1}` and `@{upstream}` without a name are errors.
 #
-# Needs Go, git and the Go module proxy. Exit code 0: the behaviour is as described. 1: it has changed.
+# Needs Go, git and the Go module proxy. Exit code 0: the behaviour is as described. 1: it has
+# changed.
 set -o errexit -o nounset -o pipefail
 
 dir="$(mktemp -d)"

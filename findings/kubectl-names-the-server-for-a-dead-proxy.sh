@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# kubectl v0.37.0 (Kubernetes 1.37): where the proxy of `proxy-url` is down, it says that the API server refused the connection.
+# kubectl v0.37.0 (Kubernetes 1.37) reports a dead proxy (`proxy-url`) as a refusal of the server.
 #
-# A kubeconfig may reach a cluster through a proxy: `clusters[].cluster.proxy-url`. If nothing listens at the address of the proxy, kubectl prints
-# "The connection to the server HOST was refused" with the host of the API server, which nobody has asked, and the proxy is not in the text. The
-# cause is a *net.OpError with Op "proxyconnect", which wraps that of the connection to the proxy: programs that look for Op "dial" in the first
-# *net.OpError do not see that no connection was made.
+# A kubeconfig may reach a cluster through a proxy: `clusters[].cluster.proxy-url`. If nothing
+# listens at the proxy's address, kubectl prints "The connection to the server HOST was refused".
+# HOST is the API server, which got no connection, and the text does not mention the proxy. The
+# cause is a *net.OpError with Op "proxyconnect", which wraps the failed connection to the proxy. So
+# programs that look for Op "dial" in the first *net.OpError do not recognize a failed dial.
 #
-# Needs Go and the Go module proxy; nothing is asked in the network otherwise. Exit code 0: the behaviour is as described. 1: it has changed.
+# Needs Go and the Go module proxy, and no other network access. Exit code 0: the behaviour is as
+# described. 1: it has changed.
 set -o errexit -o nounset -o pipefail
 
 dir="$(mktemp -d)"

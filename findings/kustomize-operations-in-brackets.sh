@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# sigs.k8s.io/kustomize/api v0.21.2: a JSON 6902 patch in brackets is read as JSON, one with dashes as YAML.
+# sigs.k8s.io/kustomize/api v0.21.2 reads a JSON 6902 patch in brackets as JSON, not as YAML.
 #
-# Both patches below are the same YAML list of the same operation. The one with a dash is applied. The one that begins with a bracket is
-# refused with "unable to parse SM or JSON patch", unless its keys and texts are in double quotes. So a patch that an editor or a YAML library
-# has brought into one line stops a build, and the error quotes the whole patch without the place that is wrong.
+# The first two patches below are the same YAML list of the same operation. Kustomize applies the
+# patch with a dash. It refuses the patch in brackets with "unable to parse SM or JSON patch",
+# unless keys and texts have double quotes. So a patch that an editor or a YAML library has written
+# in one line breaks a build. The error quotes the whole patch without the place of the fault.
 #
 # Needs Go and the Go module proxy. Exit code 0: the behaviour is as described. 1: it has changed.
 set -o errexit -o nounset -o pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Draws docs/pictures from real runs: `make screens`. It applies landscapes/local to local clusters
-# of its own, changes a Shoot, and records the output of diff and status and the HTML of the diff.
+# of its own and changes a Shoot. It records the output of diff and status, and the diff's HTML.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
