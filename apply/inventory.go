@@ -33,7 +33,7 @@ type Entry struct {
 
 func (e Entry) key() key { return keyOf(e.Ref) }
 
-// HeldBefore returns why objects were held in the previous run, for permit.Gate.Before.
+// HeldBefore returns why objects were held in the previous run, for permit.Gate.HeldBefore.
 func HeldBefore(entries []Entry) map[Ref]change.Reason {
 	out := map[Ref]change.Reason{}
 	for _, e := range entries {

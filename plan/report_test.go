@@ -163,7 +163,7 @@ func TestMarkdownAloneSaysWhatHappensWhere(t *testing.T) {
 	api := &shoot[len(shoot)-1].Bundle.Objects[0]
 	api.Object["spec"] = map[string]any{"replicas": int64(2), "template": map[string]any{"spec": map[string]any{"hostNetwork": true}}}
 	p := Bundles(before, append(after, shoot...))
-	permit.Gate{Protected: []string{"PersistentVolumeClaim"}}.Mark(&p, nil)
+	permit.Gate{Protected: []string{"PersistentVolumeClaim"}}.MarkHeld(&p, nil)
 	seen := open(Markdown(p, MaxMarkdown))
 	for _, want := range []string{
 		"| rolls its pods | runtime | Deployment garden/web |",

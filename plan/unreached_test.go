@@ -50,7 +50,7 @@ func TestUnreached(t *testing.T) {
 func TestWhatIsHeldIsOneRow(t *testing.T) {
 	before := []Place{place(t, "c", "b", "{apiVersion: v1, kind: Namespace, metadata: {name: old}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: old}}")}
 	p := Bundles(before, nil)
-	permit.Gate{Protected: []string{"Namespace", "ConfigMap"}}.Mark(&p, nil)
+	permit.Gate{Protected: []string{"Namespace", "ConfigMap"}}.MarkHeld(&p, nil)
 	var rows []string
 	for _, i := range Impacts(p) {
 		rows = append(rows, i.What+": "+some(names(i.Objects)))
@@ -63,14 +63,14 @@ func TestWhatIsHeldIsOneRow(t *testing.T) {
 	before = []Place{place(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: b}}")}
 	after := []Place{place(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: c}}")}
 	p = Bundles(before, after)
-	permit.Gate{Protected: []string{"ConfigMap"}}.Mark(&p, nil)
+	permit.Gate{Protected: []string{"ConfigMap"}}.MarkHeld(&p, nil)
 	require.Len(t, Impacts(p), 1)
 	assert.Equal(t, "recreate is held: kind ConfigMap is protected; once let through it is deleted and created again", Impacts(p)[0].What)
 
 	// Nodes that a held deletion affects are marked.
 	before = rendered(t, "seed", "one", "22.04", "0123456789abcdef")
 	p = Bundles(before, nil)
-	permit.Gate{Protected: []string{"Worker"}}.Mark(&p, nil)
+	permit.Gate{Protected: []string{"Worker"}}.MarkHeld(&p, nil)
 	require.Len(t, Nodes(p), 1)
 	assert.Equal(t, []string{"the pool is removed", "which is held"}, Nodes(p)[0].Why)
 }

@@ -231,7 +231,7 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 // summary returns what a run wrote, in one sentence.
 func summary(report *landscape.Report, took time.Duration) string {
 	text := "nothing had to be written"
-	if !report.Written.None() {
+	if !report.Written.IsEmpty() {
 		text = report.Written.String()
 	}
 	if n := held(report); n > 0 {

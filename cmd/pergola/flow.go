@@ -43,7 +43,7 @@ func newFlow() *cobra.Command {
 }
 
 func printFlow(cmd *cobra.Command, definition render.Flow, output string) error {
-	graph := owner.Outline(definition)
+	graph := owner.FlowGraph(definition)
 	nodes := map[string]render.FlowNode{}
 	for i, n := range definition.Nodes {
 		nodes[n.ID] = n

@@ -24,20 +24,20 @@ func checkSecrets(r *Report, planned map[string][]owner.PlannedSecret) {
 			object := "Secret " + s.Namespace + "/" + s.Object
 			root := slices.Contains(rooted, s.Kind)
 			switch {
-			case !s.Made:
+			case !s.IsNew:
 				kept++
-			case s.From != "":
+			case s.SourceSecret != "":
 				r.add(Finding{Level: Changes, Area: AreaSecrets, Cluster: cluster, Objects: []string{object},
-					Text: fmt.Sprintf("%s gets the data of Secret %s/%s, which is labelled %s=%s", s.Request, s.Namespace, s.From, secrets.LabelUseDataForName, s.Request)})
+					Text: fmt.Sprintf("%s gets the data of Secret %s/%s, which is labelled %s=%s", s.Request, s.Namespace, s.SourceSecret, secrets.LabelUseDataForName, s.Request)})
 			case root:
 				f := Finding{Level: Blocks, Area: AreaSecrets, Cluster: cluster, Objects: []string{object}, Text: fmt.Sprintf("%s would be generated anew: what it has signed or encrypted would count no more", s.Request),
 					Do: fmt.Sprintf("label the Secret that has its data: kubectl -n %s label secret NAME %s=%s", s.Namespace, secrets.LabelUseDataForName, s.Request)}
-				if len(s.Instead) == 1 {
-					f.Text = fmt.Sprintf("%s would be generated anew, because it is asked for in another way than Secret %s was made", s.Request, s.Instead[0])
-					f.Do = strings.Replace(f.Do, "NAME", s.Instead[0], 1)
+				if len(s.ReplacedSecrets) == 1 {
+					f.Text = fmt.Sprintf("%s would be generated anew, because it is asked for in another way than Secret %s was made", s.Request, s.ReplacedSecrets[0])
+					f.Do = strings.Replace(f.Do, "NAME", s.ReplacedSecrets[0], 1)
 				}
-				if len(s.Instead) > 1 {
-					f.Do += " (one of " + strings.Join(s.Instead, ", ") + ")"
+				if len(s.ReplacedSecrets) > 1 {
+					f.Do += " (one of " + strings.Join(s.ReplacedSecrets, ", ") + ")"
 				}
 				r.add(f)
 			default:

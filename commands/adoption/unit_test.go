@@ -120,10 +120,10 @@ func TestWebhooksThatChangeWorkloads(t *testing.T) {
 func TestSecretsThatWouldBeGenerated(t *testing.T) {
 	r := &Report{}
 	checkSecrets(r, map[string][]owner.PlannedSecret{"runtime": {
-		{Request: "ca", Namespace: "garden", Object: "ca-1", Kind: secrets.KindCA, Made: true, Instead: []string{"ca-0"}},
-		{Request: "ca-client", Namespace: "garden", Object: "ca-client-1", Kind: secrets.KindCA, Made: true, From: "old-ca"},
+		{Request: "ca", Namespace: "garden", Object: "ca-1", Kind: secrets.KindCA, IsNew: true, ReplacedSecrets: []string{"ca-0"}},
+		{Request: "ca-client", Namespace: "garden", Object: "ca-client-1", Kind: secrets.KindCA, IsNew: true, SourceSecret: "old-ca"},
 		{Request: "service-account-key", Namespace: "garden", Object: "key", Kind: secrets.KindRSAPrivateKey},
-		{Request: "server", Namespace: "garden", Object: "server-1", Kind: secrets.KindCertificate, Made: true},
+		{Request: "server", Namespace: "garden", Object: "server-1", Kind: secrets.KindCertificate, IsNew: true},
 	}})
 	require.Len(t, r.Findings, 4)
 	assert.Equal(t, Blocks, r.Findings[0].Level)

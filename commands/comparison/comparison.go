@@ -131,7 +131,7 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 		return p, commands.Finding{Err: err}
 	}
 	ending := preview.TakeEnding(&p, old.Landscape, new.Landscape)
-	gate.Mark(&p, sums)
+	gate.MarkHeld(&p, sums)
 	p.Items = append(p.Items, ending...)
 	p.Sort()
 	return p, nil
@@ -202,7 +202,7 @@ func wantsTotals(p change.Plan, gate permit.Gate) bool {
 		}
 	}
 	for _, n := range gone {
-		if n > permit.SmallSet {
+		if n > permit.MinDeletionsForShare {
 			return true
 		}
 	}

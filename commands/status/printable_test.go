@@ -35,7 +35,7 @@ func spoil(v reflect.Value) {
 			spoil(v.Index(i))
 		}
 	case reflect.String:
-		lookedUp := v.Type() == reflect.TypeFor[owner.Health]() || slices.Contains([]string{"", "-", "Seed", "one"}, v.String())
+		lookedUp := v.Type() == reflect.TypeFor[owner.BundleHealth]() || slices.Contains([]string{"", "-", "Seed", "one"}, v.String())
 		if !lookedUp {
 			v.SetString(v.String() + "\x1b[2J\u009b\u202e\nLandscape local: Ready")
 		}

@@ -171,7 +171,7 @@ func (v view) operation(op *gardencorev1beta1.LastOperation) string {
 
 // stateWord is the printed form of a state of bundles.
 type stateWord struct {
-	state owner.Health
+	state owner.BundleHealth
 	word  string
 	mark  gardencorev1beta1.ConditionStatus
 }

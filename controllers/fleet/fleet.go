@@ -28,8 +28,8 @@ const (
 // Owner is a member between its runs. Left, Repair and Care are never called during a run; SetOf
 // may be called at any time.
 type Owner interface {
-	// Left reports whether a run has applied something, and whether it was rendered.
-	Left() (something, rendered bool)
+	// HasObjects reports whether a run has applied something, and whether it was rendered.
+	HasObjects() (something, rendered bool)
 	// SetOf returns the set that writes a ManagedResource; empty if the owner has no such set.
 	SetOf(cluster string, managedResource apply.Ref) string
 	// Repair restores a drifted object. found is false if no set of the owner has the object. ok is
@@ -46,12 +46,12 @@ type Member[O Owner] struct {
 	Digest string
 	// After lists members whose last run must have succeeded first.
 	After []string
-	// Again requests one more run with the same digest.
-	Again bool
+	// ForceRun requests one more run with the same digest.
+	ForceRun bool
 	// New creates the owner of a new member.
 	New func() O
-	// Take hands new input to an owner; nil for none. The previous run may still be active.
-	Take func(O)
+	// SetInput hands new input to an owner; nil for none. The previous run may still be active.
+	SetInput func(O)
 	// Converge is one run. A member without it is only repaired and judged.
 	Converge func(context.Context, O) error
 	// Pool names the members that share Slots.
@@ -70,8 +70,8 @@ type Options[O Owner] struct {
 	// SyncPeriod is the time between a successful run and the next one, plus up to 10 % to spread
 	// the members.
 	SyncPeriod time.Duration
-	// Ended is called after each run, with the time until the next one.
-	Ended func(m Member[O], o O, err error, next time.Duration)
+	// OnRunEnd is called after each run, with the time until the next one.
+	OnRunEnd func(m Member[O], o O, err error, next time.Duration)
 }
 
 // Fleet runs its members until they are dropped. It is safe for concurrent use, except that one
@@ -86,19 +86,19 @@ type Fleet[O Owner] struct {
 	// succeeded has the members whose last run succeeded, including dropped ones: others may still
 	// depend on them.
 	succeeded map[string]bool
-	// changed is closed when succeeded changes.
-	changed chan struct{}
+	// successChanged is closed when succeeded changes.
+	successChanged chan struct{}
 }
 
 type member[O Owner] struct {
 	owner O
-	// triggered requests one more run. All runs of a member share it.
-	triggered chan struct{}
+	// trigger requests one more run. All runs of a member share it.
+	trigger chan struct{}
 	// busy is held by the goroutine that works on the owner. Repairs and health checks end with
 	// gone.
-	busy  sync.Mutex
-	gone  context.Context
-	leave context.CancelCauseFunc
+	busy        sync.Mutex
+	removed     context.Context
+	markRemoved context.CancelCauseFunc
 
 	// Fleet.mu guards these fields.
 	digest string
@@ -106,18 +106,18 @@ type member[O Owner] struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 
-	drifted drifted
+	driftQueue driftQueue
 }
 
 // New creates a fleet without members.
 func New[O Owner](options Options[O]) *Fleet[O] {
-	return &Fleet[O]{options: options, members: map[string]*member[O]{}, slots: map[string]chan struct{}{}, succeeded: map[string]bool{}, changed: make(chan struct{})}
+	return &Fleet[O]{options: options, members: map[string]*member[O]{}, slots: map[string]chan struct{}{}, succeeded: map[string]bool{}, successChanged: make(chan struct{})}
 }
 
 // Causes of the end of a run.
 var (
-	errSuperseded = errors.New("a newer state is to be converged")
-	errDropped    = errors.New("it is no member any more")
+	errSuperseded     = errors.New("a newer state is to be converged")
+	errNoLongerMember = errors.New("it is no member any more")
 )
 
 // Set defines the members. It starts a run for each member with a new digest, and cancels its
@@ -129,17 +129,17 @@ func (f *Fleet[O]) Set(ctx context.Context, members []Member[O]) (dropped []O) {
 		listed[m.ID] = true
 		switch {
 		case m.Converge == nil && !f.has(m.ID):
-			f.take(m)
-		case m.Converge != nil && f.differs(m):
-			f.start(ctx, m, begin)
-		case m.Again:
+			f.setInput(m)
+		case m.Converge != nil && f.hasNewDigest(m):
+			f.startMember(ctx, m, begin)
+		case m.ForceRun:
 			f.Trigger(m.ID)
 		}
 	}
 	close(begin)
 	for _, id := range f.IDs() {
 		if !listed[id] {
-			dropped = append(dropped, f.drop(id, errDropped))
+			dropped = append(dropped, f.dropMember(id, errNoLongerMember))
 		}
 	}
 	return dropped
@@ -150,34 +150,34 @@ func (f *Fleet[O]) has(id string) bool {
 	return known
 }
 
-func (f *Fleet[O]) differs(m Member[O]) bool {
+func (f *Fleet[O]) hasNewDigest(m Member[O]) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := f.members[m.ID]
 	return known == nil || known.digest != m.Digest
 }
 
-// take hands the input to a member, which it creates if necessary.
-func (f *Fleet[O]) take(m Member[O]) *member[O] {
+// setInput hands the input to a member, which it creates if necessary.
+func (f *Fleet[O]) setInput(m Member[O]) *member[O] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := f.members[m.ID]
 	if at == nil {
-		at = &member[O]{owner: m.New(), state: Waiting, triggered: make(chan struct{}, 1)}
-		at.gone, at.leave = context.WithCancelCause(context.Background())
+		at = &member[O]{owner: m.New(), state: Waiting, trigger: make(chan struct{}, 1)}
+		at.removed, at.markRemoved = context.WithCancelCause(context.Background())
 		f.members[m.ID] = at
 	}
-	if m.Take != nil {
-		m.Take(at.owner)
+	if m.SetInput != nil {
+		m.SetInput(at.owner)
 	}
 	return at
 }
 
-// start replaces the goroutine that converges a member.
-func (f *Fleet[O]) start(ctx context.Context, m Member[O], begin <-chan struct{}) {
+// startMember replaces the goroutine that converges a member.
+func (f *Fleet[O]) startMember(ctx context.Context, m Member[O], begin <-chan struct{}) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
-	at := f.take(m)
+	at := f.setInput(m)
 	f.mu.Lock()
 	former, formerCancel := at.done, at.cancel
 	at.digest, at.cancel, at.done = m.Digest, cancel, done
@@ -197,13 +197,13 @@ func (f *Fleet[O]) start(ctx context.Context, m Member[O], begin <-chan struct{}
 	}()
 }
 
-// drop removes a member, and waits until nothing works on it.
-func (f *Fleet[O]) drop(id string, cause error) O {
+// dropMember removes a member, and waits until nothing works on it.
+func (f *Fleet[O]) dropMember(id string, cause error) O {
 	f.mu.Lock()
 	at := f.members[id]
 	delete(f.members, id)
 	f.mu.Unlock()
-	at.end(cause)
+	at.cancelWork(cause)
 	if at.done != nil {
 		<-at.done
 	}
@@ -212,9 +212,9 @@ func (f *Fleet[O]) drop(id string, cause error) O {
 	return at.owner
 }
 
-// end cancels all work on a member.
-func (at *member[O]) end(cause error) {
-	at.leave(cause)
+// cancelWork cancels all work on a member.
+func (at *member[O]) cancelWork(cause error) {
+	at.markRemoved(cause)
 	if at.cancel != nil {
 		at.cancel(cause)
 	}
@@ -224,11 +224,11 @@ func (at *member[O]) end(cause error) {
 func (f *Fleet[O]) Stop(cause error) (dropped []O) {
 	f.mu.Lock()
 	for _, at := range f.members {
-		at.end(cause)
+		at.cancelWork(cause)
 	}
 	f.mu.Unlock()
 	for _, id := range f.IDs() {
-		dropped = append(dropped, f.drop(id, cause))
+		dropped = append(dropped, f.dropMember(id, cause))
 	}
 	return dropped
 }
@@ -242,7 +242,7 @@ func (f *Fleet[O]) Trigger(id string) {
 		return
 	}
 	select {
-	case at.triggered <- struct{}{}:
+	case at.trigger <- struct{}{}:
 	default:
 	}
 }
@@ -267,7 +267,7 @@ func (f *Fleet[O]) Owner(id string) (o O, known bool) {
 // Owners returns the owners of all members, in the order of their IDs.
 func (f *Fleet[O]) Owners() []O {
 	var out []O
-	for _, at := range f.all() {
+	for _, at := range f.sortedMembers() {
 		out = append(out, at.owner)
 	}
 	return out
@@ -287,8 +287,9 @@ func (f *Fleet[O]) SetsOf(cluster string, managedResource apply.Ref) []string {
 // Status is the state of a member and its drift.
 type Status struct {
 	State State
-	// Drifted is the number of drifted objects that wait for the end of a run or for the next care.
-	Drifted int
+	// DriftedObjects is the number of drifted objects that wait for the end of a run or for the
+	// next care.
+	DriftedObjects int
 }
 
 // Statuses returns the status of each member.
@@ -297,12 +298,12 @@ func (f *Fleet[O]) Statuses() map[string]Status {
 	defer f.mu.Unlock()
 	out := map[string]Status{}
 	for id, at := range f.members {
-		out[id] = Status{State: at.state, Drifted: at.drifted.count()}
+		out[id] = Status{State: at.state, DriftedObjects: at.driftQueue.count()}
 	}
 	return out
 }
 
-func (f *Fleet[O]) all() []*member[O] {
+func (f *Fleet[O]) sortedMembers() []*member[O] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []*member[O]

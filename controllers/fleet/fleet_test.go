@@ -18,106 +18,106 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// ship is an owner controlled by a test.
-type ship struct {
-	mu       sync.Mutex
-	left     bool
-	repaired []string
-	mends    bool
-	cared    int
+// fakeOwner is an owner controlled by a test.
+type fakeOwner struct {
+	mu             sync.Mutex
+	hasObjects     bool
+	repaired       []string
+	repairSucceeds bool
+	careCalls      int
 	// unrendered: its objects are unknown. foreign: it has none of the objects.
-	unrendered, foreign bool
+	unrendered, hasNoObjects bool
 	// onCare and onRepair are called by Care and Repair; nil for nothing.
 	onCare, onRepair func(context.Context)
 }
 
-func (s *ship) Left() (something, rendered bool) {
+func (s *fakeOwner) HasObjects() (something, rendered bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.left, s.left && !s.unrendered
+	return s.hasObjects, s.hasObjects && !s.unrendered
 }
 
-func (s *ship) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) {
+func (s *fakeOwner) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.onRepair != nil {
 		s.onRepair(ctx)
 	}
-	if s.unrendered || s.foreign {
+	if s.unrendered || s.hasNoObjects {
 		return false, false
 	}
 	s.repaired = append(s.repaired, e.Ref.Name)
-	return true, s.mends
+	return true, s.repairSucceeds
 }
 
-func (s *ship) Care(ctx context.Context) {
+func (s *fakeOwner) Care(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cared++
+	s.careCalls++
 	if s.onCare != nil {
 		s.onCare(ctx)
 	}
 }
 
-func (s *ship) SetOf(cluster string, managedResource apply.Ref) string {
+func (s *fakeOwner) SetOf(cluster string, managedResource apply.Ref) string {
 	if cluster != "sea" {
 		return ""
 	}
 	return managedResource.Name
 }
 
-func (s *ship) repairs() []string {
+func (s *fakeOwner) repairs() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.repaired
 }
 
-// harbour is a fleet whose runs a test blocks and ends.
-type harbour struct {
+// testFleet is a fleet whose runs a test blocks and ends.
+type testFleet struct {
 	*testing.T
-	*Fleet[*ship]
+	*Fleet[*fakeOwner]
 	clock *testclock.FakeClock
-	// begun receives the member and digest of each new run; ended receives its result and the time
-	// until the next one.
-	begun, ended chan string
+	// runStarts receives the member and digest of each new run; ended receives its result and the
+	// time until the next one.
+	runStarts, runEnds chan string
 	// results end runs, by member.
 	results map[string]chan error
 }
 
-func newHarbour(t *testing.T, slots int, ids ...string) *harbour {
-	h := &harbour{T: t, clock: testclock.NewFakeClock(time.Unix(0, 0)), begun: make(chan string, 100), ended: make(chan string, 1000), results: map[string]chan error{}}
+func newTestFleet(t *testing.T, slots int, ids ...string) *testFleet {
+	h := &testFleet{T: t, clock: testclock.NewFakeClock(time.Unix(0, 0)), runStarts: make(chan string, 100), runEnds: make(chan string, 1000), results: map[string]chan error{}}
 	for _, id := range ids {
 		h.results[id] = make(chan error, 100)
 	}
-	h.Fleet = New(Options[*ship]{Clock: h.clock, Slots: slots, RetryInterval: time.Second, LongestRetry: 3 * time.Second, SyncPeriod: time.Hour,
-		Ended: func(m Member[*ship], _ *ship, err error, next time.Duration) {
-			h.ended <- fmt.Sprintf("%s %s %v %s", m.ID, m.Digest, err, next.Truncate(time.Hour/5))
+	h.Fleet = New(Options[*fakeOwner]{Clock: h.clock, Slots: slots, RetryInterval: time.Second, LongestRetry: 3 * time.Second, SyncPeriod: time.Hour,
+		OnRunEnd: func(m Member[*fakeOwner], _ *fakeOwner, err error, next time.Duration) {
+			h.runEnds <- fmt.Sprintf("%s %s %v %s", m.ID, m.Digest, err, next.Truncate(time.Hour/5))
 			if next < time.Hour {
-				h.ended <- next.String()
+				h.runEnds <- next.String()
 			}
 		}})
 	t.Cleanup(func() { h.Stop(nil) })
 	return h
 }
 
-func (h *harbour) member(id, digest string, after ...string) Member[*ship] {
-	return Member[*ship]{ID: id, Digest: digest, After: after, New: func() *ship { return &ship{mends: true} }, Take: func(*ship) {},
-		Converge: func(ctx context.Context, s *ship) error {
-			h.begun <- id + " " + digest
+func (h *testFleet) member(id, digest string, after ...string) Member[*fakeOwner] {
+	return Member[*fakeOwner]{ID: id, Digest: digest, After: after, New: func() *fakeOwner { return &fakeOwner{repairSucceeds: true} }, SetInput: func(*fakeOwner) {},
+		Converge: func(ctx context.Context, s *fakeOwner) error {
+			h.runStarts <- id + " " + digest
 			select {
 			case err := <-h.results[id]:
 				s.mu.Lock()
-				s.left = true
+				s.hasObjects = true
 				s.mu.Unlock()
 				return err
 			case <-ctx.Done():
-				h.ended <- fmt.Sprintf("%s %s given up: %v", id, digest, context.Cause(ctx))
+				h.runEnds <- fmt.Sprintf("%s %s given up: %v", id, digest, context.Cause(ctx))
 				return ctx.Err()
 			}
 		}}
 }
 
-func (h *harbour) hears(from <-chan string, want string) {
+func (h *testFleet) expect(from <-chan string, want string) {
 	h.Helper()
 	select {
 	case got := <-from:
@@ -127,7 +127,7 @@ func (h *harbour) hears(from <-chan string, want string) {
 	}
 }
 
-func (h *harbour) silent(from <-chan string) {
+func (h *testFleet) expectNothing(from <-chan string) {
 	h.Helper()
 	select {
 	case got := <-from:
@@ -136,74 +136,75 @@ func (h *harbour) silent(from <-chan string) {
 	}
 }
 
-// giveWay lets all other goroutines run, so that a race has time to show.
-func giveWay() {
+// yieldGoroutine lets all other goroutines run, so that a race has time to show.
+func yieldGoroutine() {
 	for range 1000 {
 		runtime.Gosched()
 	}
 }
 
-// timer waits until a member waits for its next run.
-func (h *harbour) timer() {
+// waitForTimer waits until a member waits for its next run.
+func (h *testFleet) waitForTimer() {
 	h.Helper()
 	require.Eventually(h, h.clock.HasWaiters, time.Minute, time.Millisecond)
 }
 
-// TestOrder checks that a member begins after its dependencies succeeded, and that no more members
-// run at a time than there are slots.
-func TestOrder(t *testing.T) {
-	h := newHarbour(t, 1, "seed", "one", "two")
-	h.Set(t.Context(), []Member[*ship]{h.member("one", "1", "seed"), h.member("two", "1", "seed"), h.member("seed", "1")})
+// TestMembersRunAfterDependencies checks that a member begins after its dependencies succeeded, and
+// that no more members run at a time than there are slots.
+func TestMembersRunAfterDependencies(t *testing.T) {
+	h := newTestFleet(t, 1, "seed", "one", "two")
+	h.Set(t.Context(), []Member[*fakeOwner]{h.member("one", "1", "seed"), h.member("two", "1", "seed"), h.member("seed", "1")})
 	assert.Equal(t, []string{"one", "seed", "two"}, h.IDs())
-	h.hears(h.begun, "seed 1")
+	h.expect(h.runStarts, "seed 1")
 	h.results["seed"] <- errors.New("no")
-	h.hears(h.ended, "seed 1 no 0s")
-	h.hears(h.ended, "1s")
-	h.timer()
+	h.expect(h.runEnds, "seed 1 no 0s")
+	h.expect(h.runEnds, "1s")
+	h.waitForTimer()
 	assert.Equal(t, map[string]Status{"seed": {State: Failing}, "one": {State: Waiting}, "two": {State: Waiting}}, h.Statuses())
-	h.silent(h.begun)
+	h.expectNothing(h.runStarts)
 	h.clock.Step(time.Second)
-	h.hears(h.begun, "seed 1")
+	h.expect(h.runStarts, "seed 1")
 	h.results["seed"] <- nil
-	h.hears(h.ended, "seed 1 <nil> 1h0m0s")
-	first := <-h.begun
-	h.silent(h.begun)
+	h.expect(h.runEnds, "seed 1 <nil> 1h0m0s")
+	first := <-h.runStarts
+	h.expectNothing(h.runStarts)
 	other := map[string]string{"one 1": "two", "two 1": "one"}[first]
 	require.NotEmpty(t, other, first)
 	h.results["one"] <- nil
 	h.results["two"] <- nil
-	h.hears(h.begun, other+" 1")
+	h.expect(h.runStarts, other+" 1")
 }
 
 // TestOrderAfterAFailure checks that a member waits for members whose last run failed, although an
 // earlier one succeeded.
 func TestOrderAfterAFailure(t *testing.T) {
-	h := newHarbour(t, 1, "seed", "one")
+	h := newTestFleet(t, 1, "seed", "one")
 	seed := h.member("seed", "1")
-	h.Set(t.Context(), []Member[*ship]{seed})
+	h.Set(t.Context(), []Member[*fakeOwner]{seed})
 	for _, result := range []error{nil, errors.New("no")} {
-		h.hears(h.begun, "seed 1")
+		h.expect(h.runStarts, "seed 1")
 		h.results["seed"] <- result
-		h.hears(h.ended, fmt.Sprintf("seed 1 %v %s", result, map[bool]string{true: "1h0m0s", false: "0s"}[result == nil]))
+		h.expect(h.runEnds, fmt.Sprintf("seed 1 %v %s", result, map[bool]string{true: "1h0m0s", false: "0s"}[result == nil]))
 		if result == nil {
-			h.timer()
+			h.waitForTimer()
 			h.Trigger("seed")
 		}
 	}
-	h.hears(h.ended, "1s")
-	h.timer()
-	h.Set(t.Context(), []Member[*ship]{seed, h.member("one", "1", "seed")})
-	giveWay()
+	h.expect(h.runEnds, "1s")
+	h.waitForTimer()
+	h.Set(t.Context(), []Member[*fakeOwner]{seed, h.member("one", "1", "seed")})
+	yieldGoroutine()
 	h.clock.Step(time.Second)
-	h.hears(h.begun, "seed 1")
+	h.expect(h.runStarts, "seed 1")
 	h.results["seed"] <- nil
-	h.hears(h.ended, "seed 1 <nil> 1h0m0s")
-	h.hears(h.begun, "one 1")
+	h.expect(h.runEnds, "seed 1 <nil> 1h0m0s")
+	h.expect(h.runStarts, "one 1")
 }
 
-// TestSlots checks that exactly as many members of a pool run at a time as there are slots.
-func TestSlots(t *testing.T) {
-	h := newHarbour(t, 2)
+// TestPoolSlotsLimitRuns checks that exactly as many members of a pool run at a time as there are
+// slots.
+func TestPoolSlotsLimitRuns(t *testing.T) {
+	h := newTestFleet(t, 2)
 	var mu sync.Mutex
 	atWork, most, runs := 0, 0, make(chan struct{}, 100)
 	note := func(n int) {
@@ -213,12 +214,12 @@ func TestSlots(t *testing.T) {
 		most = max(most, atWork)
 	}
 	meet := make(chan struct{})
-	var members []Member[*ship]
+	var members []Member[*fakeOwner]
 	for i := range 6 {
-		members = append(members, Member[*ship]{ID: fmt.Sprint(i), Digest: "1", New: func() *ship { return &ship{} }, Converge: func(ctx context.Context, _ *ship) error {
+		members = append(members, Member[*fakeOwner]{ID: fmt.Sprint(i), Digest: "1", New: func() *fakeOwner { return &fakeOwner{} }, Converge: func(ctx context.Context, _ *fakeOwner) error {
 			note(1)
 			defer note(-1)
-			giveWay() // a member beyond the limit would start here
+			yieldGoroutine() // a member beyond the limit would start here
 			select {
 			case meet <- struct{}{}: // two work at a time
 			case <-meet:
@@ -237,17 +238,17 @@ func TestSlots(t *testing.T) {
 	assert.Equal(t, 2, most)
 }
 
-// TestInputsComeBeforeRuns checks that all members have their new input before the first run
+// TestInputsAreSetBeforeRuns checks that all members have their new input before the first run
 // begins.
-func TestInputsComeBeforeRuns(t *testing.T) {
-	h := newHarbour(t, 1)
+func TestInputsAreSetBeforeRuns(t *testing.T) {
+	h := newTestFleet(t, 1)
 	const many = 500 // so that a run that does not wait has time to begin
 	var taken atomic.Int32
 	begun := make(chan int32, many)
-	var members []Member[*ship]
+	var members []Member[*fakeOwner]
 	for i := range many {
-		members = append(members, Member[*ship]{ID: fmt.Sprint(i), Digest: "1", Pool: fmt.Sprint(i), New: func() *ship { return &ship{} },
-			Take: func(*ship) { taken.Add(1) }, Converge: func(context.Context, *ship) error { begun <- taken.Load(); return nil }})
+		members = append(members, Member[*fakeOwner]{ID: fmt.Sprint(i), Digest: "1", Pool: fmt.Sprint(i), New: func() *fakeOwner { return &fakeOwner{} },
+			SetInput: func(*fakeOwner) { taken.Add(1) }, Converge: func(context.Context, *fakeOwner) error { begun <- taken.Load(); return nil }})
 	}
 	h.Set(t.Context(), members)
 	for range members {
@@ -265,34 +266,36 @@ func TestNothingWorksOnADroppedMember(t *testing.T) {
 		<-ctx.Done()
 		ends.Done()
 		ends.Wait()
-		giveWay()
+		yieldGoroutine()
 		mu.Lock()
 		defer mu.Unlock()
 		ended[what] = true
 	}
 	for _, all := range []bool{false, true} {
-		h := newHarbour(t, 8)
+		h := newTestFleet(t, 8)
 		begun := make(chan string, 10)
-		running := func(id string) Member[*ship] {
-			return Member[*ship]{ID: id, Digest: "1", New: func() *ship { return &ship{} }, Converge: func(ctx context.Context, _ *ship) error {
+		running := func(id string) Member[*fakeOwner] {
+			return Member[*fakeOwner]{ID: id, Digest: "1", New: func() *fakeOwner { return &fakeOwner{} }, Converge: func(ctx context.Context, _ *fakeOwner) error {
 				begun <- id
 				until(ctx, id)
 				return ctx.Err()
 			}}
 		}
-		idle := func(id string, s *ship) Member[*ship] { return Member[*ship]{ID: id, New: func() *ship { return s }} }
-		judged := &ship{left: true, onCare: func(ctx context.Context) { begun <- "care"; until(ctx, "care") }}
-		mended := &ship{left: true, onRepair: func(ctx context.Context) { begun <- "repair"; until(ctx, "repair") }}
-		h.Set(t.Context(), []Member[*ship]{idle("mended", mended)})
+		idle := func(id string, s *fakeOwner) Member[*fakeOwner] {
+			return Member[*fakeOwner]{ID: id, New: func() *fakeOwner { return s }}
+		}
+		judged := &fakeOwner{hasObjects: true, onCare: func(ctx context.Context) { begun <- "care"; until(ctx, "care") }}
+		mended := &fakeOwner{hasObjects: true, onRepair: func(ctx context.Context) { begun <- "repair"; until(ctx, "repair") }}
+		h.Set(t.Context(), []Member[*fakeOwner]{idle("mended", mended)})
 		go h.Repair(t.Context(), apply.DriftEvent{Ref: apply.Ref{Name: "a"}})
-		h.hears(begun, "repair")
-		members := []Member[*ship]{idle("mended", mended), idle("judged", judged)}
+		h.expect(begun, "repair")
+		members := []Member[*fakeOwner]{idle("mended", mended), idle("judged", judged)}
 		if all {
 			members = append(members, running("one"), running("two"))
 		}
 		h.Set(t.Context(), members)
 		go h.Care(t.Context())
-		h.hears(begun, "care")
+		h.expect(begun, "care")
 		clear(ended)
 		if !all { // one after the other
 			ends.Add(1)
@@ -313,46 +316,46 @@ func TestNothingWorksOnADroppedMember(t *testing.T) {
 // TestBackOff checks that the time between failing runs doubles up to a limit, and restarts after a
 // successful run.
 func TestBackOff(t *testing.T) {
-	h := newHarbour(t, 1, "one")
-	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
+	h := newTestFleet(t, 1, "one")
+	h.Set(t.Context(), []Member[*fakeOwner]{h.member("one", "1")})
 	for _, wait := range []time.Duration{time.Second, 2 * time.Second, 3 * time.Second, 3 * time.Second} {
-		h.hears(h.begun, "one 1")
+		h.expect(h.runStarts, "one 1")
 		h.results["one"] <- errors.New("no")
-		h.hears(h.ended, "one 1 no 0s")
-		h.hears(h.ended, wait.String())
-		h.timer()
+		h.expect(h.runEnds, "one 1 no 0s")
+		h.expect(h.runEnds, wait.String())
+		h.waitForTimer()
 		h.clock.Step(wait)
 	}
-	h.hears(h.begun, "one 1")
+	h.expect(h.runStarts, "one 1")
 	h.results["one"] <- nil
-	h.hears(h.ended, "one 1 <nil> 1h0m0s")
-	h.timer()
+	h.expect(h.runEnds, "one 1 <nil> 1h0m0s")
+	h.waitForTimer()
 	h.Trigger("one")
-	h.hears(h.begun, "one 1")
+	h.expect(h.runStarts, "one 1")
 	h.results["one"] <- errors.New("no")
-	h.hears(h.ended, "one 1 no 0s")
-	h.hears(h.ended, "1s")
+	h.expect(h.runEnds, "one 1 no 0s")
+	h.expect(h.runEnds, "1s")
 }
 
-// TestSet checks that only a new digest supersedes a run, and that Set drops unlisted members once
-// nothing works on them.
-func TestSet(t *testing.T) {
-	h := newHarbour(t, 2, "one", "two")
-	h.Set(t.Context(), []Member[*ship]{h.member("one", "1"), h.member("two", "1")})
-	_, _ = <-h.begun, <-h.begun
+// TestSetStartsAndDropsMembers checks that only a new digest supersedes a run, and that Set drops
+// unlisted members once nothing works on them.
+func TestSetStartsAndDropsMembers(t *testing.T) {
+	h := newTestFleet(t, 2, "one", "two")
+	h.Set(t.Context(), []Member[*fakeOwner]{h.member("one", "1"), h.member("two", "1")})
+	_, _ = <-h.runStarts, <-h.runStarts
 	one, known := h.Owner("one")
 	require.True(t, known)
-	h.Set(t.Context(), []Member[*ship]{h.member("one", "2"), h.member("two", "1")})
-	h.hears(h.ended, "one 1 given up: "+errSuperseded.Error())
-	h.hears(h.begun, "one 2")
+	h.Set(t.Context(), []Member[*fakeOwner]{h.member("one", "2"), h.member("two", "1")})
+	h.expect(h.runEnds, "one 1 given up: "+errSuperseded.Error())
+	h.expect(h.runStarts, "one 2")
 	again, _ := h.Owner("one")
 	assert.Same(t, one, again, "the owner stays from run to run")
-	assert.Empty(t, h.Set(t.Context(), []Member[*ship]{{ID: "one"}, h.member("two", "1")}), "a member without a run stays as it is")
-	h.silent(h.ended)
-	dropped := h.Set(t.Context(), []Member[*ship]{h.member("two", "1")})
+	assert.Empty(t, h.Set(t.Context(), []Member[*fakeOwner]{{ID: "one"}, h.member("two", "1")}), "a member without a run stays as it is")
+	h.expectNothing(h.runEnds)
+	dropped := h.Set(t.Context(), []Member[*fakeOwner]{h.member("two", "1")})
 	require.Len(t, dropped, 1)
 	assert.Same(t, one, dropped[0])
-	h.hears(h.ended, "one 2 given up: "+errDropped.Error())
+	h.expect(h.runEnds, "one 2 given up: "+errNoLongerMember.Error())
 	assert.Equal(t, []string{"two"}, h.IDs())
 	_, known = h.Owner("one")
 	assert.False(t, known)
@@ -362,12 +365,12 @@ func TestSet(t *testing.T) {
 // TestConverge checks that members run once, each after its dependencies, and that a member is
 // skipped after a failure. Pools do not share slots.
 func TestConverge(t *testing.T) {
-	h := newHarbour(t, 1, "seed", "other", "one", "two", "three")
-	in := func(pool string, m Member[*ship]) Member[*ship] {
+	h := newTestFleet(t, 1, "seed", "other", "one", "two", "three")
+	in := func(pool string, m Member[*fakeOwner]) Member[*fakeOwner] {
 		m.Pool = pool
 		return m
 	}
-	members := []Member[*ship]{
+	members := []Member[*fakeOwner]{
 		in("seed", h.member("one", "1", "seed")), in("seed", h.member("two", "1", "seed")), in("other", h.member("three", "1", "other")), h.member("seed", "1"),
 		in("others", h.member("other", "1")),
 	}
@@ -377,80 +380,80 @@ func TestConverge(t *testing.T) {
 		return out
 	}
 	got := converge()
-	assert.ElementsMatch(t, []string{"seed 1", "other 1"}, []string{<-h.begun, <-h.begun}, "side by side, though a pool has one slot")
+	assert.ElementsMatch(t, []string{"seed 1", "other 1"}, []string{<-h.runStarts, <-h.runStarts}, "side by side, though a pool has one slot")
 	no := errors.New("no")
 	h.results["other"] <- no
 	h.results["seed"] <- nil
-	first := <-h.begun
-	h.silent(h.begun)
+	first := <-h.runStarts
+	h.expectNothing(h.runStarts)
 	h.results[strings.Fields(first)[0]] <- nil
-	second := <-h.begun
+	second := <-h.runStarts
 	assert.ElementsMatch(t, []string{"one 1", "two 1"}, []string{first, second})
 	h.results[strings.Fields(second)[0]] <- nil
-	assert.Equal(t, []error{nil, nil, &LeftOutError{After: "other"}, nil, no}, <-got)
+	assert.Equal(t, []error{nil, nil, &DependencyError{Dependency: "other"}, nil, no}, <-got)
 	assert.Equal(t, map[string]Status{"seed": {State: Converged}, "one": {State: Converged}, "two": {State: Converged}, "three": {State: Waiting}, "other": {State: Failing}}, h.Statuses())
 
 	// An earlier success does not count for a member that is skipped now.
-	members = []Member[*ship]{h.member("seed", "2", "nobody"), h.member("one", "2", "seed")}
-	assert.Equal(t, []error{&LeftOutError{After: "nobody"}, &LeftOutError{After: "seed"}}, <-converge())
+	members = []Member[*fakeOwner]{h.member("seed", "2", "nobody"), h.member("one", "2", "seed")}
+	assert.Equal(t, []error{&DependencyError{Dependency: "nobody"}, &DependencyError{Dependency: "seed"}}, <-converge())
 	// An earlier success counts for members that do not run now.
-	members = []Member[*ship]{h.member("one", "2", "seed")}
+	members = []Member[*fakeOwner]{h.member("one", "2", "seed")}
 	got = converge()
-	h.hears(h.begun, "one 2")
+	h.expect(h.runStarts, "one 2")
 	h.results["one"] <- nil
 	assert.Equal(t, []error{nil}, <-got)
 
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(no)
-	h.slotsOf("") <- struct{}{}
+	h.poolSlots("") <- struct{}{}
 	require.EqualError(t, errors.Join(h.Converge(ctx, members)...), "one: its turn did not come: no")
 }
 
 // TestIdleMembers checks that a member without a run is repaired and judged, and can be dropped.
 func TestIdleMembers(t *testing.T) {
-	h := newHarbour(t, 1)
-	one := &ship{left: true, mends: true}
-	h.Set(t.Context(), []Member[*ship]{{ID: "one", New: func() *ship { return one }}})
+	h := newTestFleet(t, 1)
+	one := &fakeOwner{hasObjects: true, repairSucceeds: true}
+	h.Set(t.Context(), []Member[*fakeOwner]{{ID: "one", New: func() *fakeOwner { return one }}})
 	assert.Equal(t, []string{"a"}, h.SetsOf("sea", apply.Ref{Name: "a"}))
 	assert.Empty(t, h.SetsOf("land", apply.Ref{Name: "a"}))
 	assert.True(t, h.Repair(t.Context(), apply.DriftEvent{Ref: apply.Ref{Name: "a"}}))
 	assert.Equal(t, []string{"a"}, one.repairs())
 	h.Care(t.Context())
-	assert.Equal(t, 1, one.cared)
-	assert.Equal(t, []*ship{one}, h.Set(t.Context(), nil))
+	assert.Equal(t, 1, one.careCalls)
+	assert.Equal(t, []*fakeOwner{one}, h.Set(t.Context(), nil))
 }
 
 // TestTrigger checks that several triggers count as one, and that a trigger during a run causes one
 // more.
 func TestTrigger(t *testing.T) {
-	h := newHarbour(t, 1, "one")
-	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
-	h.hears(h.begun, "one 1")
+	h := newTestFleet(t, 1, "one")
+	h.Set(t.Context(), []Member[*fakeOwner]{h.member("one", "1")})
+	h.expect(h.runStarts, "one 1")
 	for range 10 {
 		h.Trigger("one")
 	}
-	h.Set(t.Context(), []Member[*ship]{{ID: "one", Again: true}})
+	h.Set(t.Context(), []Member[*fakeOwner]{{ID: "one", ForceRun: true}})
 	h.results["one"] <- nil
-	h.hears(h.ended, "one 1 <nil> 1h0m0s")
-	h.hears(h.begun, "one 1")
+	h.expect(h.runEnds, "one 1 <nil> 1h0m0s")
+	h.expect(h.runStarts, "one 1")
 	h.results["one"] <- nil
-	h.hears(h.ended, "one 1 <nil> 1h0m0s")
-	h.timer()
-	h.silent(h.begun)
+	h.expect(h.runEnds, "one 1 <nil> 1h0m0s")
+	h.waitForTimer()
+	h.expectNothing(h.runStarts)
 
 	// A waiting run covers the triggers that arrive before it begins.
-	h = newHarbour(t, 1, "one", "two")
-	h.Set(t.Context(), []Member[*ship]{h.member("one", "1")})
-	h.hears(h.begun, "one 1")
-	h.Set(t.Context(), []Member[*ship]{h.member("one", "1"), h.member("two", "1")})
-	giveWay()
+	h = newTestFleet(t, 1, "one", "two")
+	h.Set(t.Context(), []Member[*fakeOwner]{h.member("one", "1")})
+	h.expect(h.runStarts, "one 1")
+	h.Set(t.Context(), []Member[*fakeOwner]{h.member("one", "1"), h.member("two", "1")})
+	yieldGoroutine()
 	h.Trigger("two")
 	h.results["one"] <- nil
-	h.hears(h.ended, "one 1 <nil> 1h0m0s")
-	h.hears(h.begun, "two 1")
+	h.expect(h.runEnds, "one 1 <nil> 1h0m0s")
+	h.expect(h.runStarts, "two 1")
 	h.results["two"] <- nil
-	h.hears(h.ended, "two 1 <nil> 1h0m0s")
+	h.expect(h.runEnds, "two 1 <nil> 1h0m0s")
 	require.Eventually(h, func() bool { return h.clock.Waiters() == 2 }, time.Minute, time.Millisecond)
-	giveWay()
-	h.silent(h.begun)
+	yieldGoroutine()
+	h.expectNothing(h.runStarts)
 }

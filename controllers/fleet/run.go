@@ -14,7 +14,7 @@ import (
 func (f *Fleet[O]) run(ctx context.Context, at *member[O], m Member[O]) {
 	o := f.options
 	for failures := 0; ctx.Err() == nil; {
-		if !f.await(ctx, m.After) {
+		if !f.waitForMembers(ctx, m.After) {
 			return
 		}
 		err := f.converge(ctx, at, m)
@@ -28,26 +28,26 @@ func (f *Fleet[O]) run(ctx context.Context, at *member[O], m Member[O]) {
 			failures++
 			next = backoff.After(failures, o.RetryInterval, o.LongestRetry)
 		}
-		o.Ended(m, at.owner, err, next)
-		f.ended(m.ID, at, err == nil)
+		o.OnRunEnd(m, at.owner, err, next)
+		f.recordResult(m.ID, at, err == nil)
 		timer := o.Clock.NewTimer(next)
 		select {
 		case <-ctx.Done():
-		case <-at.triggered:
+		case <-at.trigger:
 		case <-timer.C():
 		}
 		timer.Stop()
 	}
 }
 
-// LeftOutError is returned for a member that was not converged.
-type LeftOutError struct {
-	// After is the member that had to be converged first.
-	After string
+// DependencyError is returned for a member that was not converged.
+type DependencyError struct {
+	// Dependency is the member that had to be converged first.
+	Dependency string
 }
 
-func (e *LeftOutError) Error() string {
-	return fmt.Sprintf("it comes after %s, which is not converged", e.After)
+func (e *DependencyError) Error() string {
+	return fmt.Sprintf("it comes after %s, which is not converged", e.Dependency)
 }
 
 // Converge runs members once, in parallel, and returns their errors in order. It skips a member
@@ -55,28 +55,28 @@ func (e *LeftOutError) Error() string {
 // member has to follow its dependencies in the pool. All stay members.
 func (f *Fleet[O]) Converge(ctx context.Context, members []Member[O]) []error {
 	problems := make([]error, len(members))
-	runs, pools := map[string]onceRun{}, map[string][]int{}
+	runs, pools := map[string]memberRun{}, map[string][]int{}
 	for i, m := range members {
-		f.take(m)
-		runs[m.ID], pools[m.Pool] = onceRun{make(chan struct{}), &problems[i]}, append(pools[m.Pool], i)
+		f.setInput(m)
+		runs[m.ID], pools[m.Pool] = memberRun{make(chan struct{}), &problems[i]}, append(pools[m.Pool], i)
 	}
 	var group sync.WaitGroup
 	for _, pool := range pools {
 		group.Go(func() {
 			for _, i := range pool {
 				m := members[i]
-				end, err := f.begin(ctx, m, runs)
+				end, err := f.waitForTurn(ctx, m, runs)
 				if err != nil {
 					problems[i] = err
-					close(runs[m.ID].ended)
+					close(runs[m.ID].done)
 					continue
 				}
 				group.Go(func() {
-					defer close(runs[m.ID].ended)
+					defer close(runs[m.ID].done)
 					defer end()
-					at := f.take(m)
-					problems[i] = f.work(ctx, at, m)
-					f.ended(m.ID, at, problems[i] == nil)
+					at := f.setInput(m)
+					problems[i] = f.runMember(ctx, at, m)
+					f.recordResult(m.ID, at, problems[i] == nil)
 				})
 			}
 		})
@@ -85,31 +85,31 @@ func (f *Fleet[O]) Converge(ctx context.Context, members []Member[O]) []error {
 	return problems
 }
 
-// begin waits until a member may run once, and returns the function that lets the next one of its
-// pool run.
-func (f *Fleet[O]) begin(ctx context.Context, m Member[O], runs map[string]onceRun) (end func(), err error) {
+// waitForTurn waits until a member may run once, and returns the function that lets the next one of
+// its pool run.
+func (f *Fleet[O]) waitForTurn(ctx context.Context, m Member[O], runs map[string]memberRun) (end func(), err error) {
 	for _, id := range m.After {
 		if !f.isConverged(id, runs) {
-			return nil, &LeftOutError{After: id}
+			return nil, &DependencyError{Dependency: id}
 		}
 	}
-	if end, err = f.slot(ctx, m.Pool); err != nil {
+	if end, err = f.acquireSlot(ctx, m.Pool); err != nil {
 		return nil, fmt.Errorf("%s: its turn did not come: %w", m.ID, err)
 	}
 	return end, nil
 }
 
-// onceRun is the run of one member. problem is its error, set once ended is closed.
-type onceRun struct {
-	ended   chan struct{}
-	problem *error
+// memberRun is the run of one member. problem is its error, set once ended is closed.
+type memberRun struct {
+	done chan struct{}
+	err  *error
 }
 
 // isConverged waits for a current run of a member, and reports whether its last run succeeded.
-func (f *Fleet[O]) isConverged(id string, runs map[string]onceRun) bool {
+func (f *Fleet[O]) isConverged(id string, runs map[string]memberRun) bool {
 	if run, now := runs[id]; now {
-		<-run.ended
-		return *run.problem == nil
+		<-run.done
+		return *run.err == nil
 	}
 	succeeded, _ := f.haveSucceeded([]string{id})
 	return succeeded
@@ -117,21 +117,21 @@ func (f *Fleet[O]) isConverged(id string, runs map[string]onceRun) bool {
 
 // converge is one run. It fails if ctx ends before the member has a slot.
 func (f *Fleet[O]) converge(ctx context.Context, at *member[O], m Member[O]) error {
-	end, err := f.slot(ctx, m.Pool)
+	end, err := f.acquireSlot(ctx, m.Pool)
 	if err != nil {
 		return err
 	}
 	defer end()
 	select {
-	case <-at.triggered: // this run covers all triggers that arrived before it
+	case <-at.trigger: // this run covers all triggers that arrived before it
 	default:
 	}
-	return f.work(ctx, at, m)
+	return f.runMember(ctx, at, m)
 }
 
-// slot waits for a free slot of a pool, and returns the function that frees it.
-func (f *Fleet[O]) slot(ctx context.Context, pool string) (free func(), err error) {
-	slots := f.slotsOf(pool)
+// acquireSlot waits for a free slot of a pool, and returns the function that frees it.
+func (f *Fleet[O]) acquireSlot(ctx context.Context, pool string) (free func(), err error) {
+	slots := f.poolSlots(pool)
 	if ctx.Err() == nil {
 		select {
 		case slots <- struct{}{}:
@@ -142,14 +142,14 @@ func (f *Fleet[O]) slot(ctx context.Context, pool string) (free func(), err erro
 	return nil, context.Cause(ctx)
 }
 
-func (f *Fleet[O]) work(ctx context.Context, at *member[O], m Member[O]) error {
+func (f *Fleet[O]) runMember(ctx context.Context, at *member[O], m Member[O]) error {
 	at.busy.Lock()
 	defer f.repairDrifted(ctx, at, false)
 	defer at.busy.Unlock()
 	return m.Converge(ctx, at.owner)
 }
 
-func (f *Fleet[O]) slotsOf(pool string) chan struct{} {
+func (f *Fleet[O]) poolSlots(pool string) chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.slots[pool] == nil {
@@ -158,9 +158,9 @@ func (f *Fleet[O]) slotsOf(pool string) chan struct{} {
 	return f.slots[pool]
 }
 
-// await waits until the last runs of some members have succeeded. It returns false if ctx ends
-// first.
-func (f *Fleet[O]) await(ctx context.Context, after []string) bool {
+// waitForMembers waits until the last runs of some members have succeeded. It returns false if ctx
+// ends first.
+func (f *Fleet[O]) waitForMembers(ctx context.Context, after []string) bool {
 	for {
 		ready, changed := f.haveSucceeded(after)
 		if ready {
@@ -179,14 +179,14 @@ func (f *Fleet[O]) haveSucceeded(ids []string) (all bool, changed <-chan struct{
 	defer f.mu.Unlock()
 	for _, id := range ids {
 		if !f.succeeded[id] {
-			return false, f.changed
+			return false, f.successChanged
 		}
 	}
-	return true, f.changed
+	return true, f.successChanged
 }
 
-// ended records the result of a run.
-func (f *Fleet[O]) ended(id string, at *member[O], succeeded bool) {
+// recordResult records the result of a run.
+func (f *Fleet[O]) recordResult(id string, at *member[O], succeeded bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at.state = Failing
@@ -195,7 +195,7 @@ func (f *Fleet[O]) ended(id string, at *member[O], succeeded bool) {
 	}
 	if f.succeeded[id] != succeeded {
 		f.succeeded[id] = succeeded
-		close(f.changed)
-		f.changed = make(chan struct{})
+		close(f.successChanged)
+		f.successChanged = make(chan struct{})
 	}
 }

@@ -24,7 +24,7 @@ import (
 func (g *Gardenlet) approvals(s *settings) permit.Approvals {
 	used := append(seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.options.Seed)), g.noted.uses.IDs()...)
 	slices.Sort(used)
-	return permit.Approvals{Given: s.approved, Used: slices.Compact(used)}.Forget()
+	return permit.Approvals{Given: s.approved, Used: slices.Compact(used)}.DropWithdrawn()
 }
 
 // reconcilerFor returns a copy of the settings' reconciler for one owner. Its gate checks whether
@@ -34,9 +34,9 @@ func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, fr
 	r.Gate.Reviewed = g.reviewed(from, o.Input.Owner, s)
 	r.Gate.Approved = map[string]bool{}
 	for _, id := range s.approved {
-		r.Gate.Approved[permit.Plain(id)] = true
+		r.Gate.Approved[permit.TrimSuffix(id)] = true
 	}
-	for _, p := range g.noted.uses.Passing() {
+	for _, p := range g.noted.uses.DeletableObjects() {
 		r.Gate.Approved[permit.ApprovalID(g.links.local.Name(), p.Object)] = true
 	}
 	ctx = context.WithoutCancel(ctx) // care uses the gate after the job has ended, too
@@ -62,10 +62,10 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 	case former != nil:
 		before = reportedIDs(heldOf(former.Held, reportedName(from.object)))
 	}
-	lapsed := permit.Lapse(at.approvals.lapsed, before, permit.HeldIDs(report.Held), at.approvals.passed)
+	lapsed := permit.LapsedAfterRun(at.approvals.lapsed, before, permit.HeldIDs(report.Held), at.approvals.passed)
 	at.approvals.passed, at.approvals.lapsed = nil, lapsed
 	at.mu.Unlock()
-	for _, id := range g.approvals(s).Open() {
+	for _, id := range g.approvals(s).ActiveIDs() {
 		if lapsed[id] {
 			g.endApproval(ctx, s, recordKey(from.kind, from.object), from.object, report.Held, g.counts(s, id))
 		}
@@ -91,13 +91,13 @@ func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstruct
 		return
 	}
 	for _, id := range approvals.Lapsed(reportedIDs(now.Held)) {
-		g.endApproval(ctx, s, "", seed, nil, func() (string, bool) { return id, g.approvals(s).Unused(id) && g.isApproved(id) })
+		g.endApproval(ctx, s, "", seed, nil, func() (string, bool) { return id, g.approvals(s).IsUnused(id) && g.isApproved(id) })
 	}
 }
 
 // endApproval uses up an approval of objects that are no longer held, and reports it.
 func (g *Gardenlet) endApproval(ctx context.Context, s *settings, key string, about *unstructured.Unstructured, held []permit.HeldObjects, counts func() (string, bool)) {
-	given, err := g.noted.uses.Spend(ctx, key, nil, counts)
+	given, err := g.noted.uses.RecordUse(ctx, key, nil, counts)
 	if err != nil {
 		shown, _ := counts()
 		g.options.Log.Info("the approval of what is not held any more could not be used up yet", "approval", shown, "error", err)
@@ -116,7 +116,7 @@ func lapsedText(id, approve string, approvals permit.Approvals, held []permit.He
 	for _, h := range held {
 		for _, o := range h.Objects {
 			if n++; n <= shownHeld {
-				now = append(now, fmt.Sprintf("%s (pergola approve %s/%s)", o.Ref, approve, approvals.Shown(o.Approval)))
+				now = append(now, fmt.Sprintf("%s (pergola approve %s/%s)", o.Ref, approve, approvals.NextID(o.Approval)))
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func lapsedText(id, approve string, approvals permit.Approvals, held []permit.He
 func reportedIDs(held []seedpublication.Held) map[string]bool {
 	out := map[string]bool{}
 	for _, h := range held {
-		out[permit.Plain(h.Approval)], out[permit.Plain(h.Together)] = true, true
+		out[permit.TrimSuffix(h.Approval)], out[permit.TrimSuffix(h.Together)] = true, true
 	}
 	delete(out, "")
 	return out
@@ -170,7 +170,7 @@ func (g *Gardenlet) tellHeld(from sources, s *settings, held []permit.HeldObject
 			}
 		}
 		g.tell(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once: pergola approve %s %s/%s",
-			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), s.landscape, g.options.Seed, approvals.Shown(h.Approval)))
+			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), s.landscape, g.options.Seed, approvals.NextID(h.Approval)))
 	}
 }
 

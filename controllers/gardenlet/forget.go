@@ -21,7 +21,7 @@ func (g *Gardenlet) forgetGone(ctx context.Context) {
 		there[recordKey(owner.Shoot, o)] = true
 	}
 	var unknown []string
-	for key := range g.noted.records.All() {
+	for key := range g.noted.records.Values() {
 		if strings.HasPrefix(key, owner.Shoot+".") && !there[key] && !g.noted.elsewhere.has(key) {
 			unknown = append(unknown, key)
 		}
@@ -37,7 +37,7 @@ func (g *Gardenlet) forgetGone(ctx context.Context) {
 		case err == nil:
 			g.noted.elsewhere.add(key) // do not read it again
 		case apierrors.IsNotFound(err):
-			if err := g.noted.records.Drop(ctx, func(other string) bool { return other == key }); err != nil {
+			if err := g.noted.records.Delete(ctx, func(other string) bool { return other == key }); err != nil {
 				g.options.Log.Info("the record of a Shoot that is gone could not be taken away yet", "error", err)
 			}
 		default:

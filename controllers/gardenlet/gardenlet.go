@@ -111,7 +111,7 @@ type Gardenlet struct {
 	// wake requests an assessment.
 	wake chan struct{}
 	// joining passes the API servers of Shoots to the drift repair.
-	joining chan fleet.Joining
+	joining chan fleet.AddedCluster
 	// fleet reconciles the Seed and the Shoots.
 	fleet *fleet.Fleet[*site]
 
@@ -174,10 +174,10 @@ type events struct {
 // noted is the state that is stored on the seed and outlives the process.
 type noted struct {
 	// uses records what each approval was used for.
-	uses *permit.Uses
+	uses *permit.UseLedger
 	// records hold the last reconciliation of each owner. reviewSeen is the resource version of the
 	// last handled review.
-	records    *permit.Notes[permit.Converged]
+	records    *permit.ConfigMapStore[permit.ConvergenceRecord]
 	reviewSeen string
 	// elsewhere are records of Shoots on other seeds.
 	elsewhere elsewhere
@@ -198,9 +198,9 @@ func New(o Options) (*Gardenlet, error) {
 	o.defaults()
 	g := &Gardenlet{
 		options: o, wake: make(chan struct{}, 1), events: events{apart: map[string]string{}, said: map[string]string{}, handled: map[string]bool{}},
-		joining: make(chan fleet.Joining), reporting: reporting{turn: make(chan struct{}, 1)},
+		joining: make(chan fleet.AddedCluster), reporting: reporting{turn: make(chan struct{}, 1)},
 	}
-	g.fleet = fleet.New(fleet.Options[*site]{Clock: o.Clock, Slots: concurrentSyncs, RetryInterval: o.Pace.RetryInterval, LongestRetry: longestRetry, SyncPeriod: o.Pace.SyncPeriod, Ended: g.ended})
+	g.fleet = fleet.New(fleet.Options[*site]{Clock: o.Clock, Slots: concurrentSyncs, RetryInterval: o.Pace.RetryInterval, LongestRetry: longestRetry, SyncPeriod: o.Pace.SyncPeriod, OnRunEnd: g.ended})
 	var err error
 	defer func() {
 		if err != nil {
@@ -221,7 +221,7 @@ func New(o Options) (*Gardenlet, error) {
 			return nil, err
 		}
 	}
-	g.noted.uses, g.noted.records = permit.NewUses(g.links.local, onSeed(usesName), "gardenlet"), permit.NewNotes[permit.Converged](g.links.local, onSeed(recordsName), "gardenlet")
+	g.noted.uses, g.noted.records = permit.NewUseLedger(g.links.local, onSeed(usesName), "gardenlet"), permit.NewConfigMapStore[permit.ConvergenceRecord](g.links.local, onSeed(recordsName), "gardenlet")
 	g.links.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Take: landscape.Takeover{Force: func(apply.Ref) bool { return g.links.force.Load() }}})
 	g.services.metrics = newMetrics()
 	g.services.tokens = &accesstokens.Keeper{Clock: o.Clock, Log: o.Log}
@@ -299,7 +299,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 		g.disconnect(at)
 	}
 	g.services.tokens.Close()
-	if cause := context.Cause(ctx); errors.As(cause, new(*owner.LostError)) {
+	if cause := context.Cause(ctx); errors.As(cause, new(*owner.LeaseLostError)) {
 		return cause
 	}
 	return nil

@@ -11,17 +11,17 @@ import (
 // keep repairs drift on the seed and in the API servers of its Shoots, and checks health. It skips
 // owners that a job works on. It also works while the virtual garden is unreachable.
 func (g *Gardenlet) keep(ctx context.Context) {
-	fleet.Keeper{
-		Engine: g.links.engine, Clusters: []*apply.Cluster{g.links.local}, Joining: g.joining, Clock: g.options.Clock, CareInterval: g.options.Pace.CareInterval,
+	fleet.DriftRepairer{
+		Engine: g.links.engine, Clusters: []*apply.Cluster{g.links.local}, AddedClusters: g.joining, Clock: g.options.Clock, CareInterval: g.options.Pace.CareInterval,
 		Repair: g.fleet.Repair, Care: g.careForAll, SetsOf: g.fleet.SetsOf,
-	}.Keep(ctx)
+	}.Run(ctx)
 }
 
 // careForAll checks the health of the owners concurrently.
 func (g *Gardenlet) careForAll(ctx context.Context) {
 	began := g.options.Clock.Now()
 	releasing := &owner.Reconciler{Engine: g.links.engine, Clock: g.options.Clock}
-	if err := releasing.ReleaseLeaving(ctx, g.links.local); err != nil && ctx.Err() == nil {
+	if err := releasing.ReleaseTerminating(ctx, g.links.local); err != nil && ctx.Err() == nil {
 		g.options.Log.Info("ManagedResources of control planes that are deleted keep them still", "error", err)
 	}
 	g.fleet.Care(ctx)

@@ -28,18 +28,18 @@ func (g *Gardenlet) outcome(ctx context.Context, at *site, from sources, s *sett
 	if err == nil {
 		g.withdraw(ctx, at, s, from, report)
 		key := recordKey(from.kind, from.object)
-		if err := g.noted.uses.Settle(ctx, key, func(ref change.Ref) bool { return wanted(at.now(), ref) }); err != nil {
+		if err := g.noted.uses.PruneDeletable(ctx, key, func(ref change.Ref) bool { return wanted(at.now(), ref) }); err != nil {
 			g.options.Log.Info("it is not known yet whether something that was approved is gone", "owner", key, "error", err)
 		}
 	}
 	g.noteUsed(ctx)
-	waits := len(permit.Unreviewed(report.Held)) > 0
+	waits := len(permit.UnreviewedObjects(report.Held)) > 0
 	at.mu.Lock()
 	at.unreviewed = waits
 	at.mu.Unlock()
 	if err == nil && s.reviewed {
-		g.note(ctx, from, func(was permit.Converged, _ bool) permit.Converged {
-			return was.End(from.basis, known.complete, report.Held)
+		g.note(ctx, from, func(was permit.ConvergenceRecord, _ bool) permit.ConvergenceRecord {
+			return was.EndConvergence(from.basis, known.complete, report.Held)
 		})
 	}
 	if waits && g.reviewVersion() != known.version {

@@ -25,7 +25,9 @@ func TestNobodyWaitsForARecordToBeWritten(t *testing.T) {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		g.note(p.ctx, from, func(permit.Converged, bool) permit.Converged { return permit.Converged{Basis: "another", Done: 7} })
+		g.note(p.ctx, from, func(permit.ConvergenceRecord, bool) permit.ConvergenceRecord {
+			return permit.ConvergenceRecord{GitDigest: "another", DoneChange: 7}
+		})
 	}()
 	select {
 	case <-slow.held:
@@ -49,6 +51,6 @@ func TestNobodyWaitsForARecordToBeWritten(t *testing.T) {
 	<-written
 	<-asked
 	now, _ := g.recordOf(from)
-	assert.Equal(t, permit.Converged{Basis: "another", Done: 7}, now)
+	assert.Equal(t, permit.ConvergenceRecord{GitDigest: "another", DoneChange: 7}, now)
 	require.NoError(t, g.stop())
 }

@@ -22,26 +22,26 @@ func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) 
 	if err != nil {
 		g.services.metrics.repaired("failed")
 		if ctx.Err() == nil {
-			g.tellDrift(o.Known(), e, "could not be repaired: "+strings.Join(owner.Problems(err), "; "))
+			g.tellDrift(o.CachedObject(), e, "could not be repaired: "+strings.Join(owner.Problems(err), "; "))
 		}
 		return true, false
 	}
 	if done.Ignored {
 		return true, true
 	}
-	if slices.Contains(done.Left, e.Ref) {
+	if slices.Contains(done.Unrepaired, e.Ref) {
 		g.services.metrics.repaired("left")
-		g.tellDrift(o.Known(), e, "is not repaired: it is declared otherwise than it was applied last, and that is not applied yet: a reconciliation does both")
+		g.tellDrift(o.CachedObject(), e, "is not repaired: it is declared otherwise than it was applied last, and that is not applied yet: a reconciliation does both")
 		return true, true
 	}
 	if why := g.heldRepair(done.Held, e); why != "" {
 		g.services.metrics.repaired("left")
-		g.tellDrift(o.Known(), e, "is not repaired: "+why)
+		g.tellDrift(o.CachedObject(), e, "is not repaired: "+why)
 		g.fleet.Trigger(s.id) // the next reconciliation holds it, too, and reports it
 		return true, true
 	}
 	g.services.metrics.repaired("repaired")
-	g.tellDrift(o.Known(), e, "")
+	g.tellDrift(o.CachedObject(), e, "")
 	g.options.Log.Info("drift was repaired", "owner", o.String(), "object", e.Ref.String(), "deleted", e.Deleted)
 	return true, true
 }
@@ -53,7 +53,7 @@ func (g *Gardenlet) heldRepair(held []permit.HeldObjects, e apply.DriftEvent) st
 	for _, h := range held {
 		for _, o := range h.Objects {
 			if h.Cluster == e.Cluster && o.Ref == e.Ref {
-				return fmt.Sprintf("held: %s; to let it pass once: pergola approve %s %s/%s", o.Reason, s.landscape, g.options.Seed, g.approvals(s).Shown(o.Approval))
+				return fmt.Sprintf("held: %s; to let it pass once: pergola approve %s %s/%s", o.Reason, s.landscape, g.options.Seed, g.approvals(s).NextID(o.Approval))
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func TestDriftDuringAConvergence(t *testing.T) {
 	}
 	p.byHand("a", `{"data":{"region":"by hand"}}`)
 	p.byHand("extra", `{"data":{"x":"by hand"}}`)
-	p.eventually("both are found", func() bool { return g.fleet.Statuses()["seed "+p.name].Drifted == 2 })
+	p.eventually("both are found", func() bool { return g.fleet.Statuses()["seed "+p.name].DriftedObjects == 2 })
 	assert.Empty(t, p.events(reasonDriftRepaired, p.name))
 	close(slow.release)
 	p.eventually("what was changed is told", p.told(reasonDriftRepaired, p.name, "ConfigMap garden/a-"+p.name, "data.region (by kubectl-edit): repaired"))

@@ -36,7 +36,7 @@ func (s *site) holds(held []permit.HeldObjects, complete bool) {
 		s.held, s.judged = held, true
 		return
 	}
-	s.held = permit.Unseen(held, s.held)
+	s.held = permit.WithUnprocessed(held, s.held)
 }
 
 // stillHeld restores the first reason of a held deletion if the gate now only says that no review
@@ -63,7 +63,7 @@ func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []per
 		out[i].Objects = slices.Clone(out[i].Objects)
 		for k := range out[i].Objects {
 			o := &out[i].Objects[k]
-			o.Reason = permit.StillHeld(o.Reason, before[out[i].Cluster+" "+o.Ref.String()])
+			o.Reason = permit.HeldReason(o.Reason, before[out[i].Cluster+" "+o.Ref.String()])
 		}
 	}
 	return out
@@ -111,9 +111,9 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		for _, h := range held {
 			for _, o := range h.Objects {
 				known[h.Cluster+" "+o.Ref.String()] = true
-				held := seedpublication.Held{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Why: o.Reason, Approval: approvals.Shown(o.Approval)}
+				held := seedpublication.Held{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Why: o.Reason, Approval: approvals.NextID(o.Approval)}
 				if h.Approval != o.Approval {
-					held.Together = approvals.Shown(h.Approval)
+					held.Together = approvals.NextID(h.Approval)
 				}
 				out.Held = append(out.Held, held)
 			}
@@ -123,7 +123,7 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		}
 		for _, h := range former.Held {
 			if h.Owner == name && !known[h.Cluster+" "+h.Object] {
-				h.Approval, h.Together = approvals.Shown(permit.Plain(h.Approval)), approvals.Shown(permit.Plain(h.Together))
+				h.Approval, h.Together = approvals.NextID(permit.TrimSuffix(h.Approval)), approvals.NextID(permit.TrimSuffix(h.Together))
 				out.Held = append(out.Held, h)
 			}
 		}

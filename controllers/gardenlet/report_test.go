@@ -84,7 +84,7 @@ func TestWhatTheGateHeldAfterAReview(t *testing.T) {
 	g := p.run()
 	done(gate, "main@1")
 	p.eventually("its basis is noted", func() bool { return p.onSeed("garden", recordsName) != nil })
-	p.seen("1", map[string][]string{permit.ObjectIn("", change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}): {"seed " + p.name}})
+	p.seen("1", map[string][]string{permit.NormalizedObject("", change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}): {"seed " + p.name}})
 	p.eventually("the review is known", func() bool { return p.reviewKnown(g) })
 	const without = gate + ", components: {seed: {b: {enabled: false}}}"
 	done(without, "main@2")

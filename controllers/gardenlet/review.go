@@ -27,7 +27,7 @@ import (
 // the owner is rendered from. While the basis is that of the last reconciliation, no review is
 // needed.
 
-// recordsName is the ConfigMap on the seed that has a permit.Converged of each owner.
+// recordsName is the ConfigMap on the seed that has a permit.ConvergenceRecord of each owner.
 const recordsName = "pergola-gardenlet-reviewed"
 
 // recordKey is the key of an owner in that ConfigMap.
@@ -112,7 +112,7 @@ func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(clu
 		if err != nil {
 			g.say(g.objects.get(kindSeed, "", g.options.Seed), "ReviewUnreadable", err.Error())
 		}
-		return review.Has(o.String(), isShown(from.object), permit.ObjectIn(controlPlane, ref), was.Done)
+		return review.HasLoss(o.String(), isShown(from.object), permit.NormalizedObject(controlPlane, ref), was.DoneChange)
 	}
 }
 
@@ -134,7 +134,7 @@ func (g *Gardenlet) reviewVersion() string {
 }
 
 // recordOf returns the record of an owner's last reconciliation, and whether one exists.
-func (g *Gardenlet) recordOf(from sources) (permit.Converged, bool) {
+func (g *Gardenlet) recordOf(from sources) (permit.ConvergenceRecord, bool) {
 	return g.noted.records.Get(recordKey(from.kind, from.object))
 }
 
@@ -144,33 +144,33 @@ func (g *Gardenlet) recordOf(from sources) (permit.Converged, bool) {
 func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings, o owner.Owner) (complete int) {
 	g.readNotes(ctx)
 	if !s.reviewed {
-		g.note(ctx, from, func(was permit.Converged, _ bool) permit.Converged { return was.Begin("") })
+		g.note(ctx, from, func(was permit.ConvergenceRecord, _ bool) permit.ConvergenceRecord { return was.BeginConvergence("") })
 		return 0
 	}
 	review, _ := g.review() // empty if it is unreadable
 	_, known := g.recordOf(from)
 	_, begun, _ := unstructured.NestedMap(from.object.Object, "status", "lastOperation")
-	fresh, first := !known && !begun, permit.Converged{Basis: from.basis, Done: review.Complete}
+	fresh, first := !known && !begun, permit.ConvergenceRecord{GitDigest: from.basis, DoneChange: review.CompleteNumber}
 	if fresh {
 		if left, err := owner.HasInventory(ctx, o); left || err != nil {
-			first.Basis = ""
+			first.GitDigest = ""
 		}
 	}
-	g.note(ctx, from, func(was permit.Converged, known bool) permit.Converged {
+	g.note(ctx, from, func(was permit.ConvergenceRecord, known bool) permit.ConvergenceRecord {
 		if fresh && !known {
 			return first
 		}
-		return was.Begin(from.basis)
+		return was.BeginConvergence(from.basis)
 	})
-	return review.Complete
+	return review.CompleteNumber
 }
 
 // note changes the record of an owner. The change counts in memory at once, unless it allows more
 // than the stored record.
-func (g *Gardenlet) note(ctx context.Context, from sources, change func(was permit.Converged, known bool) permit.Converged) {
-	err := g.noted.records.Change(ctx, recordKey(from.kind, from.object), func(was permit.Converged, known bool) (permit.Converged, bool) {
+func (g *Gardenlet) note(ctx context.Context, from sources, change func(was permit.ConvergenceRecord, known bool) permit.ConvergenceRecord) {
+	err := g.noted.records.Change(ctx, recordKey(from.kind, from.object), func(was permit.ConvergenceRecord, known bool) (permit.ConvergenceRecord, bool) {
 		next := change(was, known)
-		return next, next.Basis == ""
+		return next, next.GitDigest == ""
 	})
 	if err != nil {
 		g.options.Log.Info("what was reviewed could not be noted yet", "error", err)

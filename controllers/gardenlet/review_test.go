@@ -63,7 +63,7 @@ func (p *place) seen(id string, lost map[string][]string) {
 	c := permit.SeedChange{ID: id}
 	for object, owners := range lost {
 		for _, owner := range owners {
-			c.Lose(object, owner)
+			c.AddLost(object, owner)
 		}
 	}
 	require.NoError(p, p.publisher.ApplyReview(p.ctx, p.publishing, c, p.name))
@@ -85,7 +85,7 @@ func TestNothingGoesUnseen(t *testing.T) {
 	p.review = landscapev1alpha1.ReviewRequired
 	b := "b-" + p.name
 	ref := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}
-	object := permit.ObjectIn("", ref)
+	object := permit.NormalizedObject("", ref)
 	there := func() bool { return p.onSeed("garden", b) != nil }
 	p.publish("main@1")
 	g := p.run()
@@ -102,8 +102,8 @@ func TestNothingGoesUnseen(t *testing.T) {
 	p.seen("1", map[string][]string{object: {"seed another"}})
 	r, err := seedpublication.ReadReview(mustGet(t, p, seedpublication.ReviewName))
 	require.NoError(t, err)
-	assert.False(t, r.Has("seed "+p.name, true, object, 0), "what another Seed loses is not what this one does")
-	assert.True(t, r.Has("seed another", true, object, 0))
+	assert.False(t, r.HasLoss("seed "+p.name, true, object, 0), "what another Seed loses is not what this one does")
+	assert.True(t, r.HasLoss("seed another", true, object, 0))
 	p.seen("2", map[string][]string{object: {"seed " + p.name}})
 	p.eventually("it was to be seen", func() bool { return !there() })
 
@@ -111,7 +111,7 @@ func TestNothingGoesUnseen(t *testing.T) {
 	p.publish("main@3")
 	p.eventually("it is there again", there)
 	c := permit.SeedChange{ID: "3"}
-	c.Make(object, "seed "+p.name)
+	c.AddCreated(object, "seed "+p.name)
 	require.NoError(t, p.publisher.ApplyReview(p.ctx, p.publishing, c, p.name))
 	p.spec = without
 	p.publish("main@4")
@@ -161,7 +161,7 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	})
 	p.eventually("what nobody could see is held", p.unreviewed("declared", "/d"))
 	assert.True(t, there("declared")())
-	object := permit.ObjectIn(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "d"})
+	object := permit.NormalizedObject(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "d"})
 	p.seen("1", map[string][]string{object: {"shoot " + namespace + "/declared"}})
 	p.eventually("it was to be seen", gone("declared"))
 
@@ -179,12 +179,12 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	p.seen("2", nil)
 	r, err := seedpublication.ReadReview(g.objects.get(kindReview, seedpublication.Namespace(p.name), seedpublication.ReviewName))
 	require.NoError(t, err)
-	assert.True(t, r.Has("shoot "+namespace+"/made", false, object, 0), "what those in Git were seen to lose")
+	assert.True(t, r.HasLoss("shoot "+namespace+"/made", false, object, 0), "what those in Git were seen to lose")
 	p.spec = ", components: {shoot: {c: {enabled: false}}}"
 	p.publish("main@2")
 	p.eventually("what no review of any Shoot has shown is held", p.unreviewed("made", "/c"))
 	assert.NotNil(t, p.onSeed(p.controlPlane("made"), "c"))
-	c := permit.ObjectIn(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "c"})
+	c := permit.NormalizedObject(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "c"})
 	p.seen("3", map[string][]string{c: {"shoot " + namespace + "/declared"}})
 	p.eventually("what was seen of a declared Shoot counts for the others", func() bool { return p.onSeed(p.controlPlane("made"), "c") == nil })
 	require.NoError(t, g.stop())
@@ -236,15 +236,15 @@ func (p *place) lacks(name string) func() bool { return func() bool { return !p.
 // recorded reports whether Shoot one has a record with a basis and these held objects.
 func (p *place) recorded(held ...string) func() bool {
 	return func() bool {
-		var r permit.Converged
+		var r permit.ConvergenceRecord
 		_ = json.Unmarshal([]byte(p.data("garden", recordsName, "shoot.one.garden-"+p.project)), &r)
-		return r.Basis != "" && slices.Equal(r.Held, held)
+		return r.GitDigest != "" && slices.Equal(r.HeldUnreviewed, held)
 	}
 }
 
 // objectOfOne returns the name of a ConfigMap of Shoot one in a review.
 func (p *place) objectOfOne(name string) string {
-	return permit.ObjectIn(p.controlPlane("one"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: name})
+	return permit.NormalizedObject(p.controlPlane("one"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: name})
 }
 
 const asleep, awake = `{"spec": {"hibernation": {"enabled": true}}}`, `{"spec": {"hibernation": {"enabled": false}}}`
@@ -265,7 +265,7 @@ func TestAReviewCountsOnce(t *testing.T) {
 	p.publish("main@2")
 	p.eventually("it was to be seen", p.lacks("extra"))
 	require.NoError(t, p.publisher.CompleteReview(p.ctx, p.publishing, p.name))
-	p.eventually("all of it is done", func() bool { r, err := g.review(); return err == nil && r.Complete > 0 })
+	p.eventually("all of it is done", func() bool { r, err := g.review(); return err == nil && r.CompleteNumber > 0 })
 	p.patch("Shoot", namespace, "one", asleep)
 	p.eventually("somebody hibernates it", p.lacks("d"))
 	p.patch("Shoot", namespace, "one", awake)

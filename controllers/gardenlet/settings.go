@@ -162,10 +162,10 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 		Engine: g.links.engine, Render: renderOptions(g, l), Clock: g.options.Clock, Gate: gate,
 		Gardener:    gardencorev1beta1.Gardener{ID: g.options.Holder, Name: "pergola-gardenlet", Version: g.options.Version},
 		StepTimeout: g.options.Pace.StepTimeout, Tokens: g.services.tokens, Hooks: owner.Hooks{OnEvent: g.options.OnEvent, OnObject: g.options.OnObject},
-		Judging: owner.Judging{Thresholds: landscape.Thresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.options.Pace.CareInterval},
+		ConditionSettings: owner.ConditionSettings{Thresholds: landscape.Thresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.options.Pace.CareInterval},
 	}
 	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {
-		s.reconciler.Judging.ProgressingThreshold = &t.Duration
+		s.reconciler.ConditionSettings.ProgressingThreshold = &t.Duration
 	}
 	return s, nil
 }

@@ -36,7 +36,7 @@ func (g *Gardenlet) connectShoot(ctx context.Context, at *site, o *owner.Owner) 
 		at.shoot.unwatch = end
 		go func() {
 			select {
-			case g.joining <- fleet.Joining{Context: until, Cluster: o.Target}:
+			case g.joining <- fleet.AddedCluster{Context: until, Cluster: o.Target}:
 			case <-until.Done():
 			}
 		}()

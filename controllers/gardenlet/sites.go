@@ -124,7 +124,7 @@ func (s *site) take(from sources) {
 }
 
 // Left implements fleet.Owner.
-func (s *site) Left() (something, rendered bool) {
+func (s *site) HasObjects() (something, rendered bool) {
 	r, _, left := s.current()
 	return r != nil, len(left.Bundles()) > 0
 }
@@ -154,9 +154,9 @@ func (s *site) Care(ctx context.Context) {
 func (g *Gardenlet) member(id string, from sources, s *settings, again bool) fleet.Member[*site] {
 	o := g.ownerOf(from)
 	m := fleet.Member[*site]{
-		ID: id, Digest: from.key, Again: again,
+		ID: id, Digest: from.key, ForceRun: again,
 		New:      func() *site { return &site{g: g, id: id, kind: from.kind} },
-		Take:     func(at *site) { at.take(from) },
+		SetInput: func(at *site) { at.take(from) },
 		Converge: func(ctx context.Context, at *site) error { return g.converge(ctx, at, o, from, s) },
 	}
 	if from.kind == owner.Shoot {
@@ -183,7 +183,7 @@ func (g *Gardenlet) ownerOf(from sources) owner.Owner {
 	return owner.Owner{
 		Input: render.Input{Owner: render.Owner{Kind: from.kind, Namespace: namespace, Name: name, UID: string(from.object.GetUID())}},
 		Ref:   apply.RefOf(from.object), Home: g.links.garden, Local: g.links.local,
-		Known: func() *unstructured.Unstructured { return g.objects.get(kind, namespace, name) },
+		CachedObject: func() *unstructured.Unstructured { return g.objects.get(kind, namespace, name) },
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// The use of an approval is recorded on the seed (permit.Uses), without the virtual garden.
+// The use of an approval is recorded on the seed (permit.UseLedger), without the virtual garden.
 
 // usesName is the name of the ConfigMap that records it.
 const usesName = "pergola-gardenlet-approvals"
@@ -40,7 +40,7 @@ func (g *Gardenlet) readNotes(ctx context.Context) {
 func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id string, refs []change.Ref) bool {
 	ctx, cancel := context.WithTimeout(ctx, noteTimeout)
 	defer cancel()
-	ok, spent, err := g.noted.uses.Take(ctx, of, id, refs, g.counts(s, id))
+	ok, spent, err := g.noted.uses.Permit(ctx, of, id, refs, g.counts(s, id))
 	if spent != "" {
 		g.options.Log.Info("an approval is used", "approval", spent, "owner", of, "objects", len(refs))
 	}
@@ -63,7 +63,7 @@ func (g *Gardenlet) take(ctx context.Context, at *site, s *settings, of, id stri
 // withdrawn during the run does not.
 func (g *Gardenlet) counts(s *settings, id string) func() (string, bool) {
 	return func() (string, bool) {
-		shown, counts := g.approvals(s).Counts(id)
+		shown, counts := g.approvals(s).IsApproved(id)
 		return shown, counts && g.isApproved(shown)
 	}
 }
@@ -91,7 +91,7 @@ func (g *Gardenlet) forgetApprovals(ctx context.Context) {
 		s := g.settingsInUse()
 		return s == nil || slices.Contains(s.approved, id)
 	}
-	if err := g.noted.uses.Forget(ctx, given); err != nil {
+	if err := g.noted.uses.DropWithdrawn(ctx, given); err != nil {
 		g.options.Log.Info("approvals that are not given any more could not be forgotten yet", "error", err)
 	}
 }

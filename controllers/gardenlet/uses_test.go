@@ -93,8 +93,8 @@ func (d dying) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // usedFor returns the recorded use of an approval on the seed.
-func (p *place) usedFor(id string) (permit.Use, bool) {
-	var out permit.Use
+func (p *place) usedFor(id string) (permit.ApprovalUse, bool) {
+	var out permit.ApprovalUse
 	text := p.data("garden", usesName, id)
 	return out, text != "" && json.Unmarshal([]byte(text), &out) == nil
 }
@@ -227,13 +227,13 @@ func TestADeletionThatFailsGoesOn(t *testing.T) {
 	p.eventually("its deletion fails", func() bool { return failing.left() < 1<<20-1 && state("Error")() })
 	p.eventually("it is told that the approval is used", func() bool { return p.used() == id })
 	one, _ := p.usedFor(id)
-	require.Len(t, one.Passing, 1)
-	assert.Equal(t, p.onSeed(p.controlPlane("one"), "extra").GetUID(), one.Passing[0].UID)
+	require.Len(t, one.DeletableObjects, 1)
+	assert.Equal(t, p.onSeed(p.controlPlane("one"), "extra").GetUID(), one.DeletableObjects[0].UID)
 	p.extra(true)
 	p.publish("main@3")
 	p.eventually("it is wanted again", func() bool {
 		one, _ := p.usedFor(id)
-		return len(one.Passing) == 0
+		return len(one.DeletableObjects) == 0
 	})
 	p.extra(false)
 	p.publish("main@4")
@@ -250,7 +250,7 @@ func TestADeletionThatFailsGoesOn(t *testing.T) {
 	p.eventually("it goes without a third one", p.lacks("extra"))
 	p.eventually("nothing is left to go", func() bool {
 		one, noted := p.usedFor(id + "-2")
-		return noted && len(one.Passing) == 0 && state("Succeeded")()
+		return noted && len(one.DeletableObjects) == 0 && state("Succeeded")()
 	})
 	require.NoError(t, g.stop())
 	assert.False(t, p.heldAs(id+"-3")(), "nobody was asked for more")

@@ -22,11 +22,11 @@ import (
 // on it. The review, and approvals in use, count until a run succeeds.
 func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	defer func() {
-		c.runs.End(err == nil)
+		c.runs.EndRun(err == nil)
 		report = report.snapshot()
 	}()
 	c.now.report = Report{}
-	c.runs.Begin()
+	c.runs.BeginRun()
 	c.forgetDrift()
 	c.forgetForeseen()
 	c.forgetEnded()
@@ -131,8 +131,8 @@ func (c *Converger) convergeSeeds(ctx context.Context) error {
 	var problems []error
 	waiting := map[string][]string{}
 	for i, err := range c.members.fleet.Converge(ctx, members) {
-		if left := new(fleet.LeftOutError); errors.As(err, &left) {
-			waiting[left.After] = append(waiting[left.After], members[i].ID)
+		if left := new(fleet.DependencyError); errors.As(err, &left) {
+			waiting[left.Dependency] = append(waiting[left.Dependency], members[i].ID)
 			continue
 		}
 		problems = append(problems, err)
@@ -181,7 +181,7 @@ func (c *Converger) noteOwner(report *owner.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now.report.Owners = append(c.now.report.Owners, report)
-	c.now.report.Written.Plus(report.Written)
+	c.now.report.Written.AddCounts(report.ChangeCounts)
 	c.now.report.Changed = c.now.report.Written.Total()
 	c.now.report.Held = append(c.now.report.Held, report.Held...)
 }

@@ -93,12 +93,12 @@ type Reuse struct {
 	// Charts pulls and caches the charts of Extensions; nil pulls none.
 	Charts *charts.Puller
 	// Renders caches rendered results between convergers; nil makes a converger render each owner.
-	Renders *renders.Kept
+	Renders *renders.Cache
 	// Tokens requests the tokens of control planes across convergers; nil makes a converger do so
 	// until Close.
 	Tokens *accesstokens.Keeper
 	// Memory of permissions that convergers share; nil gives each its own.
-	Memory *permit.Memory
+	Memory *permit.RunMemory
 }
 
 // Self describes this process.
@@ -147,7 +147,7 @@ type Converger struct {
 	links     links
 	members   members
 	// runs makes reviews and approvals count once.
-	runs *permit.Runs
+	runs *permit.RunLedger
 	role roleHeld
 
 	mu    sync.Mutex
@@ -230,7 +230,7 @@ type foresight struct {
 	// mutations choose the values that Shoots leave open.
 	mutations *mutation.Surroundings
 	// coming are the objects that a plan would create.
-	coming *coming.Objects
+	coming *coming.PlannedPrerequisites
 }
 
 // New prepares the clusters of a landscape without any request.
@@ -251,9 +251,9 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 	if options.Pace.CareInterval <= 0 {
 		options.Pace.CareInterval = careInterval
 	}
-	gate, runs := permit.NewRuns(options.Permits.Gate, options.Permits.Reviewed, options.Reuse.Memory)
+	gate, runs := permit.NewRunLedger(options.Permits.Gate, options.Permits.Reviewed, options.Reuse.Memory)
 	options.Permits.Gate = gate
-	c := &Converger{landscape: l, options: options, runs: runs, links: links{clusters: map[string]*apply.Cluster{}, engine: options.Connect.Engine}, members: members{fleet: newFleet(options.Clock)}, ahead: foresight{coming: &coming.Objects{}}, made: options.Clock.Now()}
+	c := &Converger{landscape: l, options: options, runs: runs, links: links{clusters: map[string]*apply.Cluster{}, engine: options.Connect.Engine}, members: members{fleet: newFleet(options.Clock)}, ahead: foresight{coming: &coming.PlannedPrerequisites{}}, made: options.Clock.Now()}
 	if c.links.engine == nil {
 		own := options
 		own.Take.ForceHint = c.forceHint
@@ -292,12 +292,12 @@ func (c *Converger) prepareOwners() error {
 		return err
 	}
 	c.members.reconciler = &owner.Reconciler{
-		Engine: c.links.engine, Render: rendering, Renders: options.Reuse.Renders, Clock: options.Clock, Gate: options.Permits.Gate,
+		Engine: c.links.engine, Render: rendering, RenderCache: options.Reuse.Renders, Clock: options.Clock, Gate: options.Permits.Gate,
 		Gardener: gardencorev1beta1.Gardener{ID: options.Self.Holder, Name: options.Self.Holder, Version: options.Self.Version},
-		Charts:   options.Reuse.Charts, Coming: c.ahead.coming, Tokens: c.keeper(), Retries: options.Self.Retries, StepTimeout: options.Pace.StepTimeout,
-		Judging: owner.Judging{
+		Charts:   options.Reuse.Charts, Prerequisites: c.ahead.coming, Tokens: c.keeper(), RetriesFailures: options.Self.Retries, StepTimeout: options.Pace.StepTimeout,
+		ConditionSettings: owner.ConditionSettings{
 			Thresholds: options.Pace.Thresholds, HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
-			Prometheis: prometheis(l, options.Connect.Outside), CareInterval: options.Pace.CareInterval,
+			PrometheusAccess: prometheis(l, options.Connect.Outside), CareInterval: options.Pace.CareInterval,
 		},
 		Hooks: owner.Hooks{OnEvent: options.Hear.OnEvent, OnObject: c.object},
 	}

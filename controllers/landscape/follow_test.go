@@ -52,7 +52,7 @@ type tried struct {
 }
 
 func bare(clk *clocktesting.FakeClock, clusters map[string]*apply.Cluster) *Converger {
-	c := &Converger{runs: &permit.Runs{}, members: members{fleet: newFleet(clk)}, options: Options{Clock: clk, Pace: Pace{CareInterval: time.Hour}}, links: links{clusters: clusters, engine: conventions.NewEngine(apply.Options{Clock: clk})}}
+	c := &Converger{runs: &permit.RunLedger{}, members: members{fleet: newFleet(clk)}, options: Options{Clock: clk, Pace: Pace{CareInterval: time.Hour}}, links: links{clusters: clusters, engine: conventions.NewEngine(apply.Options{Clock: clk})}}
 	c.role.alive, c.role.die = context.WithCancelCause(context.Background())
 	return c
 }
@@ -232,7 +232,7 @@ func TestFollowRetry(t *testing.T) {
 func TestFollowEndsWithALostLease(t *testing.T) {
 	f := follow(t, noClusters)
 	f.goOn <- tried{}
-	f.first.role.die(&owner.LostError{Err: errors.New("held by somebody")})
+	f.first.role.die(&owner.LeaseLostError{Err: errors.New("held by somebody")})
 	assert.ErrorContains(t, <-f.ended, "held by somebody")
 }
 

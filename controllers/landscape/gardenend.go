@@ -212,7 +212,7 @@ func (c *Converger) endingGarden(ctx context.Context) (*member, error) {
 			continue
 		case err != nil:
 			return nil, c.links.clusters[Runtime].Explain(ref, "read", err)
-		case live.GetDeletionTimestamp() == nil || !owner.IsGuarded(live):
+		case live.GetDeletionTimestamp() == nil || !owner.HasFinalizer(live):
 			continue
 		}
 		if o := known[at]; o != nil {

@@ -45,7 +45,7 @@ func TestWhatWasHandedOverAndIsNotWanted(t *testing.T) {
 		"no review has shown it": {func(from, to *written) {
 			give(from)
 			to.write("a.yaml", mapFile("left-a"))
-			to.changes = func(o *Options) { o.Permits.Reviewed = permit.ReviewOf("test", change.Plan{}) }
+			to.changes = func(o *Options) { o.Permits.Reviewed = permit.NewReview("test", change.Plan{}) }
 			to.mustSync()
 			answer(to, from)
 			assert.Equal(to, "it is not in the reviewed difference"+"\n", reasonsOf(to.mustSync(), object))

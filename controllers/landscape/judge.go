@@ -126,11 +126,11 @@ func (j *judge) ask(entries []apply.Entry) []permit.HeldObjects {
 	for _, e := range entries {
 		refs = append(refs, e.Ref)
 	}
-	gate := j.gate.After(j.spent)
-	gate.Before = apply.HeldBefore(entries)
+	gate := j.gate.WithEarlierDeletions(j.spent)
+	gate.HeldBefore = apply.HeldBefore(entries)
 	verdict := gate.Judge(j.cluster, refs, j.total)
 	j.spent += len(refs) - len(verdict.Held)
-	held := verdict.Of(j.cluster, refs)
+	held := verdict.HeldAmong(j.cluster, refs)
 	if len(held.Objects) == 0 {
 		return nil
 	}

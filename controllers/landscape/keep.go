@@ -18,14 +18,14 @@ const careInterval = 30 * time.Second
 // without its lease are ignored. Keep returns an error when a lease is lost. Reviews and approvals
 // do not apply to its writes.
 func (c *Converger) Keep(ctx context.Context) error {
-	c.runs.Maintain(true)
-	defer c.runs.Maintain(false)
+	c.runs.SetMaintaining(true)
+	defer c.runs.SetMaintaining(false)
 	ctx, cancel := c.whileLeased(ctx)
 	defer cancel()
-	fleet.Keeper{
+	fleet.DriftRepairer{
 		Engine: c.links.engine, Clusters: c.watched(), Clock: c.options.Clock, CareInterval: c.options.Pace.CareInterval,
 		Repair: c.repair, Care: c.careForAll, SetsOf: c.members.fleet.SetsOf,
-	}.Keep(ctx)
+	}.Run(ctx)
 	return c.lostLease()
 }
 

@@ -348,7 +348,7 @@ func (l *lease) tellLost(err error) {
 	lost := l.lost
 	l.renewed = time.Time{}
 	l.mu.Unlock()
-	lost(&owner.LostError{Err: err})
+	lost(&owner.LeaseLostError{Err: err})
 }
 
 // release releases the lease, so that the next holder need not wait.

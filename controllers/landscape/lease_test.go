@@ -306,7 +306,7 @@ func TestAStolenLeaseIsLost(t *testing.T) {
 	require.NoError(t, err)
 	l.write("thief", l.clock.Now().Add(-time.Hour)) // as old as it can look
 	_, lost := untilLost(l)
-	var why *owner.LostError
+	var why *owner.LeaseLostError
 	require.ErrorAs(t, lost, &why)
 	assert.ErrorContains(t, lost, "the lease was lost: cluster test: lease garden/"+l.name+" is held by thief")
 	got.release()
@@ -331,7 +331,7 @@ func TestALeaseThatCannotBeRenewedIsLostInTime(t *testing.T) {
 	require.NoError(t, err)
 	down.Store(true)
 	took, lost := untilLost(l)
-	require.ErrorAs(t, lost, new(*owner.LostError))
+	require.ErrorAs(t, lost, new(*owner.LeaseLostError))
 	assert.ErrorContains(t, lost, "could not be renewed for 20s")
 	assert.ErrorContains(t, lost, "no route to host")
 	assert.GreaterOrEqual(t, took, leaseDeadline)

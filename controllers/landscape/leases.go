@@ -117,7 +117,7 @@ func (c *Converger) lostLease() error {
 // acquire them in between. The other converger keeps a lease whose cluster is missing here, or has
 // another address.
 func (c *Converger) inherit(old *Converger) error {
-	c.runs.Inherit(old.runs)
+	c.runs.TakeOver(old.runs)
 	old.mu.Lock()
 	defer old.mu.Unlock()
 	var rest []*lease

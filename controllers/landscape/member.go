@@ -89,7 +89,7 @@ func (c *Converger) member(o *member) fleet.Member[*member] {
 }
 
 // Left implements fleet.Owner. Owners whose lease another process holds are ignored.
-func (m *member) Left() (something, rendered bool) { return m.c.holds(leaseOf(m)), true }
+func (m *member) HasObjects() (something, rendered bool) { return m.c.holds(leaseOf(m)), true }
 
 // SetOf implements fleet.Owner.
 func (m *member) SetOf(cluster string, managedResource apply.Ref) string {
@@ -106,7 +106,7 @@ func (m *member) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool
 		for _, h := range done.Held {
 			m.c.hold(h.Cluster, h.Objects, h.Approval)
 		}
-		m.c.noteNotApplied(done.Left...)
+		m.c.noteNotApplied(done.Unrepaired...)
 		return true, err
 	})
 }

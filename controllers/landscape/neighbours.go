@@ -272,7 +272,7 @@ func (a *around) holdMoving(entries []apply.Entry) (held []apply.Held, rest []ap
 	for _, e := range entries {
 		waiting := a.unanswered(e.Ref)
 		id := permit.ApprovalID(a.cluster, e.Ref)
-		if waiting == "" || a.c.options.Permits.Gate.Approves(id, e.Ref) {
+		if waiting == "" || a.c.options.Permits.Gate.UseApproval(id, e.Ref) {
 			rest = append(rest, e)
 			continue
 		}

@@ -29,10 +29,10 @@ var recreated = apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "defau
 func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 	for name, allow := range map[string]func(*Options){
 		"reviewed": func(o *Options) {
-			o.Permits.Reviewed = permit.ReviewOf("test", change.Plan{Items: []change.Item{{Action: change.Recreate, Cluster: Virtual, Object: recreated}}})
+			o.Permits.Reviewed = permit.NewReview("test", change.Plan{Items: []change.Item{{Action: change.Recreate, Cluster: Virtual, Object: recreated}}})
 		},
 		"approved": func(o *Options) {
-			o.Permits.Reviewed, o.Permits.Gate.Approved = permit.ReviewOf("test", change.Plan{}), map[string]bool{permit.ApprovalID(Virtual, recreated): true}
+			o.Permits.Reviewed, o.Permits.Gate.Approved = permit.NewReview("test", change.Plan{}), map[string]bool{permit.ApprovalID(Virtual, recreated): true}
 		},
 		"approved, of a protected kind": func(o *Options) {
 			o.Permits.Gate.Protected, o.Permits.Gate.Approved = []string{"ConfigMap"}, map[string]bool{permit.ApprovalID(Virtual, recreated): true}
@@ -49,7 +49,7 @@ func TestWhatLetSomethingPassDoesSoOnce(t *testing.T) {
 				c.now.report = Report{}
 				err := c.applyDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
 				require.NoError(t, err)
-				c.runs.End(err == nil)
+				c.runs.EndRun(err == nil)
 				return c.now.report.HeldDeletions()
 			}
 			run(w.converger())

@@ -316,12 +316,12 @@ func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, e
 // there is none.
 func nextOf(live *unstructured.Unstructured) string {
 	status, _, _ := unstructured.NestedMap(live.Object, "status")
-	state, err := rotation.Read(status)
+	state, err := rotation.ReadState(status)
 	if live.GetKind() != "Garden" || err != nil {
 		return ""
 	}
 	out := ""
-	for _, text := range state.Told() {
+	for _, text := range state.Describe() {
 		out += "; " + text
 	}
 	return out

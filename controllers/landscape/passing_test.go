@@ -31,7 +31,7 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 			ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: namespace}
 			content := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: namespace, Name: "slow"}
 			id := permit.ApprovalID(Virtual, ref)
-			passing, convergers := &permit.Memory{}, 0
+			passing, convergers := &permit.RunMemory{}, 0
 			w.changes = func(o *Options) {
 				o.Reuse.Memory = passing
 				convergers++
@@ -41,10 +41,10 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 					o.Permits.Gate.Ledger = func(string, []change.Ref) bool { return convergers == 1 }
 				case convergers == 1:
 					o.Permits.Gate.Protected = nil
-					o.Permits.Reviewed = permit.ReviewOf("first", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}, {Action: change.Delete, Cluster: Virtual, Object: content}}})
+					o.Permits.Reviewed = permit.NewReview("first", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}, {Action: change.Delete, Cluster: Virtual, Object: content}}})
 				default:
 					o.Permits.Gate.Protected = nil
-					o.Permits.Reviewed = permit.ReviewOf("next", change.Plan{})
+					o.Permits.Reviewed = permit.NewReview("next", change.Plan{})
 				}
 			}
 			maps := resource(t, testMaps, namespace)
@@ -57,9 +57,9 @@ func TestWhatWaitsNeedsNoSecondApproval(t *testing.T) {
 				c := w.converger()
 				stop := hurry(w)
 				defer stop()
-				c.runs.Begin()
+				c.runs.BeginRun()
 				err := c.applyDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual])
-				c.runs.End(err == nil)
+				c.runs.EndRun(err == nil)
 				require.NoError(t, err)
 				var held []apply.Held
 				for _, h := range c.now.report.Held {
@@ -117,11 +117,11 @@ func TestOnlyASyncDeletes(t *testing.T) {
 	w.write("a.yaml", mapFile("left-stays"))
 	c := w.converger()
 	run := func() error { return c.applyDeclarations(testContext(t), Virtual, split(c.landscape)[Virtual]) }
-	c.runs.Maintain(true)
+	c.runs.SetMaintaining(true)
 	require.NoError(t, run())
 	assert.NotEmpty(t, uidOf(t, "left-goes"))
 	assert.Empty(t, c.now.report.Held, "it waits for the next sync, and for nobody's approval")
-	c.runs.Maintain(false)
+	c.runs.SetMaintaining(false)
 	require.NoError(t, run())
 	assert.Empty(t, uidOf(t, "left-goes"))
 }

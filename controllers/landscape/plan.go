@@ -84,7 +84,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 		}
 	}
 	p.Sort()
-	c.gateOf(&p).Mark(&p, totals)
+	c.gateOf(&p).MarkHeld(&p, totals)
 	err := errors.Join(problems...)
 	if found := owner.Problems(err); len(found) > 0 {
 		p.Notes = append(p.Notes, noteIncomplete+"what these problems concern could not be compared: "+strings.Join(found, "; "))
@@ -128,7 +128,7 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 			return held
 		},
 	})
-	err = c.ahead.coming.Settle(found.Items, around.explain(err))
+	err = c.ahead.coming.ResolveErrors(found.Items, around.explain(err))
 	found.Items = withoutLocked(found.Items, d.locked)
 	for i := range found.Items {
 		c.note(found.Items[i].Object, found.Items[i].Action == change.Fail)

@@ -19,8 +19,8 @@ type Report struct {
 	// Held deletions, with the ids that approve them.
 	Held []permit.HeldObjects `json:"held,omitempty"`
 	// Changed is the number of written objects of owners and declarations; Written has the details.
-	Changed int         `json:"changed"`
-	Written tally.Tally `json:"written"`
+	Changed int                `json:"changed"`
+	Written tally.ChangeCounts `json:"written"`
 	// HandedOver are declared fields that controllers own.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 	// Operations of operations/ that were executed, in this run or before, newest first.
@@ -68,7 +68,7 @@ func (w WaitingOperation) text(reason string) string {
 }
 
 func (c *Converger) object(owner, bundle string, r apply.ObjectResult) {
-	c.runs.Note(r)
+	c.runs.RecordResult(r)
 	if c.options.Hear.OnObject != nil {
 		c.options.Hear.OnObject(owner, bundle, r)
 	}

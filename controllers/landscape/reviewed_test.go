@@ -34,7 +34,7 @@ func TestAPlanWorseThanTheReviewedOneIsHeld(t *testing.T) {
 	before := w.declaredPlaces()
 	w.write("maps.yaml", mapFile("reviewed-a"))
 	difference := plan.Bundles(before, w.declaredPlaces())
-	reviewed := permit.ReviewOf("test", difference)
+	reviewed := permit.NewReview("test", difference)
 	w.changes = func(o *Options) { o.Permits.Reviewed = reviewed }
 
 	c := w.mustSync()
@@ -82,7 +82,7 @@ func TestRecreationsAreJudged(t *testing.T) {
 	assert.Equal(t, uid, uidOf(t, "recreated"))
 
 	w.gate = permit.DefaultGate()
-	w.changes = func(o *Options) { o.Permits.Reviewed = permit.ReviewOf("test", change.Plan{}) }
+	w.changes = func(o *Options) { o.Permits.Reviewed = permit.NewReview("test", change.Plan{}) }
 	c = w.mustSync()
 	require.Len(t, c.now.report.HeldDeletions(), 1)
 	assert.Equal(t, held[0].Approval, c.now.report.HeldDeletions()[0].Approval)

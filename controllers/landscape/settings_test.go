@@ -35,15 +35,15 @@ func converger(t *testing.T, spec string) (*Converger, error) {
 func TestSettingsOfHealth(t *testing.T) {
 	c, err := converger(t, "")
 	require.NoError(t, err)
-	assert.Nil(t, c.members.reconciler.Judging.HealthRules)
-	assert.False(t, c.members.reconciler.Judging.ExistenceOnly)
-	assert.Nil(t, c.members.reconciler.Judging.ProgressingThreshold)
+	assert.Nil(t, c.members.reconciler.ConditionSettings.HealthRules)
+	assert.False(t, c.members.reconciler.ConditionSettings.ExistenceOnly)
+	assert.Nil(t, c.members.reconciler.ConditionSettings.ProgressingThreshold)
 
 	c, err = converger(t, "  managedResourceProgressingThreshold: 1h\n  health: {otherKinds: Existence}\n")
 	require.NoError(t, err)
-	assert.True(t, c.members.reconciler.Judging.ExistenceOnly)
-	require.NotNil(t, c.members.reconciler.Judging.ProgressingThreshold)
-	assert.Equal(t, time.Hour, *c.members.reconciler.Judging.ProgressingThreshold)
+	assert.True(t, c.members.reconciler.ConditionSettings.ExistenceOnly)
+	require.NotNil(t, c.members.reconciler.ConditionSettings.ProgressingThreshold)
+	assert.Equal(t, time.Hour, *c.members.reconciler.ConditionSettings.ProgressingThreshold)
 
 	_, err = converger(t, "  health: {rules: [{kind: Pod, healthy: obj}]}\n")
 	assert.ErrorContains(t, err, "landscape.yaml: spec.health: rules[0].healthy:1:1: undeclared reference to 'obj'", "a landscape that is not valid is not converged")
@@ -61,7 +61,7 @@ func TestARuleOfALandscapeDecides(t *testing.T) {
 `)
 	require.NoError(t, err)
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "judged"}
-	judge := managedresource.Judge{Cluster: cluster, Rules: c.members.reconciler.Judging.HealthRules, ExistenceOnly: c.members.reconciler.Judging.ExistenceOnly}
+	judge := managedresource.Judge{Cluster: cluster, Rules: c.members.reconciler.ConditionSettings.HealthRules, ExistenceOnly: c.members.reconciler.ConditionSettings.ExistenceOnly}
 
 	object, err := client.CoreV1().ConfigMaps(ref.Namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		// the cache selects this label

@@ -208,7 +208,7 @@ func (c *Converger) reach() string {
 
 func (c *Converger) ownerStatus(ctx context.Context, o *member, options StatusOptions, now time.Time) OwnerStatus {
 	s := emptyStatus(o)
-	seen, err := owner.Observed(ctx, o.Home, o.Ref)
+	seen, err := owner.ReadOwnerStatus(ctx, o.Home, o.Ref)
 	if err != nil {
 		s.Error, s.Missing.State = unread(o, err), !isAbsent(err)
 		if isUnreachable(err) {

@@ -19,19 +19,19 @@ func TestAReviewedRemovalWaits(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "wait-x"}
 	const object = "ConfigMap default/wait-x"
 	id := permit.ApprovalID(Virtual, ref)
-	nothing := permit.ReviewOf("test", change.Plan{})
+	nothing := permit.NewReview("test", change.Plan{})
 	for name, test := range map[string]struct {
 		reviewed *permit.Review
 		text     string
 		then     func(from, other *written)
 	}{
 		"reviewed": {
-			permit.ReviewOf("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}),
+			permit.NewReview("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}),
 			"it may have moved to another landscape: it is deleted when these have been synced and do not declare it: waitb\n",
 			func(from, other *written) { from.settle("wait-x", other) },
 		},
 		"reviewed, and a run fails before it is asked again": {
-			permit.ReviewOf("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
+			permit.NewReview("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
 			func(from, other *written) {
 				from.write("b.yaml", mapFile("Wait-refused")) // an invalid name
 				_, err := from.sync()
@@ -41,7 +41,7 @@ func TestAReviewedRemovalWaits(t *testing.T) {
 			},
 		},
 		"reviewed, and held by the gate since": {
-			permit.ReviewOf("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
+			permit.NewReview("test", change.Plan{Items: []change.Item{{Action: change.Delete, Cluster: Virtual, Object: ref}}}), "it is deleted when these have been synced",
 			func(from, other *written) {
 				answer(from, other)
 				from.gate.MaxDeletions = permit.Limit(0)

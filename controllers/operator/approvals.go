@@ -14,7 +14,7 @@ import (
 
 // approvals are the approvals that count for the operator's own clusters.
 func approvals(object *landscapev1alpha1.Landscape, used []string) permit.Approvals {
-	return permit.Approvals{Given: permit.GivenTo("", object.Spec.Approved), Used: used}
+	return permit.Approvals{Given: permit.ApprovalsForSeed("", object.Spec.Approved), Used: used}
 }
 
 // mostCommands is the maximum number of approval ids in a message.
@@ -42,7 +42,7 @@ func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 
 // shownApproval returns the approval id that people use. Apply goroutines call it.
 func (s *syncer) shownApproval(id string) string {
-	return ask(s, id, func() string { return approvals(s.object, s.status.now.UsedApprovals).Shown(id) })
+	return ask(s, id, func() string { return approvals(s.object, s.status.now.UsedApprovals).NextID(id) })
 }
 
 // take consumes an approval in a sync. The status records that first, so that the approval never
@@ -58,7 +58,7 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 		return true
 	}
 	before := s.status.now.UsedApprovals
-	shown, counts := approvals(s.object, before).Counts(id)
+	shown, counts := approvals(s.object, before).IsApproved(id)
 	if !counts {
 		return false
 	}
@@ -80,9 +80,9 @@ func (s *syncer) noteTaken(j *job, id string) bool {
 func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent, lapsed []string) {
 	spent = j.given.spent
 	j.given.spent = nil
-	known := approvals(s.object, s.status.now.UsedApprovals).Forget()
+	known := approvals(s.object, s.status.now.UsedApprovals).DropWithdrawn()
 	if complete {
-		known.Given = permit.GivenTo("", j.given.approved)
+		known.Given = permit.ApprovalsForSeed("", j.given.approved)
 		lapsed = known.Lapsed(permit.HeldIDs(report.Held))
 	}
 	s.status.now.UsedApprovals = append(known.Used, lapsed...)
@@ -114,7 +114,7 @@ func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.Hel
 		if h.Why.IsZero() {
 			h.Why.Detail = h.Reason // written by an older version
 		}
-		id, together := permit.Plain(h.Approval), permit.Plain(cmp.Or(h.Together, h.Approval))
+		id, together := permit.TrimSuffix(h.Approval), permit.TrimSuffix(cmp.Or(h.Together, h.Approval))
 		if j.given.passed(id) || j.given.passed(together) {
 			continue
 		}
@@ -124,7 +124,7 @@ func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.Hel
 		}
 		former[n].Objects = append(former[n].Objects, apply.Held{Ref: refOf(h.Object), Reason: h.Why, Approval: id})
 	}
-	report.Held = permit.Unseen(report.Held, former)
+	report.Held = permit.WithUnprocessed(report.Held, former)
 }
 
 // refOf parses an object of status.held, which has no API group.
@@ -164,7 +164,7 @@ func heldOf(report *landscape.Report, approvals permit.Approvals) []landscapev1a
 	out := report.HeldDeletions()
 	out = out[:min(len(out), landscapev1alpha1.MaximumHeld)]
 	for i := range out {
-		out[i].Approval, out[i].Together = approvals.Shown(out[i].Approval), approvals.Shown(out[i].Together)
+		out[i].Approval, out[i].Together = approvals.NextID(out[i].Approval), approvals.NextID(out[i].Together)
 	}
 	return out
 }

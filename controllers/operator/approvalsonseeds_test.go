@@ -28,10 +28,10 @@ func TestAnApprovalCountsWhereItIsHeld(t *testing.T) {
 	assert.Equal(t, "eu-1/"+id, given)
 	l := &landscapev1alpha1.Landscape{}
 	l.Spec.Approved = []string{given, "222222222222", "eu/333333333333", "eu-1/444444444444-2"}
-	assert.Equal(t, []string{"222222222222"}, approvals(l, nil).Open(), "the gate of the operator does not know it")
-	assert.Equal(t, []string{id, "444444444444-2"}, permit.GivenTo("eu-1", l.Spec.Approved))
-	assert.Equal(t, []string{"333333333333"}, permit.GivenTo("eu", l.Spec.Approved))
-	assert.Empty(t, permit.GivenTo("eu-2", l.Spec.Approved))
+	assert.Equal(t, []string{"222222222222"}, approvals(l, nil).ActiveIDs(), "the gate of the operator does not know it")
+	assert.Equal(t, []string{id, "444444444444-2"}, permit.ApprovalsForSeed("eu-1", l.Spec.Approved))
+	assert.Equal(t, []string{"333333333333"}, permit.ApprovalsForSeed("eu", l.Spec.Approved))
+	assert.Empty(t, permit.ApprovalsForSeed("eu-2", l.Spec.Approved))
 	assert.Contains(t, toApprove(held, "garden/demo"), "pergola approve garden/demo eu-1/"+id+" lets")
 }
 

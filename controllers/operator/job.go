@@ -50,7 +50,7 @@ type permissions struct {
 
 // passed reports whether the running sync used the approval of an id.
 func (p permissions) passed(id string) bool {
-	return slices.ContainsFunc(p.spent, func(spent string) bool { return permit.Plain(spent) == id })
+	return slices.ContainsFunc(p.spent, func(spent string) bool { return permit.TrimSuffix(spent) == id })
 }
 
 // telling says where the running sync is shown, and when it began.

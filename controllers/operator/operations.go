@@ -37,8 +37,8 @@ func executedBy(j *job, now, before []landscapev1alpha1.OperationRecord) string 
 // takenUp are the requested operations of the Garden that a sync started.
 func takenUp(report *landscape.Report) (out []string) {
 	for _, one := range report.Owners {
-		if one.TakenUp != nil {
-			out = append(out, one.TakenUp.String())
+		if one.RequestedOperation != nil {
+			out = append(out, one.RequestedOperation.String())
 		}
 	}
 	return out

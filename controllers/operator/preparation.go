@@ -183,7 +183,7 @@ func (s *syncer) make(ctx context.Context, with *reading, snapshot *source.Snaps
 // converger creates the converger of a job.
 func (s *syncer) converger(ctx context.Context, object *landscapev1alpha1.Landscape, j *job) error {
 	l, revision := j.revision.landscape, j.revision.Revision()
-	gate, err := landscape.Gate(l, approvals(object, object.Status.UsedApprovals).Open())
+	gate, err := landscape.Gate(l, approvals(object, object.Status.UsedApprovals).ActiveIDs())
 	if err != nil {
 		return invalid("revision %s: %s", revision, err)
 	}

@@ -51,7 +51,7 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 	}
 	return errors.Join(append(problems, panics.SideBySide(publishedAtATime, names, func(_ int, name string) error {
 		content := content
-		if approved := permit.GivenTo(name, j.given.approved); len(approved) > 0 {
+		if approved := permit.ApprovalsForSeed(name, j.given.approved); len(approved) > 0 {
 			own := decided
 			own.Approved = approved
 			var err error
@@ -100,8 +100,8 @@ func (s *syncer) forSeeds(j *job, work func(p *seedpublication.Publisher, virtua
 		names = append(names, seed.Object.Name)
 	}
 	return panics.SideBySide(publishedAtATime, names, func(_ int, name string) error {
-		change := j.given.seen.OnSeed(name)
-		if len(change.Lost)+len(change.Made) == 0 {
+		change := j.given.seen.ForSeed(name)
+		if len(change.LostObjects)+len(change.CreatedObjects) == 0 {
 			return nil
 		}
 		return work(publisher, virtual, name, change)

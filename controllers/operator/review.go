@@ -54,7 +54,7 @@ func reviewID(bases []commitAt, next commitAt) string {
 // shows what it deletes. An unreadable base shows nothing, which a note says.
 func (r *reading) reviewed(ctx context.Context, next *revision) (*permit.Review, error) {
 	bases := basesOf(&r.object.Status, next.at())
-	out := permit.ReviewOf(reviewID(bases, next.at()), change.Plan{})
+	out := permit.NewReview(reviewID(bases, next.at()), change.Plan{})
 	for _, base := range bases {
 		former, err := r.former(ctx, next, base)
 		if ctx.Err() != nil {
@@ -102,14 +102,14 @@ func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, nex
 	if err != nil {
 		return invalid("revision %s: %s", next.Revision(), err)
 	}
-	out.Show(plan.Bundles(declaredPlaces(former, next.landscape)).Items...)
+	out.AddItems(plan.Bundles(declaredPlaces(former, next.landscape)).Items...)
 	oldCluster, newCluster := reach.Old.ClusterOf(), reach.New.ClusterOf()
-	before, homes, sampled := map[string]bool{}, map[string]permit.Home{}, map[string]bool{}
+	before, homes, sampled := map[string]bool{}, map[string]permit.SeedLocation{}, map[string]bool{}
 	for _, in := range reach.Old.Inputs {
 		before[in.Owner.String()] = true
 	}
 	for _, in := range reach.New.Inputs {
-		at := permit.Home{Seed: newCluster(render.Bundle{Cluster: render.ClusterSeed, Owner: in.Owner})}
+		at := permit.SeedLocation{Seed: newCluster(render.Bundle{Cluster: render.ClusterSeed, Owner: in.Owner})}
 		if in.Owner.Kind == owner.Shoot {
 			at.ControlPlane = in.Owner.ControlPlaneNamespace
 		}
@@ -130,12 +130,12 @@ func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, nex
 		}
 		for _, item := range plan.Bundles(plan.Placed(old, oldCluster), plan.Placed(new, newCluster)).Items {
 			if kind, _, _ := strings.Cut(item.Owner, " "); kind == owner.Garden {
-				out.Show(item)
+				out.AddItems(item)
 				continue
 			}
 			// An owner whose file is missing is held with all its objects, and loses nothing.
 			if at, stays := homes[item.Owner]; stays && before[item.Owner] {
-				out.ShowOnSeed(item, at, sampled[item.Owner])
+				out.AddSeedItem(item, at, sampled[item.Owner])
 			}
 		}
 	}

@@ -38,11 +38,11 @@ func TestWhatAShootLosesIsSeenOnItsSeed(t *testing.T) {
     $patch: delete
 `), 0o600))
 	r := &reading{catalogue: components.FS, now: time.Now()}
-	out := permit.ReviewOf("test", change.Plan{})
+	out := permit.NewReview("test", change.Plan{})
 	require.NoError(t, r.compare(t.Context(), former, &revision{landscape: load()}, out))
-	assert.Empty(t, out.OnSeed("other").Lost)
+	assert.Empty(t, out.ForSeed("other").LostObjects)
 	var lost []string
-	for object, owners := range out.OnSeed("local").Lost {
+	for object, owners := range out.ForSeed("local").LostObjects {
 		for owner := range owners {
 			lost = append(lost, owner+": "+object)
 		}

@@ -164,7 +164,7 @@ func stillHeld(now, before []landscapev1alpha1.HeldDeletion) []landscapev1alpha1
 			// A HasMoved reason is obsolete: it says that the object goes once other landscapes are
 			// synced, and they are.
 			if h.Approval != "" && h.Cluster == now[i].Cluster && h.Object == now[i].Object && !h.Why.HasMoved() {
-				now[i].Why = permit.StillHeld(now[i].Why, h.Why)
+				now[i].Why = permit.HeldReason(now[i].Why, h.Why)
 				now[i].Reason = now[i].Why.String()
 			}
 		}

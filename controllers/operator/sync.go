@@ -136,7 +136,7 @@ func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int
 		published = publishedText(j.takePublished())
 	}
 	switch {
-	case !report.Written.None():
+	case !report.Written.IsEmpty():
 		message = joined(report.Written.String(), published)
 	case published != "":
 		message = published

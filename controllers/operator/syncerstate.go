@@ -73,9 +73,9 @@ type tools struct {
 	engine       *apply.Engine
 	engineForces bool
 	// renders of the Garden and approved deletions stay from one revision to the next.
-	renders renders.Kept
+	renders renders.Cache
 	charts  *charts.Puller
-	permits permit.Memory
+	permits permit.RunMemory
 }
 
 // jobs are the revisions in work: the preparation, the applied or maintained one, and the result of

@@ -22,69 +22,71 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// madeAccess is access to an owner's API server that the secrets manager has generated.
-type madeAccess struct {
-	// secret is the name of the generated Secret; empty if none was requested.
-	secret string
-	// former is the previous client CA in PEM, while the API server trusts only certificates of
+// generatedAccess is access to an owner's API server that the secrets manager has generated.
+type generatedAccess struct {
+	// secretName is the name of the generated Secret; empty if none was requested.
+	secretName string
+	// previousCA is the previous client CA in PEM, while the API server trusts only certificates of
 	// that CA.
-	former []byte
+	previousCA []byte
 }
 
-// noteServes records that the control plane of an owner generates access to its API server.
-func (o *subject) noteServes(made madeAccess, now time.Time) {
-	o.note(func(s *State) { s.access, s.accessSeen = made, now })
+// recordAccess records that the control plane of an owner generates access to its API server.
+func (o *ownerSession) recordAccess(made generatedAccess, now time.Time) {
+	o.updateState(func(s *State) { s.access, s.accessCheckedAt = made, now })
 }
 
-// serves reports whether the owner has an API server to connect to. A Shoot whose components
+// hasAPIServer reports whether the owner has an API server to connect to. A Shoot whose components
 // generate no access has none.
-func (o *subject) serves() bool { return o.now().access.secret != "" || o.identity().Kind == Garden }
+func (o *ownerSession) hasAPIServer() bool {
+	return o.currentState().access.secretName != "" || o.renderOwner().Kind == Garden
+}
 
 // publishAccess publishes the generated access to the API server of an owner under its fixed name.
 // While a new client CA is introduced, the old access stays: API servers that were not restarted
-// yet trust no other. publishRotated publishes the new access later.
+// yet trust no other. publishRotatedAccess publishes the new access later.
 func (r *run) publishAccess(ctx context.Context, manager *secrets.Manager, result render.Result) error {
 	generated, asked := manager.Get(access.SecretName)
 	if target := r.owner.Target; !asked || r.owner.Input.Owner.Kind == Garden && target != nil && !access.IsLate(target.RESTConfig()) {
 		return nil // a Secret of this name may belong to somebody who provides the access
 	}
-	configs, err := requestsOf(r.owner, result)
+	configs, err := secretRequests(r.owner, result)
 	if err != nil {
 		return err
 	}
-	made := madeAccess{secret: generated.Name}
-	if old, kept := manager.GetOld(authorityOfAccess(configs)); kept {
-		made.former = old.Data[keyCACertificate].Reveal() // a certificate is public
+	made := generatedAccess{secretName: generated.Name}
+	if old, kept := manager.GetOld(accessCARequest(configs)); kept {
+		made.previousCA = old.Data[keyCACertificate].Reveal() // a certificate is public
 	}
-	r.owner.noteServes(made, r.reconciler.Clock.Now())
-	_, err = r.owner.publish(ctx, made)
+	r.owner.recordAccess(made, r.reconciler.Clock.Now())
+	_, err = r.owner.publishAccess(ctx, made)
 	return err
 }
 
-// publishRotated publishes new access once everything applied is rolled out and no API server
+// publishRotatedAccess publishes new access once everything applied is rolled out and no API server
 // trusts only the old CA.
-func (r *run) publishRotated(ctx context.Context) error {
-	made := r.owner.now().access
-	if made.secret == "" || made.former == nil {
+func (r *run) publishRotatedAccess(ctx context.Context) error {
+	made := r.owner.currentState().access
+	if made.secretName == "" || made.previousCA == nil {
 		return nil
 	}
-	if r.owner.now().rotation.UnderWay() {
-		if err := r.formerPodsGone(ctx); err != nil {
+	if r.owner.currentState().rotation.IsUnderWay() {
+		if err := r.waitForOldPods(ctx); err != nil {
 			return err
 		}
 	}
-	made.former = nil
-	r.owner.noteServes(made, r.reconciler.Clock.Now())
-	_, err := r.owner.publish(ctx, made)
+	made.previousCA = nil
+	r.owner.recordAccess(made, r.reconciler.Clock.Now())
+	_, err := r.owner.publishAccess(ctx, made)
 	return err
 }
 
 // keyCACertificate is the key of the certificate in the Secret of a CA.
 const keyCACertificate = "ca.crt"
 
-// authorityOfAccess returns the request of the CA that signs the client certificate of the access;
+// accessCARequest returns the request of the CA that signs the client certificate of the access;
 // empty if there is none.
-func authorityOfAccess(configs []secrets.Config) string {
+func accessCARequest(configs []secrets.Config) string {
 	byName := make(map[string]secrets.Config, len(configs))
 	for _, c := range configs {
 		byName[c.Name] = c
@@ -92,27 +94,27 @@ func authorityOfAccess(configs []secrets.Config) string {
 	return byName[byName[access.SecretName].ClientCertificate].SigningCA
 }
 
-// publish publishes generated access under its fixed name; written reports whether the Secret had
-// to change.
-func (o *subject) publish(ctx context.Context, made madeAccess) (written bool, err error) {
+// publishAccess publishes generated access under its fixed name; written reports whether the Secret
+// had to change.
+func (o *ownerSession) publishAccess(ctx context.Context, made generatedAccess) (written bool, err error) {
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
 		return false, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
 	}
 	namespace := o.ControlPlane()
 	ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: access.SecretName}
-	written, err = access.Publish(ctx, client, namespace, made.secret, made.former)
+	written, err = access.Publish(ctx, client, namespace, made.secretName, made.previousCA)
 	return written, o.Local.Explain(ref, "write the access to the API server of "+o.String()+" to", err)
 }
 
-// accessInterval is the time between checks of the access to an API server that answers.
-const accessInterval = 5 * time.Minute
+// accessCheckInterval is the time between checks of the access to an API server that answers.
+const accessCheckInterval = 5 * time.Minute
 
-// accessDue reports whether the access has to be checked, and records the check.
-func (o *subject) accessDue(now time.Time) (due bool) {
-	o.note(func(s *State) {
-		if due = now.Sub(s.accessSeen) >= accessInterval; due {
-			s.accessSeen = now
+// isAccessCheckDue reports whether the access has to be checked, and records the check.
+func (o *ownerSession) isAccessCheckDue(now time.Time) (due bool) {
+	o.updateState(func(s *State) {
+		if due = now.Sub(s.accessCheckedAt) >= accessCheckInterval; due {
+			s.accessCheckedAt = now
 		}
 	})
 	return due
@@ -121,21 +123,21 @@ func (o *subject) accessDue(now time.Time) (due bool) {
 // restoreAccess restores the access to the API server of an owner if somebody has deleted or
 // changed it, and reports whether it did. Drift detection does not cover the access, because it is
 // in no bundle.
-func (o *subject) restoreAccess(ctx context.Context) bool {
-	made := o.now().access
-	if made.secret == "" {
+func (o *ownerSession) restoreAccess(ctx context.Context) bool {
+	made := o.currentState().access
+	if made.secretName == "" {
 		return false
 	}
 	// An error is not reported: the caller already reports that the access is missing.
-	written, err := o.publish(ctx, made)
+	written, err := o.publishAccess(ctx, made)
 	return err == nil && written
 }
 
-// keepTokens starts the renewal of the control plane's tokens, which may not exist yet.
-func (r *run) keepTokens() {
+// startTokenRenewal starts the renewal of the control plane's tokens, which may not exist yet.
+func (r *run) startTokenRenewal() {
 	o := r.owner
-	manager, has := managers[o.Input.Owner.Kind]
-	if !has || o.Target == nil || !o.serves() {
+	manager, has := resourceManagerNames[o.Input.Owner.Kind]
+	if !has || o.Target == nil || !o.hasAPIServer() {
 		return
 	}
 	r.reconciler.Tokens.Keep(accesstokens.Site{
@@ -143,9 +145,10 @@ func (r *run) keepTokens() {
 	})
 }
 
-// managers are the Deployments of gardener-resource-manager for a control plane, by the kind of its
-// owner. The Deployment without a prefix in namespace garden serves the runtime cluster.
-var managers = map[string]string{Garden: "virtual-garden-gardener-resource-manager", Shoot: "gardener-resource-manager"}
+// resourceManagerNames are the Deployments of gardener-resource-manager for a control plane, by the
+// kind of its owner. The Deployment without a prefix in namespace garden serves the runtime
+// cluster.
+var resourceManagerNames = map[string]string{Garden: "virtual-garden-gardener-resource-manager", Shoot: "gardener-resource-manager"}
 
 // ConnectShoot connects a Shoot to its API server, with the access that is published with its
 // control plane. outside means that Service names of the seed do not resolve here, so the Shoot's
@@ -172,7 +175,7 @@ func (o *Owner) shootAccess(outside bool, clk clock.PassiveClock) (*rest.Config,
 	source := access.OfShoot(o.Input.Owner.Namespace+"/"+o.Input.Owner.Name, o.Input.Owner.ControlPlaneNamespace, read, clk)
 	if outside {
 		source.Proxy = o.Local.RESTConfig().Proxy
-		source.Outside = func(context.Context) (string, error) { return o.address() }
+		source.Outside = func(context.Context) (string, error) { return o.externalURL() }
 	}
 	return access.Late(source), nil
 }
@@ -180,18 +183,18 @@ func (o *Owner) shootAccess(outside bool, clk clock.PassiveClock) (*rest.Config,
 // ShootAccess returns the access to the API server of a Shoot from outside its seed. The error
 // explains why nobody serves the API server.
 func ShootAccess(ctx context.Context, o Owner) (*rest.Config, error) {
-	at := o.from(State{})
+	at := o.newSession(State{})
 	switch served, err := at.isServed(ctx); {
 	case err != nil:
 		return nil, err
 	case !served:
-		return nil, errors.New(at.whyUnserved())
+		return nil, errors.New(at.unservedReason())
 	}
 	return at.shootAccess(true, nil)
 }
 
-// address returns the URL of a Shoot at its own domain.
-func (o *Owner) address() (string, error) {
+// externalURL returns the URL of a Shoot at its own domain.
+func (o *Owner) externalURL() (string, error) {
 	domain, _, err := unstructured.NestedString(o.Input.Objects[Shoot], "spec", "dns", "domain")
 	if err != nil || domain == "" {
 		return "", fmt.Errorf("%s has no domain by which it is reached from outside of its seed", o)
@@ -203,10 +206,10 @@ func (o *Owner) address() (string, error) {
 // connect to it.
 const secretGenericKubeconfig = "generic-token-kubeconfig"
 
-// nameKubeconfig writes the name of the Secret with the generic kubeconfig to an annotation of a
-// Garden. Extensions of the garden read it there, as they read that of a Shoot from its Cluster.
-// The name changes with each rotation.
-func (r *run) nameKubeconfig(ctx context.Context, made map[string]render.SecretFact) error {
+// annotateGenericKubeconfig writes the name of the Secret with the generic kubeconfig to an
+// annotation of a Garden. Extensions of the garden read it there, as they read that of a Shoot from
+// its Cluster. The name changes with each rotation.
+func (r *run) annotateGenericKubeconfig(ctx context.Context, made map[string]render.SecretFact) error {
 	o, name := r.owner, made[secretGenericKubeconfig].Name
 	if o.Input.Owner.Kind != Garden || name == "" {
 		return nil
@@ -219,12 +222,12 @@ func (r *run) nameKubeconfig(ctx context.Context, made map[string]render.SecretF
 		return nil
 	}
 	annotations := map[string]any{gardencorev1beta1.GenericTokenKubeconfigSecretName: name}
-	_, err = o.Home.MergePatch(ctx, o.Ref, map[string]any{"metadata": map[string]any{"annotations": annotations}}, kinds[Garden].role, "")
+	_, err = o.Home.MergePatch(ctx, o.Ref, map[string]any{"metadata": map[string]any{"annotations": annotations}}, settingsByKind[Garden].fieldManager, "")
 	return o.Home.Explain(o.Ref, "write the name of its generic kubeconfig to", err)
 }
 
-// advertised returns the addresses of a Garden: its API server is at its first domain.
-func advertised(garden map[string]any) []operatorv1alpha1.AdvertisedAddress {
+// advertisedAddresses returns the addresses of a Garden: its API server is at its first domain.
+func advertisedAddresses(garden map[string]any) []operatorv1alpha1.AdvertisedAddress {
 	domains, _, _ := unstructured.NestedSlice(garden, "spec", "virtualCluster", "dns", "domains")
 	if len(domains) == 0 {
 		return nil

@@ -15,11 +15,11 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// TestAccessOutlivesRotation checks that an API server accepts the published access in every phase
-// of a CA rotation. While a new CA is not trusted everywhere, the old access stays.
-func TestAccessOutlivesRotation(t *testing.T) {
+// TestAccessIsValidDuringRotation checks that an API server accepts the published access in every
+// phase of a CA rotation. While a new CA is not trusted everywhere, the old access stays.
+func TestAccessIsValidDuringRotation(t *testing.T) {
 	s := newSite(t)
-	r, o := s.work, s.work.owner
+	r, o := s.run, s.run.owner
 	o.Input.Owner.Kind = Shoot
 	client, err := kubernetes.NewForConfig(server.config)
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestAccessOutlivesRotation(t *testing.T) {
 		access.SecretName:          json.RawMessage(`{"kind": "kubeconfig", "server": "https://api", "ca": "ca", "clientCertificate": "gardener-internal-client"}`),
 	}
 	result := render.Result{Components: []render.Component{{Path: "shoot/kube-apiserver", Enabled: true, Secrets: requests}}}
-	configs, err := requestsOf(o, result)
+	configs, err := secretRequests(o, result)
 	require.NoError(t, err)
 	// made returns the secrets manager of a rotation that began at a time; zero for no rotation.
 	made := func(began time.Time, completing bool) *secrets.Manager {
@@ -70,7 +70,7 @@ func TestAccessOutlivesRotation(t *testing.T) {
 	assert.False(t, o.restoreAccess(s.ctx), "nothing is lost")
 	assert.Equal(t, content(first), published())
 
-	require.NoError(t, r.publishRotated(s.ctx))
+	require.NoError(t, r.publishRotatedAccess(s.ctx))
 	assert.Equal(t, content(preparing), published(), "all of them know both")
 	require.NoError(t, r.publishAccess(s.ctx, made(began, false), result))
 	assert.Equal(t, content(preparing), published(), "the next reconciliation does not go back")
@@ -78,7 +78,7 @@ func TestAccessOutlivesRotation(t *testing.T) {
 	completing := made(began, true)
 	require.NoError(t, r.publishAccess(s.ctx, completing, result))
 	assert.Equal(t, content(completing), published(), "the certificate is of the new authority already")
-	require.NoError(t, r.publishRotated(s.ctx))
+	require.NoError(t, r.publishRotatedAccess(s.ctx))
 	assert.Equal(t, content(completing), published())
 
 	// Without published access there is no old access to preserve.

@@ -10,15 +10,15 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestPlanHasTheApproval checks that a dry run shows the same approval id for held objects as a
+// TestPlanHasApprovalID checks that a dry run shows the same approval id for held objects as a
 // diff of revisions.
-func TestPlanHasTheApproval(t *testing.T) {
+func TestPlanHasApprovalID(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.mustApply(s.bundle(direct, s.configMap("goes"), s.configMap("stays")))
-			s.work.reconciler.Gate = permit.Gate{MaxDeletions: permit.Limit(0)}
-			items, _, err := s.work.reconciler.planBundle(s.ctx, s.work.owner, s.bundle(direct, s.configMap("stays")), &serving{})
+			s.run.reconciler.Gate = permit.Gate{MaxDeletions: permit.Limit(0)}
+			items, _, err := s.run.reconciler.planBundle(s.ctx, s.run.owner, s.bundle(direct, s.configMap("stays")), &servingCache{})
 			require.NoError(t, err)
 			require.Len(t, items, 1)
 			assert.Equal(t, change.Hold, items[0].Action)

@@ -48,7 +48,7 @@ func ownerLabel(o render.Owner) string {
 	return strings.Join(append(parts, o.Name), ".")
 }
 
-func (r *Reconciler) inventory(o *subject, b render.Bundle) apply.Inventory {
+func (r *Reconciler) inventory(o *ownerSession, b render.Bundle) apply.Inventory {
 	delivery := deliveryManaged
 	if b.Delivery.Direct {
 		delivery = deliveryDirect
@@ -76,8 +76,8 @@ func setName(o render.Owner, bundle string) string {
 	return ownerLabel(o) + "/" + bundle
 }
 
-// set wraps objects for the engine; its errors show the origins.
-func set(o *subject, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
+// newSet wraps objects for the engine; its errors show the origins.
+func newSet(o *ownerSession, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
 	s := apply.Set{
 		Name: setName(o.Input.Owner, b.Name), Objects: objects, FieldManager: FieldManager, TakeBack: true,
 		InjectLabels: b.Delivery.InjectLabels, KeepObjects: b.Delivery.KeepObjects,
@@ -89,22 +89,22 @@ func set(o *subject, b render.Bundle, objects []*unstructured.Unstructured) appl
 	return s
 }
 
-// directSet returns the set of a direct bundle for an apply.
-func directSet(o *subject, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
-	s := set(o, b, objects)
-	s.RebuildFrom = neighbours(o, b)
+// newDirectSet returns the set of a direct bundle for an apply.
+func newDirectSet(o *ownerSession, b render.Bundle, objects []*unstructured.Unstructured) apply.Set {
+	s := newSet(o, b, objects)
+	s.RebuildFrom = siblingKinds(o, b)
 	return s
 }
 
-// delivered returns the objects to apply for a bundle and their cluster: the objects of the bundle,
-// or its ManagedResource and data Secret.
-func (o *subject) delivered(ctx context.Context, b render.Bundle) ([]*unstructured.Unstructured, *apply.Cluster, error) {
-	b, err := o.filled(ctx, b, true)
+// objectsToApply returns the objects to apply for a bundle and their cluster: the objects of the
+// bundle, or its ManagedResource and data Secret.
+func (o *ownerSession) objectsToApply(ctx context.Context, b render.Bundle) ([]*unstructured.Unstructured, *apply.Cluster, error) {
+	b, err := o.withSecretValues(ctx, b, true)
 	if err != nil {
 		return nil, nil, err
 	}
 	if b.Delivery.Direct {
-		c, err := o.cluster(b.Cluster)
+		c, err := o.clusterForRole(b.Cluster)
 		objects := make([]*unstructured.Unstructured, 0, len(b.Objects))
 		for _, obj := range b.Objects {
 			objects = append(objects, obj.Unstructured)
@@ -134,8 +134,8 @@ func (o *subject) delivered(ctx context.Context, b render.Bundle) ([]*unstructur
 
 // dataSecret returns the data Secret of the live ManagedResource of a bundle. It is nil if it is
 // missing or unreadable, so that a new one is made.
-func (o *subject) dataSecret(ctx context.Context, b render.Bundle) *unstructured.Unstructured {
-	live, err := o.Local.Get(ctx, managedRef(b))
+func (o *ownerSession) dataSecret(ctx context.Context, b render.Bundle) *unstructured.Unstructured {
+	live, err := o.Local.Get(ctx, bundleManagedResourceRef(b))
 	if err != nil {
 		return nil
 	}
@@ -154,23 +154,23 @@ func (o *subject) dataSecret(ctx context.Context, b render.Bundle) *unstructured
 
 // applyBundle applies one bundle and returns its waiter. It records an error for the conditions.
 func (r *run) applyBundle(ctx context.Context, b render.Bundle) (waiter, error) {
-	w, err := r.sendBundle(ctx, b)
-	if !r.pending {
-		r.owner.note(func(s *State) {
+	w, err := r.applyDelivery(ctx, b)
+	if !r.hasNewRendering {
+		r.owner.updateState(func(s *State) {
 			if err == nil || ctx.Err() == nil {
-				s.sent(b.Name, err)
+				s.recordApply(b.Name, err)
 			}
-			s.appliedAs(b, err)
+			s.recordRendering(b, err)
 		})
 	}
 	if err != nil {
 		return w, fmt.Errorf("bundle %s: %w", b.Name, err)
 	}
-	w.again = func(ctx context.Context) (waiter, error) { return r.applyBundle(ctx, b) }
+	w.reapply = func(ctx context.Context) (waiter, error) { return r.applyBundle(ctx, b) }
 	return w, nil
 }
 
-func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
+func (r *run) applyDelivery(ctx context.Context, b render.Bundle) (waiter, error) {
 	if b.Problem != "" {
 		return waiter{}, errors.New(b.Problem)
 	}
@@ -178,48 +178,48 @@ func (r *run) sendBundle(ctx context.Context, b render.Bundle) (waiter, error) {
 		return waiter{}, fmt.Errorf("not known yet: %s", strings.Join(b.Unresolved, ", "))
 	}
 	if b.Delivery.ServedBy != "" { // other bundles write their ManagedResource before that wait
-		if waits, err := r.waitsForServer(ctx, b); err != nil || waits {
+		if waits, err := r.isWaitingForServer(ctx, b); err != nil || waits {
 			return waiter{bundle: b, cluster: r.owner.Local}, err
 		}
 	}
-	if r.pending && !b.Delivery.Direct {
+	if r.hasNewRendering && !b.Delivery.Direct {
 		return r.repairManaged(ctx, b)
 	}
-	objects, cluster, err := r.owner.delivered(ctx, b)
+	objects, cluster, err := r.owner.objectsToApply(ctx, b)
 	if err != nil {
 		return waiter{}, err
 	}
 	if !b.Delivery.Direct {
-		return r.sendManaged(ctx, b, cluster, objects)
+		return r.applyManagedResource(ctx, b, cluster, objects)
 	}
-	if r.pending {
+	if r.hasNewRendering {
 		return waiter{}, r.repairDirect(ctx, b, cluster, objects)
 	}
-	if err := r.endManaged(ctx, b); err != nil {
+	if err := r.migrateToDirect(ctx, b); err != nil {
 		return waiter{}, err
 	}
-	if waits, err := r.waitsForServer(ctx, b); err != nil || waits {
+	if waits, err := r.isWaitingForServer(ctx, b); err != nil || waits {
 		return waiter{bundle: b, cluster: r.owner.Local}, err
 	}
-	result, err := r.reconciler.Engine.Apply(ctx, cluster, directSet(r.owner, b, objects), r.reconciler.inventory(r.owner, b), r.options(b))
-	r.countAll(result)
+	result, err := r.reconciler.Engine.Apply(ctx, cluster, newDirectSet(r.owner, b, objects), r.reconciler.inventory(r.owner, b), r.applyOptions(b))
+	r.countResult(result)
 	if err != nil {
 		return waiter{}, err
 	}
-	r.owner.noteLeaving(b.Name, cluster, result.Objects...)
+	r.owner.recordTerminating(b.Name, cluster, result.Objects...)
 	if err := apply.AwaitServed(ctx, r.reconciler.Clock, cluster, objects); err != nil {
 		return waiter{}, err
 	}
-	w := waiter{bundle: b, cluster: cluster, refs: refs(objects)}
-	w.written.Add(result.Objects...)
-	w.stamped, err = r.request(ctx, cluster, r.operation(b.Name), objects, result)
+	w := waiter{bundle: b, cluster: cluster, refs: objectRefs(objects)}
+	w.changeCounts.Add(result.Objects...)
+	w.requestTimestamps, err = r.requestOperations(ctx, cluster, r.requestedOperation(b.Name), objects, result)
 	return w, err
 }
 
-// sendManaged writes the ManagedResource of a bundle and its data Secret, then acts as
+// applyManagedResource writes the ManagedResource of a bundle and its data Secret, then acts as
 // resource-manager.
-func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.Cluster, objects []*unstructured.Unstructured) (waiter, error) {
-	carried, err := r.takeBack(ctx, b)
+func (r *run) applyManagedResource(ctx context.Context, b render.Bundle, cluster *apply.Cluster, objects []*unstructured.Unstructured) (waiter, error) {
+	carried, err := r.releaseDeletedManagedResource(ctx, b)
 	if err != nil {
 		return waiter{}, err
 	}
@@ -228,119 +228,121 @@ func (r *run) sendManaged(ctx context.Context, b render.Bundle, cluster *apply.C
 	if err != nil {
 		return waiter{}, err
 	}
-	_, former := split(b, entries)
-	s := set(r.owner, b, objects)
+	_, former := splitInventory(b, entries)
+	s := newSet(r.owner, b, objects)
 	s.InjectLabels, s.KeepObjects, s.InOrder = nil, false, true
 	view := inventory
 	if len(former) > 0 {
-		view = apply.Part(inventory, func(e apply.Entry) bool { return carrierOf(b, e.Ref) })
+		view = apply.Part(inventory, func(e apply.Entry) bool { return isCarrierOf(b, e.Ref) })
 	} else {
 		s.RebuildFrom = apply.KindsOf(objects...)
 	}
-	options := r.options(b)
-	options.DesiredElsewhere = r.wantedElsewhere(b, true)
+	options := r.applyOptions(b)
+	options.DesiredElsewhere = r.bundleMembership(b, true)
 	result, err := r.reconciler.Engine.Apply(ctx, cluster, s, view, options)
-	r.countAll(result)
+	r.countResult(result)
 	if err != nil {
 		return waiter{}, err
 	}
-	if err := r.endDirect(ctx, b, inventory, carried, former); err != nil {
+	if err := r.migrateToManaged(ctx, b, inventory, carried, former); err != nil {
 		return waiter{}, err
 	}
-	w, err := r.applyManaged(ctx, b)
-	w.written.Add(result.Objects...)
+	w, err := r.reconcileManagedResource(ctx, b)
+	w.changeCounts.Add(result.Objects...)
 	return w, err
 }
 
-// takeBack releases a ManagedResource that somebody deletes although its bundle is declared. The
-// objects stay, and takeBack returns their entries for the new ManagedResource, so that an
-// accidental deletion deletes nothing.
-func (r *run) takeBack(ctx context.Context, b render.Bundle) ([]apply.Entry, error) {
-	live, err := r.owner.Local.Get(ctx, managedRef(b))
+// releaseDeletedManagedResource releases a ManagedResource that somebody deletes although its
+// bundle is declared. The objects stay, and releaseDeletedManagedResource returns their entries for
+// the new ManagedResource, so that an accidental deletion deletes nothing.
+func (r *run) releaseDeletedManagedResource(ctx context.Context, b render.Bundle) ([]apply.Entry, error) {
+	live, err := r.owner.Local.Get(ctx, bundleManagedResourceRef(b))
 	if err != nil || live.GetDeletionTimestamp() == nil {
 		// Missing or unreadable: the next apply reports it.
 		return nil, nil
 	}
-	rm, err := r.reconciler.managerOf(r.owner, b, live)
+	rm, err := r.reconciler.reconcilerForClass(r.owner, b, live)
 	if err != nil {
 		return nil, err
 	}
 	return rm.Release(ctx, b.Namespace, b.Name)
 }
 
-func managedRef(b render.Bundle) apply.Ref { return managedResourceRef(b.Namespace, b.Name) }
+func bundleManagedResourceRef(b render.Bundle) apply.Ref {
+	return managedResourceRef(b.Namespace, b.Name)
+}
 
-// applyManaged reconciles the ManagedResource that was just written.
-func (r *run) applyManaged(ctx context.Context, b render.Bundle) (waiter, error) {
+// reconcileManagedResource reconciles the ManagedResource that was just written.
+func (r *run) reconcileManagedResource(ctx context.Context, b render.Bundle) (waiter, error) {
 	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
 		return waiter{}, err
 	}
-	rm.Options, rm.Sources = r.options(b), set(r.owner, b, nil).Sources
+	rm.Options, rm.Sources = r.applyOptions(b), newSet(r.owner, b, nil).Sources
 	rm.Options.Repair = false // the ManagedResource declares exactly the applied objects
-	if waits, err := r.waitsForServer(ctx, b); err != nil || waits {
+	if waits, err := r.isWaitingForServer(ctx, b); err != nil || waits {
 		return waiter{bundle: b, cluster: r.owner.Local}, err
 	}
 	outcome, err := rm.Reconcile(ctx, b.Namespace, b.Name)
 	if outcome != nil {
-		r.countAll(outcome.Applied)
+		r.countResult(outcome.Applied)
 	}
 	if err != nil {
 		return waiter{}, err
 	}
-	w := waiter{bundle: b, cluster: rm.Target, managed: rm}
+	w := waiter{bundle: b, cluster: rm.Target, managedReconciler: rm}
 	if outcome.Applied != nil {
-		w.written.Add(outcome.Applied.Objects...)
-		r.owner.noteLeaving(b.Name, rm.Target, outcome.Applied.Objects...)
+		w.changeCounts.Add(outcome.Applied.Objects...)
+		r.owner.recordTerminating(b.Name, rm.Target, outcome.Applied.Objects...)
 	}
-	w.refs, err = refsOf(ctx, rm, outcome)
+	w.refs, err = declaredRefs(ctx, rm, outcome)
 	return w, err
 }
 
-// waitsForServer reports whether the objects of a bundle wait for a process that serves the Shoot's
-// API server or its webhooks. If a process serves the API server, it returns once that server
-// answers.
-func (r *run) waitsForServer(ctx context.Context, b render.Bundle) (bool, error) {
-	served, err := r.serving.admits(ctx, r.owner, b)
+// isWaitingForServer reports whether the objects of a bundle wait for a process that serves the
+// Shoot's API server or its webhooks. If a process serves the API server, it returns once that
+// server answers.
+func (r *run) isWaitingForServer(ctx context.Context, b render.Bundle) (bool, error) {
+	served, err := r.serving.canApply(ctx, r.owner, b)
 	if err != nil {
 		return false, err
 	}
-	r.owner.note(func(s *State) { s.waits(b.Name, !served) })
-	if !served || b.Cluster != render.ClusterShoot || !r.patient {
+	r.owner.updateState(func(s *State) { s.setWaiting(b.Name, !served) })
+	if !served || b.Cluster != render.ClusterShoot || !r.waitForAPIServer {
 		return !served, nil
 	}
-	err = r.awaitTarget(ctx, "the API server of "+r.owner.String())
+	err = r.waitForTarget(ctx, "the API server of "+r.owner.String())
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		// the step has timed out and failed
-		r.owner.note(func(s *State) { s.sent(b.Name, err) })
+		r.owner.updateState(func(s *State) { s.recordApply(b.Name, err) })
 	}
 	return false, err
 }
 
-// options returns the engine options of one bundle: the deletion gate and progress.
-func (r *run) options(b render.Bundle) apply.ApplyOptions {
+// applyOptions returns the engine options of one bundle: the deletion gate and progress.
+func (r *run) applyOptions(b render.Bundle) apply.ApplyOptions {
 	return apply.ApplyOptions{
-		ApprovePrune: func(entries []apply.Entry) []apply.Held { return r.judge(b.Cluster, entries) },
+		ApprovePrune: func(entries []apply.Entry) []apply.Held { return r.holdDeletions(b.Cluster, entries) },
 		HoldRecreate: func(e apply.Entry) *change.Reason {
-			if held := r.judge(b.Cluster, []apply.Entry{e}); len(held) > 0 {
+			if held := r.holdDeletions(b.Cluster, []apply.Entry{e}); len(held) > 0 {
 				return &held[0].Reason
 			}
 			return nil
 		},
-		NoDelete: r.repairing, Repair: r.pending,
-		DesiredElsewhere: r.desiredElsewhere(b),
-		OnObject:         r.progress(b),
+		NoDelete: r.isRepair, Repair: r.hasNewRendering,
+		DesiredElsewhere: r.isInOtherBundle(b),
+		OnObject:         r.objectReporter(b),
 	}
 }
 
-// desiredElsewhere reports whether an object moved to another bundle of the same owner.
-func (r *run) desiredElsewhere(b render.Bundle) func(apply.Ref) bool {
-	return r.wantedElsewhere(b, false)
+// isInOtherBundle reports whether an object moved to another bundle of the same owner.
+func (r *run) isInOtherBundle(b render.Bundle) func(apply.Ref) bool {
+	return r.bundleMembership(b, false)
 }
 
-// wantedElsewhere is desiredElsewhere; with carrier it includes the bundle itself, for the set of
+// bundleMembership is isInOtherBundle; with carrier it includes the bundle itself, for the set of
 // its ManagedResource.
-func (r *run) wantedElsewhere(b render.Bundle, carrier bool) func(apply.Ref) bool {
+func (r *run) bundleMembership(b render.Bundle, carrier bool) func(apply.Ref) bool {
 	wanted := map[apply.Ref]bool{}
 	for _, other := range append(r.owner.Bundles(), b) {
 		if other.Name == b.Name && !carrier || other.Cluster != b.Cluster {
@@ -353,26 +355,26 @@ func (r *run) wantedElsewhere(b render.Bundle, carrier bool) func(apply.Ref) boo
 	return func(ref apply.Ref) bool { return wanted[ref] }
 }
 
-func (r *run) count(results ...apply.ObjectResult) {
+func (r *run) countResults(results ...apply.ObjectResult) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.report.Written.Add(results...)
-	r.report.Changed = r.report.Written.Total()
+	r.report.ChangeCounts.Add(results...)
+	r.report.ChangedObjects = r.report.ChangeCounts.Total()
 }
 
-func (r *run) countAll(result *apply.Result) {
+func (r *run) countResult(result *apply.Result) {
 	if result == nil {
 		return
 	}
-	r.count(result.Objects...)
+	r.countResults(result.Objects...)
 	for _, o := range result.Objects {
-		if r.repairing && o.Action == apply.Skipped && o.Err == nil {
-			r.left = append(r.left, o.Ref)
+		if r.isRepair && o.Action == apply.Skipped && o.Err == nil {
+			r.unrepaired = append(r.unrepaired, o.Ref)
 		}
 	}
 }
 
-func refs(objects []*unstructured.Unstructured) []apply.Ref {
+func objectRefs(objects []*unstructured.Unstructured) []apply.Ref {
 	out := make([]apply.Ref, 0, len(objects))
 	for _, o := range objects {
 		out = append(out, apply.RefOf(o))
@@ -380,13 +382,13 @@ func refs(objects []*unstructured.Unstructured) []apply.Ref {
 	return out
 }
 
-func (r *Reconciler) setOfManaged(o *subject, cluster string, ref apply.Ref) string {
+func (r *Reconciler) setOfManaged(o *ownerSession, cluster string, ref apply.Ref) string {
 	if o.Local.Name() != cluster {
 		return ""
 	}
-	id := o.identity()
+	id := o.renderOwner()
 	for _, b := range o.Bundles() {
-		if !b.Delivery.Direct && managedRef(b) == ref {
+		if !b.Delivery.Direct && bundleManagedResourceRef(b) == ref {
 			return setName(id, b.Name)
 		}
 	}

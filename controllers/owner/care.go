@@ -19,27 +19,27 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-func (r *Reconciler) care(ctx context.Context, o *subject) (_ []gardencorev1beta1.Condition, err error) {
+func (r *Reconciler) care(ctx context.Context, o *ownerSession) (_ []gardencorev1beta1.Condition, err error) {
 	defer panics.Catch(&err)
 	_, status, err := o.readStatus(ctx)
 	if err != nil {
 		return nil, err
 	}
-	b := condition.New(r.Clock, r.Judging.Thresholds)
+	b := condition.New(r.Clock, r.ConditionSettings.Thresholds)
 	conditions := status.Conditions
-	look := &serving{}
-	if o.serves() {
+	look := &servingCache{}
+	if o.hasAPIServer() {
 		answers := r.apiServerConditions(ctx, o, b, status, look)
-		// An open connection survives the loss of its access, so accessDue checks the access from
-		// time to time.
-		if (!condition.AllTrue(answers) || o.accessDue(r.Clock.Now())) && o.restoreAccess(ctx) && !condition.AllTrue(answers) {
+		// An open connection survives the loss of its access, so isAccessCheckDue checks the access
+		// from time to time.
+		if (!condition.AllTrue(answers) || o.isAccessCheckDue(r.Clock.Now())) && o.restoreAccess(ctx) && !condition.AllTrue(answers) {
 			answers = r.apiServerConditions(ctx, o, b, status, look)
 		}
 		conditions = condition.Merge(conditions, answers...)
 	}
-	last := o.now()
-	bundles, failures, unjudged := slices.Clone(last.bundles), last.failures, last.unjudged
-	if why := unreachable(ctx, o.Local); why != "" {
+	last := o.currentState()
+	bundles, failures, unjudged := slices.Clone(last.bundles), last.failures, last.unjudgedReason
+	if why := unreachableReason(ctx, o.Local); why != "" {
 		// The live cache would still show the state before the cluster became unreachable.
 		bundles, unjudged = nil, why
 	}
@@ -50,59 +50,60 @@ func (r *Reconciler) care(ctx context.Context, o *subject) (_ []gardencorev1beta
 			byCondition[name] = append(byCondition[name], bundle)
 		}
 	}
-	others, err := r.others(ctx, o, bundles)
+	others, err := r.unhealthyForeignResources(ctx, o, bundles)
 	if err != nil {
-		unjudged = bounded(strings.Join(Problems(err), "; "))
+		unjudged = truncateMessage(strings.Join(Problems(err), "; "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCondition)) {
 		old := b.GetOrInit(conditions, gardencorev1beta1.ConditionType(name))
 		judged := r.componentCondition(ctx, o, b, status, old, byCondition[name], failures, look)
 		if v := others[name]; v != nil && judged.Status == gardencorev1beta1.ConditionTrue {
-			judged = r.failed(b, old, status, v.Reason, v.Message, toCodes(v.Codes))
+			judged = r.failedCondition(b, old, status, v.Reason, v.Message, errorCodes(v.Codes))
 		}
 		if name == observabilityHealthy && judged.Status == gardencorev1beta1.ConditionTrue {
-			judged = r.observed(ctx, o, b, status, old, judged)
+			judged = r.prometheusCondition(ctx, o, b, status, old, judged)
 		}
 		conditions = condition.Merge(conditions, judged)
 	}
 	if unjudged != "" {
-		conditions = condition.Merge(conditions, notKnown(b, o, conditions, unjudged)...)
+		conditions = condition.Merge(conditions, unknownConditions(b, o, conditions, unjudged)...)
 	} else if len(bundles) > 0 {
 		err = r.careExtensions(ctx, o, bundles)
 	}
 	if condition.Equal(conditions, status.Conditions) {
 		return conditions, err
 	}
-	_, werr := o.Home.MergePatch(ctx, o.Ref, map[string]any{"status": map[string]any{"conditions": conditions}}, kinds[o.Input.Owner.Kind].role, "status")
+	_, werr := o.Home.MergePatch(ctx, o.Ref, map[string]any{"status": map[string]any{"conditions": conditions}}, settingsByKind[o.Input.Owner.Kind].fieldManager, "status")
 	return conditions, errors.Join(err, o.Home.Explain(o.Ref, "write the conditions", werr))
 }
 
-// observed returns the condition about monitoring with the alerts of the Prometheus instances, if
-// its objects are healthy.
-func (r *Reconciler) observed(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, old, judged gardencorev1beta1.Condition) gardencorev1beta1.Condition {
-	v, err := r.prometheisSee(ctx, o)
+// prometheusCondition returns the condition about monitoring with the alerts of the Prometheus
+// instances, if its objects are healthy.
+func (r *Reconciler) prometheusCondition(ctx context.Context, o *ownerSession, b *condition.Builder, status commonStatus, old, judged gardencorev1beta1.Condition) gardencorev1beta1.Condition {
+	v, err := r.checkPrometheuses(ctx, o)
 	switch {
 	case err != nil:
-		return b.Unknown(old, condition.ReasonCheckError, bounded(strings.Join(Problems(err), "; ")))
+		return b.Unknown(old, condition.ReasonCheckError, truncateMessage(strings.Join(Problems(err), "; ")))
 	case v != nil:
-		return r.failed(b, old, status, v.Reason, v.Message, nil)
+		return r.failedCondition(b, old, status, v.Reason, v.Message, nil)
 	}
 	return judged
 }
 
-// unreachable returns why a cluster does not answer; empty if it does.
-func unreachable(ctx context.Context, c *apply.Cluster) string {
+// unreachableReason returns why a cluster does not answer; empty if it does.
+func unreachableReason(ctx context.Context, c *apply.Cluster) string {
 	if err := apiServerHealthy(ctx, c); err != nil {
 		return strings.Join(Problems(c.Explain(apply.Ref{}, "check", err)), "; ")
 	}
 	return ""
 }
 
-// notKnown sets the component conditions to Unknown, because their last status may be outdated.
-func notKnown(b *condition.Builder, o *subject, conditions []gardencorev1beta1.Condition, why string) []gardencorev1beta1.Condition {
+// unknownConditions sets the component conditions to Unknown, because their last status may be
+// outdated.
+func unknownConditions(b *condition.Builder, o *ownerSession, conditions []gardencorev1beta1.Condition, why string) []gardencorev1beta1.Condition {
 	var out []gardencorev1beta1.Condition
 	for _, c := range conditions {
-		if _, ours := kinds[o.Input.Owner.Kind].running[string(c.Type)]; ours {
+		if _, ours := settingsByKind[o.Input.Owner.Kind].healthyReasons[string(c.Type)]; ours {
 			out = append(out, b.Unknown(c, condition.ReasonCheckError, why))
 		}
 	}
@@ -112,15 +113,15 @@ func notKnown(b *condition.Builder, o *subject, conditions []gardencorev1beta1.C
 // apiServerConditions returns the condition of the API server that an owner serves, or none. A
 // Shoot's API server is judged if a process serves it, and always after its first answer, so that
 // its loss is reported.
-func (r *Reconciler) apiServerConditions(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, look *serving) []gardencorev1beta1.Condition {
-	kind := kinds[o.Input.Owner.Kind]
-	if kind.apiServer == "" || o.Target == nil {
+func (r *Reconciler) apiServerConditions(ctx context.Context, o *ownerSession, b *condition.Builder, status commonStatus, look *servingCache) []gardencorev1beta1.Condition {
+	kind := settingsByKind[o.Input.Owner.Kind]
+	if kind.apiServerCondition == "" || o.Target == nil {
 		return nil
 	}
-	t := gardencorev1beta1.ConditionType(kind.apiServer)
+	t := gardencorev1beta1.ConditionType(kind.apiServerCondition)
 	judged := condition.Get(status.Conditions, t) != nil || o.Input.Owner.Kind == Garden
 	old := b.GetOrInit(status.Conditions, t)
-	if o.hibernated() {
+	if o.isHibernated() {
 		if !judged {
 			return nil
 		}
@@ -130,24 +131,24 @@ func (r *Reconciler) apiServerConditions(ctx context.Context, o *subject, b *con
 		if judged {
 			return []gardencorev1beta1.Condition{b.Failed(old, status.LastOperation, reason, message)}
 		}
-		return []gardencorev1beta1.Condition{r.failed(b, old, status, reason, message, nil)}
+		return []gardencorev1beta1.Condition{r.failedCondition(b, old, status, reason, message, nil)}
 	}
 	err := apiServerHealthy(ctx, o.Target)
 	switch {
 	case err == nil:
-		look.answered()
+		look.setServed()
 		return []gardencorev1beta1.Condition{b.OK(old, "HealthzRequestSucceeded", "API server /healthz endpoint responded with success status code.")}
 	case !judged && !look.isServed(ctx, o):
 		return nil
 	case apierrors.ReasonForError(err) != "":
 		return failed("HealthzRequestFailed", "Request to API server /healthz endpoint failed: "+err.Error())
 	}
-	return failed(kind.down[0], kind.down[1]+": "+err.Error())
+	return failed(kind.downReason[0], kind.downReason[1]+": "+err.Error())
 }
 
-// hibernated reports whether a Shoot is declared as hibernated.
-func (o *subject) hibernated() bool {
-	in := o.input()
+// isHibernated reports whether a Shoot is declared as hibernated.
+func (o *ownerSession) isHibernated() bool {
+	in := o.inputCopy()
 	asleep, _, _ := unstructured.NestedBool(in.Objects[Shoot], "spec", "hibernation", "enabled")
 	return asleep && in.Owner.Kind == Shoot
 }
@@ -158,17 +159,17 @@ const reasonApplyFailed = "ApplyFailed"
 
 // componentCondition is True if all bundles are applied and healthy. Otherwise the first bad bundle
 // decides, root causes first: failed to apply, unhealthy, missing.
-func (r *Reconciler) componentCondition(ctx context.Context, o *subject, b *condition.Builder, status commonStatus, old gardencorev1beta1.Condition,
-	bundles []render.Bundle, failures map[string]string, look *serving) gardencorev1beta1.Condition {
+func (r *Reconciler) componentCondition(ctx context.Context, o *ownerSession, b *condition.Builder, status commonStatus, old gardencorev1beta1.Condition,
+	bundles []render.Bundle, failures map[string]string, look *servingCache) gardencorev1beta1.Condition {
 	for _, bundle := range bundles {
 		if text, failed := failures[bundle.Name]; failed {
-			return r.failed(b, old, status, reasonApplyFailed, bounded(text), condition.Codes(text))
+			return r.failedCondition(b, old, status, reasonApplyFailed, truncateMessage(text), condition.Codes(text))
 		}
 	}
 	var missing *health.Verdict
 	var unjudged error
 	for _, bundle := range bundles {
-		served, err := look.admits(ctx, o, bundle)
+		served, err := look.canApply(ctx, o, bundle)
 		if err == nil && !served {
 			continue // a waiting bundle affects no condition
 		}
@@ -188,29 +189,29 @@ func (r *Reconciler) componentCondition(ctx context.Context, o *subject, b *cond
 			// A missing object may be the consequence of another failure.
 			missing = cmp.Or(missing, failure)
 		default:
-			return r.failed(b, old, status, failure.Reason, failure.Message, toCodes(failure.Codes))
+			return r.failedCondition(b, old, status, failure.Reason, failure.Message, errorCodes(failure.Codes))
 		}
 	}
 	if missing != nil {
-		return r.failed(b, old, status, missing.Reason, missing.Message, toCodes(missing.Codes))
+		return r.failedCondition(b, old, status, missing.Reason, missing.Message, errorCodes(missing.Codes))
 	}
 	if unjudged != nil {
-		return b.Unknown(old, condition.ReasonCheckError, bounded(strings.Join(Problems(unjudged), "; ")))
+		return b.Unknown(old, condition.ReasonCheckError, truncateMessage(strings.Join(Problems(unjudged), "; ")))
 	}
-	running := kinds[o.Input.Owner.Kind].running[string(old.Type)]
+	running := settingsByKind[o.Input.Owner.Kind].healthyReasons[string(old.Type)]
 	return b.OK(old, running[0], running[1])
 }
 
-// failed returns the condition after a failed check. A condition that was never judged also gets
-// its threshold: an object in creation is not broken.
-func (r *Reconciler) failed(b *condition.Builder, old gardencorev1beta1.Condition, status commonStatus, reason, message string, codes []gardencorev1beta1.ErrorCode) gardencorev1beta1.Condition {
-	if _, hasThreshold := r.Judging.Thresholds[old.Type]; hasThreshold && old.Reason == condition.ReasonInitialized {
+// failedCondition returns the condition after a failed check. A condition that was never judged
+// also gets its threshold: an object in creation is not broken.
+func (r *Reconciler) failedCondition(b *condition.Builder, old gardencorev1beta1.Condition, status commonStatus, reason, message string, codes []gardencorev1beta1.ErrorCode) gardencorev1beta1.Condition {
+	if _, hasThreshold := r.ConditionSettings.Thresholds[old.Type]; hasThreshold && old.Reason == condition.ReasonInitialized {
 		return b.Progressing(old, reason, message, codes...)
 	}
 	return b.Failed(old, status.LastOperation, reason, message, codes...)
 }
 
-func toCodes(in []string) []gardencorev1beta1.ErrorCode {
+func errorCodes(in []string) []gardencorev1beta1.ErrorCode {
 	var out []gardencorev1beta1.ErrorCode
 	for _, c := range in {
 		out = append(out, gardencorev1beta1.ErrorCode(c))
@@ -219,8 +220,8 @@ func toCodes(in []string) []gardencorev1beta1.ErrorCode {
 }
 
 // bundleFailure returns nil for a healthy bundle; its message names the cluster and the object.
-func (r *Reconciler) bundleFailure(ctx context.Context, o *subject, b render.Bundle) (*health.Verdict, error) {
-	cluster, err := o.cluster(b.Cluster)
+func (r *Reconciler) bundleFailure(ctx context.Context, o *ownerSession, b render.Bundle) (*health.Verdict, error) {
+	cluster, err := o.clusterForRole(b.Cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -229,14 +230,14 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *subject, b render.Bun
 		for _, obj := range b.Objects {
 			refs = append(refs, apply.RefOf(obj.Unstructured))
 		}
-		bad, _, err := r.judgeOf(cluster).Of(ctx, refs)
-		return located(cluster, bad), err
+		bad, _, err := r.judgeForCluster(cluster).Of(ctx, refs)
+		return withLocation(cluster, bad), err
 	}
-	ref := managedRef(b)
+	ref := bundleManagedResourceRef(b)
 	obj, err := o.Local.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		v := health.NotFound(ref.GVK(), b.Namespace, b.Name)
-		return located(o.Local, &v), nil
+		return withLocation(o.Local, &v), nil
 	}
 	if err != nil {
 		return nil, o.Local.Explain(ref, "read", err)
@@ -247,8 +248,8 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *subject, b render.Bun
 	}
 	if mr, err := rm.Read(ctx, b.Namespace, b.Name); err == nil {
 		before := slices.Clone(mr.Status.Conditions)
-		if v, err := rm.CheckHealth(ctx, mr); err == nil && v != nil && (!v.Healthy || r.Judging.ProgressingThreshold == nil) {
-			return located(cluster, v), nil
+		if v, err := rm.CheckHealth(ctx, mr); err == nil && v != nil && (!v.Healthy || r.ConditionSettings.ProgressingThreshold == nil) {
+			return withLocation(cluster, v), nil
 		}
 		// CheckHealth wrote the conditions, which the live cache may not have yet
 		if !condition.Equal(before, mr.Status.Conditions) {
@@ -257,29 +258,29 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *subject, b render.Bun
 			}
 		}
 	}
-	if f := health.CareManagedResource(obj, r.Judging.ProgressingThreshold, r.Clock.Now()); f != nil {
-		return located(o.Local, &health.Verdict{Kind: ref.Kind, Namespace: b.Namespace, Name: b.Name, Reason: f.Reason, Message: f.Message, Codes: f.Codes}), nil
+	if f := health.CareManagedResource(obj, r.ConditionSettings.ProgressingThreshold, r.Clock.Now()); f != nil {
+		return withLocation(o.Local, &health.Verdict{Kind: ref.Kind, Namespace: b.Namespace, Name: b.Name, Reason: f.Reason, Message: f.Message, Codes: f.Codes}), nil
 	}
 	return nil, nil
 }
 
-// located adds the cluster and the object to the message of a verdict.
-func located(c *apply.Cluster, v *health.Verdict) *health.Verdict {
+// withLocation adds the cluster and the object to the message of a verdict.
+func withLocation(c *apply.Cluster, v *health.Verdict) *health.Verdict {
 	if v == nil {
 		return nil
 	}
 	out := *v
-	out.Message = bounded(describe(c.Name(), *v))
+	out.Message = truncateMessage(describeVerdict(c.Name(), *v))
 	return &out
 }
 
-// maxMessage is the maximum length of a condition message, in characters.
-const maxMessage = 600
+// maxMessageLength is the maximum length of a condition message, in characters.
+const maxMessageLength = 600
 
-func bounded(text string) string {
+func truncateMessage(text string) string {
 	text = oneLine(text)
-	if r := []rune(text); len(r) > maxMessage {
-		return string(r[:maxMessage-1]) + "…"
+	if r := []rune(text); len(r) > maxMessageLength {
+		return string(r[:maxMessageLength-1]) + "…"
 	}
 	return text
 }

@@ -73,7 +73,7 @@ func TestConditionsNameTheObject(t *testing.T) {
 		}
 		return b
 	}
-	o := &subject{Owner: Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}, Target: emptyCluster(t, "virtual")}}
+	o := &ownerSession{Owner: Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}, Target: emptyCluster(t, "virtual")}}
 	r := &Reconciler{Clock: clk}
 	b := condition.New(clk, nil)
 	for name, c := range map[string]struct {
@@ -85,11 +85,11 @@ func TestConditionsNameTheObject(t *testing.T) {
 		"not applied": {[]render.Bundle{bundle("x"), bundle("y")}, map[string]string{"y": strings.Repeat("long ", 1000)}, "long long "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := r.componentCondition(t.Context(), o, b, commonStatus{}, b.Initial("VirtualComponentsHealthy"), c.bundles, c.failures, &serving{})
+			got := r.componentCondition(t.Context(), o, b, commonStatus{}, b.Initial("VirtualComponentsHealthy"), c.bundles, c.failures, &servingCache{})
 			assert.Equal(t, gardencorev1beta1.ConditionFalse, got.Status)
 			require.Greater(t, len(got.Message), len(c.want), got.Message)
 			assert.Equal(t, c.want, got.Message[:len(c.want)])
-			assert.LessOrEqual(t, len([]rune(got.Message)), maxMessage)
+			assert.LessOrEqual(t, len([]rune(got.Message)), maxMessageLength)
 		})
 	}
 }
@@ -136,14 +136,14 @@ func TestAPIServerOfAShoot(t *testing.T) {
 			require.NoError(t, err)
 			defer target.Close()
 			clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
-			o := &subject{Owner: Owner{Target: target, Input: render.Input{Owner: render.Owner{Kind: c.kind, Name: "x"}}}}
+			o := &ownerSession{Owner: Owner{Target: target, Input: render.Input{Owner: render.Owner{Kind: c.kind, Name: "x"}}}}
 			o.Input.Objects = map[string]map[string]any{Shoot: {"spec": map[string]any{"hibernation": map[string]any{"enabled": c.asleep}}}}
 			r := &Reconciler{Clock: clk}
 			if name == "is being made" {
-				r.Judging.Thresholds = condition.Thresholds{"APIServerAvailable": time.Minute}
+				r.ConditionSettings.Thresholds = condition.Thresholds{"APIServerAvailable": time.Minute}
 			}
 			got := ""
-			for _, one := range r.apiServerConditions(t.Context(), o, condition.New(clk, nil), commonStatus{Conditions: c.before}, &serving{known: true, is: c.served}) {
+			for _, one := range r.apiServerConditions(t.Context(), o, condition.New(clk, nil), commonStatus{Conditions: c.before}, &servingCache{isKnown: true, isAPIServerServed: c.served}) {
 				got += strings.Join([]string{string(one.Type), string(one.Status), one.Reason}, " ")
 			}
 			assert.Equal(t, c.want, got)
@@ -170,9 +170,9 @@ func TestADeploymentThatIsAvailableBetweenTwoCrashes(t *testing.T) {
 	_, err = client.AppsV1().Deployments(s.ns).UpdateStatus(s.ctx, live, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	ref := apply.RefOf(deployment)
-	waits := waiter{bundle: b, cluster: s.work.owner.Local, refs: []apply.Ref{ref}}
+	waits := waiter{bundle: b, cluster: s.run.owner.Local, refs: []apply.Ref{ref}}
 	s.eventually("its status is known", func() bool {
-		v, err := s.work.quickVerdict(s.ctx, waits, ref)
+		v, err := s.run.quickVerdict(s.ctx, waits, ref)
 		return err == nil && v.Healthy && !v.Progressing
 	})
 	pods := client.CoreV1().Pods(s.ns)
@@ -190,28 +190,28 @@ func TestADeploymentThatIsAvailableBetweenTwoCrashes(t *testing.T) {
 		pod, err = pods.UpdateStatus(s.ctx, pod, metav1.UpdateOptions{})
 		require.NoError(t, err)
 	}
-	builder := condition.New(s.work.reconciler.Clock, nil)
+	builder := condition.New(s.run.reconciler.Clock, nil)
 	judged := func() gardencorev1beta1.Condition {
-		return s.work.reconciler.componentCondition(s.ctx, s.work.owner, builder, commonStatus{}, builder.Initial("SeedSystemComponentsHealthy"), []render.Bundle{b}, nil, &serving{})
+		return s.run.reconciler.componentCondition(s.ctx, s.run.owner, builder, commonStatus{}, builder.Initial("SeedSystemComponentsHealthy"), []render.Bundle{b}, nil, &servingCache{})
 	}
 	state(3, time.Second)
 	assert.Contains(t, judged().Message, `Deployment `+s.ns+`/web: CrashLoopBackOff: pod "web-1": container "c" runs, but ends again and again: 3 restart(s), last Error (exit code 1)`)
 	shown := BundleState{State: StateHealthy}
-	s.work.reconciler.inspectBundle(s.ctx, s.work.owner, b, &serving{}, &shown)
+	s.run.reconciler.inspectBundle(s.ctx, s.run.owner, b, &servingCache{}, &shown)
 	assert.Equal(t, StateUnhealthy, shown.State)
-	open, err := s.work.lookAll(s.ctx, []waiter{waits}, true, true)
+	open, err := s.run.judgeBundles(s.ctx, []waiter{waits}, true, true)
 	require.NoError(t, err)
 	assert.Len(t, open, 1)
 
 	state(3, 3*time.Minute)
 	assert.Equal(t, gardencorev1beta1.ConditionTrue, judged().Status, judged().Message)
-	require.NoError(t, s.work.waitAll(s.ctx, []waiter{waits}, true, func(flow.State, string) {}))
+	require.NoError(t, s.run.waitAll(s.ctx, []waiter{waits}, true, func(flow.State, string) {}))
 }
 
 // TestLostAccessComesBack checks that the next health check restores deleted or changed access.
 func TestLostAccessComesBack(t *testing.T) {
 	s := newSite(t)
-	o := s.work.owner
+	o := s.run.owner
 	o.Input.Owner.Kind = Shoot
 	client, err := kubernetes.NewForConfig(server.config)
 	require.NoError(t, err)
@@ -220,10 +220,10 @@ func TestLostAccessComesBack(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, o.restoreAccess(s.ctx), "none was made yet")
 	now := time.Now()
-	o.noteServes(madeAccess{secret: "gardener-internal-1a2b"}, now)
-	assert.False(t, o.accessDue(now.Add(accessInterval-time.Second)), "it was just written")
-	assert.True(t, o.accessDue(now.Add(accessInterval)))
-	assert.False(t, o.accessDue(now.Add(accessInterval)), "somebody looks")
+	o.recordAccess(generatedAccess{secretName: "gardener-internal-1a2b"}, now)
+	assert.False(t, o.isAccessCheckDue(now.Add(accessCheckInterval-time.Second)), "it was just written")
+	assert.True(t, o.isAccessCheckDue(now.Add(accessCheckInterval)))
+	assert.False(t, o.isAccessCheckDue(now.Add(accessCheckInterval)), "somebody looks")
 	assert.True(t, o.restoreAccess(s.ctx))
 	assert.False(t, o.restoreAccess(s.ctx), "it is there")
 	_, err = secrets.Patch(s.ctx, access.SecretName, types.MergePatchType, []byte(`{"data": {"kubeconfig": "cnViYmlzaA=="}}`), metav1.PatchOptions{})

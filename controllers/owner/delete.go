@@ -26,15 +26,15 @@ const (
 
 // IsConfirmed reports whether somebody has confirmed the deletion of an object.
 func IsConfirmed(live *unstructured.Unstructured) bool {
-	return isTrue(live.GetAnnotations()[AnnotationConfirmDeletion])
+	return isTrueValue(live.GetAnnotations()[AnnotationConfirmDeletion])
 }
 
-func isTrue(value string) bool {
+func isTrueValue(value string) bool {
 	is, err := strconv.ParseBool(value)
 	return err == nil && is
 }
 
-func (r *Reconciler) delete(ctx context.Context, o *subject) (*Report, error) {
+func (r *Reconciler) delete(ctx context.Context, o *ownerSession) (*Report, error) {
 	status := r.newStatus(o)
 	status.deleting = true
 	defer status.stop()
@@ -51,16 +51,16 @@ func (r *Reconciler) delete(ctx context.Context, o *subject) (*Report, error) {
 	if err := status.start(ctx); err != nil {
 		return nil, err
 	}
-	end := &steps{run: &run{reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}}, live: live}
-	err = panics.Safe(func() error { return end.takeDown(ctx) })()
+	end := &flowSteps{run: &run{reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}}, live: live}
+	err = panics.Safe(func() error { return end.runDeletion(ctx) })()
 	if err != nil {
-		err = end.run.conclude(ctx, err, func() error { return nil })
+		err = end.run.writeOutcome(ctx, err, func() error { return nil })
 	}
 	return end.run.report, err
 }
 
-// takeDown runs the flow of deletion once it is confirmed.
-func (s *steps) takeDown(ctx context.Context) error {
+// runDeletion runs the flow of deletion once it is confirmed.
+func (s *flowSteps) runDeletion(ctx context.Context) error {
 	if !IsConfirmed(s.live) {
 		return errors.New(s.run.owner.Home.CommandsHere(fmt.Sprintf("the deletion is not confirmed: nothing is taken down before it is, and it cannot be taken back; to confirm it: kubectl annotate %s %s=true",
 			apply.KubectlName(s.run.owner.Ref), AnnotationConfirmDeletion)))
@@ -72,25 +72,25 @@ func (s *steps) takeDown(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.there, err = s.run.reconciler.orphans(ctx, s.run.owner, nil); err != nil {
+	if s.existingBundles, err = s.run.reconciler.orphans(ctx, s.run.owner, nil); err != nil {
 		return err
 	}
-	if kind := kinds[s.run.owner.Input.Owner.Kind]; kind.awaitedFirst == "" {
-		s.begins()
-	} else if err := awaitFirst(definition, kind); err != nil {
+	if kind := settingsByKind[s.run.owner.Input.Owner.Kind]; kind.firstDeletionState == "" {
+		s.stopMaintenance()
+	} else if err := orderAfterState(definition, kind); err != nil {
 		return err
 	}
-	if err := s.follow(ctx, definition); err != nil {
+	if err := s.runFlow(ctx, definition); err != nil {
 		return err
 	}
-	return s.letGo(ctx)
+	return s.finishDeletion(ctx)
 }
 
-// awaitFirst makes all nodes of a flow depend on the node for kind.awaitedFirst, and rejects a flow
-// without the required tasks.
-func awaitFirst(definition render.Flow, kind kindFacts) error {
+// orderAfterState makes all nodes of a flow depend on the node for kind.firstDeletionState, and
+// rejects a flow without the required tasks.
+func orderAfterState(definition render.Flow, kind kindSettings) error {
 	first := ""
-	for _, name := range append([]string{kind.awaitedFirst}, kind.tasksOfDeletion...) {
+	for _, name := range append([]string{kind.firstDeletionState}, kind.deletionTasks...) {
 		i := slices.IndexFunc(definition.Nodes, func(n render.FlowNode) bool { return n.Name == name && n.If })
 		if i < 0 {
 			return fmt.Errorf("the flow of deletion has no node for %s: nothing is taken down without it", name)
@@ -105,9 +105,9 @@ func awaitFirst(definition render.Flow, kind kindFacts) error {
 	return nil
 }
 
-// begins marks the start of the deletion: from now on, nothing is repaired, judged or requested for
-// the components.
-func (s *steps) begins() {
+// stopMaintenance marks the start of the deletion: from now on, nothing is repaired, judged or
+// requested for the components.
+func (s *flowSteps) stopMaintenance() {
 	s.run.reconciler.Tokens.Stop(s.run.owner.ControlPlane())
-	s.run.owner.note(func(now *State) { now.ended("the " + s.run.owner.Ref.Kind + " is being deleted") })
+	s.run.owner.updateState(func(now *State) { now.reset("the " + s.run.owner.Ref.Kind + " is being deleted") })
 }

@@ -24,39 +24,39 @@ import (
 const (
 	// teardownInterval is the time between checks whether deleted objects still exist.
 	teardownInterval = time.Second
-	// virtualPatience is twice the time limit for deleting objects of the virtual garden. They end
-	// with its etcd at the latest.
-	virtualPatience = 2 * time.Minute
+	// virtualDeletionTimeout is twice the time limit for deleting objects of the virtual garden.
+	// They end with its etcd at the latest.
+	virtualDeletionTimeout = 2 * time.Minute
 )
 
-// takeDownBundle deletes a bundle, and waits until none of its objects exists.
-func (s *steps) takeDownBundle(ctx context.Context, b render.Bundle, keep bool, report func(flow.State, string)) (err error) {
+// deleteBundle deletes a bundle, and waits until none of its objects exists.
+func (s *flowSteps) deleteBundle(ctx context.Context, b render.Bundle, keep bool, report func(flow.State, string)) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
 	}()
 	if b.Cluster != render.ClusterVirtual {
-		return s.removeAll(ctx, b, keep, report)
+		return s.deleteUntilGone(ctx, b, keep, report)
 	}
-	if s.isLost() == "" {
+	if s.virtualLossReason() == "" {
 		// leave half of the step's time for release
-		limited, cancel := context.WithTimeout(ctx, s.run.timeout(virtualPatience)/2)
-		err := s.removeAll(limited, b, keep, report)
+		limited, cancel := context.WithTimeout(ctx, s.run.stepTimeout(virtualDeletionTimeout)/2)
+		err := s.deleteUntilGone(limited, b, keep, report)
 		cancel()
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		s.note(fmt.Sprintf("bundle %s: what is left of it in the virtual garden ends with its etcd: %s", b.Name, strings.Join(Problems(err), "; ")))
+		s.addReportNote(fmt.Sprintf("bundle %s: what is left of it in the virtual garden ends with its etcd: %s", b.Name, strings.Join(Problems(err), "; ")))
 	}
-	return s.release(ctx, b)
+	return s.forgetVirtualBundle(ctx, b)
 }
 
-// removeAll deletes the objects of a bundle repeatedly until none is left.
-func (s *steps) removeAll(ctx context.Context, b render.Bundle, keep bool, report func(flow.State, string)) error {
+// deleteUntilGone deletes the objects of a bundle repeatedly until none is left.
+func (s *flowSteps) deleteUntilGone(ctx context.Context, b render.Bundle, keep bool, report func(flow.State, string)) error {
 	said := ""
 	for {
-		left, err := s.removeOnce(ctx, b, keep)
+		left, err := s.deleteBundleObjects(ctx, b, keep)
 		if left == "" && err == nil {
 			return nil
 		}
@@ -68,8 +68,8 @@ func (s *steps) removeAll(ctx context.Context, b render.Bundle, keep bool, repor
 			said = text
 			report(flow.Running, text)
 		}
-		if !s.run.pause(ctx, teardownInterval) {
-			if errors.Is(context.Cause(ctx), context.Canceled) || lost(ctx) {
+		if !s.run.sleep(ctx, teardownInterval) {
+			if errors.Is(context.Cause(ctx), context.Canceled) || isLeaseLost(ctx) {
 				return fmt.Errorf("interrupted: %w", context.Cause(ctx))
 			}
 			if left != "" {
@@ -80,9 +80,9 @@ func (s *steps) removeAll(ctx context.Context, b render.Bundle, keep bool, repor
 	}
 }
 
-// removeOnce deletes the objects of a bundle, and describes those that are left.
-func (s *steps) removeOnce(ctx context.Context, b render.Bundle, keep bool) (left string, err error) {
-	cluster, err := s.run.owner.cluster(b.Cluster)
+// deleteBundleObjects deletes the objects of a bundle, and describes those that are left.
+func (s *flowSteps) deleteBundleObjects(ctx context.Context, b render.Bundle, keep bool) (left string, err error) {
+	cluster, err := s.run.owner.clusterForRole(b.Cluster)
 	if err != nil {
 		return "", err
 	}
@@ -92,10 +92,10 @@ func (s *steps) removeOnce(ctx context.Context, b render.Bundle, keep bool) (lef
 			return "", err
 		}
 		if deleted {
-			s.run.count(apply.ObjectResult{Ref: managedRef(b), Action: apply.Deleted, Cluster: s.run.owner.Local.Name()})
+			s.run.countResults(apply.ObjectResult{Ref: bundleManagedResourceRef(b), Action: apply.Deleted, Cluster: s.run.owner.Local.Name()})
 		}
 		cluster = s.run.owner.Local
-	} else if err := s.run.endManaged(ctx, b); err != nil {
+	} else if err := s.run.migrateToDirect(ctx, b); err != nil {
 		return "", err
 	}
 	inventory := s.run.reconciler.inventory(s.run.owner, b)
@@ -103,49 +103,49 @@ func (s *steps) removeOnce(ctx context.Context, b render.Bundle, keep bool) (lef
 	if err != nil {
 		return "", err
 	}
-	used, err := s.usedDefinitions(ctx, cluster, entries)
+	used, err := s.definitionsInUse(ctx, cluster, entries)
 	if err != nil {
 		return "", err
 	}
-	if err := s.confirm(ctx, cluster, entries); err != nil {
+	if err := s.confirmDeletions(ctx, cluster, entries); err != nil {
 		return "", err
 	}
-	if waits, err := s.unkeep(ctx, cluster, entries, used); err != nil || waits {
+	if waits, err := s.removeKeepAnnotations(ctx, cluster, entries, used); err != nil || waits {
 		return "its definitions are not free to go yet", err
 	}
-	of := set(s.run.owner, b, nil)
+	of := newSet(s.run.owner, b, nil)
 	of.KeepObjects = keep && b.Delivery.Direct
-	result, err := s.run.reconciler.Engine.Delete(ctx, cluster, of, inventory, apply.DeleteOptions{NoWait: true, DesiredElsewhere: func(ref apply.Ref) bool { return used[ref] != "" }, OnObject: s.gone(b)})
+	result, err := s.run.reconciler.Engine.Delete(ctx, cluster, of, inventory, apply.DeleteOptions{NoWait: true, DesiredElsewhere: func(ref apply.Ref) bool { return used[ref] != "" }, OnObject: s.onDeleted(b)})
 	if result != nil {
 		for ref, why := range used {
-			s.note(fmt.Sprintf("cluster %s: %s stays, since there are objects of others: %s", cluster.Name(), ref, why))
+			s.addReportNote(fmt.Sprintf("cluster %s: %s stays, since there are objects of others: %s", cluster.Name(), ref, why))
 		}
-		left = s.leftOf(ctx, cluster, result)
+		left = s.describePending(ctx, cluster, result)
 	}
 	return left, err
 }
 
-// gone reports the objects of a bundle once they are deleted.
-func (s *steps) gone(b render.Bundle) func(apply.ObjectResult) {
-	tell := s.run.progress(b)
+// onDeleted reports the objects of a bundle once they are deleted.
+func (s *flowSteps) onDeleted(b render.Bundle) func(apply.ObjectResult) {
+	tell := s.run.objectReporter(b)
 	return func(res apply.ObjectResult) {
 		if res.Action == apply.Deleting {
 			return // reported when it no longer exists
 		}
 		if res.Action == apply.Deleted {
-			s.run.count(res)
+			s.run.countResults(res)
 		}
 		tell(res)
 	}
 }
 
-// leftOf describes the objects of a bundle that still exist, and why.
-func (s *steps) leftOf(ctx context.Context, cluster *apply.Cluster, result *apply.Result) string {
+// describePending describes the objects of a bundle that still exist, and why.
+func (s *flowSteps) describePending(ctx context.Context, cluster *apply.Cluster, result *apply.Result) string {
 	var out []string
 	for _, o := range result.Pending() {
 		text := fmt.Sprintf("%s %s", o.Ref, o.Message)
 		if live, err := cluster.Get(ctx, o.Ref); err == nil {
-			if why := saidBy(live); why != "" {
+			if why := controllerMessage(live); why != "" {
 				text += ": " + why
 			}
 		}
@@ -157,9 +157,9 @@ func (s *steps) leftOf(ctx context.Context, cluster *apply.Cluster, result *appl
 	return "cluster " + cluster.Name() + ": " + strings.Join(out, "; ")
 }
 
-// saidBy returns what the controller of an extension object or Etcd reports about a pending
-// deletion, for example that a bucket has to be retained.
-func saidBy(live *unstructured.Unstructured) string {
+// controllerMessage returns what the controller of an extension object or Etcd reports about a
+// pending deletion, for example that a bucket has to be retained.
+func controllerMessage(live *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"status", "lastError", "description"}, {"status", "lastOperation", "description"}} {
 		if text, _, _ := unstructured.NestedString(live.Object, path...); text != "" && render.IsRequested(live.GroupVersionKind()) {
 			return oneLine(text)
@@ -168,8 +168,8 @@ func saidBy(live *unstructured.Unstructured) string {
 	return ""
 }
 
-// release forgets a bundle of the virtual garden, whose objects end with its etcd.
-func (s *steps) release(ctx context.Context, b render.Bundle) error {
+// forgetVirtualBundle forgets a bundle of the virtual garden, whose objects end with its etcd.
+func (s *flowSteps) forgetVirtualBundle(ctx context.Context, b render.Bundle) error {
 	o := s.run.owner
 	inventory := s.run.reconciler.inventory(o, b)
 	if b.Delivery.Direct {
@@ -180,19 +180,19 @@ func (s *steps) release(ctx context.Context, b render.Bundle) error {
 		return err
 	}
 	for {
-		result, err := s.run.reconciler.Engine.Delete(ctx, o.Local, set(o, b, nil), inventory, apply.DeleteOptions{NoWait: true})
+		result, err := s.run.reconciler.Engine.Delete(ctx, o.Local, newSet(o, b, nil), inventory, apply.DeleteOptions{NoWait: true})
 		if err != nil || len(result.Pending()) == 0 {
 			return err
 		}
-		if !s.run.pause(ctx, teardownInterval) {
-			return errors.New(s.leftOf(context.WithoutCancel(ctx), o.Local, result))
+		if !s.run.sleep(ctx, teardownInterval) {
+			return errors.New(s.describePending(context.WithoutCancel(ctx), o.Local, result))
 		}
 	}
 }
 
-// confirm confirms the deletion of objects whose webhooks demand it. The confirmation for the owner
-// covers all its objects.
-func (s *steps) confirm(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) error {
+// confirmDeletions confirms the deletion of objects whose webhooks demand it. The confirmation for
+// the owner covers all its objects.
+func (s *flowSteps) confirmDeletions(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) error {
 	for _, e := range entries {
 		if !render.IsRequested(e.Ref.GVK()) && e.Ref.GroupKind() != (schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}) {
 			continue
@@ -202,16 +202,16 @@ func (s *steps) confirm(ctx context.Context, cluster *apply.Cluster, entries []a
 			continue // missing, or the deletion that follows reports the error
 		}
 		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationConfirmDeletion: "true"}}}
-		if _, err := cluster.MergePatch(ctx, e.Ref, patch, kinds[s.run.owner.Input.Owner.Kind].role, ""); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := cluster.MergePatch(ctx, e.Ref, patch, settingsByKind[s.run.owner.Input.Owner.Kind].fieldManager, ""); err != nil && !apierrors.IsNotFound(err) {
 			return cluster.Explain(e.Ref, "confirm the deletion of", err)
 		}
 	}
 	return nil
 }
 
-// unkeep removes keep annotations from definitions without foreign objects, and reports whether any
-// was removed.
-func (s *steps) unkeep(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry, used map[apply.Ref]string) (waits bool, err error) {
+// removeKeepAnnotations removes keep annotations from definitions without foreign objects, and
+// reports whether any was removed.
+func (s *flowSteps) removeKeepAnnotations(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry, used map[apply.Ref]string) (waits bool, err error) {
 	keep := conventions.Keys().KeepObject
 	for _, e := range entries {
 		if e.Kind != "CustomResourceDefinition" || used[e.Ref] != "" {
@@ -230,9 +230,9 @@ func (s *steps) unkeep(ctx context.Context, cluster *apply.Cluster, entries []ap
 	return waits, nil
 }
 
-// usedDefinitions returns the definitions of a bundle that have objects of others: a deletion would
-// delete these, too.
-func (s *steps) usedDefinitions(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) (map[apply.Ref]string, error) {
+// definitionsInUse returns the definitions of a bundle that have objects of others: a deletion
+// would delete these, too.
+func (s *flowSteps) definitionsInUse(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry) (map[apply.Ref]string, error) {
 	out := map[apply.Ref]string{}
 	for _, e := range entries {
 		if e.Kind != "CustomResourceDefinition" || cluster != s.run.owner.Local {
@@ -242,7 +242,7 @@ func (s *steps) usedDefinitions(ctx context.Context, cluster *apply.Cluster, ent
 		if err != nil || live.GetDeletionTimestamp() != nil {
 			continue
 		}
-		gvr, namespaced := servedBy(live)
+		gvr, namespaced := definedResource(live)
 		list, err := cluster.Dynamic().Resource(gvr).List(ctx, metav1.ListOptions{Limit: 500})
 		if apierrors.IsNotFound(err) {
 			continue
@@ -259,14 +259,14 @@ func (s *steps) usedDefinitions(ctx context.Context, cluster *apply.Cluster, ent
 			names = append(names, name)
 		}
 		if len(names) > 0 {
-			out[e.Ref] = firstOf(names)
+			out[e.Ref] = firstNames(names)
 		}
 	}
 	return out, nil
 }
 
-// servedBy returns the resource of a definition in its storage version.
-func servedBy(crd *unstructured.Unstructured) (gvr schema.GroupVersionResource, namespaced bool) {
+// definedResource returns the resource of a definition in its storage version.
+func definedResource(crd *unstructured.Unstructured) (gvr schema.GroupVersionResource, namespaced bool) {
 	gvr.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
 	gvr.Resource, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "plural")
 	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
@@ -280,8 +280,8 @@ func servedBy(crd *unstructured.Unstructured) (gvr schema.GroupVersionResource, 
 	return gvr, scope == "Namespaced"
 }
 
-// firstOf lists the first five of many names.
-func firstOf(names []string) string {
+// firstNames lists the first five of many names.
+func firstNames(names []string) string {
 	const most = 5
 	slices.Sort(names)
 	if len(names) <= most {
@@ -290,8 +290,8 @@ func firstOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// note adds a note for people to the report.
-func (s *steps) note(text string) {
+// addReportNote adds a note for people to the report.
+func (s *flowSteps) addReportNote(text string) {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	if !slices.Contains(s.run.report.Notes, text) {

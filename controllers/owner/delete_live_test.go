@@ -22,26 +22,26 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// deletion is a Seed or Shoot with all bundles of its flow, and one of an older catalogue.
-type deletion struct {
-	*site
+// deletionTest is a Seed or Shoot with all bundles of its flow, and one of an older catalogue.
+type deletionTest struct {
+	*testSite
 	objects dynamic.ResourceInterface
 	nodes   []render.FlowNode
 
 	mu sync.Mutex
-	// deleted are the bundles in the order in which their ConfigMaps were deleted.
-	deleted []string
+	// deletedBundles are the bundles in the order in which their ConfigMaps were deleted.
+	deletedBundles []string
 }
 
-const formerBundle = "of-an-older-catalogue"
+const oldBundleName = "of-an-older-catalogue"
 
-func newDeletion(t *testing.T, kind string, object string) *deletion {
+func newDeletionTest(t *testing.T, kind string, object string) *deletionTest {
 	t.Helper()
-	d := &deletion{site: newSite(t)}
+	d := &deletionTest{testSite: newSite(t)}
 	live := d.object(object)
 	_, err := envtest.InstallCRDs(server.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crds.Get("core.gardener.cloud", live.GetKind())}})
 	require.NoError(t, err)
-	o := d.work.owner
+	o := d.run.owner
 	o.Input.Owner.Kind, o.Ref = kind, apply.RefOf(live)
 	mapping, err := o.Home.Mapping(d.ctx, o.Ref.GVK())
 	require.NoError(t, err)
@@ -52,12 +52,12 @@ func newDeletion(t *testing.T, kind string, object string) *deletion {
 	_, err = d.objects.Create(d.ctx, live, metav1.CreateOptions{})
 	require.NoError(t, err)
 
-	d.work.reconciler.Render = render.Options{Catalogue: components.FS}
-	d.work.reconciler.StepTimeout = 20 * time.Second
+	d.run.reconciler.Render = render.Options{Catalogue: components.FS}
+	d.run.reconciler.StepTimeout = 20 * time.Second
 	definition, err := render.LoadFlow(components.FS, "delete", o.Input)
 	require.NoError(t, err)
 	d.nodes = definition.Nodes
-	names := []string{formerBundle}
+	names := []string{oldBundleName}
 	for _, n := range d.nodes {
 		for _, name := range n.Bundles {
 			if name != render.OtherBundles {
@@ -70,25 +70,25 @@ func newDeletion(t *testing.T, kind string, object string) *deletion {
 		b.Name = name
 		d.mustApply(b)
 	}
-	d.work.reconciler.Hooks.OnObject = func(_, bundle string, r apply.ObjectResult) {
+	d.run.reconciler.Hooks.OnObject = func(_, bundle string, r apply.ObjectResult) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if r.Action == apply.Deleted && r.Ref.Kind == "ConfigMap" {
-			d.deleted = append(d.deleted, bundle)
+			d.deletedBundles = append(d.deletedBundles, bundle)
 		}
 	}
 	require.NoError(t, d.objects.Delete(d.ctx, o.Ref.Name, metav1.DeleteOptions{}))
 	return d
 }
 
-func (d *deletion) patch(of dynamic.ResourceInterface, name, patch string) {
+func (d *deletionTest) patch(of dynamic.ResourceInterface, name, patch string) {
 	d.Helper()
 	_, err := of.Patch(d.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	require.NoError(d, err)
 }
 
-// left returns the bundles whose objects exist.
-func (d *deletion) left() (out []string) {
+// remainingBundles returns the bundles whose objects exist.
+func (d *deletionTest) remainingBundles() (out []string) {
 	d.Helper()
 	list, err := d.resource("configmaps", d.ns).List(d.ctx, metav1.ListOptions{})
 	require.NoError(d, err)
@@ -114,65 +114,65 @@ func TestDelete(t *testing.T) {
 	}{
 		Seed: {`{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: NS, finalizers: [gardener, example.org/other]}, spec: {provider: {type: local, region: a},
 			networks: {nodes: 10.0.0.0/16, pods: 10.1.0.0/16, services: 10.2.0.0/16}, dns: {provider: {type: local}}}}`,
-			"system", []string{formerBundle, "etcd-druid"}, []string{"garden-namespace"}},
+			"system", []string{oldBundleName, "etcd-druid"}, []string{"garden-namespace"}},
 		Shoot: {`{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: NS, namespace: default, finalizers: [gardener, example.org/other]},
 			spec: {region: a, provider: {type: local}, kubernetes: {version: 1.34.1}, cloudProfile: {kind: CloudProfile, name: local}}}`,
-			"control-plane", []string{formerBundle, "network", "worker", "operating-system-config"}, nil},
+			"control-plane", []string{oldBundleName, "network", "worker", "operating-system-config"}, nil},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			d := newDeletion(t, kind, c.object)
-			all := d.left()
-			_, err := d.work.reconciler.delete(d.ctx, d.work.owner)
+			d := newDeletionTest(t, kind, c.object)
+			all := d.remainingBundles()
+			_, err := d.run.reconciler.delete(d.ctx, d.run.owner)
 			require.ErrorContains(t, err, "the deletion is not confirmed")
-			assert.Equal(t, all, d.left())
+			assert.Equal(t, all, d.remainingBundles())
 			d.patch(d.objects, d.ns, `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`)
 
 			d.patch(d.resource("configmaps", d.ns), c.stuck, `{"metadata":{"finalizers":["example.org/stuck"]}}`)
-			d.work.reconciler.StepTimeout = 3 * time.Second
-			report, err := d.work.reconciler.delete(d.ctx, d.work.owner)
+			d.run.reconciler.StepTimeout = 3 * time.Second
+			report, err := d.run.reconciler.delete(d.ctx, d.run.owner)
 			require.ErrorContains(t, err, c.stuck)
-			assert.ElementsMatch(t, c.first, d.deleted, "nothing goes before what it comes after")
-			assert.Positive(t, report.Written.Total())
+			assert.ElementsMatch(t, c.first, d.deletedBundles, "nothing goes before what it comes after")
+			assert.Positive(t, report.ChangeCounts.Total())
 			live, err := d.objects.Get(d.ctx, d.ns, metav1.GetOptions{})
 			require.NoError(t, err)
 			assert.Equal(t, []string{"gardener", "example.org/other"}, live.GetFinalizers())
-			assert.Equal(t, "Delete Error", lastOperationOf(live))
+			assert.Equal(t, "Delete Error", lastOperationText(live))
 
 			d.patch(d.resource("configmaps", d.ns), c.stuck, `{"metadata":{"finalizers":null}}`)
-			d.work.reconciler.StepTimeout = 20 * time.Second
-			_, err = d.work.reconciler.delete(d.ctx, d.work.owner)
+			d.run.reconciler.StepTimeout = 20 * time.Second
+			_, err = d.run.reconciler.delete(d.ctx, d.run.owner)
 			require.NoError(t, err)
-			assert.ElementsMatch(t, c.stays, d.left())
+			assert.ElementsMatch(t, c.stays, d.remainingBundles())
 			for _, n := range d.nodes {
 				for _, before := range d.nodes {
 					for _, b := range n.Bundles {
-						if _, needs := n.After[before.ID]; needs && slices.Contains(d.deleted, b) {
+						if _, needs := n.After[before.ID]; needs && slices.Contains(d.deletedBundles, b) {
 							for _, earlier := range before.Bundles {
-								assert.Less(t, slices.Index(d.deleted, earlier), slices.Index(d.deleted, b), "%s goes before %s", earlier, b)
+								assert.Less(t, slices.Index(d.deletedBundles, earlier), slices.Index(d.deletedBundles, b), "%s goes before %s", earlier, b)
 							}
 						}
 					}
 				}
 			}
-			left, err := HasInventory(d.ctx, d.work.owner.Owner)
+			left, err := HasInventory(d.ctx, d.run.owner.Owner)
 			require.NoError(t, err)
 			assert.False(t, left)
 			live, err = d.objects.Get(d.ctx, d.ns, metav1.GetOptions{})
 			require.NoError(t, err)
 			assert.Equal(t, []string{"example.org/other"}, live.GetFinalizers(), "that of others is theirs")
-			assert.Equal(t, "Delete Succeeded", lastOperationOf(live))
+			assert.Equal(t, "Delete Succeeded", lastOperationText(live))
 			d.patch(d.objects, d.ns, `{"metadata":{"finalizers":null}}`)
 			_, err = d.objects.Get(d.ctx, d.ns, metav1.GetOptions{})
 			assert.True(t, apierrors.IsNotFound(err))
-			report, err = d.work.reconciler.delete(d.ctx, d.work.owner)
+			report, err = d.run.reconciler.delete(d.ctx, d.run.owner)
 			require.NoError(t, err)
 			assert.Empty(t, report.Nodes, "nothing is left to do")
 		})
 	}
 }
 
-func lastOperationOf(live *unstructured.Unstructured) string {
+func lastOperationText(live *unstructured.Unstructured) string {
 	kind, _, _ := unstructured.NestedString(live.Object, "status", "lastOperation", "type")
 	state, _, _ := unstructured.NestedString(live.Object, "status", "lastOperation", "state")
 	return kind + " " + state

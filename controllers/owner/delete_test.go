@@ -16,21 +16,21 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestOrderOfTheEnd checks that the flow of the catalogue deletes nothing until the virtual garden
-// is known to be unused, and common dependencies last.
-func TestOrderOfTheEnd(t *testing.T) {
+// TestDeletionFlowOrder checks that the flow of the catalogue deletes nothing until the virtual
+// garden is known to be unused, and common dependencies last.
+func TestDeletionFlowOrder(t *testing.T) {
 	in := render.Input{Owner: render.Owner{Kind: Garden, Name: "g", ControlPlaneNamespace: "garden"}, Objects: map[string]map[string]any{Garden: {
 		"spec": map[string]any{"runtimeCluster": map[string]any{"networking": map[string]any{"pods": []any{"10.1.0.0/16"}}}},
 	}}}
 	definition, err := render.LoadFlow(components.FS, "delete", in)
 	require.NoError(t, err)
-	end := &steps{run: &run{reconciler: &Reconciler{}, owner: &subject{Owner: Owner{Input: in}}}, live: &unstructured.Unstructured{}}
-	graph, err := end.graph(definition)
+	end := &flowSteps{run: &run{reconciler: &Reconciler{}, owner: &ownerSession{Owner: Owner{Input: in}}}, live: &unstructured.Unstructured{}}
+	graph, err := end.buildGraph(definition)
 	require.NoError(t, err)
-	require.NoError(t, awaitFirst(definition, kinds[Garden]))
-	guarded, err := end.graph(definition)
+	require.NoError(t, orderAfterState(definition, settingsByKind[Garden]))
+	guarded, err := end.buildGraph(definition)
 	require.NoError(t, err)
-	assert.Equal(t, edges(graph), edges(guarded), "the flow says so by itself")
+	assert.Equal(t, stepEdges(graph), stepEdges(guarded), "the flow says so by itself")
 	order, err := graph.Order()
 	require.NoError(t, err)
 	needs := map[string][]string{}
@@ -65,22 +65,22 @@ func TestOrderOfTheEnd(t *testing.T) {
 			definition.Nodes[i].After = nil
 		}
 	}
-	require.NoError(t, awaitFirst(definition, kinds[Garden]))
-	guarded, err = end.graph(definition)
+	require.NoError(t, orderAfterState(definition, settingsByKind[Garden]))
+	guarded, err = end.buildGraph(definition)
 	require.NoError(t, err)
-	assert.Equal(t, edges(graph), edges(guarded), "whatever a catalogue says")
-	for _, name := range append(kinds[Garden].tasksOfDeletion, stateUnused) {
+	assert.Equal(t, stepEdges(graph), stepEdges(guarded), "whatever a catalogue says")
+	for _, name := range append(settingsByKind[Garden].deletionTasks, stateUnused) {
 		want := "the flow of deletion has no node for " + name + ": nothing is taken down without it"
 		nodes := slices.Clone(definition.Nodes)
 		i := slices.IndexFunc(nodes, func(n render.FlowNode) bool { return n.Name == name })
 		nodes[i].If = false
-		require.EqualError(t, awaitFirst(render.Flow{Nodes: nodes}, kinds[Garden]), want)
-		require.EqualError(t, awaitFirst(render.Flow{Nodes: slices.Delete(nodes, i, i+1)}, kinds[Garden]), want)
+		require.EqualError(t, orderAfterState(render.Flow{Nodes: nodes}, settingsByKind[Garden]), want)
+		require.EqualError(t, orderAfterState(render.Flow{Nodes: slices.Delete(nodes, i, i+1)}, settingsByKind[Garden]), want)
 	}
 }
 
-// edges returns the needs of the steps of a graph.
-func edges(g flow.Graph) map[string][]flow.Edge {
+// stepEdges returns the needs of the steps of a graph.
+func stepEdges(g flow.Graph) map[string][]flow.Edge {
 	out := map[string][]flow.Edge{}
 	for _, n := range g.Nodes {
 		out[n.ID] = n.Needs
@@ -88,12 +88,12 @@ func edges(g flow.Graph) map[string][]flow.Edge {
 	return out
 }
 
-// TestVerbsOfAFlow checks that an invalid flow fails before its first step, and that the error
+// TestInvalidFlowsFail checks that an invalid flow fails before its first step, and that the error
 // lists the alternatives.
-func TestVerbsOfAFlow(t *testing.T) {
-	deletion, reconciliation := &steps{live: &unstructured.Unstructured{}}, &steps{rendered: map[string]render.Bundle{}}
+func TestInvalidFlowsFail(t *testing.T) {
+	deletion, reconciliation := &flowSteps{live: &unstructured.Unstructured{}}, &flowSteps{rendered: map[string]render.Bundle{}}
 	for name, c := range map[string]struct {
-		of   *steps
+		of   *flowSteps
 		node render.FlowNode
 		want string
 	}{
@@ -112,7 +112,7 @@ func TestVerbsOfAFlow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.of.run = &run{reconciler: &Reconciler{}}
 			c.node.ID, c.node.If = "n", true
-			_, err := c.of.graph(render.Flow{Owner: Seed, Operation: "o", Nodes: []render.FlowNode{c.node}})
+			_, err := c.of.buildGraph(render.Flow{Owner: Seed, Operation: "o", Nodes: []render.FlowNode{c.node}})
 			if c.want == "" {
 				require.NoError(t, err)
 				return
@@ -125,23 +125,23 @@ func TestVerbsOfAFlow(t *testing.T) {
 // TestOperationOfARequest checks that a request uses the operation of its node, or reconcile
 // without a node.
 func TestOperationOfARequest(t *testing.T) {
-	s := &steps{run: &run{reconciler: &Reconciler{}}, rendered: map[string]render.Bundle{"asked": {Name: "asked"}}}
-	assert.Equal(t, "reconcile", s.run.operation("asked"), "a repair has no flow")
-	_, err := s.graph(render.Flow{Nodes: []render.FlowNode{{ID: "n", Verb: render.Request, Bundles: []string{"asked"}, Operation: "restore", If: true}}})
+	s := &flowSteps{run: &run{reconciler: &Reconciler{}}, rendered: map[string]render.Bundle{"asked": {Name: "asked"}}}
+	assert.Equal(t, "reconcile", s.run.requestedOperation("asked"), "a repair has no flow")
+	_, err := s.buildGraph(render.Flow{Nodes: []render.FlowNode{{ID: "n", Verb: render.Request, Bundles: []string{"asked"}, Operation: "restore", If: true}}})
 	require.NoError(t, err)
-	assert.Equal(t, "restore", s.run.operation("asked"))
-	assert.Equal(t, "reconcile", s.run.operation("other"))
+	assert.Equal(t, "restore", s.run.requestedOperation("asked"))
+	assert.Equal(t, "reconcile", s.run.requestedOperation("other"))
 }
 
-func TestWhichGardenCounts(t *testing.T) {
+func TestPreferredGarden(t *testing.T) {
 	garden := func(name string, made time.Time, finalizers ...string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(made), Finalizers: finalizers}}
 	}
 	early, late := time.Unix(1000, 0), time.Unix(2000, 0)
-	assert.True(t, goesBefore(garden("b", early), garden("a", late)), "the older one")
-	assert.True(t, goesBefore(garden("a", early), garden("b", early)))
-	assert.True(t, goesBefore(garden("b", late, finalizerOperator), garden("a", early)), "for which something runs")
-	assert.False(t, goesBefore(garden("a", early), garden("b", late, finalizerOperator)))
+	assert.True(t, isPreferredGarden(garden("b", early), garden("a", late)), "the older one")
+	assert.True(t, isPreferredGarden(garden("a", early), garden("b", early)))
+	assert.True(t, isPreferredGarden(garden("b", late, finalizerOperator), garden("a", early)), "for which something runs")
+	assert.False(t, isPreferredGarden(garden("a", early), garden("b", late, finalizerOperator)))
 }
 
 func TestIsConfirmed(t *testing.T) {

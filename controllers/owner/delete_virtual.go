@@ -23,9 +23,9 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// usersOf returns the kinds in a virtual garden whose objects have resources elsewhere. Deleting
-// the garden would orphan these resources.
-func usersOf() []schema.GroupVersionKind {
+// virtualGardenUserKinds returns the kinds in a virtual garden whose objects have resources
+// elsewhere. Deleting the garden would orphan these resources.
+func virtualGardenUserKinds() []schema.GroupVersionKind {
 	core := gardencorev1beta1.SchemeGroupVersion
 	return []schema.GroupVersionKind{
 		core.WithKind("Shoot"), core.WithKind("BackupEntry"), core.WithKind("BackupBucket"), core.WithKind("ControllerInstallation"),
@@ -36,39 +36,39 @@ func usersOf() []schema.GroupVersionKind {
 // verifyInterval is the time between checks for remaining objects (upstream: 5 s).
 const verifyInterval = 5 * time.Second
 
-// awaitUnused waits until nothing uses the virtual garden any more. It skips a virtual garden that
-// never existed or no longer exists.
-func (s *steps) awaitUnused(ctx context.Context, report func(flow.State, string)) error {
-	why, err := s.virtualGone(ctx)
+// waitUntilUnused waits until nothing uses the virtual garden any more. It skips a virtual garden
+// that never existed or no longer exists.
+func (s *flowSteps) waitUntilUnused(ctx context.Context, report func(flow.State, string)) error {
+	why, err := s.virtualGoneReason(ctx)
 	if err != nil {
 		return err
 	}
 	for why == "" {
-		problem := s.virtualUsed(ctx)
+		problem := s.checkVirtualUnused(ctx)
 		if problem == nil {
 			break
 		}
-		if silent := new(silentError); errors.As(problem, &silent) && isTrue(s.live.GetAnnotations()[AnnotationForceDeletion]) {
+		if silent := new(unreachableGardenError); errors.As(problem, &silent) && isTrueValue(s.live.GetAnnotations()[AnnotationForceDeletion]) {
 			why = "it is given up (" + AnnotationForceDeletion + "): " + silent.Error()
 			break
 		}
 		report(flow.Running, strings.Join(Problems(problem), "; "))
-		if !s.run.pause(ctx, verifyInterval) {
+		if !s.run.sleep(ctx, verifyInterval) {
 			return problem
 		}
 	}
 	if why != "" {
-		s.loses(why)
+		s.abandonVirtual(why)
 	}
-	s.begins()
+	s.stopMaintenance()
 	return nil
 }
 
-// virtualGone returns why the virtual garden cannot be read: its API server or its etcd does not
-// exist, or it never had objects.
-func (s *steps) virtualGone(ctx context.Context) (string, error) {
-	if !slices.ContainsFunc(s.there, func(o orphan) bool { return o.bundle.Cluster == render.ClusterVirtual }) {
-		return neverUsed, nil
+// virtualGoneReason returns why the virtual garden cannot be read: its API server or its etcd does
+// not exist, or it never had objects.
+func (s *flowSteps) virtualGoneReason(ctx context.Context) (string, error) {
+	if !slices.ContainsFunc(s.existingBundles, func(o orphan) bool { return o.bundle.Cluster == render.ClusterVirtual }) {
+		return reasonNeverUsed, nil
 	}
 	namespace := s.run.owner.ControlPlane()
 	for _, ref := range []apply.Ref{
@@ -86,27 +86,27 @@ func (s *steps) virtualGone(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// neverUsed is the reason to skip a virtual garden without objects of the Garden.
-const neverUsed = "nothing of the Garden is in it"
+// reasonNeverUsed is the reason to skip a virtual garden without objects of the Garden.
+const reasonNeverUsed = "nothing of the Garden is in it"
 
-// silentError means that the virtual garden does not answer.
-type silentError struct{ err error }
+// unreachableGardenError means that the virtual garden does not answer.
+type unreachableGardenError struct{ err error }
 
-func (e *silentError) Error() string { return e.err.Error() }
-func (e *silentError) Unwrap() error { return e.err }
+func (e *unreachableGardenError) Error() string { return e.err.Error() }
+func (e *unreachableGardenError) Unwrap() error { return e.err }
 
-// virtualUsed returns an error with the objects in the virtual garden that others have to delete
-// first, or with the reason why they are unknown.
-func (s *steps) virtualUsed(ctx context.Context) error {
+// checkVirtualUnused returns an error with the objects in the virtual garden that others have to
+// delete first, or with the reason why they are unknown.
+func (s *flowSteps) checkVirtualUnused(ctx context.Context) error {
 	o := s.run.owner
 	if o.Target == nil {
-		return &silentError{s.unknown(errors.New("there is no access to it"))}
+		return &unreachableGardenError{s.unknownUsersError(errors.New("there is no access to it"))}
 	}
 	if err := apiServerHealthy(ctx, o.Target); err != nil {
-		return &silentError{s.unknown(o.Target.Explain(apply.Ref{}, "read /healthz", err))}
+		return &unreachableGardenError{s.unknownUsersError(o.Target.Explain(apply.Ref{}, "read /healthz", err))}
 	}
 	var found []string
-	for _, gvk := range usersOf() {
+	for _, gvk := range virtualGardenUserKinds() {
 		mapping, err := o.Target.Mapping(ctx, gvk)
 		if apply.IsUnserved(err) {
 			continue
@@ -120,14 +120,14 @@ func (s *steps) virtualUsed(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			return &silentError{s.unknown(o.Target.Explain(ref, "list", err))}
+			return &unreachableGardenError{s.unknownUsersError(o.Target.Explain(ref, "list", err))}
 		}
 		var names []string
 		for _, item := range list.Items {
 			names = append(names, strings.TrimPrefix(item.GetNamespace()+"/"+item.GetName(), "/"))
 		}
 		if len(names) > 0 {
-			found = append(found, fmt.Sprintf("%ss %s", gvk.Kind, firstOf(names)))
+			found = append(found, fmt.Sprintf("%ss %s", gvk.Kind, firstNames(names)))
 		}
 	}
 	if len(found) == 0 {
@@ -136,29 +136,29 @@ func (s *steps) virtualUsed(ctx context.Context) error {
 	return fmt.Errorf("the virtual garden is in use: it has %s; delete these first, and the Garden goes by itself then", strings.Join(found, "; "))
 }
 
-func (s *steps) unknown(err error) error {
+func (s *flowSteps) unknownUsersError(err error) error {
 	return fmt.Errorf("the virtual garden does not say whether there are Seeds and Shoots, and nothing is taken down before that is known: %w; if it is lost for good: %s", err,
 		s.run.owner.Home.CommandsHere(fmt.Sprintf("kubectl annotate %s %s=true", apply.KubectlName(s.run.owner.Ref), AnnotationForceDeletion)))
 }
 
-// loses records that the virtual garden is skipped from now on, and why.
-func (s *steps) loses(why string) {
+// abandonVirtual records that the virtual garden is skipped from now on, and why.
+func (s *flowSteps) abandonVirtual(why string) {
 	s.run.mu.Lock()
-	s.lost = why
+	s.virtualLoss = why
 	s.run.mu.Unlock()
-	if why != neverUsed {
-		s.note("the virtual garden is not asked for anything: " + why)
+	if why != reasonNeverUsed {
+		s.addReportNote("the virtual garden is not asked for anything: " + why)
 	}
 }
 
-func (s *steps) isLost() string {
+func (s *flowSteps) virtualLossReason() string {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
-	return s.lost
+	return s.virtualLoss
 }
 
-// invalidate forgets the virtual garden once its API server is deleted.
-func (s *steps) invalidate(context.Context) error {
+// forgetVirtualCluster forgets the virtual garden once its API server is deleted.
+func (s *flowSteps) forgetVirtualCluster(context.Context) error {
 	s.run.reconciler.Tokens.Stop(s.run.owner.ControlPlane())
 	if s.run.owner.Target != nil {
 		s.run.reconciler.Engine.Forget(s.run.owner.Target)
@@ -172,34 +172,35 @@ const (
 	runtimeClass = "seed"
 )
 
-// awaitOnly waits until no ManagedResource of a class exists. With own it ignores those of bundles
-// whose deletion comes later.
-func awaitOnly(class string, own bool) func(*steps, context.Context, func(flow.State, string)) error {
-	return func(s *steps, ctx context.Context, report func(flow.State, string)) error {
+// waitForManagedResources waits until no ManagedResource of a class exists. With own it ignores
+// those of bundles whose deletion comes later.
+func waitForManagedResources(class string, own bool) func(*flowSteps, context.Context, func(flow.State, string)) error {
+	return func(s *flowSteps, ctx context.Context, report func(flow.State, string)) error {
 		said := ""
 		for {
-			others, err := s.managedOf(ctx, class, own)
+			others, err := s.managedResourcesOfClass(ctx, class, own)
 			if err != nil {
 				return err
 			}
 			if len(others) == 0 {
 				return nil
 			}
-			text := fmt.Sprintf("ManagedResources of others are there, whose objects nobody could delete any more: %s; delete them", firstOf(others))
+			text := fmt.Sprintf("ManagedResources of others are there, whose objects nobody could delete any more: %s; delete them", firstNames(others))
 			if text != said {
 				said = text
 				report(flow.Running, text)
 			}
-			if !s.run.pause(ctx, verifyInterval) {
+			if !s.run.sleep(ctx, verifyInterval) {
 				return errors.New(text)
 			}
 		}
 	}
 }
 
-// managedOf returns the names of the ManagedResources of a class. If the virtual garden is lost, it
-// releases those that are being deleted: nobody can or has to delete their objects.
-func (s *steps) managedOf(ctx context.Context, class string, own bool) ([]string, error) {
+// managedResourcesOfClass returns the names of the ManagedResources of a class. If the virtual
+// garden is lost, it releases those that are being deleted: nobody can or has to delete their
+// objects.
+func (s *flowSteps) managedResourcesOfClass(ctx context.Context, class string, own bool) ([]string, error) {
 	local := s.run.owner.Local
 	gvk := resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource")
 	mapping, err := local.Mapping(ctx, gvk)
@@ -219,8 +220,8 @@ func (s *steps) managedOf(ctx context.Context, class string, own bool) ([]string
 		return nil, local.Explain(ref, "list", err)
 	}
 	ours := map[apply.Ref]bool{}
-	for _, o := range s.there {
-		ours[managedRef(o.bundle)] = own && !o.bundle.Delivery.Direct
+	for _, o := range s.existingBundles {
+		ours[bundleManagedResourceRef(o.bundle)] = own && !o.bundle.Delivery.Direct
 	}
 	rm := &managedresource.Reconciler{Engine: s.run.reconciler.Engine, Source: local, Target: local, Clock: s.run.reconciler.Clock}
 	var out []string
@@ -233,7 +234,7 @@ func (s *steps) managedOf(ctx context.Context, class string, own bool) ([]string
 		if of != class || ours[apply.RefOf(mr)] {
 			continue
 		}
-		if class == virtualClass && s.isLost() != "" && mr.GetDeletionTimestamp() != nil {
+		if class == virtualClass && s.virtualLossReason() != "" && mr.GetDeletionTimestamp() != nil {
 			if _, err := rm.Release(ctx, mr.GetNamespace(), mr.GetName()); err != nil {
 				return nil, err
 			}

@@ -26,12 +26,12 @@ import (
 
 // readExtensions reads the existing Extensions. A declaration in Git replaces the live object. A
 // live Extension that Git no longer declares still counts during its deletion.
-func (r *Reconciler) readExtensions(ctx context.Context, o *subject) error {
+func (r *Reconciler) readExtensions(ctx context.Context, o *ownerSession) error {
 	if o.Input.Owner.Kind != Garden {
 		return nil
 	}
 	gvk := operatorv1alpha1.SchemeGroupVersion.WithKind(render.KindExtension.Kind)
-	live, err := listWhole(ctx, o.Home, gvk)
+	live, err := listAllObjects(ctx, o.Home, gvk)
 	if err != nil {
 		return err
 	}
@@ -41,13 +41,13 @@ func (r *Reconciler) readExtensions(ctx context.Context, o *subject) error {
 	if err != nil {
 		return err
 	}
-	o.note(func(*State) { o.Input.Charts, o.Input.ResourceChecksums = pulled, checksums })
+	o.updateState(func(*State) { o.Input.Charts, o.Input.ResourceChecksums = pulled, checksums })
 	return nil
 }
 
 // resourceChecksums returns checksums of the resources with values for Extensions, so that charts
 // are rendered again when the values change.
-func (o *subject) resourceChecksums(ctx context.Context) (map[string]string, error) {
+func (o *ownerSession) resourceChecksums(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	for _, resource := range o.Input.WantedResources() {
 		ref := apply.Ref{APIVersion: "v1", Kind: resource.ResourceRef.Kind, Namespace: o.ControlPlane(), Name: resource.ResourceRef.Name}
@@ -55,7 +55,7 @@ func (o *subject) resourceChecksums(ctx context.Context) (map[string]string, err
 		if _, known := out[key]; known {
 			continue
 		}
-		values, err := o.valuesOf(ctx, ref)
+		values, err := o.readValues(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -69,10 +69,10 @@ func (o *subject) resourceChecksums(ctx context.Context) (map[string]string, err
 }
 
 // mergeExtensions adds the live Extensions to the declared ones.
-func (r *Reconciler) mergeExtensions(o *subject, live []*unstructured.Unstructured) {
-	o.note(func(s *State) {
+func (r *Reconciler) mergeExtensions(o *ownerSession, live []*unstructured.Unstructured) {
+	o.updateState(func(s *State) {
 		s.extensions = live
-		all := maps.Clone(o.declared)
+		all := maps.Clone(o.declaredExtensions)
 		if all == nil {
 			all = map[string]render.Extension{}
 		}
@@ -89,7 +89,7 @@ func (r *Reconciler) mergeExtensions(o *subject, live []*unstructured.Unstructur
 }
 
 // pullCharts pulls the charts of Extensions. A failure is an error of the chart's bundle only.
-func (r *Reconciler) pullCharts(ctx context.Context, o *subject) map[string]render.Chart {
+func (r *Reconciler) pullCharts(ctx context.Context, o *ownerSession) map[string]render.Chart {
 	if r.Charts == nil {
 		return nil
 	}
@@ -105,9 +105,9 @@ func (r *Reconciler) pullCharts(ctx context.Context, o *subject) map[string]rend
 	})
 }
 
-// listWhole lists all objects of a kind without the label selector of the cache; none if the kind
-// is not served.
-func listWhole(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
+// listAllObjects lists all objects of a kind without the label selector of the cache; none if the
+// kind is not served.
+func listAllObjects(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKind) ([]*unstructured.Unstructured, error) {
 	mapping, err := c.Mapping(ctx, gvk)
 	if apply.IsUnserved(err) {
 		return nil, nil
@@ -127,8 +127,8 @@ func listWhole(ctx context.Context, c *apply.Cluster, gvk schema.GroupVersionKin
 	return out, nil
 }
 
-// installedFor returns the bundles of an Extension; steps of the flows have the same names.
-func installedFor(extension string) []string {
+// extensionBundles returns the bundles of an Extension; steps of the flows have the same names.
+func extensionBundles(extension string) []string {
 	return []string{
 		bundleRuntime(extension), "extension-registration-" + extension, "extension-admission-access-" + extension,
 		bundleAdmissionVirtual(extension), bundleAdmissionRuntime(extension),
@@ -145,9 +145,9 @@ func bundleAdmissionRuntime(extension string) string {
 
 // extensionReferences returns the Secrets and ConfigMaps that Extensions refer to. They are
 // protected like those of the Garden.
-func (o *subject) extensionReferences() []across.Reference {
+func (o *ownerSession) extensionReferences() []across.Reference {
 	var out []across.Reference
-	for _, e := range o.input().Extensions {
+	for _, e := range o.inputCopy().Extensions {
 		if !e.Leaving {
 			out = append(out, across.References(render.KindExtension.Kind, map[string]any{"spec": e.Spec})...)
 		}
@@ -155,43 +155,43 @@ func (o *subject) extensionReferences() []across.Reference {
 	return out
 }
 
-// guardExtensions adds finalizers, so that Extensions exist until their bundles are deleted.
-func (r *run) guardExtensions(ctx context.Context) error {
+// addExtensionFinalizers adds finalizers, so that Extensions exist until their bundles are deleted.
+func (r *run) addExtensionFinalizers(ctx context.Context) error {
 	var problems []error
-	for _, live := range r.owner.now().extensions {
+	for _, live := range r.owner.currentState().extensions {
 		if live.GetDeletionTimestamp() == nil && !slices.Contains(live.GetFinalizers(), finalizerOperator) {
-			problems = append(problems, finalizers.Change(ctx, r.owner.Home, kinds[Garden].role, apply.RefOf(live), finalizers.With(finalizerOperator)))
+			problems = append(problems, finalizers.Change(ctx, r.owner.Home, settingsByKind[Garden].fieldManager, apply.RefOf(live), finalizers.Add(finalizerOperator)))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// releaseExtensions removes the finalizers of deleted Extensions that the Garden does not need. The
-// next run recreates an Extension that Git declares.
-func (r *run) releaseExtensions(ctx context.Context) error {
+// removeExtensionFinalizers removes the finalizers of deleted Extensions that the Garden does not
+// need. The next run recreates an Extension that Git declares.
+func (r *run) removeExtensionFinalizers(ctx context.Context) error {
 	rendered := map[string]bool{}
 	for _, b := range r.owner.Bundles() {
 		rendered[b.Name] = true
 	}
 	var problems []error
-	for _, live := range r.owner.now().extensions {
+	for _, live := range r.owner.currentState().extensions {
 		name := live.GetName()
-		if live.GetDeletionTimestamp() == nil || !r.owner.isDeclared(name) && slices.ContainsFunc(installedFor(name), func(b string) bool { return rendered[b] }) {
+		if live.GetDeletionTimestamp() == nil || !r.owner.isExtensionDeclared(name) && slices.ContainsFunc(extensionBundles(name), func(b string) bool { return rendered[b] }) {
 			continue
 		}
-		if left, err := r.isInstalled(ctx, name); err != nil || left && !r.owner.isDeclared(name) {
+		if left, err := r.hasExtensionBundles(ctx, name); err != nil || left && !r.owner.isExtensionDeclared(name) {
 			problems = append(problems, err)
 			continue
 		}
-		problems = append(problems, finalizers.Change(ctx, r.owner.Home, kinds[Garden].role, apply.RefOf(live), finalizers.Without(finalizerOperator)))
+		problems = append(problems, finalizers.Change(ctx, r.owner.Home, settingsByKind[Garden].fieldManager, apply.RefOf(live), finalizers.Remove(finalizerOperator)))
 	}
 	return errors.Join(problems...)
 }
 
-// isInstalled reports whether bundles of an Extension still exist: their deletion may be held until
-// it is approved.
-func (r *run) isInstalled(ctx context.Context, extension string) (bool, error) {
-	for _, name := range installedFor(extension) {
+// hasExtensionBundles reports whether bundles of an Extension still exist: their deletion may be
+// held until it is approved.
+func (r *run) hasExtensionBundles(ctx context.Context, extension string) (bool, error) {
+	for _, name := range extensionBundles(extension) {
 		ref := managedResourceRef(r.owner.ControlPlane(), name)
 		_, err := r.owner.Local.GetLive(ctx, ref)
 		if err == nil {
@@ -204,8 +204,8 @@ func (r *run) isInstalled(ctx context.Context, extension string) (bool, error) {
 	return false, nil
 }
 
-// isDeclared reports whether Git declares an Extension.
-func (o *subject) isDeclared(extension string) bool {
-	_, is := o.declared[extension]
+// isExtensionDeclared reports whether Git declares an Extension.
+func (o *ownerSession) isExtensionDeclared(extension string) bool {
+	_, is := o.declaredExtensions[extension]
 	return is
 }

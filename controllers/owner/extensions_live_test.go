@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// chartOfEverything writes all values and target properties that a template can read.
-const chartOfEverything = `apiVersion: v1
+// chartWithAllInputs writes all values and target properties that a template can read.
+const chartWithAllInputs = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: seen}
 data:
@@ -33,9 +33,9 @@ data:
   capabilities: {{ printf "%t %t %t" (.Capabilities.APIVersions.Has "apps/v1/Deployment") (.Capabilities.APIVersions.Has "extensions/v1beta1") (.Capabilities.APIVersions.Has "policy/v1beta1") | quote }}
 `
 
-// TestExtensionRendersAlike checks that the chart of an Extension renders the same objects for its
-// declaration in Git and for the live object.
-func TestExtensionRendersAlike(t *testing.T) {
+// TestLiveExtensionRendersLikeDeclared checks that the chart of an Extension renders the same
+// objects for its declaration in Git and for the live object.
+func TestLiveExtensionRendersLikeDeclared(t *testing.T) {
 	apiserver.Needed(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -73,7 +73,7 @@ spec:
 		_, err := engine.Delete(ctx, home, set, inventory, apply.DeleteOptions{})
 		assert.NoError(t, err)
 	}()
-	all, err := listWhole(ctx, home, gvk)
+	all, err := listAllObjects(ctx, home, gvk)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	require.Empty(t, all[0].GetDeletionTimestamp())
@@ -81,7 +81,7 @@ spec:
 	chart, err := render.NewChart("sha256:1", map[string][]byte{
 		"Chart.yaml":          []byte("apiVersion: v2\nname: all\nversion: 1.0.0\n"),
 		"values.yaml":         []byte("default: there\nnone: there\nnested: {gone: there, stays: there}\ndeep: {gone: there, stays: there}\n"),
-		"templates/seen.yaml": []byte(chartOfEverything),
+		"templates/seen.yaml": []byte(chartWithAllInputs),
 	})
 	require.NoError(t, err)
 	git, live := render.ExtensionOf(declared), render.ExtensionOf(all[0])

@@ -22,61 +22,62 @@ import (
 
 // Reasons of the conditions of an Extension (upstream's).
 const (
-	reasonExtensionInstalled   = "ReconcileSuccessful"
-	reasonExtensionFailed      = "ReconcileFailed"
-	reasonExtensionDeleted     = "DeleteSuccessful"
-	reasonExtensionStaying     = "InstalledInRuntime"
-	reasonExtensionLeft        = "DeletionWaits" // Pergola's: upstream has no gate
-	reasonExtensionRequired    = "ExtensionRequired"
-	reasonExtensionNotRequired = "ExtensionNotRequired"
-	reasonInstallationRequired = "RequiredControllerInstallation"
-	reasonNoInstallation       = "NoRequiredControllerInstallation"
+	reasonExtensionInstalled     = "ReconcileSuccessful"
+	reasonExtensionFailed        = "ReconcileFailed"
+	reasonExtensionDeleted       = "DeleteSuccessful"
+	reasonExtensionStillRequired = "InstalledInRuntime"
+	reasonExtensionDeletionWaits = "DeletionWaits" // Pergola's: upstream has no gate
+	reasonExtensionRequired      = "ExtensionRequired"
+	reasonExtensionNotRequired   = "ExtensionNotRequired"
+	reasonInstallationRequired   = "RequiredControllerInstallation"
+	reasonNoInstallation         = "NoRequiredControllerInstallation"
 )
 
 // careExtensions writes the conditions of Extensions: their users, and the health of their bundles.
-func (r *Reconciler) careExtensions(ctx context.Context, o *subject, bundles []render.Bundle) error {
-	live := o.now().extensions
+func (r *Reconciler) careExtensions(ctx context.Context, o *ownerSession, bundles []render.Bundle) error {
+	live := o.currentState().extensions
 	if len(live) == 0 {
 		return nil
 	}
 	installations, known := r.installations(ctx, o)
-	b := condition.New(r.Clock, r.Judging.Thresholds)
+	b := condition.New(r.Clock, r.ConditionSettings.Thresholds)
 	var problems []error
 	for _, e := range live {
-		judged := &judgedExtension{reconciler: r, owner: o, builder: b, live: e, bundles: bundles}
-		problems = append(problems, r.sayOf(ctx, o, e, func(had []condition.Condition) []condition.Condition {
-			had = judged.requiredRuntime(had)
+		judged := &extensionCheck{reconciler: r, owner: o, builder: b, live: e, bundles: bundles}
+		problems = append(problems, r.updateExtensionConditions(ctx, o, e, func(had []condition.Condition) []condition.Condition {
+			had = judged.withRuntimeRequired(had)
 			if known {
-				had = judged.requiredVirtual(had, installations)
+				had = judged.withVirtualRequired(had, installations)
 			}
-			return judged.healthy(ctx, had)
+			return judged.withHealth(ctx, had)
 		}))
 	}
 	return errors.Join(problems...)
 }
 
-// judgedExtension is one Extension during a health check.
-type judgedExtension struct {
+// extensionCheck is one Extension during a health check.
+type extensionCheck struct {
 	reconciler *Reconciler
-	owner      *subject
+	owner      *ownerSession
 	builder    *condition.Builder
 	live       *unstructured.Unstructured
 	bundles    []render.Bundle
 }
 
-// requiredRuntime sets the condition with the kinds of extension objects in the Garden that need
-// the extension.
-func (j *judgedExtension) requiredRuntime(had []condition.Condition) []condition.Condition {
+// withRuntimeRequired sets the condition with the kinds of extension objects in the Garden that
+// need the extension.
+func (j *extensionCheck) withRuntimeRequired(had []condition.Condition) []condition.Condition {
 	old := j.builder.GetOrInit(had, operatorv1alpha1.ExtensionRequiredRuntime)
-	kinds := kindsUsed(j.bundles, render.ExtensionOf(j.live))
+	kinds := requiredKinds(j.bundles, render.ExtensionOf(j.live))
 	if len(kinds) == 0 {
 		return condition.Merge(had, j.builder.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionNotRequired, "Extension not required for any kind"))
 	}
 	return condition.Merge(had, j.builder.OK(old, reasonExtensionRequired, fmt.Sprintf("Extension required for kinds %s", kinds)))
 }
 
-// kindsUsed returns the kinds of the Garden's extension objects whose types an Extension offers.
-func kindsUsed(bundles []render.Bundle, e render.Extension) []string {
+// requiredKinds returns the kinds of the Garden's extension objects whose types an Extension
+// offers.
+func requiredKinds(bundles []render.Bundle, e render.Extension) []string {
 	offered := map[string]bool{}
 	resources, _ := e.Spec["resources"].([]any)
 	for _, item := range resources {
@@ -99,11 +100,11 @@ func kindsUsed(bundles []render.Bundle, e render.Extension) []string {
 
 // installations returns the ControllerInstallations of extensions on Seeds; false while the virtual
 // garden does not answer.
-func (r *Reconciler) installations(ctx context.Context, o *subject) ([]gardencorev1beta1.ControllerInstallation, bool) {
+func (r *Reconciler) installations(ctx context.Context, o *ownerSession) ([]gardencorev1beta1.ControllerInstallation, bool) {
 	if o.Target == nil || !access.IsThere(ctx, o.Target.RESTConfig()) {
 		return nil, false
 	}
-	list, err := listWhole(ctx, o.Target, gardencorev1beta1.SchemeGroupVersion.WithKind("ControllerInstallation"))
+	list, err := listAllObjects(ctx, o.Target, gardencorev1beta1.SchemeGroupVersion.WithKind("ControllerInstallation"))
 	if err != nil {
 		return nil, false // the condition about the API server reports that
 	}
@@ -117,9 +118,9 @@ func (r *Reconciler) installations(ctx context.Context, o *subject) ([]gardencor
 	return out, true
 }
 
-// requiredVirtual sets the conditions about Seeds: whether they require the extension, and its
+// withVirtualRequired sets the conditions about Seeds: whether they require the extension, and its
 // health there.
-func (j *judgedExtension) requiredVirtual(had []condition.Condition, all []gardencorev1beta1.ControllerInstallation) []condition.Condition {
+func (j *extensionCheck) withVirtualRequired(had []condition.Condition, all []gardencorev1beta1.ControllerInstallation) []condition.Condition {
 	old := j.builder.GetOrInit(had, operatorv1alpha1.ExtensionRequiredVirtual)
 	own := slices.DeleteFunc(slices.Clone(all), func(i gardencorev1beta1.ControllerInstallation) bool {
 		return i.Spec.RegistrationRef.Name != j.live.GetName()
@@ -135,15 +136,15 @@ func (j *judgedExtension) requiredVirtual(had []condition.Condition, all []garde
 	had = condition.Merge(had, j.builder.OK(old, reasonInstallationRequired, "Extension has required ControllerInstallations for seed clusters"))
 	old = j.builder.GetOrInit(had, operatorv1alpha1.ControllerInstallationsHealthy)
 	for _, i := range own {
-		if reason, message := unwell(i); reason != "" {
-			return condition.Merge(had, j.builder.Failed(old, nil, reason, bounded(message)))
+		if reason, message := installationProblem(i); reason != "" {
+			return condition.Merge(had, j.builder.Failed(old, nil, reason, truncateMessage(message)))
 		}
 	}
 	return condition.Merge(had, j.builder.OK(old, "ControllerInstallationsRunning", "All controller installations are healthy."))
 }
 
-// unwell returns the problem of an installation; empty for none.
-func unwell(i gardencorev1beta1.ControllerInstallation) (reason, message string) {
+// installationProblem returns the problem of an installation; empty for none.
+func installationProblem(i gardencorev1beta1.ControllerInstallation) (reason, message string) {
 	for _, wanted := range []struct {
 		kind   gardencorev1beta1.ConditionType
 		status gardencorev1beta1.ConditionStatus
@@ -163,8 +164,8 @@ func unwell(i gardencorev1beta1.ControllerInstallation) (reason, message string)
 	return "", ""
 }
 
-// healthy judges the bundles in the clusters of the Garden.
-func (j *judgedExtension) healthy(ctx context.Context, had []condition.Condition) []condition.Condition {
+// withHealth judges the bundles in the clusters of the Garden.
+func (j *extensionCheck) withHealth(ctx context.Context, had []condition.Condition) []condition.Condition {
 	name := j.live.GetName()
 	for _, part := range []struct {
 		kind            gardencorev1beta1.ConditionType
@@ -182,57 +183,57 @@ func (j *judgedExtension) healthy(ctx context.Context, had []condition.Condition
 			had = condition.Remove(had, part.kind)
 			continue
 		}
-		had = condition.Merge(had, j.health(ctx, j.builder.GetOrInit(had, part.kind), wanted, part.reason, part.message))
+		had = condition.Merge(had, j.bundleHealth(ctx, j.builder.GetOrInit(had, part.kind), wanted, part.reason, part.message))
 	}
 	return had
 }
 
-func (j *judgedExtension) health(ctx context.Context, old condition.Condition, bundles []render.Bundle, reason, message string) condition.Condition {
+func (j *extensionCheck) bundleHealth(ctx context.Context, old condition.Condition, bundles []render.Bundle, reason, message string) condition.Condition {
 	for _, b := range bundles {
 		failure, err := j.reconciler.bundleFailure(ctx, j.owner, b)
 		switch {
 		case err != nil:
-			return j.builder.Unknown(old, condition.ReasonCheckError, bounded(strings.Join(Problems(err), "; ")))
+			return j.builder.Unknown(old, condition.ReasonCheckError, truncateMessage(strings.Join(Problems(err), "; ")))
 		case failure != nil:
-			return j.builder.Failed(old, nil, failure.Reason, failure.Message, toCodes(failure.Codes)...)
+			return j.builder.Failed(old, nil, failure.Reason, failure.Message, errorCodes(failure.Codes)...)
 		}
 	}
 	return j.builder.OK(old, reason, message)
 }
 
-// tellInstalled writes the results of the steps of Extensions to their conditions.
-func (r *run) tellInstalled(ctx context.Context) error {
+// writeInstalledConditions writes the results of the steps of Extensions to their conditions.
+func (r *run) writeInstalledConditions(ctx context.Context) error {
 	b := condition.New(r.reconciler.Clock, nil)
 	rendered := map[string]bool{}
 	for _, bundle := range r.owner.Bundles() {
 		rendered[bundle.Name] = true
 	}
 	var problems []error
-	for _, e := range r.owner.now().extensions {
+	for _, e := range r.owner.currentState().extensions {
 		var failed []error
-		leaving := e.GetDeletionTimestamp() != nil && !r.owner.isDeclared(e.GetName())
+		leaving := e.GetDeletionTimestamp() != nil && !r.owner.isExtensionDeclared(e.GetName())
 		left := false
 		if leaving {
 			var err error
-			if left, err = r.isInstalled(ctx, e.GetName()); err != nil {
+			if left, err = r.hasExtensionBundles(ctx, e.GetName()); err != nil {
 				problems = append(problems, err)
 				continue
 			}
 		}
 		for _, node := range r.report.Nodes {
-			if rendered[node.ID] && slices.Contains(installedFor(e.GetName()), node.ID) && node.Err != nil {
+			if rendered[node.ID] && slices.Contains(extensionBundles(e.GetName()), node.ID) && node.Err != nil {
 				failed = append(failed, node.Err)
 			}
 		}
-		problems = append(problems, r.reconciler.sayOf(ctx, r.owner, e, func(had []condition.Condition) []condition.Condition {
+		problems = append(problems, r.reconciler.updateExtensionConditions(ctx, r.owner, e, func(had []condition.Condition) []condition.Condition {
 			old := b.GetOrInit(had, operatorv1alpha1.ExtensionInstalled)
 			switch {
 			case len(failed) > 0:
-				old = b.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionFailed, bounded(strings.Join(Problems(errors.Join(failed...)), "; ")))
+				old = b.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionFailed, truncateMessage(strings.Join(Problems(errors.Join(failed...)), "; ")))
 			case leaving && rendered[bundleRuntime(e.GetName())]:
-				old = b.OK(old, reasonExtensionStaying, "Extension is still required in runtime cluster")
+				old = b.OK(old, reasonExtensionStillRequired, "Extension is still required in runtime cluster")
 			case left:
-				old = b.OK(old, reasonExtensionLeft, "what was installed is not gone: its deletion is held until somebody approves it, or waits for its objects")
+				old = b.OK(old, reasonExtensionDeletionWaits, "what was installed is not gone: its deletion is held until somebody approves it, or waits for its objects")
 			case leaving:
 				old = b.Update(old, gardencorev1beta1.ConditionFalse, reasonExtensionDeleted, "Extension has been deleted successfully")
 			default:
@@ -244,27 +245,27 @@ func (r *run) tellInstalled(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// endExtensions sets the conditions of Extensions to uninstalled and removes their finalizers,
-// because their Garden is deleted.
-func (r *run) endExtensions(ctx context.Context) error {
+// uninstallExtensions sets the conditions of Extensions to uninstalled and removes their
+// finalizers, because their Garden is deleted.
+func (r *run) uninstallExtensions(ctx context.Context) error {
 	b := condition.New(r.reconciler.Clock, nil)
 	var problems []error
-	for _, e := range r.owner.now().extensions {
+	for _, e := range r.owner.currentState().extensions {
 		no := func(had []condition.Condition, kind gardencorev1beta1.ConditionType, reason, message string) []condition.Condition {
 			return condition.Merge(had, b.Update(b.GetOrInit(had, kind), gardencorev1beta1.ConditionFalse, reason, message))
 		}
-		problems = append(problems, r.reconciler.sayOf(ctx, r.owner, e, func(had []condition.Condition) []condition.Condition {
+		problems = append(problems, r.reconciler.updateExtensionConditions(ctx, r.owner, e, func(had []condition.Condition) []condition.Condition {
 			had = condition.Remove(had, operatorv1alpha1.ExtensionHealthy, operatorv1alpha1.ExtensionAdmissionHealthy, operatorv1alpha1.ControllerInstallationsHealthy)
 			had = no(had, operatorv1alpha1.ExtensionRequiredRuntime, reasonExtensionNotRequired, "Extension not required for any kind")
 			had = no(had, operatorv1alpha1.ExtensionRequiredVirtual, reasonNoInstallation, "Extension does not have required ControllerInstallations for seed clusters")
 			return no(had, operatorv1alpha1.ExtensionInstalled, reasonExtensionDeleted, "Extension has been deleted successfully")
-		}), finalizers.Change(ctx, r.owner.Home, kinds[Garden].role, apply.RefOf(e), finalizers.Without(finalizerOperator)))
+		}), finalizers.Change(ctx, r.owner.Home, settingsByKind[Garden].fieldManager, apply.RefOf(e), finalizers.Remove(finalizerOperator)))
 	}
 	return errors.Join(problems...)
 }
 
-// sayOf writes the conditions of an Extension if they change.
-func (r *Reconciler) sayOf(ctx context.Context, o *subject, extension *unstructured.Unstructured, change func([]condition.Condition) []condition.Condition) error {
+// updateExtensionConditions writes the conditions of an Extension if they change.
+func (r *Reconciler) updateExtensionConditions(ctx context.Context, o *ownerSession, extension *unstructured.Unstructured, change func([]condition.Condition) []condition.Condition) error {
 	ref := apply.RefOf(extension)
 	live, err := o.Home.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {
@@ -273,7 +274,7 @@ func (r *Reconciler) sayOf(ctx context.Context, o *subject, extension *unstructu
 	if err != nil {
 		return o.Home.Explain(ref, "read", err)
 	}
-	status, err := statusOf(o.Home, ref, live)
+	status, err := decodeStatus(o.Home, ref, live)
 	if err != nil {
 		return err
 	}
@@ -282,7 +283,7 @@ func (r *Reconciler) sayOf(ctx context.Context, o *subject, extension *unstructu
 		return nil
 	}
 	patch := map[string]any{"status": map[string]any{"conditions": conditions, "observedGeneration": live.GetGeneration()}}
-	if _, err := o.Home.MergePatch(ctx, ref, patch, kinds[Garden].role, "status"); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := o.Home.MergePatch(ctx, ref, patch, settingsByKind[Garden].fieldManager, "status"); err != nil && !apierrors.IsNotFound(err) {
 		return o.Home.Explain(ref, "write the conditions", err)
 	}
 	return nil

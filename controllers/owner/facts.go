@@ -22,11 +22,11 @@ import (
 // ensureNamespace creates the namespaces for secrets and inventories before the flow starts. The
 // bundle that owns the namespace adds its labels later.
 func (r *run) ensureNamespace(ctx context.Context) error {
-	for _, name := range namespaces(r.owner) {
+	for _, name := range requiredNamespaces(r.owner) {
 		ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
-		if there, err := r.reconciler.namespace(ctx, r.owner, name); err != nil {
+		if there, err := r.reconciler.hasNamespace(ctx, r.owner, name); err != nil {
 			if apply.ReasonOf(err) == apply.TerminatingNamespace && r.owner.Input.Owner.Kind == Shoot {
-				err = errors.Join(err, r.reconciler.ReleaseLeaving(ctx, r.owner.Local))
+				err = errors.Join(err, r.reconciler.ReleaseTerminating(ctx, r.owner.Local))
 			}
 			return err
 		} else if there {
@@ -44,14 +44,14 @@ func (r *run) ensureNamespace(ctx context.Context) error {
 	return nil
 }
 
-// namespaces returns the namespaces that must exist before all other objects of an owner.
-func namespaces(o *subject) []string {
+// requiredNamespaces returns the namespaces that must exist before all other objects of an owner.
+func requiredNamespaces(o *ownerSession) []string {
 	return []string{InventoryNamespace, o.Input.Owner.ControlPlaneNamespace}
 }
 
-// namespace reports whether a namespace exists. A terminating namespace is an error here, so that
-// not every object in it fails.
-func (r *Reconciler) namespace(ctx context.Context, o *subject, name string) (there bool, err error) {
+// hasNamespace reports whether a namespace exists. A terminating namespace is an error here, so
+// that not every object in it fails.
+func (r *Reconciler) hasNamespace(ctx context.Context, o *ownerSession, name string) (there bool, err error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
 	live, err := o.Local.Get(ctx, ref)
 	if err != nil {
@@ -69,42 +69,42 @@ func (r *Reconciler) namespace(ctx context.Context, o *subject, name string) (th
 	return true, nil
 }
 
-// facts are read for each reconciliation: clusters, secrets, the status of extension objects, and
-// addresses.
-func (r *Reconciler) facts(ctx context.Context, o *subject) (render.Facts, error) {
+// readFacts are read for each reconciliation: clusters, secrets, the status of extension objects,
+// and addresses.
+func (r *Reconciler) readFacts(ctx context.Context, o *ownerSession) (render.Facts, error) {
 	if err := r.readExtensions(ctx, o); err != nil {
 		return render.Facts{Clusters: map[string]render.ClusterFact{}}, err
 	}
-	found, err := facts.Read(ctx, o.site())
+	found, err := facts.ReadStatic(ctx, o.factsSource())
 	if err != nil {
 		return found, err
 	}
 	if err := r.readReferences(ctx, o); err != nil {
 		return found, err
 	}
-	if found.References, err = references.Facts(o.now().referenced); err != nil {
+	if found.References, err = references.Facts(o.currentState().references); err != nil {
 		return found, err
 	}
-	return facts.Late(ctx, o.site(), found)
+	return facts.UpdateDynamic(ctx, o.factsSource(), found)
 }
 
-// site returns the location of the owner's facts.
-func (o *subject) site() facts.Site {
-	in := o.input()
-	return facts.Site{
-		Owner: in.Owner, Identity: kinds[in.Owner.Kind].identity, Garden: in.Objects[Garden], Local: o.Local, Target: o.Target,
-		Seeds: o.now().seeds, SawSeeds: func(seeds []render.SeedFact) { o.note(func(s *State) { s.seeds = seeds }) },
+// factsSource returns the location of the owner's facts.
+func (o *ownerSession) factsSource() facts.Source {
+	in := o.inputCopy()
+	return facts.Source{
+		Owner: in.Owner, Identity: settingsByKind[in.Owner.Kind].secretsManagerIdentity, Garden: in.Objects[Garden], Local: o.Local, Target: o.Target,
+		Seeds: o.currentState().seeds, OnSeeds: func(seeds []render.SeedFact) { o.updateState(func(s *State) { s.seeds = seeds }) },
 	}
 }
 
-// secrets generates the secrets that the components request, and returns their facts.
-func (r *Reconciler) secrets(ctx context.Context, o *subject, result render.Result) (*secrets.Manager, map[string]render.SecretFact, error) {
-	return r.secretsIn(ctx, o, result, func(s secrets.Store) secrets.Store { return s })
+// generateSecrets generates the secrets that the components request, and returns their facts.
+func (r *Reconciler) generateSecrets(ctx context.Context, o *ownerSession, result render.Result) (*secrets.Manager, map[string]render.SecretFact, error) {
+	return r.generateSecretsIn(ctx, o, result, func(s secrets.Store) secrets.Store { return s })
 }
 
-// secretsIn is secrets with another store.
-func (r *Reconciler) secretsIn(ctx context.Context, o *subject, result render.Result, in func(secrets.Store) secrets.Store) (*secrets.Manager, map[string]render.SecretFact, error) {
-	configs, err := requestsOf(o, result)
+// generateSecretsIn is secrets with another store.
+func (r *Reconciler) generateSecretsIn(ctx context.Context, o *ownerSession, result render.Result, in func(secrets.Store) secrets.Store) (*secrets.Manager, map[string]render.SecretFact, error) {
+	configs, err := secretRequests(o, result)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -112,12 +112,12 @@ func (r *Reconciler) secretsIn(ctx context.Context, o *subject, result render.Re
 	if err != nil {
 		return nil, nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
 	}
-	configs, times := o.rotated(configs)
-	options := []secrets.Option{secrets.WithRotationTimes(times), secrets.WithCAAutoRotation(autoRotated(configs)...)}
-	if kinds[o.Input.Owner.Kind].staticCANames {
+	configs, times := o.rotatedRequests(configs)
+	options := []secrets.Option{secrets.WithRotationTimes(times), secrets.WithCAAutoRotation(autoRotatedCAs(configs)...)}
+	if settingsByKind[o.Input.Owner.Kind].staticCANames {
 		options = append(options, secrets.WithStaticCANames())
 	}
-	manager := secrets.New(in(secrets.NewStore(client)), o.Input.Owner.ControlPlaneNamespace, kinds[o.Input.Owner.Kind].identity, r.Clock, options...)
+	manager := secrets.New(in(secrets.NewStore(client)), o.Input.Owner.ControlPlaneNamespace, settingsByKind[o.Input.Owner.Kind].secretsManagerIdentity, r.Clock, options...)
 	if _, err := panics.Detached(ctx, func() ([]secrets.Ref, error) { return manager.GenerateAll(ctx, configs) }); err != nil {
 		return nil, nil, fmt.Errorf("generate secrets in namespace %s: %w", o.Input.Owner.ControlPlaneNamespace, o.Local.Explain(apply.Ref{}, "generate secrets", err))
 	}
@@ -128,8 +128,8 @@ func (r *Reconciler) secretsIn(ctx context.Context, o *subject, result render.Re
 	return manager, made, nil
 }
 
-// requestsOf returns the requests of an owner's components to the secrets manager.
-func requestsOf(o *subject, result render.Result) ([]secrets.Config, error) {
+// secretRequests returns the requests of an owner's components to the secrets manager.
+func secretRequests(o *ownerSession, result render.Result) ([]secrets.Config, error) {
 	requests, err := result.Secrets()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o, err)
@@ -141,9 +141,9 @@ func requestsOf(o *subject, result render.Result) ([]secrets.Config, error) {
 	return configs, nil
 }
 
-// autoRotated returns the CAs that are rotated automatically: their requests define when the old CA
-// expires.
-func autoRotated(configs []secrets.Config) []string {
+// autoRotatedCAs returns the CAs that are rotated automatically: their requests define when the old
+// CA expires.
+func autoRotatedCAs(configs []secrets.Config) []string {
 	var out []string
 	for _, c := range configs {
 		if c.Kind == secrets.KindCA && c.IgnoreOldSecretsAfter != nil {

@@ -10,24 +10,25 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestFactsOfAGardenThatIsNotThere checks that a Garden can be rendered before its definitions,
+// TestFactsOfANewGarden checks that a Garden can be rendered before its definitions,
 // gateway and bucket exist.
-func TestFactsOfAGardenThatIsNotThere(t *testing.T) {
+func TestFactsOfANewGarden(t *testing.T) {
 	s := newSite(t)
-	s.work.owner.Input.Owner.Kind = Garden
-	found, err := facts.Late(s.ctx, s.work.owner.site(), render.Facts{})
+	s.run.owner.Input.Owner.Kind = Garden
+	found, err := facts.UpdateDynamic(s.ctx, s.run.owner.factsSource(), render.Facts{})
 	require.NoError(t, err)
 	assert.Empty(t, found.Addresses)
 	assert.Empty(t, found.Extensions)
 }
 
-// TestSeedFactsAreKept checks that the Seeds stay known while the virtual garden does not answer.
-func TestSeedFactsAreKept(t *testing.T) {
+// TestSeedFactsSurviveOutage checks that the Seeds stay known while the virtual garden does not
+// answer.
+func TestSeedFactsSurviveOutage(t *testing.T) {
 	s := newSite(t)
-	o := s.work.owner
+	o := s.run.owner
 	o.Input.Owner.Kind = Garden
 	seedsOf := func(before []render.SeedFact) []render.SeedFact {
-		found, err := facts.Late(s.ctx, o.site(), render.Facts{Seeds: before})
+		found, err := facts.UpdateDynamic(s.ctx, o.factsSource(), render.Facts{Seeds: before})
 		require.NoError(t, err)
 		return found.Seeds
 	}
@@ -35,7 +36,7 @@ func TestSeedFactsAreKept(t *testing.T) {
 	o.Target = o.Local // it serves no Seeds
 	assert.Equal(t, before, seedsOf(before))
 	assert.Empty(t, seedsOf(nil))
-	o.last.seeds = last
+	o.state.seeds = last
 	assert.Equal(t, last, seedsOf(nil))
 	o.Target = nil
 	assert.Equal(t, last, seedsOf(nil))

@@ -50,7 +50,7 @@ func (r *run) updateGardenlets(ctx context.Context) error {
 		}
 		patch := map[string]any{"spec": map[string]any{"deployment": map[string]any{"helm": map[string]any{"ociRepository": change}}}}
 		ref := apply.RefOf(live)
-		if _, err := o.Target.MergePatch(ctx, ref, patch, kinds[Garden].role, ""); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := o.Target.MergePatch(ctx, ref, patch, settingsByKind[Garden].fieldManager, ""); err != nil && !apierrors.IsNotFound(err) {
 			problems = append(problems, fmt.Errorf("the version of a gardenlet: %w", o.Target.Explain(ref, "write", err)))
 		}
 	}

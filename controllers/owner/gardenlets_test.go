@@ -44,12 +44,12 @@ func TestGardenletsGetTheVersionOfTheGarden(t *testing.T) {
 	s := newGarden(t)
 	_, err := envtest.InstallCRDs(server.config, envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crds.Get("seedmanagement.gardener.cloud", "Gardenlet")}})
 	require.NoError(t, err)
-	o := s.work.owner
+	o := s.run.owner
 	o.Local.ResetMapping()
 	o.Target = o.Local
 	b := s.bundle(true, s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: gardener-info, namespace: NS}, data: {gardenerAPIServer: \"version: v1.150.0\\nworkloadIdentityIssuerURL: x\\n\"}}"))
 	b.Cluster = render.ClusterVirtual
-	o.last.bundles = []render.Bundle{b}
+	o.state.bundles = []render.Bundle{b}
 	mapping, err := o.Target.Mapping(s.ctx, s.object("{apiVersion: seedmanagement.gardener.cloud/v1alpha1, kind: Gardenlet}").GroupVersionKind())
 	require.NoError(t, err)
 	gardenlets := s.api.Resource(mapping.Resource).Namespace(s.ns)
@@ -69,14 +69,14 @@ func TestGardenletsGetTheVersionOfTheGarden(t *testing.T) {
 		return out
 	}
 	before := versions()
-	o.last.bundles = nil
-	require.NoError(t, s.work.updateGardenlets(s.ctx))
+	o.state.bundles = nil
+	require.NoError(t, s.run.updateGardenlets(s.ctx))
 	assert.Equal(t, before, versions(), "a garden that does not say its version")
-	o.last.bundles = []render.Bundle{b}
-	require.NoError(t, s.work.updateGardenlets(s.ctx))
+	o.state.bundles = []render.Bundle{b}
+	require.NoError(t, s.run.updateGardenlets(s.ctx))
 	after := map[string]string{"asks": "registry.example.org/gardenlet:v1.150.0", "refuses": "registry.example.org/gardenlet:v1.149.0", "silent": "registry.example.org/gardenlet:v1.149.0"}
 	assert.Equal(t, after, versions())
-	require.NoError(t, s.work.updateGardenlets(s.ctx))
+	require.NoError(t, s.run.updateGardenlets(s.ctx))
 	assert.Equal(t, after, versions())
 	asks, err := gardenlets.Get(s.ctx, "asks", metav1.GetOptions{})
 	require.NoError(t, err)

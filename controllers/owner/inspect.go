@@ -19,28 +19,28 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// Health of a bundle, worst first.
-type Health string
+// BundleHealth of a bundle, worst first.
+type BundleHealth string
 
 // The states. notApplied: an object was never applied, or the ManagedResource reports a failure.
 // waiting: nobody serves the API server of the Shoot. leftOver: the component is no longer enabled.
 const (
-	StateUnknown     Health = "unknown"
-	StateNotApplied  Health = "notApplied"
-	StateUnhealthy   Health = "unhealthy"
-	StateProgressing Health = "progressing"
-	StateWaiting     Health = "waiting"
-	StateLeftOver    Health = "leftOver"
-	StateHealthy     Health = "healthy"
+	StateUnknown     BundleHealth = "unknown"
+	StateNotApplied  BundleHealth = "notApplied"
+	StateUnhealthy   BundleHealth = "unhealthy"
+	StateProgressing BundleHealth = "progressing"
+	StateWaiting     BundleHealth = "waiting"
+	StateLeftOver    BundleHealth = "leftOver"
+	StateHealthy     BundleHealth = "healthy"
 )
 
 // BundleState is the state of one bundle.
 type BundleState struct {
-	Bundle    string `json:"bundle"`
-	Component string `json:"component,omitempty"`
-	Cluster   string `json:"cluster"`
-	Objects   int    `json:"objects"`
-	State     Health `json:"state"`
+	Bundle    string       `json:"bundle"`
+	Component string       `json:"component,omitempty"`
+	Cluster   string       `json:"cluster"`
+	Objects   int          `json:"objects"`
+	State     BundleHealth `json:"state"`
 	// Reason and Message of the first unhealthy object.
 	Reason  string   `json:"reason,omitempty"`
 	Message string   `json:"message,omitempty"`
@@ -55,21 +55,21 @@ type Inspection struct {
 	Bundles    []BundleState
 }
 
-func (r *Reconciler) inspect(ctx context.Context, o *subject) (_ *Inspection, err error) {
+func (r *Reconciler) inspect(ctx context.Context, o *ownerSession) (_ *Inspection, err error) {
 	defer panics.Catch(&err)
 	_, status, err := ReadStatus(ctx, o.Home, o.Ref)
 	if err != nil {
 		return nil, err
 	}
 	now := *r
-	now.Judging.Thresholds = nil
+	now.ConditionSettings.Thresholds = nil
 	b := condition.New(r.Clock, nil)
 	out := &Inspection{Conditions: status.Conditions}
-	look := &serving{}
+	look := &servingCache{}
 	out.Conditions = condition.Merge(out.Conditions, now.apiServerConditions(ctx, o, b, status, look)...)
 	var others map[string]*health.Verdict
 	if out.Bundles, others, err = now.inspectBundles(ctx, o, look); err != nil {
-		out.Conditions = condition.Merge(out.Conditions, notKnown(b, o, out.Conditions, strings.Join(Problems(err), "; "))...)
+		out.Conditions = condition.Merge(out.Conditions, unknownConditions(b, o, out.Conditions, strings.Join(Problems(err), "; "))...)
 		return out, err
 	}
 	byCondition := map[string][]BundleState{}
@@ -80,18 +80,18 @@ func (r *Reconciler) inspect(ctx context.Context, o *subject) (_ *Inspection, er
 	}
 	for _, name := range slices.Sorted(maps.Keys(byCondition)) {
 		old := b.GetOrInit(out.Conditions, gardencorev1beta1.ConditionType(name))
-		judged := summary(b, old, kinds[o.Input.Owner.Kind].running[name], byCondition[name])
+		judged := summaryCondition(b, old, settingsByKind[o.Input.Owner.Kind].healthyReasons[name], byCondition[name])
 		if v := others[name]; v != nil && judged.Status == gardencorev1beta1.ConditionTrue {
-			judged = b.Update(old, gardencorev1beta1.ConditionFalse, v.Reason, v.Message, toCodes(v.Codes)...)
+			judged = b.Update(old, gardencorev1beta1.ConditionFalse, v.Reason, v.Message, errorCodes(v.Codes)...)
 		}
 		out.Conditions = condition.Merge(out.Conditions, judged)
 	}
 	return out, nil
 }
 
-// summary returns the condition of bundles: the worst bundle decides. Missing objects come after
-// failures, which may be their cause.
-func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]string, bundles []BundleState) gardencorev1beta1.Condition {
+// summaryCondition returns the condition of bundles: the worst bundle decides. Missing objects come
+// after failures, which may be their cause.
+func summaryCondition(b *condition.Builder, old gardencorev1beta1.Condition, running [2]string, bundles []BundleState) gardencorev1beta1.Condition {
 	for _, is := range []func(BundleState) bool{
 		func(s BundleState) bool { return s.State == StateUnknown },
 		func(s BundleState) bool { return s.State == StateNotApplied && s.Reason != reasonPending },
@@ -108,9 +108,9 @@ func summary(b *condition.Builder, old gardencorev1beta1.Condition, running [2]s
 		case StateUnknown:
 			return b.Unknown(old, condition.ReasonCheckError, first.Message)
 		case StateProgressing:
-			return b.Progressing(old, first.Reason, first.Message, toCodes(first.Codes)...)
+			return b.Progressing(old, first.Reason, first.Message, errorCodes(first.Codes)...)
 		}
-		return b.Update(old, gardencorev1beta1.ConditionFalse, first.Reason, first.Message, toCodes(first.Codes)...)
+		return b.Update(old, gardencorev1beta1.ConditionFalse, first.Reason, first.Message, errorCodes(first.Codes)...)
 	}
 	return b.OK(old, running[0], running[1])
 }
@@ -120,8 +120,8 @@ const reasonPending = "Pending"
 
 // inspectBundles inspects all declared and left-over bundles, and judges foreign ManagedResources
 // (see others).
-func (r *Reconciler) inspectBundles(ctx context.Context, o *subject, look *serving) ([]BundleState, map[string]*health.Verdict, error) {
-	facts, err := r.facts(ctx, o)
+func (r *Reconciler) inspectBundles(ctx context.Context, o *ownerSession, look *servingCache) ([]BundleState, map[string]*health.Verdict, error) {
+	facts, err := r.readFacts(ctx, o)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -140,7 +140,7 @@ func (r *Reconciler) inspectBundles(ctx context.Context, o *subject, look *servi
 		return nil, nil, err
 	}
 	for _, orphan := range gone {
-		entries, err := r.contents(ctx, o, orphan)
+		entries, err := r.orphanObjects(ctx, o, orphan)
 		if err != nil {
 			return nil, nil, fmt.Errorf("bundle %s: %w", orphan.bundle.Name, err)
 		}
@@ -150,7 +150,7 @@ func (r *Reconciler) inspectBundles(ctx context.Context, o *subject, look *servi
 		})
 	}
 	sortBundles(out)
-	others, err := r.others(ctx, o, result.Bundles)
+	others, err := r.unhealthyForeignResources(ctx, o, result.Bundles)
 	return out, others, err
 }
 
@@ -162,18 +162,20 @@ func sortBundles(bundles []BundleState) {
 }
 
 // inspectBundle sets the state of a bundle.
-func (r *Reconciler) inspectBundle(ctx context.Context, o *subject, b render.Bundle, look *serving, s *BundleState) {
-	say := func(state Health, reason, message string) { s.State, s.Reason, s.Message = state, reason, message }
+func (r *Reconciler) inspectBundle(ctx context.Context, o *ownerSession, b render.Bundle, look *servingCache, s *BundleState) {
+	say := func(state BundleHealth, reason, message string) {
+		s.State, s.Reason, s.Message = state, reason, message
+	}
 	if len(b.Unresolved) > 0 {
 		say(StateNotApplied, reasonPending, "not known yet: "+strings.Join(b.Unresolved, ", "))
 		return
 	}
-	cluster, err := o.cluster(b.Cluster)
+	cluster, err := o.clusterForRole(b.Cluster)
 	if err != nil {
 		say(StateUnknown, "", err.Error())
 		return
 	}
-	entries, refusal, err := r.applied(ctx, o, b)
+	entries, refusal, err := r.appliedEntries(ctx, o, b)
 	if err != nil {
 		say(StateUnknown, "", strings.Join(Problems(err), "; "))
 		return
@@ -187,43 +189,43 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *subject, b render.Bun
 	for _, obj := range b.Objects {
 		ref := apply.RefOf(obj.Unstructured)
 		refs = append(refs, ref)
-		if !known[ref] && !leftAlone(obj.Unstructured) {
+		if !known[ref] && !hasIgnoreAnnotation(obj.Unstructured) {
 			missing = append(missing, ref.String())
 		}
 	}
-	served, err := look.admits(ctx, o, b)
+	served, err := look.canApply(ctx, o, b)
 	switch {
 	case err != nil:
 		say(StateUnknown, "", strings.Join(Problems(err), "; "))
 		return
 	case !served && len(missing) > 0:
-		say(StateWaiting, "NotServed", o.whyWaits(b)+"; to be applied when somebody does: "+few(missing))
+		say(StateWaiting, "NotServed", o.waitReason(b)+"; to be applied when somebody does: "+firstThree(missing))
 		return
 	case !served:
-		say(StateWaiting, "NotServed", o.whyWaits(b)+"; what was applied before is judged when somebody does")
+		say(StateWaiting, "NotServed", o.waitReason(b)+"; what was applied before is judged when somebody does")
 		return
 	case refusal != nil:
 		say(StateNotApplied, refusal.Reason, refusal.Message)
 		return
 	case len(missing) > 0:
-		say(StateNotApplied, reasonPending, "not applied yet: "+few(missing))
+		say(StateNotApplied, reasonPending, "not applied yet: "+firstThree(missing))
 		return
 	}
-	bad, rolling, err := r.judgeOf(cluster).Of(ctx, refs)
+	bad, rolling, err := r.judgeForCluster(cluster).Of(ctx, refs)
 	switch {
 	case err != nil:
 		say(StateUnknown, "", strings.Join(Problems(err), "; "))
 	case bad != nil:
-		say(StateUnhealthy, bad.Reason, describe(cluster.Name(), *bad))
+		say(StateUnhealthy, bad.Reason, describeVerdict(cluster.Name(), *bad))
 		s.Codes = bad.Codes
 	case rolling != nil:
-		say(StateProgressing, rolling.Reason, describe(cluster.Name(), *rolling))
+		say(StateProgressing, rolling.Reason, describeVerdict(cluster.Name(), *rolling))
 	}
 }
 
-// applied returns the inventory of a bundle, and the condition of its ManagedResource that reports
-// a failed apply.
-func (r *Reconciler) applied(ctx context.Context, o *subject, b render.Bundle) ([]apply.Entry, *gardencorev1beta1.Condition, error) {
+// appliedEntries returns the inventory of a bundle, and the condition of its ManagedResource that
+// reports a failed apply.
+func (r *Reconciler) appliedEntries(ctx context.Context, o *ownerSession, b render.Bundle) ([]apply.Entry, *gardencorev1beta1.Condition, error) {
 	if b.Delivery.Direct {
 		entries, err := r.inventory(o, b).Load(ctx)
 		return entries, nil, err
@@ -252,14 +254,14 @@ func (r *Reconciler) applied(ctx context.Context, o *subject, b render.Bundle) (
 	return entries, nil, nil
 }
 
-// leftAlone reports whether an object has an annotation against its apply: then no inventory has
-// it.
-func leftAlone(o *unstructured.Unstructured) bool {
+// hasIgnoreAnnotation reports whether an object has an annotation against its apply: then no
+// inventory has it.
+func hasIgnoreAnnotation(o *unstructured.Unstructured) bool {
 	return o.GetAnnotations()[resourcesv1alpha1.Ignore] == "true" || o.GetAnnotations()[resourcesv1alpha1.Mode] == resourcesv1alpha1.ModeIgnore
 }
 
-// few lists the first three of many names.
-func few(names []string) string {
+// firstThree lists the first three of many names.
+func firstThree(names []string) string {
 	const shown = 3
 	if len(names) <= shown {
 		return strings.Join(names, ", ")

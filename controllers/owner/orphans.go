@@ -22,26 +22,26 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// judge asks the deletion gate about the objects that a bundle loses. All deletions of one run on
-// one cluster count together.
-func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
+// holdDeletions asks the deletion gate about the objects that a bundle loses. All deletions of one
+// run on one cluster count together.
+func (r *run) holdDeletions(role string, entries []apply.Entry) []apply.Held {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.deleted == nil {
-		r.deleted = map[string]int{}
+	if r.deletionsByCluster == nil {
+		r.deletionsByCluster = map[string]int{}
 	}
 	cluster := r.clusterName(role)
 	var refs []change.Ref
 	bundles := r.owner.Bundles()
 	for _, e := range entries {
-		if !tally.IsCarrier(e.Ref) && !isReplaced(e, role, bundles) && !isReferenceCopy(e) {
+		if !tally.IsCarrier(e.Ref) && !isReplacedByHash(e, role, bundles) && !isReferenceCopy(e) {
 			refs = append(refs, e.Ref)
 		}
 	}
-	before := r.deleted[cluster]
-	verdict := r.gateFor(entries).After(before).Judge(cluster, refs, before+len(refs)+r.managedObjects(cluster))
-	r.deleted[cluster] += len(refs) - len(verdict.Held)
-	held := verdict.Of(cluster, refs)
+	before := r.deletionsByCluster[cluster]
+	verdict := r.gateFor(entries).WithEarlierDeletions(before).Judge(cluster, refs, before+len(refs)+r.managedObjectCount(cluster))
+	r.deletionsByCluster[cluster] += len(refs) - len(verdict.Held)
+	held := verdict.HeldAmong(cluster, refs)
 	reported := func(h permit.HeldObjects) bool { return h.Cluster == cluster && h.Approval == verdict.ID }
 	// a bundle may be applied more than once
 	if len(held.Objects) > 0 && !slices.ContainsFunc(r.report.Held, reported) {
@@ -52,17 +52,17 @@ func (r *run) judge(role string, entries []apply.Entry) []apply.Held {
 
 // clusterName returns the name of the cluster with a role.
 func (r *run) clusterName(role string) string {
-	if c, err := r.owner.cluster(role); err == nil {
+	if c, err := r.owner.clusterForRole(role); err == nil {
 		return c.Name()
 	}
 	return role
 }
 
-// managedObjects returns the number of objects for the gate's share.
-func (r *run) managedObjects(cluster string) int {
+// managedObjectCount returns the number of objects for the gate's share.
+func (r *run) managedObjectCount(cluster string) int {
 	n := 0
 	for _, b := range r.owner.Bundles() {
-		if c, err := r.owner.cluster(b.Cluster); err == nil && c.Name() == cluster {
+		if c, err := r.owner.clusterForRole(b.Cluster); err == nil && c.Name() == cluster {
 			n += len(b.Objects)
 		}
 	}
@@ -71,14 +71,14 @@ func (r *run) managedObjects(cluster string) int {
 
 // orphan is a bundle that is in the cluster and no longer rendered.
 type orphan struct {
-	bundle render.Bundle
-	order  int
+	bundle       render.Bundle
+	flowPosition int
 	// entries are its inventory: its objects, or the ManagedResource with its data Secret.
 	entries []apply.Entry
 }
 
 // orphans finds orphans by their inventories.
-func (r *Reconciler) orphans(ctx context.Context, o *subject, rendered []render.Bundle) ([]orphan, error) {
+func (r *Reconciler) orphans(ctx context.Context, o *ownerSession, rendered []render.Bundle) ([]orphan, error) {
 	selector := labels.SelectorFromSet(labels.Set{LabelInventory: ownerLabel(o.Input.Owner)})
 	list, err := o.Local.List(ctx, schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, InventoryNamespace, selector)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r *Reconciler) orphans(ctx context.Context, o *subject, rendered []render.
 	for _, b := range rendered {
 		wanted[b.Name] = true
 	}
-	position, err := r.positions(o)
+	position, err := r.flowPositions(o)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (r *Reconciler) orphans(ctx context.Context, o *subject, rendered []render.
 		if wanted[l[LabelBundle]] {
 			continue
 		}
-		found := orphan{order: position[l[LabelBundle]], bundle: render.Bundle{
+		found := orphan{flowPosition: position[l[LabelBundle]], bundle: render.Bundle{
 			Name: l[LabelBundle], Owner: o.Input.Owner, Cluster: l[LabelCluster], Namespace: o.Input.Owner.ControlPlaneNamespace,
 			Delivery: render.Delivery{Direct: l[LabelDelivery] == deliveryDirect},
 		}}
@@ -114,21 +114,21 @@ func (r *Reconciler) orphans(ctx context.Context, o *subject, rendered []render.
 	}
 	// Delete in reverse order of the flow.
 	sort.Slice(out, func(i, j int) bool {
-		if out[i].order != out[j].order {
-			return out[i].order > out[j].order
+		if out[i].flowPosition != out[j].flowPosition {
+			return out[i].flowPosition > out[j].flowPosition
 		}
 		return out[i].bundle.Name > out[j].bundle.Name
 	})
 	return out, nil
 }
 
-// positions returns the positions of bundles in the flow.
-func (r *Reconciler) positions(o *subject) (map[string]int, error) {
+// flowPositions returns the positions of bundles in the flow.
+func (r *Reconciler) flowPositions(o *ownerSession) (map[string]int, error) {
 	definition, err := render.LoadFlow(r.Render.Catalogue, "reconcile", o.Input)
 	if err != nil {
 		return nil, err
 	}
-	order, err := Outline(definition).Order()
+	order, err := FlowGraph(definition).Order()
 	if err != nil {
 		return nil, err
 	}
@@ -155,23 +155,23 @@ func (r *run) removeOrphans(ctx context.Context, rendered []render.Bundle) error
 	contents, waits := make([][]apply.Entry, len(list)), make([]bool, len(list))
 	leaving := map[string][]apply.Entry{}
 	for i, o := range list {
-		if contents[i], err = r.reconciler.contents(ctx, r.owner, o); err != nil {
+		if contents[i], err = r.reconciler.orphanObjects(ctx, r.owner, o); err != nil {
 			return fmt.Errorf("bundle %s: %w", o.bundle.Name, err)
 		}
-		if waits[i], err = r.removalWaits(ctx, o.bundle, contents[i]); err != nil {
+		if waits[i], err = r.isRemovalWaiting(ctx, o.bundle, contents[i]); err != nil {
 			return fmt.Errorf("remove bundle %s: %w", o.bundle.Name, err)
 		} else if waits[i] {
 			continue
 		}
 		for _, e := range contents[i] {
-			if !r.desiredElsewhere(o.bundle)(e.Ref) {
+			if !r.isInOtherBundle(o.bundle)(e.Ref) {
 				leaving[o.bundle.Cluster] = append(leaving[o.bundle.Cluster], e)
 			}
 		}
 	}
 	held := map[string][]apply.Held{}
 	for _, cluster := range slices.Sorted(maps.Keys(leaving)) {
-		held[cluster] = r.judge(cluster, leaving[cluster])
+		held[cluster] = r.holdDeletions(cluster, leaving[cluster])
 	}
 	var problems []error
 	for i, o := range list {
@@ -185,49 +185,49 @@ func (r *run) removeOrphans(ctx context.Context, rendered []render.Bundle) error
 	return errors.Join(problems...)
 }
 
-// contents returns the objects of an orphan in its cluster.
-func (r *Reconciler) contents(ctx context.Context, o *subject, gone orphan) ([]apply.Entry, error) {
-	known, _, err := r.known(ctx, o, gone.bundle)
+// orphanObjects returns the objects of an orphan in its cluster.
+func (r *Reconciler) orphanObjects(ctx context.Context, o *ownerSession, gone orphan) ([]apply.Entry, error) {
+	known, _, err := r.recordedObjects(ctx, o, gone.bundle)
 	return known, err
 }
 
 // removeBundle deletes the objects of a bundle and then its inventory. The objects of a
 // ManagedResource are deleted together or not at all.
 func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []apply.Entry, held []apply.Held) error {
-	cluster, err := r.owner.cluster(b.Cluster)
+	cluster, err := r.owner.clusterForRole(b.Cluster)
 	if err != nil {
 		return err
 	}
-	tell := r.progress(b)
+	tell := r.objectReporter(b)
 	if !b.Delivery.Direct {
-		if holds(held, contents) {
-			return r.keepHeld(ctx, b, held)
+		if containsHeld(held, contents) {
+			return r.recordHeld(ctx, b, held)
 		}
 		deleted, err := r.removeManaged(ctx, b, false)
 		if err != nil {
 			return err
 		}
 		if deleted {
-			managed := apply.ObjectResult{Ref: managedRef(b), Action: apply.Deleted, Cluster: r.owner.Local.Name()}
-			r.count(managed)
+			managed := apply.ObjectResult{Ref: bundleManagedResourceRef(b), Action: apply.Deleted, Cluster: r.owner.Local.Name()}
+			r.countResults(managed)
 			tell(managed)
-			tell = except(managed.Ref, tell)
+			tell = skipResult(managed.Ref, tell)
 		}
 		cluster = r.owner.Local
-	} else if err := r.endManaged(ctx, b); err != nil {
+	} else if err := r.migrateToDirect(ctx, b); err != nil {
 		return err
 	}
-	result, err := r.reconciler.Engine.Delete(ctx, cluster, set(r.owner, b, nil), r.reconciler.inventory(r.owner, b), apply.DeleteOptions{
+	result, err := r.reconciler.Engine.Delete(ctx, cluster, newSet(r.owner, b, nil), r.reconciler.inventory(r.owner, b), apply.DeleteOptions{
 		Approve:          func([]apply.Entry) []apply.Held { return held },
-		DesiredElsewhere: r.desiredElsewhere(b),
+		DesiredElsewhere: r.isInOtherBundle(b),
 		OnObject:         tell,
 	})
-	r.countAll(result)
+	r.countResult(result)
 	return err
 }
 
-// except reports all objects except one, which was already reported.
-func except(said apply.Ref, tell func(apply.ObjectResult)) func(apply.ObjectResult) {
+// skipResult reports all objects except one, which was already reported.
+func skipResult(said apply.Ref, tell func(apply.ObjectResult)) func(apply.ObjectResult) {
 	return func(res apply.ObjectResult) {
 		if res.Ref != said {
 			tell(res)
@@ -235,9 +235,9 @@ func except(said apply.Ref, tell func(apply.ObjectResult)) func(apply.ObjectResu
 	}
 }
 
-// keepHeld records in the inventory of a ManagedResource why it is held, as the engine does for
+// recordHeld records in the inventory of a ManagedResource why it is held, as the engine does for
 // direct objects.
-func (r *run) keepHeld(ctx context.Context, b render.Bundle, held []apply.Held) error {
+func (r *run) recordHeld(ctx context.Context, b render.Bundle, held []apply.Held) error {
 	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func (r *run) keepHeld(ctx context.Context, b render.Bundle, held []apply.Held) 
 	return inventory.Save(ctx, entries)
 }
 
-func holds(held []apply.Held, entries []apply.Entry) bool {
+func containsHeld(held []apply.Held, entries []apply.Entry) bool {
 	for _, h := range held {
 		for _, e := range entries {
 			if e.Ref == h.Ref {
@@ -275,8 +275,8 @@ func holds(held []apply.Held, entries []apply.Entry) bool {
 	return false
 }
 
-// progress reports the results of a bundle's objects.
-func (r *run) progress(b render.Bundle) func(apply.ObjectResult) {
+// objectReporter reports the results of a bundle's objects.
+func (r *run) objectReporter(b render.Bundle) func(apply.ObjectResult) {
 	return func(res apply.ObjectResult) {
 		if res.Action == apply.LeftAlone {
 			r.mu.Lock()
@@ -289,24 +289,24 @@ func (r *run) progress(b render.Bundle) func(apply.ObjectResult) {
 	}
 }
 
-// removalWaits reports whether the removal of a bundle waits for a later run, because nobody serves
-// the Shoot's API server with its objects.
-func (r *run) removalWaits(ctx context.Context, b render.Bundle, contents []apply.Entry) (bool, error) {
-	served, err := r.serving.reaches(ctx, r.owner, b)
+// isRemovalWaiting reports whether the removal of a bundle waits for a later run, because nobody
+// serves the Shoot's API server with its objects.
+func (r *run) isRemovalWaiting(ctx context.Context, b render.Bundle, contents []apply.Entry) (bool, error) {
+	served, err := r.serving.isReachable(ctx, r.owner, b)
 	if err != nil || served || len(contents) == 0 || b.Delivery.Direct {
 		return !served && len(contents) > 0, err
 	}
-	obj, err := r.owner.Local.GetLive(ctx, managedRef(b))
+	obj, err := r.owner.Local.GetLive(ctx, bundleManagedResourceRef(b))
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, r.owner.Local.Explain(managedRef(b), "read", err)
+		return false, r.owner.Local.Explain(bundleManagedResourceRef(b), "read", err)
 	}
-	return !keepsObjects(obj), nil
+	return !hasKeepObjects(obj), nil
 }
 
-func keepsObjects(managed *unstructured.Unstructured) bool {
+func hasKeepObjects(managed *unstructured.Unstructured) bool {
 	keeps, _, _ := unstructured.NestedBool(managed.Object, "spec", "keepObjects")
 	return keeps
 }
@@ -314,7 +314,7 @@ func keepsObjects(managed *unstructured.Unstructured) bool {
 // removeManaged deletes a ManagedResource and waits until its objects no longer exist, or keeps
 // them. It returns false if the ManagedResource did not exist.
 func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (deleted bool, err error) {
-	ref := managedRef(b)
+	ref := bundleManagedResourceRef(b)
 	obj, err := r.owner.Local.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		return false, nil
@@ -322,35 +322,35 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (de
 	if err != nil {
 		return false, r.owner.Local.Explain(ref, "read", err)
 	}
-	rm, err := r.reconciler.managerOf(r.owner, b, obj)
+	rm, err := r.reconciler.reconcilerForClass(r.owner, b, obj)
 	if err != nil {
 		return false, err
 	}
-	if keep || !r.isServed(ctx, b) || b.Cluster == render.ClusterShoot && keepsObjects(obj) {
+	if keep || !r.isClusterServed(ctx, b) || b.Cluster == render.ClusterShoot && hasKeepObjects(obj) {
 		// no object in the target cluster has to be deleted
 		return true, rm.Dissolve(ctx, b.Namespace, b.Name)
 	}
-	rm.Options = apply.ApplyOptions{OnObject: r.progress(b), DesiredElsewhere: r.desiredElsewhere(b)}
+	rm.Options = apply.ApplyOptions{OnObject: r.objectReporter(b), DesiredElsewhere: r.isInOtherBundle(b)}
 	if obj.GetDeletionTimestamp() == nil {
 		if err := rm.Delete(ctx, obj); err != nil {
 			return false, err
 		}
 	}
-	err = r.awaitManagedGone(ctx, rm, ref, b)
+	err = r.waitForManagedDeletion(ctx, rm, ref, b)
 	return err == nil, err
 }
 
 // removalTimeout is the time limit for deleting the objects of a ManagedResource.
 const removalTimeout = 2 * time.Minute
 
-func (r *run) awaitManagedGone(ctx context.Context, rm *managedresource.Reconciler, ref apply.Ref, b render.Bundle) error {
+func (r *run) waitForManagedDeletion(ctx context.Context, rm *managedresource.Reconciler, ref apply.Ref, b render.Bundle) error {
 	tick := r.reconciler.Clock.NewTicker(pollInterval)
 	defer tick.Stop()
-	deadline := r.reconciler.Clock.Now().Add(min(removalTimeout, r.timeout(removalTimeout)))
+	deadline := r.reconciler.Clock.Now().Add(min(removalTimeout, r.stepTimeout(removalTimeout)))
 	for {
 		outcome, gone, err := rm.Finish(ctx, b.Namespace, b.Name)
 		if outcome != nil {
-			r.countAll(outcome.Applied)
+			r.countResult(outcome.Applied)
 		}
 		late := !r.reconciler.Clock.Now().Before(deadline)
 		switch {

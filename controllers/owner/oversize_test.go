@@ -18,7 +18,7 @@ import (
 func TestABundleThatIsTooLarge(t *testing.T) {
 	s := newSite(t)
 	s.mustApply(s.bundle(false, s.configMap("a")))
-	managed := s.managed()
+	managed := s.managedResourceSpec()
 	noise := rand.New(rand.NewSource(1))
 	var large []*unstructured.Unstructured
 	for _, name := range []string{"a", "b", "c"} {
@@ -29,32 +29,32 @@ func TestABundleThatIsTooLarge(t *testing.T) {
 		large = append(large, o)
 	}
 	b := s.bundle(false, large...)
-	_, _, planned := s.work.reconciler.planBundle(s.ctx, s.work.owner, b, &serving{})
+	_, _, planned := s.run.reconciler.planBundle(s.ctx, s.run.owner, b, &servingCache{})
 	_, applied := s.apply(b)
 	for _, err := range []error{planned, applied} {
 		require.ErrorContains(t, err, "it carries the 3 objects of the bundle, compressed: its values have 2.")
 		assert.ErrorContains(t, err, "a Secret may have 1.00 MiB (1048576 bytes)")
 		assert.ErrorContains(t, err, "cluster local: Secret "+s.ns+"/managedresource-thing-")
 	}
-	assert.Equal(t, managed, s.managed(), "the ManagedResource is as it was")
+	assert.Equal(t, managed, s.managedResourceSpec(), "the ManagedResource is as it was")
 	assert.Len(t, s.uids("secrets"), 1)
 	assert.Len(t, s.uids("configmaps"), 1)
 }
 
-// managed returns the spec of the ManagedResource.
-func (s *site) managed() any {
+// managedResourceSpec returns the spec of the ManagedResource.
+func (s *testSite) managedResourceSpec() any {
 	s.Helper()
 	mr, err := s.resource("managedresources", s.ns).Get(s.ctx, "thing", metav1.GetOptions{})
 	require.NoError(s, err)
 	return mr.Object["spec"]
 }
 
-// TestAManagedResourceRefersToWhatIsThere checks that a ManagedResource still refers to its old
+// TestManagedResourceRefersToExistingSecret checks that a ManagedResource still refers to its old
 // Secret if the new one could not be written.
-func TestAManagedResourceRefersToWhatIsThere(t *testing.T) {
+func TestManagedResourceRefersToExistingSecret(t *testing.T) {
 	s := newSite(t)
 	s.mustApply(s.bundle(false, s.configMap("a")))
-	managed := s.managed()
+	managed := s.managedResourceSpec()
 	quota := s.object(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: quota, namespace: NS}, spec: {hard: {count/secrets: "1"}}}`)
 	_, err := s.resource("resourcequotas", s.ns).Create(s.ctx, quota, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestAManagedResourceRefersToWhatIsThere(t *testing.T) {
 		return applied != nil
 	})
 	assert.Equal(t, apply.Forbidden, apply.ReasonOf(applied), applied)
-	assert.Equal(t, managed, s.managed())
+	assert.Equal(t, managed, s.managedResourceSpec())
 	assert.Len(t, s.uids("secrets"), 1)
 }
 
@@ -80,8 +80,8 @@ func TestATerminatingNamespace(t *testing.T) {
 		[]byte(`{"status":{"conditions":[{"type":"NamespaceFinalizersRemaining","status":"True","message":"Some content in the namespace has finalizers remaining: a/b in 1 resource instances"}]}}`),
 		metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
-	_, _, planned := s.work.reconciler.plan(s.ctx, s.work.owner)
-	_, _, applied := s.work.prepare(s.ctx)
+	_, _, planned := s.run.reconciler.plan(s.ctx, s.run.owner)
+	_, _, applied := s.run.prepare(s.ctx)
 	for _, err := range []error{planned, applied} {
 		require.Error(t, err)
 		problems := Problems(err)

@@ -20,20 +20,20 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-func (r *Reconciler) plan(ctx context.Context, o *subject) ([]change.Item, int, error) {
-	for _, name := range namespaces(o) {
-		if _, err := r.namespace(ctx, o, name); err != nil {
+func (r *Reconciler) plan(ctx context.Context, o *ownerSession) ([]change.Item, int, error) {
+	for _, name := range requiredNamespaces(o) {
+		if _, err := r.hasNamespace(ctx, o, name); err != nil {
 			return nil, 0, err
 		}
 	}
 	if err := r.readCredentials(ctx, o); err != nil {
 		return nil, 0, err
 	}
-	facts, err := r.facts(ctx, o)
+	facts, err := r.readFacts(ctx, o)
 	if err != nil {
 		return nil, 0, err
 	}
-	if facts.References, err = o.expectReferences(); err != nil {
+	if facts.References, err = o.useDeclaredReferences(); err != nil {
 		return nil, 0, err
 	}
 	result, err := r.renderWith(ctx, o, facts)
@@ -43,24 +43,24 @@ func (r *Reconciler) plan(ctx context.Context, o *subject) ([]change.Item, int, 
 	// A changed secret request creates a new Secret, and the pods that refer to it restart. A new
 	// owner has no such pods.
 	if len(facts.Secrets) > 0 {
-		if _, facts.Secrets, err = r.secretsIn(ctx, o, result, secrets.Trial); err != nil {
+		if _, facts.Secrets, err = r.generateSecretsIn(ctx, o, result, secrets.Trial); err != nil {
 			return nil, 0, err
 		}
 		if result, err = r.renderWith(ctx, o, facts); err != nil {
 			return nil, 0, err
 		}
 	}
-	o.note(func(s *State) { s.bundles = result.Bundles })
+	o.updateState(func(s *State) { s.bundles = result.Bundles })
 	var items []change.Item
 	var problems []error
 	unchanged := 0
-	r.Coming.AddNamespaces(o.Local.Name(), namespaces(o)...)
+	r.Prerequisites.AddNamespaces(o.Local.Name(), requiredNamespaces(o)...)
 	for _, b := range result.Bundles {
 		for _, obj := range b.Objects {
-			r.Coming.Add(o.ClusterName(b), obj.Unstructured)
+			r.Prerequisites.Add(o.ClusterName(b), obj.Unstructured)
 		}
 	}
-	look := &serving{}
+	look := &servingCache{}
 	for _, b := range result.Bundles {
 		found, same, err := r.planBundle(ctx, o, b, look)
 		items, unchanged = append(items, found...), unchanged+same
@@ -75,18 +75,18 @@ func (r *Reconciler) plan(ctx context.Context, o *subject) ([]change.Item, int, 
 	return append(items, gone...), unchanged, errors.Join(problems...)
 }
 
-func (r *Reconciler) planBundle(ctx context.Context, o *subject, b render.Bundle, look *serving) ([]change.Item, int, error) {
+func (r *Reconciler) planBundle(ctx context.Context, o *ownerSession, b render.Bundle, look *servingCache) ([]change.Item, int, error) {
 	if len(b.Objects) == 0 {
 		return nil, 0, fmt.Errorf("it is not known what it holds: %s", strings.Join(b.Unresolved, ", "))
 	}
-	cluster, err := o.cluster(b.Cluster)
+	cluster, err := o.clusterForRole(b.Cluster)
 	if err != nil {
 		return nil, 0, err
 	}
-	if b, err = o.filled(ctx, b, false); err != nil {
+	if b, err = o.withSecretValues(ctx, b, false); err != nil {
 		return nil, 0, err
 	}
-	if served, err := look.admits(ctx, o, b); err != nil {
+	if served, err := look.canApply(ctx, o, b); err != nil {
 		return nil, 0, err
 	} else if !served {
 		return r.planWaiting(ctx, o, b)
@@ -104,9 +104,9 @@ func (r *Reconciler) planBundle(ctx context.Context, o *subject, b render.Bundle
 	for _, obj := range b.Objects {
 		objects = append(objects, obj.Unstructured)
 	}
-	s := directSet(o, b, objects)
+	s := newDirectSet(o, b, objects)
 	inventory := r.inventory(o, b)
-	known, mixed, err := r.known(ctx, o, b)
+	known, mixed, err := r.recordedObjects(ctx, o, b)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -125,24 +125,24 @@ func (r *Reconciler) planBundle(ctx context.Context, o *subject, b render.Bundle
 		}
 	}
 	work := &run{reconciler: r, owner: o, report: &Report{}}
-	found, err := r.Engine.Plan(ctx, cluster, s, inventory, work.options(b))
+	found, err := r.Engine.Plan(ctx, cluster, s, inventory, work.applyOptions(b))
 	for i := range found.Items {
 		item := &found.Items[i]
 		item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name
 		if item.Action == change.Hold {
-			item.Approval = work.report.approvalOf(item.Object)
+			item.Approval = work.report.approvalID(item.Object)
 		}
 	}
-	return append(found.Items, planDeleted(ctx, o, b)...), found.Unchanged, r.Coming.Settle(found.Items, err)
+	return append(found.Items, planRecreation(ctx, o, b)...), found.Unchanged, r.Prerequisites.ResolveErrors(found.Items, err)
 }
 
-// planDeleted returns the item of a ManagedResource that somebody deletes: it is recreated, and its
-// objects stay.
-func planDeleted(ctx context.Context, o *subject, b render.Bundle) []change.Item {
+// planRecreation returns the item of a ManagedResource that somebody deletes: it is recreated, and
+// its objects stay.
+func planRecreation(ctx context.Context, o *ownerSession, b render.Bundle) []change.Item {
 	if b.Delivery.Direct {
 		return nil
 	}
-	live, err := o.Local.Get(ctx, managedRef(b))
+	live, err := o.Local.Get(ctx, bundleManagedResourceRef(b))
 	// a missing ManagedResource shows up as new objects
 	if err != nil || live.GetDeletionTimestamp() == nil {
 		return nil
@@ -152,12 +152,12 @@ func planDeleted(ctx context.Context, o *subject, b render.Bundle) []change.Item
 		reason += ", and it waits for the finalizers of others: " + strings.Join(others, ", ")
 	}
 	return []change.Item{{
-		Cluster: o.Local.Name(), Owner: o.String(), Component: b.Component, Bundle: b.Name, Object: managedRef(b), Action: change.Recreate, Reason: reason,
+		Cluster: o.Local.Name(), Owner: o.String(), Component: b.Component, Bundle: b.Name, Object: bundleManagedResourceRef(b), Action: change.Recreate, Reason: reason,
 	}}
 }
 
-// approvalOf returns the id that approves an object held by the gate; empty for other reasons.
-func (r *Report) approvalOf(ref apply.Ref) string {
+// approvalID returns the id that approves an object held by the gate; empty for other reasons.
+func (r *Report) approvalID(ref apply.Ref) string {
 	for _, h := range r.Held {
 		for _, o := range h.Objects {
 			if o.Ref == ref {
@@ -169,8 +169,8 @@ func (r *Report) approvalOf(ref apply.Ref) string {
 }
 
 // managedSet returns the objects of a bundle as its rendered ManagedResource declares them.
-func managedSet(ctx context.Context, rm *managedresource.Reconciler, o *subject, b render.Bundle, objects []*unstructured.Unstructured) (apply.Set, error) {
-	rendered, _, err := o.delivered(ctx, b)
+func managedSet(ctx context.Context, rm *managedresource.Reconciler, o *ownerSession, b render.Bundle, objects []*unstructured.Unstructured) (apply.Set, error) {
+	rendered, _, err := o.objectsToApply(ctx, b)
 	if err != nil {
 		return apply.Set{}, err
 	}
@@ -197,7 +197,7 @@ func managedInventory(ctx context.Context, rm *managedresource.Reconciler, b ren
 	return apply.NewMemoryInventory(entries...), nil
 }
 
-func (r *Reconciler) planOrphans(ctx context.Context, o *subject, rendered []render.Bundle, look *serving) ([]change.Item, error) {
+func (r *Reconciler) planOrphans(ctx context.Context, o *ownerSession, rendered []render.Bundle, look *servingCache) ([]change.Item, error) {
 	list, err := r.orphans(ctx, o, rendered)
 	if err != nil {
 		return nil, err
@@ -213,23 +213,23 @@ func (r *Reconciler) planOrphans(ctx context.Context, o *subject, rendered []ren
 	return items, nil
 }
 
-func (r *Reconciler) planOrphan(ctx context.Context, o *subject, gone orphan, look *serving) ([]change.Item, error) {
+func (r *Reconciler) planOrphan(ctx context.Context, o *ownerSession, gone orphan, look *servingCache) ([]change.Item, error) {
 	b := gone.bundle
-	entries, err := r.contents(ctx, o, gone)
+	entries, err := r.orphanObjects(ctx, o, gone)
 	if err != nil || len(entries) == 0 {
 		return nil, err
 	}
-	cluster, err := o.cluster(b.Cluster)
+	cluster, err := o.clusterForRole(b.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	s := set(o, b, nil)
+	s := newSet(o, b, nil)
 	if !b.Delivery.Direct {
 		if s, err = r.orphanedSet(ctx, o, b); err != nil {
 			return nil, err
 		}
 	}
-	if served, err := look.reaches(ctx, o, b); err != nil {
+	if served, err := look.isReachable(ctx, o, b); err != nil {
 		return nil, err
 	} else if !served && s.KeepObjects {
 		return nil, nil
@@ -237,7 +237,7 @@ func (r *Reconciler) planOrphan(ctx context.Context, o *subject, gone orphan, lo
 		return planWaitingRemoval(o, b, entries), nil
 	}
 	work := &run{reconciler: r, owner: o, report: &Report{}}
-	found, err := r.Engine.PlanDelete(ctx, cluster, s, apply.NewMemoryInventory(entries...), apply.DeleteOptions{DesiredElsewhere: work.desiredElsewhere(b)})
+	found, err := r.Engine.PlanDelete(ctx, cluster, s, apply.NewMemoryInventory(entries...), apply.DeleteOptions{DesiredElsewhere: work.isInOtherBundle(b)})
 	for i := range found.Items {
 		item := &found.Items[i]
 		item.Owner, item.Bundle = o.String(), b.Name
@@ -249,19 +249,19 @@ func (r *Reconciler) planOrphan(ctx context.Context, o *subject, gone orphan, lo
 }
 
 // orphanedSet returns the set of a ManagedResource that is no longer rendered.
-func (r *Reconciler) orphanedSet(ctx context.Context, o *subject, b render.Bundle) (apply.Set, error) {
-	live, err := o.Local.GetLive(ctx, managedRef(b))
+func (r *Reconciler) orphanedSet(ctx context.Context, o *ownerSession, b render.Bundle) (apply.Set, error) {
+	live, err := o.Local.GetLive(ctx, bundleManagedResourceRef(b))
 	if apierrors.IsNotFound(err) {
-		return set(o, b, nil), nil
+		return newSet(o, b, nil), nil
 	}
 	if err != nil {
-		return apply.Set{}, o.Local.Explain(managedRef(b), "read", err)
+		return apply.Set{}, o.Local.Explain(bundleManagedResourceRef(b), "read", err)
 	}
 	mr, err := managedresource.Decode(o.Local, live)
 	if err != nil {
 		return apply.Set{}, err
 	}
-	rm, err := r.managerOf(o, b, live)
+	rm, err := r.reconcilerForClass(o, b, live)
 	if err != nil {
 		return apply.Set{}, err
 	}

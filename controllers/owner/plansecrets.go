@@ -21,52 +21,52 @@ type PlannedSecret struct {
 	Namespace string
 	Object    string
 	Kind      secrets.Kind
-	// Made means that the Secret does not exist yet. From is the Secret that provides its data;
+	// IsNew means that the Secret does not exist yet. From is the Secret that provides its data;
 	// empty: generated.
-	Made bool
-	From string
-	// Instead are the older generated Secrets of the same request, which it replaces.
-	Instead []string
+	IsNew        bool
+	SourceSecret string
+	// ReplacedSecrets are the older generated Secrets of the same request, which it replaces.
+	ReplacedSecrets []string
 }
 
-func (r *Reconciler) planSecrets(ctx context.Context, o *subject) ([]PlannedSecret, error) {
+func (r *Reconciler) planSecrets(ctx context.Context, o *ownerSession) ([]PlannedSecret, error) {
 	if err := r.readCredentials(ctx, o); err != nil {
 		return nil, err
 	}
-	known, err := r.facts(ctx, o)
+	known, err := r.readFacts(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if known.References, err = o.expectReferences(); err != nil {
+	if known.References, err = o.useDeclaredReferences(); err != nil {
 		return nil, err
 	}
 	result, err := r.renderWith(ctx, o, known)
 	if err != nil {
 		return nil, err
 	}
-	configs, err := requestsOf(o, result)
+	configs, err := secretRequests(o, result)
 	if err != nil {
 		return nil, err
 	}
 	namespace := o.Input.Owner.ControlPlaneNamespace
 	var trial secrets.Store
-	_, found, err := r.secretsIn(ctx, o, result, func(s secrets.Store) secrets.Store {
+	_, found, err := r.generateSecretsIn(ctx, o, result, func(s secrets.Store) secrets.Store {
 		trial = secrets.Trial(s)
 		return trial
 	})
 	if err != nil {
 		return nil, err
 	}
-	given, before, err := secretsFor(ctx, o)
+	given, before, err := secretsByRequest(ctx, o)
 	if err != nil {
 		return nil, err
 	}
 	var out []PlannedSecret
 	for _, c := range configs {
 		name := found[c.Name].Name
-		p := PlannedSecret{Request: c.Name, Namespace: namespace, Object: name, Kind: c.Kind, Made: secrets.Made(trial, namespace, name)}
-		if p.Made {
-			p.From, p.Instead = given[c.Name], before[c.Name]
+		p := PlannedSecret{Request: c.Name, Namespace: namespace, Object: name, Kind: c.Kind, IsNew: secrets.Made(trial, namespace, name)}
+		if p.IsNew {
+			p.SourceSecret, p.ReplacedSecrets = given[c.Name], before[c.Name]
 		}
 		out = append(out, p)
 	}
@@ -74,9 +74,9 @@ func (r *Reconciler) planSecrets(ctx context.Context, o *subject) ([]PlannedSecr
 	return out, nil
 }
 
-// secretsFor returns the Secrets beside an owner that are labelled for a request, and the generated
-// ones, by the request's name.
-func secretsFor(ctx context.Context, o *subject) (given map[string]string, before map[string][]string, err error) {
+// secretsByRequest returns the Secrets beside an owner that are labelled for a request, and the
+// generated ones, by the request's name.
+func secretsByRequest(ctx context.Context, o *ownerSession) (given map[string]string, before map[string][]string, err error) {
 	client, err := kubernetes.NewForConfig(o.Local.RESTConfig())
 	if err != nil {
 		return nil, nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
@@ -92,7 +92,7 @@ func secretsFor(ctx context.Context, o *subject) (given map[string]string, befor
 		if name := s.Labels[secrets.LabelUseDataForName]; name != "" {
 			given[name] = s.Name
 		}
-		if s.Labels[facts.LabelManagedBy] == "secrets-manager" && s.Labels[facts.LabelBundleFor] == "" && s.Labels[facts.LabelIdentity] == kinds[o.Input.Owner.Kind].identity {
+		if s.Labels[facts.LabelManagedBy] == "secrets-manager" && s.Labels[facts.LabelBundleFor] == "" && s.Labels[facts.LabelIdentity] == settingsByKind[o.Input.Owner.Kind].secretsManagerIdentity {
 			name := s.Labels[facts.LabelName]
 			before[name] = append(before[name], s.Name)
 		}

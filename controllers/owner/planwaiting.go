@@ -13,11 +13,11 @@ import (
 
 // planWaiting compares a bundle with the declaration in its ManagedResource, because its API server
 // is not served or its webhooks do not answer. Objects that were never applied are creations.
-func (r *Reconciler) planWaiting(ctx context.Context, o *subject, b render.Bundle) ([]change.Item, int, error) {
+func (r *Reconciler) planWaiting(ctx context.Context, o *ownerSession, b render.Bundle) ([]change.Item, int, error) {
 	name := o.ClusterName(b)
 	former := b
 	var err error
-	if former.Objects, err = r.declaredBefore(ctx, o, b); err != nil {
+	if former.Objects, err = r.previouslyDeclared(ctx, o, b); err != nil {
 		return nil, 0, err
 	}
 	found := plan.Bundles([]plan.Place{{Cluster: name, Bundle: former}}, []plan.Place{{Cluster: name, Bundle: b}})
@@ -25,17 +25,17 @@ func (r *Reconciler) planWaiting(ctx context.Context, o *subject, b render.Bundl
 		item := &found.Items[i]
 		item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name
 		if item.Reason == "" {
-			item.Reason = "it waits: " + o.whyWaits(b)
+			item.Reason = "it waits: " + o.waitReason(b)
 		}
 	}
 	return found.Items, found.Unchanged, nil
 }
 
-// declaredBefore returns the applied objects that the ManagedResource of a bundle declares. For a
-// direct bundle, only its cluster knows the applied objects, so declaredBefore assumes the new
-// declaration.
-func (r *Reconciler) declaredBefore(ctx context.Context, o *subject, b render.Bundle) ([]render.Object, error) {
-	known, _, err := r.known(ctx, o, b)
+// previouslyDeclared returns the applied objects that the ManagedResource of a bundle declares. For
+// a direct bundle, only its cluster knows the applied objects, so previouslyDeclared assumes the
+// new declaration.
+func (r *Reconciler) previouslyDeclared(ctx context.Context, o *ownerSession, b render.Bundle) ([]render.Object, error) {
+	known, _, err := r.recordedObjects(ctx, o, b)
 	if err != nil || len(known) == 0 {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (r *Reconciler) declaredBefore(ctx context.Context, o *subject, b render.Bu
 	}
 	declared := b.Objects
 	if !b.Delivery.Direct {
-		if declared, err = r.declaredBy(ctx, o, b); err != nil {
+		if declared, err = r.declaredInDataSecret(ctx, o, b); err != nil {
 			return nil, err
 		}
 	}
@@ -58,8 +58,8 @@ func (r *Reconciler) declaredBefore(ctx context.Context, o *subject, b render.Bu
 	return out, nil
 }
 
-// declaredBy returns the objects in the data Secret of a bundle's ManagedResource.
-func (r *Reconciler) declaredBy(ctx context.Context, o *subject, b render.Bundle) ([]render.Object, error) {
+// declaredInDataSecret returns the objects in the data Secret of a bundle's ManagedResource.
+func (r *Reconciler) declaredInDataSecret(ctx context.Context, o *ownerSession, b render.Bundle) ([]render.Object, error) {
 	rm, err := r.resourceManager(o, b)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (r *Reconciler) declaredBy(ctx context.Context, o *subject, b render.Bundle
 }
 
 // planWaitingRemoval returns the deletions of an orphan that wait for its API server.
-func planWaitingRemoval(o *subject, b render.Bundle, entries []apply.Entry) []change.Item {
+func planWaitingRemoval(o *ownerSession, b render.Bundle, entries []apply.Entry) []change.Item {
 	var out []change.Item
 	for _, e := range entries {
 		out = append(out, change.Item{

@@ -16,29 +16,29 @@ import (
 func Problems(err error) []string {
 	var causes, effects []string
 	down := map[string]bool{}
-	for _, p := range problems(err) {
+	for _, p := range splitError(err) {
 		switch {
-		case p.down != "" && down[p.down]:
-			if !slices.Contains(effects, p.again) && !slices.Contains(causes, p.text) {
-				effects = append(effects, p.again)
+		case p.unreachableCluster != "" && down[p.unreachableCluster]:
+			if !slices.Contains(effects, p.shortText) && !slices.Contains(causes, p.text) {
+				effects = append(effects, p.shortText)
 			}
 			continue
 		case slices.Contains(causes, p.text) || slices.Contains(effects, p.text):
-		case p.effect:
+		case p.isConsequence:
 			effects = append(effects, p.text)
 		default:
 			causes = append(causes, p.text)
 		}
-		down[p.down] = true
+		down[p.unreachableCluster] = true
 	}
 	return append(causes, effects...)
 }
 
-// failures returns the problems that are not caused by an interruption.
-func failures(err error) []string {
+// nonInterruptions returns the problems that are not caused by an interruption.
+func nonInterruptions(err error) []string {
 	var out []string
-	for _, p := range problems(err) {
-		if !p.interrupted && !p.effect && !slices.Contains(out, p.text) {
+	for _, p := range splitError(err) {
+		if !p.interrupted && !p.isConsequence && !slices.Contains(out, p.text) {
 			out = append(out, p.text)
 		}
 	}
@@ -52,34 +52,34 @@ func (e *FollowsError) Error() string { return e.Err.Error() }
 func (e *FollowsError) Unwrap() error { return e.Err }
 
 type problem struct {
-	text   string
-	effect bool
+	text          string
+	isConsequence bool
 	// interrupted means that somebody stopped the work.
 	interrupted bool
-	// down is the unreachable cluster, if any; again is the text to show after another error has
-	// the cause.
-	down, again string
+	// unreachableCluster is the unreachable cluster, if any; again is the text to show after
+	// another error has the cause.
+	unreachableCluster, shortText string
 }
 
-func problems(err error) []problem {
+func splitError(err error) []problem {
 	if err == nil {
 		return nil
 	}
 	// Check err itself: an error that wraps an ObjectError is not a leaf.
 	if object, ok := err.(*apply.ObjectError); ok {
-		out := problem{text: oneLine(object.Error()), effect: object.Reason == apply.SkippedDependency, interrupted: object.Reason == apply.Canceled}
+		out := problem{text: oneLine(object.Error()), isConsequence: object.Reason == apply.SkippedDependency, interrupted: object.Reason == apply.Canceled}
 		if unreachable, is := errors.AsType[*apply.UnreachableError](object.Err); is && object.Reason == apply.Unreachable {
 			again := *object
-			out.down = unreachable.Root().Cluster
-			again.Message, again.Hint = fmt.Sprintf("cluster %s does not answer, as above", out.down), ""
-			out.again = oneLine(again.Error())
+			out.unreachableCluster = unreachable.Root().Cluster
+			again.Message, again.Hint = fmt.Sprintf("cluster %s does not answer, as above", out.unreachableCluster), ""
+			out.shortText = oneLine(again.Error())
 		}
 		return []problem{out}
 	}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []problem
 		for _, e := range joined.Unwrap() {
-			out = append(out, problems(e)...)
+			out = append(out, splitError(e)...)
 		}
 		if len(out) > 0 {
 			return out
@@ -89,29 +89,31 @@ func problems(err error) []problem {
 	if inner == nil {
 		return []problem{{text: oneLine(err.Error()), interrupted: errors.Is(err, context.Canceled)}}
 	}
-	parts := problems(inner)
+	parts := splitError(inner)
 	before, isPrefix := strings.CutSuffix(err.Error(), inner.Error())
 	follows := errors.As(err, new(*FollowsError))
 	if !isPrefix {
-		return []problem{{text: oneLine(err.Error()), effect: follows, interrupted: !slices.ContainsFunc(parts, func(p problem) bool { return !p.interrupted })}}
+		return []problem{{text: oneLine(err.Error()), isConsequence: follows, interrupted: !slices.ContainsFunc(parts, func(p problem) bool { return !p.interrupted })}}
 	}
 	for i := range parts {
-		parts[i].text, parts[i].again = oneLine(before+parts[i].text), oneLine(before+parts[i].again)
-		parts[i].effect = parts[i].effect || follows
+		parts[i].text, parts[i].shortText = oneLine(before+parts[i].text), oneLine(before+parts[i].shortText)
+		parts[i].isConsequence = parts[i].isConsequence || follows
 	}
 	return parts
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// LostError is the cause of a context that ends because another process may converge now: nothing
-// more is written, not even a status.
-type LostError struct{ Err error }
+// LeaseLostError is the cause of a context that ends because another process may converge now:
+// nothing more is written, not even a status.
+type LeaseLostError struct{ Err error }
 
-func (e *LostError) Error() string { return "stopped, because the lease was lost: " + e.Err.Error() }
-func (e *LostError) Unwrap() error { return e.Err }
+func (e *LeaseLostError) Error() string {
+	return "stopped, because the lease was lost: " + e.Err.Error()
+}
+func (e *LeaseLostError) Unwrap() error { return e.Err }
 
-// lost reports whether a context has ended with a LostError.
-func lost(ctx context.Context) bool {
-	return ctx.Err() != nil && errors.As(context.Cause(ctx), new(*LostError))
+// isLeaseLost reports whether a context has ended with a LeaseLostError.
+func isLeaseLost(ctx context.Context) bool {
+	return ctx.Err() != nil && errors.As(context.Cause(ctx), new(*LeaseLostError))
 }

@@ -37,29 +37,29 @@ type Reconciler struct {
 	Engine *apply.Engine
 	// Render has the catalogue, overlays and switches of the landscape.
 	Render render.Options
-	// Renders caches renderings for later reconcilers of the same owners; it may be nil.
-	Renders *renders.Kept
-	Clock   clock.WithTicker
-	Gate    permit.Gate
-	Judging Judging
-	Hooks   Hooks
+	// RenderCache caches renderings for later reconcilers of the same owners; it may be nil.
+	RenderCache       *renders.Cache
+	Clock             clock.WithTicker
+	Gate              permit.Gate
+	ConditionSettings ConditionSettings
+	Hooks             Hooks
 	// Charts pulls the charts of Extensions; if nil, their bundles stay unchanged.
 	Charts *charts.Puller
-	// Coming has the kinds and namespaces that plans of earlier owners create; it may be nil
+	// Prerequisites has the kinds and namespaces that plans of earlier owners create; it may be nil
 	// without plans.
-	Coming *coming.Objects
+	Prerequisites *coming.PlannedPrerequisites
 	// Tokens are renewed for control planes from their first reconciliation on; nil for none.
 	Tokens *accesstokens.Keeper
-	// Retries means that the process retries failures, which lastOperation reports.
-	Retries bool
+	// RetriesFailures means that the process retries failures, which lastOperation reports.
+	RetriesFailures bool
 	// Gardener identifies this process in status.gardener.
 	Gardener gardencorev1beta1.Gardener
 	// StepTimeout shortens the timeouts of the flow's steps; zero changes nothing.
 	StepTimeout time.Duration
 }
 
-// Judging has the settings for the conditions of owners.
-type Judging struct {
+// ConditionSettings has the settings for the conditions of owners.
+type ConditionSettings struct {
 	Thresholds condition.Thresholds
 	// ProgressingThreshold is how long a ManagedResource may roll out before care reports it as
 	// unhealthy; nil disables the limit.
@@ -68,9 +68,9 @@ type Judging struct {
 	HealthRules health.Rules
 	// ExistenceOnly accepts objects whose kind has no rule if they exist.
 	ExistenceOnly bool
-	// Prometheis returns the access to a cluster's Prometheus servers, whose health checks care
-	// reads; nil disables that.
-	Prometheis func(*rest.Config) prometheus.Reach
+	// PrometheusAccess returns the access to a cluster's Prometheus servers, whose health checks
+	// care reads; nil disables that.
+	PrometheusAccess func(*rest.Config) prometheus.Reach
 	// CareInterval is the time between health checks during a reconciliation (upstream: 30 s).
 	CareInterval time.Duration
 }
@@ -107,51 +107,51 @@ type Report struct {
 	Held     []permit.HeldObjects `json:"held,omitempty"`
 	// Notes are about inventory objects that are not ours and were ignored.
 	Notes []string `json:"notes,omitempty"`
-	// Changed is the number of written objects; Written counts them by action.
-	Changed int         `json:"changed"`
-	Written tally.Tally `json:"written"`
-	// TakenUp is the requested operation; nil for none.
-	TakenUp *TakenUp `json:"takenUp,omitempty"`
+	// ChangedObjects is the number of written objects; Written counts them by action.
+	ChangedObjects int                `json:"changed"`
+	ChangeCounts   tally.ChangeCounts `json:"written"`
+	// RequestedOperation is the requested operation; nil for none.
+	RequestedOperation *RequestedOperation `json:"takenUp,omitempty"`
 }
 
-func (r *Reconciler) reconcile(ctx context.Context, o *subject) (*Report, error) {
+func (r *Reconciler) reconcile(ctx context.Context, o *ownerSession) (*Report, error) {
 	status := r.newStatus(o)
 	defer status.stop()
-	refused, err := status.begin(ctx)
+	refused, err := status.startReconcile(ctx)
 	if err != nil {
 		return nil, err
 	}
-	run := &run{reconciler: r, owner: o, status: status, report: &Report{Owner: o.String(), TakenUp: status.takenUp}, patient: true, begun: r.Clock.Now()}
-	stopCare := r.careWhile(ctx, o)
+	run := &run{reconciler: r, owner: o, status: status, report: &Report{Owner: o.String(), RequestedOperation: status.requestedOperation}, waitForAPIServer: true, startTime: r.Clock.Now()}
+	stopCare := r.startPeriodicCare(ctx, o)
 	err = errors.Join(panics.Safe(func() error { return run.reconcile(ctx) })(), refused)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
-		run.watchTheRest(ctx)
+		run.trackUnprocessed(ctx)
 	}
 	stopCare()
-	return run.report, run.conclude(ctx, err, func() error { return r.judgeInTheEnd(ctx, o, run.report) })
+	return run.report, run.writeOutcome(ctx, err, func() error { return r.judgeAfterRun(ctx, o, run.report) })
 }
 
-// conclude writes the outcome. It judges health only if the run was not interrupted.
-func (r *run) conclude(ctx context.Context, err error, judge func() error) error {
-	if lost(ctx) {
+// writeOutcome writes the outcome. It judges health only if the run was not interrupted.
+func (r *run) writeOutcome(ctx context.Context, err error, judge func() error) error {
+	if isLeaseLost(ctx) {
 		return err
 	}
 	if r.reconciler.Hooks.OnOutcome != nil {
 		r.reconciler.Hooks.OnOutcome(ctx, r.report, err)
 	}
-	write := r.status.interrupt
+	write := r.status.writeInterrupted
 	var judged error
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		write, judged = r.status.finish, judge()
 	}
-	final, cancel := inTheEnd(ctx)
+	final, cancel := finalContext(ctx)
 	defer cancel()
 	return errors.Join(err, judged, write(final, err))
 }
 
-// judgeInTheEnd judges a reconciled owner. It ignores the error if the time is over.
-func (r *Reconciler) judgeInTheEnd(ctx context.Context, o *subject, report *Report) error {
-	final, cancel := inTheEnd(ctx)
+// judgeAfterRun judges a reconciled owner. It ignores the error if the time is over.
+func (r *Reconciler) judgeAfterRun(ctx context.Context, o *ownerSession, report *Report) error {
+	final, cancel := finalContext(ctx)
 	defer cancel()
 	conditions, err := r.care(final, o)
 	report.Conditions, report.JudgedAt = conditions, r.Clock.Now()
@@ -161,22 +161,22 @@ func (r *Reconciler) judgeInTheEnd(ctx context.Context, o *subject, report *Repo
 	return err
 }
 
-// inTheEnd returns a context for the judgement and the outcome of a run. It is short if the run was
-// stopped or timed out.
-func inTheEnd(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := concluding
+// finalContext returns a context for the judgement and the outcome of a run. It is short if the run
+// was stopped or timed out.
+func finalContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := finalizeTimeout
 	if ctx.Err() != nil {
 		limit = time.Second
 	}
 	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
-// concluding is the time limit for judging a run, and again for writing its outcome: busy API
+// finalizeTimeout is the time limit for judging a run, and again for writing its outcome: busy API
 // servers answer in this time.
-const concluding = 15 * time.Second
+const finalizeTimeout = 15 * time.Second
 
-func (r *Reconciler) giveUp(ctx context.Context, o *subject, cause error) {
-	o.note(func(s *State) { s.notJudged(cause) })
+func (r *Reconciler) writeGivenUp(ctx context.Context, o *ownerSession, cause error) {
+	o.updateState(func(s *State) { s.setUnjudged(cause) })
 	_, _ = r.care(ctx, o)
 	status := r.newStatus(o)
 	if status.start(ctx) == nil {
@@ -184,14 +184,14 @@ func (r *Reconciler) giveUp(ctx context.Context, o *subject, cause error) {
 	}
 }
 
-// careWhile judges the conditions every CareInterval until stop is called.
-func (r *Reconciler) careWhile(ctx context.Context, o *subject) (stop func()) {
-	if r.Judging.CareInterval <= 0 {
+// startPeriodicCare judges the conditions every CareInterval until stop is called.
+func (r *Reconciler) startPeriodicCare(ctx context.Context, o *ownerSession) (stop func()) {
+	if r.ConditionSettings.CareInterval <= 0 {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var done sync.WaitGroup
-	tick := r.Clock.NewTicker(r.Judging.CareInterval)
+	tick := r.Clock.NewTicker(r.ConditionSettings.CareInterval)
 	done.Go(func() {
 		defer tick.Stop()
 		for {
@@ -213,72 +213,72 @@ func (r *Reconciler) careWhile(ctx context.Context, o *subject) (stop func()) {
 // run is one reconciliation.
 type run struct {
 	reconciler *Reconciler
-	owner      *subject
+	owner      *ownerSession
 	status     *statusWriter
 	report     *Report
 
 	mu sync.Mutex
-	// deleted counts the objects that this run has deleted, by cluster.
-	deleted map[string]int
-	// serving knows whether the API server of a Shoot is served. patient allows a served one the
-	// time of the step to answer.
-	serving serving
-	patient bool
-	// blocked knows why steps are not started.
-	blocked blocked.Steps
+	// deletionsByCluster counts the objects that this run has deleted, by cluster.
+	deletionsByCluster map[string]int
+	// servingCache knows whether the API server of a Shoot is served. patient allows a served one
+	// the time of the step to answer.
+	serving          servingCache
+	waitForAPIServer bool
+	// blockReasons knows why steps are not started.
+	blockReasons blocked.BlockReasons
 	// requests are the operations that nodes request, by bundle.
 	requests map[string]string
 	// round is the current round of the rotations.
 	round rotation.Round
-	// repairing restores applied objects; left are those that it could not restore. pending means
+	// isRepair restores applied objects; left are those that it could not restore. pending means
 	// that a newer rendering is not applied yet.
-	repairing, pending bool
-	left               []apply.Ref
-	// begun is the start of the reconciliation; zero for a repair.
-	begun time.Time
+	isRepair, hasNewRendering bool
+	unrepaired                []apply.Ref
+	// startTime is the start of the reconciliation; zero for a repair.
+	startTime time.Time
 }
 
 // reconcile runs the flow, and repeats it while a rotation needs more passes.
 func (r *run) reconcile(ctx context.Context) error {
-	if err := r.guard(ctx); err != nil {
-		r.owner.note(func(s *State) { s.notJudged(err) })
+	if err := r.addFinalizers(ctx); err != nil {
+		r.owner.updateState(func(s *State) { s.setUnjudged(err) })
 		return err
 	}
-	for range mostPasses {
-		again, err := r.pass(ctx)
+	for range maxPasses {
+		again, err := r.runFlowOnce(ctx)
 		if err != nil {
 			return err
 		}
 		if !again {
-			return errors.Join(r.updateGardenlets(ctx), r.unguard(ctx))
+			return errors.Join(r.updateGardenlets(ctx), r.removeFinalizers(ctx))
 		}
 	}
-	return fmt.Errorf("the rotation of credentials of %s does not come to an end: it was gone on with %d times", r.owner, mostPasses)
+	return fmt.Errorf("the rotation of credentials of %s does not come to an end: it was gone on with %d times", r.owner, maxPasses)
 }
 
-// pass runs the flow once.
-func (r *run) pass(ctx context.Context) (again bool, err error) {
+// runFlowOnce runs the flow once.
+func (r *run) runFlowOnce(ctx context.Context) (again bool, err error) {
 	result, manager, err := r.prepare(ctx)
 	if err != nil {
-		r.owner.note(func(s *State) { s.notJudged(err) })
+		r.owner.updateState(func(s *State) { s.setUnjudged(err) })
 		return false, err
 	}
-	r.keepTokens()
+	r.startTokenRenewal()
 	r.beginRound()
 	definition, err := render.CoveringFlow(r.reconciler.Render.Catalogue, r.owner.Input, result.Bundles)
 	if err != nil {
 		return false, err
 	}
-	work := &steps{run: r, rendered: map[string]render.Bundle{}, late: map[string]bool{}}
+	work := &flowSteps{run: r, rendered: map[string]render.Bundle{}, componentsWithLateFacts: map[string]bool{}}
 	for _, b := range result.Bundles {
 		work.rendered[b.Name] = b
 	}
 	for _, c := range result.Components {
-		work.late[c.Path] = len(c.Facts) > 0
+		work.componentsWithLateFacts[c.Path] = len(c.Facts) > 0
 	}
-	err = work.follow(ctx, definition)
-	result.Bundles = r.owner.now().latest(result.Bundles)
-	if terr := r.tellInstalled(ctx); terr != nil && ctx.Err() == nil {
+	err = work.runFlow(ctx, definition)
+	result.Bundles = r.owner.currentState().latestBundles(result.Bundles)
+	if terr := r.writeInstalledConditions(ctx); terr != nil && ctx.Err() == nil {
 		err = errors.Join(err, terr)
 	}
 	if err != nil {
@@ -287,13 +287,13 @@ func (r *run) pass(ctx context.Context) (again bool, err error) {
 	if err := r.removeOrphans(ctx, result.Bundles); err != nil {
 		return false, err
 	}
-	if err := r.publishRotated(ctx); err != nil {
+	if err := r.publishRotatedAccess(ctx); err != nil {
 		return false, err
 	}
 	if _, err := manager.Cleanup(ctx); err != nil {
 		return false, fmt.Errorf("clean up the secrets of %s: %w", r.owner, err)
 	}
-	return r.rotate(ctx, result)
+	return r.advanceRotations(ctx, result)
 }
 
 // prepare reads facts, makes the secrets and renders. It reuses the facts of existing secrets, so
@@ -303,7 +303,7 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	if err := r.ensureNamespace(ctx); err != nil {
 		return render.Result{}, nil, err
 	}
-	known, err := r.reconciler.facts(ctx, o)
+	known, err := r.reconciler.readFacts(ctx, o)
 	if err != nil {
 		return render.Result{}, nil, err
 	}
@@ -311,14 +311,14 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	if err != nil {
 		return result, nil, err
 	}
-	manager, made, err := r.reconciler.secrets(ctx, o, result)
+	manager, made, err := r.reconciler.generateSecrets(ctx, o, result)
 	if err != nil {
 		return result, nil, err
 	}
 	if err := r.publishAccess(ctx, manager, result); err != nil {
 		return result, nil, err
 	}
-	if err := r.nameKubeconfig(ctx, made); err != nil {
+	if err := r.annotateGenericKubeconfig(ctx, made); err != nil {
 		return result, nil, err
 	}
 	guessed := known.Secrets
@@ -331,30 +331,30 @@ func (r *run) prepare(ctx context.Context) (render.Result, *secrets.Manager, err
 	if len(result.Bundles) == 0 {
 		return result, nil, fmt.Errorf("%s rendered no bundle at all: nothing is applied and nothing removed", o)
 	}
-	o.note(func(s *State) {
+	o.updateState(func(s *State) {
 		o.Input.Facts = known
-		s.rendered(result.Bundles)
+		s.setBundles(result.Bundles)
 	})
 	return result, manager, nil
 }
 
-func (r *Reconciler) renderWith(ctx context.Context, o *subject, facts render.Facts) (render.Result, error) {
+func (r *Reconciler) renderWith(ctx context.Context, o *ownerSession, facts render.Facts) (render.Result, error) {
 	in, err := o.withCredentials(o.Input)
 	if err != nil {
 		return render.Result{}, err
 	}
 	in.Facts = facts
-	result, err := panics.Detached(ctx, func() (render.Result, error) { return r.Renders.Render(in, r.Render) })
+	result, err := panics.Detached(ctx, func() (render.Result, error) { return r.RenderCache.Render(in, r.Render) })
 	if err != nil {
 		return result, fmt.Errorf("render %s: %w", o, err)
 	}
-	return o.withCopies(result)
+	return o.withReferenceCopies(result)
 }
 
-func (r *run) event(e flow.Event) {
-	e = r.blocked.Event(e)
+func (r *run) reportEvent(e flow.Event) {
+	e = r.blockReasons.WithReason(e)
 	e.Progress.Percent = r.round.Percent(e.Progress.Percent)
-	r.status.progress(e, r.round.String())
+	r.status.recordProgress(e, r.round.String())
 	if r.reconciler.Hooks.OnEvent == nil {
 		return
 	}
@@ -365,12 +365,12 @@ func (r *run) event(e flow.Event) {
 	r.reconciler.Hooks.OnEvent(out)
 }
 
-// cluster returns the cluster of a bundle by its role.
-func (o *Owner) cluster(role string) (*apply.Cluster, error) {
+// clusterForRole returns the cluster of a bundle by its role.
+func (o *Owner) clusterForRole(role string) (*apply.Cluster, error) {
 	switch role {
 	case render.ClusterRuntime, render.ClusterSeed:
 		return o.Local, nil
-	case targets[o.Input.Owner.Kind]:
+	case targetRoles[o.Input.Owner.Kind]:
 		if o.Target != nil {
 			return o.Target, nil
 		}
@@ -380,25 +380,25 @@ func (o *Owner) cluster(role string) (*apply.Cluster, error) {
 
 // ClusterName returns the name of a bundle's cluster.
 func (o *Owner) ClusterName(b render.Bundle) string {
-	if c, err := o.cluster(b.Cluster); err == nil {
+	if c, err := o.clusterForRole(b.Cluster); err == nil {
 		return c.Name()
 	}
 	return b.Cluster
 }
 
 // resourceManager returns the reconciler of a bundle's ManagedResource.
-func (r *Reconciler) resourceManager(o *subject, b render.Bundle) (*managedresource.Reconciler, error) {
-	target, err := o.cluster(b.Cluster)
+func (r *Reconciler) resourceManager(o *ownerSession, b render.Bundle) (*managedresource.Reconciler, error) {
+	target, err := o.clusterForRole(b.Cluster)
 	if err != nil {
 		return nil, err
 	}
 	return &managedresource.Reconciler{
 		Engine: r.Engine, Source: o.Local, Target: target, Class: b.Delivery.Class, Clock: r.Clock,
-		Judging: managedresource.Judging{Rules: r.Judging.HealthRules, ExistenceOnly: r.Judging.ExistenceOnly},
+		Judging: managedresource.Judging{Rules: r.ConditionSettings.HealthRules, ExistenceOnly: r.ConditionSettings.ExistenceOnly},
 	}, nil
 }
 
-// judgeOf judges the objects of a cluster with the rules of the landscape.
-func (r *Reconciler) judgeOf(c *apply.Cluster) managedresource.Judge {
-	return managedresource.Judge{Cluster: c, Rules: r.Judging.HealthRules, ExistenceOnly: r.Judging.ExistenceOnly, Clock: r.Clock}
+// judgeForCluster judges the objects of a cluster with the rules of the landscape.
+func (r *Reconciler) judgeForCluster(c *apply.Cluster) managedresource.Judge {
+	return managedresource.Judge{Cluster: c, Rules: r.ConditionSettings.HealthRules, ExistenceOnly: r.ConditionSettings.ExistenceOnly, Clock: r.Clock}
 }

@@ -13,47 +13,47 @@ import (
 
 // readReferences reads the objects that the declaration refers to. A garden that does not exist yet
 // has none.
-func (r *Reconciler) readReferences(ctx context.Context, o *subject) error {
-	var found []references.Found
+func (r *Reconciler) readReferences(ctx context.Context, o *ownerSession) error {
+	var found []references.LookupResult
 	var err error
 	switch {
-	case !references.Any(o.Input): // no request needed
+	case !references.HasReferences(o.Input): // no request needed
 	case access.IsThere(ctx, o.Home.RESTConfig()):
 		found, err = references.Read(ctx, o.Home, o.Input)
 	default:
-		found = references.Missing(o.Home, o.Input)
+		found = references.AllMissing(o.Home, o.Input)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", o, err)
 	}
-	o.note(func(s *State) { s.referenced = found })
+	o.updateState(func(s *State) { s.references = found })
 	return nil
 }
 
-// expectReferences replaces live references by those in Git, which are applied before the plan, and
-// returns the facts.
-func (o *subject) expectReferences() (map[string]render.ReferenceFact, error) {
-	o.note(func(s *State) { s.referenced = references.Declared(s.referenced, o.Input) })
-	return references.Facts(o.now().referenced)
+// useDeclaredReferences replaces live references by those in Git, which are applied before the
+// plan, and returns the facts.
+func (o *ownerSession) useDeclaredReferences() (map[string]render.ReferenceFact, error) {
+	o.updateState(func(s *State) { s.references = references.WithDeclared(s.references, o.Input) })
+	return references.Facts(o.currentState().references)
 }
 
-// withCopies adds the bundle of a Shoot's reference copies to a rendering. A Garden needs no
-// copies.
-func (o *subject) withCopies(result render.Result) (render.Result, error) {
+// withReferenceCopies adds the bundle of a Shoot's reference copies to a rendering. A Garden needs
+// no copies.
+func (o *ownerSession) withReferenceCopies(result render.Result) (render.Result, error) {
 	if o.Input.Owner.Kind != Shoot {
 		return result, nil
 	}
-	copies, has, err := references.Copies(o.Input.Owner, o.now().referenced)
+	copies, has, err := references.CopyBundle(o.Input.Owner, o.currentState().references)
 	if has && err == nil {
 		result.Bundles = append(slices.Clone(result.Bundles), copies)
 	}
 	return result, err
 }
 
-// referencesThere fails while references are missing: those for API servers or, with rest, all
+// checkReferences fails while references are missing: those for API servers or, with rest, all
 // others.
-func (r *run) referencesThere(rest bool) error {
-	found := slices.DeleteFunc(slices.Clone(r.owner.now().referenced), func(f references.Found) bool { return f.ForDashboards() != rest })
+func (r *run) checkReferences(rest bool) error {
+	found := slices.DeleteFunc(slices.Clone(r.owner.currentState().references), func(f references.LookupResult) bool { return f.ForDashboards() != rest })
 	if err := references.Problems(found); err != nil {
 		return fmt.Errorf("what %s refers to: %w", r.owner, err)
 	}

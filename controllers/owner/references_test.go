@@ -23,23 +23,23 @@ import (
 
 // referringSite returns a Shoot that refers to a ConfigMap and a Secret, in the namespace of
 // another project's site.
-func referringSite(t *testing.T, fields string) *site {
+func referringSite(t *testing.T, fields string) *testSite {
 	s := newSite(t)
-	o := s.work.owner
+	o := s.run.owner
 	project := s.ns + "-project"
 	_, err := s.resource("namespaces", "").Create(s.ctx, s.object("{apiVersion: v1, kind: Namespace, metadata: {name: NS-project}}"), metav1.CreateOptions{})
 	require.NoError(t, err)
 	o.Input.Owner = render.Owner{Kind: Shoot, Namespace: project, Name: "s", ControlPlaneNamespace: s.ns}
-	s.refer(fields)
+	s.setReferences(fields)
 	return s
 }
 
-// refer replaces the Shoot's kubeAPIServer.
-func (s *site) refer(fields string) {
-	s.work.owner.Input.Objects = map[string]map[string]any{Shoot: s.object("{apiVersion: v1, kind: Shoot, spec: {kubernetes: {kubeAPIServer: {" + fields + "}}}}").Object}
+// setReferences replaces the Shoot's kubeAPIServer.
+func (s *testSite) setReferences(fields string) {
+	s.run.owner.Input.Objects = map[string]map[string]any{Shoot: s.object("{apiVersion: v1, kind: Shoot, spec: {kubernetes: {kubeAPIServer: {" + fields + "}}}}").Object}
 }
 
-func (s *site) put(name, kind, data string) {
+func (s *testSite) applyReferred(name, kind, data string) {
 	s.Helper()
 	plural := map[string]string{"ConfigMap": "configmaps", "Secret": "secrets"}[kind]
 	o := s.object("{apiVersion: v1, kind: " + kind + ", metadata: {name: " + name + ", namespace: NS-project}, data: " + data + "}")
@@ -47,21 +47,21 @@ func (s *site) put(name, kind, data string) {
 	require.NoError(s, err)
 }
 
-// copies reads the references and returns their bundle.
-func (s *site) copies() (render.Bundle, bool) {
+// referenceCopies reads the references and returns their bundle.
+func (s *testSite) referenceCopies() (render.Bundle, bool) {
 	s.Helper()
-	o := s.work.owner
-	require.NoError(s, s.work.reconciler.readReferences(s.ctx, o))
-	result, err := o.withCopies(render.Result{})
+	o := s.run.owner
+	require.NoError(s, s.run.reconciler.readReferences(s.ctx, o))
+	result, err := o.withReferenceCopies(render.Result{})
 	require.NoError(s, err)
-	o.last.bundles = result.Bundles
+	o.state.bundles = result.Bundles
 	if len(result.Bundles) == 0 {
 		return render.Bundle{}, false
 	}
 	return result.Bundles[0], true
 }
 
-func (s *site) value(plural, name, key string) string {
+func (s *testSite) dataValue(plural, name, key string) string {
 	s.Helper()
 	o, err := s.resource(plural, s.ns).Get(s.ctx, name, metav1.GetOptions{})
 	require.NoError(s, err)
@@ -70,10 +70,10 @@ func (s *site) value(plural, name, key string) string {
 }
 
 const (
-	refersToBoth  = "auditConfig: {auditPolicy: {configMapRef: {name: policy}}}, structuredAuthorization: {configMapName: authorization, kubeconfigs: [{authorizerName: one, secretName: webhook}]}"
-	nonePolicy    = `{policy: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]"}`
-	requestPolicy = `{policy: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Request}]"}`
-	authorization = `{config.yaml: "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: Webhook, name: one, webhook: {timeout: 3s, subjectAccessReviewVersion: v1, matchConditionSubjectAccessReviewVersion: v1, failurePolicy: NoOpinion, authorizedTTL: 1s, unauthorizedTTL: 1s}}]"}`
+	bothReferences = "auditConfig: {auditPolicy: {configMapRef: {name: policy}}}, structuredAuthorization: {configMapName: authorization, kubeconfigs: [{authorizerName: one, secretName: webhook}]}"
+	nonePolicy     = `{policy: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]"}`
+	requestPolicy  = `{policy: "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Request}]"}`
+	authorization  = `{config.yaml: "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: Webhook, name: one, webhook: {timeout: 3s, subjectAccessReviewVersion: v1, matchConditionSubjectAccessReviewVersion: v1, failurePolicy: NoOpinion, authorizedTTL: 1s, unauthorizedTTL: 1s}}]"}`
 )
 
 // plainKubeconfig returns a kubeconfig with this context.
@@ -88,31 +88,31 @@ func kubeconfigOf(name string) string {
 // TestReferencesAreCopied checks that referred objects are copied to a Shoot's control plane,
 // follow their originals, and are deleted without references.
 func TestReferencesAreCopied(t *testing.T) {
-	s := referringSite(t, refersToBoth)
+	s := referringSite(t, bothReferences)
 	first, second := kubeconfigOf("first"), kubeconfigOf("second")
-	s.put("policy", "ConfigMap", nonePolicy)
-	b, _ := s.copies()
-	require.ErrorContains(t, s.work.referencesThere(false), "object not found: Secret "+s.ns+"-project/webhook in cluster local (spec.kubernetes.kubeAPIServer.structuredAuthorization.kubeconfigs[0].secretName)")
-	require.ErrorContains(t, s.work.referencesThere(false), "object not found: ConfigMap "+s.ns+"-project/authorization")
-	require.NotContains(t, s.work.referencesThere(false).Error(), "policy")
+	s.applyReferred("policy", "ConfigMap", nonePolicy)
+	b, _ := s.referenceCopies()
+	require.ErrorContains(t, s.run.checkReferences(false), "object not found: Secret "+s.ns+"-project/webhook in cluster local (spec.kubernetes.kubeAPIServer.structuredAuthorization.kubeconfigs[0].secretName)")
+	require.ErrorContains(t, s.run.checkReferences(false), "object not found: ConfigMap "+s.ns+"-project/authorization")
+	require.NotContains(t, s.run.checkReferences(false).Error(), "policy")
 	_, err := s.apply(b)
 	require.ErrorContains(t, err, "not known yet: ConfigMap "+s.ns+"-project/authorization, Secret "+s.ns+"-project/webhook")
 	assert.Empty(t, s.uids("configmaps", "secrets"))
 
-	s.put("webhook", "Secret", "{kubeconfig: "+first+"}")
-	s.put("authorization", "ConfigMap", authorization)
-	b, _ = s.copies()
-	require.NoError(t, s.work.referencesThere(false))
+	s.applyReferred("webhook", "Secret", "{kubeconfig: "+first+"}")
+	s.applyReferred("authorization", "ConfigMap", authorization)
+	b, _ = s.referenceCopies()
+	require.NoError(t, s.run.checkReferences(false))
 	assert.Equal(t, map[string]change.Action{"ref-policy": change.Create, "ref-webhook": change.Create, "ref-authorization": change.Create}, s.plan(b))
 	assert.Equal(t, map[string]apply.Action{"ref-policy": apply.Created, "ref-webhook": apply.Created, "ref-authorization": apply.Created}, s.mustApply(b))
-	assert.Equal(t, first, s.value("secrets", "ref-webhook", "kubeconfig"))
-	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: None")
+	assert.Equal(t, first, s.dataValue("secrets", "ref-webhook", "kubeconfig"))
+	assert.Contains(t, s.dataValue("configmaps", "ref-policy", "policy"), "level: None")
 
 	// Change the content of both.
-	s.put("policy", "ConfigMap", requestPolicy)
-	s.put("webhook", "Secret", "{kubeconfig: "+second+"}")
-	b, _ = s.copies()
-	items, _, err := s.work.reconciler.planBundle(s.ctx, s.work.owner, b, &serving{})
+	s.applyReferred("policy", "ConfigMap", requestPolicy)
+	s.applyReferred("webhook", "Secret", "{kubeconfig: "+second+"}")
+	b, _ = s.referenceCopies()
+	items, _, err := s.run.reconciler.planBundle(s.ctx, s.run.owner, b, &servingCache{})
 	require.NoError(t, err)
 	for _, item := range items {
 		for _, field := range item.Fields {
@@ -120,23 +120,23 @@ func TestReferencesAreCopied(t *testing.T) {
 		}
 	}
 	s.mustApply(b)
-	assert.Equal(t, second, s.value("secrets", "ref-webhook", "kubeconfig"))
-	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: Request")
+	assert.Equal(t, second, s.dataValue("secrets", "ref-webhook", "kubeconfig"))
+	assert.Contains(t, s.dataValue("configmaps", "ref-policy", "policy"), "level: Request")
 
 	// Remove one reference, with a gate that holds every deletion.
-	s.refer("auditConfig: {auditPolicy: {configMapRef: {name: policy}}}")
-	s.work.reconciler.Gate = permit.Gate{Reviewed: func(string, change.Ref) bool { return false }}
-	b, _ = s.copies()
+	s.setReferences("auditConfig: {auditPolicy: {configMapRef: {name: policy}}}")
+	s.run.reconciler.Gate = permit.Gate{Reviewed: func(string, change.Ref) bool { return false }}
+	b, _ = s.referenceCopies()
 	s.mustApply(b)
 	uids := s.uids("configmaps", "secrets")
 	assert.Len(t, uids, 1)
 	assert.Contains(t, uids, "configmaps/ref-policy")
 
 	// Remove the last reference.
-	s.refer("")
-	_, has := s.copies()
+	s.setReferences("")
+	_, has := s.referenceCopies()
 	assert.False(t, has)
-	assert.Empty(t, s.work.report.Held)
+	assert.Empty(t, s.run.report.Held)
 }
 
 // TestCredentialsAreCopied checks that the Secret behind a Shoot's binding is copied under the name
@@ -144,32 +144,32 @@ func TestReferencesAreCopied(t *testing.T) {
 // output shows its content.
 func TestCredentialsAreCopied(t *testing.T) {
 	s := referringSite(t, "")
-	o := s.work.owner
+	o := s.run.owner
 	o.Input.Objects = map[string]map[string]any{Shoot: s.object("{apiVersion: v1, kind: Shoot, spec: {credentialsBindingName: b, provider: {workers: [{name: a}]}}}").Object}
 	first, second := base64.StdEncoding.EncodeToString([]byte("first account")), base64.StdEncoding.EncodeToString([]byte("second account"))
-	b, _ := s.copies()
-	require.ErrorContains(t, s.work.referencesThere(false), "object not found: CredentialsBinding "+s.ns+"-project/b in cluster local (spec.credentialsBindingName)")
+	b, _ := s.referenceCopies()
+	require.ErrorContains(t, s.run.checkReferences(false), "object not found: CredentialsBinding "+s.ns+"-project/b in cluster local (spec.credentialsBindingName)")
 	_, err := s.apply(b)
 	require.ErrorContains(t, err, "not known yet: CredentialsBinding "+s.ns+"-project/b")
 
 	binding := s.object("{apiVersion: security.gardener.cloud/v1alpha1, kind: CredentialsBinding, metadata: {name: b, namespace: NS-project}, provider: {type: local}, credentialsRef: {apiVersion: v1, kind: Secret, name: account, namespace: NS-project}}")
 	_, err = s.api.Resource(securityv1alpha1.SchemeGroupVersion.WithResource("credentialsbindings")).Namespace(s.ns+"-project").Create(s.ctx, binding, metav1.CreateOptions{})
 	require.NoError(t, err)
-	s.copies()
-	require.ErrorContains(t, s.work.referencesThere(false), "object not found: Secret "+s.ns+"-project/account in cluster local (credentialsRef of CredentialsBinding "+s.ns+"-project/b)")
+	s.referenceCopies()
+	require.ErrorContains(t, s.run.checkReferences(false), "object not found: Secret "+s.ns+"-project/account in cluster local (credentialsRef of CredentialsBinding "+s.ns+"-project/b)")
 
-	s.put("account", "Secret", "{key: "+first+"}")
-	b, _ = s.copies()
-	require.NoError(t, s.work.referencesThere(false))
+	s.applyReferred("account", "Secret", "{key: "+first+"}")
+	b, _ = s.referenceCopies()
+	require.NoError(t, s.run.checkReferences(false))
 	assert.Equal(t, map[string]apply.Action{"cloudprovider": apply.Created}, s.mustApply(b))
-	assert.Equal(t, first, s.value("secrets", "cloudprovider", "key"))
+	assert.Equal(t, first, s.dataValue("secrets", "cloudprovider", "key"))
 	infrastructure := s.object("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Infrastructure, metadata: {name: s, namespace: NS}, spec: {type: local, region: local, secretRef: {name: cloudprovider, namespace: NS}}}")
-	before, err := s.work.requestDigest(s.ctx, o.Local, infrastructure)
+	before, err := s.run.requestDigest(s.ctx, o.Local, infrastructure)
 	require.NoError(t, err)
 
-	s.put("account", "Secret", "{key: "+second+"}")
-	b, _ = s.copies()
-	items, _, err := s.work.reconciler.planBundle(s.ctx, o, b, &serving{})
+	s.applyReferred("account", "Secret", "{key: "+second+"}")
+	b, _ = s.referenceCopies()
+	items, _, err := s.run.reconciler.planBundle(s.ctx, o, b, &servingCache{})
 	require.NoError(t, err)
 	require.Len(t, items, 1)
 	shown, err := json.Marshal(items)
@@ -178,8 +178,8 @@ func TestCredentialsAreCopied(t *testing.T) {
 		assert.NotContains(t, string(shown), content)
 	}
 	s.mustApply(b)
-	assert.Equal(t, second, s.value("secrets", "cloudprovider", "key"))
-	after, err := s.work.requestDigest(s.ctx, o.Local, infrastructure)
+	assert.Equal(t, second, s.dataValue("secrets", "cloudprovider", "key"))
+	after, err := s.run.requestDigest(s.ctx, o.Local, infrastructure)
 	require.NoError(t, err)
 	assert.NotEqual(t, before, after, "extensions are asked again")
 
@@ -193,56 +193,57 @@ func TestCredentialsAreCopied(t *testing.T) {
 // TestCopiesAreRepaired checks that a changed or deleted copy is restored.
 func TestCopiesAreRepaired(t *testing.T) {
 	s := referringSite(t, "auditConfig: {auditPolicy: {configMapRef: {name: policy}}}")
-	s.put("policy", "ConfigMap", nonePolicy)
-	b, _ := s.copies()
+	s.applyReferred("policy", "ConfigMap", nonePolicy)
+	b, _ := s.referenceCopies()
 	s.mustApply(b)
 	events := make(chan apply.DriftEvent, 10)
 	watching, stop := context.WithCancel(s.ctx)
 	defer stop()
-	go s.work.reconciler.Engine.Watch(watching, s.work.owner.Local, func(e apply.DriftEvent) { events <- e })
+	go s.run.reconciler.Engine.Watch(watching, s.run.owner.Local, func(e apply.DriftEvent) { events <- e })
 	_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "ref-policy", types.MergePatchType, []byte(`{"data":{"policy":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	require.NoError(t, err)
 	event := <-events
 	assert.Equal(t, "ref-policy", event.Ref.Name)
-	_, found, err := s.work.reconciler.repair(s.ctx, s.work.owner, event.Set)
+	_, found, err := s.run.reconciler.repair(s.ctx, s.run.owner, event.Set)
 	require.NoError(t, err)
 	assert.True(t, found)
-	assert.Contains(t, s.value("configmaps", "ref-policy", "policy"), "level: None")
+	assert.Contains(t, s.dataValue("configmaps", "ref-policy", "policy"), "level: None")
 }
 
 // TestPlansExpectWhatGitDeclares checks that a plan uses the objects that Git declares, and live
 // objects for the rest.
 func TestPlansExpectWhatGitDeclares(t *testing.T) {
-	s := referringSite(t, refersToBoth)
-	s.put("policy", "ConfigMap", nonePolicy)
-	s.put("authorization", "ConfigMap", authorization)
-	o := s.work.owner
+	s := referringSite(t, bothReferences)
+	s.applyReferred("policy", "ConfigMap", nonePolicy)
+	s.applyReferred("authorization", "ConfigMap", authorization)
+	o := s.run.owner
 	declared := s.object("{apiVersion: v1, kind: Secret, metadata: {name: webhook, namespace: NS-project}, stringData: {kubeconfig: '" + plainKubeconfig("first") + "'}}")
 	policy := s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: policy, namespace: NS-project}, data: " + requestPolicy + "}")
 	o.Input.Referred = map[string]func() *unstructured.Unstructured{"Secret/webhook": declared.DeepCopy, "ConfigMap/policy": policy.DeepCopy}
-	require.NoError(t, s.work.reconciler.readReferences(s.ctx, o))
-	now, err := references.Facts(o.now().referenced)
+	require.NoError(t, s.run.reconciler.readReferences(s.ctx, o))
+	now, err := references.Facts(o.currentState().references)
 	require.NoError(t, err)
 	assert.Contains(t, now["ConfigMap/policy"].Data["policy"], "level: None")
 	assert.NotContains(t, now, "Secret/webhook")
 
-	expected, err := o.expectReferences()
+	expected, err := o.useDeclaredReferences()
 	require.NoError(t, err)
 	assert.Contains(t, expected["ConfigMap/policy"].Data["policy"], "level: Request")
 	assert.Equal(t, now["ConfigMap/authorization"], expected["ConfigMap/authorization"])
 	assert.Empty(t, expected["Secret/webhook"].Data, "no content of a Secret")
-	require.NoError(t, s.work.referencesThere(false))
+	require.NoError(t, s.run.checkReferences(false))
 
 	// The declared facts equal the live ones.
-	s.put("webhook", "Secret", "{kubeconfig: "+kubeconfigOf("first")+"}")
-	require.NoError(t, s.work.reconciler.readReferences(s.ctx, o))
-	now, err = references.Facts(o.now().referenced)
+	s.applyReferred("webhook", "Secret", "{kubeconfig: "+kubeconfigOf("first")+"}")
+	require.NoError(t, s.run.reconciler.readReferences(s.ctx, o))
+	now, err = references.Facts(o.currentState().references)
 	require.NoError(t, err)
 	assert.Equal(t, now["Secret/webhook"], expected["Secret/webhook"])
 }
 
-// TestOnlyCopiesPassTheGate checks that objects that only resemble copies are held like all others.
-func TestOnlyCopiesPassTheGate(t *testing.T) {
+// TestOnlyReferenceCopiesPassTheGate checks that objects that only resemble copies are held like
+// all others.
+func TestOnlyReferenceCopiesPassTheGate(t *testing.T) {
 	assert.True(t, isReferenceCopy(apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Name: "ref-a"}, Labels: map[string]string{references.LabelCopy: "true"}}))
 	assert.False(t, isReferenceCopy(apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Name: "ref-a"}}))
 	assert.False(t, isReferenceCopy(apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "PersistentVolumeClaim", Name: "ref-a"}, Labels: map[string]string{references.LabelCopy: "true"}}))

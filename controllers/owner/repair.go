@@ -19,27 +19,27 @@ import (
 // whose current rendering was applied is applied again. Otherwise only its applied objects are
 // restored: the flow applies the rest.
 
-// Repaired has the objects that a repair could not restore.
-type Repaired struct {
+// RepairResult has the objects that a repair could not restore.
+type RepairResult struct {
 	// Held are the deletions that the gate holds.
 	Held []permit.HeldObjects
-	// Left are objects whose declaration has changed since their last apply. They stay drifted
-	// until a reconciliation applies the new declaration.
-	Left []apply.Ref
+	// Unrepaired are objects whose declaration has changed since their last apply. They stay
+	// drifted until a reconciliation applies the new declaration.
+	Unrepaired []apply.Ref
 	// Ignored means that an annotation of the ManagedResource disables repairs.
 	Ignored bool
 }
 
-func (r *Reconciler) repair(ctx context.Context, o *subject, setID string) (done Repaired, found bool, err error) {
+func (r *Reconciler) repair(ctx context.Context, o *ownerSession, setID string) (done RepairResult, found bool, err error) {
 	for _, b := range o.Bundles() {
-		work := r.repairOf(o, b)
+		work := r.newRepair(o, b)
 		if setName(o.Input.Owner, b.Name) == setID {
 			_, err := work.applyBundle(ctx, b)
-			return Repaired{Held: work.report.Held, Left: work.left}, true, err
+			return RepairResult{Held: work.report.Held, Unrepaired: work.unrepaired}, true, err
 		}
 		if b.Delivery.Direct {
-			if work.pending && r.isManaged(ctx, o, b, setID) {
-				return Repaired{}, true, fmt.Errorf("bundle %s: %w", b.Name, errDelivery)
+			if work.hasNewRendering && r.isManagedSet(ctx, o, b, setID) {
+				return RepairResult{}, true, fmt.Errorf("bundle %s: %w", b.Name, errDeliveryChanged)
 			}
 			continue
 		}
@@ -48,42 +48,42 @@ func (r *Reconciler) repair(ctx context.Context, o *subject, setID string) (done
 			continue
 		}
 		if rm.SetName(b.Namespace, b.Name) == setID {
-			ignored, err := work.managedStays(ctx, b, rm)
+			ignored, err := work.checkManagedUnchanged(ctx, b, rm)
 			switch {
 			case ignored:
-				return Repaired{Ignored: true}, true, nil
+				return RepairResult{Ignored: true}, true, nil
 			case err == nil:
-				_, err = work.applyManaged(ctx, b)
-				if !work.pending && (err == nil || ctx.Err() == nil) {
-					o.note(func(s *State) { s.sent(b.Name, err) })
+				_, err = work.reconcileManagedResource(ctx, b)
+				if !work.hasNewRendering && (err == nil || ctx.Err() == nil) {
+					o.updateState(func(s *State) { s.recordApply(b.Name, err) })
 				}
-			case !work.pending:
+			case !work.hasNewRendering:
 				_, err = work.applyBundle(ctx, b) // including its ManagedResource
 			}
-			return Repaired{Held: work.report.Held}, true, err
+			return RepairResult{Held: work.report.Held}, true, err
 		}
 	}
-	return Repaired{}, false, nil
+	return RepairResult{}, false, nil
 }
 
-// repairOf returns a run that applies a bundle again, or only restores its applied objects if its
+// newRepair returns a run that applies a bundle again, or only restores its applied objects if its
 // rendering has changed since.
-func (r *Reconciler) repairOf(o *subject, b render.Bundle) *run {
-	return &run{reconciler: r, owner: o, report: &Report{}, repairing: true, pending: !o.isApplied(b)}
+func (r *Reconciler) newRepair(o *ownerSession, b render.Bundle) *run {
+	return &run{reconciler: r, owner: o, report: &Report{}, isRepair: true, hasNewRendering: !o.isApplied(b)}
 }
 
-// errDelivery is the error for a bundle with a new delivery: only the old delivery knows its
+// errDeliveryChanged is the error for a bundle with a new delivery: only the old delivery knows its
 // applied objects.
-var errDelivery = errors.New("it is delivered otherwise than it was applied last (delivery.direct): the next reconciliation does that, and repairs it")
+var errDeliveryChanged = errors.New("it is delivered otherwise than it was applied last (delivery.direct): the next reconciliation does that, and repairs it")
 
-// isManaged reports whether a set belongs to the existing ManagedResource of a bundle that is now
-// direct.
-func (r *Reconciler) isManaged(ctx context.Context, o *subject, b render.Bundle, setID string) bool {
-	live, err := o.Local.Get(ctx, managedRef(b))
+// isManagedSet reports whether a set belongs to the existing ManagedResource of a bundle that is
+// now direct.
+func (r *Reconciler) isManagedSet(ctx context.Context, o *ownerSession, b render.Bundle, setID string) bool {
+	live, err := o.Local.Get(ctx, bundleManagedResourceRef(b))
 	if err != nil {
 		return false
 	}
-	rm, err := r.managerOf(o, b, live)
+	rm, err := r.reconcilerForClass(o, b, live)
 	return err == nil && rm.SetName(b.Namespace, b.Name) == setID
 }
 
@@ -95,11 +95,11 @@ func (r *run) repairDirect(ctx context.Context, b render.Bundle, cluster *apply.
 	if err != nil {
 		return err
 	}
-	if carriers, _ := split(b, entries); len(carriers) > 0 {
-		return errDelivery
+	if carriers, _ := splitInventory(b, entries); len(carriers) > 0 {
+		return errDeliveryChanged
 	}
-	result, err := r.reconciler.Engine.Apply(ctx, cluster, directSet(r.owner, b, objects), inventory, r.options(b))
-	r.countAll(result)
+	result, err := r.reconciler.Engine.Apply(ctx, cluster, newDirectSet(r.owner, b, objects), inventory, r.applyOptions(b))
+	r.countResult(result)
 	return err
 }
 
@@ -110,21 +110,21 @@ func (r *run) repairManaged(ctx context.Context, b render.Bundle) (waiter, error
 	if err != nil {
 		return waiter{}, err
 	}
-	if ignored, err := r.managedStays(ctx, b, rm); err != nil || ignored {
+	if ignored, err := r.checkManagedUnchanged(ctx, b, rm); err != nil || ignored {
 		return waiter{}, err
 	}
-	return r.applyManaged(ctx, b)
+	return r.reconcileManagedResource(ctx, b)
 }
 
-// managedStays returns an error if a ManagedResource differs from its last apply. Its changes must
-// not affect its objects, for example by a deletion or another class.
-func (r *run) managedStays(ctx context.Context, b render.Bundle, rm *managedresource.Reconciler) (ignored bool, _ error) {
-	live, err := r.owner.Local.GetLive(ctx, managedRef(b))
+// checkManagedUnchanged returns an error if a ManagedResource differs from its last apply. Its
+// changes must not affect its objects, for example by a deletion or another class.
+func (r *run) checkManagedUnchanged(ctx context.Context, b render.Bundle, rm *managedresource.Reconciler) (ignored bool, _ error) {
+	live, err := r.owner.Local.GetLive(ctx, bundleManagedResourceRef(b))
 	if apierrors.IsNotFound(err) {
 		return false, fmt.Errorf("ManagedResource %s/%s is not there: the next reconciliation makes it", b.Namespace, b.Name)
 	}
 	if err != nil {
-		return false, r.owner.Local.Explain(managedRef(b), "read", err)
+		return false, r.owner.Local.Explain(bundleManagedResourceRef(b), "read", err)
 	}
 	mr, err := managedresource.Decode(r.owner.Local, live)
 	if err != nil {
@@ -146,11 +146,11 @@ func (r *run) managedStays(ctx context.Context, b render.Bundle, rm *managedreso
 }
 
 // isApplied reports whether the current rendering of a bundle was applied.
-func (o *subject) isApplied(b render.Bundle) bool {
-	return o.now().applied[b.Name] == renderingOf(b)
+func (o *ownerSession) isApplied(b render.Bundle) bool {
+	return o.currentState().appliedRenderings[b.Name] == renderingID(b)
 }
 
-// renderingOf returns a string that differs between renderings of a bundle.
-func renderingOf(b render.Bundle) string {
+// renderingID returns a string that differs between renderings of a bundle.
+func renderingID(b render.Bundle) string {
 	return fmt.Sprint(b.Cluster, b.Namespace, b.Delivery, b.Digest)
 }

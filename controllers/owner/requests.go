@@ -32,11 +32,11 @@ const (
 const annotationRequested = "extensions.pergola.dev/requested"
 
 const (
-	// requestInterval is the maximum age of the latest request, so that new extension versions and
+	// maxRequestAge is the maximum age of the latest request, so that new extension versions and
 	// changes in the infrastructure affect unchanged objects. Upstream: every hour.
-	requestInterval = 24 * time.Hour
-	// workTime is how long an extension may be Processing before its work counts as lost.
-	workTime = 10 * time.Minute
+	maxRequestAge = 24 * time.Hour
+	// maxProcessingTime is how long an extension may be Processing before its work counts as lost.
+	maxProcessingTime = 10 * time.Minute
 )
 
 // isCostly reports whether upstream avoids periodic requests for a kind, because its reconciliation
@@ -45,15 +45,16 @@ func isCostly(ref apply.Ref) bool {
 	return ref.Kind == "Infrastructure" || ref.Kind == "DNSRecord" || !render.IsExtension(ref.GVK())
 }
 
-// operation returns the operation to request for a bundle: its node's operation, or reconcile
-// outside a flow, as in a repair.
-func (r *run) operation(bundle string) string {
+// requestedOperation returns the operation to request for a bundle: its node's operation, or
+// reconcile outside a flow, as in a repair.
+func (r *run) requestedOperation(bundle string) string {
 	return cmp.Or(r.requests[bundle], operationReconcile)
 }
 
-// request requests an operation from the controllers of extension objects and of etcd-druid for the
-// objects of a bundle, if it is due. It returns the timestamps of the written requests.
-func (r *run) request(ctx context.Context, c *apply.Cluster, operation string, objects []*unstructured.Unstructured, result *apply.Result) (map[apply.Ref]string, error) {
+// requestOperations requests an operation from the controllers of extension objects and of
+// etcd-druid for the objects of a bundle, if it is due. It returns the timestamps of the written
+// requests.
+func (r *run) requestOperations(ctx context.Context, c *apply.Cluster, operation string, objects []*unstructured.Unstructured, result *apply.Result) (map[apply.Ref]string, error) {
 	stamped, declared := map[apply.Ref]string{}, map[apply.Ref]*unstructured.Unstructured{}
 	for _, obj := range objects {
 		declared[apply.RefOf(obj)] = obj
@@ -71,7 +72,7 @@ func (r *run) request(ctx context.Context, c *apply.Cluster, operation string, o
 		if err != nil {
 			return nil, c.Explain(o.Ref, "read the request of", err)
 		}
-		if o.Action == apply.Unchanged && !r.requestDue(o.Ref, live, digest) || isOthersOperation(live, operation) {
+		if o.Action == apply.Unchanged && !r.isRequestDue(o.Ref, live, digest) || hasOtherOperation(live, operation) {
 			continue
 		}
 		if stamped[o.Ref], err = r.writeRequest(ctx, c, o.Ref, operation, digest); err != nil {
@@ -81,10 +82,10 @@ func (r *run) request(ctx context.Context, c *apply.Cluster, operation string, o
 	return stamped, nil
 }
 
-// requestDue reports whether an unchanged object needs a request. The reasons: its content was
+// isRequestDue reports whether an unchanged object needs a request. The reasons: its content was
 // never requested, the latest request is old or has no answer, or the owner's reconciliation was
 // requested.
-func (r *run) requestDue(ref apply.Ref, live *unstructured.Unstructured, digest string) bool {
+func (r *run) isRequestDue(ref apply.Ref, live *unstructured.Unstructured, digest string) bool {
 	now := r.reconciler.Clock.Now()
 	stamp, err := time.Parse(time.RFC3339Nano, live.GetAnnotations()[annotationTimestamp])
 	switch {
@@ -93,24 +94,24 @@ func (r *run) requestDue(ref apply.Ref, live *unstructured.Unstructured, digest 
 	case live.GetAnnotations()[annotationOperation] != "":
 		return false // the controller has not started yet
 	case !health.Answered(live):
-		return !isWorking(live, stamp, now)
-	case r.report.TakenUp != nil && render.IsExtension(ref.GVK()):
-		return stamp.Before(r.begun)
+		return !isProcessing(live, stamp, now)
+	case r.report.RequestedOperation != nil && render.IsExtension(ref.GVK()):
+		return stamp.Before(r.startTime)
 	}
-	return !isCostly(ref) && now.Sub(stamp) >= requestInterval
+	return !isCostly(ref) && now.Sub(stamp) >= maxRequestAge
 }
 
-// isOthersOperation reports whether an object has another pending operation, which must not be
+// hasOtherOperation reports whether an object has another pending operation, which must not be
 // overwritten.
-func isOthersOperation(live *unstructured.Unstructured, requested string) bool {
+func hasOtherOperation(live *unstructured.Unstructured, requested string) bool {
 	operation := live.GetAnnotations()[annotationOperation]
 	return operation != "" && operation != requested
 }
 
-// isWorking reports whether an extension is processing a request.
-func isWorking(live *unstructured.Unstructured, requested, now time.Time) bool {
+// isProcessing reports whether an extension is processing a request.
+func isProcessing(live *unstructured.Unstructured, requested, now time.Time) bool {
 	state, at := lastOperation(live)
-	return state == "Processing" && !at.Before(requested.Truncate(time.Second)) && now.Sub(at) < workTime
+	return state == "Processing" && !at.Before(requested.Truncate(time.Second)) && now.Sub(at) < maxProcessingTime
 }
 
 func lastOperation(live *unstructured.Unstructured) (state string, updated time.Time) {
@@ -121,13 +122,13 @@ func lastOperation(live *unstructured.Unstructured) (state string, updated time.
 }
 
 // writeRequest uses a separate PATCH, because the controller removes the annotation: the bundle
-// does not own it.
+// run not own it.
 func (r *run) writeRequest(ctx context.Context, c *apply.Cluster, ref apply.Ref, operation, digest string) (string, error) {
 	stamp := r.reconciler.Clock.Now().UTC().Format(time.RFC3339Nano)
 	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 		annotationOperation: operation, annotationTimestamp: stamp, annotationRequested: digest,
 	}}}
-	if _, err := c.MergePatch(ctx, ref, patch, kinds[r.owner.Input.Owner.Kind].role, ""); err != nil {
+	if _, err := c.MergePatch(ctx, ref, patch, settingsByKind[r.owner.Input.Owner.Kind].fieldManager, ""); err != nil {
 		return "", c.Explain(ref, "ask its controller to "+operation, err)
 	}
 	return stamp, nil
@@ -140,7 +141,7 @@ func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 	now := r.reconciler.Clock.Now()
 	for _, w := range waits {
 		for _, ref := range w.refs {
-			if !render.IsRequested(ref.GVK()) || w.stamped == nil {
+			if !render.IsRequested(ref.GVK()) || w.requestTimestamps == nil {
 				continue
 			}
 			live, err := w.cluster.Get(ctx, ref)
@@ -149,11 +150,11 @@ func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 			}
 			stamp, err := time.Parse(time.RFC3339Nano, live.GetAnnotations()[annotationTimestamp])
 			state, _ := lastOperation(live)
-			if err != nil || now.Sub(stamp) < remindInterval || live.GetAnnotations()[annotationOperation] != "" ||
-				state == "Error" || state == "Failed" || health.Answered(live) || isWorking(live, stamp, now) {
+			if err != nil || now.Sub(stamp) < repeatInterval || live.GetAnnotations()[annotationOperation] != "" ||
+				state == "Error" || state == "Failed" || health.Answered(live) || isProcessing(live, stamp, now) {
 				continue
 			}
-			if w.stamped[ref], err = r.writeRequest(ctx, w.cluster, ref, r.operation(w.bundle.Name), live.GetAnnotations()[annotationRequested]); err != nil {
+			if w.requestTimestamps[ref], err = r.writeRequest(ctx, w.cluster, ref, r.requestedOperation(w.bundle.Name), live.GetAnnotations()[annotationRequested]); err != nil {
 				return err
 			}
 		}
@@ -166,14 +167,14 @@ func (r *run) repeatRequests(ctx context.Context, waits []waiter) error {
 // would trigger themselves.
 func (r *run) requestDigest(ctx context.Context, c *apply.Cluster, obj *unstructured.Unstructured) (string, error) {
 	read := []any{obj.Object["spec"], obj.GetLabels(), obj.GetAnnotations()}
-	for _, ref := range secretsOf(obj) {
+	for _, ref := range referredSecrets(obj) {
 		// The cache does not have foreign Secrets; their owners report changes.
 		if secret, err := c.Get(ctx, ref); err == nil {
 			read = append(read, secret.Object["data"])
 		}
 	}
 	if render.IsExtension(obj.GroupVersionKind()) {
-		read = append(read, r.clusterContent(obj.GetNamespace()))
+		read = append(read, r.clusterInput(obj.GetNamespace()))
 	}
 	raw, err := json.Marshal(read)
 	if err != nil {
@@ -183,8 +184,8 @@ func (r *run) requestDigest(ctx context.Context, c *apply.Cluster, obj *unstruct
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// secretsOf returns the Secrets that the spec of an extension object names.
-func secretsOf(obj *unstructured.Unstructured) (out []apply.Ref) {
+// referredSecrets returns the Secrets that the spec of an extension object names.
+func referredSecrets(obj *unstructured.Unstructured) (out []apply.Ref) {
 	name, _, _ := unstructured.NestedString(obj.Object, "spec", "secretRef", "name")
 	if name == "" {
 		return nil
@@ -196,29 +197,29 @@ func secretsOf(obj *unstructured.Unstructured) (out []apply.Ref) {
 	return []apply.Ref{{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: name}}
 }
 
-// clusterContent returns the input for extensions in the Cluster object of a control plane; nil
+// clusterInput returns the input for extensions in the Cluster object of a control plane; nil
 // without one.
-func (r *run) clusterContent(namespace string) any {
+func (r *run) clusterInput(namespace string) any {
 	for _, b := range r.owner.Bundles() {
 		for _, obj := range b.Objects {
 			if obj.GetKind() != "Cluster" || obj.GroupVersionKind().Group != "extensions.gardener.cloud" || obj.GetName() != namespace {
 				continue
 			}
 			return map[string]any{
-				"cloudProfile": nested(obj.Unstructured, "cloudProfile", "spec"),
-				"seed":         nested(obj.Unstructured, "seed", "spec"),
-				"shoot":        nested(obj.Unstructured, "shoot", "spec"),
-				"labels":       nested(obj.Unstructured, "shoot", "metadata", "labels"),
-				"annotations":  lasting(nested(obj.Unstructured, "shoot", "metadata", "annotations")),
-				"credentials":  nested(obj.Unstructured, "shoot", "status", "credentials"),
+				"cloudProfile": specField(obj.Unstructured, "cloudProfile", "spec"),
+				"seed":         specField(obj.Unstructured, "seed", "spec"),
+				"shoot":        specField(obj.Unstructured, "shoot", "spec"),
+				"labels":       specField(obj.Unstructured, "shoot", "metadata", "labels"),
+				"annotations":  permanentAnnotations(specField(obj.Unstructured, "shoot", "metadata", "annotations")),
+				"credentials":  specField(obj.Unstructured, "shoot", "status", "credentials"),
 			}
 		}
 	}
 	return nil
 }
 
-// lasting returns the annotations without one-shot requests.
-func lasting(annotations any) map[string]any {
+// permanentAnnotations returns the annotations without one-shot requests.
+func permanentAnnotations(annotations any) map[string]any {
 	all, _ := annotations.(map[string]any)
 	out := maps.Clone(all)
 	for _, once := range []string{annotationOperation, annotationTimestamp, "maintenance.gardener.cloud/operation", "shoot.gardener.cloud/tasks"} {
@@ -230,7 +231,7 @@ func lasting(annotations any) map[string]any {
 	return out
 }
 
-func nested(obj *unstructured.Unstructured, path ...string) any {
+func specField(obj *unstructured.Unstructured, path ...string) any {
 	value, _, _ := unstructured.NestedFieldNoCopy(obj.Object, append([]string{"spec"}, path...)...)
 	return value
 }

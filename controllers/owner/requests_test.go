@@ -25,16 +25,16 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// severed is the connection of a killed process: only the first writes get to the server.
-type severed struct {
-	next   http.RoundTripper
-	left   atomic.Int64
-	writes atomic.Int64
+// severedConnection is the connection of a killed process: only the first writes get to the server.
+type severedConnection struct {
+	next            http.RoundTripper
+	remainingWrites atomic.Int64
+	writes          atomic.Int64
 }
 
-func (l *severed) RoundTrip(req *http.Request) (*http.Response, error) {
+func (l *severedConnection) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method != http.MethodGet {
-		if l.left.Add(-1) < 0 {
+		if l.remainingWrites.Add(-1) < 0 {
 			if req.Body != nil {
 				_ = req.Body.Close()
 			}
@@ -45,18 +45,18 @@ func (l *severed) RoundTrip(req *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(req)
 }
 
-// asking is a control plane with extension objects, and consecutive processes that request their
-// reconciliation.
-type asking struct {
-	*site
+// requestTest is a control plane with extension objects, and consecutive processes that request
+// their reconciliation.
+type requestTest struct {
+	*testSite
 	clock *clocktesting.FakeClock
 	// spec, secret and shoot are the declarations for the processes.
 	spec, secret, shoot string
-	taken               *TakenUp
+	requested           *RequestedOperation
 }
 
-func newAsking(t *testing.T) *asking {
-	a := &asking{site: newSite(t), clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)), spec: "eu-1", secret: "YQ==", shoot: "spec: {hibernation: {enabled: false}}"}
+func newRequestTest(t *testing.T) *requestTest {
+	a := &requestTest{testSite: newSite(t), clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)), spec: "eu-1", secret: "YQ==", shoot: "spec: {hibernation: {enabled: false}}"}
 	t.Cleanup(func() {
 		for _, kind := range []string{"infrastructures", "networks"} {
 			_ = a.extension(kind).Delete(a.ctx, "shoot", metav1.DeleteOptions{})
@@ -65,30 +65,30 @@ func newAsking(t *testing.T) *asking {
 	return a
 }
 
-func (a *asking) extension(plural string) dynamic.ResourceInterface {
+func (a *requestTest) extension(plural string) dynamic.ResourceInterface {
 	return a.api.Resource(schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: plural}).Namespace(a.ns)
 }
 
-// process applies once, and is killed after a number of writes. It returns the number of writes.
-func (a *asking) process(writes int) (made int64, err error) {
+// runProcess applies once, and is killed after a number of writes. It returns the number of writes.
+func (a *requestTest) runProcess(writes int) (made int64, err error) {
 	a.Helper()
-	line := &severed{}
-	line.left.Store(int64(writes))
+	line := &severedConnection{}
+	line.remainingWrites.Store(int64(writes))
 	config := rest.CopyConfig(server.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { line.next = next; return line })
 	cluster, err := conventions.NewCluster("local", config, apply.ClusterOptions{Cooldown: time.Millisecond})
 	require.NoError(a, err)
 	defer cluster.Close()
-	a.work.owner.Local, a.work.owner.Home = cluster, cluster
-	work := &run{owner: a.work.owner, report: &Report{TakenUp: a.taken}, begun: a.clock.Now(), reconciler: &Reconciler{
-		Engine: conventions.NewEngine(apply.Options{}), Clock: a.clock, Gate: a.work.reconciler.Gate}}
+	a.run.owner.Local, a.run.owner.Home = cluster, cluster
+	work := &run{owner: a.run.owner, report: &Report{RequestedOperation: a.requested}, startTime: a.clock.Now(), reconciler: &Reconciler{
+		Engine: conventions.NewEngine(apply.Options{}), Clock: a.clock, Gate: a.run.reconciler.Gate}}
 	first := a.bundle(true, a.object("{apiVersion: v1, kind: Secret, metadata: {name: cloudprovider, namespace: NS}, data: {key: "+a.secret+"}}"),
 		a.object("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Cluster, metadata: {name: NS}, spec: {cloudProfile: {spec: {}}, seed: {spec: {}, status: {phase: x}}, shoot: {"+a.shoot+"}}}"))
 	second := a.bundle(true, a.object("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Infrastructure, metadata: {name: shoot, namespace: NS}, spec: {type: local, region: "+a.spec+", secretRef: {name: cloudprovider, namespace: NS}}}"),
 		a.object("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Network, metadata: {name: shoot, namespace: NS}, spec: {type: local, podCIDR: 10.0.0.0/16, serviceCIDR: 10.1.0.0/16}}"))
 	second.Name = "extensions"
-	a.work.owner.last.bundles = []render.Bundle{first, second}
-	for _, b := range a.work.owner.last.bundles {
+	a.run.owner.state.bundles = []render.Bundle{first, second}
+	for _, b := range a.run.owner.state.bundles {
 		if _, err := work.applyBundle(a.ctx, b); err != nil {
 			return line.writes.Load(), err
 		}
@@ -96,8 +96,8 @@ func (a *asking) process(writes int) (made int64, err error) {
 	return line.writes.Load(), nil
 }
 
-// asked returns the resources with a pending request, and answers them with answer.
-func (a *asking) asked(answer func(live *unstructured.Unstructured) string) (out []string) {
+// answerRequests returns the resources with a pending request, and answers them with answer.
+func (a *requestTest) answerRequests(answer func(live *unstructured.Unstructured) string) (out []string) {
 	a.Helper()
 	for _, plural := range []string{"infrastructures", "networks"} {
 		live, err := a.extension(plural).Get(a.ctx, "shoot", metav1.GetOptions{})
@@ -120,16 +120,16 @@ func (a *asking) asked(answer func(live *unstructured.Unstructured) string) (out
 	return out
 }
 
-func (a *asking) answers(state string, behind int64) func(*unstructured.Unstructured) string {
+func (a *requestTest) statusAnswer(state string, behind int64) func(*unstructured.Unstructured) string {
 	return func(live *unstructured.Unstructured) string {
 		return fmt.Sprintf(`{"status":{"observedGeneration":%d,"lastError":null,"lastOperation":{"type":"Reconcile","state":%q,"progress":50,"description":"played","lastUpdateTime":%q}}}`,
 			live.GetGeneration()-behind, state, a.clock.Now().UTC().Format(time.RFC3339))
 	}
 }
 
-func (a *asking) apply() {
+func (a *requestTest) apply() {
 	a.Helper()
-	_, err := a.process(1000)
+	_, err := a.runProcess(1000)
 	require.NoError(a, err)
 }
 
@@ -138,38 +138,38 @@ func (a *asking) apply() {
 func TestRequestsSurviveTheirProcess(t *testing.T) {
 	both := []string{"infrastructures", "networks"}
 	for name, c := range map[string]struct {
-		change func(*asking)
+		change func(*requestTest)
 		want   []string
 	}{
 		"made":                    {nil, both},
-		"specification":           {func(a *asking) { a.spec = "eu-2" }, []string{"infrastructures"}},
-		"credentials":             {func(a *asking) { a.secret = "Yg==" }, []string{"infrastructures"}},
-		"hibernation":             {func(a *asking) { a.shoot = "spec: {hibernation: {enabled: true}}" }, both},
-		"version of Kubernetes":   {func(a *asking) { a.shoot = "spec: {hibernation: {enabled: false}, kubernetes: {version: 1.36.1}}" }, both},
-		"annotation of the Shoot": {func(a *asking) { a.shoot += ", metadata: {annotations: {a.example/b: c}}" }, both},
-		"label of the Shoot":      {func(a *asking) { a.shoot += ", metadata: {labels: {a: b}}" }, both},
-		"rotation of credentials": {func(a *asking) {
+		"specification":           {func(a *requestTest) { a.spec = "eu-2" }, []string{"infrastructures"}},
+		"credentials":             {func(a *requestTest) { a.secret = "Yg==" }, []string{"infrastructures"}},
+		"hibernation":             {func(a *requestTest) { a.shoot = "spec: {hibernation: {enabled: true}}" }, both},
+		"version of Kubernetes":   {func(a *requestTest) { a.shoot = "spec: {hibernation: {enabled: false}, kubernetes: {version: 1.36.1}}" }, both},
+		"annotation of the Shoot": {func(a *requestTest) { a.shoot += ", metadata: {annotations: {a.example/b: c}}" }, both},
+		"label of the Shoot":      {func(a *requestTest) { a.shoot += ", metadata: {labels: {a: b}}" }, both},
+		"rotation of credentials": {func(a *requestTest) {
 			a.shoot += ", status: {credentials: {rotation: {sshKeypair: {lastInitiationTime: x}}}}"
 		}, both},
-		"both at once":              {func(a *asking) { a.spec = "eu-2"; a.shoot = "spec: {}" }, both},
-		"a status that tells only":  {func(a *asking) { a.shoot += ", status: {observedGeneration: 7, conditions: [{type: a}]}" }, nil},
-		"an operation of the Shoot": {func(a *asking) { a.shoot += ", metadata: {annotations: {gardener.cloud/operation: reconcile}}" }, nil},
+		"both at once":              {func(a *requestTest) { a.spec = "eu-2"; a.shoot = "spec: {}" }, both},
+		"a status that tells only":  {func(a *requestTest) { a.shoot += ", status: {observedGeneration: 7, conditions: [{type: a}]}" }, nil},
+		"an operation of the Shoot": {func(a *requestTest) { a.shoot += ", metadata: {annotations: {gardener.cloud/operation: reconcile}}" }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for n := 0; ; n++ {
-				a := newAsking(t)
+				a := newRequestTest(t)
 				if c.change != nil {
 					a.apply()
-					require.Equal(t, both, a.asked(a.answers("Succeeded", 0)))
+					require.Equal(t, both, a.answerRequests(a.statusAnswer("Succeeded", 0)))
 					a.clock.Step(time.Minute)
 					c.change(a)
 				}
-				made, err := a.process(n)
+				made, err := a.runProcess(n)
 				a.clock.Step(time.Minute)
 				a.apply()
-				assert.Equal(t, c.want, a.asked(a.answers("Succeeded", 0)), "killed after %d writes", n)
-				again, aerr := a.process(1000)
+				assert.Equal(t, c.want, a.answerRequests(a.statusAnswer("Succeeded", 0)), "killed after %d writes", n)
+				again, aerr := a.runProcess(1000)
 				require.NoError(t, aerr)
 				assert.Zero(t, again, "what was answered is not asked for again, killed after %d writes", n)
 				if err == nil {
@@ -186,38 +186,38 @@ func TestRequestsSurviveTheirProcess(t *testing.T) {
 // timestamp.
 func TestRequestsAreRepeated(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer func(*asking) func(*unstructured.Unstructured) string
+		answer func(*requestTest) func(*unstructured.Unstructured) string
 		later  time.Duration
 		want   bool
 	}{
-		"answered":            {func(a *asking) func(*unstructured.Unstructured) string { return a.answers("Succeeded", 0) }, time.Minute, false},
-		"answered, a day ago": {func(a *asking) func(*unstructured.Unstructured) string { return a.answers("Succeeded", 0) }, 25 * time.Hour, true},
-		"taken up, and nothing said": {func(*asking) func(*unstructured.Unstructured) string {
+		"answered":            {func(a *requestTest) func(*unstructured.Unstructured) string { return a.statusAnswer("Succeeded", 0) }, time.Minute, false},
+		"answered, a day ago": {func(a *requestTest) func(*unstructured.Unstructured) string { return a.statusAnswer("Succeeded", 0) }, 25 * time.Hour, true},
+		"taken up, and nothing said": {func(*requestTest) func(*unstructured.Unstructured) string {
 			return func(*unstructured.Unstructured) string { return "" }
 		}, time.Minute, true},
-		"answered for an older generation": {func(a *asking) func(*unstructured.Unstructured) string { return a.answers("Succeeded", 1) }, time.Minute, true},
-		"answered with an error":           {func(a *asking) func(*unstructured.Unstructured) string { return a.answers("Error", 0) }, time.Minute, true},
-		"at work":                          {func(a *asking) func(*unstructured.Unstructured) string { return a.answers("Processing", 0) }, time.Minute, false},
-		"at work for ever":                 {func(a *asking) func(*unstructured.Unstructured) string { return a.answers("Processing", 0) }, time.Hour, true},
+		"answered for an older generation": {func(a *requestTest) func(*unstructured.Unstructured) string { return a.statusAnswer("Succeeded", 1) }, time.Minute, true},
+		"answered with an error":           {func(a *requestTest) func(*unstructured.Unstructured) string { return a.statusAnswer("Error", 0) }, time.Minute, true},
+		"at work":                          {func(a *requestTest) func(*unstructured.Unstructured) string { return a.statusAnswer("Processing", 0) }, time.Minute, false},
+		"at work for ever":                 {func(a *requestTest) func(*unstructured.Unstructured) string { return a.statusAnswer("Processing", 0) }, time.Hour, true},
 		"not taken up":                     {nil, time.Minute, true},
-		"answered before the request": {func(a *asking) func(*unstructured.Unstructured) string {
+		"answered before the request": {func(a *requestTest) func(*unstructured.Unstructured) string {
 			return func(live *unstructured.Unstructured) string {
-				return strings.Replace(a.answers("Succeeded", 0)(live), a.clock.Now().UTC().Format(time.RFC3339), "2020-01-01T00:00:00Z", 1)
+				return strings.Replace(a.statusAnswer("Succeeded", 0)(live), a.clock.Now().UTC().Format(time.RFC3339), "2020-01-01T00:00:00Z", 1)
 			}
 		}, time.Minute, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := newAsking(t)
+			a := newRequestTest(t)
 			a.apply()
 			var answer func(*unstructured.Unstructured) string
 			if c.answer != nil {
 				answer = c.answer(a)
 			}
-			require.Len(t, a.asked(answer), 2)
+			require.Len(t, a.answerRequests(answer), 2)
 			a.clock.Step(c.later)
 			a.apply()
-			assert.Equal(t, c.want, len(a.asked(nil)) > 0)
+			assert.Equal(t, c.want, len(a.answerRequests(nil)) > 0)
 		})
 	}
 }
@@ -225,13 +225,13 @@ func TestRequestsAreRepeated(t *testing.T) {
 // TestRequestsForAnOwner checks that a request for the owner requests all extensions once per
 // reconciliation, and overwrites no other operation.
 func TestRequestsForAnOwner(t *testing.T) {
-	a := newAsking(t)
+	a := newRequestTest(t)
 	a.apply()
-	require.Len(t, a.asked(a.answers("Succeeded", 0)), 2)
+	require.Len(t, a.answerRequests(a.statusAnswer("Succeeded", 0)), 2)
 	a.clock.Step(time.Minute)
-	a.taken = &TakenUp{Operation: "reconcile"}
+	a.requested = &RequestedOperation{Operation: "reconcile"}
 	a.apply()
-	require.Len(t, a.asked(a.answers("Succeeded", 0)), 2)
+	require.Len(t, a.answerRequests(a.statusAnswer("Succeeded", 0)), 2)
 
 	_, err := a.extension("networks").Patch(a.ctx, "shoot", types.MergePatchType, []byte(`{"metadata":{"annotations":{"gardener.cloud/operation":"wait-for-state"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
@@ -248,26 +248,26 @@ func TestRequestsForAnOwner(t *testing.T) {
 func TestRequestsAreRepeatedWhileAStepWaits(t *testing.T) {
 	for state, want := range map[string]bool{"": true, "Succeeded": true, "Error": false, "Processing": false} {
 		t.Run("state "+state, func(t *testing.T) {
-			a := newAsking(t)
+			a := newRequestTest(t)
 			a.apply()
-			a.asked(func(live *unstructured.Unstructured) string {
+			a.answerRequests(func(live *unstructured.Unstructured) string {
 				if state == "" {
 					return ""
 				}
-				return a.answers(state, 1)(live)
+				return a.statusAnswer(state, 1)(live)
 			})
 			cluster, err := conventions.NewCluster("local", server.config, apply.ClusterOptions{})
 			require.NoError(t, err)
 			defer cluster.Close()
 			ref := apply.Ref{APIVersion: "extensions.gardener.cloud/v1alpha1", Kind: "Network", Namespace: a.ns, Name: "shoot"}
-			work := &run{owner: a.work.owner, report: &Report{}, reconciler: &Reconciler{Clock: a.clock}}
-			waits := []waiter{{cluster: cluster, refs: []apply.Ref{ref}, stamped: map[apply.Ref]string{}}}
+			work := &run{owner: a.run.owner, report: &Report{}, reconciler: &Reconciler{Clock: a.clock}}
+			waits := []waiter{{cluster: cluster, refs: []apply.Ref{ref}, requestTimestamps: map[apply.Ref]string{}}}
 			require.NoError(t, work.repeatRequests(a.ctx, waits))
-			assert.Empty(t, a.asked(nil), "not at once")
-			a.clock.Step(remindInterval)
+			assert.Empty(t, a.answerRequests(nil), "not at once")
+			a.clock.Step(repeatInterval)
 			require.NoError(t, work.repeatRequests(a.ctx, waits))
-			assert.Equal(t, want, len(a.asked(nil)) == 1)
-			assert.Equal(t, want, waits[0].stamped[ref] != "")
+			assert.Equal(t, want, len(a.answerRequests(nil)) == 1)
+			assert.Equal(t, want, waits[0].requestTimestamps[ref] != "")
 		})
 	}
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestWhatIsDeletedWhileAStepWaits checks that a waiting step recreates deleted objects instead of
-// timing out. Held objects are reported once.
-func TestWhatIsDeletedWhileAStepWaits(t *testing.T) {
+// TestWaitingStepRecreatesDeletedObjects checks that a waiting step recreates deleted objects
+// instead of timing out. Held objects are reported once.
+func TestWaitingStepRecreatesDeletedObjects(t *testing.T) {
 	for name, direct := range map[string]bool{"direct": true, "managed": false} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
-			s.work.reconciler.Gate = permit.Gate{MaxDeletions: ptr.To(0)}
+			s.run.reconciler.Gate = permit.Gate{MaxDeletions: ptr.To(0)}
 			clk := clocktesting.NewFakeClock(time.Now())
-			s.work.reconciler.Clock = clk
+			s.run.reconciler.Clock = clk
 			s.mustApply(s.bundle(direct, s.configMap("one"), s.configMap("two"), s.configMap("held")))
-			w, err := s.work.applyBundle(s.ctx, s.bundle(direct, s.configMap("one"), s.configMap("two")))
+			w, err := s.run.applyBundle(s.ctx, s.bundle(direct, s.configMap("one"), s.configMap("two")))
 			require.NoError(t, err)
 			require.NoError(t, s.resource("configmaps", s.ns).Delete(s.ctx, "two", metav1.DeleteOptions{}))
 			s.eventually("the cache sees that it is gone", func() bool {
@@ -34,14 +34,14 @@ func TestWhatIsDeletedWhileAStepWaits(t *testing.T) {
 			})
 
 			made := 0
-			s.work.reconciler.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
+			s.run.reconciler.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
 				if r.Ref.Name == "two" && r.Action == apply.Created {
 					made++
 				}
 			}
 			ended := make(chan error, 1)
 			waits := []waiter{w}
-			go func() { ended <- s.work.waitAll(s.ctx, waits, true, func(flow.State, string) {}) }()
+			go func() { ended <- s.run.waitAll(s.ctx, waits, true, func(flow.State, string) {}) }()
 			s.eventually("it ends", func() bool {
 				clk.Step(pollInterval)
 				return len(ended) > 0
@@ -50,9 +50,9 @@ func TestWhatIsDeletedWhileAStepWaits(t *testing.T) {
 			assert.Equal(t, 1, made)
 			_, err = s.resource("configmaps", s.ns).Get(s.ctx, "two", metav1.GetOptions{})
 			require.NoError(t, err)
-			assert.Equal(t, w.written.Total()+1, waits[0].written.Total(), "and counts as written")
-			require.Len(t, s.work.report.Held, 1)
-			assert.Equal(t, "held", s.work.report.Held[0].Objects[0].Ref.Name)
+			assert.Equal(t, w.changeCounts.Total()+1, waits[0].changeCounts.Total(), "and counts as written")
+			require.Len(t, s.run.report.Held, 1)
+			assert.Equal(t, "held", s.run.report.Held[0].Objects[0].Ref.Name)
 		})
 	}
 }

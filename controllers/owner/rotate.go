@@ -31,27 +31,27 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// mostPasses limits the passes of the flow in one reconciliation: a rotation of the encryption key
+// maxPasses limits the passes of the flow in one reconciliation: a rotation of the encryption key
 // that completes by itself takes three.
-const mostPasses = 4
+const maxPasses = 4
 
-// rotate does the work of rotations other than new secrets, once everything was applied with these,
-// and records the progress. It returns true if the flow has to run again.
-func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err error) {
+// advanceRotations does the work of rotations other than new secrets, once everything was applied
+// with these, and records the progress. It returns true if the flow has to run again.
+func (r *run) advanceRotations(ctx context.Context, result render.Result) (again bool, err error) {
 	o := r.owner
-	c := o.now().rotation
-	if !o.rotates() || o.Target == nil && !c.UnderWay() {
+	c := o.currentState().rotation
+	if !o.hasRotations() || o.Target == nil && !c.IsUnderWay() {
 		return false, nil
 	}
 	key := c.Phase(rotation.ETCDEncryptionKey)
 	declared := declaredAtRest(o.Input.Objects[Garden])
-	changed := !rotation.SameAtRest(c.EncryptionAtRest, declared)
-	if c.UnderWay() || changed {
-		if err := r.formerPodsGone(ctx); err != nil {
+	changed := !rotation.EqualEncryption(c.EncryptionAtRest, declared)
+	if c.IsUnderWay() || changed {
+		if err := r.waitForOldPods(ctx); err != nil {
 			return false, err
 		}
 	}
-	if further, err := r.nextRound(ctx, c); further || err != nil {
+	if further, err := r.completeRound(ctx, c); further || err != nil {
 		return further, err
 	}
 	if c.Phase(rotation.ServiceAccountKey) == gardencorev1beta1.RotationPreparing {
@@ -59,37 +59,37 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 			return false, err
 		}
 	}
-	if err := r.renewOnSeeds(ctx, c.SeedOperations()); err != nil {
+	if err := r.renewSeedCredentials(ctx, c.SeedOperations()); err != nil {
 		return false, err
 	}
-	if c.NewPasswords() {
-		if err := r.handOut(ctx, result); err != nil {
+	if c.HasNewPasswords() {
+		if err := r.distributePassword(ctx, result); err != nil {
 			return false, err
 		}
 	}
 	if changed || key == gardencorev1beta1.RotationPreparing {
-		requests, err := requestsOf(o, result)
+		requests, err := secretRequests(o, result)
 		if err != nil {
 			return false, err
 		}
-		if err := r.rewrite(ctx, rotation.EncryptedResources(requests)); err != nil {
+		if err := r.rewriteEncrypted(ctx, rotation.EncryptedResources(requests)); err != nil {
 			return false, err
 		}
-		if err := r.snapshot(ctx); err != nil {
+		if err := r.snapshotEtcd(ctx); err != nil {
 			return false, err
 		}
 	}
 	before := c.State
-	after, again := before.Finish(metav1.NewTime(r.reconciler.Clock.Now()))
+	after, again := before.FinishSteps(metav1.NewTime(r.reconciler.Clock.Now()))
 	if changed {
 		// Resources that are no longer encrypted stay readable while the status has them; the next
 		// pass removes them from the configuration.
 		again = again || c.EncryptionAtRest != nil
 		after.EncryptionAtRest = &declared
 	}
-	for annotation, reached := range map[string]bool{annotationPopulated: c.Populated, annotationResigned: c.Resigned, annotationSnapshotted: changed || key == gardencorev1beta1.RotationPreparing} {
+	for annotation, reached := range map[string]bool{annotationPopulated: c.AllReadNewKey, annotationResigned: c.AllHaveNewCertificates, annotationSnapshotted: changed || key == gardencorev1beta1.RotationPreparing} {
 		if reached {
-			if err := o.mark(ctx, annotation, false); err != nil {
+			if err := o.markAPIServers(ctx, annotation, false); err != nil {
 				return false, err
 			}
 		}
@@ -99,37 +99,37 @@ func (r *run) rotate(ctx context.Context, result render.Result) (again bool, err
 			return false, err
 		}
 	}
-	return again, r.reconciler.noteState(ctx, o, after)
+	return again, r.reconciler.recordRotation(ctx, o, after)
 }
 
-// nextRound records the progress of all API servers after a round. It returns true if they have to
-// restart again.
-func (r *run) nextRound(ctx context.Context, c credentials) (bool, error) {
+// completeRound records the progress of all API servers after a round. It returns true if they have
+// to restart again.
+func (r *run) completeRound(ctx context.Context, c rotationStatus) (bool, error) {
 	o, next := r.owner, c
-	if c.Phase(rotation.ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing && !c.Populated {
-		if err := o.mark(ctx, annotationPopulated, true); err != nil {
+	if c.Phase(rotation.ETCDEncryptionKey) == gardencorev1beta1.RotationPreparing && !c.AllReadNewKey {
+		if err := o.markAPIServers(ctx, annotationPopulated, true); err != nil {
 			return false, err
 		}
-		next.Populated = true
+		next.AllReadNewKey = true
 	}
-	if c.Phase(rotation.CertificateAuthorities) == gardencorev1beta1.RotationCompleting && !c.Resigned {
-		if err := o.mark(ctx, annotationResigned, true); err != nil {
+	if c.Phase(rotation.CertificateAuthorities) == gardencorev1beta1.RotationCompleting && !c.AllHaveNewCertificates {
+		if err := o.markAPIServers(ctx, annotationResigned, true); err != nil {
 			return false, err
 		}
-		next.Resigned = true
+		next.AllHaveNewCertificates = true
 	}
-	o.note(func(s *State) { s.rotation = next })
+	o.updateState(func(s *State) { s.rotation = next })
 	return next.Progress != c.Progress, nil
 }
 
-// formerPodsGone waits until all pods of API servers from before the last rollout have ended: they
+// waitForOldPods waits until all pods of API servers from before the last rollout have ended: they
 // still serve open connections with the old keys.
-func (r *run) formerPodsGone(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, renewTime)
+func (r *run) waitForOldPods(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, tokenRenewTimeout)
 	defer cancel()
-	judge := r.reconciler.judgeOf(r.owner.Local)
+	judge := r.reconciler.judgeForCluster(r.owner.Local)
 	judge.OldPods = true
-	there, err := r.owner.serving(limited, annotationPopulated)
+	there, err := r.owner.apiServerMarks(limited, annotationPopulated)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (r *run) formerPodsGone(ctx context.Context) error {
 			if err == nil && !v.Progressing {
 				break
 			}
-			if !r.pause(limited, renewInterval) {
+			if !r.sleep(limited, tokenPollInterval) {
 				return errors.Join(ctx.Err(), err, fmt.Errorf("%s: %s", ref, v.Message))
 			}
 		}
@@ -148,8 +148,8 @@ func (r *run) formerPodsGone(ctx context.Context) error {
 	return nil
 }
 
-// pause returns false if the context ends first.
-func (r *run) pause(ctx context.Context, d time.Duration) bool {
+// sleep returns false if the context ends first.
+func (r *run) sleep(ctx context.Context, d time.Duration) bool {
 	timer := r.reconciler.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -160,8 +160,8 @@ func (r *run) pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// rewrite rewrites all encrypted objects.
-func (r *run) rewrite(ctx context.Context, resources []string) error {
+// rewriteEncrypted rewrites all encrypted objects.
+func (r *run) rewriteEncrypted(ctx context.Context, resources []string) error {
 	o := r.owner
 	if o.Target == nil {
 		return fmt.Errorf("%s has no access to its API server: what is encrypted in etcd cannot be written anew", o)
@@ -178,9 +178,9 @@ func (r *run) rewrite(ctx context.Context, resources []string) error {
 	if err != nil {
 		return o.Target.Explain(apply.Ref{}, "discover", err)
 	}
-	r.tell("re-encrypt", "objects are written anew with the encryption that is declared")
-	w := rotation.Rewriter{Client: client, Mapper: restmapper.NewDiscoveryRESTMapper(groups), Progress: func(n int) {
-		r.tell("re-encrypt", fmt.Sprintf("%d objects are written anew", n))
+	r.reportProgress("re-encrypt", "objects are written anew with the encryption that is declared")
+	w := rotation.Rewriter{Client: client, Mapper: restmapper.NewDiscoveryRESTMapper(groups), OnProgress: func(n int) {
+		r.reportProgress("re-encrypt", fmt.Sprintf("%d objects are written anew", n))
 	}}
 	if _, err := w.Rewrite(ctx, resources); err != nil {
 		return o.Target.Explain(apply.Ref{}, "write anew what is encrypted", err)
@@ -191,23 +191,23 @@ func (r *run) rewrite(ctx context.Context, resources []string) error {
 // beginRound starts the next round of rotations.
 func (r *run) beginRound() {
 	o := r.owner
-	if !o.rotates() {
+	if !o.hasRotations() {
 		return
 	}
-	c := o.now().rotation
-	r.round = r.round.Next(c.State, c.Progress, !rotation.SameAtRest(c.EncryptionAtRest, declaredAtRest(o.Input.Objects[Garden])))
+	c := o.currentState().rotation
+	r.round = r.round.Next(c.State, c.Progress, !rotation.EqualEncryption(c.EncryptionAtRest, declaredAtRest(o.Input.Objects[Garden])))
 }
 
-// tell reports progress between the steps of the flow.
-func (r *run) tell(step, message string) {
-	r.event(flow.Event{ID: step, State: flow.Running, Note: true, Message: message, At: r.reconciler.Clock.Now(), Progress: flow.Progress{Percent: 99}})
+// reportProgress reports progress between the steps of the flow.
+func (r *run) reportProgress(step, message string) {
+	r.reportEvent(flow.Event{ID: step, State: flow.Running, Note: true, Message: message, At: r.reconciler.Clock.Now(), Progress: flow.Progress{Percent: 99}})
 }
 
 const (
-	// renewTime is the time limit for renewing tokens after the request.
-	renewTime = 5 * time.Minute
-	// renewInterval is the time between checks of the tokens.
-	renewInterval = time.Second
+	// tokenRenewTimeout is the time limit for renewing tokens after the request.
+	tokenRenewTimeout = 5 * time.Minute
+	// tokenPollInterval is the time between checks of the tokens.
+	tokenPollInterval = time.Second
 )
 
 // renewTokens has the tokens of the control plane signed by the current key. Their requestor renews
@@ -231,46 +231,46 @@ func (r *run) renewTokens(ctx context.Context) error {
 			continue // its first token is signed by the current key anyway
 		}
 		open[s.UID] = contentHash(&s)
-		if _, err := in.Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: kinds[o.identity().Kind].role}); err != nil && !apierrors.IsNotFound(err) {
+		if _, err := in.Patch(ctx, s.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: settingsByKind[o.renderOwner().Kind].fieldManager}); err != nil && !apierrors.IsNotFound(err) {
 			return o.Local.Explain(apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: s.Namespace, Name: s.Name}, "ask for a new token in", err)
 		}
 	}
-	r.tell("renew-tokens", fmt.Sprintf("%d tokens are renewed", len(open)))
-	limited, cancel := context.WithTimeout(ctx, renewTime)
+	r.reportProgress("renew-tokens", fmt.Sprintf("%d tokens are renewed", len(open)))
+	limited, cancel := context.WithTimeout(ctx, tokenRenewTimeout)
 	defer cancel()
 	for {
-		waiting, err := notRenewed(limited, o, client, selector, open)
+		waiting, err := secretsWithOldToken(limited, o, client, selector, open)
 		if err == nil && len(waiting) == 0 {
 			return nil
 		}
-		if !r.pause(limited, renewInterval) {
-			return errors.Join(ctx.Err(), err, fmt.Errorf("tokens that the new key signs were not requested within %s: %s", renewTime, strings.Join(waiting, ", ")))
+		if !r.sleep(limited, tokenPollInterval) {
+			return errors.Join(ctx.Err(), err, fmt.Errorf("tokens that the new key signs were not requested within %s: %s", tokenRenewTimeout, strings.Join(waiting, ", ")))
 		}
 	}
 }
 
-// seeds returns the access to the Seeds of the virtual garden.
-func (r *run) seeds() (rotation.Seeds, error) {
+// gardenletRequester returns the access to the Seeds of the virtual garden.
+func (r *run) gardenletRequester() (rotation.GardenletRequester, error) {
 	o := r.owner
 	client, err := metadata.NewForConfig(o.Target.RESTConfig())
 	if err != nil {
-		return rotation.Seeds{}, fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
+		return rotation.GardenletRequester{}, fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
 	}
 	leases, err := kubernetes.NewForConfig(o.Target.RESTConfig())
 	if err != nil {
-		return rotation.Seeds{}, fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
+		return rotation.GardenletRequester{}, fmt.Errorf("cluster %s: %w", o.Target.Name(), err)
 	}
-	return rotation.Seeds{Client: client, Leases: leases, FieldManager: kinds[o.identity().Kind].role, Clock: r.reconciler.Clock, Tell: func(m string) { r.tell("renew-on-seeds", m) }}, nil
+	return rotation.GardenletRequester{Client: client, Leases: leases, FieldManager: settingsByKind[o.renderOwner().Kind].fieldManager, Clock: r.reconciler.Clock, Report: func(m string) { r.reportProgress("renew-on-seeds", m) }}, nil
 }
 
-// handOut distributes the new monitoring password to seeds; the Garden's monitoring uses it to read
-// theirs.
-func (r *run) handOut(ctx context.Context, result render.Result) error {
+// distributePassword distributes the new monitoring password to seeds; the Garden's monitoring uses
+// it to read theirs.
+func (r *run) distributePassword(ctx context.Context, result render.Result) error {
 	o := r.owner
 	if o.Target == nil {
 		return nil
 	}
-	seeds, err := r.seeds()
+	seeds, err := r.gardenletRequester()
 	if err != nil {
 		return err
 	}
@@ -279,7 +279,7 @@ func (r *run) handOut(ctx context.Context, result render.Result) error {
 			if b.Cluster != render.ClusterVirtual || object.GetKind() != "Secret" || object.GetLabels()[gardencorev1beta1.GardenRole] != gardencorev1beta1.GardenRoleGlobalMonitoring {
 				continue
 			}
-			if err := seeds.HandOut(ctx, object.GetName()); err != nil {
+			if err := seeds.DistributePassword(ctx, object.GetName()); err != nil {
 				return o.Target.Explain(apply.Ref{}, "have seeds take over the new password of the monitoring from", err)
 			}
 		}
@@ -287,33 +287,33 @@ func (r *run) handOut(ctx context.Context, result render.Result) error {
 	return nil
 }
 
-// renewOnSeeds makes gardenlets switch to the new credentials.
-func (r *run) renewOnSeeds(ctx context.Context, operations []string) error {
+// renewSeedCredentials makes gardenlets switch to the new credentials.
+func (r *run) renewSeedCredentials(ctx context.Context, operations []string) error {
 	o := r.owner
 	if len(operations) == 0 || o.Target == nil {
 		return nil
 	}
-	seeds, err := r.seeds()
+	seeds, err := r.gardenletRequester()
 	if err != nil {
 		return err
 	}
 	for _, operation := range operations {
-		if err := seeds.Ask(ctx, operation); err != nil {
+		if err := seeds.RequestFromSeeds(ctx, operation); err != nil {
 			return o.Target.Explain(apply.Ref{}, "have seeds renew their access to", err)
 		}
 		if operation != gardencorev1beta1.GardenerOperationRenewKubeconfig {
 			continue
 		}
 		// The old CA also signed certificates of gardenlets of self-hosted Shoots.
-		if err := seeds.AskSelfHosted(ctx, operation); err != nil {
+		if err := seeds.RequestFromSelfHosted(ctx, operation); err != nil {
 			return o.Target.Explain(apply.Ref{}, "have gardenlets of self-hosted Shoots renew their access to", err)
 		}
 	}
 	return nil
 }
 
-// notRenewed returns the Secrets that still have the old token.
-func notRenewed(ctx context.Context, o *subject, client kubernetes.Interface, selector metav1.ListOptions, before map[types.UID]string) ([]string, error) {
+// secretsWithOldToken returns the Secrets that still have the old token.
+func secretsWithOldToken(ctx context.Context, o *ownerSession, client kubernetes.Interface, selector metav1.ListOptions, before map[types.UID]string) ([]string, error) {
 	list, err := client.CoreV1().Secrets(o.ControlPlane()).List(ctx, selector)
 	if err != nil {
 		return nil, err

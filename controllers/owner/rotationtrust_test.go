@@ -17,14 +17,14 @@ import (
 	"github.com/pergola-dev/pergola/secrets"
 )
 
-// TestServersAreKnownInEveryRound checks that clients trust the old and the new server in each
+// TestServersAreTrustedInEveryRound checks that clients trust the old and the new server in each
 // round of a CA rotation, in any order of restarts. So the API server can always call
 // gardener-admission-controller for authorization.
-func TestServersAreKnownInEveryRound(t *testing.T) {
+func TestServersAreTrustedInEveryRound(t *testing.T) {
 	s := newSite(t)
 	client, err := kubernetes.NewForConfig(server.config)
 	require.NoError(t, err)
-	configs, err := requestsOf(s.work.owner, render.Result{Components: []render.Component{{Path: "garden/gardener-admission-controller", Enabled: true, Secrets: map[string]json.RawMessage{
+	configs, err := secretRequests(s.run.owner, render.Result{Components: []render.Component{{Path: "garden/gardener-admission-controller", Enabled: true, Secrets: map[string]json.RawMessage{
 		"ca-gardener":                        json.RawMessage(`{"kind": "ca", "commonName": "gardener", "rotation": "keepOld"}`),
 		"gardener-admission-controller-cert": json.RawMessage(`{"kind": "certificate", "certType": "server", "commonName": "gardener-admission-controller", "dnsNames": ["gardener-admission-controller"], "signingCA": "ca-gardener", "skipPublishingCACertificate": true}`),
 	}}}})
@@ -38,8 +38,8 @@ func TestServersAreKnownInEveryRound(t *testing.T) {
 	}
 	run := func(name string, state rotation.State, progress rotation.Progress) round {
 		t.Helper()
-		m := secrets.New(secrets.NewStore(client), s.ns, "test", s.work.reconciler.Clock, secrets.WithRotationTimes(state.Times()))
-		_, err := m.GenerateAll(s.ctx, state.Requests(configs, progress))
+		m := secrets.New(secrets.NewStore(client), s.ns, "test", s.run.reconciler.Clock, secrets.WithRotationTimes(state.RotationTimes()))
+		_, err := m.GenerateAll(s.ctx, state.AdaptRequests(configs, progress))
 		require.NoError(t, err)
 		_, err = m.Cleanup(s.ctx) // as at the end of each round
 		require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestServersAreKnownInEveryRound(t *testing.T) {
 	}
 	begin := func(state rotation.State, operation string, minute int) rotation.State {
 		t.Helper()
-		out, err := state.Begin(operation, 34, at(minute))
+		out, err := state.BeginOperations(operation, 34, at(minute))
 		require.NoError(t, err)
 		return out
 	}
@@ -70,11 +70,11 @@ func TestServersAreKnownInEveryRound(t *testing.T) {
 	for turn := range 2 { // twice, because a second rotation starts with the results of the first
 		state = begin(state, "rotate-ca-start", 10*turn+1)
 		rounds = append(rounds, run("Preparing", state, rotation.Progress{}))
-		state, _ = state.Finish(at(10*turn + 2))
+		state, _ = state.FinishSteps(at(10*turn + 2))
 		rounds = append(rounds, run("Prepared", state, rotation.Progress{}))
 		state = begin(state, "rotate-ca-complete", 10*turn+3)
-		rounds = append(rounds, run("Completing", state, rotation.Progress{}), run("Completing, when servers have certificates of the new CAs", state, rotation.Progress{Resigned: true}))
-		state, _ = state.Finish(at(10*turn + 4))
+		rounds = append(rounds, run("Completing", state, rotation.Progress{}), run("Completing, when servers have certificates of the new CAs", state, rotation.Progress{AllHaveNewCertificates: true}))
+		state, _ = state.FinishSteps(at(10*turn + 4))
 		rounds = append(rounds, run("Completed", state, rotation.Progress{}))
 	}
 	for i, now := range rounds {

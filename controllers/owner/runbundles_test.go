@@ -12,7 +12,7 @@ import (
 )
 
 func TestAPanicOfOneBundleIsItsError(t *testing.T) {
-	work := &run{reconciler: &Reconciler{Clock: clocktesting.NewFakeClock(time.Now())}, owner: &subject{}, report: &Report{}}
+	work := &run{reconciler: &Reconciler{Clock: clocktesting.NewFakeClock(time.Now())}, owner: &ownerSession{}, report: &Report{}}
 	// Without a cluster the apply panics.
 	err := work.runBundles(t.Context(), []render.Bundle{{Name: "a", Delivery: render.Delivery{Direct: true}, Cluster: render.ClusterRuntime}}, nil, func(flow.State, string) {})
 	require.ErrorContains(t, err, "a fault of Pergola")

@@ -20,23 +20,23 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// hookSite is an owner with a bundle whose webhooks Deployment hooks serves.
-type hookSite struct {
-	*site
+// webhookSite is an owner with a bundle whose webhooks Deployment hooks serves.
+type webhookSite struct {
+	*testSite
 	client kubernetes.Interface
 }
 
-func newHookSite(t *testing.T) *hookSite {
+func newWebhookSite(t *testing.T) *webhookSite {
 	t.Helper()
-	s := &hookSite{site: newSite(t)}
+	s := &webhookSite{testSite: newSite(t)}
 	var err error
 	s.client, err = kubernetes.NewForConfig(server.config)
 	require.NoError(t, err)
 	return s
 }
 
-// deployment creates Deployment hooks, and waits until the owner's cache has it.
-func (s *hookSite) deployment() {
+// createDeployment creates Deployment hooks, and waits until the owner's cache has it.
+func (s *webhookSite) createDeployment() {
 	s.Helper()
 	labels := map[string]string{"app": "hooks"}
 	_, err := s.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
@@ -46,19 +46,19 @@ func (s *hookSite) deployment() {
 	}, metav1.CreateOptions{})
 	require.NoError(s, err)
 	s.eventually("the Deployment is known", func() bool {
-		_, err := s.work.owner.Local.Get(s.ctx, apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: s.ns, Name: "hooks"})
+		_, err := s.run.owner.Local.Get(s.ctx, apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: s.ns, Name: "hooks"})
 		return err == nil
 	})
-	s.anew()
+	s.newRun()
 }
 
-// anew starts a new reconciliation.
-func (s *hookSite) anew() {
-	s.work = &run{owner: s.work.owner, report: &Report{}, reconciler: s.work.reconciler}
+// newRun starts a new reconciliation.
+func (s *webhookSite) newRun() {
+	s.run = &run{owner: s.run.owner, report: &Report{}, reconciler: s.run.reconciler}
 }
 
-// pod replaces the only pod of the Deployment, and starts a new reconciliation.
-func (s *hookSite) pod(address string, ready corev1.ConditionStatus) {
+// replacePod replaces the only pod of the Deployment, and starts a new reconciliation.
+func (s *webhookSite) replacePod(address string, ready corev1.ConditionStatus) {
 	s.Helper()
 	pods := s.client.CoreV1().Pods(s.ns)
 	err := pods.Delete(s.ctx, "hooks", metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
@@ -72,19 +72,19 @@ func (s *hookSite) pod(address string, ready corev1.ConditionStatus) {
 		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}}
 	_, err = pods.UpdateStatus(s.ctx, pod, metav1.UpdateOptions{})
 	require.NoError(s, err)
-	s.anew()
+	s.newRun()
 }
 
-// hooks returns the bundle; its ConfigMap represents the webhook configuration.
-func (s *hookSite) hooks(direct bool, name string) render.Bundle {
+// webhookBundle returns the bundle; its ConfigMap represents the webhook configuration.
+func (s *webhookSite) webhookBundle(direct bool, name string) render.Bundle {
 	b := s.bundle(direct, s.configMap(name))
 	b.Delivery.ServedBy = "hooks"
 	b.Digest = render.Digest{Resolved: name}
-	s.work.owner.last.bundles = []render.Bundle{b}
+	s.run.owner.state.bundles = []render.Bundle{b}
 	return b
 }
 
-func (s *hookSite) has(name string) bool {
+func (s *webhookSite) hasConfigMap(name string) bool {
 	s.Helper()
 	_, err := s.resource("configmaps", s.ns).Get(s.ctx, name, metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
@@ -93,91 +93,93 @@ func (s *hookSite) has(name string) bool {
 	return err == nil
 }
 
-func (s *hookSite) waits(b render.Bundle) {
+func (s *webhookSite) requireWaiting(b render.Bundle) {
 	s.Helper()
 	state := BundleState{State: StateHealthy}
-	s.work.reconciler.inspectBundle(s.ctx, s.work.owner, b, &serving{}, &state)
+	s.run.reconciler.inspectBundle(s.ctx, s.run.owner, b, &servingCache{}, &state)
 	assert.Equal(s, StateWaiting, state.State)
 	assert.Contains(s, state.Message, "nobody answers its webhooks: Deployment "+s.ns+"/hooks has no ready pod with an address that can be connected to")
 }
 
-// TestServedBy checks that webhooks that fail closed are registered only once a pod serves them.
-func TestServedBy(t *testing.T) {
+// TestWebhooksWaitForReadyPod checks that webhooks that fail closed are registered only once a pod
+// serves them.
+func TestWebhooksWaitForReadyPod(t *testing.T) {
 	for name, direct := range map[string]bool{"a ManagedResource": false, "direct": true} {
 		t.Run(name, func(t *testing.T) {
-			s := newHookSite(t)
-			b := s.hooks(direct, "one")
+			s := newWebhookSite(t)
+			b := s.webhookBundle(direct, "one")
 			still := func() {
 				t.Helper()
 				s.mustApply(b)
-				require.NoError(t, s.work.reconciler.applyWaiting(s.ctx, s.work.owner))
-				assert.False(t, s.has("one"))
+				require.NoError(t, s.run.reconciler.applyWaiting(s.ctx, s.run.owner))
+				assert.False(t, s.hasConfigMap("one"))
 				_, err := s.resource("managedresources", s.ns).Get(s.ctx, b.Name, metav1.GetOptions{})
 				assert.True(t, apierrors.IsNotFound(err), "another resource-manager would apply it: %v", err)
-				s.waits(b)
+				s.requireWaiting(b)
 				assert.Equal(t, map[string]change.Action{"one": change.Create}, s.plan(b))
 			}
 			still() // no Deployment
-			s.deployment()
+			s.createDeployment()
 			still() // no pod
-			s.pod(played, corev1.ConditionTrue)
+			s.replacePod(playedAddress, corev1.ConditionTrue)
 			still()
-			s.pod(reachable, corev1.ConditionFalse)
+			s.replacePod(reachableAddress, corev1.ConditionFalse)
 			still()
-			s.pod(reachable, corev1.ConditionTrue)
-			require.NoError(t, s.work.reconciler.applyWaiting(s.ctx, s.work.owner))
-			assert.True(t, s.has("one"))
-			assert.Empty(t, s.work.owner.now().waiting)
+			s.replacePod(reachableAddress, corev1.ConditionTrue)
+			require.NoError(t, s.run.reconciler.applyWaiting(s.ctx, s.run.owner))
+			assert.True(t, s.hasConfigMap("one"))
+			assert.Empty(t, s.run.owner.currentState().waitingBundles)
 			assert.Empty(t, s.plan(b))
 
 			// Without a ready pod, the registered webhooks stay, and a change waits.
-			s.pod(reachable, corev1.ConditionFalse)
-			b = s.hooks(direct, "two")
+			s.replacePod(reachableAddress, corev1.ConditionFalse)
+			b = s.webhookBundle(direct, "two")
 			s.mustApply(b)
-			assert.True(t, s.has("one"))
-			assert.False(t, s.has("two"))
-			s.waits(b)
+			assert.True(t, s.hasConfigMap("one"))
+			assert.False(t, s.hasConfigMap("two"))
+			s.requireWaiting(b)
 		})
 	}
 }
 
-// TestServedByIsNotRepairedMeanwhile checks that deleted webhooks without a server are restored
+// TestUnservedWebhooksAreNotRepaired checks that deleted webhooks without a server are restored
 // only once a pod serves them.
-func TestServedByIsNotRepairedMeanwhile(t *testing.T) {
-	s := newHookSite(t)
-	s.deployment()
-	s.pod(reachable, corev1.ConditionTrue)
-	b := s.hooks(false, "one")
+func TestUnservedWebhooksAreNotRepaired(t *testing.T) {
+	s := newWebhookSite(t)
+	s.createDeployment()
+	s.replacePod(reachableAddress, corev1.ConditionTrue)
+	b := s.webhookBundle(false, "one")
 	s.mustApply(b)
-	s.pod(reachable, corev1.ConditionFalse)
+	s.replacePod(reachableAddress, corev1.ConditionFalse)
 	found := make(chan apply.DriftEvent, 8)
-	go s.work.reconciler.Engine.Watch(s.ctx, s.work.owner.Local, func(e apply.DriftEvent) { found <- e })
+	go s.run.reconciler.Engine.Watch(s.ctx, s.run.owner.Local, func(e apply.DriftEvent) { found <- e })
 	require.NoError(t, s.resource("configmaps", s.ns).Delete(s.ctx, "one", metav1.DeleteOptions{}))
 	select {
 	case e := <-found:
-		_, is, err := s.work.reconciler.repair(s.ctx, s.work.owner, e.Set)
+		_, is, err := s.run.reconciler.repair(s.ctx, s.run.owner, e.Set)
 		require.NoError(t, err)
 		assert.True(t, is)
 	case <-s.ctx.Done():
 		t.Fatal("nobody told of it")
 	}
-	assert.False(t, s.has("one"))
-	s.waits(b)
-	s.pod(reachable, corev1.ConditionTrue)
-	require.NoError(t, s.work.reconciler.applyWaiting(s.ctx, s.work.owner))
-	assert.True(t, s.has("one"))
+	assert.False(t, s.hasConfigMap("one"))
+	s.requireWaiting(b)
+	s.replacePod(reachableAddress, corev1.ConditionTrue)
+	require.NoError(t, s.run.reconciler.applyWaiting(s.ctx, s.run.owner))
+	assert.True(t, s.hasConfigMap("one"))
 }
 
-// TestServedByGoes checks that a bundle can be deleted without a server for its webhooks.
-func TestServedByGoes(t *testing.T) {
-	s := newHookSite(t)
-	s.work.reconciler.Render = render.Options{Catalogue: components.FS}
-	s.work.reconciler.Gate = permit.Gate{MaxDeletions: permit.Limit(10), MaxShare: permit.Limit(100)}
-	s.deployment()
-	s.pod(reachable, corev1.ConditionTrue)
-	s.mustApply(s.hooks(false, "one"))
-	s.pod(reachable, corev1.ConditionFalse)
-	s.work.owner.last.bundles = nil
-	require.NoError(t, s.work.removeOrphans(s.ctx, nil))
-	assert.False(t, s.has("one"))
+// TestBundleWithUnservedWebhooksIsDeleted checks that a bundle can be deleted without a server for
+// its webhooks.
+func TestBundleWithUnservedWebhooksIsDeleted(t *testing.T) {
+	s := newWebhookSite(t)
+	s.run.reconciler.Render = render.Options{Catalogue: components.FS}
+	s.run.reconciler.Gate = permit.Gate{MaxDeletions: permit.Limit(10), MaxShare: permit.Limit(100)}
+	s.createDeployment()
+	s.replacePod(reachableAddress, corev1.ConditionTrue)
+	s.mustApply(s.webhookBundle(false, "one"))
+	s.replacePod(reachableAddress, corev1.ConditionFalse)
+	s.run.owner.state.bundles = nil
+	require.NoError(t, s.run.removeOrphans(s.ctx, nil))
+	assert.False(t, s.hasConfigMap("one"))
 }

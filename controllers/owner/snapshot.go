@@ -12,10 +12,10 @@ import (
 // after the rewrite (upstream's).
 const annotationSnapshotted = "credentials.gardener.cloud/etcd-snapshotted"
 
-// snapshot takes one snapshot of etcd after the rewrite, and none when the reconciliation continues
-// after an interruption.
-func (r *run) snapshot(ctx context.Context) error {
-	marked, err := r.owner.serving(ctx, annotationSnapshotted)
+// snapshotEtcd takes one snapshot of etcd after the rewrite, and none when the reconciliation
+// continues after an interruption.
+func (r *run) snapshotEtcd(ctx context.Context) error {
+	marked, err := r.owner.apiServerMarks(ctx, annotationSnapshotted)
 	if err != nil {
 		return err
 	}
@@ -26,14 +26,14 @@ func (r *run) snapshot(ctx context.Context) error {
 	if done {
 		return nil
 	}
-	etcd := apply.Ref{APIVersion: "druid.gardener.cloud/v1alpha1", Kind: "Etcd", Namespace: r.owner.ControlPlane(), Name: kinds[r.owner.identity().Kind].etcd}
-	backup, err := rotation.BackupOf(ctx, r.owner.Local, etcd)
+	etcd := apply.Ref{APIVersion: "druid.gardener.cloud/v1alpha1", Kind: "Etcd", Namespace: r.owner.ControlPlane(), Name: settingsByKind[r.owner.renderOwner().Kind].etcd}
+	backup, err := rotation.FindBackup(ctx, r.owner.Local, etcd)
 	if err != nil || backup == nil {
 		return err
 	}
-	r.tell("snapshot", "etcd is saved as it is encrypted now")
-	if err := backup.Snapshot(ctx); err != nil {
+	r.reportProgress("snapshot", "etcd is saved as it is encrypted now")
+	if err := backup.TakeSnapshot(ctx); err != nil {
 		return fmt.Errorf("cluster %s: %s: %w", r.owner.Local.Name(), etcd, err)
 	}
-	return r.owner.mark(ctx, annotationSnapshotted, true)
+	return r.owner.markAPIServers(ctx, annotationSnapshotted, true)
 }

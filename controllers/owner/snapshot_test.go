@@ -44,8 +44,8 @@ spec:
   scope: Namespaced
   versions: [{name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]`
 
-// certificateFor returns a self-signed certificate.
-func certificateFor(t *testing.T, name string) (chain, key []byte) {
+// selfSignedCertificate returns a self-signed certificate.
+func selfSignedCertificate(t *testing.T, name string) (chain, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestSnapshotAfterReencryption(t *testing.T) {
 			w.WriteHeader(int(answer.Load()))
 		}
 	}))
-	chain, key := certificateFor(t, "virtual-garden-etcd-main-client."+s.ns+".svc")
+	chain, key := selfSignedCertificate(t, "virtual-garden-etcd-main-client."+s.ns+".svc")
 	pair, err := tls.X509KeyPair(chain, key)
 	require.NoError(t, err)
 	backup.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
@@ -90,12 +90,12 @@ func TestSnapshotAfterReencryption(t *testing.T) {
 	local, err := conventions.NewCluster("local", config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
-	s.work.owner.Input = render.Input{Owner: render.Owner{Kind: Garden, Name: s.ns, ControlPlaneNamespace: s.ns}}
+	s.run.owner.Input = render.Input{Owner: render.Owner{Kind: Garden, Name: s.ns, ControlPlaneNamespace: s.ns}}
 	// no test reads it
-	s.work.status = &statusWriter{reconciler: s.work.reconciler, owner: s.work.owner, writing: true}
-	s.work.blocked = blocked.New(flow.Graph{})
-	require.NoError(t, s.work.snapshot(t.Context()), "there is no kind Etcd, or no Etcd")
-	s.work.owner.Local = local // its discovery has not seen the kind yet
+	s.run.status = &statusWriter{reconciler: s.run.reconciler, owner: s.run.owner, isWriting: true}
+	s.run.blockReasons = blocked.New(flow.Graph{})
+	require.NoError(t, s.run.snapshotEtcd(t.Context()), "there is no kind Etcd, or no Etcd")
+	s.run.owner.Local = local // its discovery has not seen the kind yet
 
 	client, err := kubernetes.NewForConfig(server.config)
 	require.NoError(t, err)
@@ -135,18 +135,18 @@ spec:
 	}
 	_, err = s.resource("services", s.ns).Create(t.Context(), s.object(service("2380")), metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.NoError(t, s.work.snapshot(t.Context()))
+	require.NoError(t, s.run.snapshotEtcd(t.Context()))
 	assert.Zero(t, taken.Load(), "nobody listens")
 
 	require.NoError(t, s.resource("services", s.ns).Delete(t.Context(), "virtual-garden-etcd-main-client", metav1.DeleteOptions{}))
 	_, err = s.resource("services", s.ns).Create(t.Context(), s.object(service("8080")), metav1.CreateOptions{})
 	require.NoError(t, err)
 	answer.Store(http.StatusInternalServerError)
-	assert.ErrorContains(t, s.work.snapshot(t.Context()), "it answers 500")
+	assert.ErrorContains(t, s.run.snapshotEtcd(t.Context()), "it answers 500")
 	answer.Store(http.StatusOK)
-	require.NoError(t, s.work.snapshot(t.Context()))
+	require.NoError(t, s.run.snapshotEtcd(t.Context()))
 	assert.EqualValues(t, 2, taken.Load(), "it is asked again after a failure")
-	require.NoError(t, s.work.snapshot(t.Context()))
+	require.NoError(t, s.run.snapshotEtcd(t.Context()))
 	assert.EqualValues(t, 2, taken.Load(), "and not after it was done")
 	live, err := deployments.Get(t.Context(), "virtual-garden-kube-apiserver", metav1.GetOptions{})
 	require.NoError(t, err)

@@ -20,33 +20,34 @@ type State struct {
 	bundles []render.Bundle
 	// failures has the error of the last apply, by bundle.
 	failures map[string]string
-	// applied has the last applied rendering, by bundle.
-	applied map[string]string
-	// unjudged is the reason why there are no bundles to judge: the last reconciliation failed
-	// before rendering, or the owner is being deleted.
-	unjudged string
+	// appliedRenderings has the last applied rendering, by bundle.
+	appliedRenderings map[string]string
+	// unjudgedReason is the reason why there are no bundles to judge: the last reconciliation
+	// failed before rendering, or the owner is being deleted.
+	unjudgedReason string
 	// access is the access to the API server that the last reconciliation has generated.
-	access madeAccess
-	// accessSeen is the time of the last check that the Secret with the access exists.
-	accessSeen time.Time
-	// waiting are the bundles whose objects wait for the API server of the Shoot or for webhooks.
-	waiting map[string]bool
-	// leaving are the objects that were still terminating after the last apply, by bundle.
-	leaving map[string][]leaving
+	access generatedAccess
+	// accessCheckedAt is the time of the last check that the Secret with the access exists.
+	accessCheckedAt time.Time
+	// waitingBundles are the bundles whose objects wait for the API server of the Shoot or for
+	// webhooks.
+	waitingBundles map[string]bool
+	// terminating are the objects that were still terminating after the last apply, by bundle.
+	terminating map[string][]terminatingObject
 	// rotation is the state of credential rotations.
-	rotation credentials
-	// referenced are the references of the declaration, as last read.
-	referenced []references.Found
+	rotation rotationStatus
+	// references are the references of the declaration, as last read.
+	references []references.LookupResult
 	// extensions are the Extensions of the operator, as last read.
 	extensions []*unstructured.Unstructured
 	// seeds are the last known Seeds of a virtual garden.
 	seeds []render.SeedFact
-	// found is the part of the input from clusters and registries.
-	found foundInput
+	// externalInput is the part of the input from clusters and registries.
+	externalInput externalInput
 }
 
-// foundInput is the part of an input that is in no file.
-type foundInput struct {
+// externalInput is the part of an input that is in no file.
+type externalInput struct {
 	facts render.Facts
 	// extensions are declared and live Extensions; nil before they were read.
 	extensions        map[string]render.Extension
@@ -57,13 +58,13 @@ type foundInput struct {
 // Bundles returns the bundles of the last rendering.
 func (s State) Bundles() []render.Bundle { return slices.Clone(s.bundles) }
 
-// rendered starts the apply of a new rendering.
-func (s *State) rendered(bundles []render.Bundle) {
-	s.bundles, s.failures, s.unjudged = bundles, nil, ""
+// setBundles starts the apply of a new rendering.
+func (s *State) setBundles(bundles []render.Bundle) {
+	s.bundles, s.failures, s.unjudgedReason = bundles, nil, ""
 }
 
-// renderedAgain replaces a bundle that was rendered with older facts.
-func (s *State) renderedAgain(b render.Bundle) {
+// replaceBundle replaces a bundle that was rendered with older facts.
+func (s *State) replaceBundle(b render.Bundle) {
 	s.bundles = slices.Clone(s.bundles)
 	for i := range s.bundles {
 		if s.bundles[i].Name == b.Name {
@@ -72,8 +73,8 @@ func (s *State) renderedAgain(b render.Bundle) {
 	}
 }
 
-// latest returns the last renderings of bundles.
-func (s State) latest(bundles []render.Bundle) []render.Bundle {
+// latestBundles returns the last renderings of bundles.
+func (s State) latestBundles(bundles []render.Bundle) []render.Bundle {
 	out := slices.Clone(bundles)
 	for i, b := range out {
 		if at := slices.IndexFunc(s.bundles, func(o render.Bundle) bool { return o.Name == b.Name }); at >= 0 {
@@ -83,42 +84,42 @@ func (s State) latest(bundles []render.Bundle) []render.Bundle {
 	return out
 }
 
-// notJudged makes the state of the components unknown, with the reason.
-func (s *State) notJudged(cause error) {
-	s.bundles, s.unjudged = nil, strings.Join(Problems(cause), "; ")
+// setUnjudged makes the state of the components unknown, with the reason.
+func (s *State) setUnjudged(cause error) {
+	s.bundles, s.unjudgedReason = nil, strings.Join(Problems(cause), "; ")
 }
 
-// sent records the error of the last apply of a bundle, or its success.
-func (s *State) sent(bundle string, err error) {
-	s.failures = with(s.failures, bundle, strings.Join(Problems(err), "; "), err != nil)
+// recordApply records the error of the last apply of a bundle, or its success.
+func (s *State) recordApply(bundle string, err error) {
+	s.failures = withEntry(s.failures, bundle, strings.Join(Problems(err), "; "), err != nil)
 }
 
-// appliedAs records the last applied rendering of a bundle. A failed apply of a new rendering
+// recordRendering records the last applied rendering of a bundle. A failed apply of a new rendering
 // clears it, a failed repetition does not.
-func (s *State) appliedAs(b render.Bundle, err error) {
-	now := renderingOf(b)
-	s.applied = with(s.applied, b.Name, now, err == nil || s.applied[b.Name] == now)
+func (s *State) recordRendering(b render.Bundle, err error) {
+	now := renderingID(b)
+	s.appliedRenderings = withEntry(s.appliedRenderings, b.Name, now, err == nil || s.appliedRenderings[b.Name] == now)
 }
 
-// waits records whether objects of a bundle wait for their API server or webhooks.
-func (s *State) waits(bundle string, waits bool) {
-	s.waiting = with(s.waiting, bundle, true, waits)
+// setWaiting records whether objects of a bundle wait for their API server or webhooks.
+func (s *State) setWaiting(bundle string, waits bool) {
+	s.waitingBundles = withEntry(s.waitingBundles, bundle, true, waits)
 }
 
-// left records the objects of a bundle that are still terminating after an apply. Nothing watches
-// them, so FinishRemovals checks.
-func (s *State) left(bundle string, found []leaving) {
-	s.leaving = with(s.leaving, bundle, found, len(found) > 0)
+// setTerminating records the objects of a bundle that are still terminating after an apply. Nothing
+// watches them, so FinishRemovals checks.
+func (s *State) setTerminating(bundle string, found []terminatingObject) {
+	s.terminating = withEntry(s.terminating, bundle, found, len(found) > 0)
 }
 
-// ended resets the State for the deletion of the owner: nothing is repaired, judged or requested
+// reset resets the State for the deletion of the owner: nothing is repaired, judged or requested
 // any more.
-func (s *State) ended(why string) {
-	*s = State{accessSeen: s.accessSeen, rotation: s.rotation, extensions: s.extensions, found: s.found, seeds: s.seeds, unjudged: why}
+func (s *State) reset(why string) {
+	*s = State{accessCheckedAt: s.accessCheckedAt, rotation: s.rotation, extensions: s.extensions, externalInput: s.externalInput, seeds: s.seeds, unjudgedReason: why}
 }
 
-// with returns a copy of a map with or without a value.
-func with[V any](of map[string]V, key string, value V, has bool) map[string]V {
+// withEntry returns a copy of a map with or without a value.
+func withEntry[V any](of map[string]V, key string, value V, has bool) map[string]V {
 	out := maps.Clone(of)
 	if !has {
 		delete(out, key)
@@ -131,69 +132,69 @@ func with[V any](of map[string]V, key string, value V, has bool) map[string]V {
 	return out
 }
 
-// subject is an owner during a call. The goroutines of a run share its State.
-type subject struct {
+// ownerSession is an owner during a call. The goroutines of a run share its State.
+type ownerSession struct {
 	Owner
-	// declared are the Extensions in Git; the Input has others, too.
-	declared map[string]render.Extension
+	// declaredExtensions are the Extensions in Git; the Input has others, too.
+	declaredExtensions map[string]render.Extension
 
-	mu   sync.Mutex
-	last State
+	mu    sync.Mutex
+	state State
 }
 
-// from starts a call with the State of the last one.
-func (o Owner) from(s State) *subject {
-	at := &subject{Owner: o, declared: o.Input.Extensions, last: s}
+// newSession starts a call with the State of the last one.
+func (o Owner) newSession(s State) *ownerSession {
+	at := &ownerSession{Owner: o, declaredExtensions: o.Input.Extensions, state: s}
 	in := &at.Input
-	in.Facts, in.Charts, in.ResourceChecksums = s.found.facts, s.found.charts, s.found.resourceChecksums
-	if s.found.extensions != nil {
-		in.Extensions = s.found.extensions
+	in.Facts, in.Charts, in.ResourceChecksums = s.externalInput.facts, s.externalInput.charts, s.externalInput.resourceChecksums
+	if s.externalInput.extensions != nil {
+		in.Extensions = s.externalInput.extensions
 	}
 	return at
 }
 
-// now returns the current State of an owner.
-func (o *subject) now() State {
+// currentState returns the current State of an owner.
+func (o *ownerSession) currentState() State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.last
+	return o.state
 }
 
-// end returns the State at the end of a call, and disables OnState: steps of an interrupted flow
+// finish returns the State at the end of a call, and disables OnState: steps of an interrupted flow
 // may outlive the call.
-func (o *subject) end() State {
+func (o *ownerSession) finish() State {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.OnState = nil
-	return o.last
+	return o.state
 }
 
-// note is the only place that changes the State of an owner and its Input.
-func (o *subject) note(change func(*State)) {
+// updateState is the only place that changes the State of an owner and its Input.
+func (o *ownerSession) updateState(change func(*State)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	change(&o.last)
-	o.last.found = foundInput{facts: o.Input.Facts, charts: o.Input.Charts, resourceChecksums: o.Input.ResourceChecksums}
-	if o.last.extensions != nil {
-		o.last.found.extensions = o.Input.Extensions
+	change(&o.state)
+	o.state.externalInput = externalInput{facts: o.Input.Facts, charts: o.Input.Charts, resourceChecksums: o.Input.ResourceChecksums}
+	if o.state.extensions != nil {
+		o.state.externalInput.extensions = o.Input.Extensions
 	}
 	if o.OnState != nil {
-		o.OnState(o.last)
+		o.OnState(o.state)
 	}
 }
 
-func (o *subject) String() string { return o.identity().String() }
+func (o *ownerSession) String() string { return o.renderOwner().String() }
 
 // ControlPlane is Owner.ControlPlane, safe while the Input changes.
-func (o *subject) ControlPlane() string { return o.identity().ControlPlaneNamespace }
+func (o *ownerSession) ControlPlane() string { return o.renderOwner().ControlPlaneNamespace }
 
-func (o *subject) identity() render.Owner { return o.input().Owner }
+func (o *ownerSession) renderOwner() render.Owner { return o.inputCopy().Owner }
 
 // Bundles returns the bundles of the last rendering.
-func (o *subject) Bundles() []render.Bundle { return o.now().Bundles() }
+func (o *ownerSession) Bundles() []render.Bundle { return o.currentState().Bundles() }
 
-// input returns a copy for goroutines outside the run.
-func (o *subject) input() render.Input {
+// inputCopy returns a copy for goroutines outside the run.
+func (o *ownerSession) inputCopy() render.Input {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.Input

@@ -40,11 +40,11 @@ func ReadStatus(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstruct
 	if err != nil {
 		return nil, status, c.Explain(ref, "read", err)
 	}
-	status, err = statusOf(c, ref, obj)
+	status, err = decodeStatus(c, ref, obj)
 	return obj, status, err
 }
 
-func statusOf(c *apply.Cluster, ref apply.Ref, obj *unstructured.Unstructured) (status commonStatus, err error) {
+func decodeStatus(c *apply.Cluster, ref apply.Ref, obj *unstructured.Unstructured) (status commonStatus, err error) {
 	content, _, _ := unstructured.NestedMap(obj.Object, "status")
 	if content == nil {
 		return status, nil
@@ -56,10 +56,10 @@ func statusOf(c *apply.Cluster, ref apply.Ref, obj *unstructured.Unstructured) (
 }
 
 // readStatus is ReadStatus, without a request if the live object is known.
-func (o *subject) readStatus(ctx context.Context) (*unstructured.Unstructured, commonStatus, error) {
-	if o.Known != nil {
-		if obj := o.Known(); obj != nil {
-			status, err := statusOf(o.Home, o.Ref, obj)
+func (o *ownerSession) readStatus(ctx context.Context) (*unstructured.Unstructured, commonStatus, error) {
+	if o.CachedObject != nil {
+		if obj := o.CachedObject(); obj != nil {
+			status, err := decodeStatus(o.Home, o.Ref, obj)
 			return obj, status, err
 		}
 	}
@@ -69,55 +69,55 @@ func (o *subject) readStatus(ctx context.Context) (*unstructured.Unstructured, c
 // statusWriter writes lastOperation of one reconciliation.
 type statusWriter struct {
 	reconciler *Reconciler
-	owner      *subject
+	owner      *ownerSession
 	generation int64
 	// deleting means that the operation is a deletion.
 	deleting bool
-	// takenUp is the requested operation; nil for none.
-	takenUp *TakenUp
+	// requestedOperation is the requested operation; nil for none.
+	requestedOperation *RequestedOperation
 	// write sends fields of the status.
 	write func(ctx context.Context, fields map[string]any) error
 
 	mu        sync.Mutex
 	operation gardencorev1beta1.LastOperation
-	written   time.Time
-	// pending means that there is progress to write, writing that a goroutine writes it.
-	pending, writing bool
-	busy             sync.WaitGroup
-	ended            chan struct{}
-	end              sync.Once
+	lastWrite time.Time
+	// hasProgress means that there is progress to write, writing that a goroutine writes it.
+	hasProgress, isWriting bool
+	writers                sync.WaitGroup
+	stopped                chan struct{}
+	stopOnce               sync.Once
 }
 
-func (r *Reconciler) newStatus(o *subject) *statusWriter {
-	s := &statusWriter{reconciler: r, owner: o, ended: make(chan struct{})}
+func (r *Reconciler) newStatus(o *ownerSession) *statusWriter {
+	s := &statusWriter{reconciler: r, owner: o, stopped: make(chan struct{})}
 	s.write = s.patch
 	return s
 }
 
-// begin is start for reconciliations: it also starts the requested operations. refused is the error
-// of impossible ones.
-func (s *statusWriter) begin(ctx context.Context) (refused, err error) {
+// startReconcile is start for reconciliations: it also starts the requested operations. refused is
+// the error of impossible ones.
+func (s *statusWriter) startReconcile(ctx context.Context) (refused, err error) {
 	o := s.owner
-	if !o.rotates() {
+	if !o.hasRotations() {
 		return nil, s.start(ctx)
 	}
 	live, err := o.Home.GetLive(ctx, o.Ref)
 	if err != nil {
 		return nil, o.Home.Explain(o.Ref, "read", err)
 	}
-	status, err := statusOf(o.Home, o.Ref, live)
+	status, err := decodeStatus(o.Home, o.Ref, live)
 	if err != nil {
 		return nil, err
 	}
-	fields, asked, refused, err := s.reconciler.takeUp(ctx, o, live, metav1.NewTime(s.reconciler.Clock.Now()))
+	fields, asked, refused, err := s.reconciler.startOperations(ctx, o, live, metav1.NewTime(s.reconciler.Clock.Now()))
 	if err != nil {
 		return nil, err
 	}
-	if err := s.processing(ctx, live, status, fields); err != nil {
+	if err := s.writeProcessing(ctx, live, status, fields); err != nil {
 		return nil, err
 	}
-	s.takenUp = takenUpOf(o, live, asked)
-	return refused, o.takeAway(ctx, asked)
+	s.requestedOperation = newRequestedOperation(o, live, asked)
+	return refused, o.removeOperation(ctx, asked)
 }
 
 // start sets the operation to Processing.
@@ -126,11 +126,11 @@ func (s *statusWriter) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.processing(ctx, obj, status, nil)
+	return s.writeProcessing(ctx, obj, status, nil)
 }
 
-// processing sets the operation to Processing, with other fields.
-func (s *statusWriter) processing(ctx context.Context, obj *unstructured.Unstructured, status commonStatus, besides map[string]any) error {
+// writeProcessing sets the operation to Processing, with other fields.
+func (s *statusWriter) writeProcessing(ctx context.Context, obj *unstructured.Unstructured, status commonStatus, besides map[string]any) error {
 	s.generation = obj.GetGeneration()
 	s.operation = gardencorev1beta1.LastOperation{
 		Type: operationType(s.owner.Input.Owner.Kind, status.LastOperation), State: gardencorev1beta1.LastOperationStateProcessing,
@@ -140,20 +140,20 @@ func (s *statusWriter) processing(ctx context.Context, obj *unstructured.Unstruc
 		s.operation.Type = gardencorev1beta1.LastOperationTypeDelete
 		s.operation.Description = "Deletion of " + s.owner.Ref.Kind + " " + s.owner.Ref.Name + " initialized."
 	}
-	s.written = s.reconciler.Clock.Now()
+	s.lastWrite = s.reconciler.Clock.Now()
 	fields := map[string]any{"lastOperation": s.operation, "gardener": s.reconciler.Gardener}
-	maps.Copy(fields, s.identity())
+	maps.Copy(fields, s.identityFields())
 	maps.Copy(fields, besides)
 	return s.write(ctx, fields)
 }
 
-// identity returns the status fields that identify an owner.
-func (s *statusWriter) identity() map[string]any {
+// identityFields returns the status fields that identify an owner.
+func (s *statusWriter) identityFields() map[string]any {
 	in := s.owner.Input
 	switch in.Owner.Kind {
 	case Shoot:
 	case Garden:
-		return map[string]any{"advertisedAddresses": advertised(in.Objects[Garden]), "observedGeneration": s.generation}
+		return map[string]any{"advertisedAddresses": advertisedAddresses(in.Objects[Garden]), "observedGeneration": s.generation}
 	default:
 		return nil
 	}
@@ -166,14 +166,14 @@ func (s *statusWriter) identity() map[string]any {
 	return out
 }
 
-// progress records the state of the flow. It is written at most once per interval, and the newest
-// state is always written. round describes the current pass of several; empty for one.
-func (s *statusWriter) progress(e flow.Event, round string) {
+// recordProgress records the state of the flow. It is written at most once per interval, and the
+// newest state is always written. round describes the current pass of several; empty for one.
+func (s *statusWriter) recordProgress(e flow.Event, round string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	percent, description := int32(min(e.Progress.Percent, 99)), fmt.Sprintf("%s: %s", e.ID, e.State)
 	if e.Note {
-		description = bounded(fmt.Sprintf("%s waits: %s", e.ID, e.Message))
+		description = truncateMessage(fmt.Sprintf("%s waits: %s", e.ID, e.Message))
 	}
 	if round != "" {
 		description += " (" + round + ")"
@@ -181,19 +181,19 @@ func (s *statusWriter) progress(e flow.Event, round string) {
 	if percent == s.operation.Progress && description == s.operation.Description {
 		return
 	}
-	s.operation.Progress, s.operation.Description, s.pending = percent, description, true
-	if !s.writing {
-		s.writing = true
-		s.busy.Go(s.writeProgress)
+	s.operation.Progress, s.operation.Description, s.hasProgress = percent, description, true
+	if !s.isWriting {
+		s.isWriting = true
+		s.writers.Go(s.writeProgress)
 	}
 }
 
 // writeProgress writes new progress once per interval until there is none.
 func (s *statusWriter) writeProgress() {
-	for s.due() {
+	for s.waitForProgress() {
 		s.mu.Lock()
-		s.pending, s.written = false, s.reconciler.Clock.Now()
-		s.operation.LastUpdateTime = metav1.NewTime(s.written)
+		s.hasProgress, s.lastWrite = false, s.reconciler.Clock.Now()
+		s.operation.LastUpdateTime = metav1.NewTime(s.lastWrite)
 		operation := s.operation
 		s.mu.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), progressInterval)
@@ -203,11 +203,11 @@ func (s *statusWriter) writeProgress() {
 	}
 }
 
-// due waits until progress may be written; it returns false without new progress.
-func (s *statusWriter) due() bool {
+// waitForProgress waits until progress may be written; it returns false without new progress.
+func (s *statusWriter) waitForProgress() bool {
 	s.mu.Lock()
-	s.writing = s.pending
-	again, wait := s.pending, progressInterval-s.reconciler.Clock.Since(s.written)
+	s.isWriting = s.hasProgress
+	again, wait := s.hasProgress, progressInterval-s.reconciler.Clock.Since(s.lastWrite)
 	s.mu.Unlock()
 	if !again {
 		return false
@@ -217,11 +217,11 @@ func (s *statusWriter) due() bool {
 		defer timer.Stop()
 		select {
 		case <-timer.C():
-		case <-s.ended:
+		case <-s.stopped:
 		}
 	}
 	select {
-	case <-s.ended:
+	case <-s.stopped:
 		return false
 	default:
 		return true
@@ -229,34 +229,34 @@ func (s *statusWriter) due() bool {
 }
 
 // stop ends the writing of progress, without waiting for the current write.
-func (s *statusWriter) stop() { s.end.Do(func() { close(s.ended) }) }
+func (s *statusWriter) stop() { s.stopOnce.Do(func() { close(s.stopped) }) }
 
 // finish writes the outcome.
 func (s *statusWriter) finish(ctx context.Context, cause error) error {
-	return s.conclude(ctx, Problems(cause))
+	return s.writeOutcome(ctx, Problems(cause))
 }
 
-// conclude writes the problems, or success.
-func (s *statusWriter) conclude(ctx context.Context, problems []string) error {
+// writeOutcome writes the problems, or success.
+func (s *statusWriter) writeOutcome(ctx context.Context, problems []string) error {
 	s.stop()
-	s.busy.Wait()
+	s.writers.Wait()
 	now := metav1.NewTime(s.reconciler.Clock.Now())
 	op := s.operation
 	op.LastUpdateTime = now
 	fields := map[string]any{"observedGeneration": s.generation}
 	if len(problems) == 0 {
 		op.State, op.Progress = gardencorev1beta1.LastOperationStateSucceeded, 100
-		op.Description = s.owner.Ref.Kind + " " + s.owner.Ref.Name + " has been successfully " + s.done() + "."
-		if kinds[s.owner.Input.Owner.Kind].keepsLastErrors {
+		op.Description = s.owner.Ref.Kind + " " + s.owner.Ref.Name + " has been successfully " + s.pastParticiple() + "."
+		if settingsByKind[s.owner.Input.Owner.Kind].hasLastErrors {
 			fields["lastErrors"] = nil
 		}
 	} else {
 		text := strings.Join(problems, "; ")
 		op.State, op.Description = gardencorev1beta1.LastOperationStateError, text
-		if s.reconciler.Retries {
+		if s.reconciler.RetriesFailures {
 			op.Description = strings.TrimSuffix(text, ".") + ". Operation will be retried."
 		}
-		if kinds[s.owner.Input.Owner.Kind].keepsLastErrors {
+		if settingsByKind[s.owner.Input.Owner.Kind].hasLastErrors {
 			fields["lastErrors"] = []gardencorev1beta1.LastError{{Description: text, Codes: condition.Codes(text), LastUpdateTime: &now}}
 		}
 	}
@@ -264,22 +264,22 @@ func (s *statusWriter) conclude(ctx context.Context, problems []string) error {
 	return s.write(ctx, fields)
 }
 
-// done returns the past participle of the operation.
-func (s *statusWriter) done() string {
+// pastParticiple returns the past participle of the operation.
+func (s *statusWriter) pastParticiple() string {
 	if s.deleting {
 		return "deleted"
 	}
 	return "reconciled"
 }
 
-// interrupt sets the operation to Pending: a stopped process or newer input is not an error.
+// writeInterrupted sets the operation to Pending: a stopped process or newer input is not an error.
 // Earlier failures are errors.
-func (s *statusWriter) interrupt(ctx context.Context, cause error) error {
-	if failed := failures(cause); len(failed) > 0 {
-		return s.conclude(ctx, failed)
+func (s *statusWriter) writeInterrupted(ctx context.Context, cause error) error {
+	if failed := nonInterruptions(cause); len(failed) > 0 {
+		return s.writeOutcome(ctx, failed)
 	}
 	s.stop()
-	s.busy.Wait()
+	s.writers.Wait()
 	op := s.operation
 	op.State, op.LastUpdateTime = gardencorev1beta1.LastOperationStatePending, metav1.NewTime(s.reconciler.Clock.Now())
 	op.Description = "It was interrupted, and goes on when somebody reconciles it again."
@@ -287,34 +287,34 @@ func (s *statusWriter) interrupt(ctx context.Context, cause error) error {
 }
 
 func (s *statusWriter) patch(ctx context.Context, fields map[string]any) error {
-	_, err := s.owner.Home.MergePatch(ctx, s.owner.Ref, map[string]any{"status": fields}, kinds[s.owner.Input.Owner.Kind].role, "status")
+	_, err := s.owner.Home.MergePatch(ctx, s.owner.Ref, map[string]any{"status": fields}, settingsByKind[s.owner.Input.Owner.Kind].fieldManager, "status")
 	if err != nil {
 		return s.owner.Home.Explain(s.owner.Ref, "write the status", err)
 	}
 	return nil
 }
 
-// Observation is the content of an owner's status.
-type Observation struct {
+// OwnerStatus is the content of an owner's status.
+type OwnerStatus struct {
 	LastOperation *gardencorev1beta1.LastOperation
 	Conditions    []gardencorev1beta1.Condition
 	// Rotations describes the unfinished rotations of credentials for people.
 	Rotations []string
 }
 
-// Observed reads the status of an owner.
-func Observed(ctx context.Context, c *apply.Cluster, ref apply.Ref) (Observation, error) {
+// ReadOwnerStatus reads the status of an owner.
+func ReadOwnerStatus(ctx context.Context, c *apply.Cluster, ref apply.Ref) (OwnerStatus, error) {
 	live, status, err := ReadStatus(ctx, c, ref)
-	out := Observation{LastOperation: status.LastOperation, Conditions: status.Conditions}
-	// kinds of owners are the kinds of their objects in lower case
-	if err != nil || len(kinds[strings.ToLower(ref.Kind)].encrypters) == 0 {
+	out := OwnerStatus{LastOperation: status.LastOperation, Conditions: status.Conditions}
+	// settingsByKind of owners are the kinds of their objects in lower case
+	if err != nil || len(settingsByKind[strings.ToLower(ref.Kind)].encryptingAPIServers) == 0 {
 		return out, err
 	}
 	content, _, _ := unstructured.NestedMap(live.Object, "status")
-	state, err := rotation.Read(content)
+	state, err := rotation.ReadState(content)
 	if err != nil {
 		return out, fmt.Errorf("%s on cluster %s: %w", ref, c.Name(), err)
 	}
-	out.Rotations = state.Told()
+	out.Rotations = state.Describe()
 	return out, nil
 }

@@ -19,11 +19,11 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// recorded returns the writer of a Garden that sends its writes to a channel.
-func recorded(clk *clocktesting.FakeClock) (*statusWriter, <-chan string) {
+// newRecordedWriter returns the writer of a Garden that sends its writes to a channel.
+func newRecordedWriter(clk *clocktesting.FakeClock) (*statusWriter, <-chan string) {
 	out := make(chan string, 10)
-	s := (&Reconciler{Clock: clk}).newStatus(&subject{Owner: Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}, Ref: apply.Ref{Kind: "Garden", Name: "local"}}})
-	s.written = clk.Now()
+	s := (&Reconciler{Clock: clk}).newStatus(&ownerSession{Owner: Owner{Input: render.Input{Owner: render.Owner{Kind: Garden, Name: "local"}}, Ref: apply.Ref{Kind: "Garden", Name: "local"}}})
+	s.lastWrite = clk.Now()
 	s.write = func(_ context.Context, fields map[string]any) error {
 		op := fields["lastOperation"].(gardencorev1beta1.LastOperation)
 		out <- fmt.Sprintf("%d%% %s at %s", op.Progress, op.Description, op.LastUpdateTime.UTC().Format("05"))
@@ -34,9 +34,9 @@ func recorded(clk *clocktesting.FakeClock) (*statusWriter, <-chan string) {
 
 func TestNewestProgressIsWrittenWhenTheIntervalIsOver(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
-	s, written := recorded(clk)
+	s, written := newRecordedWriter(clk)
 	event := func(id string, percent int) {
-		s.progress(flow.Event{ID: id, State: flow.Healthy, Progress: flow.Progress{Percent: percent}}, "")
+		s.recordProgress(flow.Event{ID: id, State: flow.Healthy, Progress: flow.Progress{Percent: percent}}, "")
 	}
 	waiting := func() {
 		t.Helper()
@@ -75,9 +75,9 @@ func TestNewestProgressIsWrittenWhenTheIntervalIsOver(t *testing.T) {
 
 func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
-	s, written := recorded(clk)
-	s.written = clk.Now().Add(-progressInterval)
-	s.progress(flow.Event{ID: "kube-apiserver", State: flow.Healthy, Note: true, Message: "Deployment shoot--a/kube-apiserver: CrashLoopBackOff", Progress: flow.Progress{Percent: 93}}, "")
+	s, written := newRecordedWriter(clk)
+	s.lastWrite = clk.Now().Add(-progressInterval)
+	s.recordProgress(flow.Event{ID: "kube-apiserver", State: flow.Healthy, Note: true, Message: "Deployment shoot--a/kube-apiserver: CrashLoopBackOff", Progress: flow.Progress{Percent: 93}}, "")
 	select {
 	case text := <-written:
 		assert.Equal(t, "93% kube-apiserver waits: Deployment shoot--a/kube-apiserver: CrashLoopBackOff at 00", text)
@@ -89,12 +89,12 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 // TestProgressOfARotation checks that a flow with several passes reaches 100 % only once.
 func TestProgressOfARotation(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
-	s, written := recorded(clk)
-	r := &run{reconciler: s.reconciler, owner: s.owner, status: s, blocked: blocked.New(flow.Graph{}), round: rotation.Round{Number: 2, Of: 3, Doing: "the rest"}}
+	s, written := newRecordedWriter(clk)
+	r := &run{reconciler: s.reconciler, owner: s.owner, status: s, blockReasons: blocked.New(flow.Graph{}), round: rotation.Round{Number: 2, Total: 3, Task: "the rest"}}
 	var told []Event
 	r.reconciler.Hooks.OnEvent = func(e Event) { told = append(told, e) }
-	s.written = clk.Now().Add(-progressInterval)
-	r.event(flow.Event{ID: "kube-apiserver", State: flow.Healthy, Progress: flow.Progress{Percent: 50}})
+	s.lastWrite = clk.Now().Add(-progressInterval)
+	r.reportEvent(flow.Event{ID: "kube-apiserver", State: flow.Healthy, Progress: flow.Progress{Percent: 50}})
 	select {
 	case text := <-written:
 		assert.Equal(t, "50% kube-apiserver: Healthy (rotation of credentials, round 2 of 3: the rest) at 00", text)
@@ -103,17 +103,17 @@ func TestProgressOfARotation(t *testing.T) {
 	}
 	require.Len(t, told, 1)
 	assert.Equal(t, 50, told[0].Progress.Percent)
-	assert.Equal(t, 66, rotation.Round{Number: 2, Of: 3}.Percent(99))
+	assert.Equal(t, 66, rotation.Round{Number: 2, Total: 3}.Percent(99))
 }
 
 func TestProgressIsNotWrittenAfterTheLeaseIsLost(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
-	s, written := recorded(clk)
-	s.progress(flow.Event{ID: "a", State: flow.Applied}, "")
+	s, written := newRecordedWriter(clk)
+	s.recordProgress(flow.Event{ID: "a", State: flow.Applied}, "")
 	require.Eventually(t, clk.HasWaiters, 10*time.Second, time.Millisecond)
 	s.stop()
 	clk.Step(time.Minute)
-	s.busy.Wait()
+	s.writers.Wait()
 	assert.Empty(t, written)
 }
 
@@ -132,7 +132,7 @@ func TestAnInterruptionIsNoError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clk := clocktesting.NewFakeClock(time.Now())
-			s, _ := recorded(clk)
+			s, _ := newRecordedWriter(clk)
 			s.operation = gardencorev1beta1.LastOperation{Type: "Create", State: "Processing", Progress: 40, Description: "a: Healthy"}
 			var got string
 			s.write = func(_ context.Context, fields map[string]any) error {
@@ -141,7 +141,7 @@ func TestAnInterruptionIsNoError(t *testing.T) {
 				assert.Equal(t, gardencorev1beta1.LastOperationTypeCreate, operationType(Shoot, &op), "it is continued")
 				return nil
 			}
-			require.NoError(t, s.interrupt(t.Context(), c.cause))
+			require.NoError(t, s.writeInterrupted(t.Context(), c.cause))
 			assert.Equal(t, c.want, got)
 		})
 	}

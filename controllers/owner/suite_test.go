@@ -68,19 +68,19 @@ func shootAPI(t testing.TB) *rest.Config {
 	return shootServer.config
 }
 
-// site is an owner with its own namespace, and another client for it.
-type site struct {
+// testSite is an owner with its own namespace, and another client for it.
+type testSite struct {
 	testing.TB
-	ctx  context.Context
-	ns   string
-	api  dynamic.Interface
-	work *run
+	ctx context.Context
+	ns  string
+	api dynamic.Interface
+	run *run
 }
 
-func newSite(t testing.TB) *site {
+func newSite(t testing.TB) *testSite {
 	t.Helper()
 	apiserver.Needed(t)
-	s := &site{TB: t, ns: fmt.Sprintf("o%d-%d", os.Getpid(), server.count.Add(1))}
+	s := &testSite{TB: t, ns: fmt.Sprintf("o%d-%d", os.Getpid(), server.count.Add(1))}
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -96,12 +96,12 @@ func newSite(t testing.TB) *site {
 	local, err := conventions.NewCluster("local", server.config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(local.Close)
-	o := &subject{Owner: Owner{Local: local, Home: local, Input: render.Input{Owner: render.Owner{Kind: Seed, Name: s.ns, ControlPlaneNamespace: s.ns}}}}
-	s.work = &run{owner: o, report: &Report{}, reconciler: &Reconciler{Engine: conventions.NewEngine(apply.Options{}), Clock: clock.RealClock{}, Gate: permit.DefaultGate()}}
+	o := &ownerSession{Owner: Owner{Local: local, Home: local, Input: render.Input{Owner: render.Owner{Kind: Seed, Name: s.ns, ControlPlaneNamespace: s.ns}}}}
+	s.run = &run{owner: o, report: &Report{}, reconciler: &Reconciler{Engine: conventions.NewEngine(apply.Options{}), Clock: clock.RealClock{}, Gate: permit.DefaultGate()}}
 	return s
 }
 
-func (s *site) resource(plural, namespace string) dynamic.ResourceInterface {
+func (s *testSite) resource(plural, namespace string) dynamic.ResourceInterface {
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: plural}
 	if plural == "managedresources" {
 		gvr = resourcesv1alpha1.SchemeGroupVersion.WithResource(plural)
@@ -113,7 +113,7 @@ func (s *site) resource(plural, namespace string) dynamic.ResourceInterface {
 }
 
 // object parses YAML, and replaces NS by the namespace of the test.
-func (s *site) object(text string) *unstructured.Unstructured {
+func (s *testSite) object(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := &unstructured.Unstructured{}
 	raw, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "NS", s.ns)))
@@ -122,13 +122,13 @@ func (s *site) object(text string) *unstructured.Unstructured {
 	return o
 }
 
-func (s *site) configMap(name string) *unstructured.Unstructured {
+func (s *testSite) configMap(name string) *unstructured.Unstructured {
 	return s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: NS}, data: {a: b}}")
 }
 
 // bundle returns the bundle of the owner, delivered directly or by a ManagedResource.
-func (s *site) bundle(direct bool, objects ...*unstructured.Unstructured) render.Bundle {
-	b := render.Bundle{Name: "thing", Component: "seed/thing", Owner: s.work.owner.Input.Owner, Cluster: render.ClusterSeed, Namespace: s.ns,
+func (s *testSite) bundle(direct bool, objects ...*unstructured.Unstructured) render.Bundle {
+	b := render.Bundle{Name: "thing", Component: "seed/thing", Owner: s.run.owner.Input.Owner, Cluster: render.ClusterSeed, Namespace: s.ns,
 		Delivery: render.Delivery{Direct: true}}
 	if !direct {
 		b.Delivery = render.Delivery{Class: "seed"}
@@ -136,25 +136,25 @@ func (s *site) bundle(direct bool, objects ...*unstructured.Unstructured) render
 	for _, o := range objects {
 		b.Objects = append(b.Objects, render.Object{Unstructured: o})
 	}
-	s.work.owner.last.bundles = []render.Bundle{b}
+	s.run.owner.state.bundles = []render.Bundle{b}
 	return b
 }
 
 // apply applies a bundle and returns the actions by object, without ManagedResource and data
 // Secrets.
-func (s *site) apply(b render.Bundle) (map[string]apply.Action, error) {
+func (s *testSite) apply(b render.Bundle) (map[string]apply.Action, error) {
 	out := map[string]apply.Action{}
-	s.work.reconciler.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
+	s.run.reconciler.Hooks.OnObject = func(_, _ string, r apply.ObjectResult) {
 		if !tally.IsCarrier(r.Ref) {
 			out[r.Ref.Name] = r.Action
 		}
 	}
-	s.work.report, s.work.deleted = &Report{}, nil
-	_, err := s.work.applyBundle(s.ctx, b)
+	s.run.report, s.run.deletionsByCluster = &Report{}, nil
+	_, err := s.run.applyBundle(s.ctx, b)
 	return out, err
 }
 
-func (s *site) mustApply(b render.Bundle) map[string]apply.Action {
+func (s *testSite) mustApply(b render.Bundle) map[string]apply.Action {
 	s.Helper()
 	out, err := s.apply(b)
 	require.NoError(s, err)
@@ -162,9 +162,9 @@ func (s *site) mustApply(b render.Bundle) map[string]apply.Action {
 }
 
 // plan returns the actions of a dry run.
-func (s *site) plan(b render.Bundle) map[string]change.Action {
+func (s *testSite) plan(b render.Bundle) map[string]change.Action {
 	s.Helper()
-	items, _, err := s.work.reconciler.planBundle(s.ctx, s.work.owner, b, &serving{})
+	items, _, err := s.run.reconciler.planBundle(s.ctx, s.run.owner, b, &servingCache{})
 	require.NoError(s, err)
 	out := map[string]change.Action{}
 	for _, item := range items {
@@ -174,7 +174,7 @@ func (s *site) plan(b render.Bundle) map[string]change.Action {
 }
 
 // uids returns the UIDs of the existing objects, by resource and name.
-func (s *site) uids(plurals ...string) map[string]types.UID {
+func (s *testSite) uids(plurals ...string) map[string]types.UID {
 	s.Helper()
 	out := map[string]types.UID{}
 	for _, plural := range plurals {
@@ -189,9 +189,9 @@ func (s *site) uids(plurals ...string) map[string]types.UID {
 	return out
 }
 
-func (s *site) inventoried() []string {
+func (s *testSite) inventoryObjects() []string {
 	s.Helper()
-	entries, err := s.work.reconciler.inventory(s.work.owner, s.work.owner.last.bundles[0]).Load(s.ctx)
+	entries, err := s.run.reconciler.inventory(s.run.owner, s.run.owner.state.bundles[0]).Load(s.ctx)
 	require.NoError(s, err)
 	var out []string
 	for _, e := range entries {
@@ -200,7 +200,7 @@ func (s *site) inventoried() []string {
 	return out
 }
 
-func (s *site) eventually(what string, ok func() bool) {
+func (s *testSite) eventually(what string, ok func() bool) {
 	s.Helper()
 	require.Eventually(s, ok, 20*time.Second, 10*time.Millisecond, what)
 }

@@ -26,24 +26,24 @@ const pollInterval = 200 * time.Millisecond
 // detailInterval is the time between reads of pods, which explain why an object is unhealthy.
 const detailInterval = 3 * time.Second
 
-// remindInterval is the time after which a step repeats an unchanged message about its wait.
-const remindInterval = 25 * time.Second
+// repeatInterval is the time after which a step repeats an unchanged message about its wait.
+const repeatInterval = 25 * time.Second
 
 // waiter has the health checks of an applied bundle.
 type waiter struct {
-	bundle  render.Bundle
-	cluster *apply.Cluster
-	refs    []apply.Ref
-	managed *managedresource.Reconciler
-	// stamped maps extension objects to the timestamps of their requests.
-	stamped map[apply.Ref]string
-	// written counts the changes by the apply of the bundle.
-	written tally.Tally
-	// again repeats the apply of the bundle; restored is the time of the last repetition.
-	again    func(context.Context) (waiter, error)
-	restored time.Time
-	// problem is the error of a repetition, which is then retried.
-	problem string
+	bundle            render.Bundle
+	cluster           *apply.Cluster
+	refs              []apply.Ref
+	managedReconciler *managedresource.Reconciler
+	// requestTimestamps maps extension objects to the timestamps of their requests.
+	requestTimestamps map[apply.Ref]string
+	// changeCounts counts the changes by the apply of the bundle.
+	changeCounts tally.ChangeCounts
+	// reapply repeats the apply of the bundle; restored is the time of the last repetition.
+	reapply     func(context.Context) (waiter, error)
+	reappliedAt time.Time
+	// reapplyError is the error of a repetition, which is then retried.
+	reapplyError string
 }
 
 // waitAll waits for all bundles of a node, first for health, then for the rollout.
@@ -55,44 +55,44 @@ func (r *run) waitAll(ctx context.Context, waits []waiter, rolledOut bool, repor
 		details := r.reconciler.Clock.Since(detailed) >= detailInterval
 		if details {
 			detailed = r.reconciler.Clock.Now()
-			r.restore(ctx, waits)
+			r.reapplyDeleted(ctx, waits)
 			if err := r.repeatRequests(ctx, waits); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}
-		open, err := r.lookAll(ctx, waits, rolledOut, details)
+		open, err := r.judgeBundles(ctx, waits, rolledOut, details)
 		if err != nil {
 			return err
 		}
 		if len(open) == 0 && !details && r.reconciler.Clock.Since(confirmed) >= detailInterval {
 			// Healthy objects may be between two crashes.
 			confirmed, details = r.reconciler.Clock.Now(), true
-			if open, err = r.lookAll(ctx, waits, rolledOut, details); err != nil {
+			if open, err = r.judgeBundles(ctx, waits, rolledOut, details); err != nil {
 				return err
 			}
 		}
 		if len(open) == 0 && details {
-			return r.settle(ctx, waits, rolledOut)
+			return r.finishWait(ctx, waits, rolledOut)
 		}
-		if text := strings.Join(open, "; "); details && (text != said || r.reconciler.Clock.Since(saidAt) >= remindInterval) {
+		if text := strings.Join(open, "; "); details && (text != said || r.reconciler.Clock.Since(saidAt) >= repeatInterval) {
 			said, saidAt = text, r.reconciler.Clock.Now()
 			report(flow.Running, text)
 		}
 		select {
 		case <-ctx.Done():
-			return r.timedOut(ctx, waits, rolledOut, said)
+			return r.timeoutError(ctx, waits, rolledOut, said)
 		case <-tick.C():
 		}
 	}
 }
 
-// lookAll judges all bundles of a node and returns the open problems.
-func (r *run) lookAll(ctx context.Context, waits []waiter, rolledOut, details bool) (open []string, err error) {
+// judgeBundles judges all bundles of a node and returns the open problems.
+func (r *run) judgeBundles(ctx context.Context, waits []waiter, rolledOut, details bool) (open []string, err error) {
 	for _, w := range waits {
-		if w.problem != "" {
-			open = append(open, w.problem)
+		if w.reapplyError != "" {
+			open = append(open, w.reapplyError)
 		}
-		problem, err := r.look(ctx, w, rolledOut, details)
+		problem, err := r.judgeBundle(ctx, w, rolledOut, details)
 		if err != nil && ctx.Err() == nil {
 			return nil, fmt.Errorf("bundle %s: %w", w.bundle.Name, err)
 		}
@@ -103,53 +103,53 @@ func (r *run) lookAll(ctx context.Context, waits []waiter, rolledOut, details bo
 	return open, nil
 }
 
-// restore repeats the apply of bundles whose objects somebody has deleted during a step: drift
-// repair waits for the run. It does so at most once per remindInterval.
-func (r *run) restore(ctx context.Context, waits []waiter) {
+// reapplyDeleted repeats the apply of bundles whose objects somebody has deleted during a step:
+// drift repair waits for the run. It does so at most once per repeatInterval.
+func (r *run) reapplyDeleted(ctx context.Context, waits []waiter) {
 	for i, w := range waits {
-		if w.again == nil || r.reconciler.Clock.Since(w.restored) < remindInterval || w.problem == "" && !slices.ContainsFunc(w.refs, func(ref apply.Ref) bool {
+		if w.reapply == nil || r.reconciler.Clock.Since(w.reappliedAt) < repeatInterval || w.reapplyError == "" && !slices.ContainsFunc(w.refs, func(ref apply.Ref) bool {
 			_, err := w.cluster.Get(ctx, ref)
 			return apierrors.IsNotFound(err)
 		}) {
 			continue
 		}
-		next, err := w.again(ctx)
+		next, err := w.reapply(ctx)
 		if err != nil {
-			waits[i].restored, waits[i].problem = r.reconciler.Clock.Now(), strings.Join(Problems(err), "; ")
+			waits[i].reappliedAt, waits[i].reapplyError = r.reconciler.Clock.Now(), strings.Join(Problems(err), "; ")
 			continue
 		}
-		next.follows(w)
-		next.restored = r.reconciler.Clock.Now()
+		next.mergeEarlier(w)
+		next.reappliedAt = r.reconciler.Clock.Now()
 		waits[i] = next
 	}
 }
 
-// follows merges the records of an earlier apply of the bundle.
-func (w *waiter) follows(former waiter) {
-	w.written.Plus(former.written)
-	for ref, stamp := range former.stamped {
-		if w.stamped != nil && w.stamped[ref] == "" {
-			w.stamped[ref] = stamp
+// mergeEarlier merges the records of an earlier apply of the bundle.
+func (w *waiter) mergeEarlier(former waiter) {
+	w.changeCounts.AddCounts(former.changeCounts)
+	for ref, stamp := range former.requestTimestamps {
+		if w.requestTimestamps != nil && w.requestTimestamps[ref] == "" {
+			w.requestTimestamps[ref] = stamp
 		}
 	}
 }
 
-// look judges one bundle from the cache; with details it also reads the pods.
-func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (string, error) {
+// judgeBundle judges one bundle from the cache; with details it also reads the pods.
+func (r *run) judgeBundle(ctx context.Context, w waiter, rolledOut, details bool) (string, error) {
 	for _, ref := range w.refs {
 		v, err := r.quickVerdict(ctx, w, ref)
-		if details && err == nil && v.Reason != reasonUnseen {
-			v, err = r.reconciler.judgeOf(w.cluster).One(ctx, ref)
+		if details && err == nil && v.Reason != reasonRequestPending {
+			v, err = r.reconciler.judgeForCluster(w.cluster).One(ctx, ref)
 		}
 		if err != nil {
 			return "", w.cluster.Explain(ref, "check", err)
 		}
 		if !v.Healthy || rolledOut && v.Progressing {
-			return describe(w.cluster.Name(), v), nil
+			return describeVerdict(w.cluster.Name(), v), nil
 		}
 		if rolledOut {
 			obj, err := w.cluster.Get(ctx, ref)
-			if text := replicasMissing(obj); err == nil && text != "" {
+			if text := rolloutProgress(obj); err == nil && text != "" {
 				return "cluster " + w.cluster.Name() + ": " + ref.String() + ": " + text, nil
 			}
 		}
@@ -157,11 +157,11 @@ func (r *run) look(ctx context.Context, w waiter, rolledOut, details bool) (stri
 	return "", nil
 }
 
-// replicasMissing describes an unfinished rollout of a Deployment; empty if finished. The condition
+// rolloutProgress describes an unfinished rollout of a Deployment; empty if finished. The condition
 // alone may be wrong briefly: after a rollback to an earlier template, it stays
 // NewReplicaSetAvailable until the first new pod exists (kube-controller-manager:
 // syncRolloutStatus).
-func replicasMissing(obj *unstructured.Unstructured) string {
+func rolloutProgress(obj *unstructured.Unstructured) string {
 	if obj == nil || obj.GetKind() != "Deployment" {
 		return ""
 	}
@@ -177,9 +177,9 @@ func replicasMissing(obj *unstructured.Unstructured) string {
 	return fmt.Sprintf("DeploymentProgressing: %d of %d replicas are up to date, %d old ones are there", updated, wanted, all-updated)
 }
 
-// reasonUnseen is the reason of an extension object that has not seen the request yet: its status
-// is about the previous one.
-const reasonUnseen = "Pending"
+// reasonRequestPending is the reason of an extension object that has not seen the request yet: its
+// status is about the previous one.
+const reasonRequestPending = "Pending"
 
 func (r *run) quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health.Verdict, error) {
 	obj, err := w.cluster.Get(ctx, ref)
@@ -189,13 +189,13 @@ func (r *run) quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health
 	if err != nil {
 		return health.Verdict{}, err
 	}
-	if stamp, ok := w.stamped[ref]; ok && obj.GetAnnotations()[annotationTimestamp] != stamp {
-		return health.Verdict{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Reason: reasonUnseen, Message: "the request to reconcile is not seen yet"}, nil
+	if stamp, ok := w.requestTimestamps[ref]; ok && obj.GetAnnotations()[annotationTimestamp] != stamp {
+		return health.Verdict{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Reason: reasonRequestPending, Message: "the request to reconcile is not seen yet"}, nil
 	}
-	return r.reconciler.judgeOf(w.cluster).Quick(obj), nil
+	return r.reconciler.judgeForCluster(w.cluster).Quick(obj), nil
 }
 
-func describe(cluster string, v health.Verdict) string {
+func describeVerdict(cluster string, v health.Verdict) string {
 	name := v.Name
 	if v.Namespace != "" {
 		name = v.Namespace + "/" + v.Name
@@ -211,9 +211,9 @@ func describe(cluster string, v health.Verdict) string {
 	return text
 }
 
-// settle writes the health conditions of ManagedResources with healthy objects, and finishes
+// finishWait writes the health conditions of ManagedResources with healthy objects, and finishes
 // removals.
-func (r *run) settle(ctx context.Context, waits []waiter, rolledOut bool) error {
+func (r *run) finishWait(ctx context.Context, waits []waiter, rolledOut bool) error {
 	if !rolledOut {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (r *run) settle(ctx context.Context, waits []waiter, rolledOut bool) error 
 		if err := r.reconciler.finishRemovals(ctx, r.owner, w.bundle); err != nil {
 			return err
 		}
-		if w.managed == nil {
+		if w.managedReconciler == nil {
 			continue
 		}
 		if err := w.checkManaged(ctx); err != nil {
@@ -232,19 +232,19 @@ func (r *run) settle(ctx context.Context, waits []waiter, rolledOut bool) error 
 }
 
 func (w waiter) checkManaged(ctx context.Context) error {
-	mr, err := w.managed.Read(ctx, w.bundle.Namespace, w.bundle.Name)
+	mr, err := w.managedReconciler.Read(ctx, w.bundle.Namespace, w.bundle.Name)
 	if err != nil {
 		return err
 	}
-	_, err = w.managed.CheckHealth(ctx, mr)
+	_, err = w.managedReconciler.CheckHealth(ctx, mr)
 	return err
 }
 
-// timedOut returns the open problems, one error per object with the reason of its pods. After a
-// step timeout the runner adds the last report, which timedOut does not repeat.
-func (r *run) timedOut(ctx context.Context, waits []waiter, rolledOut bool, said string) error {
+// timeoutError returns the open problems, one error per object with the reason of its pods. After a
+// step timeout the runner adds the last report, which timeoutError does not repeat.
+func (r *run) timeoutError(ctx context.Context, waits []waiter, rolledOut bool, said string) error {
 	cause := context.Cause(ctx)
-	if errors.Is(cause, context.Canceled) || lost(ctx) {
+	if errors.Is(cause, context.Canceled) || isLeaseLost(ctx) {
 		return fmt.Errorf("interrupted: %w", cause)
 	}
 	goal := "healthy"
@@ -255,14 +255,14 @@ func (r *run) timedOut(ctx context.Context, waits []waiter, rolledOut bool, said
 	defer cancel()
 	var lines []string
 	for _, w := range waits {
-		problem, err := r.look(detail, w, rolledOut, true)
+		problem, err := r.judgeBundle(detail, w, rolledOut, true)
 		switch {
 		case err != nil:
 			lines = append(lines, err.Error())
 		case problem != "":
 			lines = append(lines, problem)
 		}
-		if w.managed != nil {
+		if w.managedReconciler != nil {
 			if err := w.checkManaged(detail); err != nil {
 				lines = append(lines, err.Error())
 			}
@@ -275,16 +275,16 @@ func (r *run) timedOut(ctx context.Context, waits []waiter, rolledOut bool, said
 	return fmt.Errorf("not %s in time: %s", goal, text)
 }
 
-// virtualReady waits until the API server of the virtual garden answers.
-func (r *run) virtualReady(ctx context.Context) error {
+// waitForVirtualGarden waits until the API server of the virtual garden answers.
+func (r *run) waitForVirtualGarden(ctx context.Context) error {
 	if r.owner.Target == nil {
 		return errors.New("no access to the virtual garden: give a kubeconfig in spec.clusters.virtual, or from a command line by --kubeconfig virtual=PATH; without them it is found in the runtime cluster, in the cluster for Landscapes of namespace garden alone")
 	}
-	return r.awaitTarget(ctx, "the virtual garden")
+	return r.waitForTarget(ctx, "the virtual garden")
 }
 
-// awaitTarget waits until the API server of the owner answers; the error calls it what.
-func (r *run) awaitTarget(ctx context.Context, what string) error {
+// waitForTarget waits until the API server of the owner answers; the error calls it what.
+func (r *run) waitForTarget(ctx context.Context, what string) error {
 	tick := r.reconciler.Clock.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {

@@ -32,30 +32,30 @@ func TestReplicasMissing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			obj := &unstructured.Unstructured{Object: map[string]any{"kind": c.kind, "spec": c.spec, "status": c.status}}
-			assert.Equal(t, c.want, replicasMissing(obj))
+			assert.Equal(t, c.want, rolloutProgress(obj))
 		})
 	}
-	assert.Empty(t, replicasMissing(nil))
+	assert.Empty(t, rolloutProgress(nil))
 }
 
 func TestDescribeReadsAsOneSentence(t *testing.T) {
 	v := health.Verdict{Kind: "Deployment", Namespace: "garden", Name: "etcd-druid", Reason: "DeploymentProgressing", Message: "is progressing.; pod etcd-druid-x: Pending."}
-	assert.Equal(t, "cluster runtime: Deployment garden/etcd-druid: DeploymentProgressing: is progressing; pod etcd-druid-x: Pending.", describe("runtime", v))
+	assert.Equal(t, "cluster runtime: Deployment garden/etcd-druid: DeploymentProgressing: is progressing; pod etcd-druid-x: Pending.", describeVerdict("runtime", v))
 }
 
-// counted is a clock that counts calls of Since: one or two in every round of waiting.
-type counted struct {
+// countingClock is a clock that counts calls of Since: one or two in every round of waiting.
+type countingClock struct {
 	*clocktesting.FakeClock
-	asked atomic.Int64
+	sinceCalls atomic.Int64
 }
 
-func (c *counted) Since(t time.Time) time.Duration {
-	defer c.asked.Add(1)
+func (c *countingClock) Since(t time.Time) time.Duration {
+	defer c.sinceCalls.Add(1)
 	return c.FakeClock.Since(t)
 }
 
-func TestWaitingIsSaidAgain(t *testing.T) {
-	clk := &counted{FakeClock: clocktesting.NewFakeClock(time.Now())}
+func TestWaitMessageIsRepeated(t *testing.T) {
+	clk := &countingClock{FakeClock: clocktesting.NewFakeClock(time.Now())}
 	work := &run{reconciler: &Reconciler{Clock: clk}}
 	waits := []waiter{{cluster: emptyCluster(t, "virtual"), refs: []apply.Ref{{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "trees.example.org"}}}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -67,11 +67,11 @@ func TestWaitingIsSaidAgain(t *testing.T) {
 	go func() {
 		ended <- work.waitAll(ctx, waits, false, func(_ flow.State, text string) { heard <- said{text, clk.Now()} })
 	}()
-	require.Eventually(t, func() bool { return clk.asked.Load() > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return clk.sinceCalls.Load() > 0 }, 10*time.Second, time.Millisecond)
 	for range 25 {
-		before := clk.asked.Load()
+		before := clk.sinceCalls.Load()
 		clk.Step(3 * time.Second)
-		require.Eventually(t, func() bool { return clk.asked.Load() > before }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return clk.sinceCalls.Load() > before }, 10*time.Second, time.Millisecond)
 	}
 	cancel()
 	require.ErrorContains(t, <-ended, "interrupted")

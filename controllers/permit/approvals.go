@@ -13,10 +13,10 @@ import (
 // suffix -2, then -3. Both lists have the ids with suffixes.
 type Approvals struct{ Given, Used []string }
 
-// GivenTo returns the ids given to the gardenlet of a seed, as SEED/ID, or without a seed to the
-// operator. Anybody who knows the names of objects can compute an id, so an approval counts only
-// where it was given.
-func GivenTo(seed string, given []string) (out []string) {
+// ApprovalsForSeed returns the ids given to the gardenlet of a seed, as SEED/ID, or without a seed
+// to the operator. Anybody who knows the names of objects can compute an id, so an approval counts
+// only where it was given.
+func ApprovalsForSeed(seed string, given []string) (out []string) {
 	for _, text := range given {
 		at, id, onSeed := strings.Cut(text, "/")
 		switch {
@@ -29,14 +29,14 @@ func GivenTo(seed string, given []string) (out []string) {
 	return out
 }
 
-// Plain returns an id without its suffix.
-func Plain(shown string) string {
+// TrimSuffix returns an id without its suffix.
+func TrimSuffix(shown string) string {
 	id, _, _ := strings.Cut(shown, "-")
 	return id
 }
 
-// Shown returns the id with the first unused suffix. It is empty for no id.
-func (a Approvals) Shown(id string) string {
+// NextID returns the id with the first unused suffix. It is empty for no id.
+func (a Approvals) NextID(id string) string {
 	shown := id
 	for n := 2; id != "" && slices.Contains(a.Used, shown); n++ {
 		shown = fmt.Sprintf("%s-%d", id, n)
@@ -44,29 +44,29 @@ func (a Approvals) Shown(id string) string {
 	return shown
 }
 
-// Counts returns the id with its suffix, and reports whether people have given it.
-func (a Approvals) Counts(id string) (shown string, counts bool) {
-	shown = a.Shown(id)
+// IsApproved returns the id with its suffix, and reports whether people have given it.
+func (a Approvals) IsApproved(id string) (shown string, counts bool) {
+	shown = a.NextID(id)
 	return shown, slices.Contains(a.Given, shown)
 }
 
-// Unused reports whether people have given an id, with its suffix, that is not used yet.
-func (a Approvals) Unused(shown string) bool {
+// IsUnused reports whether people have given an id, with its suffix, that is not used yet.
+func (a Approvals) IsUnused(shown string) bool {
 	return slices.Contains(a.Given, shown) && !slices.Contains(a.Used, shown)
 }
 
-// Open returns the ids, without suffixes, that the gate accepts.
-func (a Approvals) Open() (out []string) {
+// ActiveIDs returns the ids, without suffixes, that the gate accepts.
+func (a Approvals) ActiveIDs() (out []string) {
 	for _, given := range a.Given {
-		if given == a.Shown(Plain(given)) {
-			out = append(out, Plain(given))
+		if given == a.NextID(TrimSuffix(given)) {
+			out = append(out, TrimSuffix(given))
 		}
 	}
 	return out
 }
 
-// Forget drops the used ids that are no longer given: they can be given again.
-func (a Approvals) Forget() Approvals {
+// DropWithdrawn drops the used ids that are no longer given: they can be given again.
+func (a Approvals) DropWithdrawn() Approvals {
 	a.Used = slices.DeleteFunc(slices.Clone(a.Used), func(id string) bool { return !slices.Contains(a.Given, id) })
 	return a
 }
@@ -75,17 +75,17 @@ func (a Approvals) Forget() Approvals {
 // these approvals stayed valid, they would later approve deletions that nobody has seen held.
 func (a Approvals) Lapsed(held map[string]bool) (out []string) {
 	for _, id := range a.Given {
-		if !held[Plain(id)] && a.Unused(id) {
+		if !held[TrimSuffix(id)] && a.IsUnused(id) {
 			out = append(out, id)
 		}
 	}
 	return out
 }
 
-// Lapse returns the lapsed ids of one owner after a complete run. These are ids that were held
-// before the run, unless their objects passed, and ids that had lapsed earlier. An id that is held
-// now has not lapsed.
-func Lapse(lapsed, before, now, passed map[string]bool) map[string]bool {
+// LapsedAfterRun returns the lapsed ids of one owner after a complete run. These are ids that were
+// held before the run, unless their objects passed, and ids that had lapsed earlier. An id that is
+// held now has not lapsed.
+func LapsedAfterRun(lapsed, before, now, passed map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	maps.Copy(out, before)
 	maps.DeleteFunc(out, func(id string, _ bool) bool { return passed[id] })

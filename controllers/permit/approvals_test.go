@@ -30,20 +30,21 @@ func TestApprovalsCountOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			approvals := Approvals{Given: test.approved, Used: test.used}
-			assert.Equal(t, test.open, approvals.Open())
+			assert.Equal(t, test.open, approvals.ActiveIDs())
 			for _, id := range test.passed {
-				if shown, counts := approvals.Counts(id); counts {
+				if shown, counts := approvals.IsApproved(id); counts {
 					approvals.Used = append(approvals.Used, shown)
 				}
 			}
-			assert.ElementsMatch(t, test.after, approvals.Forget().Used)
+			assert.ElementsMatch(t, test.after, approvals.DropWithdrawn().Used)
 		})
 	}
-	assert.Empty(t, Approvals{Used: []string{""}}.Shown(""), "what has no id gets none")
+	assert.Empty(t, Approvals{Used: []string{""}}.NextID(""), "what has no id gets none")
 }
 
-// TestLapsed checks that an approval lapses if its object or any object of its set is not held.
-func TestLapsed(t *testing.T) {
+// TestLapsedApprovals checks that an approval lapses if its object or any object of its set is not
+// held.
+func TestLapsedApprovals(t *testing.T) {
 	held := func(id string) apply.Held {
 		return apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: id}, Approval: id}
 	}
@@ -65,9 +66,9 @@ func TestLapsed(t *testing.T) {
 	}
 }
 
-// TestLapse checks that an id lapses when its objects are no longer all held, and counts again when
-// they are.
-func TestLapse(t *testing.T) {
+// TestLapsedAfterRun checks that an id lapses when its objects are no longer all held, and counts
+// again when they are.
+func TestLapsedAfterRun(t *testing.T) {
 	ids := func(ids ...string) map[string]bool {
 		out := map[string]bool{}
 		for _, id := range ids {
@@ -75,8 +76,8 @@ func TestLapse(t *testing.T) {
 		}
 		return out
 	}
-	lapsed := Lapse(nil, ids("a", "b", "both", "passed"), ids("b"), ids("passed"))
+	lapsed := LapsedAfterRun(nil, ids("a", "b", "both", "passed"), ids("b"), ids("passed"))
 	assert.Equal(t, ids("a", "both"), lapsed)
-	lapsed = Lapse(lapsed, ids("b"), ids("a", "both"), ids("passed"))
+	lapsed = LapsedAfterRun(lapsed, ids("b"), ids("a", "both"), ids("passed"))
 	assert.Equal(t, ids("b"), lapsed)
 }

@@ -17,7 +17,7 @@ type Gate struct {
 	// MaxDeletions in one run on one cluster; nil means unlimited, 0 holds every deletion.
 	MaxDeletions *int
 	// MaxShare of the objects of a cluster in one run, in percent; nil means unlimited, 0 holds
-	// every deletion. A share above 0 does not hold up to SmallSet deletions.
+	// every deletion. A share above 0 does not hold up to MinDeletionsForShare deletions.
 	MaxShare *int
 	// Protected kinds are never deleted without approval: `Kind` in any API group, or `Kind.group`;
 	// `Kind.` is the core group.
@@ -31,16 +31,16 @@ type Gate struct {
 	// Reviewed reports whether people have reviewed a deletion or recreation; the gate holds the
 	// others. nil requires no review.
 	Reviewed func(cluster string, ref change.Ref) bool
-	// Before has the reasons of the previous run. Objects that exceeded a limit then stay held
+	// HeldBefore has the reasons of the previous run. Objects that exceeded a limit then stay held
 	// until they are approved or the limit changes. Their number does not matter: the previous run
 	// has used up the limit.
-	Before map[change.Ref]change.Reason
+	HeldBefore map[change.Ref]change.Reason
 
-	spent int // deletions allowed earlier in this run
+	earlierDeletions int // deletions allowed earlier in this run
 }
 
-// SmallSet is the number of deletions that no share above 0 holds.
-const SmallSet = 10
+// MinDeletionsForShare is the number of deletions that no share above 0 holds.
+const MinDeletionsForShare = 10
 
 // DefaultGate is used if a landscape configures none: 100 deletions, 50 %, and the kinds whose
 // deletion loses data or clusters.
@@ -64,10 +64,10 @@ func ParseShare(s string) (int, error) {
 	return n, nil
 }
 
-// After returns the gate for the rest of a run that has already allowed n deletions on the cluster:
-// limits count for the whole run.
-func (g Gate) After(n int) Gate {
-	g.spent += n
+// WithEarlierDeletions returns the gate for the rest of a run that has already allowed n deletions
+// on the cluster: limits count for the whole run.
+func (g Gate) WithEarlierDeletions(n int) Gate {
+	g.earlierDeletions += n
 	return g
 }
 
@@ -83,19 +83,19 @@ type Verdict struct {
 // of managed objects there. It asks the Ledger, which records the use of approvals.
 func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 	v := Verdict{Held: map[change.Ref]change.Reason{}}
-	beyond := g.beyond(cluster, len(refs), total)
+	beyond := g.exceededLimit(cluster, len(refs), total)
 	// together includes objects with approvals of their own: the id of all that people saw covers
 	// them, too.
 	together := map[change.Ref]change.Reason{}
 	for _, ref := range refs {
 		var reason change.Reason
 		switch {
-		case g.stillHeld(cluster, ref):
-			reason = g.Before[ref]
+		case g.isStillHeld(cluster, ref):
+			reason = g.HeldBefore[ref]
 			reason.Earlier = true
 		case g.Reviewed != nil && !g.Reviewed(cluster, ref):
 			reason.Code = landscapev1alpha1.HeldNotReviewed
-		case g.protects(ref):
+		case g.isProtected(ref):
 			reason.Code, reason.Kind = landscapev1alpha1.HeldProtectedKind, ref.Kind
 		default:
 			reason = beyond
@@ -103,27 +103,27 @@ func (g Gate) Judge(cluster string, refs []change.Ref, total int) Verdict {
 		if !reason.IsZero() {
 			together[ref] = reason
 		}
-		if !g.Approves(ApprovalID(cluster, ref), ref) && !reason.IsZero() {
+		if !g.UseApproval(ApprovalID(cluster, ref), ref) && !reason.IsZero() {
 			v.Held[ref] = reason
 		}
 	}
 	left := slices.Collect(maps.Keys(v.Held))
 	v.ID = ApprovalID(cluster, left...)
-	if all := ApprovalID(cluster, slices.Collect(maps.Keys(together))...); g.Approves(v.ID, left...) || all != v.ID && g.Approves(all, left...) {
+	if all := ApprovalID(cluster, slices.Collect(maps.Keys(together))...); g.UseApproval(v.ID, left...) || all != v.ID && g.UseApproval(all, left...) {
 		v.Held = map[change.Ref]change.Reason{}
 	}
 	return v
 }
 
-// Approves reports whether these objects pass by an approved id. It asks the Ledger, which records
-// the use of the approval.
-func (g Gate) Approves(id string, refs ...change.Ref) bool {
+// UseApproval reports whether these objects pass by an approved id. It asks the Ledger, which
+// records the use of the approval.
+func (g Gate) UseApproval(id string, refs ...change.Ref) bool {
 	return g.Approved[id] && (g.Ledger == nil || g.Ledger(id, refs))
 }
 
-// beyond returns the limit that a number of deletions exceeds.
-func (g Gate) beyond(cluster string, deletions, total int) change.Reason {
-	n := deletions + g.spent
+// exceededLimit returns the limit that a number of deletions exceeds.
+func (g Gate) exceededLimit(cluster string, deletions, total int) change.Reason {
+	n := deletions + g.earlierDeletions
 	switch {
 	case deletions == 0:
 		return change.Reason{}
@@ -131,17 +131,17 @@ func (g Gate) beyond(cluster string, deletions, total int) change.Reason {
 		return change.Reason{Code: landscapev1alpha1.HeldEveryDeletion, Cluster: cluster}
 	case g.MaxDeletions != nil && n > *g.MaxDeletions:
 		return change.Reason{Code: landscapev1alpha1.HeldTooManyDeletions, Cluster: cluster, Count: n, Limit: *g.MaxDeletions}
-	case g.MaxShare != nil && (n > SmallSet || *g.MaxShare == 0) && n*100 > total*(*g.MaxShare):
+	case g.MaxShare != nil && (n > MinDeletionsForShare || *g.MaxShare == 0) && n*100 > total*(*g.MaxShare):
 		return change.Reason{Code: landscapev1alpha1.HeldTooLargeShare, Cluster: cluster, Count: n, Total: total, Limit: *g.MaxShare}
 	}
 	return change.Reason{}
 }
 
-// stillHeld reports whether an object exceeded a limit in the previous run and the limit is
+// isStillHeld reports whether an object exceeded a limit in the previous run and the limit is
 // unchanged. Inventories of old versions have no codes: their held objects stay held until they are
 // approved.
-func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
-	before := g.Before[ref]
+func (g Gate) isStillHeld(cluster string, ref change.Ref) bool {
+	before := g.HeldBefore[ref]
 	if before.Code == "" {
 		return !before.IsZero()
 	}
@@ -151,9 +151,9 @@ func (g Gate) stillHeld(cluster string, ref change.Ref) bool {
 	return limit != nil && *limit == before.Limit && cluster == before.Cluster
 }
 
-// StillHeld returns the reason of the previous run if the new one is only a missing review. A
+// HeldReason returns the reason of the previous run if the new one is only a missing review. A
 // review counts for one sync, so the next sync always lacks it.
-func StillHeld(reason, before change.Reason) change.Reason {
+func HeldReason(reason, before change.Reason) change.Reason {
 	if reason.Code != landscapev1alpha1.HeldNotReviewed || before.IsZero() || before.Code == landscapev1alpha1.HeldNotReviewed {
 		return reason
 	}
@@ -161,16 +161,16 @@ func StillHeld(reason, before change.Reason) change.Reason {
 	return before
 }
 
-func (g Gate) protects(ref change.Ref) bool {
+func (g Gate) isProtected(ref change.Ref) bool {
 	return slices.ContainsFunc(g.Protected, func(p string) bool {
 		kind, group, qualified := strings.Cut(p, ".")
 		return kind == ref.Kind && (!qualified || group == ref.Group())
 	})
 }
 
-// Mark marks the items of a plan that the gate holds, and returns the approval ids by cluster.
+// MarkHeld marks the items of a plan that the gate holds, and returns the approval ids by cluster.
 // totals has the number of managed objects by cluster.
-func (g Gate) Mark(p *change.Plan, totals map[string]int) map[string]string {
+func (g Gate) MarkHeld(p *change.Plan, totals map[string]int) map[string]string {
 	byCluster := map[string][]change.Ref{}
 	for _, item := range p.Items {
 		if item.Action == change.Delete || item.Action == change.Recreate {

@@ -19,14 +19,14 @@ func refs(n int, apiVersion, kind string) []change.Ref {
 	return out
 }
 
-// earlier returns a reason from an earlier run.
-func earlier(r change.Reason) change.Reason {
+// asEarlier returns a reason from an earlier run.
+func asEarlier(r change.Reason) change.Reason {
 	r.Earlier = true
 	return r
 }
 
-// TestWhatWasTooManyStaysHeld checks that objects beyond a limit stay held in the next run.
-func TestWhatWasTooManyStaysHeld(t *testing.T) {
+// TestObjectsBeyondLimitStayHeld checks that objects beyond a limit stay held in the next run.
+func TestObjectsBeyondLimitStayHeld(t *testing.T) {
 	some := refs(3, "v1", "ConfigMap")
 	gate := Gate{MaxDeletions: Limit(2), MaxShare: Limit(50)}
 	first := gate.Judge("seed", some, 100)
@@ -39,8 +39,8 @@ func TestWhatWasTooManyStaysHeld(t *testing.T) {
 	}{
 		"by number":               {func(*Gate) {}, first.Held[some[0]], "it is held since before: 3 deletions on cluster seed are more than the 2 allowed in one run"},
 		"by share":                {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldTooLargeShare, Cluster: "seed", Count: 60, Total: 100, Limit: 50}, "it is held since before: 60 of 100 objects on cluster seed are more than the 50% allowed in one run"},
-		"and once more":           {func(*Gate) {}, earlier(first.Held[some[0]]), earlier(first.Held[some[0]]).String()},
-		"though a review has it":  {func(g *Gate) { g.Reviewed = func(string, change.Ref) bool { return true } }, first.Held[some[0]], earlier(first.Held[some[0]]).String()},
+		"and once more":           {func(*Gate) {}, asEarlier(first.Held[some[0]]), asEarlier(first.Held[some[0]]).String()},
+		"though a review has it":  {func(g *Gate) { g.Reviewed = func(string, change.Ref) bool { return true } }, first.Held[some[0]], asEarlier(first.Held[some[0]]).String()},
 		"another limit":           {func(g *Gate) { g.MaxDeletions = Limit(3) }, first.Held[some[0]], ""},
 		"no limit":                {func(g *Gate) { g.MaxDeletions = nil }, first.Held[some[0]], ""},
 		"it was not reviewed":     {func(*Gate) {}, change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, ""},
@@ -51,7 +51,7 @@ func TestWhatWasTooManyStaysHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gate
-			g.Before = map[change.Ref]change.Reason{some[0]: test.before}
+			g.HeldBefore = map[change.Ref]change.Reason{some[0]: test.before}
 			test.gate(&g)
 			assert.Equal(t, test.want, g.Judge("seed", one, 100).Held[some[0]].String())
 		})
@@ -73,17 +73,17 @@ func TestGate(t *testing.T) {
 		"zero holds every":        {Gate{MaxDeletions: Limit(0)}, refs(1, "v1", "ConfigMap"), 100, 1, "every deletion on cluster seed needs approval"},
 		"at the share":            {Gate{MaxShare: Limit(50)}, refs(20, "v1", "ConfigMap"), 40, 0, ""},
 		"beyond the share":        {Gate{MaxShare: Limit(50)}, refs(21, "v1", "ConfigMap"), 40, 21, "21 of 40 objects on cluster seed are more than the 50% allowed"},
-		"share of few":            {Gate{MaxShare: Limit(50)}, refs(SmallSet, "v1", "ConfigMap"), SmallSet, 0, ""},
+		"share of few":            {Gate{MaxShare: Limit(50)}, refs(MinDeletionsForShare, "v1", "ConfigMap"), MinDeletionsForShare, 0, ""},
 		"share of no known total": {Gate{MaxShare: Limit(50)}, refs(11, "v1", "ConfigMap"), 0, 11, "11 of 0"},
 		"no share at all":         {Gate{MaxShare: Limit(0)}, refs(1, "v1", "ConfigMap"), 100, 1, "1 of 100"},
 		"protected kind":          {Gate{Protected: []string{"Namespace"}}, append(refs(1, "v1", "Namespace"), refs(2, "v1", "ConfigMap")...), 100, 1, "kind Namespace is protected"},
 		"protected, by group":     {Gate{Protected: []string{"Etcd.druid.gardener.cloud"}}, append(refs(1, "druid.gardener.cloud/v1alpha1", "Etcd"), refs(1, "other.example.com/v1", "Etcd")...), 100, 1, "kind Etcd"},
 		"protected, core group":   {Gate{Protected: []string{"Service."}}, append(refs(1, "v1", "Service"), refs(1, "serving.knative.dev/v1", "Service")...), 100, 1, "kind Service"},
 		"any group":               {Gate{Protected: []string{"Etcd"}}, append(refs(1, "druid.gardener.cloud/v1alpha1", "Etcd"), refs(1, "other.example.com/v1", "Etcd")...), 100, 2, "kind Etcd"},
-		"rest of a run":           {Gate{MaxDeletions: Limit(5)}.After(3), refs(3, "v1", "ConfigMap"), 100, 3, "6 deletions"},
-		"rest of a run, allowed":  {Gate{MaxDeletions: Limit(5)}.After(1).After(1), refs(3, "v1", "ConfigMap"), 100, 0, ""},
-		"share of a run":          {Gate{MaxShare: Limit(50)}.After(15), refs(6, "v1", "ConfigMap"), 40, 6, "21 of 40"},
-		"nothing left, nothing":   {Gate{MaxDeletions: Limit(5)}.After(9), nil, 100, 0, ""},
+		"rest of a run":           {Gate{MaxDeletions: Limit(5)}.WithEarlierDeletions(3), refs(3, "v1", "ConfigMap"), 100, 3, "6 deletions"},
+		"rest of a run, allowed":  {Gate{MaxDeletions: Limit(5)}.WithEarlierDeletions(1).WithEarlierDeletions(1), refs(3, "v1", "ConfigMap"), 100, 0, ""},
+		"share of a run":          {Gate{MaxShare: Limit(50)}.WithEarlierDeletions(15), refs(6, "v1", "ConfigMap"), 40, 6, "21 of 40"},
+		"nothing left, nothing":   {Gate{MaxDeletions: Limit(5)}.WithEarlierDeletions(9), nil, 100, 0, ""},
 		"default, few":            {DefaultGate(), refs(10, "v1", "ConfigMap"), 12, 0, ""},
 		"default, many":           {DefaultGate(), refs(101, "v1", "ConfigMap"), 1000, 101, "101 deletions"},
 		"default, Shoot":          {DefaultGate(), refs(1, "core.gardener.cloud/v1beta1", "Shoot"), 1000, 1, "protected"},
@@ -109,9 +109,9 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestTogetherAndAlone checks that the id of all held objects approves them all, with or without
-// ids of single ones. The id of the remaining objects does, too.
-func TestTogetherAndAlone(t *testing.T) {
+// TestJointAndSingleApprovals checks that the id of all held objects approves them all, with or
+// without ids of single ones. The id of the remaining objects does, too.
+func TestJointAndSingleApprovals(t *testing.T) {
 	a, b, c := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "b"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}
 	of := func(refs ...change.Ref) string { return ApprovalID("x", refs...) }
 	for name, test := range map[string]struct {
@@ -162,7 +162,7 @@ func TestGateMarksThePlan(t *testing.T) {
 	}
 	p := fresh()
 	gate := Gate{Protected: []string{"Namespace"}}
-	ids := gate.Mark(&p, map[string]int{"one": 10, "two": 10})
+	ids := gate.MarkHeld(&p, map[string]int{"one": 10, "two": 10})
 	assert.Len(t, ids, 2)
 	assert.Equal(t, change.Summary{Create: 1, Delete: 1, Hold: 2}, p.Summary)
 	for _, item := range p.Items {
@@ -172,7 +172,7 @@ func TestGateMarksThePlan(t *testing.T) {
 	}
 	p = fresh()
 	gate.Approved = map[string]bool{ids["one"]: true}
-	assert.Equal(t, map[string]string{"two": ids["two"]}, gate.Mark(&p, map[string]int{"one": 10, "two": 10}))
+	assert.Equal(t, map[string]string{"two": ids["two"]}, gate.MarkHeld(&p, map[string]int{"one": 10, "two": 10}))
 	assert.Equal(t, change.Summary{Create: 1, Delete: 2, Hold: 1}, p.Summary)
 }
 
@@ -188,9 +188,9 @@ func TestParseShare(t *testing.T) {
 	}
 }
 
-// TestTake checks that nothing passes if the ledger refuses, and that the ledger gets the objects
-// of each approval.
-func TestTake(t *testing.T) {
+// TestLedgerRefusalHoldsObjects checks that nothing passes if the ledger refuses, and that the
+// ledger gets the objects of each approval.
+func TestLedgerRefusalHoldsObjects(t *testing.T) {
 	a, b, c := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "b"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "c"}
 	alone, together := ApprovalID("x", a), ApprovalID("x", b, c)
 	for _, takes := range []bool{true, false} {

@@ -12,73 +12,74 @@ type Review struct {
 	// ID names the compared revisions: a review permits a deletion only once, even across
 	// processes.
 	ID string
-	// here has the approval ids of objects on the operator's clusters.
-	here map[string]bool
-	// seeds has the lost and created objects of each seed. everywhere has the deletions that are
-	// reviewed for Shoots of all seeds, because a sampled Shoot shows them.
-	seeds      map[string]SeedChange
-	everywhere SeedChange
+	// operatorObjects has the approval ids of objects on the operator's clusters.
+	operatorObjects map[string]bool
+	// seedChanges has the lost and created objects of each seed. everywhere has the deletions that
+	// are reviewed for Shoots of all seeds, because a sampled Shoot shows them.
+	seedChanges   map[string]SeedChange
+	sampledChange SeedChange
 }
 
-// ReviewOf collects the deletions and recreations of a plan on the operator's clusters, held or
+// NewReview collects the deletions and recreations of a plan on the operator's clusters, held or
 // not.
-func ReviewOf(id string, p change.Plan) *Review {
-	r := &Review{ID: id, here: map[string]bool{}, seeds: map[string]SeedChange{}}
-	r.Show(p.Items...)
+func NewReview(id string, p change.Plan) *Review {
+	r := &Review{ID: id, operatorObjects: map[string]bool{}, seedChanges: map[string]SeedChange{}}
+	r.AddItems(p.Items...)
 	return r
 }
 
-// Show adds items about the operator's clusters.
-func (r *Review) Show(items ...change.Item) {
+// AddItems adds items about the operator's clusters.
+func (r *Review) AddItems(items ...change.Item) {
 	for _, item := range items {
-		if loses(item) {
-			r.here[ApprovalID(item.Cluster, item.Object)] = true
+		if isDeletion(item) {
+			r.operatorObjects[ApprovalID(item.Cluster, item.Object)] = true
 		}
 	}
 }
 
-// Home is the seed that a Seed or Shoot is converged on, and the namespace of a Shoot there.
-type Home struct{ Seed, ControlPlane string }
+// SeedLocation is the seed that a Seed or Shoot is converged on, and the namespace of a Shoot
+// there.
+type SeedLocation struct{ Seed, ControlPlane string }
 
-// ShowOnSeed adds an item about a seed or one of its Shoots. A deletion of a sampled Shoot is
+// AddSeedItem adds an item about a seed or one of its Shoots. A deletion of a sampled Shoot is
 // reviewed for every Shoot on every seed.
-func (r *Review) ShowOnSeed(item change.Item, at Home, sampled bool) {
-	object, seed := ObjectIn(at.ControlPlane, item.Object), r.seeds[at.Seed]
+func (r *Review) AddSeedItem(item change.Item, at SeedLocation, sampled bool) {
+	object, seed := NormalizedObject(at.ControlPlane, item.Object), r.seedChanges[at.Seed]
 	switch {
-	case loses(item):
-		seed.Lose(object, item.Owner)
+	case isDeletion(item):
+		seed.AddLost(object, item.Owner)
 		if sampled {
-			r.everywhere.Lose(object, AllOf(item.Owner))
+			r.sampledChange.AddLost(object, AllOwnersLike(item.Owner))
 		}
 	case item.Action == change.Create:
-		seed.Make(object, item.Owner)
+		seed.AddCreated(object, item.Owner)
 	default:
 		return
 	}
-	r.seeds[at.Seed] = seed
+	r.seedChanges[at.Seed] = seed
 }
 
-// OnSeed returns the change that the differences show for a seed.
-func (r *Review) OnSeed(seed string) SeedChange {
-	out := r.seeds[seed]
-	out.ID, out.Lost = r.ID, maps.Clone(out.Lost)
-	for object, owners := range r.everywhere.Lost {
-		if out.Lost[object] != nil {
-			out.Lost[object] = maps.Clone(out.Lost[object])
+// ForSeed returns the change that the differences show for a seed.
+func (r *Review) ForSeed(seed string) SeedChange {
+	out := r.seedChanges[seed]
+	out.ID, out.LostObjects = r.ID, maps.Clone(out.LostObjects)
+	for object, owners := range r.sampledChange.LostObjects {
+		if out.LostObjects[object] != nil {
+			out.LostObjects[object] = maps.Clone(out.LostObjects[object])
 		}
 		for name := range owners {
-			out.Lose(object, name)
+			out.AddLost(object, name)
 		}
 	}
 	return out
 }
 
-// loses reports whether a plan deletes or recreates an object, held or not.
-func loses(item change.Item) bool {
+// isDeletion reports whether a plan deletes or recreates an object, held or not.
+func isDeletion(item change.Item) bool {
 	return item.Action == change.Delete || item.Action == change.Recreate || item.Action == change.Hold
 }
 
-// has reports whether the difference showed a deletion or recreation.
-func (r *Review) has(cluster string, ref change.Ref) bool {
-	return r.here[ApprovalID(cluster, ref)]
+// hasReviewed reports whether the difference showed a deletion or recreation.
+func (r *Review) hasReviewed(cluster string, ref change.Ref) bool {
+	return r.operatorObjects[ApprovalID(cluster, ref)]
 }

@@ -15,7 +15,7 @@ func TestReviewOnSeed(t *testing.T) {
 		return change.Item{Action: action, Owner: owner, Object: change.Ref{APIVersion: "v1", Kind: "Secret", Namespace: namespace, Name: "x"}}
 	}
 	const object = "/Secret {control-plane}/x"
-	a, b := Home{Seed: "a", ControlPlane: "shoot--p--one"}, Home{Seed: "b", ControlPlane: "shoot--p--two"}
+	a, b := SeedLocation{Seed: "a", ControlPlane: "shoot--p--one"}, SeedLocation{Seed: "b", ControlPlane: "shoot--p--two"}
 	only := map[string]map[string]bool{object: {"shoot p/one": true}}
 	for name, test := range map[string]struct {
 		action       change.Action
@@ -33,17 +33,17 @@ func TestReviewOnSeed(t *testing.T) {
 		"created in a sample": {action: change.Create, sampled: true, made: only},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := ReviewOf("a..b", change.Plan{})
-			r.ShowOnSeed(item(test.action, "shoot p/one", a.ControlPlane), a, test.sampled)
+			r := NewReview("a..b", change.Plan{})
+			r.AddSeedItem(item(test.action, "shoot p/one", a.ControlPlane), a, test.sampled)
 			for range 2 { // asking changes nothing
-				assert.Equal(t, SeedChange{ID: "a..b", Lost: test.lost, Made: test.made}, r.OnSeed("a"))
-				assert.Equal(t, SeedChange{ID: "a..b", Lost: test.lostOnOthers}, r.OnSeed("other"))
+				assert.Equal(t, SeedChange{ID: "a..b", LostObjects: test.lost, CreatedObjects: test.made}, r.ForSeed("a"))
+				assert.Equal(t, SeedChange{ID: "a..b", LostObjects: test.lostOnOthers}, r.ForSeed("other"))
 			}
 		})
 	}
-	r := ReviewOf("a..b", change.Plan{})
-	r.ShowOnSeed(item(change.Delete, "shoot p/one", a.ControlPlane), a, true)
-	r.ShowOnSeed(item(change.Delete, "shoot p/two", b.ControlPlane), b, false)
-	assert.Equal(t, map[string]map[string]bool{object: {"shoot p/two": true, "shoot *": true}}, r.OnSeed("b").Lost)
-	assert.Equal(t, map[string]map[string]bool{object: {"shoot p/one": true, "shoot *": true}}, r.OnSeed("a").Lost)
+	r := NewReview("a..b", change.Plan{})
+	r.AddSeedItem(item(change.Delete, "shoot p/one", a.ControlPlane), a, true)
+	r.AddSeedItem(item(change.Delete, "shoot p/two", b.ControlPlane), b, false)
+	assert.Equal(t, map[string]map[string]bool{object: {"shoot p/two": true, "shoot *": true}}, r.ForSeed("b").LostObjects)
+	assert.Equal(t, map[string]map[string]bool{object: {"shoot p/one": true, "shoot *": true}}, r.ForSeed("a").LostObjects)
 }

@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	// Prefix begins the names of copies (as upstream), except the copy of credentials.
-	Prefix = "ref-"
+	// CopyPrefix begins the names of copies (as upstream), except the copy of credentials.
+	CopyPrefix = "ref-"
 	// LabelCopy is set on each copy.
 	LabelCopy = "references.pergola.dev/copy"
 )
 
-// component is the source of the bundle in plans and reports. It is not in the catalogue: a render
-// does not know the content.
-const component = "shoot/" + render.BundleReferences
+// copyComponent is the source of the bundle in plans and reports. It is not in the catalogue: a
+// render does not know the content.
+const copyComponent = "shoot/" + render.BundleReferences
 
-// Copies returns the bundle of all objects that a Shoot refers to, for the namespace of its control
-// plane. (Upstream has a ManagedResource of its name.) While an object is missing, the bundle is
-// unresolved and the applied one stays. The result is false if the Shoot refers to nothing.
-func Copies(of render.Owner, found []Found) (render.Bundle, bool, error) {
+// CopyBundle returns the bundle of all objects that a Shoot refers to, for the namespace of its
+// control plane. (Upstream has a ManagedResource of its name.) While an object is missing, the
+// bundle is unresolved and the applied one stays. The result is false if the Shoot refers to
+// nothing.
+func CopyBundle(of render.Owner, found []LookupResult) (render.Bundle, bool, error) {
 	b := render.Bundle{
-		Name: render.BundleReferences, Component: component, Owner: of, Cluster: render.ClusterSeed, Namespace: of.ControlPlaneNamespace,
+		Name: render.BundleReferences, Component: copyComponent, Owner: of, Cluster: render.ClusterSeed, Namespace: of.ControlPlaneNamespace,
 		Condition: "ControlPlaneHealthy", Delivery: render.Delivery{Direct: true},
 	}
 	var unresolved []string
@@ -59,7 +60,7 @@ func copyOf(original *unstructured.Unstructured, namespace string) *unstructured
 	out := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": original.GetKind()}}
 	maps.Copy(out.Object, content)
 	out = out.DeepCopy()
-	out.SetName(Prefix + original.GetName())
+	out.SetName(CopyPrefix + original.GetName())
 	out.SetNamespace(namespace)
 	out.SetLabels(map[string]string{LabelCopy: "true"})
 	// The original may be recreated with another type, which is immutable.

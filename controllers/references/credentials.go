@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	// nameCredentials is the Secret that extensions use (upstream's name, and the value of its
-	// label).
-	nameCredentials = "cloudprovider"
-	labelPurpose    = "gardener.cloud/purpose"
+	// credentialsSecretName is the Secret that extensions use (upstream's name, and the value of
+	// its label).
+	credentialsSecretName = "cloudprovider"
+	labelPurpose          = "gardener.cloud/purpose"
 )
 
-// bindings maps the kinds of bindings to their API versions.
-var bindings = map[string]string{
+// bindingVersions maps the kinds of bindings to their API versions.
+var bindingVersions = map[string]string{
 	"CredentialsBinding": securityv1alpha1.SchemeGroupVersion.String(), "SecretBinding": gardencorev1beta1.SchemeGroupVersion.String(),
 }
 
-// reader returns an object, or nil if it does not exist.
-type reader func(apply.Ref) (*unstructured.Unstructured, error)
+// objectGetter returns an object, or nil if it does not exist.
+type objectGetter func(apply.Ref) (*unstructured.Unstructured, error)
 
-// ofCluster reads from a cluster. An API that is not served has no objects.
-func ofCluster(in *apply.Cluster, get reader) reader {
+// clusterGetter reads from a cluster. An API that is not served has no objects.
+func clusterGetter(in *apply.Cluster, get objectGetter) objectGetter {
 	return func(ref apply.Ref) (*unstructured.Unstructured, error) {
 		live, err := get(ref)
 		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
@@ -45,18 +45,18 @@ func ofCluster(in *apply.Cluster, get reader) reader {
 	}
 }
 
-// credentials follows the binding of a Shoot to its Secret. The result is false for an owner
+// findCredentials follows the binding of a Shoot to its Secret. The result is false for an owner
 // without a binding. cluster is only for error messages.
-func credentials(of render.Input, cluster string, read reader) (Found, bool, error) {
+func findCredentials(of render.Input, cluster string, read objectGetter) (LookupResult, bool, error) {
 	r, has := of.Credentials()
 	if !has {
-		return Found{}, false, nil
+		return LookupResult{}, false, nil
 	}
-	found := Found{Reference: r, Namespace: of.ReferenceNamespace(), Credentials: true}
-	at := apply.Ref{APIVersion: bindings[r.Kind], Kind: r.Kind, Namespace: found.Namespace, Name: r.Name}
+	found := LookupResult{Reference: r, Namespace: of.ReferenceNamespace(), Credentials: true}
+	at := apply.Ref{APIVersion: bindingVersions[r.Kind], Kind: r.Kind, Namespace: found.Namespace, Name: r.Name}
 	binding, err := read(at)
 	if err != nil {
-		return Found{}, false, fmt.Errorf("read the credentials that %s leads to: %w", r.Fields[0], err)
+		return LookupResult{}, false, fmt.Errorf("read the credentials that %s leads to: %w", r.Fields[0], err)
 	}
 	if binding == nil {
 		found.Problem = notFound(at, cluster, r.Fields)
@@ -76,7 +76,7 @@ func credentials(of render.Input, cluster string, read reader) (Found, bool, err
 	}
 	ref := apply.Ref{APIVersion: "v1", Kind: kind.Kind, Namespace: namespace, Name: name}
 	if found.Object, err = read(ref); err != nil {
-		return Found{}, false, fmt.Errorf("read the credentials that %s leads to: %w", r.Fields[0], err)
+		return LookupResult{}, false, fmt.Errorf("read the credentials that %s leads to: %w", r.Fields[0], err)
 	}
 	if found.Object == nil {
 		found.Problem = notFound(ref, cluster, []string{field + " of " + r.Kind + " " + at.Namespace + "/" + r.Name})
@@ -95,8 +95,8 @@ func copyOfCredentials(original *unstructured.Unstructured, namespace string) *u
 		out.Object["data"] = data
 	}
 	out = out.DeepCopy()
-	out.SetName(nameCredentials)
+	out.SetName(credentialsSecretName)
 	out.SetNamespace(namespace)
-	out.SetLabels(map[string]string{labelPurpose: nameCredentials, LabelCopy: "true"})
+	out.SetLabels(map[string]string{labelPurpose: credentialsSecretName, LabelCopy: "true"})
 	return out
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// using returns a Shoot with workers unless spec says otherwise.
-func using(t *testing.T, spec string) render.Input {
+// shootInput returns a Shoot with workers unless spec says otherwise.
+func shootInput(t *testing.T, spec string) render.Input {
 	t.Helper()
 	return render.Input{Owner: shoot, Objects: map[string]map[string]any{"shoot": object(t, "{kind: Shoot, spec: "+spec+"}").Object}}
 }
 
 const workers = "provider: {workers: [{name: a}]}"
 
-// stored returns a reader of objects by kind, namespace and name.
-func stored(t *testing.T, texts ...string) func(apply.Ref) (*unstructured.Unstructured, error) {
+// storedObjects returns a reader of objects by kind, namespace and name.
+func storedObjects(t *testing.T, texts ...string) func(apply.Ref) (*unstructured.Unstructured, error) {
 	t.Helper()
 	all := map[string]*unstructured.Unstructured{}
 	for _, text := range texts {
@@ -68,17 +68,17 @@ func TestCredentials(t *testing.T) {
 		"one that upstream checks": {spec: byBinding, objects: []string{binding("{apiVersion: v1, kind: Secret, name: account, namespace: garden-other}"), others}, gardenAPI: landscapev1alpha1.GardenAPIAggregated, leads: "garden-other"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := using(t, c.spec)
+			in := shootInput(t, c.spec)
 			in.GardenAPI = c.gardenAPI
-			found, has, err := credentials(in, "virtual", stored(t, c.objects...))
+			found, has, err := findCredentials(in, "virtual", storedObjects(t, c.objects...))
 			require.NoError(t, err)
 			require.Equal(t, c.leads != "" || c.wrong != "", has)
 			if !has {
 				return
 			}
-			b, _, err := Copies(shoot, []Found{found})
+			b, _, err := CopyBundle(shoot, []LookupResult{found})
 			require.NoError(t, err)
-			facts, err := Facts([]Found{found})
+			facts, err := Facts([]LookupResult{found})
 			require.NoError(t, err)
 			assert.Empty(t, facts, "no component reads an account")
 			if c.wrong != "" {
@@ -107,7 +107,7 @@ data: {key: c2VjcmV0}
 
 // TestUnreadableCredentials checks that a cluster error does not count as a missing object.
 func TestUnreadableCredentials(t *testing.T) {
-	_, has, err := credentials(using(t, "{secretBindingName: b, "+workers+"}"), "virtual", func(apply.Ref) (*unstructured.Unstructured, error) { return nil, errors.New("connection refused") })
+	_, has, err := findCredentials(shootInput(t, "{secretBindingName: b, "+workers+"}"), "virtual", func(apply.Ref) (*unstructured.Unstructured, error) { return nil, errors.New("connection refused") })
 	assert.False(t, has)
 	require.EqualError(t, err, "read the credentials that spec.secretBindingName leads to: connection refused")
 }
@@ -115,7 +115,7 @@ func TestUnreadableCredentials(t *testing.T) {
 // TestEmptyCredentials checks that a Secret without data gives a copy without data or the user's
 // metadata.
 func TestEmptyCredentials(t *testing.T) {
-	b, _, err := Copies(shoot, []Found{{Credentials: true, Object: object(t, `
+	b, _, err := CopyBundle(shoot, []LookupResult{{Credentials: true, Object: object(t, `
 apiVersion: v1
 kind: Secret
 metadata: {name: account, namespace: garden-local, labels: {a: b}, annotations: {a: b}, finalizers: [gardener.cloud/gardener]}
@@ -148,10 +148,10 @@ func TestDeclaredCredentials(t *testing.T) {
 		"both": {[]string{binding, secret}, true}, "the binding": {[]string{binding}, false}, "the Secret": {[]string{secret}, false}, "neither": {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := using(t, "{credentialsBindingName: b, "+workers+"}")
-			read := stored(t, c.declared...)
+			in := shootInput(t, "{credentialsBindingName: b, "+workers+"}")
+			read := storedObjects(t, c.declared...)
 			in.DeclaredCredentials = func(kind, namespace, name string) *unstructured.Unstructured {
-				for _, version := range []string{"v1", bindings["CredentialsBinding"]} {
+				for _, version := range []string{"v1", bindingVersions["CredentialsBinding"]} {
 					if o, _ := read(apply.Ref{APIVersion: version, Kind: kind, Namespace: namespace, Name: name}); o != nil {
 						return o
 					}
@@ -159,13 +159,13 @@ func TestDeclaredCredentials(t *testing.T) {
 				return nil
 			}
 			problem := errors.New("object not found")
-			out := Declared([]Found{{Credentials: true, Problem: problem}}, in)
+			out := WithDeclared([]LookupResult{{Credentials: true, Problem: problem}}, in)
 			if !c.expected {
 				require.ErrorIs(t, out[0].Problem, problem)
 				return
 			}
 			require.NoError(t, out[0].Problem)
-			b, _, err := Copies(shoot, out)
+			b, _, err := CopyBundle(shoot, out)
 			require.NoError(t, err)
 			assert.Equal(t, map[string]any{"key": "c2VjcmV0"}, b.Objects[0].Object["data"])
 			assert.NotContains(t, b.Objects[0].Object, "stringData")

@@ -13,7 +13,7 @@ import (
 )
 
 // Facts returns the facts about found objects that rendering may use, without unusable objects.
-func Facts(found []Found) (map[string]render.ReferenceFact, error) {
+func Facts(found []LookupResult) (map[string]render.ReferenceFact, error) {
 	var out map[string]render.ReferenceFact
 	for _, f := range found {
 		if f.Object == nil || f.Credentials { // no component reads credentials
@@ -31,9 +31,9 @@ func Facts(found []Found) (map[string]render.ReferenceFact, error) {
 	return out, nil
 }
 
-// Declared replaces live objects with those that Git declares, which is their state after the next
-// apply.
-func Declared(found []Found, in render.Input) []Found {
+// WithDeclared replaces live objects with those that Git declares, which is their state after the
+// next apply.
+func WithDeclared(found []LookupResult, in render.Input) []LookupResult {
 	out := slices.Clone(found)
 	for i := range out {
 		if out[i].Credentials {
@@ -50,15 +50,15 @@ func Declared(found []Found, in render.Input) []Found {
 }
 
 // declaredCredentials returns the credentials if Git declares both binding and Secret.
-func declaredCredentials(in render.Input) (Found, bool) {
+func declaredCredentials(in render.Input) (LookupResult, bool) {
 	if in.DeclaredCredentials == nil {
-		return Found{}, false
+		return LookupResult{}, false
 	}
-	found, has, err := credentials(in, "", func(ref apply.Ref) (*unstructured.Unstructured, error) {
+	found, has, err := findCredentials(in, "", func(ref apply.Ref) (*unstructured.Unstructured, error) {
 		return in.DeclaredCredentials(ref.Kind, ref.Namespace, ref.Name), nil
 	})
 	if !has || err != nil || found.Object == nil {
-		return Found{}, false
+		return LookupResult{}, false
 	}
 	found.Object = asStored(found.Object)
 	return found, true

@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// Found is one reference and its object.
-type Found struct {
+// LookupResult is one reference and its object.
+type LookupResult struct {
 	across.Reference
 	// Namespace of the object; empty means the namespace of the owner's references.
 	Namespace string
@@ -31,11 +31,11 @@ const kindShoot = "shoot"
 
 // Read reads the objects that an owner refers to from a cluster. It fails only for errors of the
 // cluster; a missing or invalid object is a Problem of its Found.
-func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]Found, error) {
-	var out []Found
+func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]LookupResult, error) {
+	var out []LookupResult
 	namespace := of.ReferenceNamespace()
 	for _, r := range of.RefersTo() {
-		found := Found{Reference: r}
+		found := LookupResult{Reference: r}
 		ref := apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: namespace, Name: r.Name}
 		live, err := in.GetLive(ctx, ref)
 		switch {
@@ -44,7 +44,7 @@ func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]Found, err
 		case err != nil:
 			return nil, fmt.Errorf("read what %s refers to: %w", r.Fields[0], in.Explain(ref, "read", err))
 		default:
-			err := check(r, live)
+			err := checkContent(r, live)
 			if err == nil && of.Owner.Kind == kindShoot {
 				err = checkKubeconfig(r, live)
 			}
@@ -56,35 +56,35 @@ func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]Found, err
 		}
 		out = append(out, found)
 	}
-	found, has, err := credentials(of, in.Name(), ofCluster(in, func(ref apply.Ref) (*unstructured.Unstructured, error) { return in.GetLive(ctx, ref) }))
+	found, has, err := findCredentials(of, in.Name(), clusterGetter(in, func(ref apply.Ref) (*unstructured.Unstructured, error) { return in.GetLive(ctx, ref) }))
 	if has {
 		out = append(out, found)
 	}
 	return out, err
 }
 
-// Any reports whether an owner refers to anything.
-func Any(of render.Input) bool {
+// HasReferences reports whether an owner refers to anything.
+func HasReferences(of render.Input) bool {
 	_, has := of.Credentials()
 	return has || len(of.RefersTo()) > 0
 }
 
-// Missing returns the references as if none of the objects existed, for a cluster that does not
+// AllMissing returns the references as if none of the objects existed, for a cluster that does not
 // exist yet.
-func Missing(in *apply.Cluster, of render.Input) []Found {
-	var out []Found
+func AllMissing(in *apply.Cluster, of render.Input) []LookupResult {
+	var out []LookupResult
 	for _, r := range of.RefersTo() {
 		ref := apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: of.ReferenceNamespace(), Name: r.Name}
-		out = append(out, Found{Reference: r, Problem: notFound(ref, in.Name(), r.Fields)})
+		out = append(out, LookupResult{Reference: r, Problem: notFound(ref, in.Name(), r.Fields)})
 	}
-	if found, has, _ := credentials(of, in.Name(), func(apply.Ref) (*unstructured.Unstructured, error) { return nil, nil }); has {
+	if found, has, _ := findCredentials(of, in.Name(), func(apply.Ref) (*unstructured.Unstructured, error) { return nil, nil }); has {
 		out = append(out, found)
 	}
 	return out
 }
 
 // Problems joins the problems of all references.
-func Problems(found []Found) error {
+func Problems(found []LookupResult) error {
 	var problems []error
 	for _, f := range found {
 		problems = append(problems, f.Problem)
@@ -92,8 +92,9 @@ func Problems(found []Found) error {
 	return errors.Join(problems...)
 }
 
-// check validates the content. It checks only that the keys of a Secret exist, never the values.
-func check(r across.Reference, live *unstructured.Unstructured) error {
+// checkContent validates the content. It checks only that the keys of a Secret exist, never the
+// values.
+func checkContent(r across.Reference, live *unstructured.Unstructured) error {
 	data := map[string]string{}
 	for _, field := range []string{"data", "binaryData"} {
 		values, _, err := unstructured.NestedStringMap(live.Object, field)

@@ -38,7 +38,7 @@ immutable: true
 type: kubernetes.io/tls
 data: {tls.crt: YQ==, tls.key: Yg==}
 `)
-	b, has, err := Copies(shoot, []Found{{Reference: across.Reference{Kind: "Secret", Name: "one"}, Object: original}})
+	b, has, err := CopyBundle(shoot, []LookupResult{{Reference: across.Reference{Kind: "Secret", Name: "one"}, Object: original}})
 	require.NoError(t, err)
 	require.True(t, has)
 	require.Len(t, b.Objects, 1)
@@ -58,18 +58,18 @@ data: {tls.crt: YQ==, tls.key: Yg==}
 
 	changed := original.DeepCopy()
 	changed.Object["data"].(map[string]any)["tls.key"] = "Yw=="
-	after, _, err := Copies(shoot, []Found{{Object: changed}})
+	after, _, err := CopyBundle(shoot, []LookupResult{{Object: changed}})
 	require.NoError(t, err)
 	assert.NotEqual(t, b.Digest, after.Digest, "what was applied is told from what is to be")
 }
 
 // TestMissingCopies checks that nothing is applied or deleted while an object is missing.
 func TestMissingCopies(t *testing.T) {
-	found := []Found{
+	found := []LookupResult{
 		{Reference: across.Reference{Kind: "ConfigMap", Name: "policy"}, Object: object(t, "{kind: ConfigMap, metadata: {name: policy}, data: {policy: a}}")},
 		{Reference: across.Reference{Kind: "Secret", Name: "gone"}, Problem: errors.New("object not found")},
 	}
-	b, has, err := Copies(shoot, found)
+	b, has, err := CopyBundle(shoot, found)
 	require.NoError(t, err)
 	assert.True(t, has)
 	assert.Len(t, b.Objects, 1)
@@ -77,13 +77,13 @@ func TestMissingCopies(t *testing.T) {
 	assert.Empty(t, b.Digest.Resolved)
 	assert.EqualError(t, Problems(found), "object not found")
 
-	_, has, err = Copies(shoot, nil)
+	_, has, err = CopyBundle(shoot, nil)
 	require.NoError(t, err)
 	assert.False(t, has)
 }
 
-// TestCheck checks that errors about content do not quote it.
-func TestCheck(t *testing.T) {
+// TestContentErrorsQuoteNothing checks that errors about content do not quote it.
+func TestContentErrorsQuoteNothing(t *testing.T) {
 	policy := func(text string) string {
 		return "{kind: ConfigMap, metadata: {name: a}, data: {policy: " + text + "}}"
 	}
@@ -100,7 +100,7 @@ func TestCheck(t *testing.T) {
 		"no kubeconfig":         {"Secret", "spec.kubernetes.kubeAPIServer.structuredAuthorization.kubeconfigs[0].secretName", "{kind: Secret, metadata: {name: a}, data: {config: c2VjcmV0}}", `has no key "kubeconfig"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := check(across.Reference{Kind: c.kind, Name: "a", Fields: []string{c.field}}, object(t, c.text))
+			err := checkContent(across.Reference{Kind: c.kind, Name: "a", Fields: []string{c.field}}, object(t, c.text))
 			if c.wrong == "" {
 				require.NoError(t, err)
 				return

@@ -16,9 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// BackupOf returns the process that backs up an etcd. It is nil without a backup store, or if no
+// FindBackup returns the process that backs up an etcd. It is nil without a backup store, or if no
 // such process is reachable, as in clusters whose etcd runs without it.
-func BackupOf(ctx context.Context, local *apply.Cluster, ref apply.Ref) (*Backup, error) {
+func FindBackup(ctx context.Context, local *apply.Cluster, ref apply.Ref) (*Backup, error) {
 	etcd, err := local.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) || apply.IsUnserved(err) {
 		return nil, nil

@@ -7,8 +7,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// cleared are the fields of a Rotation that a merge patch has to remove explicitly.
-var cleared = []string{"lastInitiationFinishedTime", "lastCompletionTriggeredTime", "autoCompleteAfterPrepared"}
+// removableFields are the fields of a Rotation that a merge patch has to remove explicitly.
+var removableFields = []string{"lastInitiationFinishedTime", "lastCompletionTriggeredTime", "autoCompleteAfterPrepared"}
 
 // Patch returns a merge patch of the status from one state to another; nil if they are equal. It
 // leaves fields that others have added.
@@ -20,7 +20,7 @@ func Patch(before, after State) map[string]any {
 		}
 		fields := fieldsOf(r)
 		if _, had := before.Rotation[kind]; had {
-			for _, name := range cleared {
+			for _, name := range removableFields {
 				if _, has := fields[name]; !has {
 					fields[name] = nil
 				}
@@ -49,8 +49,8 @@ func fieldsOf(r Rotation) map[string]any {
 	return out
 }
 
-// SameAtRest reports whether the same resources are encrypted in the same way.
-func SameAtRest(a *gardencorev1beta1.EncryptionAtRest, b gardencorev1beta1.EncryptionAtRest) bool {
+// EqualEncryption reports whether the same resources are encrypted in the same way.
+func EqualEncryption(a *gardencorev1beta1.EncryptionAtRest, b gardencorev1beta1.EncryptionAtRest) bool {
 	if a == nil || a.Provider.Type != b.Provider.Type {
 		return false
 	}

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// defaultPage is the number of objects per list request, so that an API server need not hold
-	// all objects of a garden for one answer.
-	defaultPage = 500
-	// writers is the number of concurrent writes.
-	writers = 8
+	// defaultPageSize is the number of objects per list request, so that an API server need not
+	// hold all objects of a garden for one answer.
+	defaultPageSize = 500
+	// concurrentWrites is the number of concurrent writes.
+	concurrentWrites = 8
 )
 
 // EncryptedResources returns the resources that the API servers encrypt now or did before: all
@@ -46,10 +46,10 @@ type Rewriter struct {
 	// Client reads metadata only, so nobody reads the content of Secrets.
 	Client metadata.Interface
 	Mapper meta.RESTMapper
-	// Page is the number of objects per list request; default 500.
-	Page int64
-	// Progress is called now and then with the number of written objects; it may be nil.
-	Progress func(written int)
+	// PageSize is the number of objects per list request; default 500.
+	PageSize int64
+	// OnProgress is called now and then with the number of written objects; it may be nil.
+	OnProgress func(written int)
 }
 
 // Rewrite rewrites all objects of some resources ("secrets", "shoots.core.gardener.cloud") with
@@ -76,7 +76,7 @@ func (w Rewriter) Rewrite(ctx context.Context, resources []string) (int, error) 
 }
 
 func (w Rewriter) rewrite(ctx context.Context, gvr schema.GroupVersionResource, written *atomic.Int64) error {
-	page := cmp.Or(w.Page, defaultPage)
+	page := cmp.Or(w.PageSize, defaultPageSize)
 	options := metav1.ListOptions{Limit: page}
 	for {
 		list, err := w.Client.Resource(gvr).List(ctx, options)
@@ -89,15 +89,15 @@ func (w Rewriter) rewrite(ctx context.Context, gvr schema.GroupVersionResource, 
 			return fmt.Errorf("list: %w", err)
 		}
 		group, gctx := errgroup.WithContext(ctx)
-		group.SetLimit(writers)
+		group.SetLimit(concurrentWrites)
 		for _, item := range list.Items {
 			group.Go(func() error {
 				_, err := w.Client.Resource(gvr).Namespace(item.Namespace).Patch(gctx, item.Name, types.MergePatchType, []byte("{}"), metav1.PatchOptions{})
 				if err != nil && !apierrors.IsNotFound(err) {
 					return fmt.Errorf("%s: %w", strings.TrimPrefix(item.Namespace+"/"+item.Name, "/"), err)
 				}
-				if n := written.Add(1); w.Progress != nil && n%page == 0 {
-					w.Progress(int(n))
+				if n := written.Add(1); w.OnProgress != nil && n%page == 0 {
+					w.OnProgress(int(n))
 				}
 				return nil
 			})

@@ -26,8 +26,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// encrypting is an API server that encrypts Secrets, and reloads its configuration while it runs.
-type encrypting struct {
+// encryptingServer is an API server that encrypts Secrets, and reloads its configuration while it
+// runs.
+type encryptingServer struct {
 	*testing.T
 	file   string
 	etcd   string
@@ -35,11 +36,11 @@ type encrypting struct {
 	client kubernetes.Interface
 }
 
-func newEncrypting(t *testing.T) *encrypting {
+func newEncryptingServer(t *testing.T) *encryptingServer {
 	t.Helper()
 	apiserver.Needed(t)
-	e := &encrypting{T: t, file: filepath.Join(t.TempDir(), "encryption.yaml")}
-	e.keys("first")
+	e := &encryptingServer{T: t, file: filepath.Join(t.TempDir(), "encryption.yaml")}
+	e.writeKeys("first")
 	env := &envtest.Environment{}
 	env.ControlPlane.GetAPIServer().Configure().Set("encryption-provider-config", e.file).Set("encryption-provider-config-automatic-reload", "true")
 	var err error
@@ -52,8 +53,8 @@ func newEncrypting(t *testing.T) *encrypting {
 	return e
 }
 
-// keys writes a configuration: the first key writes, all read.
-func (e *encrypting) keys(names ...string) {
+// writeKeys writes a configuration: the first key writes, all read.
+func (e *encryptingServer) writeKeys(names ...string) {
 	e.Helper()
 	var list []any
 	for _, name := range names {
@@ -69,14 +70,14 @@ func (e *encrypting) keys(names ...string) {
 	require.NoError(e, os.Rename(next, e.file))
 }
 
-func (e *encrypting) create(name string) {
+func (e *encryptingServer) create(name string) {
 	e.Helper()
 	_, err := e.client.CoreV1().Secrets("default").Create(e.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: map[string]string{"a": name}}, metav1.CreateOptions{FieldManager: "somebody"})
 	require.NoError(e, err)
 }
 
-// stored returns the key of a Secret in etcd, and the revision of its last write.
-func (e *encrypting) stored(name string) (key, revision string) {
+// storedKey returns the key of a Secret in etcd, and the revision of its last write.
+func (e *encryptingServer) storedKey(name string) (key, revision string) {
 	e.Helper()
 	body, err := json.Marshal(map[string]string{"key": base64.StdEncoding.EncodeToString([]byte("/registry/secrets/default/" + name))})
 	require.NoError(e, err)
@@ -98,20 +99,20 @@ func (e *encrypting) stored(name string) (key, revision string) {
 
 // TestRewrite checks that all objects in etcd are rewritten with the current key, and only once.
 func TestRewrite(t *testing.T) {
-	e := newEncrypting(t)
+	e := newEncryptingServer(t)
 	names := []string{"a", "b", "c", "d", "e"}
 	for _, name := range names {
 		e.create(name)
-		key, _ := e.stored(name)
+		key, _ := e.storedKey(name)
 		require.Equal(t, "first", key)
 	}
-	e.keys("second", "first")
+	e.writeKeys("second", "first")
 	probes := 0
 	require.Eventually(t, func() bool {
 		probes++
 		name := fmt.Sprintf("probe-%d", probes)
 		e.create(name)
-		key, _ := e.stored(name)
+		key, _ := e.storedKey(name)
 		return key == "second"
 	}, 3*time.Minute, 500*time.Millisecond, "the API server takes up its new configuration")
 
@@ -122,14 +123,14 @@ func TestRewrite(t *testing.T) {
 	client, err := metadata.NewForConfig(e.config)
 	require.NoError(t, err)
 	var told []int
-	w := Rewriter{Client: client, Mapper: restmapper.NewDiscoveryRESTMapper(groups), Page: 2, Progress: func(n int) { told = append(told, n) }}
+	w := Rewriter{Client: client, Mapper: restmapper.NewDiscoveryRESTMapper(groups), PageSize: 2, OnProgress: func(n int) { told = append(told, n) }}
 	written, err := w.Rewrite(t.Context(), []string{"nowhere.example.org", "secrets."})
 	require.NoError(t, err)
 	assert.Equal(t, len(names)+probes, written)
 	assert.NotEmpty(t, told)
 	revisions := map[string]string{}
 	for _, name := range names {
-		key, revision := e.stored(name)
+		key, revision := e.storedKey(name)
 		assert.Equal(t, "second", key, name)
 		revisions[name] = revision
 		secret, err := e.client.CoreV1().Secrets("default").Get(t.Context(), name, metav1.GetOptions{})
@@ -141,7 +142,7 @@ func TestRewrite(t *testing.T) {
 	_, err = w.Rewrite(t.Context(), []string{"secrets"})
 	require.NoError(t, err)
 	for _, name := range names {
-		_, revision := e.stored(name)
+		_, revision := e.storedKey(name)
 		assert.Equal(t, revisions[name], revision, "%s was written a second time", name)
 	}
 }

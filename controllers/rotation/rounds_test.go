@@ -31,7 +31,7 @@ func TestRounds(t *testing.T) {
 			"rotation of credentials, round 1 of 2: new CAs beside the old ones, a new key of ServiceAccounts, API servers learn the new encryption key, a new key of workload identities, new passwords of monitoring",
 			"rotation of credentials, round 2 of 2: objects are written anew with the new encryption key",
 		}},
-		"all is completed": {before: all(prepared).state(), asked: "rotate-credentials-complete", minor: 33, want: []string{
+		"all is completed": {before: allInPhase(prepared).state(), asked: "rotate-credentials-complete", minor: 33, want: []string{
 			"rotation of credentials, round 1 of 2: servers get certificates of the new CAs, the old key of ServiceAccounts goes, the old encryption key goes, the old key of workload identities goes",
 			"rotation of credentials, round 2 of 2: the old CAs go",
 		}},
@@ -55,7 +55,7 @@ func TestRounds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := c.before.Begin(c.asked, c.minor, at(1))
+			s, err := c.before.BeginOperations(c.asked, c.minor, minuteTime(1))
 			require.NoError(t, err)
 			var r Round
 			var p Progress
@@ -69,12 +69,12 @@ func TestRounds(t *testing.T) {
 					assert.LessOrEqual(t, percent, r.Percent(0), "it never goes back")
 					percent = r.Percent(99)
 				}
-				if next := p.after(s); next != p {
+				if next := p.afterRound(s); next != p {
 					p = next
 					continue
 				}
 				again := changed && s.EncryptionAtRest != nil
-				after, further := s.Finish(at(2))
+				after, further := s.FinishSteps(minuteTime(2))
 				s, p, changed = after, Progress{}, false
 				if !again && !further {
 					break
@@ -88,39 +88,39 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// after returns the progress of the API servers after a round.
-func (p Progress) after(s State) Progress {
+// afterRound returns the progress of the API servers after a round.
+func (p Progress) afterRound(s State) Progress {
 	return Progress{
-		Populated: p.Populated || s.Phase(ETCDEncryptionKey) == preparing, Resigned: p.Resigned || s.Phase(CertificateAuthorities) == completing,
+		AllReadNewKey: p.AllReadNewKey || s.Phase(ETCDEncryptionKey) == preparing, AllHaveNewCertificates: p.AllHaveNewCertificates || s.Phase(CertificateAuthorities) == completing,
 	}
 }
 
 // TestRoundAfterAnInterruption checks that a reconciliation continues the count of an interrupted
 // one.
 func TestRoundAfterAnInterruption(t *testing.T) {
-	s, err := State{}.Begin("rotate-credentials-start", 34, at(1))
+	s, err := State{}.BeginOperations("rotate-credentials-start", 34, minuteTime(1))
 	require.NoError(t, err)
-	assert.Equal(t, Round{Number: 2, Of: 3, Doing: "objects are written anew with the new encryption key"}, Round{}.Next(s, Progress{Populated: true}, false))
-	s, _ = s.Finish(at(2))
-	assert.Equal(t, Round{Number: 3, Of: 3, Doing: "the old encryption key goes"}, Round{}.Next(s, Progress{}, false))
+	assert.Equal(t, Round{Number: 2, Total: 3, Task: "objects are written anew with the new encryption key"}, Round{}.Next(s, Progress{AllReadNewKey: true}, false))
+	s, _ = s.FinishSteps(minuteTime(2))
+	assert.Equal(t, Round{Number: 3, Total: 3, Task: "the old encryption key goes"}, Round{}.Next(s, Progress{}, false))
 	s = phases{CertificateAuthorities: completing}.state()
-	assert.Equal(t, Round{Number: 2, Of: 2, Doing: "the old CAs go"}, Round{}.Next(s, Progress{Resigned: true}, false))
-	assert.Equal(t, 50, Round{Number: 2, Of: 2}.Percent(0))
+	assert.Equal(t, Round{Number: 2, Total: 2, Task: "the old CAs go"}, Round{}.Next(s, Progress{AllHaveNewCertificates: true}, false))
+	assert.Equal(t, 50, Round{Number: 2, Total: 2}.Percent(0))
 	assert.Equal(t, 70, Round{}.Percent(70), "there is none")
 }
 
-func TestTold(t *testing.T) {
-	ended := metav1.NewTime(at(5).Time)
+func TestDescribe(t *testing.T) {
+	ended := metav1.NewTime(minuteTime(5).Time)
 	for name, c := range map[string]struct {
 		state State
 		want  []string
 	}{
 		"nothing":   {},
-		"completed": {state: all(completed).state()},
+		"completed": {state: allInPhase(completed).state()},
 		"passwords": {state: State{Rotation: map[Kind]Rotation{Observability: {RotationTimes: gardencorev1beta1.RotationTimes{LastCompletionTime: &ended}}}}},
 		"preparing": {state: phases{CertificateAuthorities: preparing, ServiceAccountKey: preparing}.state(), want: []string{
 			"rotation of certificateAuthorities, serviceAccountKey: Preparing, which goes on by itself"}},
-		"all wait": {state: all(prepared).state(), want: []string{
+		"all wait": {state: allInPhase(prepared).state(), want: []string{
 			"rotation of certificateAuthorities, serviceAccountKey, etcdEncryptionKey, workloadIdentityKey: Prepared; when all clients have changed over, ask for rotate-credentials-complete"}},
 		"all but the key that completes itself": {state: phases{CertificateAuthorities: prepared, ServiceAccountKey: prepared, WorkloadIdentityKey: prepared, ETCDEncryptionKey: completed}.state(), want: []string{
 			"rotation of certificateAuthorities, serviceAccountKey, workloadIdentityKey: Prepared; when all clients have changed over, ask for rotate-credentials-complete"}},
@@ -128,6 +128,6 @@ func TestTold(t *testing.T) {
 			"rotation of serviceAccountKey: Completing, which goes on by itself",
 			"rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete"}},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.state.Told()) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.state.Describe()) })
 	}
 }

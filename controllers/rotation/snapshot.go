@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// snapshotTime is the time limit of a full snapshot.
-const snapshotTime = 5 * time.Minute
+// snapshotTimeout is the time limit of a full snapshot.
+const snapshotTimeout = 5 * time.Minute
 
 // Backup is the process beside an etcd that backs it up (etcd-backup-restore).
 type Backup struct {
@@ -28,10 +28,10 @@ type Backup struct {
 	Dial  func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Snapshot takes a full snapshot of etcd now: older ones use an encryption key that is about to be
-// dropped.
-func (b Backup) Snapshot(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, snapshotTime)
+// TakeSnapshot takes a full snapshot of etcd now: older ones use an encryption key that is about to
+// be dropped.
+func (b Backup) TakeSnapshot(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, snapshotTimeout)
 	defer cancel()
 	transport := &http.Transport{Proxy: b.Proxy, DialContext: b.Dial, DisableKeepAlives: true}
 	target := url.URL{Scheme: "http", Host: b.Address, Path: "/snapshot/full"}

@@ -39,8 +39,8 @@ type State struct {
 	EncryptionAtRest *gardencorev1beta1.EncryptionAtRest `json:"encryptionAtRest,omitempty"`
 }
 
-// Read decodes the state from the status of an object.
-func Read(status map[string]any) (State, error) {
+// ReadState decodes the state from the status of an object.
+func ReadState(status map[string]any) (State, error) {
 	var out State
 	raw, err := json.Marshal(status["credentials"])
 	if err == nil {
@@ -63,8 +63,8 @@ func (s State) clone() State {
 // Phase returns the phase of a kind; empty if it was never rotated.
 func (s State) Phase(k Kind) gardencorev1beta1.CredentialsRotationPhase { return s.Rotation[k].Phase }
 
-// UnderWay reports whether reconciliations have to run a step of a rotation.
-func (s State) UnderWay() bool {
+// IsUnderWay reports whether reconciliations have to run a step of a rotation.
+func (s State) IsUnderWay() bool {
 	for _, r := range s.Rotation {
 		if r.Phase == gardencorev1beta1.RotationPreparing || r.Phase == gardencorev1beta1.RotationCompleting {
 			return true
@@ -73,16 +73,16 @@ func (s State) UnderWay() bool {
 	return false
 }
 
-// initiated returns the start of the last rotation.
-func (r Rotation) initiated() time.Time {
+// lastStart returns the start of the last rotation.
+func (r Rotation) lastStart() time.Time {
 	if r.LastInitiationTime == nil {
 		return time.Time{}
 	}
 	return r.LastInitiationTime.Time
 }
 
-// start begins the first step of a rotation.
-func (s State) start(k Kind, now metav1.Time, completesItself bool) {
+// startRotation begins the first step of a rotation.
+func (s State) startRotation(k Kind, now metav1.Time, completesItself bool) {
 	r := s.Rotation[k]
 	r.LastInitiationTime, r.LastInitiationFinishedTime, r.LastCompletionTriggeredTime = &now, nil, nil
 	r.AutoCompleteAfterPrepared = nil
@@ -95,22 +95,22 @@ func (s State) start(k Kind, now metav1.Time, completesItself bool) {
 	s.Rotation[k] = r
 }
 
-// complete begins the second step of a rotation.
-func (s State) complete(k Kind, now metav1.Time) {
+// startCompletion begins the second step of a rotation.
+func (s State) startCompletion(k Kind, now metav1.Time) {
 	r := s.Rotation[k]
 	r.Phase, r.LastCompletionTriggeredTime = gardencorev1beta1.RotationCompleting, &now
 	s.Rotation[k] = r
 }
 
-// Finish records that a reconciliation has completed all steps that were under way. It returns true
-// if a second reconciliation has to follow at once, for rotations that complete by themselves.
-func (s State) Finish(now metav1.Time) (State, bool) {
+// FinishSteps records that a reconciliation has completed all steps that were under way. It returns
+// true if a second reconciliation has to follow at once, for rotations that complete by themselves.
+func (s State) FinishSteps(now metav1.Time) (State, bool) {
 	out, again := s.clone(), false
 	for _, k := range slices.Sorted(maps.Keys(s.Rotation)) {
 		r := s.Rotation[k]
 		switch {
 		case k == Observability:
-			if s.NewPasswords() {
+			if s.HasNewPasswords() {
 				r.LastCompletionTime = &now
 			}
 		case r.Phase == gardencorev1beta1.RotationPreparing:

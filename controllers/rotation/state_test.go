@@ -21,7 +21,7 @@ const (
 	completed  = gardencorev1beta1.RotationCompleted
 )
 
-func at(minute int) metav1.Time {
+func minuteTime(minute int) metav1.Time {
 	return metav1.NewTime(time.Date(2026, 3, 1, 12, minute, 0, 0, time.UTC))
 }
 
@@ -30,7 +30,7 @@ type phases map[Kind]gardencorev1beta1.CredentialsRotationPhase
 func (p phases) state() State {
 	out := State{Rotation: map[Kind]Rotation{}}
 	for k, phase := range p {
-		initiated := at(0)
+		initiated := minuteTime(0)
 		out.Rotation[k] = Rotation{Phase: phase, RotationTimes: gardencorev1beta1.RotationTimes{LastInitiationTime: &initiated}}
 	}
 	return out
@@ -46,9 +46,9 @@ func phasesOf(s State) phases {
 	return out
 }
 
-func all(phase gardencorev1beta1.CredentialsRotationPhase) phases {
+func allInPhase(phase gardencorev1beta1.CredentialsRotationPhase) phases {
 	out := phases{}
-	for _, k := range twoSteps {
+	for _, k := range twoStepKinds {
 		out[k] = phase
 	}
 	return out
@@ -64,9 +64,9 @@ func TestBegin(t *testing.T) {
 	}{
 		"nothing":                 {phases{}, "", 34, phases{}, ""},
 		"reconcile":               {phases{}, "reconcile", 34, phases{}, ""},
-		"all":                     {phases{}, "rotate-credentials-start", 33, all(preparing), ""},
-		"all, again":              {all(completed), "rotate-credentials-start", 34, all(preparing), ""},
-		"all are completed":       {all(prepared), "rotate-credentials-complete", 33, all(completing), ""},
+		"all":                     {phases{}, "rotate-credentials-start", 33, allInPhase(preparing), ""},
+		"all, again":              {allInPhase(completed), "rotate-credentials-start", 34, allInPhase(preparing), ""},
+		"all are completed":       {allInPhase(prepared), "rotate-credentials-complete", 33, allInPhase(completing), ""},
 		"one of them":             {phases{}, "rotate-ca-start", 34, phases{CertificateAuthorities: preparing}, ""},
 		"two, with spaces":        {phases{}, "rotate-ca-start; rotate-serviceaccount-key-start", 34, phases{CertificateAuthorities: preparing, ServiceAccountKey: preparing}, ""},
 		"the key, in one step":    {phases{}, "rotate-etcd-encryption-key", 34, phases{ETCDEncryptionKey: preparing}, ""},
@@ -87,7 +87,7 @@ func TestBegin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := c.before.state()
-			got, err := before.Begin(c.asked, c.minor, at(1))
+			got, err := before.BeginOperations(c.asked, c.minor, minuteTime(1))
 			if c.refused == "" {
 				require.NoError(t, err)
 			} else {
@@ -101,33 +101,33 @@ func TestBegin(t *testing.T) {
 
 // TestWholeRotation rotates all kinds and checks their phases.
 func TestWholeRotation(t *testing.T) {
-	s, err := State{}.Begin("rotate-credentials-start", 34, at(1))
+	s, err := State{}.BeginOperations("rotate-credentials-start", 34, minuteTime(1))
 	require.NoError(t, err)
-	assert.True(t, s.UnderWay())
-	assert.Equal(t, at(1).Time, s.Times()["ca-etcd"])
-	assert.Equal(t, at(1).Time, s.Times()["observability-ingress"])
+	assert.True(t, s.IsUnderWay())
+	assert.Equal(t, minuteTime(1).Time, s.RotationTimes()["ca-etcd"])
+	assert.Equal(t, minuteTime(1).Time, s.RotationTimes()["observability-ingress"])
 
-	s, again := s.Finish(at(2))
+	s, again := s.FinishSteps(minuteTime(2))
 	assert.True(t, again, "the encryption key goes on by itself")
 	assert.Equal(t, phases{CertificateAuthorities: prepared, ServiceAccountKey: prepared, WorkloadIdentityKey: prepared, ETCDEncryptionKey: completing}, phasesOf(s))
-	assert.Equal(t, at(2), *s.Rotation[Observability].LastCompletionTime)
-	s, again = s.Finish(at(3))
+	assert.Equal(t, minuteTime(2), *s.Rotation[Observability].LastCompletionTime)
+	s, again = s.FinishSteps(minuteTime(3))
 	assert.False(t, again)
 	assert.Equal(t, phases{CertificateAuthorities: prepared, ServiceAccountKey: prepared, WorkloadIdentityKey: prepared, ETCDEncryptionKey: completed}, phasesOf(s))
-	assert.False(t, s.UnderWay())
-	assert.Equal(t, at(2), *s.Rotation[CertificateAuthorities].LastInitiationFinishedTime)
+	assert.False(t, s.IsUnderWay())
+	assert.Equal(t, minuteTime(2), *s.Rotation[CertificateAuthorities].LastInitiationFinishedTime)
 
-	s, err = s.Begin("rotate-credentials-complete", 34, at(4))
+	s, err = s.BeginOperations("rotate-credentials-complete", 34, minuteTime(4))
 	require.NoError(t, err)
-	assert.Equal(t, at(4), *s.Rotation[CertificateAuthorities].LastCompletionTriggeredTime)
-	s, again = s.Finish(at(5))
+	assert.Equal(t, minuteTime(4), *s.Rotation[CertificateAuthorities].LastCompletionTriggeredTime)
+	s, again = s.FinishSteps(minuteTime(5))
 	assert.False(t, again)
-	assert.Equal(t, all(completed), phasesOf(s))
-	assert.Equal(t, at(1).Time, s.Times()["ca"], "the secrets stay as they are")
+	assert.Equal(t, allInPhase(completed), phasesOf(s))
+	assert.Equal(t, minuteTime(1).Time, s.RotationTimes()["ca"], "the secrets stay as they are")
 	first := s.Rotation[CertificateAuthorities]
-	initiated, done := at(1), at(5)
+	initiated, done := minuteTime(1), minuteTime(5)
 	assert.Equal(t, Rotation{Phase: completed, RotationTimes: gardencorev1beta1.RotationTimes{LastInitiationTime: &initiated, LastCompletionTime: &done}}, first)
-	same, again := s.Finish(at(6))
+	same, again := s.FinishSteps(minuteTime(6))
 	assert.Equal(t, s, same)
 	assert.False(t, again)
 }
@@ -152,15 +152,15 @@ func TestBeginForProvider(t *testing.T) {
 		"an unknown one is silent": {atRest("", phases{}), "aesgcm", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := c.state.BeginForProvider(c.declared, at(7))
+			got := c.state.BeginForProvider(c.declared, minuteTime(7))
 			r := got.Rotation[ETCDEncryptionKey]
-			assert.Equal(t, c.begins, r.LastInitiationTime != nil && r.LastInitiationTime.Equal(new(at(7))))
+			assert.Equal(t, c.begins, r.LastInitiationTime != nil && r.LastInitiationTime.Equal(new(minuteTime(7))))
 			assert.Equal(t, c.begins, r.AutoCompleteAfterPrepared != nil && *r.AutoCompleteAfterPrepared)
 		})
 	}
 }
 
-func TestRequests(t *testing.T) {
+func TestAdaptRequests(t *testing.T) {
 	configs := []secrets.Config{
 		{Name: "ca", Kind: secrets.KindCA, Rotation: secrets.KeepOld}, {Name: "ca-garden-runtime", Kind: secrets.KindCA, Rotation: secrets.KeepOld},
 		{Name: "service-account-key", Kind: secrets.KindRSAPrivateKey, Rotation: secrets.KeepOld},
@@ -168,7 +168,7 @@ func TestRequests(t *testing.T) {
 		{Name: "configuration", Kind: secrets.KindEtcdEncryptionConfiguration, Resources: []string{"secrets"}, EncryptedResources: []string{"configmaps", "secrets"}},
 	}
 	find := func(s State, populated bool, name string) secrets.Config {
-		for _, c := range s.Requests(configs, Progress{Populated: populated}) {
+		for _, c := range s.AdaptRequests(configs, Progress{AllReadNewKey: populated}) {
 			if c.Name == name {
 				return c
 			}
@@ -176,16 +176,16 @@ func TestRequests(t *testing.T) {
 		return secrets.Config{}
 	}
 	configs = append(configs, secrets.Config{Name: "server", Kind: secrets.KindCertificate, SigningCA: "ca"}, secrets.Config{Name: "webhook", Kind: secrets.KindCertificate, SigningCA: "ca-garden-runtime"})
-	quiet := all(completed).state()
-	assert.Equal(t, configs, quiet.Requests(configs, Progress{}), "nothing is asked for in another way between rotations")
+	quiet := allInPhase(completed).state()
+	assert.Equal(t, configs, quiet.AdaptRequests(configs, Progress{}), "nothing is asked for in another way between rotations")
 	ending := phases{CertificateAuthorities: completing, ServiceAccountKey: prepared}.state()
 	assert.False(t, find(ending, false, "ca").IgnoreOldSecrets, "servers show certificates of the old one until all are started anew")
 	assert.True(t, find(ending, false, "server").UseCurrentCA)
 	assert.False(t, find(ending, false, "webhook").UseCurrentCA)
-	resigned := ending.Requests(configs, Progress{Resigned: true})
+	resigned := ending.AdaptRequests(configs, Progress{AllHaveNewCertificates: true})
 	assert.True(t, resigned[0].IgnoreOldSecrets)
 	assert.False(t, resigned[1].IgnoreOldSecrets, "it rotates by itself")
-	ended := phases{ServiceAccountKey: completing}.state().Requests(configs, Progress{})
+	ended := phases{ServiceAccountKey: completing}.state().AdaptRequests(configs, Progress{})
 	assert.True(t, ended[2].IgnoreOldSecrets, "a key goes at once")
 	assert.False(t, find(ending, false, "ca-garden-runtime").IgnoreOldSecrets, "it rotates by itself")
 	assert.False(t, find(ending, false, "service-account-key").IgnoreOldSecrets)
@@ -200,17 +200,17 @@ func TestRequests(t *testing.T) {
 // TestPatch checks that a patch, applied as by an API server, turns one state into another and
 // leaves foreign fields.
 func TestPatch(t *testing.T) {
-	first, err := State{}.Begin("rotate-credentials-start", 34, at(1))
+	first, err := State{}.BeginOperations("rotate-credentials-start", 34, minuteTime(1))
 	require.NoError(t, err)
-	second, _ := first.Finish(at(2))
-	third, _ := second.Finish(at(3))
+	second, _ := first.FinishSteps(minuteTime(2))
+	third, _ := second.FinishSteps(minuteTime(3))
 	third.EncryptionAtRest = &gardencorev1beta1.EncryptionAtRest{Resources: []string{"configmaps"}, Provider: gardencorev1beta1.EncryptionProviderStatus{Type: "aescbc"}}
 	assert.Nil(t, Patch(third, third))
 	status := map[string]any{"credentials": map[string]any{"rotation": map[string]any{"sshKeypair": map[string]any{"a": "b"}}}}
 	before := State{}
 	for _, after := range []State{first, second, third} {
 		status = mergePatched(t, status, Patch(before, after))
-		read, err := Read(status)
+		read, err := ReadState(status)
 		require.NoError(t, err)
 		delete(read.Rotation, "sshKeypair")
 		want, _ := json.Marshal(after)
@@ -220,7 +220,7 @@ func TestPatch(t *testing.T) {
 	}
 	rotations := status["credentials"].(map[string]any)["rotation"].(map[string]any)
 	assert.Equal(t, map[string]any{"a": "b"}, rotations["sshKeypair"])
-	_, err = Read(map[string]any{"credentials": "x"})
+	_, err = ReadState(map[string]any{"credentials": "x"})
 	assert.ErrorContains(t, err, "read status.credentials")
 }
 

@@ -22,7 +22,7 @@ func (p *Publisher) ApplyReview(ctx context.Context, virtual *apply.Cluster, c p
 		return err
 	}
 	before, err := ReadReview(live)
-	after := before.After(c, p.Clock.Now())
+	after := before.WithChange(c, p.Clock.Now())
 	if err == nil && after == before {
 		return nil
 	}
@@ -42,10 +42,10 @@ func (p *Publisher) CompleteReview(ctx context.Context, virtual *apply.Cluster, 
 		return err
 	}
 	r, err := ReadReview(live)
-	if err != nil || r.Complete == r.Number {
+	if err != nil || r.CompleteNumber == r.Number {
 		return nil //nolint:nilerr // the next change writes it anew
 	}
-	r.Complete = r.Number
+	r.CompleteNumber = r.Number
 	return p.writeReview(ctx, virtual, r, seed)
 }
 

@@ -45,13 +45,13 @@ func readReview(r *permit.SeedReview, data map[string]string) (err error) {
 	if r.Number, err = strconv.Atoi(data[keyNumber]); err != nil || r.Number < 0 {
 		return fmt.Errorf("data.%s is no number", keyNumber)
 	}
-	if r.Complete, err = strconv.Atoi(data[keyComplete]); err != nil || r.Complete < 0 || r.Complete > r.Number {
+	if r.CompleteNumber, err = strconv.Atoi(data[keyComplete]); err != nil || r.CompleteNumber < 0 || r.CompleteNumber > r.Number {
 		return fmt.Errorf("data.%s is no number up to %d", keyComplete, r.Number)
 	}
 	if err := json.Unmarshal([]byte(data[keySeen]), &r.Entries); err != nil {
 		return fmt.Errorf("data.%s: %w", keySeen, err)
 	}
-	r.Change = data[keyChange]
+	r.ChangeID = data[keyChange]
 	return nil
 }
 
@@ -67,7 +67,7 @@ func configMapOf(r *permit.SeedReview, seed string) (*unstructured.Unstructured,
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{
-			keySeen: "[" + strings.Join(lines, ",\n") + "]", keyNumber: strconv.Itoa(r.Number), keyComplete: strconv.Itoa(r.Complete), keyChange: r.Change,
+			keySeen: "[" + strings.Join(lines, ",\n") + "]", keyNumber: strconv.Itoa(r.Number), keyComplete: strconv.Itoa(r.CompleteNumber), keyChange: r.ChangeID,
 		},
 	}}
 	o.SetNamespace(Namespace(seed))

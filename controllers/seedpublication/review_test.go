@@ -22,7 +22,7 @@ const (
 func lost(id string, objects ...string) permit.SeedChange {
 	c := permit.SeedChange{ID: id}
 	for _, object := range objects {
-		c.Lose(object, one)
+		c.AddLost(object, one)
 	}
 	return c
 }
@@ -38,20 +38,20 @@ func TestReviewIsWritten(t *testing.T) {
 		for k := range 100 {
 			objects = append(objects, fmt.Sprintf("%d-%d-%s", i, k, long))
 		}
-		r = r.After(lost(fmt.Sprint(i), objects...), now.Add(time.Duration(i)*time.Minute))
+		r = r.WithChange(lost(fmt.Sprint(i), objects...), now.Add(time.Duration(i)*time.Minute))
 	}
 	o, err := configMapOf(r, "s")
 	require.NoError(t, err)
 	got, err := ReadReview(o)
 	require.NoError(t, err)
-	assert.True(t, got.Has(one, true, "39-0-"+long, 0))
-	assert.False(t, got.Has(one, true, "0-0-"+long, 0))
+	assert.True(t, got.HasLoss(one, true, "39-0-"+long, 0))
+	assert.False(t, got.HasLoss(one, true, "0-0-"+long, 0))
 	assert.Equal(t, r, got)
 	text, _, _ := unstructured.NestedString(o.Object, "data", keySeen)
 	assert.Less(t, len(text), 1<<20)
 
-	small := (&permit.SeedReview{}).After(lost("A..B", vpa), now)
-	small.Complete = small.Number
+	small := (&permit.SeedReview{}).WithChange(lost("A..B", vpa), now)
+	small.CompleteNumber = small.Number
 	o, err = configMapOf(small, "s")
 	require.NoError(t, err)
 	got, err = ReadReview(o)
@@ -62,6 +62,6 @@ func TestReviewIsWritten(t *testing.T) {
 		require.NoError(t, unstructured.SetNestedField(broken.Object, text, "data", key))
 		got, err = ReadReview(broken)
 		require.ErrorContains(t, err, "data."+key)
-		assert.False(t, got.Has(one, true, vpa, 0))
+		assert.False(t, got.HasLoss(one, true, vpa, 0))
 	}
 }

@@ -194,7 +194,7 @@ func (i *Installer) judge(going []apply.Entry, total int) []apply.Held {
 		refs = append(refs, e.Ref)
 	}
 	gate := i.options.Gate
-	gate.Before = apply.HeldBefore(going)
+	gate.HeldBefore = apply.HeldBefore(going)
 	verdict := gate.Judge(i.options.Cluster.Name(), refs, total)
 	var held []apply.Held
 	for _, ref := range refs {

@@ -22,8 +22,8 @@ const (
 	shoot  = "shoot"
 )
 
-// Site is an owner and the location of its facts.
-type Site struct {
+// Source is an owner and the location of its facts.
+type Source struct {
 	Owner render.Owner
 	// Identity is the manager-identity label of the owner's generated secrets.
 	Identity string
@@ -31,13 +31,13 @@ type Site struct {
 	Garden map[string]any
 	// Local is the cluster of the components, Target the API server that they serve; nil for none.
 	Local, Target *apply.Cluster
-	// Seeds are the last known ones of a virtual garden; SawSeeds receives the current ones.
-	Seeds    []render.SeedFact
-	SawSeeds func([]render.SeedFact)
+	// Seeds are the last known ones of a virtual garden; OnSeeds receives the current ones.
+	Seeds   []render.SeedFact
+	OnSeeds func([]render.SeedFact)
 }
 
-// Read reads the facts that stay constant while a flow runs: clusters and secrets.
-func Read(ctx context.Context, s Site) (render.Facts, error) {
+// ReadStatic reads the facts that stay constant while a flow runs: clusters and secrets.
+func ReadStatic(ctx context.Context, s Source) (render.Facts, error) {
 	facts := render.Facts{Clusters: map[string]render.ClusterFact{}}
 	version, err := serverVersion(ctx, s.Local)
 	if err != nil {
@@ -48,7 +48,7 @@ func Read(ctx context.Context, s Site) (render.Facts, error) {
 		role = render.ClusterRuntime
 	}
 	facts.Clusters[role] = render.ClusterFact{KubernetesVersion: version}
-	secrets, err := secretsBeside(ctx, s)
+	secrets, err := controlPlaneSecrets(ctx, s)
 	if err != nil {
 		return facts, err
 	}
@@ -59,14 +59,14 @@ func Read(ctx context.Context, s Site) (render.Facts, error) {
 	return facts, err
 }
 
-// addressed maps a kind of owner to the Service in its control plane namespace whose address
+// addressServices maps a kind of owner to the Service in its control plane namespace whose address
 // components need. A shoot's components use the API server inside the seed. The virtual garden uses
 // the server of the Gardener API.
-var addressed = map[string]string{garden: "gardener-apiserver", shoot: "kube-apiserver"}
+var addressServices = map[string]string{garden: "gardener-apiserver", shoot: "kube-apiserver"}
 
 // addressFacts returns addresses of Services, which are known after their creation.
-func addressFacts(ctx context.Context, s Site) (map[string]string, error) {
-	ref := apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: s.Owner.ControlPlaneNamespace, Name: addressed[s.Owner.Kind]}
+func addressFacts(ctx context.Context, s Source) (map[string]string, error) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: s.Owner.ControlPlaneNamespace, Name: addressServices[s.Owner.Kind]}
 	if ref.Name == "" {
 		return nil, nil
 	}
@@ -110,7 +110,7 @@ func serverVersion(ctx context.Context, c *apply.Cluster) (string, error) {
 var extensionKinds = []string{"Infrastructure", "ControlPlane", "Network", "Worker", "OperatingSystemConfig"}
 
 // extensionFacts returns the status of the shoot's extension objects.
-func extensionFacts(ctx context.Context, s Site) (map[string]map[string]any, error) {
+func extensionFacts(ctx context.Context, s Source) (map[string]map[string]any, error) {
 	if s.Owner.Kind != shoot {
 		return nil, nil
 	}
@@ -133,8 +133,8 @@ func extensionFacts(ctx context.Context, s Site) (map[string]map[string]any, err
 	return out, nil
 }
 
-// Late updates the facts that change while a flow runs.
-func Late(ctx context.Context, s Site, facts render.Facts) (render.Facts, error) {
+// UpdateDynamic updates the facts that change while a flow runs.
+func UpdateDynamic(ctx context.Context, s Source, facts render.Facts) (render.Facts, error) {
 	if s.Owner.Kind == garden {
 		return gardenFacts(ctx, s, facts)
 	}

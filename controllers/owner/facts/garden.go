@@ -23,7 +23,7 @@ const (
 )
 
 // gardenFacts updates the facts of a Garden that change while its flow runs.
-func gardenFacts(ctx context.Context, s Site, facts render.Facts) (render.Facts, error) {
+func gardenFacts(ctx context.Context, s Source, facts render.Facts) (render.Facts, error) {
 	addresses, err := addressFacts(ctx, s)
 	if err != nil {
 		return facts, err
@@ -48,7 +48,7 @@ func gardenFacts(ctx context.Context, s Site, facts render.Facts) (render.Facts,
 }
 
 // gatewayAddress returns the address of the virtual garden's load balancer; empty until it has one.
-func gatewayAddress(ctx context.Context, s Site) (string, error) {
+func gatewayAddress(ctx context.Context, s Source) (string, error) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "Service", Namespace: gatewayNamespace, Name: gatewayService}
 	service, err := s.Local.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
@@ -57,7 +57,7 @@ func gatewayAddress(ctx context.Context, s Site) (string, error) {
 	if err != nil {
 		return "", s.Local.Explain(ref, "read", err)
 	}
-	return balancerAddress(service), nil
+	return loadBalancerAddress(service), nil
 }
 
 // roleWildcardCertificate is on the Secret with the certificate for all names under the ingress
@@ -80,9 +80,9 @@ func wildcardCertificate(secrets []corev1.Secret) (*render.WildcardCertificateFa
 	return found, nil
 }
 
-// balancerAddress returns the address for DNS: the last one, as upstream, and its IP address rather
-// than its hostname.
-func balancerAddress(service *unstructured.Unstructured) string {
+// loadBalancerAddress returns the address for DNS: the last one, as upstream, and its IP address
+// rather than its hostname.
+func loadBalancerAddress(service *unstructured.Unstructured) string {
 	ingress, _, _ := unstructured.NestedSlice(service.Object, "status", "loadBalancer", "ingress")
 	if len(ingress) == 0 {
 		return ""
@@ -97,7 +97,7 @@ func balancerAddress(service *unstructured.Unstructured) string {
 
 // bucketFacts returns credentials and provider status of the Garden's BackupBuckets, which entries
 // need. Other status fields change often and feed nothing.
-func bucketFacts(ctx context.Context, s Site) (map[string]map[string]any, error) {
+func bucketFacts(ctx context.Context, s Source) (map[string]map[string]any, error) {
 	gvk := schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "BackupBucket"}
 	list, err := s.Local.List(ctx, gvk, "", labels.Everything())
 	if apply.IsUnserved(err) {

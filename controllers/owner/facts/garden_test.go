@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func parsed(t *testing.T, text string) *unstructured.Unstructured {
+func parseObject(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestAddressOfALoadBalancer(t *testing.T) {
 		"neither, for once": {"{loadBalancer: {ingress: [{}]}}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, balancerAddress(parsed(t, "{apiVersion: v1, kind: Service, status: "+c.status+"}")))
+			assert.Equal(t, c.want, loadBalancerAddress(parseObject(t, "{apiVersion: v1, kind: Service, status: "+c.status+"}")))
 		})
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// secretsBeside returns all Secrets in the namespace of an owner's control plane.
-func secretsBeside(ctx context.Context, s Site) ([]corev1.Secret, error) {
+// controlPlaneSecrets returns all Secrets in the namespace of an owner's control plane.
+func controlPlaneSecrets(ctx context.Context, s Source) ([]corev1.Secret, error) {
 	client, err := kubernetes.NewForConfig(s.Local.RESTConfig())
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", s.Local.Name(), err)
@@ -35,16 +35,16 @@ func existingSecrets(list []corev1.Secret, identity string) map[string]render.Se
 		s := &list[i]
 		// A Secret derived from generated ones has a role and no manager.
 		if role, derived := s.Labels[labelRole]; derived && s.Labels[LabelManagedBy] == "" {
-			keepNewer(newest, role, s)
+			setIfNewer(newest, role, s)
 			continue
 		}
 		if s.Labels[LabelManagedBy] != "secrets-manager" || s.Labels[LabelIdentity] != identity {
 			continue
 		}
 		if of := s.Labels[LabelBundleFor]; of != "" {
-			keepNewer(bundles, of, s)
+			setIfNewer(bundles, of, s)
 		} else {
-			keepNewer(newest, s.Labels[LabelName], s)
+			setIfNewer(newest, s.Labels[LabelName], s)
 		}
 	}
 	out := map[string]render.SecretFact{}
@@ -64,15 +64,15 @@ func existingSecrets(list []corev1.Secret, identity string) map[string]render.Se
 	return out
 }
 
-// keepNewer prefers the secret that was issued later.
-func keepNewer(of map[string]*corev1.Secret, name string, s *corev1.Secret) {
+// setIfNewer prefers the secret that was issued later.
+func setIfNewer(of map[string]*corev1.Secret, name string, s *corev1.Secret) {
 	have := of[name]
-	if have == nil || issued(have).Before(issued(s)) {
+	if have == nil || issueTime(have).Before(issueTime(s)) {
 		of[name] = s
 	}
 }
 
-func issued(s *corev1.Secret) time.Time {
+func issueTime(s *corev1.Secret) time.Time {
 	if at, err := strconv.ParseInt(s.Labels[labelIssuedAt], 10, 64); err == nil {
 		return time.Unix(at, 0)
 	}

@@ -22,14 +22,14 @@ const (
 	networkPrivate   = "private"
 	// seedsTimeout limits requests to a virtual garden that may not exist yet.
 	seedsTimeout = 3 * time.Second
-	// upstreamGardenlet begins the names of upstream gardenlets, the names of their pods, in the
-	// status of their Seed. Pergola's gardenlets have other names and deploy no monitoring.
-	upstreamGardenlet = "gardenlet-"
+	// upstreamGardenletPrefix begins the names of upstream gardenlets, the names of their pods, in
+	// the status of their Seed. Pergola's gardenlets have other names and deploy no monitoring.
+	upstreamGardenletPrefix = "gardenlet-"
 )
 
 // seedFacts returns the Seeds of the virtual garden, or the last known ones while it does not
 // answer.
-func seedFacts(ctx context.Context, s Site, before []render.SeedFact) []render.SeedFact {
+func seedFacts(ctx context.Context, s Source, before []render.SeedFact) []render.SeedFact {
 	former := before
 	if former == nil {
 		former = s.Seeds
@@ -48,7 +48,7 @@ func seedFacts(ctx context.Context, s Site, before []render.SeedFact) []render.S
 		return former
 	}
 	facts := seedFactsOf(seeds, managed)
-	s.SawSeeds(facts)
+	s.OnSeeds(facts)
 	return facts
 }
 
@@ -61,7 +61,7 @@ func seedFactsOf(seeds, managed []*unstructured.Unstructured) []render.SeedFact 
 		out = append(out, render.SeedFact{
 			Name: s.GetName(), IngressDomain: domain, Private: s.GetLabels()[labelSeedNetwork] == networkPrivate,
 			Managed:   slices.ContainsFunc(managed, func(m *unstructured.Unstructured) bool { return m.GetName() == s.GetName() }),
-			Monitored: strings.HasPrefix(gardenlet, upstreamGardenlet),
+			Monitored: strings.HasPrefix(gardenlet, upstreamGardenletPrefix),
 		})
 	}
 	slices.SortFunc(out, func(a, b render.SeedFact) int { return cmp.Compare(a.Name, b.Name) })
@@ -71,7 +71,7 @@ func seedFactsOf(seeds, managed []*unstructured.Unstructured) []render.SeedFact 
 // terminalHost returns the seed for the garden terminals of the dashboard. It is the first managed
 // seed, because the dashboard gets no access to others, that is not private. It is empty if there
 // is none, or if terminals are not declared.
-func terminalHost(s Site, seeds []render.SeedFact) string {
+func terminalHost(s Source, seeds []render.SeedFact) string {
 	_, has, _ := unstructured.NestedMap(s.Garden, "spec", "virtualCluster", "gardener", "gardenerDashboard", "terminal")
 	i := slices.IndexFunc(seeds, func(s render.SeedFact) bool { return s.Managed && !s.Private })
 	if !has || i < 0 {

@@ -11,7 +11,7 @@ import (
 
 func TestSeedFacts(t *testing.T) {
 	seed := func(name, network, rest string) *unstructured.Unstructured {
-		return parsed(t, "{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: "+name+", labels: {seed.gardener.cloud/network: "+network+"}}, "+rest+"}")
+		return parseObject(t, "{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: "+name+", labels: {seed.gardener.cloud/network: "+network+"}}, "+rest+"}")
 	}
 	seeds := []*unstructured.Unstructured{
 		seed("c", "public", "spec: {ingress: {domain: c.example.org}}, status: {gardener: {name: gardenlet-0}}"),
@@ -30,9 +30,9 @@ func TestSeedFacts(t *testing.T) {
 		{Name: "unmanaged"}, // without a gardenlet in its status
 	}, facts)
 
-	s := Site{Garden: map[string]any{"spec": map[string]any{}}}
+	s := Source{Garden: map[string]any{"spec": map[string]any{}}}
 	assert.Empty(t, terminalHost(s, facts), "nobody asks for terminals")
-	s.Garden = parsed(t, "{apiVersion: v1, kind: Garden, spec: {virtualCluster: {gardener: {gardenerDashboard: {terminal: {container: {image: x}}}}}}}").Object
+	s.Garden = parseObject(t, "{apiVersion: v1, kind: Garden, spec: {virtualCluster: {gardener: {gardenerDashboard: {terminal: {container: {image: x}}}}}}}").Object
 	assert.Equal(t, "c", terminalHost(s, facts))
 	assert.Empty(t, terminalHost(s, facts[:3]), "the one that is managed is private")
 	assert.Empty(t, terminalHost(s, nil))

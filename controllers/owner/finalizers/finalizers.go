@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// With adds finalizers.
-func With(wanted ...string) func([]string) []string {
+// Add adds finalizers.
+func Add(wanted ...string) func([]string) []string {
 	return func(have []string) []string {
 		out := slices.Clone(have)
 		for _, f := range wanted {
@@ -27,8 +27,8 @@ func With(wanted ...string) func([]string) []string {
 	}
 }
 
-// Without removes finalizers.
-func Without(gone ...string) func([]string) []string {
+// Remove removes finalizers.
+func Remove(gone ...string) func([]string) []string {
 	return func(have []string) []string {
 		return slices.DeleteFunc(slices.Clone(have), func(f string) bool { return slices.Contains(gone, f) })
 	}
@@ -55,8 +55,8 @@ func Change(ctx context.Context, c *apply.Cluster, manager string, ref apply.Ref
 	return Patch(ctx, c, manager, of, ref, item, change)
 }
 
-// attempts is the number of tries after conflicts with other writers.
-const attempts = 5
+// maxAttempts is the number of tries after conflicts with other writers.
+const maxAttempts = 5
 
 // Patch writes the whole list of finalizers, so it requires the resourceVersion that was read.
 func Patch(ctx context.Context, c *apply.Cluster, manager string, of metadata.ResourceInterface, ref apply.Ref, item *metav1.PartialObjectMetadata, change func([]string) []string) error {
@@ -70,7 +70,7 @@ func Patch(ctx context.Context, c *apply.Cluster, manager string, of metadata.Re
 			return err
 		}
 		_, err = of.Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
-		if apierrors.IsConflict(err) && attempt < attempts {
+		if apierrors.IsConflict(err) && attempt < maxAttempts {
 			next, rerr := of.Get(ctx, ref.Name, metav1.GetOptions{})
 			if rerr == nil {
 				// changed meanwhile, or recreated with the same name, to which references apply as

@@ -1,0 +1,42 @@
+package owner
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/pergola-dev/pergola/apply"
+)
+
+// RequestedOperation is an operation that a reconciliation has started because an annotation
+// requested it.
+type RequestedOperation struct {
+	Owner     string `json:"owner"`
+	Operation string `json:"operation"`
+	// Requestor is the requesting program, as the API server knows it; only its audit log has the
+	// person. Empty if unknown.
+	Requestor string `json:"by,omitempty"`
+}
+
+func (t RequestedOperation) String() string {
+	var operations []string // joined by ", ", because ';' divides the parts of a sync message
+	for one := range strings.SplitSeq(t.Operation, ";") {
+		operations = append(operations, strings.TrimSpace(one))
+	}
+	out := fmt.Sprintf("taken up: %s of %s", strings.Join(operations, ", "), t.Owner)
+	if t.Requestor != "" {
+		out += ", asked for by " + t.Requestor
+	}
+	return out
+}
+
+// newRequestedOperation returns the requested operation with its requestor; nil for none.
+func newRequestedOperation(o *ownerSession, live *unstructured.Unstructured, asked string) *RequestedOperation {
+	if asked == "" {
+		return nil
+	}
+	by, _ := apply.LastOwner(live, fieldpath.MakePathOrDie("metadata", "annotations", annotationOperation))
+	return &RequestedOperation{Owner: o.String(), Operation: asked, Requestor: by}
+}
