@@ -31,7 +31,7 @@ func TestRightsForPoliciesOfNamespaces(t *testing.T) {
 			config := rest.CopyConfig(server)
 			config.Impersonate.UserName = "system:serviceaccount:garden:" + account
 			config.Wrap(requests.wrap)
-			c, err := namespacepolicies.New(config, namespacepolicies.Options{MadeBy: string(role)})
+			c, err := namespacepolicies.New(config, namespacepolicies.Options{Role: string(role)})
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(testContext(t))
 			var group sync.WaitGroup
@@ -44,9 +44,9 @@ func TestRightsForPoliciesOfNamespaces(t *testing.T) {
 				require.NoError(t, client.IgnoreNotFound(err))
 				return err == nil
 			}
-			c.Set(&namespacepolicies.Networks{})
+			c.SetNetworks(&namespacepolicies.Networks{})
 			require.Eventually(t, there, 20*time.Second, 50*time.Millisecond)
-			c.Set(nil)
+			c.SetNetworks(nil)
 			require.Eventually(t, func() bool { return !there() }, 20*time.Second, 50*time.Millisecond)
 			assert.Empty(t, requests.refused())
 		})

@@ -118,25 +118,25 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 		if err != nil {
 			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, addresses.Error(err))
 		}
-		if opts.Surroundings, err = admission.NewLiveSurroundings(alive, virtual); err != nil {
+		if opts.ObjectLister, err = admission.NewWatchedObjects(alive, virtual); err != nil {
 			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
 		}
 		if s.authorizers {
-			if authorizers, err = authorizer.New(alive, virtual, authorizer.Options{Unselected: s.unselected, Log: log}); err != nil {
+			if authorizers, err = authorizer.New(alive, virtual, authorizer.Options{AllowUnselectedReads: s.unselected, Log: log}); err != nil {
 				return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
 			}
-			reader, err := gardenwebhooks.NewReader(virtual, opts.Surroundings)
+			reader, err := gardenwebhooks.NewReader(virtual, opts.ObjectLister)
 			if err != nil {
 				return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
 			}
-			opts.More = gardenwebhooks.New(gardenwebhooks.Options{Garden: reader, Authorizers: authorizers, Sizes: settings.Server.ResourceAdmissionConfiguration, Log: log})
+			opts.ExtraAnswers = gardenwebhooks.New(gardenwebhooks.Options{Garden: reader, Authorizers: authorizers, SizeLimits: settings.Server.ResourceAdmissionConfiguration, Log: log})
 		}
 	}
 	certificates, err := s.certificates(log)
 	if err != nil {
 		return err
 	}
-	server := &admission.Server{Certificates: certificates, Linger: s.delay, Log: log}
+	server := &admission.Server{Certificates: certificates, ShutdownDelay: s.delay, Log: log}
 	webhooks, err := admission.New(alive, opts)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 		}
 		defer func() { _ = server.MetricsOnly.Close() }()
 	}
-	log.Info("serving", "webhooks", server.Webhooks.Addr().String(), "health", health, "gardens", opts.Gardens != nil, "surroundings", opts.Surroundings != nil, "authorizers", authorizers != nil, "version", version)
+	log.Info("serving", "webhooks", server.Webhooks.Addr().String(), "health", health, "gardens", opts.Gardens != nil, "surroundings", opts.ObjectLister != nil, "authorizers", authorizers != nil, "version", version)
 	begun()
 	if err := server.Run(cmd.Context()); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (s *admissionServer) config() (*rest.Config, error) {
 	return config, err
 }
 
-func (s *admissionServer) certificates(log *slog.Logger) (admission.Certificates, error) {
+func (s *admissionServer) certificates(log *slog.Logger) (admission.CertificateFunc, error) {
 	files := s.certFile != "" || s.keyFile != ""
 	switch {
 	case files && s.selfSigned:
@@ -209,7 +209,7 @@ func (s *admissionServer) certificates(log *slog.Logger) (admission.Certificates
 	case files && (s.certFile == "" || s.keyFile == ""):
 		return nil, errors.New("--tls-cert-file and --tls-private-key-file go together")
 	case files:
-		return admission.CertificateFiles(s.certFile, s.keyFile, log, clock.RealClock{})
+		return admission.CertificatesFromFiles(s.certFile, s.keyFile, log, clock.RealClock{})
 	case !s.selfSigned:
 		return nil, errors.New("API servers ask over TLS: give --tls-cert-file and --tls-private-key-file, or --self-signed and --ca-file")
 	case s.caFile == "":
@@ -219,7 +219,7 @@ func (s *admissionServer) certificates(log *slog.Logger) (admission.Certificates
 	if s.address != "" && !slices.Contains(names, s.address) {
 		names = append(names, s.address)
 	}
-	return admission.SelfSigned(append(names, s.names...), s.caFile)
+	return admission.SelfSignedCertificates(append(names, s.names...), s.caFile)
 }
 
 func newAdmissionConfiguration() *cobra.Command {

@@ -22,34 +22,34 @@ import (
 // approvals returns the approvals of the settings. Used are those that the Seed lists and those
 // that were recorded on the seed.
 func (g *Gardenlet) approvals(s *settings) permit.Approvals {
-	used := append(seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.options.Seed)), g.noted.uses.IDs()...)
+	used := append(seedpublication.UsedApprovals(g.objects.get(kindSeed, "", g.options.Seed)), g.seedRecords.approvalUses.IDs()...)
 	slices.Sort(used)
-	return permit.Approvals{Given: s.approved, Used: slices.Compact(used)}.DropWithdrawn()
+	return permit.Approvals{Given: s.approvalIDs, Used: slices.Compact(used)}.DropWithdrawn()
 }
 
 // reconcilerFor returns a copy of the settings' reconciler for one owner. Its gate checks whether
 // each approval counts.
-func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *site, from sources, o owner.Owner) *owner.Reconciler {
+func (g *Gardenlet) reconcilerFor(ctx context.Context, s *settings, at *ownerWorker, from renderSources, o owner.Owner) *owner.Reconciler {
 	r := *s.reconciler
-	r.Gate.Reviewed = g.reviewed(from, o.Input.Owner, s)
+	r.Gate.Reviewed = g.reviewCheck(from, o.Input.Owner, s)
 	r.Gate.Approved = map[string]bool{}
-	for _, id := range s.approved {
+	for _, id := range s.approvalIDs {
 		r.Gate.Approved[permit.TrimSuffix(id)] = true
 	}
-	for _, p := range g.noted.uses.DeletableObjects() {
-		r.Gate.Approved[permit.ApprovalID(g.links.local.Name(), p.Object)] = true
+	for _, p := range g.seedRecords.approvalUses.DeletableObjects() {
+		r.Gate.Approved[permit.ApprovalID(g.connections.local.Name(), p.Object)] = true
 	}
 	ctx = context.WithoutCancel(ctx) // care uses the gate after the job has ended, too
 	r.Gate.Ledger = func(id string, refs []change.Ref) bool {
-		return g.take(ctx, at, s, recordKey(from.kind, from.object), id, refs)
+		return g.useApproval(ctx, at, s, recordKey(from.kind, from.object), id, refs)
 	}
 	return &r
 }
 
-// withdraw uses up approvals of objects that were held and no longer are, for a reason other than
-// an approval. It also uses up approvals that arrive later: a new hold needs a new one. Call it
-// only after a complete run.
-func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from sources, report *owner.Report) {
+// lapseApprovals uses up approvals of objects that were held and no longer are, for a reason other
+// than an approval. It also uses up approvals that arrive later: a new hold needs a new one. Call
+// it only after a complete run.
+func (g *Gardenlet) lapseApprovals(ctx context.Context, at *ownerWorker, s *settings, from renderSources, report *owner.Report) {
 	if report == nil {
 		return
 	}
@@ -57,27 +57,27 @@ func (g *Gardenlet) withdraw(ctx context.Context, at *site, s *settings, from so
 	var before map[string]bool
 	at.mu.Lock()
 	switch {
-	case at.judged: // this process knows more than the last report
+	case at.isHeldKnown: // this process knows more than the last report
 		before = permit.HeldIDs(at.held)
 	case former != nil:
-		before = reportedIDs(heldOf(former.Held, reportedName(from.object)))
+		before = reportedApprovalIDs(heldByOwner(former.Held, reportOwnerName(from.object)))
 	}
-	lapsed := permit.LapsedAfterRun(at.approvals.lapsed, before, permit.HeldIDs(report.Held), at.approvals.passed)
-	at.approvals.passed, at.approvals.lapsed = nil, lapsed
+	lapsed := permit.LapsedAfterRun(at.approvalUsage.lapsedIDs, before, permit.HeldIDs(report.Held), at.approvalUsage.used)
+	at.approvalUsage.used, at.approvalUsage.lapsedIDs = nil, lapsed
 	at.mu.Unlock()
 	for _, id := range g.approvals(s).ActiveIDs() {
 		if lapsed[id] {
-			g.endApproval(ctx, s, recordKey(from.kind, from.object), from.object, report.Held, g.counts(s, id))
+			g.expireApproval(ctx, s, recordKey(from.kind, from.object), from.object, report.Held, g.approvalCheck(s, id))
 		}
 	}
 }
 
-// lapseUnheld uses up approvals of objects that are not held, once all owners match the settings.
-// Otherwise an approval that arrives late, after another process saw the hold end, would allow a
-// later deletion.
-func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstructured) {
+// lapseUnheldApprovals uses up approvals of objects that are not held, once all owners match the
+// settings. Otherwise an approval that arrives late, after another process saw the hold end, would
+// allow a later deletion.
+func (g *Gardenlet) lapseUnheldApprovals(ctx context.Context, seed *unstructured.Unstructured) {
 	g.mu.Lock()
-	s, assessed := g.published.settings, g.published.assessed
+	s, assessed := g.publication.settings, g.publication.syncedDigest
 	g.mu.Unlock()
 	if s == nil || s.publication.Digest != assessed {
 		return
@@ -90,32 +90,32 @@ func (g *Gardenlet) lapseUnheld(ctx context.Context, seed *unstructured.Unstruct
 	if now.Digest != assessed || len(now.Converging) > 0 || len(now.Failing) > 0 {
 		return
 	}
-	for _, id := range approvals.Lapsed(reportedIDs(now.Held)) {
-		g.endApproval(ctx, s, "", seed, nil, func() (string, bool) { return id, g.approvals(s).IsUnused(id) && g.isApproved(id) })
+	for _, id := range approvals.Lapsed(reportedApprovalIDs(now.Held)) {
+		g.expireApproval(ctx, s, "", seed, nil, func() (string, bool) { return id, g.approvals(s).IsUnused(id) && g.isApproved(id) })
 	}
 }
 
-// endApproval uses up an approval of objects that are no longer held, and reports it.
-func (g *Gardenlet) endApproval(ctx context.Context, s *settings, key string, about *unstructured.Unstructured, held []permit.HeldObjects, counts func() (string, bool)) {
-	given, err := g.noted.uses.RecordUse(ctx, key, nil, counts)
+// expireApproval uses up an approval of objects that are no longer held, and reports it.
+func (g *Gardenlet) expireApproval(ctx context.Context, s *settings, key string, about *unstructured.Unstructured, held []permit.HeldObjects, counts func() (string, bool)) {
+	given, err := g.seedRecords.approvalUses.RecordUse(ctx, key, nil, counts)
 	if err != nil {
 		shown, _ := counts()
 		g.options.Log.Info("the approval of what is not held any more could not be used up yet", "approval", shown, "error", err)
 	}
 	if err == nil && given != "" {
-		g.tell(about, reasonLapsed, lapsedText(given, s.landscape+" "+g.options.Seed, g.approvals(s), held))
+		g.warn(about, reasonApprovalLapsed, lapsedApprovalText(given, s.landscape+" "+g.options.Seed, g.approvals(s), held))
 	}
 }
 
-// lapsedText says that an approval has no effect, and lists the approve commands of the objects
-// that are held now. The user may only know about an earlier hold.
-func lapsedText(id, approve string, approvals permit.Approvals, held []permit.HeldObjects) string {
+// lapsedApprovalText says that an approval has no effect, and lists the approve commands of the
+// objects that are held now. The user may only know about an earlier hold.
+func lapsedApprovalText(id, approve string, approvals permit.Approvals, held []permit.HeldObjects) string {
 	text := fmt.Sprintf("nothing passes by approval %s: what it was given for is not held any more, and it does not count for what is held later; ", id)
 	var now []string
 	n := 0
 	for _, h := range held {
 		for _, o := range h.Objects {
-			if n++; n <= shownHeld {
+			if n++; n <= maxShownDeletions {
 				now = append(now, fmt.Sprintf("%s (pergola approve %s/%s)", o.Ref, approve, approvals.NextID(o.Approval)))
 			}
 		}
@@ -123,14 +123,14 @@ func lapsedText(id, approve string, approvals permit.Approvals, held []permit.He
 	switch {
 	case n == 0:
 		return text + "nothing is held now"
-	case n > shownHeld:
-		now = append(now, fmt.Sprintf("and %d more", n-shownHeld))
+	case n > maxShownDeletions:
+		now = append(now, fmt.Sprintf("and %d more", n-maxShownDeletions))
 	}
 	return text + "held now: " + strings.Join(now, ", ")
 }
 
-// reportedIDs returns the ids that approve the reported held deletions.
-func reportedIDs(held []seedpublication.Held) map[string]bool {
+// reportedApprovalIDs returns the ids that approve the reported held deletions.
+func reportedApprovalIDs(held []seedpublication.Held) map[string]bool {
 	out := map[string]bool{}
 	for _, h := range held {
 		out[permit.TrimSuffix(h.Approval)], out[permit.TrimSuffix(h.Together)] = true, true
@@ -139,9 +139,10 @@ func reportedIDs(held []seedpublication.Held) map[string]bool {
 	return out
 }
 
-// noteUsed updates the annotation of the Seed; it sends a request only if the annotation differs.
-func (g *Gardenlet) noteUsed(ctx context.Context) {
-	s, seed := g.settingsInUse(), g.objects.get(kindSeed, "", g.options.Seed)
+// publishUsedApprovals updates the annotation of the Seed; it sends a request only if the
+// annotation differs.
+func (g *Gardenlet) publishUsedApprovals(ctx context.Context) {
+	s, seed := g.currentSettings(), g.objects.get(kindSeed, "", g.options.Seed)
 	if s == nil || seed == nil {
 		return
 	}
@@ -149,30 +150,30 @@ func (g *Gardenlet) noteUsed(ctx context.Context) {
 	if !differs {
 		return
 	}
-	if _, err := g.links.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil && ctx.Err() == nil {
-		g.options.Log.Info("used approvals could not be noted yet", "error", g.links.garden.Explain(apply.RefOf(seed), "note used approvals", err))
+	if _, err := g.connections.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil && ctx.Err() == nil {
+		g.options.Log.Info("used approvals could not be noted yet", "error", g.connections.garden.Explain(apply.RefOf(seed), "note used approvals", err))
 	}
 }
 
-// tellHeld reports each held deletion, its reasons and the command that approves it.
-func (g *Gardenlet) tellHeld(from sources, s *settings, held []permit.HeldObjects) {
+// reportHeldDeletions reports each held deletion, its reasons and the command that approves it.
+func (g *Gardenlet) reportHeldDeletions(from renderSources, s *settings, held []permit.HeldObjects) {
 	approvals := g.approvals(s)
 	for _, h := range held {
 		var objects, reasons []string
 		for i, o := range h.Objects {
-			if i == shownHeld {
+			if i == maxShownDeletions {
 				objects = append(objects, fmt.Sprintf("and %d more", len(h.Objects)-i))
-			} else if i < shownHeld {
+			} else if i < maxShownDeletions {
 				objects = append(objects, o.Ref.String())
 			}
 			if text := o.Reason.String(); !slices.Contains(reasons, text) {
 				reasons = append(reasons, text)
 			}
 		}
-		g.tell(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once: pergola approve %s %s/%s",
+		g.warn(from.object, "DeletionHeld", fmt.Sprintf("held on cluster %s: %s: %s; to let it pass once: pergola approve %s %s/%s",
 			h.Cluster, strings.Join(objects, ", "), strings.Join(reasons, "; "), s.landscape, g.options.Seed, approvals.NextID(h.Approval)))
 	}
 }
 
-// shownHeld is how many objects an Event names.
-const shownHeld = 5
+// maxShownDeletions is how many objects an Event names.
+const maxShownDeletions = 5

@@ -16,9 +16,10 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// events returns the messages of the Events with a reason about an object of the virtual garden.
-func (p *place) events(reason, name string) []string {
-	list, err := p.of("Event", "").List(p.ctx, metav1.ListOptions{})
+// eventMessages returns the messages of the Events with a reason about an object of the virtual
+// garden.
+func (p *testSeed) eventMessages(reason, name string) []string {
+	list, err := p.resourceClient("Event", "").List(p.ctx, metav1.ListOptions{})
 	require.NoError(p, err)
 	var out []string
 	for _, e := range list.Items {
@@ -32,9 +33,9 @@ func (p *place) events(reason, name string) []string {
 	return out
 }
 
-// used returns the approvals that the Seed lists as used.
-func (p *place) used() string {
-	o, err := p.of("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
+// usedApprovals returns the approvals that the Seed lists as used.
+func (p *testSeed) usedApprovals() string {
+	o, err := p.resourceClient("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
 	require.NoError(p, err)
 	return o.GetAnnotations()[seedpublication.AnnotationUsedApprovals]
 }
@@ -43,24 +44,24 @@ func (p *place) used() string {
 // approval that the operator withdrew can be given again.
 func TestAnApprovalCountsOnce(t *testing.T) {
 	const gate, without = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
-	p := newPlace(t)
+	p := newTestSeed(t)
 	b := "b-" + p.name
 	id := permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b})
-	there := func() bool { return p.onSeed("garden", b) != nil }
+	there := func() bool { return p.seedConfigMap("garden", b) != nil }
 	publish := func(revision, spec string, approved ...string) {
 		t.Helper()
-		p.spec, p.approved = spec, approved
+		p.spec, p.approvals = spec, approved
 		p.publish(revision)
 	}
 	held := func(id string) func() bool {
 		return func() bool {
-			return slices.ContainsFunc(p.events("DeletionHeld", p.name), func(m string) bool {
+			return slices.ContainsFunc(p.eventMessages("DeletionHeld", p.name), func(m string) bool {
 				return strings.Contains(m, "ConfigMap garden/"+b) && strings.Contains(m, "needs approval") && strings.HasSuffix(m, "pergola approve demo "+p.name+"/"+id)
 			})
 		}
 	}
 	publish("main@1", gate)
-	g := p.run()
+	g := p.runGardenlet()
 	p.eventually("it is there", there)
 
 	publish("main@2", gate+without)
@@ -68,108 +69,108 @@ func TestAnApprovalCountsOnce(t *testing.T) {
 	assert.True(t, there())
 	publish("main@2", gate+without, id)
 	p.eventually("it passes", func() bool { return !there() })
-	p.eventually("that is noted", func() bool { return p.used() == id })
+	p.eventually("that is noted", func() bool { return p.usedApprovals() == id })
 
 	publish("main@3", gate, id)
 	p.eventually("it is there again", there)
 	require.NoError(t, g.stop())
-	g = p.run()
+	g = p.runGardenlet()
 	publish("main@4", gate+without, id)
 	p.eventually("it is held under another id", held(id+"-2"))
 	assert.True(t, there())
 	publish("main@4", gate+without, id, id+"-2")
 	p.eventually("it passes", func() bool { return !there() })
-	p.eventually("that is noted", func() bool { return p.used() == id+","+id+"-2" })
+	p.eventually("that is noted", func() bool { return p.usedApprovals() == id+","+id+"-2" })
 
 	publish("main@5", gate)
 	p.eventually("it is there again", there)
-	p.eventually("what is taken back is forgotten", func() bool { return p.used() == "" })
+	p.eventually("what is taken back is forgotten", func() bool { return p.usedApprovals() == "" })
 	publish("main@6", gate+without, id)
 	p.eventually("it counts anew", func() bool { return !there() })
 	require.NoError(t, g.stop())
 }
 
-// gateOfAll holds every deletion, and withoutB disables component b of seeds.
-const gateOfAll, withoutB = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
+// zeroDeletionsGate holds every deletion, and disableComponentB disables component b of seeds.
+const zeroDeletionsGate, disableComponentB = ", deletionGate: {maxDeletions: 0}", ", components: {seed: {b: {enabled: false}}}"
 
-// component returns the name of component b's ConfigMap, and the id that approves its deletion.
-func (p *place) component() (name, id string) {
+// componentB returns the name of component b's ConfigMap, and the id that approves its deletion.
+func (p *testSeed) componentB() (name, id string) {
 	name = "b-" + p.name
 	return name, permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: name})
 }
 
-// reaches publishes settings and approvals, and waits until all owners are reconciled with them and
-// the given number of objects is held.
-func (p *place) reaches(spec, revision string, held int, approved ...string) {
+// publishAndWait publishes settings and approvals, and waits until all owners are reconciled with
+// them and the given number of objects is held.
+func (p *testSeed) publishAndWait(spec, revision string, held int, approved ...string) {
 	p.Helper()
-	p.spec, p.approved = spec, approved
+	p.spec, p.approvals = spec, approved
 	published := p.publish(revision)
 	p.eventually(revision+" is done", func() bool {
-		r := p.reported()
+		r := p.readReport()
 		return r.Digest == published.Digest && len(r.Converging) == 0 && len(r.Held) == held
 	})
 }
 
-// TestAnApprovalOfWhatIsNotHeldAnyMore: the approval is used up, whether it comes with the commit
+// TestApprovalAfterHoldEnded: the approval is used up, whether it comes with the commit
 // that declares the object again or later. The next deletion is held.
-func TestAnApprovalOfWhatIsNotHeldAnyMore(t *testing.T) {
-	p := newPlace(t)
-	b, id := p.component()
-	g := p.run()
-	p.reaches(gateOfAll, "main@1", 0)
-	p.reaches(gateOfAll+withoutB, "main@2", 1)
-	p.reaches(gateOfAll, "main@3", 0, id)
-	p.eventually("it is used up", func() bool { return p.used() == id })
-	p.eventually("that is told", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+":", "nothing is held now"))
-	p.reaches(gateOfAll+withoutB, "main@4", 1, id)
-	assert.NotNil(t, p.onSeed("garden", b))
-	assert.Equal(t, id+"-2", p.reported().Held[0].Approval)
-	p.reaches(gateOfAll, "main@5", 0, id)
-	p.reaches(gateOfAll, "main@5", 0, id, id+"-2")
-	p.eventually("one that comes late, too", func() bool { return p.used() == id+","+id+"-2" })
-	p.eventually("with the id that was given", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+"-2:"))
-	p.reaches(gateOfAll, "main@6", 0, id+"-4")
-	p.eventually("one with a number that nobody was shown, too", func() bool { return p.used() == id+"-4" })
-	p.eventually("that is told", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+"-4:"))
+func TestApprovalAfterHoldEnded(t *testing.T) {
+	p := newTestSeed(t)
+	b, id := p.componentB()
+	g := p.runGardenlet()
+	p.publishAndWait(zeroDeletionsGate, "main@1", 0)
+	p.publishAndWait(zeroDeletionsGate+disableComponentB, "main@2", 1)
+	p.publishAndWait(zeroDeletionsGate, "main@3", 0, id)
+	p.eventually("it is used up", func() bool { return p.usedApprovals() == id })
+	p.eventually("that is told", p.hasEvent(reasonApprovalLapsed, p.name, "nothing passes by approval "+id+":", "nothing is held now"))
+	p.publishAndWait(zeroDeletionsGate+disableComponentB, "main@4", 1, id)
+	assert.NotNil(t, p.seedConfigMap("garden", b))
+	assert.Equal(t, id+"-2", p.readReport().Held[0].Approval)
+	p.publishAndWait(zeroDeletionsGate, "main@5", 0, id)
+	p.publishAndWait(zeroDeletionsGate, "main@5", 0, id, id+"-2")
+	p.eventually("one that comes late, too", func() bool { return p.usedApprovals() == id+","+id+"-2" })
+	p.eventually("with the id that was given", p.hasEvent(reasonApprovalLapsed, p.name, "nothing passes by approval "+id+"-2:"))
+	p.publishAndWait(zeroDeletionsGate, "main@6", 0, id+"-4")
+	p.eventually("one with a number that nobody was shown, too", func() bool { return p.usedApprovals() == id+"-4" })
+	p.eventually("that is told", p.hasEvent(reasonApprovalLapsed, p.name, "nothing passes by approval "+id+"-4:"))
 	require.NoError(t, g.stop())
 }
 
 // TestALateApprovalAfterARestart: approving a hold that ended under an earlier process allows no
 // later deletion.
 func TestALateApprovalAfterARestart(t *testing.T) {
-	p := newPlace(t)
-	b, id := p.component()
-	g := p.run()
-	p.reaches(gateOfAll, "main@1", 0)
-	p.reaches(gateOfAll+withoutB, "main@2", 1)
-	p.reaches(gateOfAll, "main@3", 0)
+	p := newTestSeed(t)
+	b, id := p.componentB()
+	g := p.runGardenlet()
+	p.publishAndWait(zeroDeletionsGate, "main@1", 0)
+	p.publishAndWait(zeroDeletionsGate+disableComponentB, "main@2", 1)
+	p.publishAndWait(zeroDeletionsGate, "main@3", 0)
 	require.NoError(t, g.stop())
-	g = p.run()
-	p.reaches(gateOfAll, "main@4", 0, id)
-	p.eventually("it is used up", func() bool { return p.used() == id })
-	p.eventually("that is told", p.told(reasonLapsed, p.name, "nothing passes by approval "+id+":"))
-	p.reaches(gateOfAll+withoutB, "main@5", 1, id)
-	assert.NotNil(t, p.onSeed("garden", b))
-	assert.Equal(t, id+"-2", p.reported().Held[0].Approval)
-	p.reaches(gateOfAll+withoutB, "main@6", 0, id, id+"-2")
-	p.eventually("that is approved", func() bool { return p.onSeed("garden", b) == nil })
+	g = p.runGardenlet()
+	p.publishAndWait(zeroDeletionsGate, "main@4", 0, id)
+	p.eventually("it is used up", func() bool { return p.usedApprovals() == id })
+	p.eventually("that is told", p.hasEvent(reasonApprovalLapsed, p.name, "nothing passes by approval "+id+":"))
+	p.publishAndWait(zeroDeletionsGate+disableComponentB, "main@5", 1, id)
+	assert.NotNil(t, p.seedConfigMap("garden", b))
+	assert.Equal(t, id+"-2", p.readReport().Held[0].Approval)
+	p.publishAndWait(zeroDeletionsGate+disableComponentB, "main@6", 0, id, id+"-2")
+	p.eventually("that is approved", func() bool { return p.seedConfigMap("garden", b) == nil })
 	require.NoError(t, g.stop())
 }
 
-// TestReportedIDs: a report of an earlier process lists the ids of an owner's holds as they were
-// given.
-func TestReportedIDs(t *testing.T) {
+// TestReportedApprovalIDs: a report of an earlier process lists the ids of an owner's holds as they
+// were given.
+func TestReportedApprovalIDs(t *testing.T) {
 	former := &seedpublication.Report{Held: []seedpublication.Held{{Owner: "Seed x", Cluster: "x", Object: "ConfigMap a/b", Approval: "a-2", Together: "b"}, {Owner: "Seed x", Approval: "d"}, {Owner: "Seed y", Approval: "c"}}}
-	assert.Equal(t, map[string]bool{"a": true, "b": true, "d": true}, reportedIDs(heldOf(former.Held, "Seed x")))
+	assert.Equal(t, map[string]bool{"a": true, "b": true, "d": true}, reportedApprovalIDs(heldByOwner(former.Held, "Seed x")))
 }
 
-// TestLapsedText: the message about a lapsed approval lists the current holds.
-func TestLapsedText(t *testing.T) {
+// TestLapsedApprovalText: the message about a lapsed approval lists the current holds.
+func TestLapsedApprovalText(t *testing.T) {
 	held := permit.HeldObjects{Cluster: "here"}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		held.Objects = append(held.Objects, apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: name}, Approval: "id-" + name})
 	}
-	text := lapsedText("0123456789ab", "demo here", permit.Approvals{Used: []string{"id-b"}}, []permit.HeldObjects{held})
+	text := lapsedApprovalText("0123456789ab", "demo here", permit.Approvals{Used: []string{"id-b"}}, []permit.HeldObjects{held})
 	assert.Contains(t, text, "nothing passes by approval 0123456789ab: ")
 	assert.Contains(t, text, "held now: ConfigMap n/a (pergola approve demo here/id-a), ConfigMap n/b (pergola approve demo here/id-b-2), ")
 	assert.True(t, strings.HasSuffix(text, "ConfigMap n/e (pergola approve demo here/id-e), and 1 more"), text)

@@ -13,34 +13,35 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// TestFence: a gardenlet writes neither to the garden nor to its seed while another one may be
-// active. It waits for the lease, and stops after a late renewal, such as in a paused process.
-func TestFence(t *testing.T) {
-	p := newPlace(t)
+// TestFenceBlocksWrites: a gardenlet writes neither to the garden nor to its seed while another one
+// may be active. It waits for the lease, and stops after a late renewal, such as in a paused
+// process.
+func TestFenceBlocksWrites(t *testing.T) {
+	p := newTestSeed(t)
 	p.publish("main@1")
-	g := p.run()
+	g := p.runGardenlet()
 	write := func(to *apply.Cluster, name string) error {
 		client, err := kubernetes.NewForConfig(to.RESTConfig())
 		require.NoError(t, err)
 		_, err = client.CoreV1().ConfigMaps("default").Create(p.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		return err
 	}
-	p.eventually("it has the lease", g.sure)
+	p.eventually("it has the lease", g.isSoleWriter)
 	g.mu.Lock()
-	lease := g.heart.lease
+	lease := g.heartbeatState.lease
 	g.mu.Unlock()
 	hold := func(l *landscape.Lease) {
 		g.mu.Lock()
-		g.heart.lease = l
+		g.heartbeatState.lease = l
 		g.mu.Unlock()
 	}
-	for _, to := range []*apply.Cluster{g.links.garden, g.links.local} {
+	for _, to := range []*apply.Cluster{g.connections.garden, g.connections.local} {
 		hold(nil)
 		require.ErrorIs(t, write(to, "fence-"+p.name), landscape.ErrUnsure)
 		hold(lease)
 		require.NoError(t, write(to, "fence-"+p.name))
 	}
 	require.NoError(t, g.stop())
-	require.ErrorIs(t, write(g.links.local, "after-"+p.name), landscape.ErrUnsure, "the lease is given back")
-	assert.False(t, g.sure())
+	require.ErrorIs(t, write(g.connections.local, "after-"+p.name), landscape.ErrUnsure, "the lease is given back")
+	assert.False(t, g.isSoleWriter())
 }

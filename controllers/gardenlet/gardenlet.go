@@ -103,37 +103,37 @@ func (o *Options) defaults() {
 
 // Gardenlet reconciles one Seed and its Shoots.
 type Gardenlet struct {
-	options  Options
-	links    links
-	services services
+	options     Options
+	connections connections
+	services    services
 
-	objects *objects
-	// wake requests an assessment.
-	wake chan struct{}
-	// joining passes the API servers of Shoots to the drift repair.
-	joining chan fleet.AddedCluster
+	objects *gardenObjects
+	// syncRequests requests an assessment.
+	syncRequests chan struct{}
+	// newShootClusters passes the API servers of Shoots to the drift repair.
+	newShootClusters chan fleet.AddedCluster
 	// fleet reconciles the Seed and the Shoots.
-	fleet *fleet.Fleet[*site]
+	fleet *fleet.Fleet[*ownerWorker]
 
 	// mu guards the fields below that are not safe for concurrent use by themselves.
-	mu        sync.Mutex
-	published published
-	events    events
-	noted     noted
-	// reporting is the last report that was written.
-	reporting reporting
-	heart     heart
+	mu           sync.Mutex
+	publication  publicationState
+	eventHistory eventHistory
+	seedRecords  seedRecords
+	// reportWriter is the last report that was written.
+	reportWriter   reportWriter
+	heartbeatState heartbeatState
 	// isGarden reports whether the seed is also the Garden's runtime cluster.
 	isGarden bool
 }
 
-// links are the connections to the clusters, and the engine that applies objects over them.
-type links struct {
+// connections are the connections to the clusters, and the engine that applies objects over them.
+type connections struct {
 	garden, local *apply.Cluster
 	// leases connects to the seed without a fence, for the lease alone.
-	leases *apply.Cluster
-	engine *apply.Engine
-	force  atomic.Bool
+	leases         *apply.Cluster
+	engine         *apply.Engine
+	forceConflicts atomic.Bool
 }
 
 // services run next to the owners for the lifetime of the gardenlet.
@@ -143,64 +143,65 @@ type services struct {
 	tokens *accesstokens.Keeper
 	// policies maintains the network policies of namespaces.
 	policies *namespacepolicies.Controller
-	// renewal renews the access to the virtual garden.
-	renewal  *renewal
-	recorder record.EventRecorder
+	// accessRenewal renews the access to the virtual garden.
+	accessRenewal *accessRenewal
+	recorder      record.EventRecorder
 }
 
-// published is the operator's publication for the seed.
-type published struct {
+// publicationState is the operator's publication for the seed.
+type publicationState struct {
 	settings *settings
 	// problem is why the latest publication is not in use; nil if it is.
 	problem error
-	// assessed is the digest of the publication that the fleet's owners come from.
-	assessed string
+	// syncedDigest is the digest of the publication that the fleet's owners come from.
+	syncedDigest string
 }
 
-// events records which Events were sent.
-type events struct {
-	// told is the last reported problem of the settings.
-	told string
-	// apart maps the owners of this seed that are left alone to the reason.
-	apart map[string]string
-	// said holds the last message by object and reason.
-	said map[string]string
-	// unrepaired holds the reported drift of objects on the seed.
-	unrepaired unrepaired
-	// handled holds the operation annotations that were handled, by UID and resource version.
-	handled map[string]bool
+// eventHistory records which Events were sent.
+type eventHistory struct {
+	// settingsProblem is the last reported problem of the settings.
+	settingsProblem string
+	// unmanagedOwners maps the owners of this seed that are left alone to the reason.
+	unmanagedOwners map[string]string
+	// messages holds the last message by object and reason.
+	messages map[string]string
+	// driftReports holds the reported drift of objects on the seed.
+	driftReports driftReports
+	// handledOperations holds the operation annotations that were handled, by UID and resource
+	// version.
+	handledOperations map[string]bool
 }
 
-// noted is the state that is stored on the seed and outlives the process.
-type noted struct {
-	// uses records what each approval was used for.
-	uses *permit.UseLedger
-	// records hold the last reconciliation of each owner. reviewSeen is the resource version of the
-	// last handled review.
-	records    *permit.ConfigMapStore[permit.ConvergenceRecord]
-	reviewSeen string
-	// elsewhere are records of Shoots on other seeds.
-	elsewhere elsewhere
+// seedRecords is the state that is stored on the seed and outlives the process.
+type seedRecords struct {
+	// approvalUses records what each approval was used for.
+	approvalUses *permit.UseLedger
+	// records hold the last reconciliation of each owner. handledReview is the resource version of
+	// the last handled review.
+	records       *permit.ConfigMapStore[permit.ConvergenceRecord]
+	handledReview string
+	// otherSeedShoots are records of Shoots on other seeds.
+	otherSeedShoots otherSeedShoots
 }
 
-// heart is the lease of this process, and the state of its heartbeat.
-type heart struct {
+// heartbeatState is the lease of this process, and the state of its heartbeat.
+type heartbeatState struct {
 	lease *landscape.Lease
-	// waits is the current holder while this process waits for the lease.
-	waits string
-	// beat is the time of the last successful heartbeat, silent the error of the latest one.
-	beat   time.Time
-	silent error
+	// leaseHolder is the current holder while this process waits for the lease.
+	leaseHolder string
+	// lastSuccess is the time of the last successful heartbeat, silent the error of the latest one.
+	lastSuccess time.Time
+	lastError   error
 }
 
 // New returns a Gardenlet; it sends no request.
 func New(o Options) (*Gardenlet, error) {
 	o.defaults()
 	g := &Gardenlet{
-		options: o, wake: make(chan struct{}, 1), events: events{apart: map[string]string{}, said: map[string]string{}, handled: map[string]bool{}},
-		joining: make(chan fleet.AddedCluster), reporting: reporting{turn: make(chan struct{}, 1)},
+		options: o, syncRequests: make(chan struct{}, 1), eventHistory: eventHistory{unmanagedOwners: map[string]string{}, messages: map[string]string{}, handledOperations: map[string]bool{}},
+		newShootClusters: make(chan fleet.AddedCluster), reportWriter: reportWriter{semaphore: make(chan struct{}, 1)},
 	}
-	g.fleet = fleet.New(fleet.Options[*site]{Clock: o.Clock, Slots: concurrentSyncs, RetryInterval: o.Pace.RetryInterval, LongestRetry: longestRetry, SyncPeriod: o.Pace.SyncPeriod, OnRunEnd: g.ended})
+	g.fleet = fleet.New(fleet.Options[*ownerWorker]{Clock: o.Clock, Slots: concurrentSyncs, RetryInterval: o.Pace.RetryInterval, LongestRetry: maxRetryInterval, SyncPeriod: o.Pace.SyncPeriod, OnRunEnd: g.recordRunResult})
 	var err error
 	defer func() {
 		if err != nil {
@@ -208,7 +209,7 @@ func New(o Options) (*Gardenlet, error) {
 		}
 	}()
 	if o.GardenSecret.Name != "" {
-		if err = g.ownAccess(); err != nil {
+		if err = g.prepareGardenAccess(); err != nil {
 			return nil, err
 		}
 	}
@@ -216,19 +217,19 @@ func New(o Options) (*Gardenlet, error) {
 		cluster **apply.Cluster
 		name    string
 		config  *rest.Config
-	}{{&g.links.garden, landscape.Virtual, fenced(g.options.Garden, g.sure)}, {&g.links.local, o.Seed, fenced(o.Local, g.sure)}, {&g.links.leases, o.Seed, o.Local}} {
+	}{{&g.connections.garden, landscape.Virtual, withFence(g.options.Garden, g.isSoleWriter)}, {&g.connections.local, o.Seed, withFence(o.Local, g.isSoleWriter)}, {&g.connections.leases, o.Seed, o.Local}} {
 		if *c.cluster, err = conventions.NewCluster(c.name, c.config, apply.ClusterOptions{Clock: o.Clock}); err != nil {
 			return nil, err
 		}
 	}
-	g.noted.uses, g.noted.records = permit.NewUseLedger(g.links.local, onSeed(usesName), "gardenlet"), permit.NewConfigMapStore[permit.ConvergenceRecord](g.links.local, onSeed(recordsName), "gardenlet")
-	g.links.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Take: landscape.Takeover{Force: func(apply.Ref) bool { return g.links.force.Load() }}})
+	g.seedRecords.approvalUses, g.seedRecords.records = permit.NewUseLedger(g.connections.local, seedConfigMapRef(approvalUsesConfigMap), "gardenlet"), permit.NewConfigMapStore[permit.ConvergenceRecord](g.connections.local, seedConfigMapRef(recordsConfigMap), "gardenlet")
+	g.connections.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Take: landscape.Takeover{Force: func(apply.Ref) bool { return g.connections.forceConflicts.Load() }}})
 	g.services.metrics = newMetrics()
 	g.services.tokens = &accesstokens.Keeper{Clock: o.Clock, Log: o.Log}
-	if g.services.policies, err = namespacepolicies.New(g.links.local.RESTConfig(), namespacepolicies.Options{MadeBy: namespacepolicies.ByGardenlet, Further: o.PolicyNamespaces, Clock: o.Clock, Log: o.Log}); err != nil {
+	if g.services.policies, err = namespacepolicies.New(g.connections.local.RESTConfig(), namespacepolicies.Options{Role: namespacepolicies.RoleGardenlet, ExtraNamespaces: o.PolicyNamespaces, Clock: o.Clock, Log: o.Log}); err != nil {
 		return nil, err
 	}
-	if g.objects, err = newObjects(g); err != nil {
+	if g.objects, err = newGardenObjects(g); err != nil {
 		return nil, err
 	}
 	return g, nil
@@ -236,24 +237,24 @@ func New(o Options) (*Gardenlet, error) {
 
 // close closes the connections.
 func (g *Gardenlet) close() {
-	for _, c := range []*apply.Cluster{g.links.garden, g.links.local, g.links.leases} {
+	for _, c := range []*apply.Cluster{g.connections.garden, g.connections.local, g.connections.leases} {
 		if c != nil {
 			c.Close()
 		}
 	}
 }
 
-// fenced returns a configuration that sends no writes once another gardenlet may be active.
-func fenced(config *rest.Config, sure func() bool) *rest.Config {
+// withFence returns a configuration that sends no writes once another gardenlet may be active.
+func withFence(config *rest.Config, sure func() bool) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(landscape.Fence(sure))
 	return config
 }
 
-// sure reports whether no other gardenlet can be active.
-func (g *Gardenlet) sure() bool {
+// isSoleWriter reports whether no other gardenlet can be active.
+func (g *Gardenlet) isSoleWriter() bool {
 	g.mu.Lock()
-	lease := g.heart.lease
+	lease := g.heartbeatState.lease
 	g.mu.Unlock()
 	return lease != nil && lease.Sure()
 }
@@ -265,10 +266,10 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	// client-go's watches log to the same handler.
 	ctx, stop := context.WithCancelCause(logr.NewContext(ctx, logr.FromSlogHandler(g.options.Log.Handler())))
 	defer stop(nil)
-	lease, err := landscape.AcquireGardenletLease(ctx, g.links.leases, g.options.Holder, g.options.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
+	lease, err := landscape.AcquireGardenletLease(ctx, g.connections.leases, g.options.Holder, g.options.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
 		g.options.Log.Info("another gardenlet looks after the seed, waiting for its lease", "holder", held.Holder)
 		g.mu.Lock()
-		g.heart.waits = held.Holder
+		g.heartbeatState.leaseHolder = held.Holder
 		g.mu.Unlock()
 	})
 	if err != nil {
@@ -279,7 +280,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	}
 	defer lease.Release()
 	g.mu.Lock()
-	g.heart.lease = lease
+	g.heartbeatState.lease = lease
 	g.mu.Unlock()
 	g.options.Log.Info("looking after the seed", "seed", g.options.Seed, "catalogue", g.options.CatalogueVersion)
 	endEvents, err := g.recordEvents()
@@ -288,10 +289,10 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	}
 	defer endEvents()
 	var group sync.WaitGroup
-	group.Go(func() { g.heartbeats(ctx) })
-	group.Go(func() { g.keep(ctx) })
-	group.Go(func() { g.assessments(ctx) })
-	group.Go(func() { g.renewals(ctx) })
+	group.Go(func() { g.runHeartbeats(ctx) })
+	group.Go(func() { g.maintainOwners(ctx) })
+	group.Go(func() { g.runOwnerSync(ctx) })
+	group.Go(func() { g.runAccessRenewal(ctx) })
 	group.Go(func() { g.services.policies.Run(ctx) })
 	<-ctx.Done()
 	group.Wait()
@@ -307,9 +308,9 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 
 // recordEvents starts the recorder of Events in the virtual garden.
 func (g *Gardenlet) recordEvents() (end func(), err error) {
-	client, err := kubernetes.NewForConfig(g.links.garden.RESTConfig())
+	client, err := kubernetes.NewForConfig(g.connections.garden.RESTConfig())
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", g.links.garden.Name(), err)
+		return nil, fmt.Errorf("cluster %s: %w", g.connections.garden.Name(), err)
 	}
 	broadcaster := record.NewBroadcaster()
 	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
@@ -317,10 +318,10 @@ func (g *Gardenlet) recordEvents() (end func(), err error) {
 	return broadcaster.Shutdown, nil
 }
 
-// poke requests an assessment; concurrent requests are merged.
-func (g *Gardenlet) poke() {
+// requestSync requests an assessment; concurrent requests are merged.
+func (g *Gardenlet) requestSync() {
 	select {
-	case g.wake <- struct{}{}:
+	case g.syncRequests <- struct{}{}:
 	default:
 	}
 }

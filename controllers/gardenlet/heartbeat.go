@@ -21,29 +21,30 @@ import (
 	"github.com/pergola-dev/pergola/health/condition"
 )
 
-// beatTimeout bounds one heartbeat.
-const beatTimeout = 5 * time.Second
+// heartbeatTimeout bounds one heartbeat.
+const heartbeatTimeout = 5 * time.Second
 
 // heartbeat renews the Lease of a seed in the virtual garden, which shows that its gardenlet is
 // alive (gardener: pkg/gardenlet/controller/lease).
 type heartbeat struct {
 	g      *Gardenlet
 	client kubernetes.Interface
-	last   *coordinationv1.Lease
+	lease  *coordinationv1.Lease
 }
 
-// heartbeats sends heartbeats until ctx ends, and maintains the gardenlet's conditions of the Seed.
-func (g *Gardenlet) heartbeats(ctx context.Context) {
-	client, err := kubernetes.NewForConfig(g.links.garden.RESTConfig())
+// runHeartbeats sends heartbeats until ctx ends, and maintains the gardenlet's conditions of the
+// Seed.
+func (g *Gardenlet) runHeartbeats(ctx context.Context) {
+	client, err := kubernetes.NewForConfig(g.connections.garden.RESTConfig())
 	if err != nil {
-		g.notHeard(err)
+		g.recordHeartbeatError(err)
 		return
 	}
 	h := &heartbeat{g: g, client: client}
 	tick := g.options.Clock.NewTicker(g.options.Pace.HeartbeatInterval)
 	defer tick.Stop()
 	for {
-		h.once(ctx)
+		h.send(ctx)
 		select {
 		case <-ctx.Done():
 			return
@@ -52,43 +53,43 @@ func (g *Gardenlet) heartbeats(ctx context.Context) {
 	}
 }
 
-func (h *heartbeat) once(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+func (h *heartbeat) send(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, heartbeatTimeout)
 	defer cancel()
 	seed := h.g.objects.get(kindSeed, "", h.g.options.Seed)
 	if seed == nil {
 		return // the Seed is not read yet, or does not exist
 	}
-	if err := h.g.seedAnswers(ctx); err != nil {
-		h.g.notHeard(fmt.Errorf("seed %s: %w", h.g.options.Seed, err))
+	if err := h.g.checkSeedHealth(ctx); err != nil {
+		h.g.recordHeartbeatError(fmt.Errorf("seed %s: %w", h.g.options.Seed, err))
 		return
 	}
 	if err := h.renew(ctx, seed); err != nil {
-		h.g.notHeard(fmt.Errorf("the virtual garden cannot be told that seed %s is looked after: %w", h.g.options.Seed,
-			h.g.links.garden.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: gardencorev1beta1.GardenerSystemSeedLeaseNamespace, Name: h.g.options.Seed}, "renew", err)))
+		h.g.recordHeartbeatError(fmt.Errorf("the virtual garden cannot be told that seed %s is looked after: %w", h.g.options.Seed,
+			h.g.connections.garden.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: gardencorev1beta1.GardenerSystemSeedLeaseNamespace, Name: h.g.options.Seed}, "renew", err)))
 		return
 	}
-	h.g.heard()
-	h.g.forgetApprovals(ctx)
-	h.g.lapseUnheld(ctx, seed)
-	h.g.noteUsed(ctx)
-	if err := h.g.noteReport(ctx, nil); err != nil && ctx.Err() == nil {
+	h.g.recordHeartbeat()
+	h.g.forgetWithdrawnApprovals(ctx)
+	h.g.lapseUnheldApprovals(ctx, seed)
+	h.g.publishUsedApprovals(ctx)
+	if err := h.g.writeReport(ctx, nil); err != nil && ctx.Err() == nil {
 		h.g.options.Log.Info("the operator cannot be told yet how the seed stands", "error", err)
 	}
 	if err := h.g.writeConditions(ctx, seed); err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
-		h.g.options.Log.Info("conditions of the Seed could not be written", "error", h.g.links.garden.Explain(apply.RefOf(seed), "write the conditions", err))
+		h.g.options.Log.Info("conditions of the Seed could not be written", "error", h.g.connections.garden.Explain(apply.RefOf(seed), "write the conditions", err))
 	}
 }
 
-// seedAnswers checks the health of the seed's API server.
-func (g *Gardenlet) seedAnswers(ctx context.Context) error {
-	client, err := kubernetes.NewForConfig(g.links.local.RESTConfig())
+// checkSeedHealth checks the health of the seed's API server.
+func (g *Gardenlet) checkSeedHealth(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(g.connections.local.RESTConfig())
 	if err != nil {
 		return err
 	}
 	_, err = client.RESTClient().Get().AbsPath("/healthz").DoRaw(ctx)
 	if err != nil {
-		return g.links.local.Explain(apply.Ref{}, "check", err)
+		return g.connections.local.Explain(apply.Ref{}, "check", err)
 	}
 	return nil
 }
@@ -97,20 +98,20 @@ func (g *Gardenlet) seedAnswers(ctx context.Context) error {
 func (h *heartbeat) renew(ctx context.Context, seed *unstructured.Unstructured) error {
 	leases := h.client.CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
 	var err error
-	if h.last == nil {
-		if h.last, err = leases.Get(ctx, h.g.options.Seed, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+	if h.lease == nil {
+		if h.lease, err = leases.Get(ctx, h.g.options.Seed, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			return h.create(ctx, seed)
 		}
 		if err != nil {
-			h.last = nil
+			h.lease = nil
 			return err
 		}
 	}
-	next := h.last.DeepCopy()
-	h.fill(next, seed)
-	h.last, err = leases.Update(ctx, next, metav1.UpdateOptions{})
+	next := h.lease.DeepCopy()
+	h.fillLease(next, seed)
+	h.lease, err = leases.Update(ctx, next, metav1.UpdateOptions{})
 	if err != nil {
-		h.last = nil
+		h.lease = nil
 	}
 	if apierrors.IsNotFound(err) {
 		return h.create(ctx, seed)
@@ -119,9 +120,9 @@ func (h *heartbeat) renew(ctx context.Context, seed *unstructured.Unstructured) 
 }
 
 func (h *heartbeat) create(ctx context.Context, seed *unstructured.Unstructured) error {
-	h.last = nil
+	h.lease = nil
 	fresh := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: h.g.options.Seed}}
-	h.fill(fresh, seed)
+	h.fillLease(fresh, seed)
 	leases := h.client.CoordinationV1().Leases(gardencorev1beta1.GardenerSystemSeedLeaseNamespace)
 	created, err := leases.Create(ctx, fresh, metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
@@ -132,43 +133,44 @@ func (h *heartbeat) create(ctx context.Context, seed *unstructured.Unstructured)
 		created, err = leases.Create(ctx, fresh, metav1.CreateOptions{})
 	}
 	if err == nil {
-		h.last = created
+		h.lease = created
 	}
 	return err
 }
 
-func (h *heartbeat) fill(l *coordinationv1.Lease, seed *unstructured.Unstructured) {
+func (h *heartbeat) fillLease(l *coordinationv1.Lease, seed *unstructured.Unstructured) {
 	now := metav1.NewMicroTime(h.g.options.Clock.Now())
 	l.OwnerReferences = []metav1.OwnerReference{{APIVersion: seed.GetAPIVersion(), Kind: seed.GetKind(), Name: seed.GetName(), UID: seed.GetUID()}}
 	l.Spec.HolderIdentity, l.Spec.RenewTime = ptr.To(h.g.options.Seed), &now
 	l.Spec.LeaseDurationSeconds = ptr.To(max(int32(h.g.options.Pace.HeartbeatInterval/time.Second), 1))
 }
 
-// heard and notHeard record whether the last heartbeat succeeded, and log a change.
-func (g *Gardenlet) heard() {
+// recordHeartbeat and recordHeartbeatError record whether the last heartbeat succeeded, and log a
+// change.
+func (g *Gardenlet) recordHeartbeat() {
 	g.mu.Lock()
-	was := g.heart.silent
-	g.heart.silent, g.heart.beat = nil, g.options.Clock.Now()
+	was := g.heartbeatState.lastError
+	g.heartbeatState.lastError, g.heartbeatState.lastSuccess = nil, g.options.Clock.Now()
 	g.mu.Unlock()
-	g.services.metrics.beat.Set(float64(g.options.Clock.Now().Unix()))
+	g.services.metrics.lastHeartbeat.Set(float64(g.options.Clock.Now().Unix()))
 	if was != nil {
 		g.options.Log.Info("the virtual garden hears of the seed again")
 	}
 }
 
-func (g *Gardenlet) notHeard(err error) {
+func (g *Gardenlet) recordHeartbeatError(err error) {
 	g.mu.Lock()
-	was := g.heart.silent
-	g.heart.silent = err
+	was := g.heartbeatState.lastError
+	g.heartbeatState.lastError = err
 	g.mu.Unlock()
 	if was == nil && !errors.Is(err, context.Canceled) {
 		g.options.Log.Warn("the virtual garden does not hear of the seed; it is kept with what is known", "error", err)
 	}
 }
 
-// settingsInUse describes the settings in use. They are only published when they change, so their
+// settingsMessage describes the settings in use. They are only published when they change, so their
 // revision is usually older than the applied one.
-func settingsInUse(p *seedpublication.Publication) string {
+func settingsMessage(p *seedpublication.Publication) string {
 	return fmt.Sprintf("The settings and overlays of the applied revision are in use: no commit has changed them since %s. The catalogue is %s.", p.Revision, p.Catalogue)
 }
 
@@ -185,7 +187,7 @@ func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unst
 		b.OK(b.GetOrInit(have, gardencorev1beta1.GardenletReady), "GardenletReady", "Gardenlet is posting ready status."),
 	}
 	g.mu.Lock()
-	problem, inUse := g.published.problem, g.published.settings
+	problem, inUse := g.publication.problem, g.publication.settings
 	g.mu.Unlock()
 	old := b.GetOrInit(have, seedpublication.ConditionSettings)
 	switch {
@@ -193,13 +195,13 @@ func (g *Gardenlet) writeConditions(ctx context.Context, seed *unstructured.Unst
 		want = append(want, b.Update(old, gardencorev1beta1.ConditionFalse, reasonOf(problem), problem.Error()))
 	case inUse != nil:
 		p := inUse.publication
-		want = append(want, b.OK(old, "PublicationInUse", settingsInUse(p)))
+		want = append(want, b.OK(old, "PublicationInUse", settingsMessage(p)))
 	}
 	merged := condition.Merge(have, want...)
 	if condition.Equal(have, merged) {
 		return nil
 	}
-	_, err := g.links.garden.MergePatch(ctx, apply.RefOf(seed), map[string]any{
+	_, err := g.connections.garden.MergePatch(ctx, apply.RefOf(seed), map[string]any{
 		"metadata": map[string]any{"resourceVersion": seed.GetResourceVersion()}, "status": map[string]any{"conditions": merged},
 	}, "gardenlet", "status")
 	return err

@@ -8,9 +8,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// TestSettingsInUse: the message does not present the settings' revision as the applied one.
-func TestSettingsInUse(t *testing.T) {
+// TestSettingsMessage: the message does not present the settings' revision as the applied one.
+func TestSettingsMessage(t *testing.T) {
 	p := &seedpublication.Publication{Revision: "main@sha1:aaaa"}
 	p.Catalogue = "1.2.3"
-	assert.Equal(t, "The settings and overlays of the applied revision are in use: no commit has changed them since main@sha1:aaaa. The catalogue is 1.2.3.", settingsInUse(p))
+	assert.Equal(t, "The settings and overlays of the applied revision are in use: no commit has changed them since main@sha1:aaaa. The catalogue is 1.2.3.", settingsMessage(p))
 }

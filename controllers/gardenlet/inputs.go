@@ -17,39 +17,39 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// sources are the inputs of an owner besides the settings: a landscape of its own with the owner
-// and the objects it refers to. So an invalid owner blocks no other owner, and a change only
+// renderSources are the inputs of an owner besides the settings: a landscape of its own with the
+// owner and the objects it refers to. So an invalid owner blocks no other owner, and a change only
 // concerns the owners that it affects.
-type sources struct {
+type renderSources struct {
 	kind   string
 	object *unstructured.Unstructured
 	// objects are the landscape's, owner included; gardenAPI is its only setting that matters.
 	objects   []*unstructured.Unstructured
 	gardenAPI landscapev1alpha1.GardenAPI
-	// key changes whenever an input changes.
-	key string
-	// basis is the digest of all inputs that come from Git.
-	basis string
+	// digest changes whenever an input changes.
+	digest string
+	// gitDigest is the digest of all inputs that come from Git.
+	gitDigest string
 	// isGarden reports whether the cluster of a Seed is also the Garden's.
 	isGarden bool
 	// seedUID is part of the names of objects outside the clusters, as the UID of the object is.
 	seedUID types.UID
 }
 
-// sourcesOf returns the sources of an owner in the virtual garden.
-func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s *settings) sources {
-	out := sources{kind: kind, object: object, gardenAPI: s.gardenAPI}
-	around := append(g.objects.all(kindRegistration), object)
+// renderSourcesOf returns the sources of an owner in the virtual garden.
+func (g *Gardenlet) renderSourcesOf(kind string, object *unstructured.Unstructured, s *settings) renderSources {
+	out := renderSources{kind: kind, object: object, gardenAPI: s.gardenAPI}
+	around := append(g.objects.listKind(kindRegistration), object)
 	if kind == owner.Shoot {
-		around = append(around, g.around(object)...)
+		around = append(around, g.referencedObjects(object)...)
 	}
 	for _, o := range around {
 		if o != nil {
 			out.objects = append(out.objects, landscape.DeclarationOf(o))
 		}
 	}
-	out.objects = append(out.objects, s.domains...)
-	out.basis = basisOf(s.digests[kind], around)
+	out.objects = append(out.objects, s.domainSecrets...)
+	out.gitDigest = gitDigestOf(s.digests[kind], around)
 	if seed := g.objects.get(kindSeed, "", g.options.Seed); seed != nil {
 		out.seedUID = seed.GetUID()
 	}
@@ -61,12 +61,12 @@ func (g *Gardenlet) sourcesOf(kind string, object *unstructured.Unstructured, s 
 	for _, o := range out.objects {
 		_ = json.NewEncoder(sum).Encode(o.Object) // it was read from JSON
 	}
-	out.key = hex.EncodeToString(sum.Sum(nil))
+	out.digest = hex.EncodeToString(sum.Sum(nil))
 	return out
 }
 
-// around returns the objects that a Shoot is rendered with.
-func (g *Gardenlet) around(shoot *unstructured.Unstructured) []*unstructured.Unstructured {
+// referencedObjects returns the objects that a Shoot is rendered with.
+func (g *Gardenlet) referencedObjects(shoot *unstructured.Unstructured) []*unstructured.Unstructured {
 	text := func(o *unstructured.Unstructured, path ...string) string {
 		if o == nil {
 			return ""
@@ -75,7 +75,7 @@ func (g *Gardenlet) around(shoot *unstructured.Unstructured) []*unstructured.Uns
 		return value
 	}
 	out := []*unstructured.Unstructured{g.objects.get(kindSeed, "", g.options.Seed)}
-	for _, p := range g.objects.all(kindProject) {
+	for _, p := range g.objects.listKind(kindProject) {
 		if text(p, "spec", "namespace") == shoot.GetNamespace() {
 			out = append(out, p)
 		}
@@ -97,11 +97,11 @@ func (g *Gardenlet) around(shoot *unstructured.Unstructured) []*unstructured.Uns
 	return out
 }
 
-// input fills in the API's defaults and finds missing references; it does not render.
-func (g *Gardenlet) input(from sources) (render.Input, error) {
+// renderInput fills in the API's defaults and finds missing references; it does not render.
+func (g *Gardenlet) renderInput(from renderSources) (render.Input, error) {
 	config := landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{GardenAPI: from.gardenAPI}}
 	l, violations := landscapes.FromObjects(config, from.objects)
-	if err := refused(violations); err != nil {
+	if err := validationError(violations); err != nil {
 		return render.Input{}, fmt.Errorf("reading it from the virtual garden: %w", err)
 	}
 	inputs, err := render.Owners(l, render.At(g.options.Clock.Now()))

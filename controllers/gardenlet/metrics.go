@@ -8,10 +8,10 @@ import (
 )
 
 type metrics struct {
-	runs      *prometheus.CounterVec
-	durations *prometheus.HistogramVec
-	drift     *prometheus.CounterVec
-	beat      prometheus.Gauge
+	runs          *prometheus.CounterVec
+	durations     *prometheus.HistogramVec
+	drift         *prometheus.CounterVec
+	lastHeartbeat prometheus.Gauge
 }
 
 func newMetrics() *metrics {
@@ -22,12 +22,12 @@ func newMetrics() *metrics {
 			Help: "Time that the convergence of a Seed or Shoot took, waiting for health included.", Buckets: []float64{.1, .5, 1, 5, 15, 60, 180, 600, 1800}}, []string{"kind"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "pergola_gardenlet_drift_repairs_total",
 			Help: "Repairs of objects on the seed that somebody else changed, by result: repaired, failed, left (it is held, or declared otherwise by now)."}, []string{"result"}),
-		beat: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pergola_gardenlet_heartbeat_timestamp_seconds",
+		lastHeartbeat: prometheus.NewGauge(prometheus.GaugeOpts{Name: "pergola_gardenlet_heartbeat_timestamp_seconds",
 			Help: "When the virtual garden was told last that the seed is looked after."}),
 	}
 }
 
-func (m *metrics) converged(kind string, err error) {
+func (m *metrics) countRun(kind string, err error) {
 	result := "converged"
 	if err != nil {
 		result = "failed"
@@ -35,11 +35,11 @@ func (m *metrics) converged(kind string, err error) {
 	m.runs.WithLabelValues(kind, result).Inc()
 }
 
-func (m *metrics) took(kind string, d time.Duration) {
+func (m *metrics) observeDuration(kind string, d time.Duration) {
 	m.durations.WithLabelValues(kind).Observe(d.Seconds())
 }
 
-func (m *metrics) repaired(result string) { m.drift.WithLabelValues(result).Inc() }
+func (m *metrics) countRepair(result string) { m.drift.WithLabelValues(result).Inc() }
 
 // ownersDesc describes the owner counts, which are computed when they are collected.
 func ownersDesc() *prometheus.Desc {
@@ -55,7 +55,7 @@ func (g *Gardenlet) Describe(out chan<- *prometheus.Desc) {
 	g.services.metrics.runs.Describe(out)
 	g.services.metrics.durations.Describe(out)
 	g.services.metrics.drift.Describe(out)
-	g.services.metrics.beat.Describe(out)
+	g.services.metrics.lastHeartbeat.Describe(out)
 	out <- ownersDesc()
 	out <- settingsDesc()
 }
@@ -65,7 +65,7 @@ func (g *Gardenlet) Collect(out chan<- prometheus.Metric) {
 	g.services.metrics.runs.Collect(out)
 	g.services.metrics.durations.Collect(out)
 	g.services.metrics.drift.Collect(out)
-	g.services.metrics.beat.Collect(out)
+	g.services.metrics.lastHeartbeat.Collect(out)
 	type place struct{ kind, state string }
 	counts := map[place]int{}
 	for id, status := range g.fleet.Statuses() {
@@ -73,12 +73,12 @@ func (g *Gardenlet) Collect(out chan<- prometheus.Metric) {
 		counts[place{kind, string(status.State)}]++
 	}
 	g.mu.Lock()
-	for id := range g.events.apart {
+	for id := range g.eventHistory.unmanagedOwners {
 		kind, _, _ := strings.Cut(id, " ")
 		counts[place{kind, "left-alone"}]++
 	}
 	upToDate := 0.0
-	if g.published.settings != nil && g.published.problem == nil {
+	if g.publication.settings != nil && g.publication.problem == nil {
 		upToDate = 1
 	}
 	g.mu.Unlock()

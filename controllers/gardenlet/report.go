@@ -20,35 +20,35 @@ import (
 // held deletions. It is updated by heartbeats when it differs, and before a status shows that a
 // reconciliation finished (outcome.go).
 
-// reach records that the owner was reconciled with the inputs of this key.
-func (s *site) reach(key string, failed bool) {
+// recordReconciled records that the owner was reconciled with the inputs of this key.
+func (s *ownerWorker) recordReconciled(key string, failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reached, s.failed = key, failed
+	s.reconciledKey, s.hasFailed = key, failed
 }
 
-// holds records the held deletions of the owner. An incomplete run has not seen all of them:
+// recordHeld records the held deletions of the owner. An incomplete run has not seen all of them:
 // earlier ones may still be held.
-func (s *site) holds(held []permit.HeldObjects, complete bool) {
+func (s *ownerWorker) recordHeld(held []permit.HeldObjects, complete bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if complete {
-		s.held, s.judged = held, true
+		s.held, s.isHeldKnown = held, true
 		return
 	}
 	s.held = permit.WithUnprocessed(held, s.held)
 }
 
-// stillHeld restores the first reason of a held deletion if the gate now only says that no review
-// shows it any more.
-func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []permit.HeldObjects) []permit.HeldObjects {
+// restoreHoldReasons restores the first reason of a held deletion if the gate now only says that no
+// review shows it any more.
+func (g *Gardenlet) restoreHoldReasons(at *ownerWorker, o *unstructured.Unstructured, held []permit.HeldObjects) []permit.HeldObjects {
 	before := map[string]change.Reason{}
 	at.mu.Lock()
-	known, judged := at.held, at.judged
+	known, judged := at.held, at.isHeldKnown
 	at.mu.Unlock()
 	if former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.options.Seed)); former != nil && !judged {
 		for _, h := range former.Held {
-			if h.Owner == reportedName(o) {
+			if h.Owner == reportOwnerName(o) {
 				before[h.Cluster+" "+h.Object] = h.Why
 			}
 		}
@@ -69,9 +69,9 @@ func (g *Gardenlet) stillHeld(at *site, o *unstructured.Unstructured, held []per
 	return out
 }
 
-// reportedName is the name of an owner in a report: the id of its site, with the kind as in the
+// reportOwnerName is the name of an owner in a report: the id of its site, with the kind as in the
 // API.
-func reportedName(o *unstructured.Unstructured) string {
+func reportOwnerName(o *unstructured.Unstructured) string {
 	if namespace := o.GetNamespace(); namespace != "" {
 		return o.GetKind() + " " + namespace + "/" + o.GetName()
 	}
@@ -82,12 +82,12 @@ func reportedName(o *unstructured.Unstructured) string {
 // that this process has not reconciled yet.
 func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Report {
 	g.mu.Lock()
-	s, out := g.published.settings, seedpublication.Report{Digest: g.published.assessed}
+	s, out := g.publication.settings, seedpublication.Report{Digest: g.publication.syncedDigest}
 	g.mu.Unlock()
-	sites, names := g.fleet.Owners(), map[*site]string{}
+	sites, names := g.fleet.Owners(), map[*ownerWorker]string{}
 	for _, at := range sites {
 		at.mu.Lock()
-		names[at] = reportedName(at.object)
+		names[at] = reportOwnerName(at.object)
 		at.mu.Unlock()
 	}
 	if s == nil {
@@ -95,17 +95,17 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 	}
 	approvals := g.approvals(s)
 	// The Seed comes first: the Shoots wait for it.
-	slices.SortFunc(sites, func(a, b *site) int { return cmp.Compare(names[a], names[b]) })
+	slices.SortFunc(sites, func(a, b *ownerWorker) int { return cmp.Compare(names[a], names[b]) })
 	for _, at := range sites {
 		name := names[at]
 		at.mu.Lock()
 		switch {
-		case at.reached != at.key:
+		case at.reconciledKey != at.key:
 			out.Converging = append(out.Converging, name)
-		case at.failed:
+		case at.hasFailed:
 			out.Failing = append(out.Failing, name)
 		}
-		held, judged := at.held, at.judged
+		held, judged := at.held, at.isHeldKnown
 		at.mu.Unlock()
 		known := map[string]bool{}
 		for _, h := range held {
@@ -134,46 +134,46 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 	return out
 }
 
-// reporting is the last report of this process. turn serializes reading and writing, so that
+// reportWriter is the last report of this process. turn serializes reading and writing, so that
 // reports are written in the order in which they were made.
-type reporting struct {
-	turn chan struct{}
-	// patch is the last patch; nil before the first. over is the resource version of the cached
+type reportWriter struct {
+	semaphore chan struct{}
+	// lastPatch is the last patch; nil before the first. over is the resource version of the cached
 	// Seed at that time, held its held deletions.
-	patch map[string]any
-	over  string
-	held  []seedpublication.Held
+	lastPatch   map[string]any
+	seedVersion string
+	lastHeld    []seedpublication.Held
 }
 
-// end describes a finished reconciliation that the status does not show yet.
-type end struct {
-	at               *site
+// finishedRun describes a finished reconciliation that the status does not show yet.
+type finishedRun struct {
+	worker           *ownerWorker
 	kind, owner, key string
-	failed           bool
+	hasFailed        bool
 }
 
-// noteReport updates the annotation of the Seed if it differs. Until the owners are known, the
+// writeReport updates the annotation of the Seed if it differs. Until the owners are known, the
 // report of the earlier process stays. At the end of a reconciliation, it only writes changes that
 // clients wait for, and waits for its turn until ctx ends. A heartbeat does not wait: the next one
 // reports the same.
-func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
-	last := &g.reporting
+func (g *Gardenlet) writeReport(ctx context.Context, done *finishedRun) error {
+	last := &g.reportWriter
 	select {
-	case last.turn <- struct{}{}:
+	case last.semaphore <- struct{}{}:
 	default:
 		if done == nil {
 			return nil
 		}
 		select {
-		case last.turn <- struct{}{}:
+		case last.semaphore <- struct{}{}:
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for others who say how the seed stands: %w", ctx.Err())
 		}
 	}
-	defer func() { <-last.turn }()
+	defer func() { <-last.semaphore }()
 	seed := g.objects.get(kindSeed, "", g.options.Seed)
 	g.mu.Lock()
-	assessed := g.published.assessed
+	assessed := g.publication.syncedDigest
 	g.mu.Unlock()
 	if seed == nil || assessed == "" {
 		return nil
@@ -181,15 +181,15 @@ func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
 	former := seedpublication.ReadReport(seed)
 	now := g.report(former)
 	if done != nil {
-		before := last.held
-		if last.patch == nil && former != nil {
+		before := last.lastHeld
+		if last.lastPatch == nil && former != nil {
 			before = former.Held
 		}
-		if done.kind != owner.Seed && slices.Equal(heldOf(before, done.owner), heldOf(now.Held, done.owner)) {
+		if done.kind != owner.Seed && slices.Equal(heldByOwner(before, done.owner), heldByOwner(now.Held, done.owner)) {
 			return nil
 		}
-		if !done.failed { // one request reports both
-			done.at.reach(done.key, false)
+		if !done.hasFailed { // one request reports both
+			done.worker.recordReconciled(done.key, false)
 			now = g.report(former)
 		}
 	}
@@ -202,17 +202,17 @@ func (g *Gardenlet) noteReport(ctx context.Context, done *end) error {
 		return err
 	}
 	// The cached Seed may be older than the last patch.
-	if is := reflect.DeepEqual(patch, last.patch); is && (!differs || last.over == seed.GetResourceVersion()) || last.patch == nil && !differs {
+	if is := reflect.DeepEqual(patch, last.lastPatch); is && (!differs || last.seedVersion == seed.GetResourceVersion()) || last.lastPatch == nil && !differs {
 		return nil
 	}
-	if _, err := g.links.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil {
-		return g.links.garden.Explain(apply.RefOf(seed), "say how the seed stands", err)
+	if _, err := g.connections.garden.MergePatch(ctx, apply.RefOf(seed), patch, "gardenlet", ""); err != nil {
+		return g.connections.garden.Explain(apply.RefOf(seed), "say how the seed stands", err)
 	}
-	last.patch, last.over, last.held = patch, seed.GetResourceVersion(), now.Held
+	last.lastPatch, last.seedVersion, last.lastHeld = patch, seed.GetResourceVersion(), now.Held
 	return nil
 }
 
-// heldOf returns the held deletions of one owner.
-func heldOf(all []seedpublication.Held, name string) []seedpublication.Held {
+// heldByOwner returns the held deletions of one owner.
+func heldByOwner(all []seedpublication.Held, name string) []seedpublication.Held {
 	return slices.DeleteFunc(slices.Clone(all), func(h seedpublication.Held) bool { return h.Owner != name })
 }

@@ -27,17 +27,17 @@ import (
 // the owner is rendered from. While the basis is that of the last reconciliation, no review is
 // needed.
 
-// recordsName is the ConfigMap on the seed that has a permit.ConvergenceRecord of each owner.
-const recordsName = "pergola-gardenlet-reviewed"
+// recordsConfigMap is the ConfigMap on the seed that has a permit.ConvergenceRecord of each owner.
+const recordsConfigMap = "pergola-gardenlet-reviewed"
 
 // recordKey is the key of an owner in that ConfigMap.
 func recordKey(kind string, o *unstructured.Unstructured) string {
 	return strings.TrimSuffix(strings.Join([]string{kind, o.GetName(), o.GetNamespace()}, "."), ".")
 }
 
-// basisOf returns a digest of the inputs from Git: the settings' digest, and the time of the last
-// declaration of each object in around.
-func basisOf(settings string, around []*unstructured.Unstructured) string {
+// gitDigestOf returns a digest of the inputs from Git: the settings' digest, and the time of the
+// last declaration of each object in around.
+func gitDigestOf(settings string, around []*unstructured.Unstructured) string {
 	sum := sha256.New()
 	fmt.Fprintln(sum, settings)
 	for _, o := range around {
@@ -62,13 +62,13 @@ func declaredAt(o *unstructured.Unstructured) string {
 	return ""
 }
 
-// bindsInGit is the stored part of the managed fields of a Shoot whose Seed Git names. For other
+// seedNameInGit is the stored part of the managed fields of a Shoot whose Seed Git names. For other
 // Shoots, reviews do not show the objects on the seed.
-const bindsInGit = `{"f:spec":{"f:seedName":{}}}`
+const seedNameInGit = `{"f:spec":{"f:seedName":{}}}`
 
-// onlyDeclared reduces managed fields to the time of the operator's last write, and whether Git
-// names the Seed.
-func onlyDeclared(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+// reduceManagedFields reduces managed fields to the time of the operator's last write, and whether
+// Git names the Seed.
+func reduceManagedFields(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	var out []metav1.ManagedFieldsEntry
 	for _, m := range fields {
 		if m.Manager != landscape.FieldManager || m.Subresource != "" || m.Operation != metav1.ManagedFieldsOperationApply {
@@ -79,24 +79,24 @@ func onlyDeclared(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntr
 			Spec map[string]any `json:"f:spec"`
 		}
 		if m.FieldsV1 != nil && json.Unmarshal(m.FieldsV1.GetRawBytes(), &sets) == nil && sets.Spec["f:seedName"] != nil {
-			left.FieldsType, left.FieldsV1 = m.FieldsType, metav1.NewFieldsV1(bindsInGit)
+			left.FieldsType, left.FieldsV1 = m.FieldsType, metav1.NewFieldsV1(seedNameInGit)
 		}
 		out = append(out, left)
 	}
 	return out
 }
 
-// isShown reports whether the diff of two revisions shows the objects of an owner. Every Seed with
-// a publication is in Git.
-func isShown(o *unstructured.Unstructured) bool {
+// isInReviews reports whether the diff of two revisions shows the objects of an owner. Every Seed
+// with a publication is in Git.
+func isInReviews(o *unstructured.Unstructured) bool {
 	return o.GetKind() == kindSeed || slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
-		return m.FieldsV1 != nil && m.FieldsV1.GetRawString() == bindsInGit
+		return m.FieldsV1 != nil && m.FieldsV1.GetRawString() == seedNameInGit
 	})
 }
 
-// reviewed returns the gate's review check for an owner; nil if no review is required.
-func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(cluster string, ref change.Ref) bool {
-	if !s.reviewed {
+// reviewCheck returns the gate's review check for an owner; nil if no review is required.
+func (g *Gardenlet) reviewCheck(from renderSources, o render.Owner, s *settings) func(cluster string, ref change.Ref) bool {
+	if !s.requiresReview {
 		return nil
 	}
 	controlPlane := ""
@@ -105,19 +105,19 @@ func (g *Gardenlet) reviewed(from sources, o render.Owner, s *settings) func(clu
 	}
 	return func(_ string, ref change.Ref) bool {
 		was, _ := g.recordOf(from)
-		if !was.NeedsReview(from.basis, ref) {
+		if !was.NeedsReview(from.gitDigest, ref) {
 			return true
 		}
-		review, err := g.review()
+		review, err := g.readReview()
 		if err != nil {
-			g.say(g.objects.get(kindSeed, "", g.options.Seed), "ReviewUnreadable", err.Error())
+			g.warnOnce(g.objects.get(kindSeed, "", g.options.Seed), "ReviewUnreadable", err.Error())
 		}
-		return review.HasLoss(o.String(), isShown(from.object), permit.NormalizedObject(controlPlane, ref), was.DoneChange)
+		return review.HasLoss(o.String(), isInReviews(from.object), permit.NormalizedObject(controlPlane, ref), was.DoneChange)
 	}
 }
 
-// review returns the published reviews; if they are unreadable, it is empty.
-func (g *Gardenlet) review() (*permit.SeedReview, error) {
+// readReview returns the published reviews; if they are unreadable, it is empty.
+func (g *Gardenlet) readReview() (*permit.SeedReview, error) {
 	return seedpublication.ReadReview(g.publishedReview())
 }
 
@@ -134,41 +134,41 @@ func (g *Gardenlet) reviewVersion() string {
 }
 
 // recordOf returns the record of an owner's last reconciliation, and whether one exists.
-func (g *Gardenlet) recordOf(from sources) (permit.ConvergenceRecord, bool) {
-	return g.noted.records.Get(recordKey(from.kind, from.object))
+func (g *Gardenlet) recordOf(from renderSources) (permit.ConvergenceRecord, bool) {
+	return g.seedRecords.records.Get(recordKey(from.kind, from.object))
 }
 
-// beginReviewed starts the record of a reconciliation, and returns the number of the last
+// beginRecord starts the record of a reconciliation, and returns the number of the last
 // completely applied change. A new owner loses nothing, unless an earlier owner of its name left
 // objects: no earlier review shows that this owner loses them.
-func (g *Gardenlet) beginReviewed(ctx context.Context, from sources, s *settings, o owner.Owner) (complete int) {
-	g.readNotes(ctx)
-	if !s.reviewed {
-		g.note(ctx, from, func(was permit.ConvergenceRecord, _ bool) permit.ConvergenceRecord { return was.BeginConvergence("") })
+func (g *Gardenlet) beginRecord(ctx context.Context, from renderSources, s *settings, o owner.Owner) (complete int) {
+	g.readRecords(ctx)
+	if !s.requiresReview {
+		g.updateRecord(ctx, from, func(was permit.ConvergenceRecord, _ bool) permit.ConvergenceRecord { return was.BeginConvergence("") })
 		return 0
 	}
-	review, _ := g.review() // empty if it is unreadable
+	review, _ := g.readReview() // empty if it is unreadable
 	_, known := g.recordOf(from)
 	_, begun, _ := unstructured.NestedMap(from.object.Object, "status", "lastOperation")
-	fresh, first := !known && !begun, permit.ConvergenceRecord{GitDigest: from.basis, DoneChange: review.CompleteNumber}
+	fresh, first := !known && !begun, permit.ConvergenceRecord{GitDigest: from.gitDigest, DoneChange: review.CompleteNumber}
 	if fresh {
 		if left, err := owner.HasInventory(ctx, o); left || err != nil {
 			first.GitDigest = ""
 		}
 	}
-	g.note(ctx, from, func(was permit.ConvergenceRecord, known bool) permit.ConvergenceRecord {
+	g.updateRecord(ctx, from, func(was permit.ConvergenceRecord, known bool) permit.ConvergenceRecord {
 		if fresh && !known {
 			return first
 		}
-		return was.BeginConvergence(from.basis)
+		return was.BeginConvergence(from.gitDigest)
 	})
 	return review.CompleteNumber
 }
 
-// note changes the record of an owner. The change counts in memory at once, unless it allows more
-// than the stored record.
-func (g *Gardenlet) note(ctx context.Context, from sources, change func(was permit.ConvergenceRecord, known bool) permit.ConvergenceRecord) {
-	err := g.noted.records.Change(ctx, recordKey(from.kind, from.object), func(was permit.ConvergenceRecord, known bool) (permit.ConvergenceRecord, bool) {
+// updateRecord changes the record of an owner. The change counts in memory at once, unless it
+// allows more than the stored record.
+func (g *Gardenlet) updateRecord(ctx context.Context, from renderSources, change func(was permit.ConvergenceRecord, known bool) permit.ConvergenceRecord) {
+	err := g.seedRecords.records.Change(ctx, recordKey(from.kind, from.object), func(was permit.ConvergenceRecord, known bool) (permit.ConvergenceRecord, bool) {
 		next := change(was, known)
 		return next, next.GitDigest == ""
 	})
@@ -177,15 +177,16 @@ func (g *Gardenlet) note(ctx context.Context, from sources, change func(was perm
 	}
 }
 
-// seeReview reconciles the owners that wait for a review again when reviews are published.
-func (g *Gardenlet) seeReview() {
+// triggerReviewedOwners reconciles the owners that wait for a review again when reviews are
+// published.
+func (g *Gardenlet) triggerReviewedOwners() {
 	version := g.reviewVersion()
-	if version == "" || version == g.noted.reviewSeen {
+	if version == "" || version == g.seedRecords.handledReview {
 		return
 	}
-	g.noted.reviewSeen = version
+	g.seedRecords.handledReview = version
 	for _, at := range g.fleet.Owners() {
-		if at.waitsForReview() {
+		if at.isAwaitingReview() {
 			g.fleet.Trigger(at.id)
 		}
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 )
 
-// optional adds a component to the catalogue that only awake Shoots have.
-func (p *place) optional() {
+// addAwakeComponent adds a component to the catalogue that only awake Shoots have.
+func (p *testSeed) addAwakeComponent() {
 	catalogue := catalogueFiles()
 	flow := smallcatalogue.Flow("shoot", `c: apply: ["c"], d: {apply: ["d"], if: !shoot.spec.hibernation.enabled}`, `all: remove: ["c", "d"]`)
 	flow.Data = bytes.Replace(flow.Data, []byte("shoot: _"), []byte("shoot: {spec: {hibernation: {enabled: bool | *false, ...}, ...}, ...}"), 1)
@@ -37,28 +37,29 @@ func (p *place) optional() {
 	p.catalogue = catalogue
 }
 
-// newReviewedPlace returns a place that requires reviews, with the optional component for Shoots.
-func newReviewedPlace(t *testing.T) *place {
+// newReviewedTestSeed returns a place that requires reviews, with the optional component for
+// Shoots.
+func newReviewedTestSeed(t *testing.T) *testSeed {
 	t.Helper()
-	p := newPlace(t)
+	p := newTestSeed(t)
 	p.review = landscapev1alpha1.ReviewRequired
-	p.optional()
+	p.addAwakeComponent()
 	return p
 }
 
 // declare applies an object as the operator does from Git.
-func (p *place) declare(text string) {
+func (p *testSeed) declare(text string) {
 	p.Helper()
-	o := p.object(text)
+	o := p.parseObject(text)
 	raw, err := json.Marshal(o.Object)
 	require.NoError(p, err)
 	force := true
-	_, err = p.of(o.GetKind(), o.GetNamespace()).Patch(p.ctx, o.GetName(), types.ApplyPatchType, raw, metav1.PatchOptions{FieldManager: landscape.FieldManager, Force: &force})
+	_, err = p.resourceClient(o.GetKind(), o.GetNamespace()).Patch(p.ctx, o.GetName(), types.ApplyPatchType, raw, metav1.PatchOptions{FieldManager: landscape.FieldManager, Force: &force})
 	require.NoError(p, err)
 }
 
-// seen publishes a review that shows which owners lose which objects.
-func (p *place) seen(id string, lost map[string][]string) {
+// publishReview publishes a review that shows which owners lose which objects.
+func (p *testSeed) publishReview(id string, lost map[string][]string) {
 	p.Helper()
 	c := permit.SeedChange{ID: id}
 	for object, owners := range lost {
@@ -66,45 +67,47 @@ func (p *place) seen(id string, lost map[string][]string) {
 			c.AddLost(object, owner)
 		}
 	}
-	require.NoError(p, p.publisher.ApplyReview(p.ctx, p.publishing, c, p.name))
+	require.NoError(p, p.publisher.ApplyReview(p.ctx, p.virtualCluster, c, p.name))
 }
 
-func (p *place) unreviewed(about, object string) func() bool {
+func (p *testSeed) isHeldForReview(about, object string) func() bool {
 	return func() bool {
-		return slices.ContainsFunc(p.events("DeletionHeld", about), func(m string) bool {
+		return slices.ContainsFunc(p.eventMessages("DeletionHeld", about), func(m string) bool {
 			return strings.Contains(m, object) && strings.Contains(m, "it is not in the reviewed difference") && strings.Contains(m, "pergola approve demo ")
 		})
 	}
 }
 
-// TestNothingGoesUnseen: objects that the settings take from a Seed are held until a review or an
-// approval, also after a restart.
-func TestNothingGoesUnseen(t *testing.T) {
+// TestUnreviewedDeletionIsHeld: objects that the settings take from a Seed are held until a review
+// or an approval, also after a restart.
+func TestUnreviewedDeletionIsHeld(t *testing.T) {
 	const without = ", components: {seed: {b: {enabled: false}}}"
-	p := newPlace(t)
+	p := newTestSeed(t)
 	p.review = landscapev1alpha1.ReviewRequired
 	b := "b-" + p.name
 	ref := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: b}
 	object := permit.NormalizedObject("", ref)
-	there := func() bool { return p.onSeed("garden", b) != nil }
+	there := func() bool { return p.seedConfigMap("garden", b) != nil }
 	p.publish("main@1")
-	g := p.run()
+	g := p.runGardenlet()
 	p.eventually("it is there", there)
-	p.eventually("its basis is noted", func() bool { return p.onSeed("garden", recordsName) != nil })
+	p.eventually("its basis is noted", func() bool { return p.seedConfigMap("garden", recordsConfigMap) != nil })
 
 	p.spec = without
 	p.publish("main@2")
-	p.eventually("its deletion is held", p.unreviewed(p.name, "ConfigMap garden/"+b))
+	p.eventually("its deletion is held", p.isHeldForReview(p.name, "ConfigMap garden/"+b))
 	require.NoError(t, g.stop())
-	g = p.run()
-	p.eventually("another process has converged it", func() bool { return p.operation("Seed", "", p.name, "state") == "Succeeded" && len(g.fleet.IDs()) == 1 })
+	g = p.runGardenlet()
+	p.eventually("another process has converged it", func() bool {
+		return p.lastOperation("Seed", "", p.name, "state") == "Succeeded" && len(g.fleet.IDs()) == 1
+	})
 	assert.True(t, there())
-	p.seen("1", map[string][]string{object: {"seed another"}})
-	r, err := seedpublication.ReadReview(mustGet(t, p, seedpublication.ReviewName))
+	p.publishReview("1", map[string][]string{object: {"seed another"}})
+	r, err := seedpublication.ReadReview(getPublishedConfigMap(t, p, seedpublication.ReviewName))
 	require.NoError(t, err)
 	assert.False(t, r.HasLoss("seed "+p.name, true, object, 0), "what another Seed loses is not what this one does")
 	assert.True(t, r.HasLoss("seed another", true, object, 0))
-	p.seen("2", map[string][]string{object: {"seed " + p.name}})
+	p.publishReview("2", map[string][]string{object: {"seed " + p.name}})
 	p.eventually("it was to be seen", func() bool { return !there() })
 
 	p.spec = ""
@@ -112,39 +115,39 @@ func TestNothingGoesUnseen(t *testing.T) {
 	p.eventually("it is there again", there)
 	c := permit.SeedChange{ID: "3"}
 	c.AddCreated(object, "seed "+p.name)
-	require.NoError(t, p.publisher.ApplyReview(p.ctx, p.publishing, c, p.name))
+	require.NoError(t, p.publisher.ApplyReview(p.ctx, p.virtualCluster, c, p.name))
 	p.spec = without
 	p.publish("main@4")
 	p.eventually("the former review does not count any more", func() bool {
 		r := g.site("seed " + p.name)
-		return r != nil && r.waitsForReview()
+		return r != nil && r.isAwaitingReview()
 	})
 	assert.True(t, there())
-	p.approved = []string{permit.ApprovalID(p.name, ref)}
+	p.approvals = []string{permit.ApprovalID(p.name, ref)}
 	p.publish("main@4")
 	p.eventually("it passes by an approval", func() bool { return !there() })
 	require.NoError(t, g.stop())
 }
 
-// TestWhatPeopleDoByTheAPI: changes through the API need no review; changes in Git do, for all
+// TestAPIChangesNeedNoReview: changes through the API need no review; changes in Git do, for all
 // Shoots that they affect.
-func TestWhatPeopleDoByTheAPI(t *testing.T) {
-	p := newReviewedPlace(t)
+func TestAPIChangesNeedNoReview(t *testing.T) {
+	p := newReviewedTestSeed(t)
 	p.publish("main@1")
-	p.shoot("made")
+	p.createShoot("made")
 	p.declare(strings.ReplaceAll(shootText, "NAME", "declared"))
 	namespace := "garden-" + p.project
 	there := func(shoot string) func() bool {
-		return func() bool { return p.onSeed(p.controlPlane(shoot), "d") != nil }
+		return func() bool { return p.seedConfigMap(p.controlPlane(shoot), "d") != nil }
 	}
 	gone := func(shoot string) func() bool { return func() bool { return !there(shoot)() } }
-	g := p.run()
+	g := p.runGardenlet()
 	for _, shoot := range []string{"made", "declared"} {
 		p.eventually("it is there", there(shoot))
-		p.eventually("its basis is noted", func() bool { return p.data("garden", recordsName, "shoot."+shoot+"."+namespace) != "" })
-		p.patch("Shoot", namespace, shoot, asleep)
+		p.eventually("its basis is noted", func() bool { return p.configMapValue("garden", recordsConfigMap, "shoot."+shoot+"."+namespace) != "" })
+		p.patch("Shoot", namespace, shoot, hibernatePatch)
 		p.eventually("whoever hibernates a Shoot needs no review", gone(shoot))
-		p.patch("Shoot", namespace, shoot, awake)
+		p.patch("Shoot", namespace, shoot, wakeUpPatch)
 		p.eventually("it is there again", there(shoot))
 	}
 
@@ -159,10 +162,10 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 		p.declare(strings.ReplaceAll(shootText, "NAME", "declared"))
 		return false
 	})
-	p.eventually("what nobody could see is held", p.unreviewed("declared", "/d"))
+	p.eventually("what nobody could see is held", p.isHeldForReview("declared", "/d"))
 	assert.True(t, there("declared")())
 	object := permit.NormalizedObject(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "d"})
-	p.seen("1", map[string][]string{object: {"shoot " + namespace + "/declared"}})
+	p.publishReview("1", map[string][]string{object: {"shoot " + namespace + "/declared"}})
 	p.eventually("it was to be seen", gone("declared"))
 
 	// Reviews do not show Shoots that Git does not bind: the losses of other Shoots count for them.
@@ -170,28 +173,29 @@ func TestWhatPeopleDoByTheAPI(t *testing.T) {
 	p.patch("Shoot", namespace, "unbound", `{"spec": {"seedName": "`+p.name+`"}}`)
 	p.eventually("it is there", there("unbound"))
 	o := g.objects.get(kindShoot, namespace, "unbound")
-	assert.False(t, isShown(o))
+	assert.False(t, isInReviews(o))
 	assert.NotEmpty(t, declaredAt(o))
-	assert.True(t, isShown(g.objects.get(kindShoot, namespace, "declared")))
+	assert.True(t, isInReviews(g.objects.get(kindShoot, namespace, "declared")))
 
 	// A setting removes the component from all Shoots.
 	assert.True(t, there("made")())
-	p.seen("2", nil)
+	p.publishReview("2", nil)
 	r, err := seedpublication.ReadReview(g.objects.get(kindReview, seedpublication.Namespace(p.name), seedpublication.ReviewName))
 	require.NoError(t, err)
 	assert.True(t, r.HasLoss("shoot "+namespace+"/made", false, object, 0), "what those in Git were seen to lose")
 	p.spec = ", components: {shoot: {c: {enabled: false}}}"
 	p.publish("main@2")
-	p.eventually("what no review of any Shoot has shown is held", p.unreviewed("made", "/c"))
-	assert.NotNil(t, p.onSeed(p.controlPlane("made"), "c"))
+	p.eventually("what no review of any Shoot has shown is held", p.isHeldForReview("made", "/c"))
+	assert.NotNil(t, p.seedConfigMap(p.controlPlane("made"), "c"))
 	c := permit.NormalizedObject(p.controlPlane("declared"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("declared"), Name: "c"})
-	p.seen("3", map[string][]string{c: {"shoot " + namespace + "/declared"}})
-	p.eventually("what was seen of a declared Shoot counts for the others", func() bool { return p.onSeed(p.controlPlane("made"), "c") == nil })
+	p.publishReview("3", map[string][]string{c: {"shoot " + namespace + "/declared"}})
+	p.eventually("what was seen of a declared Shoot counts for the others", func() bool { return p.seedConfigMap(p.controlPlane("made"), "c") == nil })
 	require.NoError(t, g.stop())
 }
 
-// failing adds a Deployment to component c of Shoots that becomes ready when ready is called.
-func (p *place) failing() (ready func()) {
+// addFailingDeployment adds a Deployment to component c of Shoots that becomes ready when ready is
+// called.
+func (p *testSeed) addFailingDeployment() (ready func()) {
 	p.Helper()
 	catalogue, ok := p.catalogue.(fstest.MapFS)
 	require.True(p, ok)
@@ -217,8 +221,8 @@ func (p *place) failing() (ready func()) {
 	}
 }
 
-// extra adds an object of Shoot one by an overlay, or removes it.
-func (p *place) extra(there bool) {
+// setExtraObject adds an object of Shoot one by an overlay, or removes it.
+func (p *testSeed) setExtraObject(there bool) {
 	p.overlays = map[string]string{}
 	if there {
 		p.overlays["components/shoot/c/kustomization.yaml"] = "resources: [e.yaml]\n"
@@ -226,197 +230,204 @@ func (p *place) extra(there bool) {
 	}
 }
 
-// has reports whether Shoot one has a ConfigMap on the seed.
-func (p *place) has(name string) func() bool {
-	return func() bool { return p.onSeed(p.controlPlane("one"), name) != nil }
+// hasConfigMap reports whether Shoot one has a ConfigMap on the seed.
+func (p *testSeed) hasConfigMap(name string) func() bool {
+	return func() bool { return p.seedConfigMap(p.controlPlane("one"), name) != nil }
 }
 
-func (p *place) lacks(name string) func() bool { return func() bool { return !p.has(name)() } }
+func (p *testSeed) hasNoConfigMap(name string) func() bool {
+	return func() bool { return !p.hasConfigMap(name)() }
+}
 
-// recorded reports whether Shoot one has a record with a basis and these held objects.
-func (p *place) recorded(held ...string) func() bool {
+// hasRecord reports whether Shoot one has a record with a basis and these held objects.
+func (p *testSeed) hasRecord(held ...string) func() bool {
 	return func() bool {
 		var r permit.ConvergenceRecord
-		_ = json.Unmarshal([]byte(p.data("garden", recordsName, "shoot.one.garden-"+p.project)), &r)
+		_ = json.Unmarshal([]byte(p.configMapValue("garden", recordsConfigMap, "shoot.one.garden-"+p.project)), &r)
 		return r.GitDigest != "" && slices.Equal(r.HeldUnreviewed, held)
 	}
 }
 
 // objectOfOne returns the name of a ConfigMap of Shoot one in a review.
-func (p *place) objectOfOne(name string) string {
+func (p *testSeed) objectOfOne(name string) string {
 	return permit.NormalizedObject(p.controlPlane("one"), change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: name})
 }
 
-const asleep, awake = `{"spec": {"hibernation": {"enabled": true}}}`, `{"spec": {"hibernation": {"enabled": false}}}`
+const hibernatePatch, wakeUpPatch = `{"spec": {"hibernation": {"enabled": true}}}`, `{"spec": {"hibernation": {"enabled": false}}}`
 
 // TestAReviewCountsOnce: a review does not allow a second deletion of an object that was created
 // again.
 func TestAReviewCountsOnce(t *testing.T) {
-	p := newReviewedPlace(t)
-	p.extra(true)
+	p := newReviewedTestSeed(t)
+	p.setExtraObject(true)
 	p.publish("main@1")
-	p.shoot("one")
+	p.createShoot("one")
 	namespace := "garden-" + p.project
-	g := p.run()
-	p.eventually("it is there", func() bool { return p.has("extra")() && p.recorded()() })
+	g := p.runGardenlet()
+	p.eventually("it is there", func() bool { return p.hasConfigMap("extra")() && p.hasRecord()() })
 
-	p.seen("1", map[string][]string{p.objectOfOne("extra"): {"shoot " + namespace + "/another"}, p.objectOfOne("d"): {"shoot " + namespace + "/another"}})
-	p.extra(false)
+	p.publishReview("1", map[string][]string{p.objectOfOne("extra"): {"shoot " + namespace + "/another"}, p.objectOfOne("d"): {"shoot " + namespace + "/another"}})
+	p.setExtraObject(false)
 	p.publish("main@2")
-	p.eventually("it was to be seen", p.lacks("extra"))
-	require.NoError(t, p.publisher.CompleteReview(p.ctx, p.publishing, p.name))
-	p.eventually("all of it is done", func() bool { r, err := g.review(); return err == nil && r.CompleteNumber > 0 })
-	p.patch("Shoot", namespace, "one", asleep)
-	p.eventually("somebody hibernates it", p.lacks("d"))
-	p.patch("Shoot", namespace, "one", awake)
+	p.eventually("it was to be seen", p.hasNoConfigMap("extra"))
+	require.NoError(t, p.publisher.CompleteReview(p.ctx, p.virtualCluster, p.name))
+	p.eventually("all of it is done", func() bool { r, err := g.readReview(); return err == nil && r.CompleteNumber > 0 })
+	p.patch("Shoot", namespace, "one", hibernatePatch)
+	p.eventually("somebody hibernates it", p.hasNoConfigMap("d"))
+	p.patch("Shoot", namespace, "one", wakeUpPatch)
 	p.eventually("and wakes it", func() bool {
-		text := p.data("garden", recordsName, "shoot.one."+namespace)
-		return p.has("d")() && p.recorded()() && strings.Contains(text, `"done":`)
+		text := p.configMapValue("garden", recordsConfigMap, "shoot.one."+namespace)
+		return p.hasConfigMap("d")() && p.hasRecord()() && strings.Contains(text, `"done":`)
 	})
 	p.spec = ", components: {shoot: {d: {enabled: false}}}"
 	p.publish("main@3")
-	p.eventually("a review of long ago says nothing", p.unreviewed("one", "/d"))
-	assert.True(t, p.has("d")())
+	p.eventually("a review of long ago says nothing", p.isHeldForReview("one", "/d"))
+	assert.True(t, p.hasConfigMap("d")())
 	require.NoError(t, g.stop())
 }
 
 // TestReviewSwitchedOff: no review shows objects that were added while none was required.
 func TestReviewSwitchedOff(t *testing.T) {
-	p := newReviewedPlace(t)
+	p := newReviewedTestSeed(t)
 	p.publish("main@1")
-	p.shoot("one")
-	g := p.run()
-	p.eventually("it is converged", p.recorded())
+	p.createShoot("one")
+	g := p.runGardenlet()
+	p.eventually("it is converged", p.hasRecord())
 	p.review = ""
-	p.extra(true)
+	p.setExtraObject(true)
 	p.publish("main@2")
-	p.eventually("it is there", func() bool { return p.has("extra")() && !p.recorded()() })
+	p.eventually("it is there", func() bool { return p.hasConfigMap("extra")() && !p.hasRecord()() })
 	p.review = landscapev1alpha1.ReviewRequired
-	p.extra(false)
+	p.setExtraObject(false)
 	p.publish("main@3")
-	p.eventually("the settings are those of the beginning, and what came meanwhile is held", p.unreviewed("one", "/extra"))
-	assert.True(t, p.has("extra")())
+	p.eventually("the settings are those of the beginning, and what came meanwhile is held", p.isHeldForReview("one", "/extra"))
+	assert.True(t, p.hasConfigMap("extra")())
 	require.NoError(t, g.stop())
 }
 
-// TestHeldIsHeldAlone: a hold does not block changes of its owner through the API. It ends with a
-// review even if nothing else changes.
-func TestHeldIsHeldAlone(t *testing.T) {
-	p := newReviewedPlace(t)
-	p.extra(true)
+// TestHoldDoesNotBlockAPIChanges: a hold does not block changes of its owner through the API. It
+// ends with a review even if nothing else changes.
+func TestHoldDoesNotBlockAPIChanges(t *testing.T) {
+	p := newReviewedTestSeed(t)
+	p.setExtraObject(true)
 	p.publish("main@1")
-	p.shoot("one")
+	p.createShoot("one")
 	namespace := "garden-" + p.project
-	g := p.run()
-	p.eventually("it is there", func() bool { return p.has("extra")() && p.recorded()() })
-	p.extra(false)
+	g := p.runGardenlet()
+	p.eventually("it is there", func() bool { return p.hasConfigMap("extra")() && p.hasRecord()() })
+	p.setExtraObject(false)
 	p.publish("main@2")
 	held := "ConfigMap " + p.controlPlane("one") + "/extra"
-	p.eventually("it is held", func() bool { return p.unreviewed("one", "/extra")() && p.recorded(held)() })
-	p.patch("Shoot", namespace, "one", asleep)
-	p.eventually("somebody hibernates it", p.lacks("d"))
+	p.eventually("it is held", func() bool { return p.isHeldForReview("one", "/extra")() && p.hasRecord(held)() })
+	p.patch("Shoot", namespace, "one", hibernatePatch)
+	p.eventually("somebody hibernates it", p.hasNoConfigMap("d"))
 	require.NoError(t, g.stop())
-	g = p.run()
-	p.patch("Shoot", namespace, "one", awake)
-	p.eventually("and wakes it", func() bool { return p.has("d")() && p.recorded(held)() })
-	assert.True(t, p.has("extra")(), "held all the time")
-	p.seen("1", map[string][]string{p.objectOfOne("extra"): {"shoot " + namespace + "/another"}})
-	p.eventually("until a review shows it", func() bool { return p.lacks("extra")() && p.recorded()() })
+	g = p.runGardenlet()
+	p.patch("Shoot", namespace, "one", wakeUpPatch)
+	p.eventually("and wakes it", func() bool { return p.hasConfigMap("d")() && p.hasRecord(held)() })
+	assert.True(t, p.hasConfigMap("extra")(), "held all the time")
+	p.publishReview("1", map[string][]string{p.objectOfOne("extra"): {"shoot " + namespace + "/another"}})
+	p.eventually("until a review shows it", func() bool { return p.hasNoConfigMap("extra")() && p.hasRecord()() })
 	require.NoError(t, g.stop())
 }
 
-// TestReviewWhileItIsConverged: a review that arrives while an owner waits for its health takes
+// TestReviewDuringReconciliation: a review that arrives while an owner waits for its health takes
 // effect. An owner that was never reconciled may be hibernated. An approval is used even if the
 // reconciliation fails.
-func TestReviewWhileItIsConverged(t *testing.T) {
-	p := newReviewedPlace(t)
-	ready := p.failing()
-	p.extra(true)
+func TestReviewDuringReconciliation(t *testing.T) {
+	p := newReviewedTestSeed(t)
+	ready := p.addFailingDeployment()
+	p.setExtraObject(true)
 	p.publish("main@1")
-	p.shoot("one")
+	p.createShoot("one")
 	namespace := "garden-" + p.project
 	short := func(o *Options) { o.Pace.StepTimeout = 2 * time.Second }
-	g := p.run(short)
-	p.eventually("it fails", func() bool { return p.operation("Shoot", namespace, "one", "state") == "Error" && p.has("extra")() })
-	p.extra(false)
+	g := p.runGardenlet(short)
+	p.eventually("it fails", func() bool {
+		return p.lastOperation("Shoot", namespace, "one", "state") == "Error" && p.hasConfigMap("extra")()
+	})
+	p.setExtraObject(false)
 	p.publish("main@2")
-	p.eventually("it is held", p.unreviewed("one", "/extra"))
+	p.eventually("it is held", p.isHeldForReview("one", "/extra"))
 	id := permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "extra"})
-	p.approved = []string{id}
+	p.approvals = []string{id}
 	p.publish("main@2")
-	p.eventually("it passes by an approval", p.lacks("extra"))
-	p.eventually("which is spent, though the Shoot is not healthy", func() bool { return p.used() == id })
-	p.extra(true)
+	p.eventually("it passes by an approval", p.hasNoConfigMap("extra"))
+	p.eventually("which is spent, though the Shoot is not healthy", func() bool { return p.usedApprovals() == id })
+	p.setExtraObject(true)
 	p.publish("main@3")
-	p.eventually("it is made anew", p.has("extra"))
+	p.eventually("it is made anew", p.hasConfigMap("extra"))
 	require.NoError(t, g.stop())
 
 	// This run has enough time.
-	g = p.run()
-	p.extra(false)
+	g = p.runGardenlet()
+	p.setExtraObject(false)
 	p.publish("main@4")
 	p.eventually("it is asked for", func() bool {
-		return strings.Contains(p.logged.String(), "revision=main@4") && p.operation("Shoot", namespace, "one", "state") == "Processing"
+		return strings.Contains(p.logs.String(), "revision=main@4") && p.lastOperation("Shoot", namespace, "one", "state") == "Processing"
 	})
-	p.seen("1", map[string][]string{p.objectOfOne("extra"): {"shoot " + namespace + "/another"}})
+	p.publishReview("1", map[string][]string{p.objectOfOne("extra"): {"shoot " + namespace + "/another"}})
 	ready()
-	p.eventually("the review came in time", p.lacks("extra"))
+	p.eventually("the review came in time", p.hasNoConfigMap("extra"))
 	require.NoError(t, g.stop())
 }
 
-// TestNeverConverged: a Shoot made through the API that was never healthy may be hibernated.
-func TestNeverConverged(t *testing.T) {
-	p := newReviewedPlace(t)
-	ready := p.failing()
+// TestHibernationBeforeFirstSuccess: a Shoot made through the API that was never healthy may be
+// hibernated.
+func TestHibernationBeforeFirstSuccess(t *testing.T) {
+	p := newReviewedTestSeed(t)
+	ready := p.addFailingDeployment()
 	p.publish("main@1")
-	p.shoot("one")
+	p.createShoot("one")
 	namespace := "garden-" + p.project
-	g := p.run(func(o *Options) { o.Pace.StepTimeout = 2 * time.Second })
-	p.eventually("it fails", func() bool { return p.operation("Shoot", namespace, "one", "state") == "Error" && p.has("d")() })
-	p.patch("Shoot", namespace, "one", asleep)
+	g := p.runGardenlet(func(o *Options) { o.Pace.StepTimeout = 2 * time.Second })
+	p.eventually("it fails", func() bool {
+		return p.lastOperation("Shoot", namespace, "one", "state") == "Error" && p.hasConfigMap("d")()
+	})
+	p.patch("Shoot", namespace, "one", hibernatePatch)
 	ready()
-	p.eventually("nothing of it came from Git", p.lacks("d"))
+	p.eventually("nothing of it came from Git", p.hasNoConfigMap("d"))
 	require.NoError(t, g.stop())
 }
 
-// TestAShootMadeAnew: deleting objects of an earlier Shoot of the same name needs a review or an
-// approval. The diff that creates the Shoot shows no deletion. Reviews of the earlier Shoot do not
-// count.
-func TestAShootMadeAnew(t *testing.T) {
-	p := newReviewedPlace(t)
+// TestRecreatedShootNeedsReview: deleting objects of an earlier Shoot of the same name needs a
+// review or an approval. The diff that creates the Shoot shows no deletion. Reviews of the earlier
+// Shoot do not count.
+func TestRecreatedShootNeedsReview(t *testing.T) {
+	p := newReviewedTestSeed(t)
 	p.publish("main@1")
 	namespace := "garden-" + p.project
 	text := strings.ReplaceAll(shootText, "NAME", "one")
 	p.declare(text)
-	p.seen("1", map[string][]string{p.objectOfOne("d"): {"shoot " + namespace + "/one"}})
-	require.NoError(t, p.publisher.CompleteReview(p.ctx, p.publishing, p.name))
-	g := p.run()
-	p.eventually("it is there", func() bool { return p.has("d")() && p.recorded()() })
-	require.NoError(t, p.of("Shoot", namespace).Delete(p.ctx, "one", metav1.DeleteOptions{}))
-	p.eventually("it is forgotten", func() bool { return p.data("garden", recordsName, "shoot.one."+namespace) == "" })
-	assert.True(t, p.has("d")(), "what it had stays")
+	p.publishReview("1", map[string][]string{p.objectOfOne("d"): {"shoot " + namespace + "/one"}})
+	require.NoError(t, p.publisher.CompleteReview(p.ctx, p.virtualCluster, p.name))
+	g := p.runGardenlet()
+	p.eventually("it is there", func() bool { return p.hasConfigMap("d")() && p.hasRecord()() })
+	require.NoError(t, p.resourceClient("Shoot", namespace).Delete(p.ctx, "one", metav1.DeleteOptions{}))
+	p.eventually("it is forgotten", func() bool { return p.configMapValue("garden", recordsConfigMap, "shoot.one."+namespace) == "" })
+	assert.True(t, p.hasConfigMap("d")(), "what it had stays")
 
 	p.declare(text + "  hibernation: {enabled: true}\n")
-	p.eventually("what the former one has left is held", p.unreviewed("one", "/d"))
-	p.eventually("the rest is converged", p.recorded("ConfigMap "+p.controlPlane("one")+"/d"))
-	assert.True(t, p.has("d")())
+	p.eventually("what the former one has left is held", p.isHeldForReview("one", "/d"))
+	p.eventually("the rest is converged", p.hasRecord("ConfigMap "+p.controlPlane("one")+"/d"))
+	assert.True(t, p.hasConfigMap("d")())
 	require.NoError(t, g.stop())
-	g = p.run()
-	p.approved = []string{permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"})}
+	g = p.runGardenlet()
+	p.approvals = []string{permit.ApprovalID(p.name, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"})}
 	p.publish("main@1")
-	p.eventually("it goes by an approval", p.lacks("d"))
+	p.eventually("it goes by an approval", p.hasNoConfigMap("d"))
 	require.NoError(t, g.stop())
 }
 
-func mustGet(t *testing.T, p *place, configMap string) *unstructured.Unstructured {
+func getPublishedConfigMap(t *testing.T, p *testSeed, configMap string) *unstructured.Unstructured {
 	t.Helper()
-	o, err := p.of("ConfigMap", seedpublication.Namespace(p.name)).Get(p.ctx, configMap, metav1.GetOptions{})
+	o, err := p.resourceClient("ConfigMap", seedpublication.Namespace(p.name)).Get(p.ctx, configMap, metav1.GetOptions{})
 	require.NoError(t, err)
 	return o
 }
 
-func (p *place) declaredAt(namespace, shoot string) string {
-	o, err := p.of("Shoot", namespace).Get(p.ctx, shoot, metav1.GetOptions{})
+func (p *testSeed) declaredAt(namespace, shoot string) string {
+	o, err := p.resourceClient("Shoot", namespace).Get(p.ctx, shoot, metav1.GetOptions{})
 	require.NoError(p, err)
 	return declaredAt(o)
 }

@@ -28,17 +28,17 @@ type settings struct {
 	publication *seedpublication.Publication
 	reconciler  *owner.Reconciler
 	// digests of all settings that affect the owners of a kind.
-	digests map[string]string
-	forced  bool
-	// reviewed reports whether reviews must have shown every deletion.
-	reviewed bool
+	digests        map[string]string
+	forceConflicts bool
+	// requiresReview reports whether reviews must have shown every deletion.
+	requiresReview bool
 	// gardenAPI is the configuration of the Gardener API.
 	gardenAPI landscapev1alpha1.GardenAPI
 	// landscape is its name, approved the approvals of its Landscape.
-	landscape string
-	approved  []string
-	// domains are the Secrets of the default domains.
-	domains []*unstructured.Unstructured
+	landscape   string
+	approvalIDs []string
+	// domainSecrets are the Secrets of the default domains.
+	domainSecrets []*unstructured.Unstructured
 }
 
 // CatalogueError reports that a publication was made for another catalogue.
@@ -51,37 +51,37 @@ func (e *CatalogueError) Error() string {
 // errNoPublication is the problem until the operator publishes settings for the first time.
 var errNoPublication = errors.New("the operator has published nothing for this seed yet")
 
-// settingsInUse returns the current settings; nil before the first publication.
-func (g *Gardenlet) settingsInUse() *settings {
+// currentSettings returns the current settings; nil before the first publication.
+func (g *Gardenlet) currentSettings() *settings {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.published.settings
+	return g.publication.settings
 }
 
-// refresh loads a new publication. An unusable one is reported, and the current settings stay in
-// use.
-func (g *Gardenlet) refresh(ctx context.Context) {
-	next, err := g.read(ctx)
+// refreshSettings loads a new publication. An unusable one is reported, and the current settings
+// stay in use.
+func (g *Gardenlet) refreshSettings(ctx context.Context) {
+	next, err := g.readSettings(ctx)
 	if ctx.Err() != nil {
 		return
 	}
 	g.mu.Lock()
-	g.published.problem = err
-	fresh := next != nil && next != g.published.settings
+	g.publication.problem = err
+	fresh := next != nil && next != g.publication.settings
 	if next != nil {
-		g.published.settings = next
+		g.publication.settings = next
 	}
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	isNew := text != g.events.told
-	g.events.told = text
-	inUse := g.published.settings
+	isNew := text != g.eventHistory.settingsProblem
+	g.eventHistory.settingsProblem = text
+	inUse := g.publication.settings
 	g.mu.Unlock()
 	if fresh {
-		g.links.force.Store(next.forced)
-		g.forgetApprovals(ctx)
+		g.connections.forceConflicts.Store(next.forceConflicts)
+		g.forgetWithdrawnApprovals(ctx)
 		g.options.Log.Info("new settings are in use", "revision", next.publication.Revision, "digest", next.publication.Digest[:16])
 	}
 	if err != nil && isNew {
@@ -89,7 +89,7 @@ func (g *Gardenlet) refresh(ctx context.Context) {
 		if inUse != nil {
 			message += fmt.Sprintf(" (those of revision %s stay in use)", inUse.publication.Revision)
 		}
-		g.tell(g.objects.get(kindSeed, "", g.options.Seed), reasonOf(err), message)
+		g.warn(g.objects.get(kindSeed, "", g.options.Seed), reasonOf(err), message)
 	}
 }
 
@@ -106,36 +106,36 @@ func reasonOf(err error) string {
 	return "PublicationInvalid"
 }
 
-// read returns the published settings; if they did not change, the current ones.
-func (g *Gardenlet) read(ctx context.Context) (*settings, error) {
+// readSettings returns the published settings; if they did not change, the current ones.
+func (g *Gardenlet) readSettings(ctx context.Context) (*settings, error) {
 	own := seedpublication.Namespace(g.options.Seed)
 	pointer := g.objects.get(kindPointer, own, seedpublication.PointerName)
 	if pointer == nil {
 		return nil, errNoPublication
 	}
-	p, err := seedpublication.Read(pointer, g.part)
+	p, err := seedpublication.Read(pointer, g.publicationPart)
 	if err != nil {
 		return nil, err
 	}
-	inUse := g.settingsInUse()
+	inUse := g.currentSettings()
 	if inUse != nil && inUse.publication.Digest == p.Digest {
 		return inUse, nil
 	}
 	if p.Catalogue != g.options.CatalogueVersion {
 		return nil, &CatalogueError{Published: p.Catalogue, Own: g.options.CatalogueVersion}
 	}
-	return g.prepare(ctx, p)
+	return g.prepareSettings(ctx, p)
 }
 
-// prepare loads the files of a publication as a landscape.
-func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication) (*settings, error) {
+// prepareSettings loads the files of a publication as a landscape.
+func (g *Gardenlet) prepareSettings(ctx context.Context, p *seedpublication.Publication) (*settings, error) {
 	from, err := seedpublication.FS(p.Files)
 	if err != nil {
 		return nil, err
 	}
 	l, violations, err := landscapes.LoadFS(ctx, from, p.Folder, landscapes.Options{})
 	if err == nil {
-		err = refused(violations)
+		err = validationError(violations)
 	}
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
@@ -148,18 +148,18 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}
-	s := &settings{publication: p, forced: l.Config.Spec.ForceConflicts, digests: map[string]string{}, gardenAPI: l.Config.Spec.GardenAPI,
-		landscape: l.Config.Name, approved: l.Config.Spec.Approved, reviewed: l.Config.Spec.Review == landscapev1alpha1.ReviewRequired}
+	s := &settings{publication: p, forceConflicts: l.Config.Spec.ForceConflicts, digests: map[string]string{}, gardenAPI: l.Config.Spec.GardenAPI,
+		landscape: l.Config.Name, approvalIDs: l.Config.Spec.Approved, requiresReview: l.Config.Spec.Review == landscapev1alpha1.ReviewRequired}
 	for i := range l.Declarations { // a publication only contains these
-		s.domains = append(s.domains, l.Declarations[i].Object())
+		s.domainSecrets = append(s.domainSecrets, l.Declarations[i].Object())
 	}
 	for _, kind := range []string{owner.Seed, owner.Shoot} {
-		if s.digests[kind], err = digestOf(l, p, kind); err != nil {
+		if s.digests[kind], err = settingsDigest(l, p, kind); err != nil {
 			return nil, err
 		}
 	}
 	s.reconciler = &owner.Reconciler{
-		Engine: g.links.engine, Render: renderOptions(g, l), Clock: g.options.Clock, Gate: gate,
+		Engine: g.connections.engine, Render: renderOptions(g, l), Clock: g.options.Clock, Gate: gate,
 		Gardener:    gardencorev1beta1.Gardener{ID: g.options.Holder, Name: "pergola-gardenlet", Version: g.options.Version},
 		StepTimeout: g.options.Pace.StepTimeout, Tokens: g.services.tokens, Hooks: owner.Hooks{OnEvent: g.options.OnEvent, OnObject: g.options.OnObject},
 		ConditionSettings: owner.ConditionSettings{Thresholds: landscape.Thresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.options.Pace.CareInterval},
@@ -170,8 +170,8 @@ func (g *Gardenlet) prepare(ctx context.Context, p *seedpublication.Publication)
 	return s, nil
 }
 
-// refused joins the errors among the findings.
-func refused(violations []schemas.Violation) error {
+// validationError joins the errors among the findings.
+func validationError(violations []schemas.Violation) error {
 	var texts []string
 	for _, v := range violations {
 		if v.Severity == schemas.SeverityError {
@@ -205,8 +205,8 @@ func renderOptions(g *Gardenlet, l *landscapes.Landscape) render.Options {
 	return out
 }
 
-// digestOf returns a digest of all settings that affect the owners of a kind.
-func digestOf(l *landscapes.Landscape, p *seedpublication.Publication, kind string) (string, error) {
+// settingsDigest returns a digest of all settings that affect the owners of a kind.
+func settingsDigest(l *landscapes.Landscape, p *seedpublication.Publication, kind string) (string, error) {
 	spec := l.Config.Spec
 	spec.Components = map[landscapev1alpha1.Owner]map[string]landscapev1alpha1.ComponentSettings{"": spec.Components[landscapev1alpha1.Owner(kind)]}
 	text, err := yaml.Marshal(spec)
@@ -230,7 +230,7 @@ func digestOf(l *landscapes.Landscape, p *seedpublication.Publication, kind stri
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// part returns a part of a publication.
-func (g *Gardenlet) part(name string) *unstructured.Unstructured {
+// publicationPart returns a part of a publication.
+func (g *Gardenlet) publicationPart(name string) *unstructured.Unstructured {
 	return g.objects.get(kindPart, seedpublication.Namespace(g.options.Seed), name)
 }

@@ -21,14 +21,14 @@ type shootAPI struct {
 
 // connectShoot sets the connection of a Shoot to its API server. All jobs share it. From then on,
 // applied objects are watched.
-func (g *Gardenlet) connectShoot(ctx context.Context, at *site, o *owner.Owner) error {
+func (g *Gardenlet) connectShoot(ctx context.Context, at *ownerWorker, o *owner.Owner) error {
 	if at.kind != owner.Shoot || o.Target != nil {
 		return nil
 	}
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.shoot.api == nil {
-		if err := owner.ConnectShoot(o, g.options.Outside, landscape.Fence(g.sure), apply.ClusterOptions{Clock: g.options.Clock}); err != nil {
+		if err := owner.ConnectShoot(o, g.options.Outside, landscape.Fence(g.isSoleWriter), apply.ClusterOptions{Clock: g.options.Clock}); err != nil {
 			return err
 		}
 		at.shoot.api, at.shoot.controlPlane = o.Target, o.ControlPlane()
@@ -36,7 +36,7 @@ func (g *Gardenlet) connectShoot(ctx context.Context, at *site, o *owner.Owner) 
 		at.shoot.unwatch = end
 		go func() {
 			select {
-			case g.joining <- fleet.AddedCluster{Context: until, Cluster: o.Target}:
+			case g.newShootClusters <- fleet.AddedCluster{Context: until, Cluster: o.Target}:
 			case <-until.Done():
 			}
 		}()
@@ -46,7 +46,7 @@ func (g *Gardenlet) connectShoot(ctx context.Context, at *site, o *owner.Owner) 
 }
 
 // disconnect closes the connection to the API server of a Shoot that left this seed.
-func (g *Gardenlet) disconnect(at *site) {
+func (g *Gardenlet) disconnect(at *ownerWorker) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.shoot.api == nil {
@@ -55,6 +55,6 @@ func (g *Gardenlet) disconnect(at *site) {
 	g.services.tokens.Stop(at.shoot.controlPlane)
 	at.shoot.unwatch()
 	at.shoot.api.Close()
-	g.links.engine.Forget(at.shoot.api)
+	g.connections.engine.Forget(at.shoot.api)
 	at.shoot.api = nil
 }

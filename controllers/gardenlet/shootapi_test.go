@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/smallcatalogue"
 )
 
-// withInside returns a catalogue with a ConfigMap in each Shoot.
-func withInside() fstest.MapFS {
+// catalogueWithShootObject returns a catalogue with a ConfigMap in each Shoot.
+func catalogueWithShootObject() fstest.MapFS {
 	out := catalogueFiles()
 	out["shoot/flow.cue"] = smallcatalogue.Flow("shoot", `c: apply: ["c"], inside: {apply: ["inside"], after: c: "applied"}`, `all: remove: ["c", "inside"]`)
 	out["shoot/inside/component.cue"] = &fstest.MapFile{Data: []byte("package component\n\ncomponent: {\n\tcondition: \"ControlPlaneHealthy\"\n\tbundles: inside: {cluster: \"shoot\", direct: true, source: cue: [{\n" +
@@ -27,10 +27,10 @@ func withInside() fstest.MapFS {
 	return out
 }
 
-// serve gives a Shoot an API server with a ready pod; the seed's plays its role.
-func (p *place) serve(controlPlane string) {
+// serveShootAPI gives a Shoot an API server with a ready pod; the seed's plays its role.
+func (p *testSeed) serveShootAPI(controlPlane string) {
 	p.Helper()
-	client, err := kubernetes.NewForConfig(plain(servers.seed))
+	client, err := kubernetes.NewForConfig(withoutRateLimit(servers.seed))
 	require.NoError(p, err)
 	raw, err := clientcmd.Write(clientcmdapi.Config{
 		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: servers.seed.Host, CertificateAuthorityData: servers.seed.CAData}},
@@ -54,24 +54,24 @@ func (p *place) serve(controlPlane string) {
 	require.NoError(p, err)
 }
 
-// TestIntoTheShoot: objects in a Shoot wait for its API server. They are then applied without a new
-// reconciliation, and maintained.
-func TestIntoTheShoot(t *testing.T) {
-	p := newPlace(t)
-	p.catalogue = withInside()
+// TestApplyInsideShoot: objects in a Shoot wait for its API server. They are then applied without a
+// new reconciliation, and maintained.
+func TestApplyInsideShoot(t *testing.T) {
+	p := newTestSeed(t)
+	p.catalogue = catalogueWithShootObject()
 	p.publish("main@sha1:1")
-	p.shoot("one")
+	p.createShoot("one")
 	namespace, controlPlane := "garden-"+p.project, p.controlPlane("one")
 	inside := "inside-" + controlPlane
-	g := p.run()
-	p.eventually("the Shoot is converged although nobody serves its API server", func() bool { return p.operation("Shoot", namespace, "one", "state") == "Succeeded" })
-	assert.NotNil(t, p.onSeed(controlPlane, "c"))
-	assert.Nil(t, p.onSeed("default", inside))
+	g := p.runGardenlet()
+	p.eventually("the Shoot is converged although nobody serves its API server", func() bool { return p.lastOperation("Shoot", namespace, "one", "state") == "Succeeded" })
+	assert.NotNil(t, p.seedConfigMap(controlPlane, "c"))
+	assert.Nil(t, p.seedConfigMap("default", inside))
 
-	p.serve(controlPlane)
-	p.eventually("somebody serves", func() bool { return p.onSeed("default", inside) != nil })
+	p.serveShootAPI(controlPlane)
+	p.eventually("somebody serves", func() bool { return p.seedConfigMap("default", inside) != nil })
 	require.NoError(t, p.configMaps("default").Delete(p.ctx, inside, metav1.DeleteOptions{}))
-	p.eventually("drift in the Shoot is repaired", func() bool { return p.onSeed("default", inside) != nil })
+	p.eventually("drift in the Shoot is repaired", func() bool { return p.seedConfigMap("default", inside) != nil })
 
 	require.NoError(t, g.stop())
 	require.NoError(t, p.configMaps("default").Delete(p.ctx, inside, metav1.DeleteOptions{}))

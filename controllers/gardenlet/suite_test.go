@@ -92,47 +92,47 @@ func catalogueFiles() fstest.MapFS {
 	return out
 }
 
-// place is a Seed with a project, and the test's own access to both clusters.
-type place struct {
+// testSeed is a Seed with a project, and the test's own access to both clusters.
+type testSeed struct {
 	testing.TB
-	ctx           context.Context
-	name, project string
-	virtual, seed dynamic.Interface
-	publisher     *seedpublication.Publisher
-	publishing    *apply.Cluster
-	overlays      map[string]string
+	ctx            context.Context
+	name, project  string
+	virtual, seed  dynamic.Interface
+	publisher      *seedpublication.Publisher
+	virtualCluster *apply.Cluster
+	overlays       map[string]string
 	// spec is text of landscape.yaml besides the catalogue, approved the given approvals.
-	spec              string
-	approved          []string
-	review            landscapev1alpha1.ReviewMode
-	catalogue         fs.FS
-	toVirtual, toSeed *wire
-	logged            *logs
+	spec                              string
+	approvals                         []string
+	review                            landscapev1alpha1.ReviewMode
+	catalogue                         fs.FS
+	virtualConnection, seedConnection *testConnection
+	logs                              *logBuffer
 	// prepare may change a gardenlet before it runs.
 	prepare func(*Gardenlet)
 }
 
-func newPlace(t testing.TB) *place {
+func newTestSeed(t testing.TB) *testSeed {
 	t.Helper()
 	apiserver.Needed(t)
 	n := servers.count.Add(1)
-	p := &place{TB: t, name: fmt.Sprintf("s%d-%d", os.Getpid()%1000, n), project: fmt.Sprintf("p%d-%d", os.Getpid()%1000, n), overlays: map[string]string{}, catalogue: catalogueFiles(), logged: &logs{TB: t}}
+	p := &testSeed{TB: t, name: fmt.Sprintf("s%d-%d", os.Getpid()%1000, n), project: fmt.Sprintf("p%d-%d", os.Getpid()%1000, n), overlays: map[string]string{}, catalogue: catalogueFiles(), logs: &logBuffer{TB: t}}
 	var cancel context.CancelFunc
 	p.ctx, cancel = context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(p.logged.String())
+			t.Log(p.logs.String())
 		}
 	})
 	var err error
-	p.virtual, err = dynamic.NewForConfig(plain(servers.virtual))
+	p.virtual, err = dynamic.NewForConfig(withoutRateLimit(servers.virtual))
 	require.NoError(t, err)
-	p.seed, err = dynamic.NewForConfig(plain(servers.seed))
+	p.seed, err = dynamic.NewForConfig(withoutRateLimit(servers.seed))
 	require.NoError(t, err)
-	p.publishing, err = conventions.NewCluster("virtual", servers.virtual, apply.ClusterOptions{})
+	p.virtualCluster, err = conventions.NewCluster("virtual", servers.virtual, apply.ClusterOptions{})
 	require.NoError(t, err)
-	t.Cleanup(p.publishing.Close)
+	t.Cleanup(p.virtualCluster.Close)
 	p.publisher = &seedpublication.Publisher{Engine: conventions.NewEngine(apply.Options{}), Clock: clock.RealClock{}}
 	for _, text := range []string{
 		"{apiVersion: v1, kind: Namespace, metadata: {name: garden-PROJECT}}",
@@ -144,7 +144,7 @@ func newPlace(t testing.TB) *place {
 	return p
 }
 
-func plain(c *rest.Config) *rest.Config {
+func withoutRateLimit(c *rest.Config) *rest.Config {
 	out := rest.CopyConfig(c)
 	out.QPS, out.WarningHandler = -1, rest.NoWarnings{}
 	return out
@@ -185,10 +185,10 @@ spec:
   networking: {type: calico, nodes: 10.10.0.0/16, pods: 100.96.0.0/11, services: 100.72.0.0/13}
 `
 
-func (p *place) shoot(name string) { p.create(strings.ReplaceAll(shootText, "NAME", name)) }
+func (p *testSeed) createShoot(name string) { p.create(strings.ReplaceAll(shootText, "NAME", name)) }
 
-// object parses YAML, in which SEED and PROJECT represent those of the test.
-func (p *place) object(text string) *unstructured.Unstructured {
+// parseObject parses YAML, in which SEED and PROJECT represent those of the test.
+func (p *testSeed) parseObject(text string) *unstructured.Unstructured {
 	p.Helper()
 	o := &unstructured.Unstructured{}
 	raw, err := yaml.YAMLToJSON([]byte(strings.NewReplacer("SEED", p.name, "PROJECT", p.project).Replace(text)))
@@ -197,16 +197,16 @@ func (p *place) object(text string) *unstructured.Unstructured {
 	return o
 }
 
-func (p *place) create(text string) {
+func (p *testSeed) create(text string) {
 	p.Helper()
-	o := p.object(text)
-	_, err := p.of(o.GetKind(), o.GetNamespace()).Create(p.ctx, o, metav1.CreateOptions{})
+	o := p.parseObject(text)
+	_, err := p.resourceClient(o.GetKind(), o.GetNamespace()).Create(p.ctx, o, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
 		require.NoError(p, err)
 	}
 }
 
-func (p *place) of(kind, namespace string) dynamic.ResourceInterface {
+func (p *testSeed) resourceClient(kind, namespace string) dynamic.ResourceInterface {
 	gvr := gardencorev1beta1.SchemeGroupVersion.WithResource(strings.ToLower(kind) + "s")
 	switch kind {
 	case "Namespace", "ConfigMap", "Secret", "Event":
@@ -220,14 +220,14 @@ func (p *place) of(kind, namespace string) dynamic.ResourceInterface {
 	return p.virtual.Resource(gvr).Namespace(namespace)
 }
 
-func (p *place) patch(kind, namespace, name, body string, subresources ...string) {
+func (p *testSeed) patch(kind, namespace, name, body string, subresources ...string) {
 	p.Helper()
-	_, err := p.of(kind, namespace).Patch(p.ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "test"}, subresources...)
+	_, err := p.resourceClient(kind, namespace).Patch(p.ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: "test"}, subresources...)
 	require.NoError(p, err)
 }
 
-// onSeed returns a ConfigMap of the seed; nil if it does not exist.
-func (p *place) onSeed(namespace, name string) *unstructured.Unstructured {
+// seedConfigMap returns a ConfigMap of the seed; nil if it does not exist.
+func (p *testSeed) seedConfigMap(namespace, name string) *unstructured.Unstructured {
 	o, err := p.configMaps(namespace).Get(p.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil
@@ -235,13 +235,13 @@ func (p *place) onSeed(namespace, name string) *unstructured.Unstructured {
 	return o
 }
 
-func (p *place) configMaps(namespace string) dynamic.ResourceInterface {
+func (p *testSeed) configMaps(namespace string) dynamic.ResourceInterface {
 	return p.seed.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(namespace)
 }
 
-// data returns a value of a ConfigMap of the seed; empty if it does not exist.
-func (p *place) data(namespace, name, key string) string {
-	o := p.onSeed(namespace, name)
+// configMapValue returns a value of a ConfigMap of the seed; empty if it does not exist.
+func (p *testSeed) configMapValue(namespace, name, key string) string {
+	o := p.seedConfigMap(namespace, name)
 	if o == nil {
 		return ""
 	}
@@ -249,17 +249,17 @@ func (p *place) data(namespace, name, key string) string {
 	return text
 }
 
-func (p *place) controlPlane(shoot string) string { return "shoot--" + p.project + "--" + shoot }
+func (p *testSeed) controlPlane(shoot string) string { return "shoot--" + p.project + "--" + shoot }
 
 // publish acts as the operator: it publishes a landscape with the overlays of the test.
-func (p *place) publish(revision string) seedpublication.Outcome {
+func (p *testSeed) publish(revision string) seedpublication.Outcome {
 	p.Helper()
-	out, err := p.publisher.Apply(p.ctx, p.publishing, p.content(), p.name, revision)
+	out, err := p.publisher.Apply(p.ctx, p.virtualCluster, p.content(), p.name, revision)
 	require.NoError(p, err)
 	return out
 }
 
-func (p *place) content() *seedpublication.Content {
+func (p *testSeed) content() *seedpublication.Content {
 	p.Helper()
 	files := fstest.MapFS{"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: demo}\nspec: {catalogue: {version: " + components.Version + "}" + p.spec + "}\n")}}
 	for name, text := range p.overlays {
@@ -268,37 +268,37 @@ func (p *place) content() *seedpublication.Content {
 	l, violations, err := landscapes.LoadFS(p.ctx, files, ".", landscapes.Options{})
 	require.NoError(p, err)
 	require.Empty(p, violations)
-	c, err := seedpublication.Of(l, seedpublication.Decided{Approved: p.approved, Review: p.review})
+	c, err := seedpublication.Of(l, seedpublication.Decided{Approved: p.approvals, Review: p.review})
 	require.NoError(p, err)
 	return c
 }
 
 // overlay sets data of the ConfigMap of component a.
-func (p *place) overlay(value string) {
+func (p *testSeed) overlay(value string) {
 	p.overlays["components/seed/a/kustomization.yaml"] = "patches: [{path: p.yaml}]\n"
 	p.overlays["components/seed/a/p.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a-SEED, namespace: garden}\ndata: {overlaid: \"" + value + "\"}\n"
 }
 
-// running is a started gardenlet.
-type running struct {
+// runningGardenlet is a started gardenlet.
+type runningGardenlet struct {
 	*Gardenlet
 	stop func() error
-	// ended reports whether it ended by itself.
-	ended func() bool
+	// hasEnded reports whether it ended by itself.
+	hasEnded func() bool
 }
 
 func leases() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 }
 
-// run starts a gardenlet; change may alter its options.
-func (p *place) run(change ...func(*Options)) *running {
+// runGardenlet starts a gardenlet; change may alter its options.
+func (p *testSeed) runGardenlet(change ...func(*Options)) *runningGardenlet {
 	p.Helper()
-	p.toVirtual, p.toSeed = &wire{}, &wire{}
+	p.virtualConnection, p.seedConnection = &testConnection{}, &testConnection{}
 	o := Options{
-		Seed: p.name, Garden: p.toVirtual.wrap(servers.virtual), Local: p.toSeed.wrap(servers.seed), Catalogue: p.catalogue, Holder: fmt.Sprintf("holder-%d", servers.count.Add(1)),
+		Seed: p.name, Garden: p.virtualConnection.wrap(servers.virtual), Local: p.seedConnection.wrap(servers.seed), Catalogue: p.catalogue, Holder: fmt.Sprintf("holder-%d", servers.count.Add(1)),
 		Version: "v0", Pace: Pace{HeartbeatInterval: 100 * time.Millisecond, CareInterval: 300 * time.Millisecond, RetryInterval: 500 * time.Millisecond},
-		Log: slog.New(slog.NewTextHandler(p.logged, nil)),
+		Log: slog.New(slog.NewTextHandler(p.logs, nil)),
 	}
 	for _, c := range change {
 		c(&o)
@@ -315,11 +315,11 @@ func (p *place) run(change ...func(*Options)) *running {
 		defer close(ended)
 		outcome = g.Run(ctx)
 	}()
-	r := &running{Gardenlet: g, stop: func() error {
+	r := &runningGardenlet{Gardenlet: g, stop: func() error {
 		cancel()
 		<-ended
 		return outcome
-	}, ended: func() bool {
+	}, hasEnded: func() bool {
 		select {
 		case <-ended:
 			return true
@@ -331,14 +331,14 @@ func (p *place) run(change ...func(*Options)) *running {
 	return r
 }
 
-func (p *place) eventually(what string, ok func() bool) {
+func (p *testSeed) eventually(what string, ok func() bool) {
 	p.Helper()
 	require.Eventually(p, ok, 40*time.Second, 20*time.Millisecond, what)
 }
 
 // condition returns the status and reason of a condition of the Seed.
-func (p *place) condition(name string) string {
-	o, err := p.of("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
+func (p *testSeed) condition(name string) string {
+	o, err := p.resourceClient("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
 	if err != nil {
 		return err.Error()
 	}
@@ -351,8 +351,8 @@ func (p *place) condition(name string) string {
 	return ""
 }
 
-func (p *place) operation(kind, namespace, name, field string) string {
-	o, err := p.of(kind, namespace).Get(p.ctx, name, metav1.GetOptions{})
+func (p *testSeed) lastOperation(kind, namespace, name, field string) string {
+	o, err := p.resourceClient(kind, namespace).Get(p.ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err.Error()
 	}
@@ -360,46 +360,46 @@ func (p *place) operation(kind, namespace, name, field string) string {
 	return text
 }
 
-// wire records the requests of a gardenlet, and can be cut.
-type wire struct {
+// testConnection records the requests of a gardenlet, and can be cut.
+type testConnection struct {
 	mu       sync.Mutex
 	cut      bool
 	requests []string
 }
 
-func (w *wire) wrap(c *rest.Config) *rest.Config {
+func (w *testConnection) wrap(c *rest.Config) *rest.Config {
 	out := rest.CopyConfig(c)
-	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return through{w, next} })
+	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return connectionTransport{w, next} })
 	return out
 }
 
-func (w *wire) set(cut bool) {
+func (w *testConnection) setCut(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = cut
 }
 
-// since returns the requests after the first n.
-func (w *wire) since(n int) []string {
+// requestsSince returns the requests after the first n.
+func (w *testConnection) requestsSince(n int) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.requests[n:]...)
 }
 
-func (w *wire) isCut() bool {
+func (w *testConnection) isCut() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.cut
 }
 
-type through struct {
-	*wire
+type connectionTransport struct {
+	*testConnection
 	next http.RoundTripper
 }
 
 var errCut = errors.New("the wire is cut")
 
-func (t through) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t connectionTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	t.mu.Lock()
 	cut := t.cut
 	if r.URL.Query().Get("watch") == "" {
@@ -411,21 +411,21 @@ func (t through) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer, err := t.next.RoundTrip(r)
 	if err == nil {
-		answer.Body = &body{answer.Body, t.wire}
+		answer.Body = &cuttableBody{answer.Body, t.testConnection}
 	}
 	return answer, err
 }
 
-// body is a response body that fails when the wire is cut.
-type body struct {
+// cuttableBody is a response body that fails when the wire is cut.
+type cuttableBody struct {
 	inner interface {
 		Read([]byte) (int, error)
 		Close() error
 	}
-	wire *wire
+	wire *testConnection
 }
 
-func (b *body) Read(into []byte) (int, error) {
+func (b *cuttableBody) Read(into []byte) (int, error) {
 	n, err := b.inner.Read(into)
 	if b.wire.isCut() {
 		return 0, errCut
@@ -433,30 +433,30 @@ func (b *body) Read(into []byte) (int, error) {
 	return n, err
 }
 
-func (b *body) Close() error { return b.inner.Close() }
+func (b *cuttableBody) Close() error { return b.inner.Close() }
 
-// logs captures the logs of a gardenlet.
-type logs struct {
+// logBuffer captures the logs of a gardenlet.
+type logBuffer struct {
 	testing.TB
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (l *logs) Write(data []byte) (int, error) {
+func (l *logBuffer) Write(data []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text.Write(data)
 	return len(data), nil
 }
 
-func (l *logs) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// site returns the site of an owner; nil if it has none.
-func (g *Gardenlet) site(id string) *site {
+// ownerWorker returns the site of an owner; nil if it has none.
+func (g *Gardenlet) site(id string) *ownerWorker {
 	at, _ := g.fleet.Owner(id)
 	return at
 }

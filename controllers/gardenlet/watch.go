@@ -18,23 +18,23 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// watched is a kind of the virtual garden that the gardenlet watches.
-type watched struct {
+// watchedKind is a kind of the virtual garden that the gardenlet watches.
+type watchedKind struct {
 	kind      string
 	gvr       schema.GroupVersionResource
 	namespace string
 	fields    string
 	labels    string
-	// keeps filters the objects of this seed if the server cannot select them; nil keeps all.
-	keeps func(*unstructured.Unstructured) bool
+	// filter filters the objects of this seed if the server cannot select them; nil keeps all.
+	filter func(*unstructured.Unstructured) bool
 
 	informer cache.SharedIndexInformer
 }
 
-// objects caches the objects of the virtual garden that concern a seed.
-type objects struct {
-	g    *Gardenlet
-	list []*watched
+// gardenObjects caches the objects of the virtual garden that concern a seed.
+type gardenObjects struct {
+	g     *Gardenlet
+	kinds []*watchedKind
 }
 
 // Kinds as named in watched.
@@ -51,13 +51,13 @@ const (
 	kindReview            = "Review"
 )
 
-func newObjects(g *Gardenlet) (*objects, error) {
-	core := func(kind, plural, namespace, fields string) *watched {
-		return &watched{kind: kind, gvr: gardencorev1beta1.SchemeGroupVersion.WithResource(plural), namespace: namespace, fields: fields}
+func newGardenObjects(g *Gardenlet) (*gardenObjects, error) {
+	core := func(kind, plural, namespace, fields string) *watchedKind {
+		return &watchedKind{kind: kind, gvr: gardencorev1beta1.SchemeGroupVersion.WithResource(plural), namespace: namespace, fields: fields}
 	}
 	own := seedpublication.Namespace(g.options.Seed)
 	secrets, configMaps := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	o := &objects{g: g, list: []*watched{
+	o := &gardenObjects{g: g, kinds: []*watchedKind{
 		core(kindSeed, "seeds", "", "metadata.name="+g.options.Seed),
 		core(kindShoot, "shoots", "", "spec.seedName="+g.options.Seed),
 		core(kindProject, "projects", "", ""),
@@ -69,22 +69,22 @@ func newObjects(g *Gardenlet) (*objects, error) {
 		{kind: kindReview, gvr: configMaps, namespace: own, fields: "metadata.name=" + seedpublication.ReviewName},
 		{kind: kindPart, gvr: secrets, namespace: own, labels: seedpublication.LabelPart},
 	}}
-	for _, w := range o.list {
-		if err := o.inform(w); err != nil {
+	for _, w := range o.kinds {
+		if err := o.addInformer(w); err != nil {
 			return nil, fmt.Errorf("watching %s: %w", w.gvr.Resource, err)
 		}
 	}
 	return o, nil
 }
 
-// start begins to watch, and waits until all kinds are listed once. It retries while the virtual
-// garden is unreachable.
-func (o *objects) start(ctx context.Context) error {
+// startWatches begins to watch, and waits until all kinds are listed once. It retries while the
+// virtual garden is unreachable.
+func (o *gardenObjects) startWatches(ctx context.Context) error {
 	if err := o.selectShoots(ctx); err != nil {
 		return err
 	}
 	var synced []cache.InformerSynced
-	for _, w := range o.list {
+	for _, w := range o.kinds {
 		synced = append(synced, w.informer.HasSynced)
 		go w.informer.RunWithContext(ctx)
 	}
@@ -97,20 +97,20 @@ func (o *objects) start(ctx context.Context) error {
 // selectShoots checks whether the server can select Shoots by seed. An API made of
 // CustomResourceDefinitions may not. Then the gardenlet watches all Shoots, and bare and keeps drop
 // those of other seeds.
-func (o *objects) selectShoots(ctx context.Context) error {
+func (o *gardenObjects) selectShoots(ctx context.Context) error {
 	g := o.g
-	w := o.of(kindShoot)
+	w := o.watchedKind(kindShoot)
 	wait := g.options.Pace.RetryInterval / 10
 	for {
-		_, err := g.links.garden.Dynamic().Resource(w.gvr).List(ctx, metav1.ListOptions{FieldSelector: w.fields, Limit: 1})
+		_, err := g.connections.garden.Dynamic().Resource(w.gvr).List(ctx, metav1.ListOptions{FieldSelector: w.fields, Limit: 1})
 		switch {
 		case err == nil:
 			return nil
 		case apierrors.IsBadRequest(err):
-			w.fields, w.keeps = "", g.ofThisSeed
+			w.fields, w.filter = "", g.isOnThisSeed
 			return nil
 		}
-		g.notHeard(fmt.Errorf("reading Shoots of the virtual garden: %w", err))
+		g.recordHeartbeatError(fmt.Errorf("reading Shoots of the virtual garden: %w", err))
 		timer := g.options.Clock.NewTimer(wait)
 		wait = min(2*wait, g.options.Pace.RetryInterval)
 		select {
@@ -122,13 +122,13 @@ func (o *objects) selectShoots(ctx context.Context) error {
 	}
 }
 
-func (g *Gardenlet) ofThisSeed(shoot *unstructured.Unstructured) bool {
+func (g *Gardenlet) isOnThisSeed(shoot *unstructured.Unstructured) bool {
 	name, _, _ := unstructured.NestedString(shoot.Object, "spec", "seedName")
 	return name == g.options.Seed
 }
 
-func (o *objects) inform(w *watched) error {
-	api := o.g.links.garden.Dynamic().Resource(w.gvr).Namespace(w.namespace)
+func (o *gardenObjects) addInformer(w *watchedKind) error {
+	api := o.g.connections.garden.Dynamic().Resource(w.gvr).Namespace(w.namespace)
 	narrow := func(options *metav1.ListOptions) { options.FieldSelector, options.LabelSelector = w.fields, w.labels }
 	w.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -140,26 +140,26 @@ func (o *objects) inform(w *watched) error {
 			return api.Watch(ctx, options)
 		},
 	}, &unstructured.Unstructured{}, 0, cache.Indexers{})
-	if err := w.informer.SetTransform(w.bare); err != nil {
+	if err := w.informer.SetTransform(w.trimObject); err != nil {
 		return err
 	}
 	_, err := w.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { o.g.poke() }, UpdateFunc: func(any, any) { o.g.poke() }, DeleteFunc: func(any) { o.g.poke() },
+		AddFunc: func(any) { o.g.requestSync() }, UpdateFunc: func(any, any) { o.g.requestSync() }, DeleteFunc: func(any) { o.g.requestSync() },
 	})
 	return err
 }
 
-// bare drops unused fields; a Shoot of another seed keeps only its identifying metadata.
-func (w *watched) bare(obj any) (any, error) {
+// trimObject drops unused fields; a Shoot of another seed keeps only its identifying metadata.
+func (w *watchedKind) trimObject(obj any) (any, error) {
 	o, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return obj, nil
 	}
-	o.SetManagedFields(onlyDeclared(o.GetManagedFields()))
+	o.SetManagedFields(reduceManagedFields(o.GetManagedFields()))
 	if w.kind != kindSeed && w.kind != kindShoot {
 		delete(o.Object, "status")
 	}
-	if w.keeps != nil && !w.keeps(o) {
+	if w.filter != nil && !w.filter(o) {
 		left := &unstructured.Unstructured{}
 		left.SetGroupVersionKind(o.GroupVersionKind())
 		left.SetNamespace(o.GetNamespace())
@@ -171,13 +171,13 @@ func (w *watched) bare(obj any) (any, error) {
 	return o, nil
 }
 
-func (o *objects) of(kind string) *watched {
-	return o.list[slices.IndexFunc(o.list, func(w *watched) bool { return w.kind == kind })]
+func (o *gardenObjects) watchedKind(kind string) *watchedKind {
+	return o.kinds[slices.IndexFunc(o.kinds, func(w *watchedKind) bool { return w.kind == kind })]
 }
 
 // get returns an object; nil if it does not exist. It is shared: do not modify it.
-func (o *objects) get(kind, namespace, name string) *unstructured.Unstructured {
-	w := o.of(kind)
+func (o *gardenObjects) get(kind, namespace, name string) *unstructured.Unstructured {
+	w := o.watchedKind(kind)
 	key := name
 	if namespace != "" {
 		key = namespace + "/" + name
@@ -187,18 +187,18 @@ func (o *objects) get(kind, namespace, name string) *unstructured.Unstructured {
 		return nil
 	}
 	object, ok := found.(*unstructured.Unstructured)
-	if !ok || w.keeps != nil && !w.keeps(object) {
+	if !ok || w.filter != nil && !w.filter(object) {
 		return nil
 	}
 	return object
 }
 
-// all returns the objects of a kind, sorted by namespace and name.
-func (o *objects) all(kind string) []*unstructured.Unstructured {
-	w := o.of(kind)
+// listKind returns the objects of a kind, sorted by namespace and name.
+func (o *gardenObjects) listKind(kind string) []*unstructured.Unstructured {
+	w := o.watchedKind(kind)
 	var out []*unstructured.Unstructured
 	for _, found := range w.informer.GetStore().List() {
-		if object, ok := found.(*unstructured.Unstructured); ok && (w.keeps == nil || w.keeps(object)) {
+		if object, ok := found.(*unstructured.Unstructured); ok && (w.filter == nil || w.filter(object)) {
 			out = append(out, object)
 		}
 	}

@@ -23,16 +23,16 @@ import (
 )
 
 const (
-	// tokenTime is the lifetime of a bootstrap token (upstream's), and tokenLeft the remaining
-	// lifetime below which it is replaced.
-	tokenTime = 24 * time.Hour
-	tokenLeft = 20 * time.Hour
-	letters   = "abcdefghijklmnopqrstuvwxyz0123456789"
+	// tokenLifetime is the lifetime of a bootstrap token (upstream's), and minTokenLifetime the
+	// remaining lifetime below which it is replaced.
+	tokenLifetime    = 24 * time.Hour
+	minTokenLifetime = 20 * time.Hour
+	tokenAlphabet    = "abcdefghijklmnopqrstuvwxyz0123456789"
 )
 
 // bootstrapKubeconfig returns a kubeconfig that only allows a gardenlet to request a certificate.
-func (d *Deployer) bootstrapKubeconfig(ctx context.Context, v *values, name string, uid types.UID) ([]byte, error) {
-	server, authorities := v.address()
+func (d *Deployer) bootstrapKubeconfig(ctx context.Context, v *chartValues, name string, uid types.UID) ([]byte, error) {
+	server, authorities := v.gardenAddress()
 	if server == "" {
 		var err error
 		if server, err = d.Address(ctx); err != nil {
@@ -50,11 +50,11 @@ func (d *Deployer) bootstrapKubeconfig(ctx context.Context, v *values, name stri
 	default:
 		decoded, err := base64.StdEncoding.DecodeString(authorities)
 		if err != nil {
-			return nil, fail(reasonConfig, fmt.Errorf("spec.config.gardenClientConnection.gardenClusterCACert is no base64"))
+			return nil, withReason(reasonConfig, fmt.Errorf("spec.config.gardenClientConnection.gardenClusterCACert is no base64"))
 		}
 		ca = decoded
 	}
-	token, err := d.token(ctx, name, uid)
+	token, err := d.bootstrapToken(ctx, name, uid)
 	if err != nil {
 		return nil, fmt.Errorf("a bootstrap token in the virtual garden: %w", err)
 	}
@@ -66,8 +66,9 @@ func (d *Deployer) bootstrapKubeconfig(ctx context.Context, v *values, name stri
 	})
 }
 
-// token returns a bootstrap token of a Gardenlet; the existing one while it is valid long enough.
-func (d *Deployer) token(ctx context.Context, name string, uid types.UID) (string, error) {
+// bootstrapToken returns a bootstrap token of a Gardenlet; the existing one while it is valid long
+// enough.
+func (d *Deployer) bootstrapToken(ctx context.Context, name string, uid types.UID) (string, error) {
 	client, err := kubernetes.NewForConfig(d.virtual.RESTConfig())
 	if err != nil {
 		return "", err
@@ -78,18 +79,18 @@ func (d *Deployer) token(ctx context.Context, name string, uid types.UID) (strin
 	had, err := secrets.Get(ctx, "bootstrap-token-"+id, metav1.GetOptions{})
 	if err == nil {
 		until, bad := time.Parse(time.RFC3339, string(had.Data["expiration"]))
-		if secret := string(had.Data["token-secret"]); bad == nil && len(secret) == 16 && until.Sub(d.Clock.Now()) > tokenLeft {
+		if secret := string(had.Data["token-secret"]); bad == nil && len(secret) == 16 && until.Sub(d.Clock.Now()) > minTokenLifetime {
 			return id + "." + secret, nil
 		}
 	} else if !apierrors.IsNotFound(err) {
 		return "", err
 	}
-	secret, err := random(16)
+	secret, err := randomString(16)
 	if err != nil {
 		return "", err
 	}
 	wanted := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "bootstrap-token-" + id, Namespace: metav1.NamespaceSystem}, Type: corev1.SecretTypeBootstrapToken, Data: map[string][]byte{
-		"token-id": []byte(id), "token-secret": []byte(secret), "expiration": []byte(d.Clock.Now().Add(tokenTime).UTC().Format(time.RFC3339)),
+		"token-id": []byte(id), "token-secret": []byte(secret), "expiration": []byte(d.Clock.Now().Add(tokenLifetime).UTC().Format(time.RFC3339)),
 		"description":                    []byte("A bootstrap token for the Gardenlet " + Namespace + "/" + name + "."),
 		"usage-bootstrap-authentication": []byte("true"), "usage-bootstrap-signing": []byte("true"),
 	}}
@@ -103,14 +104,14 @@ func (d *Deployer) token(ctx context.Context, name string, uid types.UID) (strin
 	return id + "." + secret, err
 }
 
-func random(n int) (string, error) {
+func randomString(n int) (string, error) {
 	var out strings.Builder
 	for range n {
-		i, err := rand.Int(rand.Reader, big.NewInt(int64(len(letters))))
+		i, err := rand.Int(rand.Reader, big.NewInt(int64(len(tokenAlphabet))))
 		if err != nil {
 			return "", err
 		}
-		out.WriteByte(letters[i.Int64()])
+		out.WriteByte(tokenAlphabet[i.Int64()])
 	}
 	return out.String(), nil
 }

@@ -33,9 +33,9 @@ const (
 
 	annotationOperation  = "gardener.cloud/operation"
 	operationRedeploy    = "force-redeploy"
-	pause                = 10 * time.Second
-	maxPause             = 5 * time.Minute
-	lookAgain            = time.Minute
+	retryInterval        = 10 * time.Second
+	maxRetryInterval     = 5 * time.Minute
+	seedCheckInterval    = time.Minute
 	messageLimit         = 1024
 	reasonReconciled     = "Reconciled"
 	reasonFailed         = "ReconcileFailed"
@@ -65,8 +65,8 @@ type Deployer struct {
 // attempt is the result of the last installation of a Gardenlet.
 type attempt struct {
 	generation int64
-	failed     int
-	next       time.Time
+	failures   int
+	nextAt     time.Time
 }
 
 // Run installs gardenlets until ctx ends.
@@ -90,9 +90,9 @@ func (d *Deployer) Run(ctx context.Context) error {
 			// retried if the kind is not served yet
 			changed, _ = d.virtual.Subscribe(ctx, kindGardenlet)
 		}
-		wait := lookAgain
+		wait := seedCheckInterval
 		if changed != nil && there {
-			wait = d.All(ctx)
+			wait = d.ReconcileAll(ctx)
 		}
 		timer.Stop()
 		timer.Reset(wait)
@@ -107,7 +107,7 @@ func (d *Deployer) open() (err error) {
 	if d.runtime, err = conventions.NewCluster("runtime", d.Runtime, apply.ClusterOptions{Clock: d.Clock}); err != nil {
 		return err
 	}
-	all := apply.ClusterOptions{Clock: d.Clock, Whole: wholeKinds}
+	all := apply.ClusterOptions{Clock: d.Clock, Whole: fullyCachedKinds}
 	if d.virtual, err = conventions.NewCluster("virtual", d.Virtual, all); err != nil {
 		d.runtime.Close()
 	}
@@ -119,14 +119,14 @@ func (d *Deployer) close() {
 	d.virtual.Close()
 }
 
-// All reconciles all Gardenlets, and returns when to call it again.
-func (d *Deployer) All(ctx context.Context) time.Duration {
+// ReconcileAll reconciles all Gardenlets, and returns when to call it again.
+func (d *Deployer) ReconcileAll(ctx context.Context) time.Duration {
 	list, err := d.virtual.List(ctx, kindGardenlet, Namespace, nil)
 	if err != nil {
 		d.Log.Info("Gardenlets cannot be listed; it is tried again", "error", err)
-		return pause
+		return retryInterval
 	}
-	wait := maxPause
+	wait := maxRetryInterval
 	there := map[string]bool{}
 	for _, live := range list {
 		there[live.GetName()] = true
@@ -134,11 +134,11 @@ func (d *Deployer) All(ctx context.Context) time.Duration {
 			continue
 		}
 		now, last := d.Clock.Now(), d.attempts[live.GetName()]
-		if last.generation == live.GetGeneration() && now.Before(last.next) && !isForced(live) {
-			wait = min(wait, last.next.Sub(now))
+		if last.generation == live.GetGeneration() && now.Before(last.nextAt) && !isForced(live) {
+			wait = min(wait, last.nextAt.Sub(now))
 			continue
 		}
-		if next := d.one(ctx, live, last); next > 0 {
+		if next := d.reconcile(ctx, live, last); next > 0 {
 			wait = min(wait, next)
 		}
 	}
@@ -150,18 +150,18 @@ func (d *Deployer) All(ctx context.Context) time.Duration {
 	return wait
 }
 
-// one reconciles a Gardenlet, and returns when to retry; 0 if only a change of it matters.
-func (d *Deployer) one(ctx context.Context, live *unstructured.Unstructured, last attempt) time.Duration {
+// reconcile reconciles a Gardenlet, and returns when to retry; 0 if only a change of it matters.
+func (d *Deployer) reconcile(ctx context.Context, live *unstructured.Unstructured, last attempt) time.Duration {
 	name := live.GetName()
 	if last.generation != live.GetGeneration() {
 		last = attempt{generation: live.GetGeneration()}
 	}
 	seed, err := d.seedOf(ctx, name)
 	if err == nil && seed != nil && !isForced(live) {
-		if _, tried := d.attempts[name]; tried || awaitsSeed(live) {
-			if err := d.tell(ctx, live, true, nil); err != nil {
+		if _, tried := d.attempts[name]; tried || isWaitingForSeed(live) {
+			if err := d.writeCondition(ctx, live, true, nil); err != nil {
 				d.Log.Info("a condition is not written; it is tried again", "gardenlet", name, "error", err)
-				return pause
+				return retryInterval
 			}
 		}
 		delete(d.attempts, name)
@@ -171,23 +171,23 @@ func (d *Deployer) one(ctx context.Context, live *unstructured.Unstructured, las
 		err = d.install(ctx, live, seed)
 	}
 	if err == nil && isForced(live) {
-		err = d.takeUp(ctx, live)
+		err = d.removeOperation(ctx, live)
 	}
 	if ctx.Err() != nil {
 		return 0
 	}
-	if told := d.tell(ctx, live, seed != nil, err); err == nil {
+	if told := d.writeCondition(ctx, live, seed != nil, err); err == nil {
 		err = told
 	}
-	wait := lookAgain // until the Seed exists
-	last.failed++
+	wait := seedCheckInterval // until the Seed exists
+	last.failures++
 	if err != nil {
-		wait = backoff.After(last.failed, pause, maxPause)
+		wait = backoff.After(last.failures, retryInterval, maxRetryInterval)
 		d.Log.Error("a gardenlet is not installed; it is tried again", "gardenlet", name, "error", printable.Line(err.Error()))
 	} else {
-		last.failed = 0
+		last.failures = 0
 	}
-	last.next = d.Clock.Now().Add(wait)
+	last.nextAt = d.Clock.Now().Add(wait)
 	d.attempts[name] = last
 	return wait
 }
@@ -196,8 +196,8 @@ func isForced(live *unstructured.Unstructured) bool {
 	return live.GetAnnotations()[annotationOperation] == operationRedeploy
 }
 
-// awaitsSeed reports whether the condition of a Gardenlet says that its Seed does not exist.
-func awaitsSeed(live *unstructured.Unstructured) bool {
+// isWaitingForSeed reports whether the condition of a Gardenlet says that its Seed does not exist.
+func isWaitingForSeed(live *unstructured.Unstructured) bool {
 	// malformed conditions count as none
 	list, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
 	return slices.ContainsFunc(list, func(item any) bool {
@@ -219,8 +219,8 @@ func (d *Deployer) seedOf(ctx context.Context, name string) (*unstructured.Unstr
 	return seed, nil
 }
 
-// takeUp removes the annotation, unless its value has changed.
-func (d *Deployer) takeUp(ctx context.Context, live *unstructured.Unstructured) error {
+// removeOperation removes the annotation, unless its value has changed.
+func (d *Deployer) removeOperation(ctx context.Context, live *unstructured.Unstructured) error {
 	ref := apply.RefOf(live)
 	now, err := d.virtual.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {
@@ -239,8 +239,8 @@ func (d *Deployer) takeUp(ctx context.Context, live *unstructured.Unstructured) 
 	return nil
 }
 
-// tell writes the result of an installation to the condition.
-func (d *Deployer) tell(ctx context.Context, live *unstructured.Unstructured, registered bool, failure error) error {
+// writeCondition writes the result of an installation to the condition.
+func (d *Deployer) writeCondition(ctx context.Context, live *unstructured.Unstructured, registered bool, failure error) error {
 	ref := apply.RefOf(live)
 	now, err := d.virtual.GetLive(ctx, ref)
 	if apierrors.IsNotFound(err) {

@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { virtual = config }, crds.All()...))
 }
 
-// site is a garden with a runtime cluster.
-type site struct {
+// testGarden is a garden with a runtime cluster.
+type testGarden struct {
 	*testing.T
 	ctx                  context.Context
 	registry             *chartregistry.Registry
@@ -47,9 +47,9 @@ type site struct {
 	gardenlets, seedKind dynamic.ResourceInterface
 }
 
-func newSite(t *testing.T) *site {
+func newTestGarden(t *testing.T) *testGarden {
 	t.Helper()
-	s := &site{T: t, ctx: t.Context(), registry: chartregistry.New(t), runtimeConfig: apiserver.Start(t)}
+	s := &testGarden{T: t, ctx: t.Context(), registry: chartregistry.New(t), runtimeConfig: apiserver.Start(t)}
 	var err error
 	s.garden, err = kubernetes.NewForConfig(virtual)
 	require.NoError(t, err)
@@ -63,8 +63,8 @@ func newSite(t *testing.T) *site {
 	if !apierrors.IsAlreadyExists(err) {
 		require.NoError(t, err)
 	}
-	s.secret("login", map[string][]byte{corev1.DockerConfigJsonKey: s.registry.Login(t, chartregistry.Password)})
-	s.secret("authority", map[string][]byte{"bundle.crt": s.registry.CA()})
+	s.createSecret("login", map[string][]byte{corev1.DockerConfigJsonKey: s.registry.Login(t, chartregistry.Password)})
+	s.createSecret("authority", map[string][]byte{"bundle.crt": s.registry.CA()})
 	s.deployer = &Deployer{
 		Runtime: s.runtimeConfig, Virtual: virtual, Charts: &charts.Puller{}, Clock: clock.RealClock{},
 		Address: func(context.Context) (string, error) { return "https://api.garden.example", nil },
@@ -74,8 +74,8 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// secret creates a Secret in the virtual garden and deletes it after the test.
-func (s *site) secret(name string, data map[string][]byte) {
+// createSecret creates a Secret in the virtual garden and deletes it after the test.
+func (s *testGarden) createSecret(name string, data map[string][]byte) {
 	s.Helper()
 	secrets := s.garden.CoreV1().Secrets(Namespace)
 	_, err := secrets.Create(s.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}, metav1.CreateOptions{})
@@ -83,11 +83,11 @@ func (s *site) secret(name string, data map[string][]byte) {
 	s.Cleanup(func() { assert.NoError(s, secrets.Delete(context.Background(), name, metav1.DeleteOptions{})) })
 }
 
-var number atomic.Int64
+var gardenletCounter atomic.Int64
 
-func (s *site) gardenlet(change func(spec map[string]any)) string {
+func (s *testGarden) createGardenlet(change func(spec map[string]any)) string {
 	s.Helper()
-	name := fmt.Sprintf("seed-%d", number.Add(1))
+	name := fmt.Sprintf("seed-%d", gardenletCounter.Add(1))
 	spec := map[string]any{
 		"deployment": map[string]any{
 			"replicaCount": int64(3), "podLabels": map[string]any{"a": "b"}, "componentImageVectorOverwrite": "components: []\n",
@@ -113,8 +113,8 @@ func (s *site) gardenlet(change func(spec map[string]any)) string {
 	return name
 }
 
-// seed registers a Seed, as a gardenlet does.
-func (s *site) seed(name string) {
+// createSeed registers a Seed, as a gardenlet does.
+func (s *testGarden) createSeed(name string) {
 	s.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"provider": map[string]any{"type": "local", "region": "local"},
@@ -129,8 +129,8 @@ func (s *site) seed(name string) {
 	s.Cleanup(func() { assert.NoError(s, s.seedKind.Delete(context.Background(), name, metav1.DeleteOptions{})) })
 }
 
-// push publishes a chart of the gardenlet with a part of upstream's.
-func (s *site) push(tag string) {
+// pushChart publishes a chart of the gardenlet with a part of upstream's.
+func (s *testGarden) pushChart(tag string) {
 	s.Helper()
 	s.registry.Push(s, tag, map[string]string{
 		"gardenlet/Chart.yaml":  "apiVersion: v2\nname: gardenlet\nversion: 1.0.0\n",
@@ -155,8 +155,8 @@ spec:
 	})
 }
 
-// pass reconciles the Gardenlets once the cache is up to date.
-func (s *site) pass(name string) time.Duration {
+// reconcileAll reconciles the Gardenlets once the cache is up to date.
+func (s *testGarden) reconcileAll(name string) time.Duration {
 	s.Helper()
 	want, err := s.gardenlets.Get(s.ctx, name, metav1.GetOptions{})
 	require.NoError(s, err)
@@ -170,10 +170,10 @@ func (s *site) pass(name string) time.Duration {
 		return false
 	}, time.Minute, 20*time.Millisecond)
 	delete(s.deployer.attempts, name) // it is due again
-	return s.deployer.All(s.ctx)
+	return s.deployer.ReconcileAll(s.ctx)
 }
 
-func (s *site) condition(name string) (status, reason, message string) {
+func (s *testGarden) condition(name string) (status, reason, message string) {
 	s.Helper()
 	live, err := s.gardenlets.Get(s.ctx, name, metav1.GetOptions{})
 	require.NoError(s, err)
@@ -187,26 +187,26 @@ func (s *site) condition(name string) (status, reason, message string) {
 	return c["status"].(string), c["reason"].(string), c["message"].(string)
 }
 
-func (s *site) annotate(name, operation string) {
+func (s *testGarden) annotate(name, operation string) {
 	s.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"gardener.cloud/operation":%q}}}`, operation)
 	_, err := s.gardenlets.Patch(s.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 	require.NoError(s, err)
 }
 
-// TestInstallation installs a gardenlet in the runtime cluster until it manages itself.
-func TestInstallation(t *testing.T) {
+// TestInstallInRuntimeCluster installs a gardenlet in the runtime cluster until it manages itself.
+func TestInstallInRuntimeCluster(t *testing.T) {
 	apiserver.Needed(t)
-	s := newSite(t)
-	name := s.gardenlet(nil)
-	s.pass(name)
+	s := newTestGarden(t)
+	name := s.createGardenlet(nil)
+	s.reconcileAll(name)
 	status, reason, message := s.condition(name)
 	assert.Equal(t, []string{"False", "ChartProblem"}, []string{status, reason}, message)
 	assert.Contains(t, message, "cannot be pulled")
 
-	s.push("v1")
+	s.pushChart("v1")
 	s.deployer.Charts = &charts.Puller{} // as after the cache of answers expires
-	s.pass(name)
+	s.reconcileAll(name)
 	status, reason, message = s.condition(name)
 	assert.Equal(t, []string{"True", "Reconciled", messageNotRegistered}, []string{status, reason, message})
 	deployment, err := s.runtime.AppsV1().Deployments(Namespace).Get(t.Context(), "gardenlet", metav1.GetOptions{})
@@ -215,17 +215,17 @@ func TestInstallation(t *testing.T) {
 	assert.Equal(t, name, deployment.Labels["seed"])
 	assert.Equal(t, "Y29tcG9u", deployment.Labels["components"])
 	assert.Equal(t, "b", deployment.Spec.Template.Labels["a"])
-	bootstrap := s.bootstrap()
+	bootstrap := s.bootstrapConfig()
 	assert.Equal(t, "https://api.garden.example", bootstrap.Host)
 	assert.Equal(t, virtual.CAData, bootstrap.CAData)
-	s.isToken(bootstrap.BearerToken, name)
+	s.requireToken(bootstrap.BearerToken, name)
 
-	s.pass(name)
-	assert.Equal(t, bootstrap.BearerToken, s.bootstrap().BearerToken, "the token is kept while it is valid")
+	s.reconcileAll(name)
+	assert.Equal(t, bootstrap.BearerToken, s.bootstrapConfig().BearerToken, "the token is kept while it is valid")
 
-	s.seed(name)
+	s.createSeed(name)
 	require.NoError(t, s.runtime.AppsV1().Deployments(Namespace).Delete(t.Context(), "gardenlet", metav1.DeleteOptions{}))
-	s.pass(name)
+	s.reconcileAll(name)
 	_, _, message = s.condition(name)
 	assert.Equal(t, messageReconciled, message)
 	_, err = s.runtime.AppsV1().Deployments(Namespace).Get(t.Context(), "gardenlet", metav1.GetOptions{})
@@ -233,18 +233,18 @@ func TestInstallation(t *testing.T) {
 
 	// The gardenlet has its own access now.
 	secrets := s.runtime.CoreV1().Secrets(Namespace)
-	require.NoError(t, secrets.Delete(t.Context(), nameBootstrap, metav1.DeleteOptions{}))
-	_, err = secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: nameFinal}}, metav1.CreateOptions{})
+	require.NoError(t, secrets.Delete(t.Context(), nameBootstrapSecret, metav1.DeleteOptions{}))
+	_, err = secrets.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: nameAccessSecret}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.annotate(name, "reconcile")
-	s.pass(name)
+	s.reconcileAll(name)
 	_, err = s.runtime.AppsV1().Deployments(Namespace).Get(t.Context(), "gardenlet", metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "that is the gardenlet's")
 	s.annotate(name, operationRedeploy)
-	s.pass(name)
+	s.reconcileAll(name)
 	_, err = s.runtime.AppsV1().Deployments(Namespace).Get(t.Context(), "gardenlet", metav1.GetOptions{})
 	require.NoError(t, err)
-	_, err = secrets.Get(t.Context(), nameBootstrap, metav1.GetOptions{})
+	_, err = secrets.Get(t.Context(), nameBootstrapSecret, metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "what has access needs no other")
 	live, err := s.gardenlets.Get(t.Context(), name, metav1.GetOptions{})
 	require.NoError(t, err)
@@ -253,23 +253,23 @@ func TestInstallation(t *testing.T) {
 	_, err = s.seedKind.Patch(t.Context(), name, types.MergePatchType, []byte(`{"status":{"clientCertificateExpirationTimestamp":"2020-01-01T00:00:00Z"}}`), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 	s.annotate(name, operationRedeploy)
-	s.pass(name)
-	s.bootstrap()
-	_, err = secrets.Get(t.Context(), nameFinal, metav1.GetOptions{})
+	s.reconcileAll(name)
+	s.bootstrapConfig()
+	_, err = secrets.Get(t.Context(), nameAccessSecret, metav1.GetOptions{})
 	assert.True(t, apierrors.IsNotFound(err), "what has expired is replaced")
 }
 
-// bootstrap returns the access that the gardenlet was given.
-func (s *site) bootstrap() *rest.Config {
+// bootstrapConfig returns the access that the gardenlet was given.
+func (s *testGarden) bootstrapConfig() *rest.Config {
 	s.Helper()
-	secret, err := s.runtime.CoreV1().Secrets(Namespace).Get(s.ctx, nameBootstrap, metav1.GetOptions{})
+	secret, err := s.runtime.CoreV1().Secrets(Namespace).Get(s.ctx, nameBootstrapSecret, metav1.GetOptions{})
 	require.NoError(s, err)
 	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data["kubeconfig"])
 	require.NoError(s, err)
 	return config
 }
 
-func (s *site) isToken(token, name string) {
+func (s *testGarden) requireToken(token, name string) {
 	s.Helper()
 	require.Len(s, token, 6+1+16)
 	secret, err := s.garden.CoreV1().Secrets("kube-system").Get(s.ctx, "bootstrap-token-"+token[:6], metav1.GetOptions{})
@@ -279,22 +279,22 @@ func (s *site) isToken(token, name string) {
 	assert.Contains(s, string(secret.Data["description"]), "garden/"+name)
 }
 
-// TestElsewhere installs a gardenlet in another cluster, here the virtual garden's, and covers its
-// errors.
-func TestElsewhere(t *testing.T) {
+// TestInstallInOtherCluster installs a gardenlet in another cluster, here the virtual garden's, and
+// covers its errors.
+func TestInstallInOtherCluster(t *testing.T) {
 	apiserver.Needed(t)
-	s := newSite(t)
-	s.push("v1")
-	name := s.gardenlet(func(spec map[string]any) { spec["kubeconfigSecretRef"] = map[string]any{"name": "target"} })
+	s := newTestGarden(t)
+	s.pushChart("v1")
+	name := s.createGardenlet(func(spec map[string]any) { spec["kubeconfigSecretRef"] = map[string]any{"name": "target"} })
 	expect := func(want, in string) {
 		t.Helper()
-		s.pass(name)
+		s.reconcileAll(name)
 		_, reason, message := s.condition(name)
 		assert.Equal(t, want, reason, message)
 		assert.Contains(t, message, in)
 	}
 	expect("KubeconfigMissing", "target")
-	s.secret("target", map[string][]byte{"other": nil})
+	s.createSecret("target", map[string][]byte{"other": nil})
 	expect("KubeconfigMissing", "has no key kubeconfig")
 	fill := func(kubeconfig []byte) {
 		secrets := s.garden.CoreV1().Secrets(Namespace)
@@ -329,16 +329,16 @@ func kubeconfigOf(t *testing.T, c *rest.Config) []byte {
 	return out
 }
 
-// TestRun continues by itself after the cause of an error is fixed.
-func TestRun(t *testing.T) {
+// TestRunRetriesAfterError continues by itself after the cause of an error is fixed.
+func TestRunRetriesAfterError(t *testing.T) {
 	apiserver.Needed(t)
-	s := newSite(t)
-	s.push("v1")
+	s := newTestGarden(t)
+	s.pushChart("v1")
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	other := &Deployer{Runtime: s.runtimeConfig, Virtual: virtual, Address: s.deployer.Address, Charts: s.deployer.Charts, Clock: clock.RealClock{}}
 	go func() { done <- other.Run(ctx) }()
-	name := s.gardenlet(func(spec map[string]any) { delete(spec["config"].(map[string]any), "seedConfig") })
+	name := s.createGardenlet(func(spec map[string]any) { delete(spec["config"].(map[string]any), "seedConfig") })
 	await := func(want string) {
 		t.Helper()
 		require.EventuallyWithT(t, func(c *assert.CollectT) {

@@ -36,22 +36,22 @@ const (
 )
 
 var (
-	kindSecret = corev1.SchemeGroupVersion.WithKind("Secret")
-	wholeKinds = []schema.GroupKind{kindGardenlet.GroupKind()}
+	kindSecret       = corev1.SchemeGroupVersion.WithKind("Secret")
+	fullyCachedKinds = []schema.GroupKind{kindGardenlet.GroupKind()}
 )
 
-// failure is an error with a reason.
-type failure struct {
+// reasonError is an error with a reason.
+type reasonError struct {
 	reason string
 	error
 }
 
-func (f *failure) Unwrap() error { return f.error }
+func (f *reasonError) Unwrap() error { return f.error }
 
-func fail(reason string, err error) error { return &failure{reason, err} }
+func withReason(reason string, err error) error { return &reasonError{reason, err} }
 
 func reasonOf(err error) string {
-	if f := new(failure); errors.As(err, &f) {
+	if f := new(reasonError); errors.As(err, &f) {
 		return f.reason
 	}
 	return reasonFailed
@@ -61,24 +61,24 @@ func reasonOf(err error) string {
 func (d *Deployer) install(ctx context.Context, live, seed *unstructured.Unstructured) error {
 	g := &seedmanagementv1alpha1.Gardenlet{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, g); err != nil {
-		return fail(reasonConfig, fmt.Errorf("the Gardenlet cannot be read: %w", err))
+		return withReason(reasonConfig, fmt.Errorf("the Gardenlet cannot be read: %w", err))
 	}
-	v, err := valuesOf(g)
+	v, err := chartValuesOf(g)
 	if err != nil {
 		return err
 	}
 	named := g.Spec.Deployment.Helm.OCIRepository
 	ref, err := render.ParseChartReference(named)
 	if err != nil {
-		return fail(reasonChart, fmt.Errorf("spec.deployment.helm.ociRepository: %w", err))
+		return withReason(reasonChart, fmt.Errorf("spec.deployment.helm.ociRepository: %w", err))
 	}
 	chart, err := d.Charts.Pull(ctx, named, func() (charts.Credentials, error) {
-		return charts.CredentialsOf(named, func(secret string) (map[string][]byte, error) { return d.secretOf(ctx, secret) })
+		return charts.CredentialsOf(named, func(secret string) (map[string][]byte, error) { return d.readSecret(ctx, secret) })
 	})
 	if err != nil {
-		return fail(reasonChart, err)
+		return withReason(reasonChart, err)
 	}
-	target, err := d.target(ctx, g)
+	target, err := d.targetCluster(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -87,25 +87,25 @@ func (d *Deployer) install(ctx context.Context, live, seed *unstructured.Unstruc
 	}
 	api, err := discovery.NewDiscoveryClientForConfig(target.RESTConfig())
 	if err != nil {
-		return fail(reasonCluster, fmt.Errorf("the cluster for the gardenlet: %w", err))
+		return withReason(reasonCluster, fmt.Errorf("the cluster for the gardenlet: %w", err))
 	}
 	version, err := api.ServerVersion()
 	if err != nil {
-		return fail(reasonCluster, fmt.Errorf("the cluster for the gardenlet: %w", err))
+		return withReason(reasonCluster, fmt.Errorf("the cluster for the gardenlet: %w", err))
 	}
-	if err := d.giveAccess(ctx, target, v, g, seed); err != nil {
+	if err := d.ensureAccess(ctx, target, v, g, seed); err != nil {
 		return err
 	}
 	objects, err := chart.ObjectsOf(ref, "gardenlet", Namespace, version.GitVersion, v.all)
 	if err != nil {
-		return fail(reasonChart, fmt.Errorf("chart %s: %s", ref, withoutSecrets(err.Error(), v)))
+		return withReason(reasonChart, fmt.Errorf("chart %s: %s", ref, redactKubeconfig(err.Error(), v)))
 	}
 	return applyAll(ctx, target, objects)
 }
 
-// withoutSecrets removes values of the kubeconfig from an error of a chart, which may quote them.
-func withoutSecrets(text string, v *values) string {
-	kubeconfig, _ := in(v.connection, "bootstrapKubeconfig")["kubeconfig"].(string)
+// redactKubeconfig removes values of the kubeconfig from an error of a chart, which may quote them.
+func redactKubeconfig(text string, v *chartValues) string {
+	kubeconfig, _ := nestedMap(v.connection, "bootstrapKubeconfig")["kubeconfig"].(string)
 	for _, line := range strings.Split(kubeconfig, "\n") {
 		if _, value, found := strings.Cut(strings.TrimSpace(line), ": "); found && len(value) > 12 {
 			text = strings.ReplaceAll(text, value, "…")
@@ -114,9 +114,9 @@ func withoutSecrets(text string, v *values) string {
 	return text
 }
 
-// secretOf reads a Secret that a Gardenlet names, from its namespace in the virtual garden.
-func (d *Deployer) secretOf(ctx context.Context, name string) (map[string][]byte, error) {
-	ref := refOf(secretName{Namespace, name})
+// readSecret reads a Secret that a Gardenlet names, from its namespace in the virtual garden.
+func (d *Deployer) readSecret(ctx context.Context, name string) (map[string][]byte, error) {
+	ref := secretRef(secretName{Namespace, name})
 	obj, err := d.virtual.GetLive(ctx, ref)
 	if err != nil {
 		return nil, d.virtual.Explain(ref, "read", err)
@@ -126,40 +126,40 @@ func (d *Deployer) secretOf(ctx context.Context, name string) (map[string][]byte
 	return s.Data, err
 }
 
-func refOf(s secretName) apply.Ref {
+func secretRef(s secretName) apply.Ref {
 	return apply.Ref{APIVersion: kindSecret.GroupVersion().String(), Kind: kindSecret.Kind, Namespace: s.namespace, Name: s.name}
 }
 
-// target returns the cluster in which the gardenlet is installed.
-func (d *Deployer) target(ctx context.Context, g *seedmanagementv1alpha1.Gardenlet) (*apply.Cluster, error) {
+// targetCluster returns the cluster in which the gardenlet is installed.
+func (d *Deployer) targetCluster(ctx context.Context, g *seedmanagementv1alpha1.Gardenlet) (*apply.Cluster, error) {
 	if g.Spec.KubeconfigSecretRef == nil {
 		return d.runtime, nil
 	}
 	name := g.Spec.KubeconfigSecretRef.Name
-	data, err := d.secretOf(ctx, name)
+	data, err := d.readSecret(ctx, name)
 	if err != nil {
-		return nil, fail(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: %w", err))
+		return nil, withReason(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: %w", err))
 	}
 	if len(data[access.Key]) == 0 {
-		return nil, fail(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: the Secret %s has no key %s", name, access.Key))
+		return nil, withReason(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: the Secret %s has no key %s", name, access.Key))
 	}
 	config, err := access.Kubeconfig(data[access.Key])
 	if err != nil {
-		return nil, fail(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: Secret %s: %w", name, err))
+		return nil, withReason(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: Secret %s: %w", name, err))
 	}
 	config.UserAgent, config.WarningHandler = d.Runtime.UserAgent, d.Runtime.WarningHandler
 	config.WrapTransport = d.Runtime.WrapTransport // fenced like the other connections
 	return conventions.NewCluster("the cluster of Gardenlet "+g.Name, config, apply.ClusterOptions{Clock: d.Clock})
 }
 
-// giveAccess adds a bootstrap kubeconfig to the values, unless the gardenlet has its own valid
+// ensureAccess adds a bootstrap kubeconfig to the values, unless the gardenlet has its own valid
 // access.
-func (d *Deployer) giveAccess(ctx context.Context, target *apply.Cluster, v *values, g *seedmanagementv1alpha1.Gardenlet, seed *unstructured.Unstructured) error {
-	ref := refOf(v.final())
+func (d *Deployer) ensureAccess(ctx context.Context, target *apply.Cluster, v *chartValues, g *seedmanagementv1alpha1.Gardenlet, seed *unstructured.Unstructured) error {
+	ref := secretRef(v.accessSecret())
 	had, err := target.GetLive(ctx, ref)
 	switch {
 	case err == nil && !d.hasExpired(seed):
-		v.bootstrapped()
+		v.removeBootstrapKubeconfig()
 		return nil
 	case err == nil:
 		gone := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: ptr.To(had.GetUID())}}
@@ -171,13 +171,13 @@ func (d *Deployer) giveAccess(ctx context.Context, target *apply.Cluster, v *val
 			return target.Explain(ref, "delete what has expired", err)
 		}
 	case !apierrors.IsNotFound(err):
-		return fail(reasonCluster, target.Explain(ref, "read", err))
+		return withReason(reasonCluster, target.Explain(ref, "read", err))
 	}
 	kubeconfig, err := d.bootstrapKubeconfig(ctx, v, g.Name, g.UID)
 	if err != nil {
 		return err
 	}
-	v.bootstrapBy(kubeconfig)
+	v.setBootstrapKubeconfig(kubeconfig)
 	return nil
 }
 
@@ -197,19 +197,19 @@ func applyAll(ctx context.Context, target *apply.Cluster, objects []render.Objec
 	namespace.SetAPIVersion("v1")
 	namespace.SetKind("Namespace")
 	namespace.SetName(Namespace)
-	if err := applyOne(ctx, target, namespace); err != nil {
+	if err := applyObject(ctx, target, namespace); err != nil {
 		return err
 	}
-	slices.SortStableFunc(objects, func(a, b render.Object) int { return rank(a.GetKind()) - rank(b.GetKind()) })
+	slices.SortStableFunc(objects, func(a, b render.Object) int { return applyOrder(a.GetKind()) - applyOrder(b.GetKind()) })
 	var problems []error
 	for _, o := range objects {
-		problems = append(problems, applyOne(ctx, target, o.Unstructured))
+		problems = append(problems, applyObject(ctx, target, o.Unstructured))
 	}
 	return errors.Join(problems...)
 }
 
-// rank returns the position of a kind in the order of application.
-func rank(kind string) int {
+// applyOrder returns the position of a kind in the order of application.
+func applyOrder(kind string) int {
 	switch kind {
 	case "CustomResourceDefinition", "Namespace", "PriorityClass":
 		return 0
@@ -221,7 +221,7 @@ func rank(kind string) int {
 	return 3
 }
 
-func applyOne(ctx context.Context, target *apply.Cluster, o *unstructured.Unstructured) error {
+func applyObject(ctx context.Context, target *apply.Cluster, o *unstructured.Unstructured) error {
 	ref := apply.RefOf(o)
 	mapping, err := target.Mapping(ctx, ref.GVK())
 	if err != nil {

@@ -14,25 +14,25 @@ type secretName struct{ namespace, name string }
 
 // Default names of Secrets (upstream's).
 const (
-	nameBootstrap = "gardenlet-kubeconfig-bootstrap"
-	nameFinal     = "gardenlet-kubeconfig"
+	nameBootstrapSecret = "gardenlet-kubeconfig-bootstrap"
+	nameAccessSecret    = "gardenlet-kubeconfig"
 )
 
-// values are the chart's values: the deployment, and the configuration with the Seed, named after
-// the Gardenlet.
-type values struct {
+// chartValues are the chart's values: the deployment, and the configuration with the Seed, named
+// after the Gardenlet.
+type chartValues struct {
 	all, config, connection map[string]any
 }
 
-func valuesOf(g *seedmanagementv1alpha1.Gardenlet) (*values, error) {
+func chartValuesOf(g *seedmanagementv1alpha1.Gardenlet) (*chartValues, error) {
 	config := map[string]any{}
 	if len(g.Spec.Config.Raw) > 0 {
 		if err := json.Unmarshal(g.Spec.Config.Raw, &config); err != nil {
-			return nil, fail(reasonConfig, fmt.Errorf("spec.config is no GardenletConfiguration: %w", err))
+			return nil, withReason(reasonConfig, fmt.Errorf("spec.config is no GardenletConfiguration: %w", err))
 		}
 	}
 	if _, is := config["seedConfig"].(map[string]any); !is {
-		return nil, fail(reasonConfig, fmt.Errorf("spec.config.seedConfig is needed: it says which Seed is registered"))
+		return nil, withReason(reasonConfig, fmt.Errorf("spec.config.seedConfig is needed: it says which Seed is registered"))
 	}
 	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&g.Spec.Deployment)
 	if err != nil {
@@ -43,15 +43,15 @@ func valuesOf(g *seedmanagementv1alpha1.Gardenlet) (*values, error) {
 		delete(all, "componentImageVectorOverwrite")
 		all["componentImageVectorOverwrites"] = own
 	}
-	v := &values{all: all, config: config}
+	v := &chartValues{all: all, config: config}
 	all["config"] = config
-	in(in(config, "seedConfig"), "metadata")["name"] = g.Name
-	v.connection = in(config, "gardenClientConnection")
+	nestedMap(nestedMap(config, "seedConfig"), "metadata")["name"] = g.Name
+	v.connection = nestedMap(config, "gardenClientConnection")
 	return v, nil
 }
 
-// in returns a map inside a map, and creates it if it is missing.
-func in(m map[string]any, key string) map[string]any {
+// nestedMap returns a map inside a map, and creates it if it is missing.
+func nestedMap(m map[string]any, key string) map[string]any {
 	inner, is := m[key].(map[string]any)
 	if !is {
 		inner = map[string]any{}
@@ -60,11 +60,13 @@ func in(m map[string]any, key string) map[string]any {
 	return inner
 }
 
-// final names the Secret in which the gardenlet stores its access.
-func (v *values) final() secretName { return v.secret("kubeconfigSecret", nameFinal) }
+// accessSecret names the Secret in which the gardenlet stores its access.
+func (v *chartValues) accessSecret() secretName {
+	return v.secretNameAt("kubeconfigSecret", nameAccessSecret)
+}
 
-func (v *values) secret(field, otherwise string) secretName {
-	ref := in(v.connection, field)
+func (v *chartValues) secretNameAt(field, otherwise string) secretName {
+	ref := nestedMap(v.connection, field)
 	for key, value := range map[string]string{"name": otherwise, "namespace": Namespace} {
 		if text, is := ref[key].(string); !is || text == "" {
 			ref[key] = value
@@ -73,19 +75,19 @@ func (v *values) secret(field, otherwise string) secretName {
 	return secretName{ref["namespace"].(string), ref["name"].(string)}
 }
 
-// address returns the configured address and certificate authorities of the virtual garden; empty
-// if there are none.
-func (v *values) address() (server, authorities string) {
+// gardenAddress returns the configured address and certificate authorities of the virtual garden;
+// empty if there are none.
+func (v *chartValues) gardenAddress() (server, authorities string) {
 	server, _ = v.connection["gardenClusterAddress"].(string)
 	authorities, _ = v.connection["gardenClusterCACert"].(string)
 	return server, authorities
 }
 
-// bootstrapBy makes the chart create the Secret with the bootstrap kubeconfig.
-func (v *values) bootstrapBy(kubeconfig []byte) {
-	v.secret("bootstrapKubeconfig", nameBootstrap)
-	in(v.connection, "bootstrapKubeconfig")["kubeconfig"] = string(kubeconfig)
+// setBootstrapKubeconfig makes the chart create the Secret with the bootstrap kubeconfig.
+func (v *chartValues) setBootstrapKubeconfig(kubeconfig []byte) {
+	v.secretNameAt("bootstrapKubeconfig", nameBootstrapSecret)
+	nestedMap(v.connection, "bootstrapKubeconfig")["kubeconfig"] = string(kubeconfig)
 }
 
-// bootstrapped removes the bootstrap kubeconfig, which the gardenlet no longer needs.
-func (v *values) bootstrapped() { delete(v.connection, "bootstrapKubeconfig") }
+// removeBootstrapKubeconfig removes the bootstrap kubeconfig, which the gardenlet no longer needs.
+func (v *chartValues) removeBootstrapKubeconfig() { delete(v.connection, "bootstrapKubeconfig") }

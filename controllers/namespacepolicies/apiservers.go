@@ -13,9 +13,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// serverRules allow egress to the API server: to the endpoints of its Service in namespace default,
-// and to the addresses of its name. Ports are numbers, because some networks cannot resolve names.
-func serverRules(slicesOfService []*discoveryv1.EndpointSlice, named []netip.AddrPort) []networkingv1.NetworkPolicyEgressRule {
+// buildAPIServerRules allow egress to the API server: to the endpoints of its Service in namespace
+// default, and to the addresses of its name. Ports are numbers, because some networks cannot
+// resolve names.
+func buildAPIServerRules(slicesOfService []*discoveryv1.EndpointSlice, named []netip.AddrPort) []networkingv1.NetworkPolicyEgressRule {
 	slicesOfService = slices.SortedFunc(slices.Values(slicesOfService), func(a, b *discoveryv1.EndpointSlice) int { return strings.Compare(a.Name, b.Name) })
 	var rules []networkingv1.NetworkPolicyEgressRule
 	for _, slice := range slicesOfService {
@@ -33,24 +34,24 @@ func serverRules(slicesOfService []*discoveryv1.EndpointSlice, named []netip.Add
 		var ports []networkingv1.NetworkPolicyPort
 		for _, p := range slice.Ports {
 			if p.Port != nil {
-				ports = append(ports, portTo(ptr.Deref(p.Protocol, corev1.ProtocolTCP), *p.Port))
+				ports = append(ports, policyPort(ptr.Deref(p.Protocol, corev1.ProtocolTCP), *p.Port))
 			}
 		}
-		rules = append(rules, ruleTo(addresses, ports)...)
+		rules = append(rules, egressRulesTo(addresses, ports)...)
 	}
 	byPort := map[uint16][]netip.Addr{}
 	for _, n := range named {
 		byPort[n.Port()] = append(byPort[n.Port()], n.Addr())
 	}
 	for _, port := range slices.Sorted(maps.Keys(byPort)) {
-		rules = append(rules, ruleTo(byPort[port], []networkingv1.NetworkPolicyPort{portTo(corev1.ProtocolTCP, int32(port))})...)
+		rules = append(rules, egressRulesTo(byPort[port], []networkingv1.NetworkPolicyPort{policyPort(corev1.ProtocolTCP, int32(port))})...)
 	}
 	return rules
 }
 
-// ruleTo returns a rule to addresses; none without addresses or ports, since it would allow
+// egressRulesTo returns a rule to addresses; none without addresses or ports, since it would allow
 // everything.
-func ruleTo(addresses []netip.Addr, ports []networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolicyEgressRule {
+func egressRulesTo(addresses []netip.Addr, ports []networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolicyEgressRule {
 	if len(addresses) == 0 || len(ports) == 0 {
 		return nil
 	}
@@ -62,6 +63,6 @@ func ruleTo(addresses []netip.Addr, ports []networkingv1.NetworkPolicyPort) []ne
 	return []networkingv1.NetworkPolicyEgressRule{rule}
 }
 
-func portTo(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort {
+func policyPort(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort {
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: new(intstr.FromInt32(number))}
 }

@@ -38,25 +38,25 @@ const (
 
 // Roles that manage policies, as values of LabelMadeBy.
 const (
-	ByOperator  = "operator"
-	ByGardenlet = "gardenlet"
+	RoleOperator  = "operator"
+	RoleGardenlet = "gardenlet"
 )
 
 // Options configure a Controller.
 type Options struct {
-	// MadeBy is the role that manages the policies. Policies of other roles are not deleted.
-	MadeBy string
-	// Further selects namespaces besides Gardener's that get all policies.
-	Further []labels.Selector
-	// LookUp resolves a host name; default: the resolver of the machine.
-	LookUp func(ctx context.Context, host string) ([]string, error)
-	Clock  clock.WithTicker
-	Log    *slog.Logger
+	// Role is the role that manages the policies. Policies of other roles are not deleted.
+	Role string
+	// ExtraNamespaces selects namespaces besides Gardener's that get all policies.
+	ExtraNamespaces []labels.Selector
+	// LookupHost resolves a host name; default: the resolver of the machine.
+	LookupHost func(ctx context.Context, host string) ([]string, error)
+	Clock      clock.WithTicker
+	Log        *slog.Logger
 }
 
 // Controller manages the policies of a cluster. It writes nothing until Set is called.
 type Controller struct {
-	o          Options
+	options    Options
 	config     *rest.Config
 	client     kubernetes.Interface
 	namespaces cache.SharedIndexInformer
@@ -67,22 +67,23 @@ type Controller struct {
 	clusters      cache.SharedIndexInformer
 	watchClusters func()
 	queue         workqueue.TypedRateLimitingInterface[string]
-	repairs       repairs
+	repairLimiter repairLimiter
 
 	mu       sync.Mutex
-	known    bool
+	isActive bool
 	networks *Networks
-	// serversAt are the addresses of the API server's name, valid once lookedUp is true.
-	lookedUp  bool
-	serversAt []netip.AddrPort
+	// apiServerAddresses are the addresses of the API server's name, valid once isHostResolved is
+	// true.
+	isHostResolved     bool
+	apiServerAddresses []netip.AddrPort
 }
 
 var clustersResource = schema.GroupVersionResource{Group: "extensions.gardener.cloud", Version: "v1alpha1", Resource: "clusters"}
 
 // New returns a Controller for a cluster. It sends no request.
 func New(config *rest.Config, o Options) (*Controller, error) {
-	if o.LookUp == nil {
-		o.LookUp = lookUpHost
+	if o.LookupHost == nil {
+		o.LookupHost = resolveHost
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -92,7 +93,7 @@ func New(config *rest.Config, o Options) (*Controller, error) {
 	}
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = qps, 2*qps
-	c := &Controller{o: o, config: config, repairs: repairs{clock: o.Clock}}
+	c := &Controller{options: o, config: config, repairLimiter: repairLimiter{clock: o.Clock}}
 	var err error
 	if c.client, err = kubernetes.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("a client for policies of namespaces: %w", err)
@@ -113,27 +114,27 @@ func New(config *rest.Config, o Options) (*Controller, error) {
 		})).Discovery().V1().EndpointSlices().Informer()
 	c.clusters = dynamicinformer.NewFilteredDynamicInformer(objects, clustersResource, "", 0, cache.Indexers{}, nil).Informer()
 	c.queue = workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
-	return c, c.follow()
+	return c, c.addEventHandlers()
 }
 
-// follow enqueues the namespaces that a change affects.
-func (c *Controller) follow() error {
+// addEventHandlers enqueues the namespaces that a change affects.
+func (c *Controller) addEventHandlers() error {
 	one := func(name func(metav1.Object) string) cache.ResourceEventHandlerFuncs {
-		return c.on(func(o metav1.Object) { c.queue.Add(name(o)) })
+		return c.eventHandler(func(o metav1.Object) { c.queue.Add(name(o)) })
 	}
 	for _, w := range []struct {
 		informer  cache.SharedIndexInformer
 		transform cache.TransformFunc
 		handler   cache.ResourceEventHandlerFuncs
 	}{
-		{c.namespaces, bareMetadata, one(metav1.Object.GetName)},
-		{c.policies, barePolicy, c.on(func(o metav1.Object) {
-			if slices.Contains(names(), o.GetName()) {
+		{c.namespaces, trimMetadata, one(metav1.Object.GetName)},
+		{c.policies, trimPolicy, c.eventHandler(func(o metav1.Object) {
+			if slices.Contains(policyNames(), o.GetName()) {
 				c.queue.Add(o.GetNamespace())
 			}
 		})},
-		{c.endpoints, withoutManagers, c.on(func(metav1.Object) { c.all() })},
-		{c.clusters, bareCluster, one(metav1.Object.GetName)},
+		{c.endpoints, dropManagedFields, c.eventHandler(func(metav1.Object) { c.enqueueAll() })},
+		{c.clusters, trimCluster, one(metav1.Object.GetName)},
 	} {
 		if err := w.informer.SetTransform(w.transform); err != nil {
 			return fmt.Errorf("preparing the watches for policies of namespaces: %w", err)
@@ -145,7 +146,7 @@ func (c *Controller) follow() error {
 	return nil
 }
 
-func (c *Controller) on(changed func(metav1.Object)) cache.ResourceEventHandlerFuncs {
+func (c *Controller) eventHandler(changed func(metav1.Object)) cache.ResourceEventHandlerFuncs {
 	note := func(o any) {
 		if last, ok := o.(cache.DeletedFinalStateUnknown); ok {
 			o = last.Obj
@@ -157,39 +158,39 @@ func (c *Controller) on(changed func(metav1.Object)) cache.ResourceEventHandlerF
 	return cache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, next any) { note(next) }, DeleteFunc: note}
 }
 
-// all enqueues all namespaces.
-func (c *Controller) all() {
+// enqueueAll enqueues all namespaces.
+func (c *Controller) enqueueAll() {
 	for _, name := range c.namespaces.GetStore().ListKeys() {
 		c.queue.Add(name)
 	}
 }
 
-// Set sets the networks of the cluster. With nil, nobody uses it any more, and the policies of the
-// role are deleted.
-func (c *Controller) Set(n *Networks) {
+// SetNetworks sets the networks of the cluster. With nil, nobody uses it any more, and the policies
+// of the role are deleted.
+func (c *Controller) SetNetworks(n *Networks) {
 	c.mu.Lock()
-	same := c.known && c.networks.equal(n)
-	c.known, c.networks = true, n
+	same := c.isActive && c.networks.equal(n)
+	c.isActive, c.networks = true, n
 	c.mu.Unlock()
 	if !same {
-		c.all()
+		c.enqueueAll()
 	}
 }
 
-// Leave stops all writes, because another role manages the policies now.
-func (c *Controller) Leave() {
+// Suspend stops all writes, because another role manages the policies now.
+func (c *Controller) Suspend() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known = false
+	c.isActive = false
 }
 
-func (c *Controller) setServersAt(at []netip.AddrPort) {
+func (c *Controller) setAPIServerAddresses(at []netip.AddrPort) {
 	c.mu.Lock()
-	same := c.lookedUp && slices.Equal(at, c.serversAt)
-	c.lookedUp, c.serversAt = true, at
+	same := c.isHostResolved && slices.Equal(at, c.apiServerAddresses)
+	c.isHostResolved, c.apiServerAddresses = true, at
 	c.mu.Unlock()
 	if !same {
-		c.all()
+		c.enqueueAll()
 	}
 }
 
@@ -206,10 +207,10 @@ func (c *Controller) Run(ctx context.Context) {
 	if !cache.WaitForCacheSync(ctx.Done(), c.namespaces.HasSynced, c.policies.HasSynced, c.endpoints.HasSynced) {
 		return
 	}
-	group.Go(func() { c.followHost(ctx) })
+	group.Go(func() { c.pollHostAddresses(ctx) })
 	for range workers {
 		group.Go(func() {
-			for c.next(ctx) {
+			for c.processNext(ctx) {
 			}
 		})
 	}
@@ -217,7 +218,7 @@ func (c *Controller) Run(ctx context.Context) {
 	c.queue.ShutDown()
 }
 
-func (c *Controller) next(ctx context.Context) bool {
+func (c *Controller) processNext(ctx context.Context) bool {
 	name, shutdown := c.queue.Get()
 	if shutdown {
 		return false
@@ -227,7 +228,7 @@ func (c *Controller) next(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		c.o.Log.Error("the network policies of a namespace", "namespace", name, "error", err)
+		c.options.Log.Error("the network policies of a namespace", "namespace", name, "error", err)
 		c.queue.AddRateLimited(name)
 	default:
 		c.queue.Forget(name)
@@ -240,25 +241,25 @@ func (c *Controller) next(ctx context.Context) bool {
 
 // The transforms drop fields that the controller does not read.
 
-func withoutManagers(o any) (any, error) {
+func dropManagedFields(o any) (any, error) {
 	if object, ok := o.(metav1.Object); ok {
 		object.SetManagedFields(nil)
 	}
 	return o, nil
 }
 
-func bareMetadata(o any) (any, error) {
+func trimMetadata(o any) (any, error) {
 	if m, ok := o.(*metav1.PartialObjectMetadata); ok {
 		m.Annotations, m.OwnerReferences, m.ManagedFields, m.Finalizers = nil, nil, nil, nil
 	}
 	return o, nil
 }
 
-func barePolicy(o any) (any, error) {
+func trimPolicy(o any) (any, error) {
 	p, ok := o.(*networkingv1.NetworkPolicy)
 	switch {
 	case !ok:
-	case slices.Contains(names(), p.Name):
+	case slices.Contains(policyNames(), p.Name):
 		p.ManagedFields = nil
 	default:
 		return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion}}, nil
@@ -266,7 +267,7 @@ func barePolicy(o any) (any, error) {
 	return o, nil
 }
 
-func bareCluster(o any) (any, error) {
+func trimCluster(o any) (any, error) {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
 		return o, nil

@@ -23,24 +23,24 @@ func FollowGarden(ctx context.Context, config *rest.Config, c *Controller, log *
 		return fmt.Errorf("a client for Gardens: %w", err)
 	}
 	gardens := dynamicinformer.NewFilteredDynamicInformer(client, operatorv1alpha1.SchemeGroupVersion.WithResource("gardens"), "", 0, cache.Indexers{}, nil).Informer()
-	if err := gardens.SetTransform(withoutManagers); err != nil {
+	if err := gardens.SetTransform(dropManagedFields); err != nil {
 		return fmt.Errorf("watching Gardens: %w", err)
 	}
 	var telling sync.Mutex // makes Set calls follow the order of reads
 	tell := func(any) {
 		telling.Lock()
 		defer telling.Unlock()
-		garden := first(gardens.GetStore().List())
+		garden := oldestGarden(gardens.GetStore().List())
 		if garden == nil {
-			c.Set(nil)
+			c.SetNetworks(nil)
 			return
 		}
-		networks, err := OfGarden(garden)
+		networks, err := NetworksOfGarden(garden)
 		if err != nil {
 			log.Error("network policies of namespaces stay as they are", "error", err)
 			return
 		}
-		c.Set(networks)
+		c.SetNetworks(networks)
 	}
 	registration, err := gardens.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, next any) { tell(next) }, DeleteFunc: tell})
 	if err != nil {
@@ -58,8 +58,8 @@ func FollowGarden(ctx context.Context, config *rest.Config, c *Controller, log *
 	return nil
 }
 
-// first returns the oldest Garden: admission rejects others.
-func first(list []any) *unstructured.Unstructured {
+// oldestGarden returns the oldest Garden: admission rejects others.
+func oldestGarden(list []any) *unstructured.Unstructured {
 	var out *unstructured.Unstructured
 	for _, item := range list {
 		garden, ok := item.(*unstructured.Unstructured)

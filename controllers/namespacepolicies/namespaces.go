@@ -21,22 +21,22 @@ const (
 // labelExposureHandler is on namespaces of gateways for an exposure class (upstream's).
 const labelExposureHandler = "handler.exposureclass.gardener.cloud/name"
 
-// names returns all policies in the order in which they are written: permissions come before
+// policyNames returns all policies in the order in which they are written: permissions come before
 // deny-all.
-func names() []string {
+func policyNames() []string {
 	return []string{toDNS, toAPIServer, toPublicNetworks, toPrivateNetworks, toBlockedRanges, denyAll}
 }
 
-// namesFor returns the policies of a namespace. A namespace that matches a further selector has
-// all.
-func namesFor(namespace string, set labels.Set, further []labels.Selector) []string {
+// policyNamesFor returns the policies of a namespace. A namespace that matches a further selector
+// has all.
+func policyNamesFor(namespace string, set labels.Set, further []labels.Selector) []string {
 	if slices.ContainsFunc(further, func(s labels.Selector) bool { return s.Matches(set) }) {
-		return names()
+		return policyNames()
 	}
 	role := set[gardencorev1beta1.GardenRole]
 	switch {
 	case namespace == gardencorev1beta1.GardenNamespace, role == gardencorev1beta1.GardenRoleShoot, role == gardencorev1beta1.GardenRoleExtension:
-		return names()
+		return policyNames()
 	case role == gardencorev1beta1.GardenRoleIstioSystem, role == gardencorev1beta1.GardenRoleIstioIngress:
 		return []string{toDNS, toAPIServer, denyAll}
 	case set.Has(labelExposureHandler):

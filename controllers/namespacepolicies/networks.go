@@ -16,13 +16,13 @@ type Networks struct {
 	Blocked []netip.Prefix
 }
 
-// OfGarden reads the networks of a Garden's runtime cluster.
-func OfGarden(garden *unstructured.Unstructured) (*Networks, error) {
+// NetworksOfGarden reads the networks of a Garden's runtime cluster.
+func NetworksOfGarden(garden *unstructured.Unstructured) (*Networks, error) {
 	return networksAt(garden, "spec", "runtimeCluster", "networking")
 }
 
-// OfSeed reads the networks of a Seed.
-func OfSeed(seed *unstructured.Unstructured) (*Networks, error) {
+// NetworksOfSeed reads the networks of a Seed.
+func NetworksOfSeed(seed *unstructured.Unstructured) (*Networks, error) {
 	return networksAt(seed, "spec", "networks")
 }
 
@@ -52,9 +52,9 @@ func networksAt(o *unstructured.Unstructured, path ...string) (*Networks, error)
 	return out, nil
 }
 
-// ofShoot reads the declared and the actual networks of the Shoot in a Cluster; nil for a Shoot
-// without workers.
-func ofShoot(cluster *unstructured.Unstructured) ([]netip.Prefix, error) {
+// networksOfShoot reads the declared and the actual networks of the Shoot in a Cluster; nil for a
+// Shoot without workers.
+func networksOfShoot(cluster *unstructured.Unstructured) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, part := range []string{"spec", "status"} {
 		from, _, err := unstructured.NestedMap(cluster.Object, "spec", "shoot", part, "networking")

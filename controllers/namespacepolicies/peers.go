@@ -10,13 +10,13 @@ import (
 // privateNetworks returns RFC 1918, carrier-grade NAT (RFC 6598), IPv6 link-local and unique local
 // addresses.
 func privateNetworks() []netip.Prefix {
-	return prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fe80::/10", "fc00::/7")
+	return parsePrefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fe80::/10", "fc00::/7")
 }
 
 // allNetworks returns all addresses of both families.
-func allNetworks() []netip.Prefix { return prefixes("0.0.0.0/0", "::/0") }
+func allNetworks() []netip.Prefix { return parsePrefixes("0.0.0.0/0", "::/0") }
 
-func prefixes(texts ...string) []netip.Prefix {
+func parsePrefixes(texts ...string) []netip.Prefix {
 	out := make([]netip.Prefix, len(texts))
 	for i, text := range texts {
 		out[i] = netip.MustParsePrefix(text)
@@ -24,24 +24,24 @@ func prefixes(texts ...string) []netip.Prefix {
 	return out
 }
 
-// outside returns peers per family for networks without the excepted ranges. It omits networks that
-// are completely excepted: an exception must be smaller than its network.
-func outside(networks, excepted []netip.Prefix) (v4, v6 []networkingv1.NetworkPolicyPeer) {
+// peersOutside returns peers per family for networks without the excepted ranges. It omits networks
+// that are completely excepted: an exception must be smaller than its network.
+func peersOutside(networks, excepted []netip.Prefix) (v4, v6 []networkingv1.NetworkPolicyPeer) {
 	for _, n := range networks {
 		var parts []netip.Prefix
 		whole := false
 		for _, e := range excepted {
 			switch {
-			case covers(e, n):
+			case isCovering(e, n):
 				whole = true
-			case covers(n, e):
+			case isCovering(n, e):
 				parts = append(parts, e)
 			}
 		}
 		if whole {
 			continue
 		}
-		block := &networkingv1.IPBlock{CIDR: n.String(), Except: texts(outermost(parts))}
+		block := &networkingv1.IPBlock{CIDR: n.String(), Except: prefixTexts(outermost(parts))}
 		if n.Addr().Is4() {
 			v4 = append(v4, networkingv1.NetworkPolicyPeer{IPBlock: block})
 		} else {
@@ -51,8 +51,8 @@ func outside(networks, excepted []netip.Prefix) (v4, v6 []networkingv1.NetworkPo
 	return v4, v6
 }
 
-// covers reports whether a contains all of b.
-func covers(a, b netip.Prefix) bool {
+// isCovering reports whether a contains all of b.
+func isCovering(a, b netip.Prefix) bool {
 	return a.Addr().Is4() == b.Addr().Is4() && a.Bits() <= b.Bits() && a.Contains(b.Addr())
 }
 
@@ -60,7 +60,7 @@ func covers(a, b netip.Prefix) bool {
 func outermost(ranges []netip.Prefix) []netip.Prefix {
 	var out []netip.Prefix
 	for i, r := range ranges {
-		covered := slices.ContainsFunc(ranges, func(o netip.Prefix) bool { return o != r && covers(o, r) })
+		covered := slices.ContainsFunc(ranges, func(o netip.Prefix) bool { return o != r && isCovering(o, r) })
 		if !covered && slices.Index(ranges, r) == i {
 			out = append(out, r)
 		}
@@ -68,7 +68,7 @@ func outermost(ranges []netip.Prefix) []netip.Prefix {
 	return out
 }
 
-func texts(ranges []netip.Prefix) []string {
+func prefixTexts(ranges []netip.Prefix) []string {
 	var out []string
 	for _, r := range ranges {
 		out = append(out, r.String())

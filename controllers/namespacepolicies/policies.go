@@ -20,8 +20,8 @@ const (
 	LabelMadeBy = "networking.pergola.dev/made-by"
 
 	labelDNSPods = "k8s-app"
-	// offsetDNS is the offset of cluster DNS in the range of Services.
-	offsetDNS = 10
+	// dnsAddressOffset is the offset of cluster DNS in the range of Services.
+	dnsAddressOffset = 10
 )
 
 // Addresses of node-local DNS on nodes whose kube-proxy uses IPVS (upstream:
@@ -31,58 +31,58 @@ const (
 	nodeLocalDNS6 = "fd30:1319:f1e:230b::1/128"
 )
 
-// surroundings are the inputs of a namespace's policies.
-type surroundings struct {
+// policyInputs are the inputs of a namespace's policies.
+type policyInputs struct {
 	networks *Networks
-	// servers are rules to the cluster's API server; nil while its addresses are unknown.
-	servers []networkingv1.NetworkPolicyEgressRule
+	// apiServerRules are rules to the cluster's API server; nil while its addresses are unknown.
+	apiServerRules []networkingv1.NetworkPolicyEgressRule
 	// shoot has the networks of the Shoot whose control plane is in the namespace; unknown reports
 	// that such a Shoot exists without known networks.
-	shoot   []netip.Prefix
-	unknown bool
+	shoot          []netip.Prefix
+	isShootUnknown bool
 }
 
-// policy returns a policy; nil while an input is unknown: the live policy then stays.
-func (s *surroundings) policy(name string) *networkingv1.NetworkPolicySpec {
+// policySpec returns a policy; nil while an input is unknown: the live policy then stays.
+func (s *policyInputs) policySpec(name string) *networkingv1.NetworkPolicySpec {
 	switch name {
 	case denyAll:
 		return &networkingv1.NetworkPolicySpec{PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}}
 	case toAPIServer:
-		if s.servers == nil {
+		if s.apiServerRules == nil {
 			return nil
 		}
-		return egress(gardencorev1beta1.LabelNetworkPolicyToRuntimeAPIServer, s.servers...)
+		return egressSpec(gardencorev1beta1.LabelNetworkPolicyToRuntimeAPIServer, s.apiServerRules...)
 	case toPublicNetworks:
-		return egress(gardencorev1beta1.LabelNetworkPolicyToPublicNetworks, together(outside(allNetworks(), slices.Concat(privateNetworks(), s.networks.Blocked, s.networks.Cluster)))...)
+		return egressSpec(gardencorev1beta1.LabelNetworkPolicyToPublicNetworks, ruleForPeers(peersOutside(allNetworks(), slices.Concat(privateNetworks(), s.networks.Blocked, s.networks.Cluster)))...)
 	case toPrivateNetworks:
-		if s.unknown {
+		if s.isShootUnknown {
 			return nil
 		}
-		v4, v6 := outside(privateNetworks(), slices.Concat(s.networks.Blocked, s.networks.Cluster, s.shoot))
-		return egress(gardencorev1beta1.LabelNetworkPolicyToPrivateNetworks, slices.Concat(together(v4, nil), together(v6, nil))...)
+		v4, v6 := peersOutside(privateNetworks(), slices.Concat(s.networks.Blocked, s.networks.Cluster, s.shoot))
+		return egressSpec(gardencorev1beta1.LabelNetworkPolicyToPrivateNetworks, slices.Concat(ruleForPeers(v4, nil), ruleForPeers(v6, nil))...)
 	case toBlockedRanges:
 		var rules []networkingv1.NetworkPolicyEgressRule
 		for _, r := range s.networks.Blocked {
 			rules = append(rules, networkingv1.NetworkPolicyEgressRule{To: []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: r.String()}}}})
 		}
-		return egress(gardencorev1beta1.LabelNetworkPolicyToBlockedCIDRs, rules...)
+		return egressSpec(gardencorev1beta1.LabelNetworkPolicyToBlockedCIDRs, rules...)
 	case toDNS:
-		return egress(gardencorev1beta1.LabelNetworkPolicyToDNS, networkingv1.NetworkPolicyEgressRule{To: s.dns(), Ports: portsDNS()})
+		return egressSpec(gardencorev1beta1.LabelNetworkPolicyToDNS, networkingv1.NetworkPolicyEgressRule{To: s.dnsPeers(), Ports: dnsPorts()})
 	}
 	return nil
 }
 
-// egress allows pods with a label to reach the targets of rules.
-func egress(label string, rules ...networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicySpec {
+// egressSpec allows pods with a label to reach the targets of rules.
+func egressSpec(label string, rules ...networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicySpec {
 	return &networkingv1.NetworkPolicySpec{
 		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{label: gardencorev1beta1.LabelNetworkPolicyAllowed}},
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}, Egress: rules,
 	}
 }
 
-// together returns a rule to peers of both families; none without peers, since such a rule allows
-// everything.
-func together(v4, v6 []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyEgressRule {
+// ruleForPeers returns a rule to peers of both families; none without peers, since such a rule
+// allows everything.
+func ruleForPeers(v4, v6 []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPolicyEgressRule {
 	to := slices.Concat(v4, v6)
 	if len(to) == 0 {
 		return nil
@@ -90,8 +90,8 @@ func together(v4, v6 []networkingv1.NetworkPolicyPeer) []networkingv1.NetworkPol
 	return []networkingv1.NetworkPolicyEgressRule{{To: to}}
 }
 
-// dns returns the pods and addresses of cluster DNS and node-local DNS.
-func (s *surroundings) dns() []networkingv1.NetworkPolicyPeer {
+// dnsPeers returns the pods and addresses of cluster DNS and node-local DNS.
+func (s *policyInputs) dnsPeers() []networkingv1.NetworkPolicyPeer {
 	var out []networkingv1.NetworkPolicyPeer
 	for _, app := range []string{"kube-dns", "node-local-dns"} {
 		out = append(out, networkingv1.NetworkPolicyPeer{
@@ -102,7 +102,7 @@ func (s *surroundings) dns() []networkingv1.NetworkPolicyPeer {
 	ranges := []string{nodeLocalDNS4, nodeLocalDNS6}
 	for _, services := range s.networks.Services {
 		address := services.Addr()
-		for range offsetDNS {
+		for range dnsAddressOffset {
 			address = address.Next()
 		}
 		if services.Contains(address) {
@@ -115,8 +115,8 @@ func (s *surroundings) dns() []networkingv1.NetworkPolicyPeer {
 	return out
 }
 
-// portsDNS returns the ports of the DNS Service and of its pods.
-func portsDNS() []networkingv1.NetworkPolicyPort {
+// dnsPorts returns the ports of the DNS Service and of its pods.
+func dnsPorts() []networkingv1.NetworkPolicyPort {
 	var out []networkingv1.NetworkPolicyPort
 	for _, number := range []int32{53, 8053} {
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolUDP, corev1.ProtocolTCP} {
@@ -126,8 +126,8 @@ func portsDNS() []networkingv1.NetworkPolicyPort {
 	return out
 }
 
-// description describes a policy for users.
-func description(name string) string {
+// policyDescription describes a policy for users.
+func policyDescription(name string) string {
 	with := func(label, text string) string {
 		return fmt.Sprintf("Pods with the label %s=%s may reach %s.", label, gardencorev1beta1.LabelNetworkPolicyAllowed, text)
 	}

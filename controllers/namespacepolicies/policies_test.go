@@ -13,17 +13,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func object(t *testing.T, text string) *unstructured.Unstructured {
+func parseObject(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte(text), &o.Object))
 	return o
 }
 
-// specOf returns the egress rules of a policy as YAML.
-func specOf(t *testing.T, s *surroundings, name string) string {
+// egressYAML returns the egress rules of a policy as YAML.
+func egressYAML(t *testing.T, s *policyInputs, name string) string {
 	t.Helper()
-	spec := s.policy(name)
+	spec := s.policySpec(name)
 	if spec == nil {
 		return ""
 	}
@@ -35,20 +35,20 @@ func specOf(t *testing.T, s *surroundings, name string) string {
 const garden = `{kind: Garden, metadata: {name: garden}, spec: {runtimeCluster: {networking: {nodes: [10.1.0.0/16], pods: [10.2.0.0/16, "2001:db8:2::/56"],
   services: [10.3.0.0/16, "2001:db8:3::/112"], blockCIDRs: [169.254.169.254/32, 10.2.3.4/32, "fd00:ec2::254/128"]}}}}`
 
-func TestPolicies(t *testing.T) {
-	networks, err := OfGarden(object(t, garden))
+func TestPolicySpecs(t *testing.T) {
+	networks, err := NetworksOfGarden(parseObject(t, garden))
 	require.NoError(t, err)
-	s := &surroundings{networks: networks}
+	s := &policyInputs{networks: networks}
 
-	assert.Equal(t, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}, s.policy(denyAll).PolicyTypes)
-	assert.Empty(t, s.policy(denyAll).PodSelector)
-	assert.Equal(t, map[string]string{"networking.gardener.cloud/to-private-networks": "allowed"}, s.policy(toPrivateNetworks).PodSelector.MatchLabels)
-	assert.Equal(t, []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}, s.policy(toPrivateNetworks).PolicyTypes)
+	assert.Equal(t, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}, s.policySpec(denyAll).PolicyTypes)
+	assert.Empty(t, s.policySpec(denyAll).PodSelector)
+	assert.Equal(t, map[string]string{"networking.gardener.cloud/to-private-networks": "allowed"}, s.policySpec(toPrivateNetworks).PodSelector.MatchLabels)
+	assert.Equal(t, []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}, s.policySpec(toPrivateNetworks).PolicyTypes)
 
 	assert.YAMLEq(t, `
 - to:
   - {ipBlock: {cidr: 0.0.0.0/0, except: [10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, 100.64.0.0/10, 169.254.169.254/32]}}
-  - {ipBlock: {cidr: "::/0", except: ["fe80::/10", "fc00::/7", "2001:db8:2::/56", "2001:db8:3::/112"]}}`, specOf(t, s, toPublicNetworks))
+  - {ipBlock: {cidr: "::/0", except: ["fe80::/10", "fc00::/7", "2001:db8:2::/56", "2001:db8:3::/112"]}}`, egressYAML(t, s, toPublicNetworks))
 	assert.YAMLEq(t, `
 - to:
   - {ipBlock: {cidr: 10.0.0.0/8, except: [10.2.0.0/16, 10.3.0.0/16, 10.1.0.0/16]}}
@@ -57,11 +57,11 @@ func TestPolicies(t *testing.T) {
   - {ipBlock: {cidr: 100.64.0.0/10}}
 - to:
   - {ipBlock: {cidr: "fe80::/10"}}
-  - {ipBlock: {cidr: "fc00::/7", except: ["fd00:ec2::254/128"]}}`, specOf(t, s, toPrivateNetworks))
+  - {ipBlock: {cidr: "fc00::/7", except: ["fd00:ec2::254/128"]}}`, egressYAML(t, s, toPrivateNetworks))
 	assert.YAMLEq(t, `
 - to: [{ipBlock: {cidr: 169.254.169.254/32}}]
 - to: [{ipBlock: {cidr: 10.2.3.4/32}}]
-- to: [{ipBlock: {cidr: "fd00:ec2::254/128"}}]`, specOf(t, s, toBlockedRanges))
+- to: [{ipBlock: {cidr: "fd00:ec2::254/128"}}]`, egressYAML(t, s, toBlockedRanges))
 	assert.YAMLEq(t, `
 - to:
   - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}
@@ -72,32 +72,32 @@ func TestPolicies(t *testing.T) {
   - ipBlock: {cidr: "fd30:1319:f1e:230b::1/128"}
   - ipBlock: {cidr: 10.3.0.10/32}
   - ipBlock: {cidr: "2001:db8:3::a/128"}
-  ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}, {protocol: UDP, port: 8053}, {protocol: TCP, port: 8053}]`, specOf(t, s, toDNS))
+  ports: [{protocol: UDP, port: 53}, {protocol: TCP, port: 53}, {protocol: UDP, port: 8053}, {protocol: TCP, port: 8053}]`, egressYAML(t, s, toDNS))
 }
 
-// TestNothingIsOpenedByWhatIsExcepted: a rule without peers would allow everything, and the API
+// TestExceptionsOpenNothing: a rule without peers would allow everything, and the API
 // rejects an exception that covers its whole network.
-func TestNothingIsOpenedByWhatIsExcepted(t *testing.T) {
-	networks, err := OfSeed(object(t, `{kind: Seed, spec: {networks: {pods: 10.0.0.0/8, services: 100.64.0.0/10, nodes: 172.0.0.0/8, blockCIDRs: [192.168.0.0/16, "fc00::/7", "fe80::/10"]}}}`))
+func TestExceptionsOpenNothing(t *testing.T) {
+	networks, err := NetworksOfSeed(parseObject(t, `{kind: Seed, spec: {networks: {pods: 10.0.0.0/8, services: 100.64.0.0/10, nodes: 172.0.0.0/8, blockCIDRs: [192.168.0.0/16, "fc00::/7", "fe80::/10"]}}}`))
 	require.NoError(t, err)
-	s := &surroundings{networks: networks}
-	assert.YAMLEq(t, `null`, specOf(t, s, toPrivateNetworks))
+	s := &policyInputs{networks: networks}
+	assert.YAMLEq(t, `null`, egressYAML(t, s, toPrivateNetworks))
 	assert.YAMLEq(t, `[{to: [{ipBlock: {cidr: 0.0.0.0/0, except: [10.0.0.0/8, 192.168.0.0/16, 100.64.0.0/10, 172.0.0.0/8]}}, {ipBlock: {cidr: "::/0", except: ["fe80::/10", "fc00::/7"]}}]}]`,
-		specOf(t, s, toPublicNetworks))
+		egressYAML(t, s, toPublicNetworks))
 
-	everything, err := OfSeed(object(t, `{kind: Seed, spec: {networks: {pods: 10.0.0.0/16, services: 10.1.0.0/16, blockCIDRs: [0.0.0.0/0, "::/0"]}}}`))
+	everything, err := NetworksOfSeed(parseObject(t, `{kind: Seed, spec: {networks: {pods: 10.0.0.0/16, services: 10.1.0.0/16, blockCIDRs: [0.0.0.0/0, "::/0"]}}}`))
 	require.NoError(t, err)
-	assert.YAMLEq(t, `null`, specOf(t, &surroundings{networks: everything}, toPublicNetworks))
-	assert.YAMLEq(t, `null`, specOf(t, &surroundings{networks: &Networks{}}, toBlockedRanges))
+	assert.YAMLEq(t, `null`, egressYAML(t, &policyInputs{networks: everything}, toPublicNetworks))
+	assert.YAMLEq(t, `null`, egressYAML(t, &policyInputs{networks: &Networks{}}, toBlockedRanges))
 }
 
 func TestNetworksOfAShoot(t *testing.T) {
-	networks, err := OfSeed(object(t, `{kind: Seed, spec: {networks: {pods: 10.0.0.0/16, services: 10.1.0.0/16}}}`))
+	networks, err := NetworksOfSeed(parseObject(t, `{kind: Seed, spec: {networks: {pods: 10.0.0.0/16, services: 10.1.0.0/16}}}`))
 	require.NoError(t, err)
-	cluster, err := bareCluster(object(t, `{kind: Cluster, metadata: {name: shoot--p--s}, spec: {seed: {spec: {}}, shoot: {metadata: {name: s},
+	cluster, err := trimCluster(parseObject(t, `{kind: Cluster, metadata: {name: shoot--p--s}, spec: {seed: {spec: {}}, shoot: {metadata: {name: s},
 	  spec: {networking: {type: calico, pods: 172.20.0.0/16, services: 172.21.0.0/16, nodes: 172.22.0.0/16}}, status: {networking: {pods: [172.20.0.0/16, "fd01::/48"], egressCIDRs: [1.2.3.4/32]}}}}}`))
 	require.NoError(t, err)
-	shoot, err := ofShoot(cluster.(*unstructured.Unstructured))
+	shoot, err := networksOfShoot(cluster.(*unstructured.Unstructured))
 	require.NoError(t, err)
 	assert.YAMLEq(t, `
 - to:
@@ -107,21 +107,21 @@ func TestNetworksOfAShoot(t *testing.T) {
   - {ipBlock: {cidr: 100.64.0.0/10}}
 - to:
   - {ipBlock: {cidr: "fe80::/10"}}
-  - {ipBlock: {cidr: "fc00::/7", except: ["fd01::/48"]}}`, specOf(t, &surroundings{networks: networks, shoot: shoot}, toPrivateNetworks))
-	assert.Nil(t, (&surroundings{networks: networks, unknown: true}).policy(toPrivateNetworks), "as long as its networks are not known")
+  - {ipBlock: {cidr: "fc00::/7", except: ["fd01::/48"]}}`, egressYAML(t, &policyInputs{networks: networks, shoot: shoot}, toPrivateNetworks))
+	assert.Nil(t, (&policyInputs{networks: networks, isShootUnknown: true}).policySpec(toPrivateNetworks), "as long as its networks are not known")
 }
 
-func TestNetworksThatAreNone(t *testing.T) {
+func TestInvalidNetworks(t *testing.T) {
 	for _, text := range []string{`{kind: Seed, spec: {networks: {pods: nonsense}}}`, `{kind: Seed, spec: {networks: {blockCIDRs: [10.0.0.0/99]}}}`, `{kind: Seed, spec: {networks: {pods: 5}}}`, `{kind: Seed, spec: {networks: 5}}`} {
-		_, err := OfSeed(object(t, text))
+		_, err := NetworksOfSeed(parseObject(t, text))
 		assert.Error(t, err, text)
 	}
 }
 
-func TestNamespaces(t *testing.T) {
+func TestPolicyNamesOfNamespaces(t *testing.T) {
 	further, err := labels.Parse("team=network")
 	require.NoError(t, err)
-	all := names()
+	all := policyNames()
 	for _, c := range []struct {
 		namespace string
 		set       labels.Set
@@ -137,11 +137,11 @@ func TestNamespaces(t *testing.T) {
 		{"kube-system", labels.Set{"gardener.cloud/role": "system-component"}, nil},
 		{"default", nil, nil},
 	} {
-		assert.Equal(t, c.want, namesFor(c.namespace, c.set, []labels.Selector{further}), c.namespace)
+		assert.Equal(t, c.want, policyNamesFor(c.namespace, c.set, []labels.Selector{further}), c.namespace)
 	}
 }
 
-func TestServers(t *testing.T) {
+func TestAPIServerRules(t *testing.T) {
 	var slices []*discoveryv1.EndpointSlice
 	require.NoError(t, yaml.Unmarshal([]byte(`
 - {metadata: {name: kubernetes-6}, addressType: IPv6, endpoints: [{addresses: ["2001:db8::1"]}], ports: [{name: https, port: 6443, protocol: TCP}]}
@@ -150,18 +150,18 @@ func TestServers(t *testing.T) {
 - {metadata: {name: without-ports}, addressType: IPv4, endpoints: [{addresses: [192.0.2.9]}]}
 - {metadata: {name: without-endpoints}, addressType: IPv4, ports: [{port: 443}]}
 `), &slices))
-	host, port := hostOf(&rest.Config{Host: "https://api.example.org:8443"}, func(string) string { return "" })
-	assert.Equal(t, "api.example.org 8443", host+" "+sprint(port))
-	text, err := yaml.Marshal(serverRules(slices, addressesAt([]string{"198.51.100.7", "::ffff:198.51.100.8", "nonsense"}, port)))
+	host, port := apiServerHost(&rest.Config{Host: "https://api.example.org:8443"}, func(string) string { return "" })
+	assert.Equal(t, "api.example.org 8443", host+" "+formatPort(port))
+	text, err := yaml.Marshal(buildAPIServerRules(slices, addressesWithPort([]string{"198.51.100.7", "::ffff:198.51.100.8", "nonsense"}, port)))
 	require.NoError(t, err)
 	assert.YAMLEq(t, `
 - {to: [{ipBlock: {cidr: 192.0.2.1/32}}, {ipBlock: {cidr: 192.0.2.2/32}}], ports: [{port: 443, protocol: TCP}]}
 - {to: [{ipBlock: {cidr: "2001:db8::1/128"}}], ports: [{port: 6443, protocol: TCP}]}
 - {to: [{ipBlock: {cidr: 198.51.100.7/32}}, {ipBlock: {cidr: 198.51.100.8/32}}], ports: [{port: 8443, protocol: TCP}]}`, string(text))
-	assert.Empty(t, serverRules(nil, nil))
+	assert.Empty(t, buildAPIServerRules(nil, nil))
 }
 
-func TestNameOfTheServer(t *testing.T) {
+func TestAPIServerHost(t *testing.T) {
 	env := func(host string) func(string) string {
 		return func(name string) string {
 			return map[string]string{"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "6443"}[name]
@@ -174,7 +174,7 @@ func TestNameOfTheServer(t *testing.T) {
 		{"api.example.org", "", "api.example.org 443"},
 		{"https://api.example.org", "other.example.org", "api.example.org 443"},
 	} {
-		host, port := hostOf(&rest.Config{Host: c.host}, env(c.env))
-		assert.Equal(t, c.want, host+" "+sprint(port), "%+v", c)
+		host, port := apiServerHost(&rest.Config{Host: c.host}, env(c.env))
+		assert.Equal(t, c.want, host+" "+formatPort(port), "%+v", c)
 	}
 }

@@ -35,10 +35,10 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.All()...))
 }
 
-func sprint(n uint16) string { return strconv.Itoa(int(n)) }
+func formatPort(n uint16) string { return strconv.Itoa(int(n)) }
 
-// site is a cluster with a controller.
-type site struct {
+// testCluster is a cluster with a controller.
+type testCluster struct {
 	testing.TB
 	ctx     context.Context
 	client  kubernetes.Interface
@@ -48,10 +48,10 @@ type site struct {
 	id     string
 }
 
-func newSite(t testing.TB) *site {
+func newTestCluster(t testing.TB) *testCluster {
 	t.Helper()
 	apiserver.Needed(t)
-	s := &site{TB: t, id: fmt.Sprintf("n%d", server.count.Add(1))}
+	s := &testCluster{TB: t, id: fmt.Sprintf("n%d", server.count.Add(1))}
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -63,7 +63,7 @@ func newSite(t testing.TB) *site {
 	s.dynamic, err = dynamic.NewForConfig(own)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		for _, name := range s.all() {
+		for _, name := range s.listPolicies() {
 			namespace, name, _ := strings.Cut(name, "/")
 			require.NoError(t, s.client.NetworkingV1().NetworkPolicies(namespace).Delete(context.Background(), name, metav1.DeleteOptions{}))
 		}
@@ -71,8 +71,8 @@ func newSite(t testing.TB) *site {
 	return s
 }
 
-// namespace creates a namespace of the test with labels (key=value).
-func (s *site) namespace(name string, labels ...string) string {
+// createNamespace creates a namespace of the test with labels (key=value).
+func (s *testCluster) createNamespace(name string, labels ...string) string {
 	s.Helper()
 	o := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.id + "-" + name, Labels: map[string]string{}}}
 	for _, l := range labels {
@@ -87,8 +87,8 @@ func (s *site) namespace(name string, labels ...string) string {
 	return o.Name
 }
 
-// run starts a controller; stop ends it.
-func (s *site) run(change ...func(*Options)) (c *Controller, stop func()) {
+// runController starts a controller; stop ends it.
+func (s *testCluster) runController(change ...func(*Options)) (c *Controller, stop func()) {
 	s.Helper()
 	config := rest.CopyConfig(server.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -99,7 +99,7 @@ func (s *site) run(change ...func(*Options)) (c *Controller, stop func()) {
 			return next.RoundTrip(r)
 		})
 	})
-	o := Options{MadeBy: "test", Log: slog.New(slog.NewTextHandler(s.Output(), nil))}
+	o := Options{Role: "test", Log: slog.New(slog.NewTextHandler(s.Output(), nil))}
 	for _, f := range change {
 		f(&o)
 	}
@@ -120,7 +120,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func (s *site) get(namespace, name string) *networkingv1.NetworkPolicy {
+func (s *testCluster) getPolicy(namespace, name string) *networkingv1.NetworkPolicy {
 	s.Helper()
 	p, err := s.client.NetworkingV1().NetworkPolicies(namespace).Get(s.ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -129,8 +129,8 @@ func (s *site) get(namespace, name string) *networkingv1.NetworkPolicy {
 	return p
 }
 
-// all returns the policies of the cluster.
-func (s *site) all() []string {
+// listPolicies returns the policies of the cluster.
+func (s *testCluster) listPolicies() []string {
 	s.Helper()
 	list, err := s.client.NetworkingV1().NetworkPolicies("").List(context.Background(), metav1.ListOptions{})
 	require.NoError(s, err)
@@ -141,11 +141,11 @@ func (s *site) all() []string {
 	return out
 }
 
-// has returns the names of a namespace's policies.
-func (s *site) has(namespace string) []string {
+// policyNamesIn returns the names of a namespace's policies.
+func (s *testCluster) policyNamesIn(namespace string) []string {
 	s.Helper()
 	out := []string{}
-	for _, name := range s.all() {
+	for _, name := range s.listPolicies() {
 		if rest, ok := strings.CutPrefix(name, namespace+"/"); ok {
 			out = append(out, rest)
 		}
@@ -153,7 +153,7 @@ func (s *site) has(namespace string) []string {
 	return out
 }
 
-func (s *site) eventually(what string, ok func() bool) {
+func (s *testCluster) eventually(what string, ok func() bool) {
 	s.Helper()
 	require.Eventually(s, ok, 20*time.Second, 20*time.Millisecond, what)
 }

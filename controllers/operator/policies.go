@@ -19,7 +19,7 @@ func (p *parts) keepPolicies(ctx context.Context) {
 	config.Wrap(landscape.Fence(p.sure))
 	// Clients log their watches to the operator's log.
 	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.role.Log.Handler()))
-	c, err := namespacepolicies.New(config, namespacepolicies.Options{MadeBy: namespacepolicies.ByOperator, Further: p.role.PolicyNamespaces, Clock: p.role.Clock, Log: p.role.Log})
+	c, err := namespacepolicies.New(config, namespacepolicies.Options{Role: namespacepolicies.RoleOperator, ExtraNamespaces: p.role.PolicyNamespaces, Clock: p.role.Clock, Log: p.role.Log})
 	if err != nil {
 		p.role.Log.Error("no network policies of namespaces are made", "error", err)
 		return

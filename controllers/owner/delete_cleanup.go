@@ -55,7 +55,7 @@ func (s *flowSteps) removeSecrets(ctx context.Context) error {
 		s.deleteLabelled(ctx, objects, core("secrets"), namespace, "", func(o metav1.PartialObjectMetadata) bool { return access.IsPublished(o.Name, o.Labels) }),
 		s.deleteLabelled(ctx, objects, policies, "", labelService, any),
 		// A running operator deletes its own policies only after the Garden no longer exists.
-		s.deleteLabelled(ctx, objects, policies, "", labels.Set{namespacepolicies.LabelMadeBy: namespacepolicies.ByOperator}.String(), any),
+		s.deleteLabelled(ctx, objects, policies, "", labels.Set{namespacepolicies.LabelMadeBy: namespacepolicies.RoleOperator}.String(), any),
 	)
 }
 

@@ -135,7 +135,7 @@ func definition(group, kind, resource string) *apiextensionsv1.CustomResourceDef
 func listen(t *testing.T, handler http.Handler) (admission.Target, func(context.Context) error) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	certificates, err := admission.SelfSigned([]string{"localhost", "127.0.0.1"}, ca)
+	certificates, err := admission.SelfSignedCertificates([]string{"localhost", "127.0.0.1"}, ca)
 	require.NoError(t, err)
 	bundle, err := os.ReadFile(ca)
 	require.NoError(t, err)

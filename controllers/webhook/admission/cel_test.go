@@ -17,15 +17,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// immutable is a field that a definition makes immutable, with the rule that does the same.
-type immutable struct {
+// immutableField is a field that a definition makes immutable, with the rule that does the same.
+type immutableField struct {
 	kind, field, rule string
 	// before and after are merged into the good object.
 	before, after string
 }
 
-func immutables() []immutable {
-	list := []immutable{
+func immutableFields() []immutableField {
+	list := []immutableField{
 		{"BackupBucket", "spec.provider", "backupbucket/stays", ``, `spec: {provider: {region: other}}`},
 		{"BackupBucket", "spec.seedName", "backupbucket/stays", ``, `spec: {seedName: other}`},
 		{"Bastion", "spec.shootRef.name", "bastion/stays", ``, `spec: {shootRef: {name: other}}`},
@@ -60,7 +60,7 @@ func immutables() []immutable {
 	}
 	for _, kind := range []string{"BackupBucket", "BackupEntry", "Bastion", "ContainerRuntime", "ControlPlane", "DNSRecord", "Extension",
 		"Infrastructure", "Network", "OperatingSystemConfig", "SelfHostedShootExposure", "Worker"} {
-		list = append(list, immutable{"extensions." + kind, "spec.type", "extensions/stays", ``, `spec: {type: other}`})
+		list = append(list, immutableField{"extensions." + kind, "spec.type", "extensions/stays", ``, `spec: {type: other}`})
 	}
 	return list
 }
@@ -72,10 +72,10 @@ const (
 
 // TestImmutableFieldsAreRules: rules reject the same changes as definitions, at the same field.
 func TestImmutableFieldsAreRules(t *testing.T) {
-	for _, c := range immutables() {
+	for _, c := range immutableFields() {
 		t.Run(c.kind+" "+c.field, func(t *testing.T) {
-			before := laidOver(t, good(t, c.kind), c.before)
-			found, err := schemas.Validate(t.Context(), []schemas.Input{{Object: laidOver(t, before, c.after), Old: before}}, schemas.Options{})
+			before := mergeYAML(t, validObject(t, c.kind), c.before)
+			found, err := schemas.Validate(t.Context(), []schemas.Input{{Object: mergeYAML(t, before, c.after), Old: before}}, schemas.Options{})
 			require.NoError(t, err)
 			assert.True(t, slices.ContainsFunc(found, func(v schemas.Violation) bool { return v.Rule == c.rule && v.Field == c.field }), "%v", found)
 		})
@@ -95,13 +95,13 @@ func TestImmutableFieldsAreListed(t *testing.T) {
 			kind = "extensions." + kind
 		}
 		for _, version := range crd.Spec.Versions {
-			collect(defined, kind, "", *version.Schema.OpenAPIV3Schema)
+			collectImmutableFields(defined, kind, "", *version.Schema.OpenAPIV3Schema)
 		}
 	}
 	listed := map[string]bool{}
 	docs, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "admission.md"))
 	require.NoError(t, err)
-	for _, c := range immutables() {
+	for _, c := range immutableFields() {
 		listed[c.kind+" "+c.field] = true
 		if !strings.HasPrefix(c.kind, "extensions.") {
 			assert.Contains(t, string(docs), fmt.Sprintf("| %s | `%s` | %s |", c.kind, c.field, c.rule))
@@ -111,30 +111,30 @@ func TestImmutableFieldsAreListed(t *testing.T) {
 	assert.Equal(t, defined, listed)
 }
 
-// collect finds the fields that have rules about changes.
-func collect(found map[string]bool, kind, path string, schema apiextensionsv1.JSONSchemaProps) {
+// collectImmutableFields finds the fields that have rules about changes.
+func collectImmutableFields(found map[string]bool, kind, path string, schema apiextensionsv1.JSONSchemaProps) {
 	for _, rule := range schema.XValidations {
 		if strings.Contains(rule.Rule, "oldSelf") {
 			found[kind+" "+strings.TrimPrefix(path+rule.FieldPath, ".")] = true
 		}
 	}
 	for name, child := range schema.Properties {
-		collect(found, kind, path+"."+name, child)
+		collectImmutableFields(found, kind, path+"."+name, child)
 	}
 	if schema.Items != nil && schema.Items.Schema != nil {
-		collect(found, kind, path+"[]", *schema.Items.Schema)
+		collectImmutableFields(found, kind, path+"[]", *schema.Items.Schema)
 	}
 }
 
-// checkImmutables: without webhooks, the API server rejects the change at the field that the rule
-// names.
-func checkImmutables(t *testing.T, w *world) {
-	for _, c := range immutables() {
+// checkImmutableFields: without webhooks, the API server rejects the change at the field that the
+// rule names.
+func checkImmutableFields(t *testing.T, w *testServer) {
+	for _, c := range immutableFields() {
 		t.Run(c.kind+" "+c.field, func(t *testing.T) {
-			live, err := w.seeded(t, laidOver(t, good(t, c.kind), c.before))
+			live, err := w.createUnvalidated(t, mergeYAML(t, validObject(t, c.kind), c.before))
 			require.NoError(t, err)
-			require.NoError(t, w.past.Update(w.ctx, live.DeepCopy(), client.DryRunAll), "nothing changed")
-			_, fields, byWebhook := verdictOfServer(t, w.past.Update(w.ctx, laidOver(t, live, c.after), client.DryRunAll))
+			require.NoError(t, w.unvalidated.Update(w.ctx, live.DeepCopy(), client.DryRunAll), "nothing changed")
+			_, fields, byWebhook := errorsOfServer(t, w.unvalidated.Update(w.ctx, mergeYAML(t, live, c.after), client.DryRunAll))
 			assert.False(t, byWebhook)
 			assert.Equal(t, []string{c.field}, slices.Compact(fields))
 		})

@@ -17,12 +17,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// checkInterval is the shortest interval in which certificate files are checked while connections
-// arrive.
-const checkInterval = time.Second
+// certificateCheckInterval is the shortest interval in which certificate files are checked while
+// connections arrive.
+const certificateCheckInterval = time.Second
 
-// Certificates returns the certificate for a new connection.
-type Certificates func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+// CertificateFunc returns the certificate for a new connection.
+type CertificateFunc func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 
 // certificateFiles reads a certificate and its key from files, and again when they change.
 type certificateFiles struct {
@@ -30,38 +30,38 @@ type certificateFiles struct {
 	log               *slog.Logger
 	clock             clock.PassiveClock
 
-	mu      sync.Mutex
-	current *tls.Certificate
-	version [2]fileVersion
-	checked time.Time
+	mu        sync.Mutex
+	current   *tls.Certificate
+	version   [2]fileVersion
+	lastCheck time.Time
 }
 
 // fileVersion identifies the content of a file without reading it.
 type fileVersion struct {
-	modified time.Time
-	size     int64
+	modTime time.Time
+	size    int64
 }
 
-// CertificateFiles reads a PEM certificate and key from files, and again when they change. While
-// they do not match, as in the middle of a rotation, the last valid pair stays in use.
-func CertificateFiles(certFile, keyFile string, log *slog.Logger, clock clock.PassiveClock) (Certificates, error) {
+// CertificatesFromFiles reads a PEM certificate and key from files, and again when they change.
+// While they do not match, as in the middle of a rotation, the last valid pair stays in use.
+func CertificatesFromFiles(certFile, keyFile string, log *slog.Logger, clock clock.PassiveClock) (CertificateFunc, error) {
 	c := &certificateFiles{certFile: certFile, keyFile: keyFile, log: log, clock: clock}
-	version, err := c.versions()
+	version, err := c.fileVersions()
 	if err != nil {
 		return nil, fmt.Errorf("reading the certificate: %w", err)
 	}
 	if err := c.load(version); err != nil {
 		return nil, err
 	}
-	return c.get, nil
+	return c.certificate, nil
 }
 
-func (c *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *certificateFiles) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := c.clock.Now(); now.Sub(c.checked) >= checkInterval {
-		c.checked = now
-		version, err := c.versions()
+	if now := c.clock.Now(); now.Sub(c.lastCheck) >= certificateCheckInterval {
+		c.lastCheck = now
+		version, err := c.fileVersions()
 		if err == nil && version != c.version {
 			if err = c.load(version); err == nil {
 				c.log.Info("the certificate was read again", "file", c.certFile)
@@ -74,7 +74,7 @@ func (c *certificateFiles) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current, nil
 }
 
-func (c *certificateFiles) versions() (result [2]fileVersion, err error) {
+func (c *certificateFiles) fileVersions() (result [2]fileVersion, err error) {
 	for i, file := range []string{c.certFile, c.keyFile} {
 		var info fs.FileInfo
 		if info, err = os.Stat(file); err != nil {
@@ -94,9 +94,10 @@ func (c *certificateFiles) load(version [2]fileVersion) error {
 	return nil
 }
 
-// SelfSigned creates an authority and a certificate of this process for hosts (names or addresses),
-// valid for a year. It writes the authority to a file, as CA bundle for webhook configurations.
-func SelfSigned(hosts []string, caFile string) (Certificates, error) {
+// SelfSignedCertificates creates an authority and a certificate of this process for hosts (names or
+// addresses), valid for a year. It writes the authority to a file, as CA bundle for webhook
+// configurations.
+func SelfSignedCertificates(hosts []string, caFile string) (CertificateFunc, error) {
 	if len(hosts) == 0 {
 		return nil, errors.New("a certificate needs a host name or an address at least")
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// pair writes a new certificate and its key.
-func pair(t *testing.T, certFile, keyFile string) {
+// writeCertificatePair writes a new certificate and its key.
+func writeCertificatePair(t *testing.T, certFile, keyFile string) {
 	t.Helper()
 	cert, key, err := certutil.GenerateSelfSignedCertKey("localhost", nil, nil)
 	require.NoError(t, err)
@@ -34,12 +34,12 @@ func pair(t *testing.T, certFile, keyFile string) {
 // TestCertificateIsReadAgain: new connections use a new pair, but never a mismatched one.
 func TestCertificateIsReadAgain(t *testing.T) {
 	certFile, keyFile := filepath.Join(t.TempDir(), "tls.crt"), filepath.Join(t.TempDir(), "tls.key")
-	_, err := CertificateFiles(certFile, keyFile, slog.New(slog.DiscardHandler), testclock.NewFakePassiveClock(time.Unix(0, 0)))
+	_, err := CertificatesFromFiles(certFile, keyFile, slog.New(slog.DiscardHandler), testclock.NewFakePassiveClock(time.Unix(0, 0)))
 	require.ErrorIs(t, err, os.ErrNotExist)
-	pair(t, certFile, keyFile)
+	writeCertificatePair(t, certFile, keyFile)
 	var logged bytes.Buffer
 	clock := testclock.NewFakePassiveClock(time.Unix(1000, 0))
-	get, err := CertificateFiles(certFile, keyFile, slog.New(slog.NewTextHandler(&logged, nil)), clock)
+	get, err := CertificatesFromFiles(certFile, keyFile, slog.New(slog.NewTextHandler(&logged, nil)), clock)
 	require.NoError(t, err)
 	now := func() []byte {
 		certificate, err := get(nil)
@@ -50,7 +50,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 
 	key, err := os.ReadFile(keyFile)
 	require.NoError(t, err)
-	pair(t, certFile, keyFile)
+	writeCertificatePair(t, certFile, keyFile)
 	newKey, err := os.ReadFile(keyFile)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(keyFile, key, 0o600))
@@ -76,10 +76,10 @@ func TestCertificateIsReadAgain(t *testing.T) {
 func newServer(t *testing.T, names ...string) (*Server, *x509.CertPool) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	certificates, err := SelfSigned(append([]string{"localhost", "127.0.0.1", "::1"}, names...), ca)
+	certificates, err := SelfSignedCertificates(append([]string{"localhost", "127.0.0.1", "::1"}, names...), ca)
 	require.NoError(t, err)
 	pool := x509.NewCertPool()
-	require.True(t, pool.AppendCertsFromPEM(read(t, ca)))
+	require.True(t, pool.AppendCertsFromPEM(readFile(t, ca)))
 	listen := func() net.Listener {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestServer(t *testing.T) {
 		return nil, nil
 	}
 	server, pool := newServer(t, "webhook.garden.svc")
-	server.Handler, server.Drain = h, time.Minute
+	server.Handler, server.DrainTimeout = h, time.Minute
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()
@@ -117,7 +117,7 @@ func TestServer(t *testing.T) {
 		require.NoError(t, connection.Close())
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
-	body := encoded(t, ask(t, "CREATE", good(t, "ExposureClass"), nil))
+	body := encodeJSON(t, newReview(t, "CREATE", validObject(t, "ExposureClass"), nil))
 	go func() {
 		response, err := client.Post("https://"+server.Webhooks.Addr().String()+PathValidate, "application/json", bytes.NewReader(body))
 		if err != nil {
@@ -144,11 +144,11 @@ func TestServer(t *testing.T) {
 func TestServerLingers(t *testing.T) {
 	timer := testclock.NewFakeClock(time.Unix(0, 0))
 	server, pool := newServer(t)
-	server.Handler, server.Linger, server.Clock = newHandler(t, Options{}), 3*time.Second, timer
+	server.Handler, server.ShutdownDelay, server.Clock = newHandler(t, Options{}), 3*time.Second, timer
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- server.Run(ctx) }()
-	body := encoded(t, ask(t, "CREATE", good(t, "ExposureClass"), nil))
+	body := encodeJSON(t, newReview(t, "CREATE", validObject(t, "ExposureClass"), nil))
 	asked := func() (int, error) {
 		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}, DisableKeepAlives: true}}
 		response, err := client.Post("https://"+server.Webhooks.Addr().String()+PathValidate, "application/json", bytes.NewReader(body))

@@ -40,9 +40,10 @@ const (
 	timeoutSeconds   = 10
 )
 
-// groups returns the API groups whose kinds are declared in a cluster. The core group is missing:
-// an unavailable webhook must not block changes of Secrets and ConfigMaps, its own included.
-func (c Cluster) groups() []string {
+// apiGroups returns the API groups whose kinds are declared in a cluster. The core group is
+// missing: an unavailable webhook must not block changes of Secrets and ConfigMaps, its own
+// included.
+func (c Cluster) apiGroups() []string {
 	switch c {
 	case ClusterRuntime:
 		return []string{"extensions.gardener.cloud", "landscape.pergola.dev", "operator.gardener.cloud", "resources.gardener.cloud"}
@@ -92,7 +93,7 @@ func ValidatingWebhookConfiguration(cluster Cluster, target Target) (*admissionr
 	if err != nil {
 		return nil, err
 	}
-	rules, err := rulesOf(cluster, func(schema.GroupVersionKind) bool { return true },
+	rules, err := webhookRules(cluster, func(schema.GroupVersionKind) bool { return true },
 		admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)
 	if err != nil {
 		return nil, err
@@ -135,7 +136,7 @@ func MutatingWebhookConfiguration(cluster Cluster, target Target) (*admissionreg
 		return nil, err
 	}
 	filled := mutation.Kinds()
-	rules, err := rulesOf(cluster, func(gvk schema.GroupVersionKind) bool {
+	rules, err := webhookRules(cluster, func(gvk schema.GroupVersionKind) bool {
 		return known.kinds[gvk] || slices.Contains(filled, gvk.GroupKind())
 	},
 		admissionregistrationv1.Create, admissionregistrationv1.Update)
@@ -155,10 +156,10 @@ func MutatingWebhookConfiguration(cluster Cluster, target Target) (*admissionreg
 	}, nil
 }
 
-// rulesOf returns one rule per group, version and scope for the wanted kinds of a cluster, without
-// subresources.
-func rulesOf(cluster Cluster, wanted func(schema.GroupVersionKind) bool, operations ...admissionregistrationv1.OperationType) ([]admissionregistrationv1.RuleWithOperations, error) {
-	groups := cluster.groups()
+// webhookRules returns one rule per group, version and scope for the wanted kinds of a cluster,
+// without subresources.
+func webhookRules(cluster Cluster, wanted func(schema.GroupVersionKind) bool, operations ...admissionregistrationv1.OperationType) ([]admissionregistrationv1.RuleWithOperations, error) {
+	groups := cluster.apiGroups()
 	if groups == nil {
 		return nil, fmt.Errorf("cluster %q: want %s or %s", cluster, ClusterRuntime, ClusterVirtual)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// asked returns the resources of rules as GROUP/VERSION/RESOURCE.
-func asked(rules []admissionregistrationv1.RuleWithOperations) []string {
+// resourcesOf returns the resources of rules as GROUP/VERSION/RESOURCE.
+func resourcesOf(rules []admissionregistrationv1.RuleWithOperations) []string {
 	var result []string
 	for _, rule := range rules {
 		for _, group := range rule.APIGroups {
@@ -43,12 +43,12 @@ func TestConfigurations(t *testing.T) {
 			assert.EqualValues(t, 10, *webhook.TimeoutSeconds)
 			assert.Equal(t, admissionregistrationv1.SideEffectClassNone, *webhook.SideEffects)
 			assert.Equal(t, admissionregistrationv1.Equivalent, *webhook.MatchPolicy)
-			validated = append(validated, asked(webhook.Rules)...)
+			validated = append(validated, resourcesOf(webhook.Rules)...)
 		}
 		for _, webhook := range mutating.Webhooks {
 			assert.Equal(t, "https://127.0.0.1:2750/default", *webhook.ClientConfig.URL)
 			assert.Equal(t, admissionregistrationv1.Fail, *webhook.FailurePolicy)
-			defaulted = append(defaulted, asked(webhook.Rules)...)
+			defaulted = append(defaulted, resourcesOf(webhook.Rules)...)
 		}
 	}
 	want := []string{"/v1/namespaces"}
@@ -73,7 +73,7 @@ func TestNamespacesAreNotLocked(t *testing.T) {
 	config, err := ValidatingWebhookConfiguration(ClusterRuntime, Target{URL: "https://a"})
 	require.NoError(t, err)
 	webhook := config.Webhooks[len(config.Webhooks)-1]
-	assert.Equal(t, []string{"/v1/namespaces"}, asked(webhook.Rules))
+	assert.Equal(t, []string{"/v1/namespaces"}, resourcesOf(webhook.Rules))
 	assert.Equal(t, []admissionregistrationv1.OperationType{admissionregistrationv1.Delete}, webhook.Rules[0].Operations)
 	assert.Equal(t, map[string]string{"kubernetes.io/metadata.name": "garden"}, webhook.NamespaceSelector.MatchLabels)
 	virtual, err := ValidatingWebhookConfiguration(ClusterVirtual, Target{URL: "https://a"})
@@ -81,7 +81,7 @@ func TestNamespacesAreNotLocked(t *testing.T) {
 	assert.Len(t, virtual.Webhooks, 1)
 }
 
-func TestTargets(t *testing.T) {
+func TestTargetClientConfig(t *testing.T) {
 	service := &admissionregistrationv1.ServiceReference{Namespace: "garden", Name: "a"}
 	config, err := MutatingWebhookConfiguration(ClusterVirtual, Target{Service: service})
 	require.NoError(t, err)

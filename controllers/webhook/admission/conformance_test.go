@@ -19,11 +19,11 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// verdictOf has a line for each error about a change; empty if it is allowed.
-type verdictOf []string
+// errorLines has a line for each error about a change; empty if it is allowed.
+type errorLines []string
 
-// verdictOfRules returns the verdict of package schemas.
-func verdictOfRules(t testing.TB, object, old *unstructured.Unstructured) (errs verdictOf, fields []string) {
+// errorsOfRules returns the verdict of package schemas.
+func errorsOfRules(t testing.TB, object, old *unstructured.Unstructured) (errs errorLines, fields []string) {
 	t.Helper()
 	found, err := schemas.Validate(t.Context(), []schemas.Input{{Object: object, Old: old}}, schemas.Options{})
 	require.NoError(t, err)
@@ -37,8 +37,8 @@ func verdictOfRules(t testing.TB, object, old *unstructured.Unstructured) (errs 
 	return errs, fields
 }
 
-// verdictOfServer returns the verdict of the API server.
-func verdictOfServer(t testing.TB, err error) (errs verdictOf, fields []string, byWebhook bool) {
+// errorsOfServer returns the verdict of the API server.
+func errorsOfServer(t testing.TB, err error) (errs errorLines, fields []string, byWebhook bool) {
 	t.Helper()
 	if err == nil {
 		return nil, nil, false
@@ -50,7 +50,7 @@ func verdictOfServer(t testing.TB, err error) (errs verdictOf, fields []string, 
 		for _, m := range match {
 			fields = append(fields, m[1])
 		}
-		return verdictOf{s.Message}, fields, false
+		return errorLines{s.Message}, fields, false
 	}
 	require.Equal(t, int32(422), s.Code, s.Message)
 	require.NotNil(t, s.Details, s.Message)
@@ -65,13 +65,13 @@ func verdictOfServer(t testing.TB, err error) (errs verdictOf, fields []string, 
 	return errs, fields, strings.Contains(s.Message, webhookValidate)
 }
 
-// change is a new object, or a change of an old one.
-type change struct{ object, old *unstructured.Unstructured }
+// objectChange is a new object, or a change of an old one.
+type objectChange struct{ object, old *unstructured.Unstructured }
 
-// agrees compares the verdicts of the API server and the rules, and returns the server's.
-func (w *world) agrees(t *testing.T, c change) verdictOf {
+// compareErrors compares the verdicts of the API server and the rules, and returns the server's.
+func (w *testServer) compareErrors(t *testing.T, c objectChange) errorLines {
 	t.Helper()
-	raw, rawFields := verdictOfRules(t, c.object, c.old)
+	raw, rawFields := errorsOfRules(t, c.object, c.old)
 	object, live := c.object.DeepCopy(), (*unstructured.Unstructured)(nil)
 	if c.old != nil {
 		old := c.old.DeepCopy()
@@ -83,7 +83,7 @@ func (w *world) agrees(t *testing.T, c change) verdictOf {
 			old.SetDeletionTimestamp(deletion)
 		}
 		var err error
-		if live, err = w.seeded(t, old); err != nil {
+		if live, err = w.createUnvalidated(t, old); err != nil {
 			require.True(t, apierrors.IsInvalid(err) || apierrors.IsBadRequest(err), "%v", err)
 			t.Logf("the definition does not let the old object be: %v", err)
 			return raw
@@ -105,25 +105,25 @@ func (w *world) agrees(t *testing.T, c change) verdictOf {
 		return c.Create(w.ctx, object, client.DryRunAll)
 	}
 	stored := object.DeepCopy()
-	if err := send(w.past, stored); err != nil {
+	if err := send(w.unvalidated, stored); err != nil {
 		// The definition rejects it, and no webhook is called.
-		said, fields, _ := verdictOfServer(t, err)
+		said, fields, _ := errorsOfServer(t, err)
 		if reason, known := stricterDefinitions[fields[0]]; known {
 			t.Log(reason)
 			return said
 		}
 		require.NotEmpty(t, raw, "only the API server refuses it: %v", said)
 		for _, field := range fields {
-			assert.True(t, slices.ContainsFunc(rawFields, func(known string) bool { return sameField(known, field) }), "the definition refuses %s, the rules refuse %v: %v", field, rawFields, said)
+			assert.True(t, slices.ContainsFunc(rawFields, func(known string) bool { return isSameField(known, field) }), "the definition refuses %s, the rules refuse %v: %v", field, rawFields, said)
 		}
 		w.byDefinition++
 		return said
 	}
 	if live != nil {
-		live = w.handler.defaults.defaulted(live)
+		live = w.handler.defaults.withDefaults(live)
 	}
-	wanted, _ := verdictOfRules(t, stored, live)
-	said, _, byWebhook := verdictOfServer(t, send(w.api, object.DeepCopy()))
+	wanted, _ := errorsOfRules(t, stored, live)
+	said, _, byWebhook := errorsOfServer(t, send(w.api, object.DeepCopy()))
 	assert.Equal(t, wanted, said)
 	assert.True(t, byWebhook || len(said) == 0, "%v", said)
 	switch {
@@ -139,9 +139,9 @@ func (w *world) agrees(t *testing.T, c change) verdictOf {
 	return said
 }
 
-// sameField reports whether the field of a definition matches that of a rule. Definitions write
+// isSameField reports whether the field of a definition matches that of a rule. Definitions write
 // keys of maps and lists differently, and may stop at a parent.
-func sameField(rule, definition string) bool {
+func isSameField(rule, definition string) bool {
 	plain := func(path string) string { return strings.NewReplacer(`"`, "", "[", ".", "]", "").Replace(path) }
 	rule, definition = plain(rule), plain(definition)
 	return rule == definition || strings.HasPrefix(rule, definition+".") || strings.HasPrefix(definition, rule+".")
@@ -156,7 +156,7 @@ var stricterDefinitions = map[string]string{
 
 // checkCorpus: the API server with definitions and webhooks accepts and rejects the same Gardens
 // and Shoots as upstream.
-func checkCorpus(t *testing.T, w *world) {
+func checkCorpus(t *testing.T, w *testServer) {
 	folder := corpus.Dir(t)
 	files, err := filepath.Glob(filepath.Join(folder, "cases", "*.yaml"))
 	require.NoError(t, err)
@@ -174,19 +174,19 @@ func checkCorpus(t *testing.T, w *world) {
 		}
 		count++
 		t.Run(name, func(t *testing.T) {
-			objects := documents(t, data)
-			c := change{object: objects[len(objects)-1]}
+			objects := decodeManifest(t, data)
+			c := objectChange{object: objects[len(objects)-1]}
 			if len(objects) > 1 {
 				c.old = objects[0]
 			}
-			said := w.agrees(t, c)
+			said := w.compareErrors(t, c)
 			if header["expect"] != "invalid" {
 				assert.Empty(t, said)
 				return
 			}
 			assert.True(t, slices.ContainsFunc(said, func(line string) bool {
 				field, _, _ := strings.Cut(line, " ")
-				return sameField(header["field"], field)
+				return isSameField(header["field"], field)
 			}), "upstream refuses %s (%s), the API server %v", header["field"], header["why"], said)
 		})
 	}

@@ -34,23 +34,23 @@ func newDefaulter() (*defaulter, error) {
 			return nil, fmt.Errorf("registering the API types: %w", err)
 		}
 	}
-	defaults(d, operatorv1alpha1.SetDefaults_Garden)
-	defaults(d, gardencorev1beta1.SetDefaults_CloudProfile)
-	defaults(d, gardencorev1beta1.SetDefaults_ControllerRegistration)
-	defaults(d, gardencorev1beta1.SetDefaults_NamespacedCloudProfile)
-	defaults(d, gardencorev1beta1.SetDefaults_Project)
-	defaults(d, gardencorev1beta1.SetDefaults_SecretBinding)
-	defaults(d, gardencorev1beta1.SetDefaults_Seed)
-	defaults(d, gardencorev1beta1.SetDefaults_Shoot)
-	defaults(d, securityv1alpha1.SetDefaults_CredentialsBinding)
-	defaults(d, seedmanagementv1alpha1.SetDefaults_Gardenlet)
-	defaults(d, seedmanagementv1alpha1.SetDefaults_ManagedSeed)
-	defaults(d, seedmanagementv1alpha1.SetDefaults_ManagedSeedSet)
+	registerDefaults(d, operatorv1alpha1.SetDefaults_Garden)
+	registerDefaults(d, gardencorev1beta1.SetDefaults_CloudProfile)
+	registerDefaults(d, gardencorev1beta1.SetDefaults_ControllerRegistration)
+	registerDefaults(d, gardencorev1beta1.SetDefaults_NamespacedCloudProfile)
+	registerDefaults(d, gardencorev1beta1.SetDefaults_Project)
+	registerDefaults(d, gardencorev1beta1.SetDefaults_SecretBinding)
+	registerDefaults(d, gardencorev1beta1.SetDefaults_Seed)
+	registerDefaults(d, gardencorev1beta1.SetDefaults_Shoot)
+	registerDefaults(d, securityv1alpha1.SetDefaults_CredentialsBinding)
+	registerDefaults(d, seedmanagementv1alpha1.SetDefaults_Gardenlet)
+	registerDefaults(d, seedmanagementv1alpha1.SetDefaults_ManagedSeed)
+	registerDefaults(d, seedmanagementv1alpha1.SetDefaults_ManagedSeedSet)
 	return d, nil
 }
 
-// defaults registers the defaults of one type.
-func defaults[T any](d *defaulter, set func(*T)) {
+// registerDefaults registers the defaults of one type.
+func registerDefaults[T any](d *defaulter, set func(*T)) {
 	d.scheme.AddTypeDefaultingFunc(any(new(T)).(runtime.Object), func(object any) { set(object.(*T)) })
 	gvks, _, err := d.scheme.ObjectKinds(any(new(T)).(runtime.Object))
 	if err == nil {
@@ -60,9 +60,9 @@ func defaults[T any](d *defaulter, set func(*T)) {
 	}
 }
 
-// additions returns the fields that defaults add to an object. It is empty for kinds without
-// defaults, deleted objects, and malformed ones, which validation reports.
-func (d *defaulter) additions(object *unstructured.Unstructured) ([]operation, error) {
+// defaultOperations returns the fields that defaults add to an object. It is empty for kinds
+// without defaults, deleted objects, and malformed ones, which validation reports.
+func (d *defaulter) defaultOperations(object *unstructured.Unstructured) ([]patchOperation, error) {
 	gvk := object.GroupVersionKind()
 	if !d.kinds[gvk] || object.GetDeletionTimestamp() != nil {
 		return nil, nil
@@ -78,32 +78,32 @@ func (d *defaulter) additions(object *unstructured.Unstructured) ([]operation, e
 	if json.Unmarshal(data, typed) != nil {
 		return nil, nil
 	}
-	before, err := fieldsOf(typed)
+	before, err := fieldsOfObject(typed)
 	if err != nil {
 		return nil, err
 	}
 	d.scheme.Default(typed)
-	after, err := fieldsOf(typed)
+	after, err := fieldsOfObject(typed)
 	if err != nil {
 		return nil, err
 	}
-	return additions(object.Object, before, after), nil
+	return additionsTo(object.Object, before, after), nil
 }
 
-// defaulted returns the object with its defaults; the object itself if it cannot be read.
-func (d *defaulter) defaulted(object *unstructured.Unstructured) *unstructured.Unstructured {
-	ops, err := d.additions(object)
+// withDefaults returns the object with its defaults; the object itself if it cannot be read.
+func (d *defaulter) withDefaults(object *unstructured.Unstructured) *unstructured.Unstructured {
+	ops, err := d.defaultOperations(object)
 	if err != nil || len(ops) == 0 {
 		return object
 	}
 	result := object.DeepCopy()
 	for _, op := range ops {
-		op.apply(result.Object)
+		op.applyTo(result.Object)
 	}
 	return result
 }
 
-func fieldsOf(object runtime.Object) (map[string]any, error) {
+func fieldsOfObject(object runtime.Object) (map[string]any, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("writing the object: %w", err)
@@ -115,9 +115,9 @@ func fieldsOf(object runtime.Object) (map[string]any, error) {
 	return result.Object, nil
 }
 
-// defaulting answers with a patch of the mutations, which depend on other objects, and then the
-// defaults.
-func (h *Handler) defaulting(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+// answerDefaulting answers with a patch of the mutations, which depend on other objects, and then
+// the defaults.
+func (h *Handler) answerDefaulting(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.SubResource != "" || request.Operation != admissionv1.Create && request.Operation != admissionv1.Update {
 		return allowed(), nil
 	}
@@ -135,23 +135,23 @@ func (h *Handler) defaulting(ctx context.Context, request *admissionv1.Admission
 	if object == nil {
 		return nil, badRequest("the request has no object")
 	}
-	around, err := h.around(ctx, object, false)
+	around, err := h.readRelatedObjects(ctx, object, false)
 	if err != nil {
 		return nil, err
 	}
 	class, _, _ := unstructured.NestedString(object.Object, "spec", "exposureClassName")
 	if around != nil && old == nil && class != "" {
 		// Later, the fields of an exposure class cannot be distinguished from the author's.
-		conflicts := slices.DeleteFunc(h.together(around, object, nil), func(v schemas.Violation) bool { return v.Rule != ruleExposure })
+		conflicts := slices.DeleteFunc(h.crossCheck(around, object, nil), func(v schemas.Violation) bool { return v.Rule != ruleExposureClassScheduling })
 		if schemas.HasErrors(conflicts) {
-			return verdict(request, conflicts), nil
+			return responseFor(request, conflicts), nil
 		}
 	}
-	result, err := h.completed(around, object, old)
+	result, err := h.completeObject(around, object, old)
 	if err != nil {
 		return nil, err
 	}
-	ops := between(object.Object, result.Object)
+	ops := patchBetween(object.Object, result.Object)
 	if len(ops) == 0 {
 		return allowed(), nil
 	}

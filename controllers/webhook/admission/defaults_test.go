@@ -14,16 +14,16 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// patched returns an object after the patch of /default.
-func patched(t *testing.T, h *Handler, object *unstructured.Unstructured) *unstructured.Unstructured {
+// applyDefaultPatch returns an object after the patch of /default.
+func applyDefaultPatch(t *testing.T, h *Handler, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	response := answered(t, h, PathDefault, ask(t, admissionv1.Create, object, nil))
+	response := requireResponse(t, h, PathDefault, newReview(t, admissionv1.Create, object, nil))
 	require.True(t, response.Allowed)
 	if len(response.Patch) == 0 {
 		return object
 	}
 	require.Equal(t, admissionv1.PatchTypeJSONPatch, *response.PatchType)
-	var patch []operation
+	var patch []patchOperation
 	require.NoError(t, json.Unmarshal(response.Patch, &patch))
 	result := object.DeepCopy()
 	for _, op := range patch {
@@ -31,9 +31,9 @@ func patched(t *testing.T, h *Handler, object *unstructured.Unstructured) *unstr
 		for _, step := range strings.Split(op.Path, "/")[1:] {
 			op.steps = append(op.steps, strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
 		}
-		op.apply(result.Object)
+		op.applyTo(result.Object)
 	}
-	return decoded(t, string(encoded(t, result)))
+	return decodeObject(t, string(encodeJSON(t, result)))
 }
 
 // TestDefaultsOnlyAdd: fields that were sent stay, the result equals the Go defaults, and a second
@@ -42,24 +42,24 @@ func TestDefaultsOnlyAdd(t *testing.T) {
 	h := newHandler(t, Options{})
 	objects := []*unstructured.Unstructured{}
 	for _, kind := range []string{"Garden", "Seed", "Shoot", "Project", "CloudProfile", "ExposureClass", "extensions.Worker"} {
-		objects = append(objects, good(t, kind), laidOver(t, good(t, kind), `spec: null`), laidOver(t, good(t, kind), `spec: {}`))
+		objects = append(objects, validObject(t, kind), mergeYAML(t, validObject(t, kind), `spec: null`), mergeYAML(t, validObject(t, kind), `spec: {}`))
 	}
 	objects = append(objects,
-		laidOver(t, good(t, "Shoot"), `{metadata: {namespace: garden}, spec: {tolerations: [{key: a/b}], provider: {workers: [{name: a, machine: {type: b}}, {name: c, unknown: {d: e}}]}}}`),
-		laidOver(t, good(t, "Shoot"), `spec: {purpose: "", networking: null, maintenance: {autoUpdate: null}}`),
-		laidOver(t, good(t, "CloudProfile"), `spec: {machineImages: [{name: a, versions: [{version: 1.0.0, cri: []}]}], machineTypes: [{name: a}]}`),
-		laidOver(t, good(t, "Project"), `spec: {members: [{kind: User, name: a, apiGroup: "", role: ""}, {kind: ServiceAccount, name: b, namespace: c, role: admin}]}`))
+		mergeYAML(t, validObject(t, "Shoot"), `{metadata: {namespace: garden}, spec: {tolerations: [{key: a/b}], provider: {workers: [{name: a, machine: {type: b}}, {name: c, unknown: {d: e}}]}}}`),
+		mergeYAML(t, validObject(t, "Shoot"), `spec: {purpose: "", networking: null, maintenance: {autoUpdate: null}}`),
+		mergeYAML(t, validObject(t, "CloudProfile"), `spec: {machineImages: [{name: a, versions: [{version: 1.0.0, cri: []}]}], machineTypes: [{name: a}]}`),
+		mergeYAML(t, validObject(t, "Project"), `spec: {members: [{kind: User, name: a, apiGroup: "", role: ""}, {kind: ServiceAccount, name: b, namespace: c, role: admin}]}`))
 	for _, object := range objects {
 		t.Run(object.GetKind(), func(t *testing.T) {
-			full := patched(t, h, object)
-			assertKept(t, "", object.Object, full.Object)
-			assert.Equal(t, full.Object, patched(t, h, full).Object)
-			assert.Equal(t, full.Object, h.defaults.defaulted(object).Object)
+			full := applyDefaultPatch(t, h, object)
+			assertValuesStay(t, "", object.Object, full.Object)
+			assert.Equal(t, full.Object, applyDefaultPatch(t, h, full).Object)
+			assert.Equal(t, full.Object, h.defaults.withDefaults(object).Object)
 			if !h.defaults.kinds[object.GroupVersionKind()] {
 				assert.Equal(t, object, full)
 				return
 			}
-			assert.JSONEq(t, goDefaults(t, h, object), goText(t, h, full))
+			assert.JSONEq(t, goDefaults(t, h, object), encodeAsGoType(t, h, full))
 		})
 	}
 }
@@ -69,21 +69,21 @@ func goDefaults(t *testing.T, h *Handler, object *unstructured.Unstructured) str
 	t.Helper()
 	typed, err := h.defaults.scheme.New(object.GroupVersionKind())
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(encoded(t, object), typed))
+	require.NoError(t, json.Unmarshal(encodeJSON(t, object), typed))
 	h.defaults.scheme.Default(typed)
-	return string(encoded(t, typed))
+	return string(encodeJSON(t, typed))
 }
 
-func goText(t *testing.T, h *Handler, object *unstructured.Unstructured) string {
+func encodeAsGoType(t *testing.T, h *Handler, object *unstructured.Unstructured) string {
 	t.Helper()
 	typed, err := h.defaults.scheme.New(object.GroupVersionKind())
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(encoded(t, object), typed))
-	return string(encoded(t, typed))
+	require.NoError(t, json.Unmarshal(encodeJSON(t, object), typed))
+	return string(encodeJSON(t, typed))
 }
 
-// assertKept asserts that all values stay; an empty value may be filled.
-func assertKept(t *testing.T, path string, before, after any) {
+// assertValuesStay asserts that all values stay; an empty value may be filled.
+func assertValuesStay(t *testing.T, path string, before, after any) {
 	t.Helper()
 	if isEmpty(before) {
 		return
@@ -93,14 +93,14 @@ func assertKept(t *testing.T, path string, before, after any) {
 		filled, ok := after.(map[string]any)
 		require.True(t, ok, path)
 		for name, value := range before {
-			assertKept(t, path+"."+name, value, filled[name])
+			assertValuesStay(t, path+"."+name, value, filled[name])
 		}
 	case []any:
 		filled, ok := after.([]any)
 		require.True(t, ok, path)
 		require.GreaterOrEqual(t, len(filled), len(before), path)
 		for i, value := range before {
-			assertKept(t, path+"[]", value, filled[i])
+			assertValuesStay(t, path+"[]", value, filled[i])
 		}
 	default:
 		assert.Equal(t, before, after, path)
@@ -114,19 +114,19 @@ func TestDefaultsOfTheCorpus(t *testing.T) {
 	require.NotEmpty(t, files)
 	h := newHandler(t, Options{})
 	for _, file := range files {
-		for _, object := range documents(t, read(t, file)) {
+		for _, object := range decodeManifest(t, readFile(t, file)) {
 			object.SetDeletionTimestamp(nil)
-			full := patched(t, h, object)
-			assertKept(t, filepath.Base(file), object.Object, full.Object)
+			full := applyDefaultPatch(t, h, object)
+			assertValuesStay(t, filepath.Base(file), object.Object, full.Object)
 			if h.defaults.kinds[object.GroupVersionKind()] {
-				assert.JSONEq(t, goDefaults(t, h, object), goText(t, h, full), file)
+				assert.JSONEq(t, goDefaults(t, h, object), encodeAsGoType(t, h, full), file)
 			}
 		}
 	}
 }
 
-// TestWrongFormHasNoDefaults: validation reports malformed objects.
-func TestWrongFormHasNoDefaults(t *testing.T) {
-	object := laidOver(t, good(t, "Shoot"), `spec: {provider: 5}`)
-	assert.Empty(t, answered(t, newHandler(t, Options{}), PathDefault, ask(t, admissionv1.Create, object, nil)).Patch)
+// TestMalformedObjectHasNoDefaults: validation reports malformed objects.
+func TestMalformedObjectHasNoDefaults(t *testing.T) {
+	object := mergeYAML(t, validObject(t, "Shoot"), `spec: {provider: 5}`)
+	assert.Empty(t, requireResponse(t, newHandler(t, Options{}), PathDefault, newReview(t, admissionv1.Create, object, nil)).Patch)
 }

@@ -40,15 +40,15 @@ func causeType(typ schemas.Type) metav1.CauseType {
 
 func allowed() *admissionv1.AdmissionResponse { return &admissionv1.AdmissionResponse{Allowed: true} }
 
-// verdict converts findings to a response: errors deny, warnings are passed to the client.
-func verdict(request *admissionv1.AdmissionRequest, found []schemas.Violation) *admissionv1.AdmissionResponse {
+// responseFor converts findings to a response: errors deny, warnings are passed to the client.
+func responseFor(request *admissionv1.AdmissionRequest, found []schemas.Violation) *admissionv1.AdmissionResponse {
 	response := allowed()
 	var errs []schemas.Violation
 	for _, v := range found {
 		if v.Severity == schemas.SeverityError {
 			errs = append(errs, v)
 		} else {
-			response.Warnings = append(response.Warnings, line(v))
+			response.Warnings = append(response.Warnings, findingText(v))
 		}
 	}
 	if len(errs) == 0 {
@@ -59,22 +59,22 @@ func verdict(request *admissionv1.AdmissionRequest, found []schemas.Violation) *
 	details := &metav1.StatusDetails{Group: request.Kind.Group, Kind: request.Kind.Kind, Name: errs[0].Name}
 	lines := make([]string, len(errs))
 	for i, v := range errs {
-		lines[i] = line(v)
+		lines[i] = findingText(v)
 		details.Causes = append(details.Causes, metav1.StatusCause{Type: causeType(v.Type), Field: v.Field, Message: v.Message})
 	}
 	response.Result = &metav1.Status{
 		Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid, Code: http.StatusUnprocessableEntity, Details: details,
-		Message: fmt.Sprintf("%s is not valid: %s", named(errs[0]), strings.Join(lines, "; ")),
+		Message: fmt.Sprintf("%s is not valid: %s", objectName(errs[0]), strings.Join(lines, "; ")),
 	}
 	return response
 }
 
-// line returns a finding without the location and object, which the request has.
-func line(v schemas.Violation) string {
+// findingText returns a finding without the location and object, which the request has.
+func findingText(v schemas.Violation) string {
 	return schemas.Violation{Severity: v.Severity, Field: v.Field, Rule: v.Rule, Message: v.Message}.String()[len(v.Severity)+2:]
 }
 
-func named(v schemas.Violation) string {
+func objectName(v schemas.Violation) string {
 	if v.Namespace != "" {
 		return v.Kind + " " + v.Namespace + "/" + v.Name
 	}
@@ -90,20 +90,20 @@ func ruleIDs(found []schemas.Violation) []string {
 	return slices.Compact(ids)
 }
 
-func deniedBy(response *admissionv1.AdmissionResponse) string {
+func denyingRules(response *admissionv1.AdmissionResponse) string {
 	return response.AuditAnnotations[auditRules]
 }
 
-// refused is the error of a malformed request.
-type refused struct{ message string }
+// requestError is the error of a malformed request.
+type requestError struct{ message string }
 
-func (r *refused) Error() string { return r.message }
+func (r *requestError) Error() string { return r.message }
 
 // BadRequest returns the error of an Answer to a malformed request.
 func BadRequest(format string, args ...any) error { return badRequest(format, args...) }
 
 func badRequest(format string, args ...any) error {
-	return &refused{message: fmt.Sprintf(format, args...)}
+	return &requestError{message: fmt.Sprintf(format, args...)}
 }
 
 func unknownKind(request *admissionv1.AdmissionRequest) error {
@@ -111,11 +111,11 @@ func unknownKind(request *admissionv1.AdmissionRequest) error {
 		request.Kind.Kind, request.Kind.Group, request.Kind.Version)
 }
 
-// refusal is the response if no verdict is possible. The API server shows its message.
-func refusal(err error) *admissionv1.AdmissionResponse {
+// errorResponse is the response if no verdict is possible. The API server shows its message.
+func errorResponse(err error) *admissionv1.AdmissionResponse {
 	status := &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError,
 		Message: "the rules cannot be checked: " + err.Error()}
-	var bad *refused
+	var bad *requestError
 	if errors.As(err, &bad) {
 		status.Reason, status.Code, status.Message = metav1.StatusReasonBadRequest, http.StatusBadRequest, bad.message
 	}

@@ -63,8 +63,8 @@ type lookupError struct{ error }
 
 func (e lookupError) Unwrap() error { return e.error }
 
-// names returns the names of all Gardens.
-func (h *Handler) names(ctx context.Context) ([]string, error) {
+// gardenNames returns the names of all Gardens.
+func (h *Handler) gardenNames(ctx context.Context) ([]string, error) {
 	names, err := h.gardens.Names(ctx)
 	if err != nil {
 		return nil, lookupError{err}
@@ -72,13 +72,13 @@ func (h *Handler) names(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// secondGarden rejects a Garden if another one exists. For landscapes of files, a rule in CUE does
-// the same.
-func (h *Handler) secondGarden(ctx context.Context, object *unstructured.Unstructured) ([]schemas.Violation, error) {
+// checkSingleGarden rejects a Garden if another one exists. For landscapes of files, a rule in CUE
+// does the same.
+func (h *Handler) checkSingleGarden(ctx context.Context, object *unstructured.Unstructured) ([]schemas.Violation, error) {
 	if object.GroupVersionKind() != operatorv1alpha1.SchemeGroupVersion.WithKind(kindGarden) || h.gardens == nil {
 		return nil, nil
 	}
-	names, err := h.names(ctx)
+	names, err := h.gardenNames(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,13 +93,14 @@ func (h *Handler) secondGarden(ctx context.Context, object *unstructured.Unstruc
 	return nil, nil
 }
 
-// gardensAround returns the Gardens for the rule about namespace garden; nil for other objects.
-func (h *Handler) gardensAround(ctx context.Context, old *unstructured.Unstructured) (*schemas.Surroundings, error) {
+// gardensForNamespace returns the Gardens for the rule about namespace garden; nil for other
+// objects.
+func (h *Handler) gardensForNamespace(ctx context.Context, old *unstructured.Unstructured) (*schemas.Surroundings, error) {
 	gvk := old.GroupVersionKind()
 	if gvk.Group != "" || gvk.Kind != kindNamespace || old.GetName() != namespaceGarden || h.gardens == nil {
 		return nil, nil
 	}
-	names, err := h.names(ctx)
+	names, err := h.gardenNames(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ const (
 	// PathDefault is the path of the mutating webhook.
 	PathDefault = "/default"
 
-	// rememberedObjects is the number of objects whose findings are cached, in about 2 MiB.
-	rememberedObjects = 1000
+	// findingsCacheSize is the number of objects whose findings are cached, in about 2 MiB.
+	findingsCacheSize = 1000
 
 	// maxRequest is the largest request in bytes. etcd takes objects of 1.5 MiB, and a request
 	// holds two at most.
@@ -39,11 +39,11 @@ const (
 type Options struct {
 	// Gardens lists the existing Gardens; nil disables the rules that need them.
 	Gardens Gardens
-	// Surroundings reads the virtual garden for mutations and rules across the landscape; nil
+	// ObjectLister reads the virtual garden for mutations and rules across the landscape; nil
 	// disables both.
-	Surroundings Surroundings
-	// More contains answers for further paths.
-	More map[string]Answer
+	ObjectLister ObjectLister
+	// ExtraAnswers contains answers for further paths.
+	ExtraAnswers map[string]Answer
 	// Log gets a line for each denied or failed request, with the object's name and the rules, but
 	// never contents. Default: none.
 	Log *slog.Logger
@@ -55,8 +55,8 @@ type Options struct {
 // Handler answers AdmissionReviews (admission.k8s.io/v1).
 type Handler struct {
 	gardens      Gardens
-	surroundings Surroundings
-	more         map[string]Answer
+	objectLister ObjectLister
+	extraAnswers map[string]Answer
 	log          *slog.Logger
 	clock        clock.PassiveClock
 	metrics      *metrics
@@ -73,11 +73,11 @@ func New(ctx context.Context, opts Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{
-		gardens: opts.Gardens, surroundings: opts.Surroundings, more: opts.More, log: opts.Log, clock: opts.Clock, metrics: newMetrics(), defaults: defaults,
+		gardens: opts.Gardens, objectLister: opts.ObjectLister, extraAnswers: opts.ExtraAnswers, log: opts.Log, clock: opts.Clock, metrics: newMetrics(), defaults: defaults,
 		slots: make(chan struct{}, 2*runtime.GOMAXPROCS(0)),
 	}
 	// Objects share most parts, and most changes leave most of an object unchanged.
-	cache := schemas.NewCache(rememberedObjects)
+	cache := schemas.NewCache(findingsCacheSize)
 	h.validate = func(ctx context.Context, inputs []schemas.Input, opts schemas.Options) ([]schemas.Violation, error) {
 		opts.Cache = cache
 		return schemas.Validate(ctx, inputs, opts)
@@ -104,9 +104,9 @@ func (h *Handler) Metrics() prometheus.Gatherer { return h.metrics.registry }
 // Validate answers whether a change is allowed, for a server that decodes AdmissionReviews itself
 // and recovers from panics. It returns when the context ends.
 func (h *Handler) Validate(ctx context.Context, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-	response, err := h.within(ctx, request, h.validation)
+	response, err := h.answerWithin(ctx, request, h.answerValidation)
 	if err != nil {
-		return refusal(err)
+		return errorResponse(err)
 	}
 	return response
 }
@@ -116,11 +116,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var respond Answer
 	switch r.URL.Path {
 	case PathValidate:
-		respond = h.validation
+		respond = h.answerValidation
 	case PathDefault:
-		respond = h.defaulting
+		respond = h.answerDefaulting
 	default:
-		respond = h.more[r.URL.Path]
+		respond = h.extraAnswers[r.URL.Path]
 	}
 	if respond == nil {
 		http.Error(w, fmt.Sprintf("there is nothing at this path; ask %s or %s", PathValidate, PathDefault), http.StatusNotFound)
@@ -130,7 +130,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	seen := observation{webhook: strings.TrimPrefix(r.URL.Path, "/"), result: resultError}
 	defer func() {
 		if p := recover(); p != nil {
-			h.metrics.panicked()
+			h.metrics.countPanic()
 			h.log.Error("a request made the program panic", "webhook", seen.webhook, "kind", seen.kind, "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
 			http.Error(w, "the webhook failed on this request: this is a fault of Pergola, whose log has the details", http.StatusInternalServerError)
 		}
@@ -146,49 +146,49 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	seen.kind, seen.operation = kindLabel(request), operationLabel(request)
 	ctx, cancel := context.WithTimeout(r.Context(), timeoutOf(r))
 	defer cancel()
-	response, err := h.within(ctx, request, respond)
+	response, err := h.answerWithin(ctx, request, respond)
 	if err != nil {
-		response = refusal(err)
+		response = errorResponse(err)
 		if ctx.Err() != nil {
-			h.log.Error("a request was not answered in time", describe(seen, request, h.clock.Since(started))...)
+			h.log.Error("a request was not answered in time", logAttributes(seen, request, h.clock.Since(started))...)
 			http.Error(w, "the object could not be looked at in time: "+ctx.Err().Error(), http.StatusServiceUnavailable)
 			return
 		}
-		h.log.Error("a request could not be answered", append(describe(seen, request, h.clock.Since(started)), "code", response.Result.Code, "reason", reasonOf(err))...)
+		h.log.Error("a request could not be answered", append(logAttributes(seen, request, h.clock.Since(started)), "code", response.Result.Code, "reason", loggableReason(err))...)
 	} else {
 		seen.result = resultAllowed
 		if !response.Allowed {
 			seen.result = resultDenied
-			h.log.Info("denied", append(describe(seen, request, h.clock.Since(started)), "rules", deniedBy(response))...)
+			h.log.Info("denied", append(logAttributes(seen, request, h.clock.Since(started)), "rules", denyingRules(response))...)
 		}
 	}
 	if err := writeReview(w, review, response); err != nil {
-		h.log.Warn("an answer could not be sent", append(describe(seen, request, h.clock.Since(started)), "error", err.Error())...)
+		h.log.Warn("an answer could not be sent", append(logAttributes(seen, request, h.clock.Since(started)), "error", err.Error())...)
 	}
 }
 
-// outcome is the result of a request's goroutine.
-type outcome struct {
-	response *admissionv1.AdmissionResponse
-	err      error
-	panicked any
-	stack    []byte
+// answerResult is the result of a request's goroutine.
+type answerResult struct {
+	response   *admissionv1.AdmissionResponse
+	err        error
+	panicValue any
+	stack      []byte
 }
 
-// within returns when the context ends. CUE cannot be interrupted, so the goroutine continues
+// answerWithin returns when the context ends. CUE cannot be interrupted, so the goroutine continues
 // without a reader and holds its slot until it ends.
-func (h *Handler) within(ctx context.Context, request *admissionv1.AdmissionRequest, respond Answer) (*admissionv1.AdmissionResponse, error) {
+func (h *Handler) answerWithin(ctx context.Context, request *admissionv1.AdmissionRequest, respond Answer) (*admissionv1.AdmissionResponse, error) {
 	select {
 	case h.slots <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	done := make(chan outcome, 1)
+	done := make(chan answerResult, 1)
 	go func() {
-		var out outcome
+		var out answerResult
 		defer func() {
 			if p := recover(); p != nil {
-				out.panicked, out.stack = p, debug.Stack()
+				out.panicValue, out.stack = p, debug.Stack()
 			}
 			<-h.slots
 			done <- out
@@ -197,9 +197,9 @@ func (h *Handler) within(ctx context.Context, request *admissionv1.AdmissionRequ
 	}()
 	select {
 	case out := <-done:
-		if out.panicked != nil {
+		if out.panicValue != nil {
 			h.log.Error("looking at an object failed", "stack", string(out.stack))
-			panic(out.panicked)
+			panic(out.panicValue)
 		}
 		return out.response, out.err
 	case <-ctx.Done():
@@ -216,10 +216,11 @@ func timeoutOf(r *http.Request) time.Duration {
 	return min(timeout, maxTimeout)
 }
 
-// reasonOf returns the loggable part of an error: errors other than look-ups may quote the object.
-func reasonOf(err error) string {
+// loggableReason returns the loggable part of an error: errors other than look-ups may quote the
+// object.
+func loggableReason(err error) string {
 	var lookup lookupError
-	var bad *refused
+	var bad *requestError
 	switch {
 	case errors.As(err, &lookup):
 		return lookup.Error()
@@ -229,8 +230,8 @@ func reasonOf(err error) string {
 	return "the rules cannot be checked; the answer says why"
 }
 
-// describe returns log attributes of a request; the object's only content is its name.
-func describe(seen observation, request *admissionv1.AdmissionRequest, took time.Duration) []any {
+// logAttributes returns log attributes of a request; the object's only content is its name.
+func logAttributes(seen observation, request *admissionv1.AdmissionRequest, took time.Duration) []any {
 	return []any{
 		"webhook", seen.webhook, "uid", string(request.UID), "operation", seen.operation, "group", request.Kind.Group, "kind", request.Kind.Kind,
 		"namespace", request.Namespace, "name", request.Name, "seconds", took.Seconds(),

@@ -24,13 +24,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// gardens are the Gardens of a test, or the error of listing them.
-type gardens struct {
+// fakeGardens are the Gardens of a test, or the error of listing them.
+type fakeGardens struct {
 	names []string
 	err   error
 }
 
-func (g gardens) Names(context.Context) ([]string, error) { return g.names, g.err }
+func (g fakeGardens) Names(context.Context) ([]string, error) { return g.names, g.err }
 
 func newHandler(t *testing.T, opts Options) *Handler {
 	t.Helper()
@@ -39,8 +39,8 @@ func newHandler(t *testing.T, opts Options) *Handler {
 	return h
 }
 
-// ask returns the review that an API server sends about an object; old and object may be nil.
-func ask(t *testing.T, operation admissionv1.Operation, object, old *unstructured.Unstructured) *admissionv1.AdmissionReview {
+// newReview returns the review that an API server sends about an object; old and object may be nil.
+func newReview(t *testing.T, operation admissionv1.Operation, object, old *unstructured.Unstructured) *admissionv1.AdmissionReview {
 	t.Helper()
 	some := object
 	if some == nil {
@@ -52,18 +52,18 @@ func ask(t *testing.T, operation admissionv1.Operation, object, old *unstructure
 		Name: some.GetName(), Namespace: some.GetNamespace(),
 	}
 	if object != nil {
-		request.Object = runtime.RawExtension{Raw: encoded(t, object)}
+		request.Object = runtime.RawExtension{Raw: encodeJSON(t, object)}
 	}
 	if old != nil {
-		request.OldObject = runtime.RawExtension{Raw: encoded(t, old)}
+		request.OldObject = runtime.RawExtension{Raw: encodeJSON(t, old)}
 	}
 	return &admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"}, Request: request,
 	}
 }
 
-// post sends a body to the handler.
-func post(h http.Handler, path string, body []byte, change ...func(*http.Request)) *httptest.ResponseRecorder {
+// postReview sends a body to the handler.
+func postReview(h http.Handler, path string, body []byte, change ...func(*http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	for _, c := range change {
@@ -74,9 +74,9 @@ func post(h http.Handler, path string, body []byte, change ...func(*http.Request
 	return w
 }
 
-func answered(t *testing.T, h http.Handler, path string, review *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
+func requireResponse(t *testing.T, h http.Handler, path string, review *admissionv1.AdmissionReview) *admissionv1.AdmissionResponse {
 	t.Helper()
-	w := post(h, path, encoded(t, review))
+	w := postReview(h, path, encodeJSON(t, review))
 	require.Equal(t, http.StatusOK, w.Code, w.Body.String())
 	back := &admissionv1.AdmissionReview{}
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), back))
@@ -86,9 +86,9 @@ func answered(t *testing.T, h http.Handler, path string, review *admissionv1.Adm
 	return back.Response
 }
 
-func TestUnanswerable(t *testing.T) {
+func TestMalformedReviews(t *testing.T) {
 	h := newHandler(t, Options{})
-	valid := encoded(t, ask(t, admissionv1.Create, good(t, "ExposureClass"), nil))
+	valid := encodeJSON(t, newReview(t, admissionv1.Create, validObject(t, "ExposureClass"), nil))
 	for name, c := range map[string]struct {
 		path   string
 		body   string
@@ -121,19 +121,19 @@ func TestUnanswerable(t *testing.T) {
 			if change == nil {
 				change = func(*http.Request) {}
 			}
-			w := post(h, path, body, change)
+			w := postReview(h, path, body, change)
 			assert.Equal(t, c.code, w.Code)
 			assert.Contains(t, w.Body.String(), c.want)
 		})
 	}
 }
 
-func TestRefusals(t *testing.T) {
-	pod := decoded(t, `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}}`)
-	seed, garden := good(t, "Seed"), good(t, "Garden")
-	mismatch := ask(t, admissionv1.Create, seed, nil)
+func TestErrorResponses(t *testing.T) {
+	pod := decodeObject(t, `{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: b}}`)
+	seed, garden := validObject(t, "Seed"), validObject(t, "Garden")
+	mismatch := newReview(t, admissionv1.Create, seed, nil)
 	mismatch.Request.Kind.Kind = "Shoot"
-	list := ask(t, admissionv1.Create, seed, nil)
+	list := newReview(t, admissionv1.Create, seed, nil)
 	list.Request.Object.Raw = []byte(`[]`)
 	for name, c := range map[string]struct {
 		path   string
@@ -142,18 +142,18 @@ func TestRefusals(t *testing.T) {
 		code   int32
 		want   string
 	}{
-		"an unknown kind":             {PathValidate, ask(t, admissionv1.Create, pod, nil), Options{}, 400, "no kind that Pergola has rules for"},
-		"an unknown kind to default":  {PathDefault, ask(t, admissionv1.Create, pod, nil), Options{}, 400, "no kind that Pergola has rules for"},
+		"an unknown kind":             {PathValidate, newReview(t, admissionv1.Create, pod, nil), Options{}, 400, "no kind that Pergola has rules for"},
+		"an unknown kind to default":  {PathDefault, newReview(t, admissionv1.Create, pod, nil), Options{}, 400, "no kind that Pergola has rules for"},
 		"an object of another kind":   {PathValidate, mismatch, Options{}, 400, "its object is a core.gardener.cloud/v1beta1, Kind=Seed"},
-		"no object":                   {PathValidate, ask(t, admissionv1.Create, nil, seed), Options{}, 400, "no object"},
-		"no object to default":        {PathDefault, ask(t, admissionv1.Create, nil, seed), Options{}, 400, "no object"},
-		"no old object":               {PathValidate, ask(t, admissionv1.Update, seed, nil), Options{}, 400, "not both"},
-		"nothing to delete":           {PathValidate, ask(t, admissionv1.Delete, seed, nil), Options{}, 400, "no old object"},
+		"no object":                   {PathValidate, newReview(t, admissionv1.Create, nil, seed), Options{}, 400, "no object"},
+		"no object to default":        {PathDefault, newReview(t, admissionv1.Create, nil, seed), Options{}, 400, "no object"},
+		"no old object":               {PathValidate, newReview(t, admissionv1.Update, seed, nil), Options{}, 400, "not both"},
+		"nothing to delete":           {PathValidate, newReview(t, admissionv1.Delete, seed, nil), Options{}, 400, "no old object"},
 		"a list":                      {PathValidate, list, Options{}, 400, "cannot be read"},
-		"Gardens that nobody can see": {PathValidate, ask(t, admissionv1.Create, garden, nil), Options{Gardens: gardens{err: errors.New("no route to host")}}, 500, "no route to host"},
+		"Gardens that nobody can see": {PathValidate, newReview(t, admissionv1.Create, garden, nil), Options{Gardens: fakeGardens{err: errors.New("no route to host")}}, 500, "no route to host"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response := answered(t, newHandler(t, c.opts), c.path, c.review)
+			response := requireResponse(t, newHandler(t, c.opts), c.path, c.review)
 			assert.False(t, response.Allowed)
 			assert.Equal(t, c.code, response.Result.Code)
 			assert.Contains(t, response.Result.Message, c.want)
@@ -164,10 +164,10 @@ func TestRefusals(t *testing.T) {
 // TestDenial: the answer has each finding with field, type and message of validate.
 func TestDenial(t *testing.T) {
 	h := newHandler(t, Options{})
-	broken := laidOver(t, good(t, "Shoot"), `spec: {region: "", kubernetes: {version: "1.99.0"}, bogus: 1, provider: {workers: [{name: a, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 2, maximum: 1}]}}`)
+	broken := mergeYAML(t, validObject(t, "Shoot"), `spec: {region: "", kubernetes: {version: "1.99.0"}, bogus: 1, provider: {workers: [{name: a, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 2, maximum: 1}]}}`)
 	found, err := schemas.Validate(t.Context(), []schemas.Input{{Object: broken}}, schemas.Options{})
 	require.NoError(t, err)
-	response := answered(t, h, PathValidate, ask(t, admissionv1.Create, broken, nil))
+	response := requireResponse(t, h, PathValidate, newReview(t, admissionv1.Create, broken, nil))
 	require.False(t, response.Allowed)
 	assert.Equal(t, metav1.StatusReasonInvalid, response.Result.Reason)
 	assert.EqualValues(t, 422, response.Result.Code)
@@ -186,52 +186,52 @@ func TestDenial(t *testing.T) {
 	assert.True(t, strings.HasPrefix(response.Result.Message, "Shoot garden-local/local is not valid: "), response.Result.Message)
 }
 
-func TestWarningsAreNoDenial(t *testing.T) {
-	seed := good(t, "Seed")
-	before := laidOver(t, seed, `spec: {provider: {zones: ["0", gone]}}`)
-	response := answered(t, newHandler(t, Options{}), PathValidate, ask(t, admissionv1.Update, seed, before))
+func TestWarningsDoNotDeny(t *testing.T) {
+	seed := validObject(t, "Seed")
+	before := mergeYAML(t, seed, `spec: {provider: {zones: ["0", gone]}}`)
+	response := requireResponse(t, newHandler(t, Options{}), PathValidate, newReview(t, admissionv1.Update, seed, before))
 	assert.True(t, response.Allowed, "%v", response.Result)
 	require.Len(t, response.Warnings, 1)
 	assert.Contains(t, response.Warnings[0], `spec.provider.zones: lost "gone"`)
 	assert.Contains(t, response.Warnings[0], "[seed/zones-stay]")
 }
 
-func TestLetThrough(t *testing.T) {
+func TestUncheckedRequests(t *testing.T) {
 	h := newHandler(t, Options{})
-	broken := laidOver(t, good(t, "Shoot"), `spec: {region: ""}`)
-	status := ask(t, admissionv1.Update, broken, broken)
+	broken := mergeYAML(t, validObject(t, "Shoot"), `spec: {region: ""}`)
+	status := newReview(t, admissionv1.Update, broken, broken)
 	status.Request.SubResource = "status"
-	assert.True(t, answered(t, h, PathValidate, status).Allowed)
-	assert.True(t, answered(t, h, PathDefault, status).Allowed)
-	assert.True(t, answered(t, h, PathValidate, ask(t, admissionv1.Connect, broken, nil)).Allowed)
+	assert.True(t, requireResponse(t, h, PathValidate, status).Allowed)
+	assert.True(t, requireResponse(t, h, PathDefault, status).Allowed)
+	assert.True(t, requireResponse(t, h, PathValidate, newReview(t, admissionv1.Connect, broken, nil)).Allowed)
 
-	deleting := laidOver(t, broken, `metadata: {deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [a.b/c]}`)
-	free := laidOver(t, deleting, `metadata: {finalizers: null}`)
-	assert.True(t, answered(t, h, PathValidate, ask(t, admissionv1.Update, free, deleting)).Allowed)
-	assert.False(t, answered(t, h, PathValidate, ask(t, admissionv1.Update, laidOver(t, free, `spec: {purpose: testing}`), deleting)).Allowed)
-	assert.Empty(t, answered(t, h, PathDefault, ask(t, admissionv1.Update, laidOver(t, free, `spec: {purpose: null}`), deleting)).Patch)
+	deleting := mergeYAML(t, broken, `metadata: {deletionTimestamp: "2026-01-01T00:00:00Z", finalizers: [a.b/c]}`)
+	free := mergeYAML(t, deleting, `metadata: {finalizers: null}`)
+	assert.True(t, requireResponse(t, h, PathValidate, newReview(t, admissionv1.Update, free, deleting)).Allowed)
+	assert.False(t, requireResponse(t, h, PathValidate, newReview(t, admissionv1.Update, mergeYAML(t, free, `spec: {purpose: testing}`), deleting)).Allowed)
+	assert.Empty(t, requireResponse(t, h, PathDefault, newReview(t, admissionv1.Update, mergeYAML(t, free, `spec: {purpose: null}`), deleting)).Patch)
 }
 
-// TestDefaultsAreNoChange: an object from before the webhook gets its defaults with its next
+// TestDefaultsAreNotChanges: an object from before the webhook gets its defaults with its next
 // change. A pool with a pending update must not change, but may get defaults.
-func TestDefaultsAreNoChange(t *testing.T) {
+func TestDefaultsAreNotChanges(t *testing.T) {
 	h := newHandler(t, Options{})
-	bare := laidOver(t, good(t, "Shoot"), `{status: {inPlaceUpdates: {pendingWorkerUpdates: {manualInPlaceUpdate: [local]}}}, spec: {provider: {workers: [
+	bare := mergeYAML(t, validObject(t, "Shoot"), `{status: {inPlaceUpdates: {pendingWorkerUpdates: {manualInPlaceUpdate: [local]}}}, spec: {provider: {workers: [
 		{name: local, updateStrategy: ManualInPlaceUpdate, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 1, maximum: 1, maxSurge: 0, maxUnavailable: 1}]}}}`)
-	full := h.defaults.defaulted(bare)
+	full := h.defaults.withDefaults(bare)
 	require.NotEqual(t, bare.Object, full.Object)
 	denies := func(response *admissionv1.AdmissionResponse) bool {
-		return strings.Contains(deniedBy(response), "shoot/worker-update-pending")
+		return strings.Contains(denyingRules(response), "shoot/worker-update-pending")
 	}
-	assert.False(t, denies(answered(t, h, PathValidate, ask(t, admissionv1.Update, full, bare))))
-	changed := laidOver(t, full, `spec: {kubernetes: {kubelet: {maxPods: 100}}}`)
-	assert.True(t, denies(answered(t, h, PathValidate, ask(t, admissionv1.Update, changed, bare))))
+	assert.False(t, denies(requireResponse(t, h, PathValidate, newReview(t, admissionv1.Update, full, bare))))
+	changed := mergeYAML(t, full, `spec: {kubernetes: {kubelet: {maxPods: 100}}}`)
+	assert.True(t, denies(requireResponse(t, h, PathValidate, newReview(t, admissionv1.Update, changed, bare))))
 }
 
 func TestPanicsAndTimeouts(t *testing.T) {
 	var logged bytes.Buffer
 	h := newHandler(t, Options{Log: slog.New(slog.NewJSONHandler(&logged, nil))})
-	review := ask(t, admissionv1.Create, laidOver(t, good(t, "ExposureClass"), `handler: something-private`), nil)
+	review := newReview(t, admissionv1.Create, mergeYAML(t, validObject(t, "ExposureClass"), `handler: something-private`), nil)
 	real, release := h.validate, make(chan struct{})
 	var behaviour atomic.Value // abandoned requests still read it
 	h.validate = func(ctx context.Context, inputs []schemas.Input, opts schemas.Options) ([]schemas.Violation, error) {
@@ -247,21 +247,21 @@ func TestPanicsAndTimeouts(t *testing.T) {
 		return real(ctx, inputs, opts)
 	}
 	behaviour.Store("panic")
-	w := post(h, PathValidate, encoded(t, review))
+	w := postReview(h, PathValidate, encodeJSON(t, review))
 	assert.Equal(t, http.StatusInternalServerError, w.Code)
 	assert.NotContains(t, w.Body.String(), "something-private")
 
 	behaviour.Store("hang")
 	for range cap(h.slots) + 1 { // the last one does not even get a slot
-		w = post(h, PathValidate+"?timeout=10ms", encoded(t, review))
+		w = postReview(h, PathValidate+"?timeout=10ms", encodeJSON(t, review))
 		assert.Equal(t, http.StatusServiceUnavailable, w.Code)
 	}
 	close(release)
 	behaviour.Store("fail")
-	response := answered(t, h, PathValidate, review)
+	response := requireResponse(t, h, PathValidate, review)
 	assert.EqualValues(t, 500, response.Result.Code)
 	behaviour.Store("none")
-	assert.True(t, answered(t, h, PathValidate, review).Allowed, "the next request is answered as ever")
+	assert.True(t, requireResponse(t, h, PathValidate, review).Allowed, "the next request is answered as ever")
 
 	assert.Contains(t, logged.String(), `"kind":"ExposureClass"`)
 	assert.NotContains(t, logged.String(), "something-private")
@@ -279,8 +279,8 @@ func TestPanicsAndTimeouts(t *testing.T) {
 // TestLookupsAreLogged: errors of listing Gardens are not secret, and the administrator needs them.
 func TestLookupsAreLogged(t *testing.T) {
 	var logged bytes.Buffer
-	h := newHandler(t, Options{Log: slog.New(slog.NewJSONHandler(&logged, nil)), Gardens: gardens{err: errors.New("no route to host")}})
-	assert.False(t, answered(t, h, PathValidate, ask(t, admissionv1.Create, good(t, "Garden"), nil)).Allowed)
+	h := newHandler(t, Options{Log: slog.New(slog.NewJSONHandler(&logged, nil)), Gardens: fakeGardens{err: errors.New("no route to host")}})
+	assert.False(t, requireResponse(t, h, PathValidate, newReview(t, admissionv1.Create, validObject(t, "Garden"), nil)).Allowed)
 	assert.Contains(t, logged.String(), "no route to host")
 }
 
@@ -288,7 +288,7 @@ func TestLookupsAreLogged(t *testing.T) {
 func TestLogsHoldNoContents(t *testing.T) {
 	var logged bytes.Buffer
 	h := newHandler(t, Options{Log: slog.New(slog.NewJSONHandler(&logged, nil))})
-	response := answered(t, h, PathValidate, ask(t, admissionv1.Create, laidOver(t, good(t, "Seed"), `spec: {networks: {pods: something-private}}`), nil))
+	response := requireResponse(t, h, PathValidate, newReview(t, admissionv1.Create, mergeYAML(t, validObject(t, "Seed"), `spec: {networks: {pods: something-private}}`), nil))
 	assert.False(t, response.Allowed)
 	assert.Contains(t, logged.String(), `"msg":"denied"`)
 	assert.Contains(t, logged.String(), `"rules":"`)
@@ -296,32 +296,32 @@ func TestLogsHoldNoContents(t *testing.T) {
 }
 
 func TestGardens(t *testing.T) {
-	garden := good(t, "Garden")
-	namespace := decoded(t, `{apiVersion: v1, kind: Namespace, metadata: {name: garden}}`)
-	other := decoded(t, `{apiVersion: v1, kind: Namespace, metadata: {name: other}}`)
+	garden := validObject(t, "Garden")
+	namespace := decodeObject(t, `{apiVersion: v1, kind: Namespace, metadata: {name: garden}}`)
+	other := decodeObject(t, `{apiVersion: v1, kind: Namespace, metadata: {name: other}}`)
 	for name, c := range map[string]struct {
 		gardens Gardens
 		review  *admissionv1.AdmissionReview
 		rule    string
 	}{
-		"the first":                    {gardens{}, ask(t, admissionv1.Create, garden, nil), ""},
-		"the second":                   {gardens{names: []string{"other"}}, ask(t, admissionv1.Create, garden, nil), "garden/only-one"},
-		"nobody looks":                 {nil, ask(t, admissionv1.Create, garden, nil), ""},
-		"namespace garden":             {gardens{names: []string{"other"}}, ask(t, admissionv1.Delete, nil, namespace), "namespace/garden-kept"},
-		"namespace garden, no Garden":  {gardens{}, ask(t, admissionv1.Delete, nil, namespace), ""},
-		"namespace garden, nobody":     {nil, ask(t, admissionv1.Delete, nil, namespace), ""},
-		"another namespace":            {gardens{names: []string{"other"}}, ask(t, admissionv1.Delete, nil, other), ""},
-		"deletion without annotation":  {gardens{}, ask(t, admissionv1.Delete, nil, garden), "any/deletion-confirmed"},
-		"deletion that was confirmed":  {gardens{}, ask(t, admissionv1.Delete, nil, laidOver(t, garden, confirmed)), ""},
-		"a finalizer of the operator":  {gardens{}, ask(t, admissionv1.Create, laidOver(t, garden, `metadata: {finalizers: [gardener.cloud/operator]}`), nil), "garden/finalizers"},
-		"a change beside another one":  {gardens{names: []string{"other"}}, ask(t, admissionv1.Update, garden, garden), ""},
-		"a Seed asks for no Gardens":   {gardens{err: errors.New("down")}, ask(t, admissionv1.Create, good(t, "Seed"), nil), ""},
-		"nor do most of its deletions": {gardens{err: errors.New("down")}, ask(t, admissionv1.Delete, nil, other), ""},
+		"the first":                    {fakeGardens{}, newReview(t, admissionv1.Create, garden, nil), ""},
+		"the second":                   {fakeGardens{names: []string{"other"}}, newReview(t, admissionv1.Create, garden, nil), "garden/only-one"},
+		"nobody looks":                 {nil, newReview(t, admissionv1.Create, garden, nil), ""},
+		"namespace garden":             {fakeGardens{names: []string{"other"}}, newReview(t, admissionv1.Delete, nil, namespace), "namespace/garden-kept"},
+		"namespace garden, no Garden":  {fakeGardens{}, newReview(t, admissionv1.Delete, nil, namespace), ""},
+		"namespace garden, nobody":     {nil, newReview(t, admissionv1.Delete, nil, namespace), ""},
+		"another namespace":            {fakeGardens{names: []string{"other"}}, newReview(t, admissionv1.Delete, nil, other), ""},
+		"deletion without annotation":  {fakeGardens{}, newReview(t, admissionv1.Delete, nil, garden), "any/deletion-confirmed"},
+		"deletion that was confirmed":  {fakeGardens{}, newReview(t, admissionv1.Delete, nil, mergeYAML(t, garden, deletionConfirmation)), ""},
+		"a finalizer of the operator":  {fakeGardens{}, newReview(t, admissionv1.Create, mergeYAML(t, garden, `metadata: {finalizers: [gardener.cloud/operator]}`), nil), "garden/finalizers"},
+		"a change beside another one":  {fakeGardens{names: []string{"other"}}, newReview(t, admissionv1.Update, garden, garden), ""},
+		"a Seed asks for no Gardens":   {fakeGardens{err: errors.New("down")}, newReview(t, admissionv1.Create, validObject(t, "Seed"), nil), ""},
+		"nor do most of its deletions": {fakeGardens{err: errors.New("down")}, newReview(t, admissionv1.Delete, nil, other), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response := answered(t, newHandler(t, Options{Gardens: c.gardens}), PathValidate, c.review)
+			response := requireResponse(t, newHandler(t, Options{Gardens: c.gardens}), PathValidate, c.review)
 			assert.Equal(t, c.rule == "", response.Allowed)
-			assert.Equal(t, c.rule, deniedBy(response))
+			assert.Equal(t, c.rule, denyingRules(response))
 		})
 	}
 }

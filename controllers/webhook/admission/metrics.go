@@ -16,8 +16,9 @@ const (
 	resultError   = "error"
 )
 
-// other replaces kinds without rules and unknown operations, so that clients cannot create labels.
-const other = "other"
+// labelOther replaces kinds without rules and unknown operations, so that clients cannot create
+// labels.
+const labelOther = "other"
 
 // observation contains the labels of one request.
 type observation struct{ webhook, kind, operation, result string }
@@ -48,14 +49,14 @@ func (m *metrics) observe(o observation, took time.Duration) {
 	m.seconds.WithLabelValues(o.webhook).Add(took.Seconds())
 }
 
-func (m *metrics) panicked() { m.panics.Inc() }
+func (m *metrics) countPanic() { m.panics.Inc() }
 
 // kindLabel returns the kind of a request as a label.
 func kindLabel(request *admissionv1.AdmissionRequest) string {
 	if gvk := kindOf(request); schemas.Known(gvk) {
 		return gvk.GroupKind().String()
 	}
-	return other
+	return labelOther
 }
 
 func operationLabel(request *admissionv1.AdmissionRequest) string {
@@ -63,5 +64,5 @@ func operationLabel(request *admissionv1.AdmissionRequest) string {
 	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
 		return string(request.Operation)
 	}
-	return other
+	return labelOther
 }

@@ -10,43 +10,44 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// operation is a JSON patch operation (RFC 6902): remove, or add, which replaces an existing value.
-type operation struct {
+// patchOperation is a JSON patch operation (RFC 6902): remove, or add, which replaces an existing
+// value.
+type patchOperation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value,omitempty"`
 	steps []string
 }
 
-// additions returns the additions to an object as it was sent. It compares the object before and
+// additionsTo returns the additions to an object as it was sent. It compares the object before and
 // after fields were set, as the Go type encodes it. It changes no value that was sent, and does not
 // add empty fields that only the Go type writes.
-func additions(sent, before, after map[string]any) []operation {
-	var ops []operation
-	addFields(&ops, nil, sent, before, after)
+func additionsTo(sent, before, after map[string]any) []patchOperation {
+	var ops []patchOperation
+	addMissingFields(&ops, nil, sent, before, after)
 	return ops
 }
 
-func addFields(ops *[]operation, path []string, sent, before, after map[string]any) {
+func addMissingFields(ops *[]patchOperation, path []string, sent, before, after map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		here := append(slices.Clone(path), name)
 		switch {
 		case reflect.DeepEqual(before[name], after[name]):
 		case isEmpty(sent[name]):
-			add(ops, here, difference(before[name], after[name]))
+			appendAdd(ops, here, addedPart(before[name], after[name]))
 		default:
-			addInside(ops, here, sent[name], before[name], after[name])
+			addNested(ops, here, sent[name], before[name], after[name])
 		}
 	}
 }
 
-// addInside adds to a value that was sent; a value that is neither an object nor a list stays.
-func addInside(ops *[]operation, path []string, sent, before, after any) {
+// addNested adds to a value that was sent; a value that is neither an object nor a list stays.
+func addNested(ops *[]patchOperation, path []string, sent, before, after any) {
 	switch sent := sent.(type) {
 	case map[string]any:
 		if filled, ok := after.(map[string]any); ok {
 			was, _ := before.(map[string]any)
-			addFields(ops, path, sent, was, filled)
+			addMissingFields(ops, path, sent, was, filled)
 		}
 	case []any:
 		was, _ := before.([]any)
@@ -56,16 +57,16 @@ func addInside(ops *[]operation, path []string, sent, before, after any) {
 		}
 		for i := range filled {
 			if i >= len(sent) {
-				add(ops, append(slices.Clone(path), "-"), filled[i])
+				appendAdd(ops, append(slices.Clone(path), "-"), filled[i])
 			} else if !reflect.DeepEqual(was[i], filled[i]) {
-				addInside(ops, append(slices.Clone(path), strconv.Itoa(i)), sent[i], was[i], filled[i])
+				addNested(ops, append(slices.Clone(path), strconv.Itoa(i)), sent[i], was[i], filled[i])
 			}
 		}
 	}
 }
 
-// difference returns the added part of a value.
-func difference(before, after any) any {
+// addedPart returns the added part of a value.
+func addedPart(before, after any) any {
 	was, ok := before.(map[string]any)
 	filled, both := after.(map[string]any)
 	if !ok || !both {
@@ -74,7 +75,7 @@ func difference(before, after any) any {
 	result := map[string]any{}
 	for name, value := range filled {
 		if !reflect.DeepEqual(was[name], value) {
-			result[name] = difference(was[name], value)
+			result[name] = addedPart(was[name], value)
 		}
 	}
 	return result
@@ -95,11 +96,11 @@ func isEmpty(value any) bool {
 	return false
 }
 
-func add(ops *[]operation, path []string, value any) {
-	*ops = append(*ops, operation{Op: "add", Path: pointer(path), Value: value, steps: path})
+func appendAdd(ops *[]patchOperation, path []string, value any) {
+	*ops = append(*ops, patchOperation{Op: "add", Path: jsonPointer(path), Value: value, steps: path})
 }
 
-func pointer(path []string) string {
+func jsonPointer(path []string) string {
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	var pointer strings.Builder
 	for _, step := range path {
@@ -108,38 +109,38 @@ func pointer(path []string) string {
 	return pointer.String()
 }
 
-// between returns the operations that change one object to another. Lists only grow.
-func between(from, to map[string]any) []operation {
-	var ops []operation
-	fieldsBetween(&ops, nil, from, to)
+// patchBetween returns the operations that change one object to another. Lists only grow.
+func patchBetween(from, to map[string]any) []patchOperation {
+	var ops []patchOperation
+	appendFieldChanges(&ops, nil, from, to)
 	return ops
 }
 
-func fieldsBetween(ops *[]operation, path []string, from, to map[string]any) {
+func appendFieldChanges(ops *[]patchOperation, path []string, from, to map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		if _, stays := to[name]; !stays {
-			*ops = append(*ops, operation{Op: "remove", Path: pointer(append(slices.Clone(path), name))})
+			*ops = append(*ops, patchOperation{Op: "remove", Path: jsonPointer(append(slices.Clone(path), name))})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(to)) {
 		here := append(slices.Clone(path), name)
 		was, there := from[name]
 		if !there {
-			add(ops, here, to[name])
+			appendAdd(ops, here, to[name])
 			continue
 		}
-		valuesBetween(ops, here, was, to[name])
+		appendValueChanges(ops, here, was, to[name])
 	}
 }
 
-func valuesBetween(ops *[]operation, path []string, from, to any) {
+func appendValueChanges(ops *[]patchOperation, path []string, from, to any) {
 	if reflect.DeepEqual(from, to) {
 		return
 	}
 	switch is := to.(type) {
 	case map[string]any:
 		if was, ok := from.(map[string]any); ok {
-			fieldsBetween(ops, path, was, is)
+			appendFieldChanges(ops, path, was, is)
 			return
 		}
 	case []any:
@@ -149,19 +150,19 @@ func valuesBetween(ops *[]operation, path []string, from, to any) {
 		}
 		for i := range is {
 			if i < len(was) {
-				valuesBetween(ops, append(slices.Clone(path), strconv.Itoa(i)), was[i], is[i])
+				appendValueChanges(ops, append(slices.Clone(path), strconv.Itoa(i)), was[i], is[i])
 			} else {
-				add(ops, append(slices.Clone(path), "-"), is[i])
+				appendAdd(ops, append(slices.Clone(path), "-"), is[i])
 			}
 		}
 		return
 	}
-	add(ops, path, to)
+	appendAdd(ops, path, to)
 }
 
-// apply adds to an object. Paths come from additions to the same object, so that all but their last
-// elements exist.
-func (o operation) apply(object map[string]any) {
+// applyTo adds to an object. Paths come from additions to the same object, so that all but their
+// last elements exist.
+func (o patchOperation) applyTo(object map[string]any) {
 	value := runtime.DeepCopyJSONValue(o.Value)
 	var at any = object
 	set := func(any) {}

@@ -17,47 +17,47 @@ import (
 // reviewKind is the kind of requests and responses.
 const reviewKind = "AdmissionReview"
 
-// failure is a malformed request.
-type failure struct {
+// reviewError is a malformed request.
+type reviewError struct {
 	code int
 	// message is for the client, reason for the log: it contains nothing of the request.
 	message, reason string
 }
 
-func failed(code int, reason string, detail string) *failure {
+func newReviewError(code int, reason string, detail string) *reviewError {
 	message := reason
 	if detail != "" {
 		message += ": " + detail
 	}
-	return &failure{code: code, message: message, reason: reason}
+	return &reviewError{code: code, message: message, reason: reason}
 }
 
 // readReview decodes the AdmissionReview of a request.
-func readReview(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, *failure) {
+func readReview(w http.ResponseWriter, r *http.Request) (*admissionv1.AdmissionReview, *reviewError) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, failed(http.StatusMethodNotAllowed, "only POST is answered", "")
+		return nil, newReviewError(http.StatusMethodNotAllowed, "only POST is answered", "")
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != runtime.ContentTypeJSON {
-		return nil, failed(http.StatusUnsupportedMediaType, "the request must have Content-Type "+runtime.ContentTypeJSON, "")
+		return nil, newReviewError(http.StatusUnsupportedMediaType, "the request must have Content-Type "+runtime.ContentTypeJSON, "")
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
-			return nil, failed(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more than %d MiB", large.Limit>>20), "")
+			return nil, newReviewError(http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more than %d MiB", large.Limit>>20), "")
 		}
-		return nil, failed(http.StatusBadRequest, "the request cannot be read", err.Error())
+		return nil, newReviewError(http.StatusBadRequest, "the request cannot be read", err.Error())
 	}
 	review := &admissionv1.AdmissionReview{}
 	if err := json.Unmarshal(data, review); err != nil {
-		return nil, failed(http.StatusBadRequest, "the request is not an AdmissionReview in JSON", err.Error())
+		return nil, newReviewError(http.StatusBadRequest, "the request is not an AdmissionReview in JSON", err.Error())
 	}
 	if want := admissionv1.SchemeGroupVersion.String(); review.APIVersion != want || review.Kind != reviewKind {
-		return nil, failed(http.StatusBadRequest, fmt.Sprintf("the request must be a %s of %s", reviewKind, want), fmt.Sprintf("it is %q of %q", review.Kind, review.APIVersion))
+		return nil, newReviewError(http.StatusBadRequest, fmt.Sprintf("the request must be a %s of %s", reviewKind, want), fmt.Sprintf("it is %q of %q", review.Kind, review.APIVersion))
 	}
 	if review.Request == nil || review.Request.UID == "" {
-		return nil, failed(http.StatusBadRequest, "the AdmissionReview has no request, or one without uid", "")
+		return nil, newReviewError(http.StatusBadRequest, "the AdmissionReview has no request, or one without uid", "")
 	}
 	return review, nil
 }
@@ -94,14 +94,14 @@ func objectOf(request *admissionv1.AdmissionRequest, raw runtime.RawExtension) (
 	if got, want := object.GroupVersionKind(), kindOf(request); got != want {
 		return nil, badRequest("the request is about a %s, but its object is a %s", want, got)
 	}
-	if object.GetNamespace() == "" && request.Namespace != "" && inNamespace(request) {
+	if object.GetNamespace() == "" && request.Namespace != "" && isNamespaced(request) {
 		object.SetNamespace(request.Namespace)
 	}
 	return object, nil
 }
 
-// inNamespace reports whether the objects of a request are namespaced. For a Namespace, the
+// isNamespaced reports whether the objects of a request are namespaced. For a Namespace, the
 // request's namespace is its own name.
-func inNamespace(request *admissionv1.AdmissionRequest) bool {
+func isNamespaced(request *admissionv1.AdmissionRequest) bool {
 	return request.Kind.Group != "" || request.Kind.Kind != "Namespace"
 }

@@ -19,18 +19,19 @@ import (
 // rulesFolder contains the rules, each with objects that break it.
 var rulesFolder = filepath.Join("..", "..", "..", "schemas", "rules")
 
-// good returns an object that satisfies all rules of a kind (named as in structure.RulesName).
-func good(t testing.TB, kind string) *unstructured.Unstructured {
+// validObject returns an object that satisfies all rules of a kind (named as in
+// structure.RulesName).
+func validObject(t testing.TB, kind string) *unstructured.Unstructured {
 	t.Helper()
 	if data, err := os.ReadFile(filepath.Join(rulesFolder, strings.ToLower(kind), "good.yaml")); err == nil {
-		return documents(t, data)[0]
+		return decodeManifest(t, data)[0]
 	}
 	file := map[string]string{
 		"Garden": "garden/garden.yaml", "CloudProfile": "gardenconfig/cloudprofile.yaml", "Seed": "seeds/local.yaml",
 		"Project": "projects/local/project.yaml", "Shoot": "projects/local/shoot.yaml", "Landscape": "landscape.yaml",
 	}[kind]
 	require.NotEmpty(t, file, kind)
-	object := example(t, file, kind)
+	object := landscapeObject(t, file, kind)
 	if kind == "Landscape" {
 		object.SetNamespace("garden") // a file has none
 	}
@@ -67,7 +68,7 @@ func ruleCases(t *testing.T) map[string][]ruleCase {
 
 // checkRules: the API server and the rules reject and accept the same objects. In short mode it
 // checks every eighth case, which still shows a change in the webhooks.
-func checkRules(t *testing.T, w *world) {
+func checkRules(t *testing.T, w *testServer) {
 	every := 1
 	if testing.Short() {
 		every = 8
@@ -84,14 +85,14 @@ func checkRules(t *testing.T, w *world) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s/%03d %s", kind, i, c.Rule), func(t *testing.T) {
-				object := good(t, c.Kind)
-				lay(object.Object, c.Object)
-				change := change{object: object}
+				object := validObject(t, c.Kind)
+				mergeFields(object.Object, c.Object)
+				change := objectChange{object: object}
 				if c.Old != nil {
-					change.old = good(t, c.Kind)
-					lay(change.old.Object, c.Old)
+					change.old = validObject(t, c.Kind)
+					mergeFields(change.old.Object, c.Old)
 				}
-				w.agrees(t, change)
+				w.compareErrors(t, change)
 			})
 		}
 	}

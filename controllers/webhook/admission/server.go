@@ -25,15 +25,15 @@ type Server struct {
 	Metrics prometheus.Gatherer
 	// Ready returns why requests cannot be answered yet; nil means always ready.
 	Ready        func() error
-	Certificates Certificates
+	Certificates CertificateFunc
 	// Webhooks, Health and MetricsOnly are the listeners until Run returns; the last two may be
 	// nil. Health serves the metrics, too.
 	Webhooks, Health, MetricsOnly net.Listener
-	// Linger is how long new requests are answered after ctx has ended, while /readyz fails.
+	// ShutdownDelay is how long new requests are answered after ctx has ended, while /readyz fails.
 	// Clients of a Service need that time to switch to another server. Default: not at all.
-	Linger time.Duration
-	// Drain is how long requests may take to end after that; default 1.5 seconds.
-	Drain time.Duration
+	ShutdownDelay time.Duration
+	// DrainTimeout is how long requests may take to end after that; default 1.5 seconds.
+	DrainTimeout time.Duration
 	// Clock measures Linger; default the real one.
 	Clock clock.Clock
 	Log   *slog.Logger
@@ -41,53 +41,53 @@ type Server struct {
 
 // Run serves until ctx ends and Linger passes, and then waits for active requests.
 func (s *Server) Run(ctx context.Context) error {
-	drain := s.Drain
+	drain := s.DrainTimeout
 	if drain <= 0 {
 		drain = 1500 * time.Millisecond
 	}
 	var leaving atomic.Bool
-	webhooks := s.server(s.Handler)
+	webhooks := s.newHTTPServer(s.Handler)
 	webhooks.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.Certificates}
-	health := s.server(s.health(&leaving))
-	metrics := s.server(health.Handler)
+	health := s.newHTTPServer(s.healthHandler(&leaving))
+	metrics := s.newHTTPServer(health.Handler)
 	group, running := errgroup.WithContext(ctx)
-	group.Go(func() error { return served("webhooks", webhooks.ServeTLS(s.Webhooks, "", "")) })
+	group.Go(func() error { return serveError("webhooks", webhooks.ServeTLS(s.Webhooks, "", "")) })
 	if s.Health != nil {
-		group.Go(func() error { return served("health", health.Serve(s.Health)) })
+		group.Go(func() error { return serveError("health", health.Serve(s.Health)) })
 	}
 	if s.MetricsOnly != nil {
-		group.Go(func() error { return served("metrics", metrics.Serve(s.MetricsOnly)) })
+		group.Go(func() error { return serveError("metrics", metrics.Serve(s.MetricsOnly)) })
 	}
 	group.Go(func() error {
 		<-running.Done()
 		leaving.Store(true)
-		if s.Linger > 0 && ctx.Err() != nil { // not after a failure to serve
-			<-clocked(s.Clock).After(s.Linger)
+		if s.ShutdownDelay > 0 && ctx.Err() != nil { // not after a failure to serve
+			<-clockOrReal(s.Clock).After(s.ShutdownDelay)
 		}
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
 		// The health server stops last, so that probes do not fail while the server still answers.
-		return errors.Join(stopped(webhooks, end), stopped(health, end), stopped(metrics, end))
+		return errors.Join(shutDown(webhooks, end), shutDown(health, end), shutDown(metrics, end))
 	})
 	return group.Wait()
 }
 
-func clocked(c clock.Clock) clock.Clock {
+func clockOrReal(c clock.Clock) clock.Clock {
 	if c == nil {
 		return clock.RealClock{}
 	}
 	return c
 }
 
-func (s *Server) server(handler http.Handler) *http.Server {
+func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: maxTimeout, WriteTimeout: maxTimeout + 5*time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn),
 	}
 }
 
-// health answers /healthz, /readyz and /metrics.
-func (s *Server) health(leaving *atomic.Bool) http.Handler {
+// healthHandler answers /healthz, /readyz and /metrics.
+func (s *Server) healthHandler(leaving *atomic.Bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -113,15 +113,15 @@ func (s *Server) health(leaving *atomic.Bool) http.Handler {
 	return mux
 }
 
-func served(what string, err error) error {
+func serveError(what string, err error) error {
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return fmt.Errorf("serving the %s: %w", what, err)
 }
 
-// stopped shuts a server down, and closes the connections of requests that do not end in time.
-func stopped(server *http.Server, end context.Context) error {
+// shutDown shuts a server down, and closes the connections of requests that do not end in time.
+func shutDown(server *http.Server, end context.Context) error {
 	if err := server.Shutdown(end); err != nil {
 		return errors.Join(fmt.Errorf("requests did not end in time: %w", err), server.Close())
 	}

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	confirmed    = `metadata: {annotations: {confirmation.gardener.cloud/deletion: "true"}}`
-	confirmField = "metadata.annotations[confirmation.gardener.cloud/deletion]"
+	deletionConfirmation      = `metadata: {annotations: {confirmation.gardener.cloud/deletion: "true"}}`
+	deletionConfirmationField = "metadata.annotations[confirmation.gardener.cloud/deletion]"
 )
 
-// TestOnAServer uses a real API server with all definitions and the webhooks.
-func TestOnAServer(t *testing.T) {
-	w := newWorld(t)
+// TestWithAPIServer uses a real API server with all definitions and the webhooks.
+func TestWithAPIServer(t *testing.T) {
+	w := newTestServer(t)
 	for _, part := range []struct {
 		name  string
-		check func(*testing.T, *world)
+		check func(*testing.T, *testServer)
 	}{
 		{"corpus", checkCorpus},
 		{"rules", checkRules},
@@ -29,20 +29,20 @@ func TestOnAServer(t *testing.T) {
 		{"deletions", checkDeletions},
 		{"namespace garden", checkNamespaceGarden},
 		{"finalizers", checkFinalizers},
-		{"status", checkStatus},
+		{"status", checkStatusUpdate},
 		{"defaults", checkDefaults},
-		{"immutable fields", checkImmutables},
-		{"webhooks that are down", checkDown}, // last, because they do not return
+		{"immutable fields", checkImmutableFields},
+		{"webhooks that are down", checkWithoutWebhook}, // last, because they do not return
 	} {
 		t.Run(part.name, func(t *testing.T) { part.check(t, w) })
 	}
 }
 
-// refusedAt asserts that the webhook denied a request at one field.
-func refusedAt(t *testing.T, err error, field, typ string) {
+// assertDeniedAt asserts that the webhook denied a request at one field.
+func assertDeniedAt(t *testing.T, err error, field, typ string) {
 	t.Helper()
 	require.Error(t, err)
-	_, fields, byWebhook := verdictOfServer(t, err)
+	_, fields, byWebhook := errorsOfServer(t, err)
 	assert.True(t, byWebhook || apierrors.IsInvalid(err), "%v", err)
 	assert.Equal(t, []string{field}, fields)
 	var status apierrors.APIStatus
@@ -50,32 +50,32 @@ func refusedAt(t *testing.T, err error, field, typ string) {
 	assert.EqualValues(t, typ, status.Status().Details.Causes[0].Type)
 }
 
-func checkOneGarden(t *testing.T, w *world) {
-	first, err := w.seeded(t, good(t, "Garden"))
+func checkOneGarden(t *testing.T, w *testServer) {
+	first, err := w.createUnvalidated(t, validObject(t, "Garden"))
 	require.NoError(t, err)
-	second := laidOver(t, good(t, "Garden"), `metadata: {name: second}`)
-	refusedAt(t, w.api.Create(w.ctx, second), "metadata.name", "FieldValueForbidden")
+	second := mergeYAML(t, validObject(t, "Garden"), `metadata: {name: second}`)
+	assertDeniedAt(t, w.api.Create(w.ctx, second), "metadata.name", "FieldValueForbidden")
 
-	changed := laidOver(t, first, `metadata: {labels: {a: b}}`)
+	changed := mergeYAML(t, first, `metadata: {labels: {a: b}}`)
 	require.NoError(t, w.api.Update(w.ctx, changed), "the one that is there can be changed")
-	w.remove(first)
+	w.forceDelete(first)
 	require.NoError(t, w.api.Create(w.ctx, second, client.DryRunAll), "nothing is in its way any more")
-	refusedAt(t, w.api.Create(w.ctx, laidOver(t, second, `metadata: {finalizers: [gardener.cloud/operator]}`)), "metadata.finalizers[0]", "FieldValueForbidden")
+	assertDeniedAt(t, w.api.Create(w.ctx, mergeYAML(t, second, `metadata: {finalizers: [gardener.cloud/operator]}`)), "metadata.finalizers[0]", "FieldValueForbidden")
 }
 
-func checkDeletions(t *testing.T, w *world) {
+func checkDeletions(t *testing.T, w *testServer) {
 	for _, c := range []struct {
 		kind      string
 		protected bool
 	}{{"Garden", true}, {"Seed", true}, {"Shoot", true}, {"Project", true}, {"ShootState", true}, {"extensions.Infrastructure", true},
 		{"ExposureClass", false}, {"CloudProfile", false}, {"ManagedResource", false}} {
 		t.Run(c.kind, func(t *testing.T) {
-			live, err := w.seeded(t, good(t, c.kind))
+			live, err := w.createUnvalidated(t, validObject(t, c.kind))
 			require.NoError(t, err)
 			if c.protected {
-				refusedAt(t, w.api.Delete(w.ctx, live), confirmField, "FieldValueForbidden")
-				refusedAt(t, w.api.DeleteAllOf(w.ctx, live, client.InNamespace(live.GetNamespace())), confirmField, "FieldValueForbidden")
-				live = laidOver(t, live, confirmed)
+				assertDeniedAt(t, w.api.Delete(w.ctx, live), deletionConfirmationField, "FieldValueForbidden")
+				assertDeniedAt(t, w.api.DeleteAllOf(w.ctx, live, client.InNamespace(live.GetNamespace())), deletionConfirmationField, "FieldValueForbidden")
+				live = mergeYAML(t, live, deletionConfirmation)
 				require.NoError(t, w.api.Update(w.ctx, live))
 			}
 			require.NoError(t, w.api.Delete(w.ctx, live))
@@ -83,11 +83,11 @@ func checkDeletions(t *testing.T, w *world) {
 	}
 }
 
-func checkNamespaceGarden(t *testing.T, w *world) {
+func checkNamespaceGarden(t *testing.T, w *testServer) {
 	namespace := &corev1.Namespace{}
 	namespace.Name = "garden"
 	require.NoError(t, w.api.Delete(w.ctx, namespace.DeepCopy(), client.DryRunAll), "there is no Garden")
-	_, err := w.seeded(t, good(t, "Garden"))
+	_, err := w.createUnvalidated(t, validObject(t, "Garden"))
 	require.NoError(t, err)
 	err = w.api.Delete(w.ctx, namespace.DeepCopy())
 	require.ErrorContains(t, err, "remove the Garden first")
@@ -100,30 +100,30 @@ func checkNamespaceGarden(t *testing.T, w *world) {
 
 // checkFinalizers: an object that breaks a rule can only be changed by fixing it, unless it is
 // being deleted.
-func checkFinalizers(t *testing.T, w *world) {
-	broken := laidOver(t, good(t, "Garden"), `{metadata: {finalizers: [gardener.cloud/operator]}, spec: {virtualCluster: {kubernetes: {version: "1.99.0"}}}}`)
-	live, err := w.seeded(t, broken)
+func checkFinalizers(t *testing.T, w *testServer) {
+	broken := mergeYAML(t, validObject(t, "Garden"), `{metadata: {finalizers: [gardener.cloud/operator]}, spec: {virtualCluster: {kubernetes: {version: "1.99.0"}}}}`)
+	live, err := w.createUnvalidated(t, broken)
 	require.NoError(t, err)
-	free := laidOver(t, live, `metadata: {finalizers: null}`)
-	refusedAt(t, w.api.Update(w.ctx, free), "spec.virtualCluster.kubernetes.version", "FieldValueNotSupported")
+	free := mergeYAML(t, live, `metadata: {finalizers: null}`)
+	assertDeniedAt(t, w.api.Update(w.ctx, free), "spec.virtualCluster.kubernetes.version", "FieldValueNotSupported")
 
-	require.NoError(t, w.past.Delete(w.ctx, live))
-	require.NoError(t, w.past.Get(w.ctx, client.ObjectKeyFromObject(live), live))
+	require.NoError(t, w.unvalidated.Delete(w.ctx, live))
+	require.NoError(t, w.unvalidated.Get(w.ctx, client.ObjectKeyFromObject(live), live))
 	require.NotNil(t, live.GetDeletionTimestamp())
-	refusedAt(t, w.api.Update(w.ctx, laidOver(t, live, `spec: {virtualCluster: {maintenance: {timeWindow: {begin: 230000+0100, end: 000000+0100}}}}`), client.DryRunAll), "spec.virtualCluster.kubernetes.version", "FieldValueNotSupported")
-	require.NoError(t, w.api.Update(w.ctx, laidOver(t, live, `metadata: {finalizers: null}`)))
+	assertDeniedAt(t, w.api.Update(w.ctx, mergeYAML(t, live, `spec: {virtualCluster: {maintenance: {timeWindow: {begin: 230000+0100, end: 000000+0100}}}}`), client.DryRunAll), "spec.virtualCluster.kubernetes.version", "FieldValueNotSupported")
+	require.NoError(t, w.api.Update(w.ctx, mergeYAML(t, live, `metadata: {finalizers: null}`)))
 	assert.True(t, apierrors.IsNotFound(w.api.Get(w.ctx, client.ObjectKeyFromObject(live), live)))
 }
 
-// checkStatus: controllers may write the status of objects that break a rule.
-func checkStatus(t *testing.T, w *world) {
-	live, err := w.seeded(t, laidOver(t, good(t, "Shoot"), `spec: {kubernetes: {version: "1.99.0"}}`))
+// checkStatusUpdate: controllers may write the status of objects that break a rule.
+func checkStatusUpdate(t *testing.T, w *testServer) {
+	live, err := w.createUnvalidated(t, mergeYAML(t, validObject(t, "Shoot"), `spec: {kubernetes: {version: "1.99.0"}}`))
 	require.NoError(t, err)
-	live = laidOver(t, live, `status: {technicalID: shoot--local--local, hibernated: true, gardener: {id: a, name: b, version: c}, uid: d}`)
+	live = mergeYAML(t, live, `status: {technicalID: shoot--local--local, hibernated: true, gardener: {id: a, name: b, version: c}, uid: d}`)
 	require.NoError(t, w.api.Status().Update(w.ctx, live))
 }
 
-func checkDefaults(t *testing.T, w *world) {
+func checkDefaults(t *testing.T, w *testServer) {
 	for _, c := range []struct {
 		kind, over string
 		path       []string
@@ -139,10 +139,10 @@ func checkDefaults(t *testing.T, w *world) {
 		{"Project", `spec: {members: [{kind: User, name: a}]}`, []string{"spec", "members"}, []any{map[string]any{"kind": "User", "name": "a", "apiGroup": "rbac.authorization.k8s.io", "role": "viewer"}}},
 	} {
 		t.Run(c.kind+" "+c.over, func(t *testing.T) {
-			live := laidOver(t, good(t, c.kind), c.over)
+			live := mergeYAML(t, validObject(t, c.kind), c.over)
 			w.ensureNamespace(live)
 			require.NoError(t, w.api.Create(w.ctx, live))
-			t.Cleanup(func() { w.remove(live) })
+			t.Cleanup(func() { w.forceDelete(live) })
 			value, _, err := unstructured.NestedFieldNoCopy(live.Object, c.path...)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, value)
@@ -153,14 +153,14 @@ func checkDefaults(t *testing.T, w *world) {
 	}
 }
 
-// checkDown: without the webhook, Gardener's kinds cannot be changed, but all others can.
-func checkDown(t *testing.T, w *world) {
+// checkWithoutWebhook: without the webhook, Gardener's kinds cannot be changed, but all others can.
+func checkWithoutWebhook(t *testing.T, w *testServer) {
 	w.stop()
-	assert.True(t, apierrors.IsInternalError(w.api.Create(w.ctx, good(t, "ExposureClass"))))
+	assert.True(t, apierrors.IsInternalError(w.api.Create(w.ctx, validObject(t, "ExposureClass"))))
 	for _, kind := range []string{"ConfigMap", "Secret"} {
-		object := decoded(t, "apiVersion: v1\nkind: "+kind+"\nmetadata: {name: a, namespace: garden}")
+		object := decodeObject(t, "apiVersion: v1\nkind: "+kind+"\nmetadata: {name: a, namespace: garden}")
 		require.NoError(t, w.api.Create(w.ctx, object))
-		require.NoError(t, w.api.Update(w.ctx, laidOver(t, object, `data: {a: aGk=}`)))
+		require.NoError(t, w.api.Update(w.ctx, mergeYAML(t, object, `data: {a: aGk=}`)))
 		require.NoError(t, w.api.Delete(w.ctx, object))
 	}
 	other := &corev1.Namespace{}

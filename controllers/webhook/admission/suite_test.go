@@ -31,51 +31,51 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// unasked is a user whose requests skip the validating webhook. It creates objects from before the
-// webhook.
-const unasked = "unasked"
+// unvalidatedUser is a user whose requests skip the validating webhook. It creates objects from
+// before the webhook.
+const unvalidatedUser = "unasked"
 
-// world is an API server with all definitions and webhooks.
-type world struct {
+// testServer is an API server with all definitions and webhooks.
+type testServer struct {
 	testing.TB
 	ctx context.Context
 	// api is an ordinary client; past uses the user whose requests skip the webhook.
-	api, past client.Client
-	handler   *Handler
-	config    *rest.Config
+	api, unvalidated client.Client
+	handler          *Handler
+	config           *rest.Config
 	// stop stops the webhooks.
 	stop func()
 	// byDefinition, byWebhook and allowed count the verdicts of agrees.
 	byDefinition, byWebhook, allowed int
 }
 
-func newWorld(t *testing.T) *world { return worldWith(t, nil) }
+func newTestServer(t *testing.T) *testServer { return newTestServerWith(t, nil) }
 
-// worldWith is newWorld with surroundings.
-func worldWith(t *testing.T, reader func(context.Context, *rest.Config) (Surroundings, error)) *world {
+// newTestServerWith is newTestServer with surroundings.
+func newTestServerWith(t *testing.T, reader func(context.Context, *rest.Config) (ObjectLister, error)) *testServer {
 	t.Helper()
 	config := apiserver.Start(t)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
 
-	w := &world{TB: t, ctx: ctx, config: config}
+	w := &testServer{TB: t, ctx: ctx, config: config}
 	w.api = w.client(config)
 	other := rest.CopyConfig(config)
-	other.Impersonate = rest.ImpersonationConfig{UserName: unasked, Groups: []string{"system:masters"}}
-	w.past = w.client(other)
-	w.definitions()
-	var surroundings Surroundings
+	other.Impersonate = rest.ImpersonationConfig{UserName: unvalidatedUser, Groups: []string{"system:masters"}}
+	w.unvalidated = w.client(other)
+	w.installDefinitions()
+	var surroundings ObjectLister
 	if reader != nil {
 		var err error
 		surroundings, err = reader(ctx, config)
 		require.NoError(t, err)
 	}
-	w.webhooks(surroundings)
+	w.startWebhooks(surroundings)
 	return w
 }
 
-func (w *world) client(config *rest.Config) client.Client {
+func (w *testServer) client(config *rest.Config) client.Client {
 	scheme := runtime.NewScheme()
 	require.NoError(w, clientgoscheme.AddToScheme(scheme))
 	require.NoError(w, apiextensionsv1.AddToScheme(scheme))
@@ -84,7 +84,7 @@ func (w *world) client(config *rest.Config) client.Client {
 	return client.WithFieldValidation(c, "Strict")
 }
 
-func (w *world) definitions() {
+func (w *testServer) installDefinitions() {
 	for _, crd := range crds.All() {
 		require.NoError(w, w.api.Create(w.ctx, crd), crd.Name)
 	}
@@ -103,18 +103,18 @@ func (w *world) definitions() {
 		})
 	}
 	for _, name := range []string{"garden", "garden-local"} {
-		require.NoError(w, w.api.Create(w.ctx, decoded(w, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}")))
+		require.NoError(w, w.api.Create(w.ctx, decodeObject(w, "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}")))
 	}
 }
 
-// webhooks starts the server on a free port and configures the API server to call it.
-func (w *world) webhooks(surroundings Surroundings) {
+// startWebhooks starts the server on a free port and configures the API server to call it.
+func (w *testServer) startWebhooks(surroundings ObjectLister) {
 	gardens, err := NewLiveGardens(w.config)
 	require.NoError(w, err)
-	w.handler, err = New(w.ctx, Options{Gardens: gardens, Surroundings: surroundings, Log: slog.New(slog.DiscardHandler)})
+	w.handler, err = New(w.ctx, Options{Gardens: gardens, ObjectLister: surroundings, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(w, err)
 	ca := filepath.Join(w.TempDir(), "ca.crt")
-	certificates, err := SelfSigned([]string{"localhost", "127.0.0.1"}, ca)
+	certificates, err := SelfSignedCertificates([]string{"localhost", "127.0.0.1"}, ca)
 	require.NoError(w, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(w, err)
@@ -136,7 +136,7 @@ func (w *world) webhooks(surroundings Surroundings) {
 		validating, err := ValidatingWebhookConfiguration(cluster, target)
 		require.NoError(w, err)
 		for i := range validating.Webhooks {
-			validating.Webhooks[i].MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "asked", Expression: "request.userInfo.username != '" + unasked + "'"}}
+			validating.Webhooks[i].MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "asked", Expression: "request.userInfo.username != '" + unvalidatedUser + "'"}}
 		}
 		require.NoError(w, w.api.Create(w.ctx, validating))
 		mutating, err := MutatingWebhookConfiguration(cluster, target)
@@ -145,30 +145,30 @@ func (w *world) webhooks(surroundings Surroundings) {
 	}
 	// API servers load configurations with a delay.
 	for _, probe := range []*unstructured.Unstructured{
-		decoded(w, "apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Extension\nmetadata: {name: probe, namespace: garden}\nspec: {type: ''}"),
-		decoded(w, "apiVersion: core.gardener.cloud/v1beta1\nkind: ExposureClass\nmetadata: {name: no.label}\nhandler: a"),
+		decodeObject(w, "apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Extension\nmetadata: {name: probe, namespace: garden}\nspec: {type: ''}"),
+		decodeObject(w, "apiVersion: core.gardener.cloud/v1beta1\nkind: ExposureClass\nmetadata: {name: no.label}\nhandler: a"),
 	} {
 		w.eventually("the webhook is asked about "+probe.GetKind(), func() (bool, error) {
 			return apierrors.IsInvalid(w.api.Create(w.ctx, probe.DeepCopy(), client.DryRunAll)), nil
 		})
 	}
 	w.eventually("defaults are asked for", func() (bool, error) {
-		seed := example(w, "seeds/local.yaml", "Seed")
+		seed := landscapeObject(w, "seeds/local.yaml", "Seed")
 		unstructured.RemoveNestedField(seed.Object, "spec", "settings")
-		err := w.past.Create(w.ctx, seed, client.DryRunAll)
+		err := w.unvalidated.Create(w.ctx, seed, client.DryRunAll)
 		_, found, _ := unstructured.NestedMap(seed.Object, "spec", "settings", "scheduling")
 		return found, err
 	})
 }
 
-func (w *world) eventually(what string, ok func() (bool, error)) {
+func (w *testServer) eventually(what string, ok func() (bool, error)) {
 	w.Helper()
 	require.NoError(w, wait.PollUntilContextTimeout(w.ctx, 20*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) { return ok() }), what)
 }
 
-// seeded creates an object as before the webhook, with its status and deletion timestamp. It is
-// deleted after the test.
-func (w *world) seeded(t *testing.T, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// createUnvalidated creates an object as before the webhook, with its status and deletion
+// timestamp. It is deleted after the test.
+func (w *testServer) createUnvalidated(t *testing.T, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	t.Helper()
 	w.ensureNamespace(object)
 	live := object.DeepCopy()
@@ -177,46 +177,46 @@ func (w *world) seeded(t *testing.T, object *unstructured.Unstructured) (*unstru
 		live.SetFinalizers([]string{"pergola.dev/test"})
 	}
 	live.SetDeletionTimestamp(nil)
-	if err := w.past.Create(w.ctx, live); err != nil {
+	if err := w.unvalidated.Create(w.ctx, live); err != nil {
 		return nil, err
 	}
-	t.Cleanup(func() { w.remove(live) })
+	t.Cleanup(func() { w.forceDelete(live) })
 	if status, ok := object.Object["status"]; ok {
 		live.Object["status"] = status
-		if err := w.past.Status().Update(w.ctx, live); err != nil {
+		if err := w.unvalidated.Status().Update(w.ctx, live); err != nil {
 			return nil, fmt.Errorf("status: %w", err)
 		}
 	}
 	if deleting {
-		if err := w.past.Delete(w.ctx, live); err != nil {
+		if err := w.unvalidated.Delete(w.ctx, live); err != nil {
 			return nil, err
 		}
 	}
-	return live, w.past.Get(w.ctx, client.ObjectKeyFromObject(live), live)
+	return live, w.unvalidated.Get(w.ctx, client.ObjectKeyFromObject(live), live)
 }
 
-// remove deletes an object despite its finalizers.
-func (w *world) remove(object *unstructured.Unstructured) {
+// forceDelete deletes an object despite its finalizers.
+func (w *testServer) forceDelete(object *unstructured.Unstructured) {
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
 	target := object.DeepCopy()
-	if err := w.past.Patch(w.ctx, target, patch); !apierrors.IsNotFound(err) {
+	if err := w.unvalidated.Patch(w.ctx, target, patch); !apierrors.IsNotFound(err) {
 		require.NoError(w, err)
 	}
-	require.NoError(w, client.IgnoreNotFound(w.past.Delete(w.ctx, target)))
+	require.NoError(w, client.IgnoreNotFound(w.unvalidated.Delete(w.ctx, target)))
 }
 
-func (w *world) ensureNamespace(object *unstructured.Unstructured) {
+func (w *testServer) ensureNamespace(object *unstructured.Unstructured) {
 	if object.GetNamespace() == "" {
 		return
 	}
 	namespace := &corev1.Namespace{}
 	namespace.Name = object.GetNamespace()
-	if err := w.past.Create(w.ctx, namespace); !apierrors.IsAlreadyExists(err) {
+	if err := w.unvalidated.Create(w.ctx, namespace); !apierrors.IsAlreadyExists(err) {
 		require.NoError(w, err)
 	}
 }
 
-func decoded(t testing.TB, text string) *unstructured.Unstructured {
+func decodeObject(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -225,26 +225,26 @@ func decoded(t testing.TB, text string) *unstructured.Unstructured {
 	return object
 }
 
-// documents parses the objects of a manifest.
-func documents(t testing.TB, data []byte) []*unstructured.Unstructured {
+// decodeManifest parses the objects of a manifest.
+func decodeManifest(t testing.TB, data []byte) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
 	for _, text := range regexp.MustCompile(`(?m)^---.*$`).Split(string(data), -1) {
 		var content map[string]any
 		require.NoError(t, yaml.Unmarshal([]byte(text), &content))
 		if len(content) > 0 {
-			objects = append(objects, decoded(t, text))
+			objects = append(objects, decodeObject(t, text))
 		}
 	}
 	return objects
 }
 
-// example returns an object of the demonstration landscape, which satisfies all rules.
-func example(t testing.TB, file, kind string) *unstructured.Unstructured {
+// landscapeObject returns an object of the demonstration landscape, which satisfies all rules.
+func landscapeObject(t testing.TB, file, kind string) *unstructured.Unstructured {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "..", "landscapes", "local", filepath.FromSlash(file)))
 	require.NoError(t, err)
-	for _, object := range documents(t, data) {
+	for _, object := range decodeManifest(t, data) {
 		if object.GetKind() == kind {
 			return object
 		}
@@ -253,24 +253,25 @@ func example(t testing.TB, file, kind string) *unstructured.Unstructured {
 	return nil
 }
 
-// laidOver merges YAML into an object: maps are merged, lists replaced, null deletes.
-func laidOver(t testing.TB, object *unstructured.Unstructured, text string) *unstructured.Unstructured {
+// mergeYAML merges YAML into an object: maps are merged, lists replaced, null deletes.
+func mergeYAML(t testing.TB, object *unstructured.Unstructured, text string) *unstructured.Unstructured {
 	t.Helper()
 	over := map[string]any{}
 	require.NoError(t, yaml.Unmarshal([]byte(text), &over))
 	result := object.DeepCopy()
-	lay(result.Object, over)
-	return decoded(t, string(encoded(t, result.Object))) // numbers as the API machinery has them
+	mergeFields(result.Object, over)
+	// numbers as the API machinery has them
+	return decodeObject(t, string(encodeJSON(t, result.Object)))
 }
 
-func encoded(t testing.TB, value any) []byte {
+func encodeJSON(t testing.TB, value any) []byte {
 	t.Helper()
 	data, err := json.Marshal(value)
 	require.NoError(t, err)
 	return data
 }
 
-func lay(base, over map[string]any) {
+func mergeFields(base, over map[string]any) {
 	for name, value := range over {
 		before, wasMap := base[name].(map[string]any)
 		after, isMap := value.(map[string]any)
@@ -278,14 +279,14 @@ func lay(base, over map[string]any) {
 		case value == nil:
 			delete(base, name)
 		case wasMap && isMap:
-			lay(before, after)
+			mergeFields(before, after)
 		default:
 			base[name] = value
 		}
 	}
 }
 
-func read(t testing.TB, file string) []byte {
+func readFile(t testing.TB, file string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)

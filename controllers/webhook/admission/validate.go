@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// validation answers whether a change is allowed.
-func (h *Handler) validation(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+// answerValidation answers whether a change is allowed.
+func (h *Handler) answerValidation(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	if request.SubResource != "" || !slices.Contains([]admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete}, request.Operation) {
 		return allowed(), nil
 	}
@@ -34,69 +34,69 @@ func (h *Handler) validation(ctx context.Context, request *admissionv1.Admission
 		if object == nil {
 			return nil, badRequest("the request creates something, but has no object")
 		}
-		found, err = h.creation(ctx, object)
+		found, err = h.checkCreate(ctx, object)
 	case admissionv1.Update:
 		if object == nil || old == nil {
 			return nil, badRequest("the request changes something, but has not both the object and the old one")
 		}
-		found, err = h.update(ctx, object, old)
+		found, err = h.checkUpdate(ctx, object, old)
 	case admissionv1.Delete:
 		if old == nil {
 			return nil, badRequest("the request deletes something, but has no old object")
 		}
-		found, err = h.deletion(ctx, old)
+		found, err = h.checkDelete(ctx, old)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return verdict(request, found), nil
+	return responseFor(request, found), nil
 }
 
-func (h *Handler) creation(ctx context.Context, object *unstructured.Unstructured) ([]schemas.Violation, error) {
-	found, err := h.verified(ctx, object, nil)
+func (h *Handler) checkCreate(ctx context.Context, object *unstructured.Unstructured) ([]schemas.Violation, error) {
+	found, err := h.validateObject(ctx, object, nil)
 	if err != nil {
 		return nil, err
 	}
-	second, err := h.secondGarden(ctx, object)
+	second, err := h.checkSingleGarden(ctx, object)
 	return append(found, second...), err
 }
 
-// update compares with the completed old object, as the API would show it. Otherwise defaults that
-// are added to an object from before the webhook would look like changes. If the content does not
-// change, the rules about other objects are skipped: those may have changed.
-func (h *Handler) update(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
-	around, err := h.around(ctx, old, false)
+// checkUpdate compares with the completed old object, as the API would show it. Otherwise defaults
+// that are added to an object from before the webhook would look like changes. If the content does
+// not change, the rules about other objects are skipped: those may have changed.
+func (h *Handler) checkUpdate(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
+	around, err := h.readRelatedObjects(ctx, old, false)
 	if err != nil {
 		return nil, err
 	}
-	before, err := h.completed(around, old, old)
+	before, err := h.completeObject(around, old, old)
 	if err != nil {
 		return nil, err
 	}
 	// Removing finalizers must always work: nobody fixes an object that is being deleted.
-	if object.GetDeletionTimestamp() != nil && (sameContent(object, old) || sameContent(object, before)) {
+	if object.GetDeletionTimestamp() != nil && (isSameContent(object, old) || isSameContent(object, before)) {
 		return nil, nil
 	}
-	if object.GetDeletionTimestamp() != nil || sameContent(object, before) {
+	if object.GetDeletionTimestamp() != nil || isSameContent(object, before) {
 		return h.validate(ctx, []schemas.Input{{Object: object, Old: before}}, schemas.Options{Workers: 1})
 	}
-	return h.verified(ctx, object, before)
+	return h.validateObject(ctx, object, before)
 }
 
-func (h *Handler) deletion(ctx context.Context, old *unstructured.Unstructured) ([]schemas.Violation, error) {
-	around, err := h.gardensAround(ctx, old)
+func (h *Handler) checkDelete(ctx context.Context, old *unstructured.Unstructured) ([]schemas.Violation, error) {
+	around, err := h.gardensForNamespace(ctx, old)
 	if err != nil {
 		return nil, err
 	}
 	return h.validate(ctx, []schemas.Input{{Old: old}}, schemas.Options{Workers: 1, Landscape: around})
 }
 
-// sameContent reports whether two versions of an object only differ in metadata and status.
-func sameContent(a, b *unstructured.Unstructured) bool {
-	return reflect.DeepEqual(content(a), content(b))
+// isSameContent reports whether two versions of an object only differ in metadata and status.
+func isSameContent(a, b *unstructured.Unstructured) bool {
+	return reflect.DeepEqual(contentFields(a), contentFields(b))
 }
 
-func content(object *unstructured.Unstructured) map[string]any {
+func contentFields(object *unstructured.Unstructured) map[string]any {
 	fields := map[string]any{}
 	for name, value := range object.Object {
 		if name != "metadata" && name != "status" {

@@ -33,24 +33,24 @@ type Requester struct {
 // RequesterOf returns the Requester with a name and groups.
 func RequesterOf(user string, groups []string) Requester {
 	r := requester{user, groups}
-	seed, as, problem := r.ofSeed()
-	if as != asNobody || problem != "" {
-		return Requester{Seed: seed, Gardenlet: as == asGardenlet, Problem: problem}
+	seed, as, problem := r.seedRole()
+	if as != roleNone || problem != "" {
+		return Requester{Seed: seed, Gardenlet: as == roleGardenlet, Problem: problem}
 	}
-	shoot, as, problem := r.ofShoot()
-	return Requester{Shoot: types.NamespacedName{Namespace: shoot.namespace, Name: shoot.name}, Gardenlet: as == asGardenlet, Problem: problem}
+	shoot, as, problem := r.shootRole()
+	return Requester{Shoot: types.NamespacedName{Namespace: shoot.namespace, Name: shoot.name}, Gardenlet: as == roleGardenlet, Problem: problem}
 }
 
-// May reports whether a gardenlet or extension may make an admission request, and why not. It
+// IsAllowed reports whether a gardenlet or extension may make an admission request, and why not. It
 // checks the name, which a SubjectAccessReview about a new object lacks.
-func (h *Handler) May(user string, groups []string, request *admissionv1.AdmissionRequest) (bool, string) {
+func (h *Handler) IsAllowed(user string, groups []string, request *admissionv1.AdmissionRequest) (bool, string) {
 	spec := &authorizationv1.SubjectAccessReviewSpec{User: user, Groups: groups, ResourceAttributes: &authorizationv1.ResourceAttributes{
 		Verb: strings.ToLower(string(request.Operation)), Group: request.Resource.Group, Version: request.Resource.Version, Resource: request.Resource.Resource,
 		Subresource: request.SubResource, Namespace: request.Namespace, Name: request.Name,
 	}}
-	answer := h.shoot
+	answer := h.decideForShoot
 	if who := RequesterOf(user, groups); who.Seed != "" {
-		answer = h.seed
+		answer = h.decideForSeed
 	}
 	verdict, why := answer(spec)
 	return verdict == allowed, why

@@ -29,10 +29,10 @@ func TestRequesterOf(t *testing.T) {
 	assert.NotEmpty(t, RequesterOf("somebody", []string{GroupSeeds}).Problem)
 }
 
-// TestMay: authorizers do not know the name of a new object. Admission does, and only allows
+// TestIsAllowed: authorizers do not know the name of a new object. Admission does, and only allows
 // objects that belong to the user.
-func TestMay(t *testing.T) {
-	h := garden(t, landscape)
+func TestIsAllowed(t *testing.T) {
+	h := newGardenHandler(t, landscape)
 	resource := func(text string) metav1.GroupVersionResource {
 		name, group, _ := strings.Cut(text, ".")
 		return metav1.GroupVersionResource{Group: group, Version: "v1", Resource: name}
@@ -61,15 +61,15 @@ func TestMay(t *testing.T) {
 	} {
 		request := &admissionv1.AdmissionRequest{Operation: test.operation, Resource: resource(test.resource), Namespace: test.namespace, Name: test.name}
 		for seed, want := range map[string]bool{"a": test.a, "b": test.b} {
-			may, why := h.May(UserSeed+seed, []string{GroupSeeds}, request)
+			may, why := h.IsAllowed(UserSeed+seed, []string{GroupSeeds}, request)
 			assert.Equal(t, want, may, "%s: %+v", seed, test)
 			assert.Equal(t, want, why == "", "%s: %+v: %s", seed, test, why)
 		}
 	}
 	self := &admissionv1.AdmissionRequest{Operation: admissionv1.Create, Resource: resource("gardenlets.seedmanagement.gardener.cloud"), Namespace: "garden-one", Name: "self-hosted-shoot-self"}
-	may, _ := h.May(gardenletSelf.User, gardenletSelf.Groups, self)
+	may, _ := h.IsAllowed(gardenletSelf.User, gardenletSelf.Groups, self)
 	assert.True(t, may)
 	self.Name = "self-hosted-shoot-other"
-	may, _ = h.May(gardenletSelf.User, gardenletSelf.Groups, self)
+	may, _ = h.IsAllowed(gardenletSelf.User, gardenletSelf.Groups, self)
 	assert.False(t, may)
 }

@@ -18,18 +18,18 @@ const (
 	benchShoots = 10_000
 )
 
-// large has 10,000 Shoots in 500 Projects on 200 Seeds, each with a binding, a backup entry and
-// other objects. All use one cloud profile.
-func large(b *testing.B) *Handler {
+// largeGarden has 10,000 Shoots in 500 Projects on 200 Seeds, each with a binding, a backup entry
+// and other objects. All use one cloud profile.
+func largeGarden(b *testing.B) *Handler {
 	b.Helper()
-	h := garden(b)
+	h := newGardenHandler(b)
 	kindsByName := map[kind]watchedKind{}
 	for _, k := range watchedKinds() {
 		kindsByName[k.kind] = k
 	}
 	learn := func(k kind, namespace, name string, content map[string]any) {
 		content["metadata"] = map[string]any{"namespace": namespace, "name": name}
-		h.graph.set(speak(kindsByName[k], &unstructured.Unstructured{Object: content}))
+		h.graph.setStatement(statementOf(kindsByName[k], &unstructured.Unstructured{Object: content}))
 	}
 	ref := func(name string) map[string]any { return map[string]any{"name": name} }
 	for i := range benchSeeds {
@@ -56,7 +56,7 @@ func large(b *testing.B) *Handler {
 }
 
 func BenchmarkDecision(b *testing.B) {
-	h := large(b)
+	h := largeGarden(b)
 	who := authorizationv1.SubjectAccessReviewSpec{User: "gardener.cloud:system:seed:seed-042", Groups: []string{groupSeeds}}
 	for _, c := range []struct{ name, what string }{
 		{"Secret", "get secrets garden-042/shoot-00042-resource"},
@@ -65,10 +65,10 @@ func BenchmarkDecision(b *testing.B) {
 		{"SelectedList", "list shoots.core.gardener.cloud field:spec.seedName=seed-042"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			a := question(b, c.what)
+			a := parseQuestion(b, c.what)
 			b.ReportAllocs()
 			for b.Loop() {
-				_, _ = h.ask(who, a)
+				_, _ = h.decideFor(who, a)
 			}
 		})
 	}
@@ -89,7 +89,7 @@ func BenchmarkGraph(b *testing.B) {
 	for b.Loop() {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		h := large(b)
+		h := largeGarden(b)
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		vertices, edges := h.graph.size()
@@ -102,7 +102,7 @@ func BenchmarkGraph(b *testing.B) {
 
 // BenchmarkChange moves a Shoot from one Seed to another and back.
 func BenchmarkChange(b *testing.B) {
-	h := large(b)
+	h := largeGarden(b)
 	var k watchedKind
 	for _, w := range watchedKinds() {
 		if w.kind == kindShoot {
@@ -111,7 +111,7 @@ func BenchmarkChange(b *testing.B) {
 	}
 	statements := make([]*statement, 2)
 	for i := range statements {
-		statements[i] = speak(k, &unstructured.Unstructured{Object: map[string]any{
+		statements[i] = statementOf(k, &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"namespace": "garden-042", "name": "shoot-00042"},
 			"spec":     map[string]any{"seedName": fmt.Sprintf("seed-%03d", 42+i), "credentialsBindingName": "bound", "cloudProfile": map[string]any{"name": "large"}},
 		}})
@@ -120,6 +120,6 @@ func BenchmarkChange(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		h.graph.set(statements[i%2])
+		h.graph.setStatement(statements[i%2])
 	}
 }

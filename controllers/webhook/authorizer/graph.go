@@ -6,41 +6,41 @@ import (
 	"time"
 )
 
-// node names an object, which need not exist.
-type node struct {
+// objectKey names an object, which need not exist.
+type objectKey struct {
 	kind            kind
 	namespace, name string
 }
 
-// owner is a Seed or a self-hosted Shoot to which objects belong.
-type owner node
+// ownerKey is a Seed or a self-hosted Shoot to which objects belong.
+type ownerKey objectKey
 
 // statement is all that the graph knows of one watched object.
 type statement struct {
-	of     node
-	edges  []edge
-	claims []claim
+	subject objectKey
+	edges   []edge
+	claims  []claim
 	// bootstraps are the objects that give the gardenlet of a Seed its first access.
-	bootstraps []node
-	// renews reports whether the gardenlet should get new access.
-	renews bool
+	bootstraps []objectKey
+	// isRenewalRequested reports whether the gardenlet should get new access.
+	isRenewalRequested bool
 	// expires is the expiration time of the certificate of a Seed's gardenlet.
 	expires time.Time
 }
 
 // edge means that from belongs to all owners of to.
-type edge struct{ from, to node }
+type edge struct{ from, to objectKey }
 
 // claim means that an object belongs to an owner, regardless of edges. The Seed of a ManagedSeed
 // also belongs to the parent Seed, but its references do not.
 type claim struct {
-	what node
-	of   owner
+	object objectKey
+	owner  ownerKey
 }
 
 func (s *statement) equal(o *statement) bool {
-	return s.of == o.of && slices.Equal(s.edges, o.edges) && slices.Equal(s.claims, o.claims) && slices.Equal(s.bootstraps, o.bootstraps) &&
-		s.renews == o.renews && s.expires.Equal(o.expires)
+	return s.subject == o.subject && slices.Equal(s.edges, o.edges) && slices.Equal(s.claims, o.claims) && slices.Equal(s.bootstraps, o.bootstraps) &&
+		s.isRenewalRequested == o.isRenewalRequested && s.expires.Equal(o.expires)
 }
 
 // graph finds the owners of an object. Each vertex counts the ways to its owners, so that a query
@@ -48,68 +48,68 @@ func (s *statement) equal(o *statement) bool {
 // always lead to a kind of higher rank.
 type graph struct {
 	mu       sync.RWMutex
-	vertices map[node]*vertex
-	// numbers of owners are not reused: owners are few and return.
-	numbers map[owner]uint32
-	// said contains the statements of watched objects.
-	said map[node]*said
+	vertices map[objectKey]*vertex
+	// ownerNumbers of owners are not reused: owners are few and return.
+	ownerNumbers map[ownerKey]uint32
+	// statements contains the statements of watched objects.
+	statements map[objectKey]*graphStatement
 	// bootstraps maps bootstrap objects to the objects that name them.
-	bootstraps map[node][]node
+	bootstraps map[objectKey][]objectKey
 	edges      int
 }
 
-// said is a statement in terms of the graph's vertices.
-type said struct {
-	vertex     *vertex
-	edges      [][2]*vertex
-	claims     []held
-	bootstraps []node
-	renews     bool
-	expires    time.Time
+// graphStatement is a statement in terms of the graph's vertices.
+type graphStatement struct {
+	vertex             *vertex
+	edges              [][2]*vertex
+	claims             []claimedVertex
+	bootstraps         []objectKey
+	isRenewalRequested bool
+	expires            time.Time
 }
 
 type vertex struct {
-	node node
-	// from are the vertices with an edge to this one, and how often it was stated. They are few:
-	// the many references to a shared object point the other way.
-	from []link
-	// out counts edges that begin here; said is 1 while the object itself is known.
-	out, said int32
+	node objectKey
+	// incoming are the vertices with an edge to this one, and how often it was stated. They are
+	// few: the many references to a shared object point the other way.
+	incoming []incomingEdge
+	// outgoingCount counts edges that begin here; said is 1 while the object itself is known.
+	outgoingCount, statementCount int32
 	// owners are sorted by number.
-	owners []share
+	owners []ownerWays
 }
 
-type held struct {
+type claimedVertex struct {
 	vertex *vertex
 	owner  uint32
 }
 
-type link struct {
+type incomingEdge struct {
 	vertex *vertex
 	times  int32
 }
 
-// share is an owner, and the number of claims and neighbours that lead to it.
-type share struct {
+// ownerWays is an owner, and the number of claims and neighbours that lead to it.
+type ownerWays struct {
 	owner uint32
 	ways  int32
 }
 
 func newGraph() *graph {
-	return &graph{vertices: map[node]*vertex{}, numbers: map[owner]uint32{}, said: map[node]*said{}, bootstraps: map[node][]node{}}
+	return &graph{vertices: map[objectKey]*vertex{}, ownerNumbers: map[ownerKey]uint32{}, statements: map[objectKey]*graphStatement{}, bootstraps: map[objectKey][]objectKey{}}
 }
 
-// set replaces the statement of an object.
-func (g *graph) set(s *statement) {
+// setStatement replaces the statement of an object.
+func (g *graph) setStatement(s *statement) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	before := g.said[s.of]
-	after := &said{vertex: g.vertex(s.of), bootstraps: s.bootstraps, renews: s.renews, expires: s.expires}
-	after.vertex.said++
+	before := g.statements[s.subject]
+	after := &graphStatement{vertex: g.vertex(s.subject), bootstraps: s.bootstraps, isRenewalRequested: s.isRenewalRequested, expires: s.expires}
+	after.vertex.statementCount++
 	for _, c := range s.claims {
-		h := held{g.vertex(c.what), g.number(c.of)}
+		h := claimedVertex{g.vertex(c.object), g.ownerNumber(c.owner)}
 		after.claims = append(after.claims, h)
-		g.gain(h.vertex, h.owner)
+		g.addOwnerWay(h.vertex, h.owner)
 	}
 	for _, e := range s.edges {
 		if e.from.kind.rank() >= e.to.kind.rank() {
@@ -120,22 +120,22 @@ func (g *graph) set(s *statement) {
 		g.connect(pair[0], pair[1])
 	}
 	// The new statement was added first, so that unchanged owners are not lost in between.
-	g.forget(before)
+	g.dropStatement(before)
 	for _, b := range s.bootstraps {
-		g.bootstraps[b] = append(g.bootstraps[b], s.of)
+		g.bootstraps[b] = append(g.bootstraps[b], s.subject)
 	}
-	g.said[s.of] = after
+	g.statements[s.subject] = after
 }
 
-// remove deletes the statement of an object.
-func (g *graph) remove(of node) {
+// removeStatement deletes the statement of an object.
+func (g *graph) removeStatement(of objectKey) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.forget(g.said[of])
-	delete(g.said, of)
+	g.dropStatement(g.statements[of])
+	delete(g.statements, of)
 }
 
-func (g *graph) forget(s *said) {
+func (g *graph) dropStatement(s *graphStatement) {
 	if s == nil {
 		return
 	}
@@ -152,20 +152,20 @@ func (g *graph) forget(s *said) {
 		g.disconnect(pair[0], pair[1])
 	}
 	for _, h := range s.claims {
-		g.lose(h.vertex, h.owner)
+		g.removeOwnerWay(h.vertex, h.owner)
 	}
-	s.vertex.said--
+	s.vertex.statementCount--
 	for _, pair := range s.edges {
-		g.tidy(pair[0])
-		g.tidy(pair[1])
+		g.dropUnusedVertex(pair[0])
+		g.dropUnusedVertex(pair[1])
 	}
 	for _, h := range s.claims {
-		g.tidy(h.vertex)
+		g.dropUnusedVertex(h.vertex)
 	}
-	g.tidy(s.vertex)
+	g.dropUnusedVertex(s.vertex)
 }
 
-func (g *graph) vertex(n node) *vertex {
+func (g *graph) vertex(n objectKey) *vertex {
 	v := g.vertices[n]
 	if v == nil {
 		v = &vertex{node: n}
@@ -174,137 +174,137 @@ func (g *graph) vertex(n node) *vertex {
 	return v
 }
 
-// tidy drops a vertex without statements.
-func (g *graph) tidy(v *vertex) {
-	if v.said == 0 && v.out == 0 && len(v.from) == 0 && len(v.owners) == 0 {
+// dropUnusedVertex drops a vertex without statements.
+func (g *graph) dropUnusedVertex(v *vertex) {
+	if v.statementCount == 0 && v.outgoingCount == 0 && len(v.incoming) == 0 && len(v.owners) == 0 {
 		delete(g.vertices, v.node)
 	}
 }
 
-func (g *graph) number(o owner) uint32 {
-	number, ok := g.numbers[o]
+func (g *graph) ownerNumber(o ownerKey) uint32 {
+	number, ok := g.ownerNumbers[o]
 	if !ok {
-		number = uint32(len(g.numbers))
-		g.numbers[o] = number
+		number = uint32(len(g.ownerNumbers))
+		g.ownerNumbers[o] = number
 	}
 	return number
 }
 
 func (g *graph) connect(from, to *vertex) {
-	if i := to.index(from); i >= 0 {
-		to.from[i].times++
+	if i := to.incomingIndex(from); i >= 0 {
+		to.incoming[i].times++
 		return
 	}
-	to.from = append(to.from, link{from, 1})
-	from.out++
+	to.incoming = append(to.incoming, incomingEdge{from, 1})
+	from.outgoingCount++
 	g.edges++
 	for _, s := range to.owners {
-		g.gain(from, s.owner)
+		g.addOwnerWay(from, s.owner)
 	}
 }
 
 func (g *graph) disconnect(from, to *vertex) {
-	i := to.index(from)
-	if to.from[i].times--; to.from[i].times > 0 {
+	i := to.incomingIndex(from)
+	if to.incoming[i].times--; to.incoming[i].times > 0 {
 		return
 	}
-	to.from = slices.Delete(to.from, i, i+1)
-	from.out--
+	to.incoming = slices.Delete(to.incoming, i, i+1)
+	from.outgoingCount--
 	g.edges--
 	for _, s := range to.owners {
-		g.lose(from, s.owner)
+		g.removeOwnerWay(from, s.owner)
 	}
 }
 
-func (v *vertex) index(from *vertex) int {
-	return slices.IndexFunc(v.from, func(l link) bool { return l.vertex == from })
+func (v *vertex) incomingIndex(from *vertex) int {
+	return slices.IndexFunc(v.incoming, func(l incomingEdge) bool { return l.vertex == from })
 }
 
-// gain adds a way to an owner; if it is the first, also for all vertices with an edge to v.
-func (g *graph) gain(v *vertex, number uint32) {
-	i, found := v.share(number)
+// addOwnerWay adds a way to an owner; if it is the first, also for all vertices with an edge to v.
+func (g *graph) addOwnerWay(v *vertex, number uint32) {
+	i, found := v.ownerIndex(number)
 	if found {
 		v.owners[i].ways++
 		return
 	}
-	v.owners = slices.Insert(v.owners, i, share{number, 1})
-	for _, l := range v.from {
-		g.gain(l.vertex, number)
+	v.owners = slices.Insert(v.owners, i, ownerWays{number, 1})
+	for _, l := range v.incoming {
+		g.addOwnerWay(l.vertex, number)
 	}
 }
 
-// lose removes a way; if it was the last, also for all vertices with an edge to v.
-func (g *graph) lose(v *vertex, number uint32) {
-	i, _ := v.share(number)
+// removeOwnerWay removes a way; if it was the last, also for all vertices with an edge to v.
+func (g *graph) removeOwnerWay(v *vertex, number uint32) {
+	i, _ := v.ownerIndex(number)
 	if v.owners[i].ways--; v.owners[i].ways > 0 {
 		return
 	}
 	v.owners = slices.Delete(v.owners, i, i+1)
-	for _, l := range v.from {
-		g.lose(l.vertex, number)
+	for _, l := range v.incoming {
+		g.removeOwnerWay(l.vertex, number)
 	}
 }
 
-func (v *vertex) share(number uint32) (int, bool) {
-	return slices.BinarySearchFunc(v.owners, number, func(s share, n uint32) int { return int(int64(s.owner) - int64(n)) })
+func (v *vertex) ownerIndex(number uint32) (int, bool) {
+	return slices.BinarySearchFunc(v.owners, number, func(s ownerWays, n uint32) int { return int(int64(s.owner) - int64(n)) })
 }
 
-// belongs reports whether an object belongs to an owner.
-func (g *graph) belongs(n node, to owner) bool {
+// isOwnedBy reports whether an object belongs to an owner.
+func (g *graph) isOwnedBy(n objectKey, to ownerKey) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	return g.hasWay(n, to)
+	return g.hasOwner(n, to)
 }
 
-func (g *graph) hasWay(n node, to owner) bool {
+func (g *graph) hasOwner(n objectKey, to ownerKey) bool {
 	v, number, ok := g.vertices[n], uint32(0), false
 	if v != nil {
-		number, ok = g.numbers[to]
+		number, ok = g.ownerNumbers[to]
 	}
 	if !ok {
 		return false
 	}
-	_, ok = v.share(number)
+	_, ok = v.ownerIndex(number)
 	return ok
 }
 
-// there reports whether an object of a watched kind is known.
-func (g *graph) there(n node) bool {
+// isKnown reports whether an object of a watched kind is known.
+func (g *graph) isKnown(n objectKey) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
-	return g.said[n] != nil
+	return g.statements[n] != nil
 }
 
-// bootstrap reports whether an object gives a gardenlet its first access, and whether it may be
-// created now.
-func (g *graph) bootstrap(n node, now time.Time) (is, may bool) {
+// bootstrapState reports whether an object gives a gardenlet its first access, and whether it may
+// be created now.
+func (g *graph) bootstrapState(n objectKey, now time.Time) (is, may bool) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	by, is := g.bootstraps[n]
-	return is, slices.ContainsFunc(by, func(by node) bool { return g.mayBootstrap(by, now) })
+	return is, slices.ContainsFunc(by, func(by objectKey) bool { return g.canBootstrap(by, now) })
 }
 
-// bootstrapsAny reports whether an owner may now bootstrap any gardenlet with an object of a kind
+// canBootstrapAny reports whether an owner may now bootstrap any gardenlet with an object of a kind
 // in a namespace.
-func (g *graph) bootstrapsAny(k kind, namespace string, to owner, now time.Time) bool {
+func (g *graph) canBootstrapAny(k kind, namespace string, to ownerKey, now time.Time) bool {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	for n, by := range g.bootstraps {
-		if n.kind == k && n.namespace == namespace && slices.ContainsFunc(by, func(by node) bool { return g.hasWay(by, to) && g.mayBootstrap(by, now) }) {
+		if n.kind == k && n.namespace == namespace && slices.ContainsFunc(by, func(by objectKey) bool { return g.hasOwner(by, to) && g.canBootstrap(by, now) }) {
 			return true
 		}
 	}
 	return false
 }
 
-// mayBootstrap reports whether a gardenlet needs access: the Seed of its ManagedSeed does not exist
+// canBootstrap reports whether a gardenlet needs access: the Seed of its ManagedSeed does not exist
 // yet, its certificate has expired, or a renewal is requested.
-func (g *graph) mayBootstrap(by node, now time.Time) bool {
-	seed := g.said[node{kind: kindSeed, name: by.name}]
+func (g *graph) canBootstrap(by objectKey, now time.Time) bool {
+	seed := g.statements[objectKey{kind: kindSeed, name: by.name}]
 	if seed == nil {
 		return by.kind == kindManagedSeed
 	}
-	return !seed.expires.IsZero() && seed.expires.Before(now) || g.said[by].renews
+	return !seed.expires.IsZero() && seed.expires.Before(now) || g.statements[by].isRenewalRequested
 }
 
 // size counts vertices and edges.

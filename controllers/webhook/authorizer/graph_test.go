@@ -12,27 +12,28 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// told is the content of a graph, without irrelevant details: numbers and the order of links.
-type told struct {
-	owners map[node]map[owner]int32
-	from   map[node]map[node]int32
-	outs   map[node]int32
+// graphContent is the content of a graph, without irrelevant details: numbers and the order of
+// links.
+type graphContent struct {
+	owners map[objectKey]map[ownerKey]int32
+	from   map[objectKey]map[objectKey]int32
+	outs   map[objectKey]int32
 	edges  int
-	boots  map[node][]node
+	boots  map[objectKey][]objectKey
 }
 
-func (g *graph) told() told {
-	out := told{map[node]map[owner]int32{}, map[node]map[node]int32{}, map[node]int32{}, g.edges, map[node][]node{}}
-	byNumber := map[uint32]owner{}
-	for o, n := range g.numbers {
+func (g *graph) content() graphContent {
+	out := graphContent{map[objectKey]map[ownerKey]int32{}, map[objectKey]map[objectKey]int32{}, map[objectKey]int32{}, g.edges, map[objectKey][]objectKey{}}
+	byNumber := map[uint32]ownerKey{}
+	for o, n := range g.ownerNumbers {
 		byNumber[n] = o
 	}
 	for n, v := range g.vertices {
-		out.owners[n], out.from[n], out.outs[n] = map[owner]int32{}, map[node]int32{}, v.out
+		out.owners[n], out.from[n], out.outs[n] = map[ownerKey]int32{}, map[objectKey]int32{}, v.outgoingCount
 		for _, s := range v.owners {
 			out.owners[n][byNumber[s.owner]] = s.ways
 		}
-		for _, l := range v.from {
+		for _, l := range v.incoming {
 			out.from[n][l.vertex.node] = l.times
 		}
 	}
@@ -42,19 +43,19 @@ func (g *graph) told() told {
 	return out
 }
 
-// reached computes the owners of all nodes by an ordinary walk.
-func reached(statements map[node]*statement) map[node]map[owner]bool {
-	next, out := map[node][]node{}, map[node]map[owner]bool{}
-	add := func(n node, o owner) bool {
+// ownersByWalk computes the owners of all nodes by an ordinary walk.
+func ownersByWalk(statements map[objectKey]*statement) map[objectKey]map[ownerKey]bool {
+	next, out := map[objectKey][]objectKey{}, map[objectKey]map[ownerKey]bool{}
+	add := func(n objectKey, o ownerKey) bool {
 		if out[n] == nil {
-			out[n] = map[owner]bool{}
+			out[n] = map[ownerKey]bool{}
 		}
 		had := out[n][o]
 		out[n][o] = true
 		return !had
 	}
-	var visit func(node, owner)
-	visit = func(n node, o owner) {
+	var visit func(objectKey, ownerKey)
+	visit = func(n objectKey, o ownerKey) {
 		if add(n, o) {
 			for _, before := range next[n] {
 				visit(before, o)
@@ -70,82 +71,82 @@ func reached(statements map[node]*statement) map[node]map[owner]bool {
 	}
 	for _, s := range statements {
 		for _, c := range s.claims {
-			visit(c.what, c.of)
+			visit(c.object, c.owner)
 		}
 	}
 	return out
 }
 
-// someStatement returns a random statement with few names, so that many are shared.
-func someStatement(pick func(int) int) *statement {
-	someNode := func(k kind) node {
-		n := node{kind: k, name: fmt.Sprint(pick(4))}
-		if !k.clusterScoped() {
+// randomStatement returns a random statement with few names, so that many are shared.
+func randomStatement(pick func(int) int) *statement {
+	someNode := func(k kind) objectKey {
+		n := objectKey{kind: k, name: fmt.Sprint(pick(4))}
+		if !k.isClusterScoped() {
 			n.namespace = fmt.Sprint("n", pick(2))
 		}
 		return n
 	}
-	s := &statement{of: someNode(kind(1 + pick(int(kinds)-1)))}
+	s := &statement{subject: someNode(kind(1 + pick(int(kindCount)-1)))}
 	for range pick(4) {
-		from, to := someNode(kind(1+pick(int(kinds)-1))), s.of
+		from, to := someNode(kind(1+pick(int(kindCount)-1))), s.subject
 		if pick(2) == 0 {
 			from, to = to, from
 		}
 		s.edges = append(s.edges, edge{from, to})
 	}
 	for range pick(3) {
-		c := claim{s.of, seedOwner(fmt.Sprint(pick(3)))}
+		c := claim{s.subject, seedOwner(fmt.Sprint(pick(3)))}
 		if pick(3) == 0 {
-			c.what = someNode(kindSecret)
+			c.object = someNode(kindSecret)
 		}
 		s.claims = append(s.claims, c)
 	}
 	for range pick(2) {
-		s.bootstraps = append(s.bootstraps, node{kindSecret, "kube-system", s.of.name})
+		s.bootstraps = append(s.bootstraps, objectKey{kindSecret, "kube-system", s.subject.name})
 	}
 	return s
 }
 
-func (n node) String() string { return fmt.Sprintf("%s %s/%s", n.kind, n.namespace, n.name) }
+func (n objectKey) String() string { return fmt.Sprintf("%s %s/%s", n.kind, n.namespace, n.name) }
 
 // checkGraph changes a graph randomly. It compares the result with a new graph of the final
 // statements, and with a walk.
 func checkGraph(t *testing.T, steps int, pick func(int) int) {
-	g, statements := newGraph(), map[node]*statement{}
+	g, statements := newGraph(), map[objectKey]*statement{}
 	for range steps {
-		s := someStatement(pick)
+		s := randomStatement(pick)
 		if pick(3) == 0 {
-			g.remove(s.of)
-			delete(statements, s.of)
+			g.removeStatement(s.subject)
+			delete(statements, s.subject)
 			continue
 		}
-		g.set(s)
-		statements[s.of] = s
+		g.setStatement(s)
+		statements[s.subject] = s
 	}
 	anew := newGraph()
-	for _, of := range slices.SortedFunc(maps.Keys(statements), func(a, b node) int { return -compareNodes(a, b) }) {
-		anew.set(statements[of])
+	for _, of := range slices.SortedFunc(maps.Keys(statements), func(a, b objectKey) int { return -compareNodes(a, b) }) {
+		anew.setStatement(statements[of])
 	}
-	require.Equal(t, anew.told(), g.told())
-	want := reached(statements)
+	require.Equal(t, anew.content(), g.content())
+	want := ownersByWalk(statements)
 	for n, v := range g.vertices {
 		require.Len(t, v.owners, len(want[n]), n.String())
 	}
 	for n, owners := range want {
 		for o := range owners {
-			require.True(t, g.belongs(n, o), n.String())
+			require.True(t, g.isOwnedBy(n, o), n.String())
 		}
 	}
 	for of := range statements {
-		g.remove(of)
+		g.removeStatement(of)
 	}
 	require.Empty(t, g.vertices, "nothing stays of what nobody says any more")
 	require.Zero(t, g.edges)
-	require.Empty(t, g.said)
+	require.Empty(t, g.statements)
 	require.Empty(t, g.bootstraps)
 }
 
-func compareNodes(a, b node) int {
+func compareNodes(a, b objectKey) int {
 	switch {
 	case a.String() < b.String():
 		return -1
@@ -178,8 +179,8 @@ func FuzzGraph(f *testing.F) {
 
 // TestGraphOfLandscape: real objects give the same graph in any order of changes.
 func TestGraphOfLandscape(t *testing.T) {
-	all := objects(t, landscape)
-	want := garden(t, landscape).graph.told()
+	all := parseObjects(t, landscape)
+	want := newGardenHandler(t, landscape).graph.content()
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		g := newGraph()
@@ -189,44 +190,44 @@ func TestGraphOfLandscape(t *testing.T) {
 				changed := object.DeepCopy()
 				if spec, ok := changed.Object["spec"].(map[string]any); ok && random.IntN(2) == 0 {
 					spec["seedName"], spec["resources"] = "elsewhere", nil
-					g.set(speak(kindOf(t, changed), changed))
+					g.setStatement(statementOf(kindOf(t, changed), changed))
 				}
 				if random.IntN(3) == 0 {
-					g.remove(speak(kindOf(t, object), object).of)
+					g.removeStatement(statementOf(kindOf(t, object), object).subject)
 				}
-				g.set(speak(kindOf(t, object), object))
+				g.setStatement(statementOf(kindOf(t, object), object))
 			}
 		}
-		got := g.told()
-		delete(g.numbers, seedOwner("elsewhere"))
+		got := g.content()
+		delete(g.ownerNumbers, seedOwner("elsewhere"))
 		assert.Equal(t, want, got)
 	}
 }
 
 func TestBootstrapping(t *testing.T) {
-	h := garden(t, landscape)
-	token := bootstrapToken(node{kindManagedSeed, "garden", "m"})
+	h := newGardenHandler(t, landscape)
+	token := bootstrapTokenKey(objectKey{kindManagedSeed, "garden", "m"})
 	may := func() bool {
-		is, may := h.graph.bootstrap(token, now)
+		is, may := h.graph.bootstrapState(token, testTime)
 		require.True(t, is)
-		assert.Equal(t, may, h.graph.bootstrapsAny(kindSecret, "kube-system", seedOwner("a"), now))
+		assert.Equal(t, may, h.graph.canBootstrapAny(kindSecret, "kube-system", seedOwner("a"), testTime))
 		return may
 	}
 	assert.True(t, may(), "the Seed is not there yet")
 	seed := func(status string) {
-		h.learn(t, `[{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: m}, spec: {}, status: {`+status+`}}]`)
+		h.addObjects(t, `[{apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: m}, spec: {}, status: {`+status+`}}]`)
 	}
 	seed("")
 	assert.False(t, may(), "it has registered")
-	seed("clientCertificateExpirationTimestamp: '" + now.Add(time.Hour).Format(time.RFC3339) + "'")
+	seed("clientCertificateExpirationTimestamp: '" + testTime.Add(time.Hour).Format(time.RFC3339) + "'")
 	assert.False(t, may())
-	seed("clientCertificateExpirationTimestamp: '" + now.Add(-time.Hour).Format(time.RFC3339) + "'")
+	seed("clientCertificateExpirationTimestamp: '" + testTime.Add(-time.Hour).Format(time.RFC3339) + "'")
 	assert.True(t, may(), "its certificate has expired")
 	seed("")
-	h.learn(t, `[{apiVersion: seedmanagement.gardener.cloud/v1alpha1, kind: ManagedSeed, metadata: {name: m, namespace: garden, annotations: {gardener.cloud/operation: renew-kubeconfig}}, spec: {shoot: {name: m}, gardenlet: {bootstrap: BootstrapToken}}}]`)
+	h.addObjects(t, `[{apiVersion: seedmanagement.gardener.cloud/v1alpha1, kind: ManagedSeed, metadata: {name: m, namespace: garden, annotations: {gardener.cloud/operation: renew-kubeconfig}}, spec: {shoot: {name: m}, gardenlet: {bootstrap: BootstrapToken}}}]`)
 	assert.True(t, may(), "somebody asks for it")
-	assert.False(t, h.graph.bootstrapsAny(kindSecret, "kube-system", seedOwner("b"), now), "it is not on this seed")
-	is, may2 := h.graph.bootstrap(bootstrapToken(node{kindGardenlet, "garden", "a"}), now)
+	assert.False(t, h.graph.canBootstrapAny(kindSecret, "kube-system", seedOwner("b"), testTime), "it is not on this seed")
+	is, may2 := h.graph.bootstrapState(bootstrapTokenKey(objectKey{kindGardenlet, "garden", "a"}), testTime)
 	assert.True(t, is)
 	assert.False(t, may2, "the gardenlet of a has its access")
 }

@@ -31,10 +31,10 @@ const (
 
 // Options configure a Handler.
 type Options struct {
-	// Unselected lets gardenlets and extensions read all Seeds, Shoots, backups, bastions,
-	// installations and ManagedSeeds of the garden, as upstream does. Clients without field or
-	// label selectors need it.
-	Unselected bool
+	// AllowUnselectedReads lets gardenlets and extensions read all Seeds, Shoots, backups,
+	// bastions, installations and ManagedSeeds of the garden, as upstream does. Clients without
+	// field or label selectors need it.
+	AllowUnselectedReads bool
 	// Log gets a line for each request that was not allowed. Default: none.
 	Log *slog.Logger
 	// Clock decides which certificates have expired; default the real one.
@@ -43,12 +43,12 @@ type Options struct {
 
 // Handler answers SubjectAccessReviews (authorization.k8s.io/v1).
 type Handler struct {
-	graph      *graph
-	unread     func() []string
-	unselected bool
-	log        *slog.Logger
-	clock      clock.PassiveClock
-	metrics    *metrics
+	graph                 *graph
+	unreadKinds           func() []string
+	allowsUnselectedReads bool
+	log                   *slog.Logger
+	clock                 clock.PassiveClock
+	metrics               *metrics
 }
 
 // New watches the virtual garden until ctx ends. It needs permission to list and watch Resources.
@@ -59,12 +59,12 @@ func New(ctx context.Context, garden *rest.Config, opts Options) (*Handler, erro
 	if err != nil {
 		return nil, err
 	}
-	h.unread = w.unread
+	h.unreadKinds = w.unreadKinds
 	return h, nil
 }
 
 func newHandler(opts Options) *Handler {
-	h := &Handler{graph: newGraph(), unread: func() []string { return nil }, unselected: opts.Unselected, log: opts.Log, clock: opts.Clock}
+	h := &Handler{graph: newGraph(), unreadKinds: func() []string { return nil }, allowsUnselectedReads: opts.AllowUnselectedReads, log: opts.Log, clock: opts.Clock}
 	h.metrics = newMetrics(h.graph.size, h.Ready)
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
@@ -77,7 +77,7 @@ func newHandler(opts Options) *Handler {
 
 // Ready returns an error that lists the resources that are not read yet.
 func (h *Handler) Ready() error {
-	if unread := h.unread(); len(unread) > 0 {
+	if unread := h.unreadKinds(); len(unread) > 0 {
 		return fmt.Errorf("the authorizers have not read the virtual garden yet: %s", strings.Join(unread, "; "))
 	}
 	return nil
@@ -90,11 +90,11 @@ func (h *Handler) Metrics() prometheus.Gatherer { return h.metrics.registry }
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := h.clock.Now()
 	seen := observation{authorizer: strings.TrimPrefix(r.URL.Path, Path), result: "error"}
-	answer := h.seed
+	answer := h.decideForSeed
 	switch r.URL.Path {
 	case PathSeed:
 	case PathShoot:
-		answer = h.shoot
+		answer = h.decideForShoot
 	default:
 		http.Error(w, fmt.Sprintf("there is nothing at this path; ask %s or %s", PathSeed, PathShoot), http.StatusNotFound)
 		return
@@ -106,7 +106,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		h.metrics.observe(seen, h.clock.Since(started))
 	}()
-	review, code, err := read(w, r)
+	review, code, err := readReview(w, r)
 	if err != nil {
 		h.log.Warn("a request was not understood", "authorizer", seen.authorizer, "reason", err.Error())
 		http.Error(w, err.Error(), code)
@@ -131,7 +131,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func read(w http.ResponseWriter, r *http.Request) (*authorizationv1.SubjectAccessReview, int, error) {
+func readReview(w http.ResponseWriter, r *http.Request) (*authorizationv1.SubjectAccessReview, int, error) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		return nil, http.StatusMethodNotAllowed, errors.New("only POST is answered")
@@ -153,36 +153,36 @@ func read(w http.ResponseWriter, r *http.Request) (*authorizationv1.SubjectAcces
 	return review, http.StatusOK, nil
 }
 
-// seed answers for clients of a seed.
-func (h *Handler) seed(spec *authorizationv1.SubjectAccessReviewSpec) (verdict, string) {
-	name, as, problem := requester{spec.User, spec.Groups}.ofSeed()
+// decideForSeed answers for clients of a seed.
+func (h *Handler) decideForSeed(spec *authorizationv1.SubjectAccessReviewSpec) (verdict, string) {
+	name, as, problem := requester{spec.User, spec.Groups}.seedRole()
 	rules := seedRules
-	if as == asExtension {
+	if as == roleExtension {
 		rules = seedExtensionRules
 	}
-	return h.answer(spec, seedOwner(name), as, problem, rules)
+	return h.decide(spec, seedOwner(name), as, problem, rules)
 }
 
-// shoot answers for clients of a self-hosted Shoot.
-func (h *Handler) shoot(spec *authorizationv1.SubjectAccessReviewSpec) (verdict, string) {
-	shoot, as, problem := requester{spec.User, spec.Groups}.ofShoot()
+// decideForShoot answers for clients of a self-hosted Shoot.
+func (h *Handler) decideForShoot(spec *authorizationv1.SubjectAccessReviewSpec) (verdict, string) {
+	shoot, as, problem := requester{spec.User, spec.Groups}.shootRole()
 	rules := shootRules
 	switch as {
-	case asExtension:
+	case roleExtension:
 		rules = shootExtensionRules
-	case asGardenadm:
+	case roleGardenadm:
 		rules = gardenadmRules
 	}
-	return h.answer(spec, owner(shoot), as, problem, rules)
+	return h.decide(spec, ownerKey(shoot), as, problem, rules)
 }
 
-func (h *Handler) answer(spec *authorizationv1.SubjectAccessReviewSpec, of owner, as role, problem string, rules map[kind]rule) (verdict, string) {
+func (h *Handler) decide(spec *authorizationv1.SubjectAccessReviewSpec, of ownerKey, as role, problem string, rules map[kind]rule) (verdict, string) {
 	switch {
 	case problem != "":
 		return denied, problem
-	case as == asNobody, spec.ResourceAttributes == nil:
+	case as == roleNone, spec.ResourceAttributes == nil:
 		return noOpinion, ""
 	}
 	r := requestOf(spec.ResourceAttributes)
-	return scope{of, as, h.graph, h.clock.Now()}.decide(rules, &r, h.unselected)
+	return requestScope{of, as, h.graph, h.clock.Now()}.decide(rules, &r, h.allowsUnselectedReads)
 }

@@ -20,9 +20,9 @@ func (h *Handler) post(t *testing.T, method, path, body string) *httptest.Respon
 	return recorder
 }
 
-func review(t *testing.T, who authorizationv1.SubjectAccessReviewSpec, what string) string {
+func reviewJSON(t *testing.T, who authorizationv1.SubjectAccessReviewSpec, what string) string {
 	t.Helper()
-	a := question(t, what)
+	a := parseQuestion(t, what)
 	who.ResourceAttributes = &a
 	r := authorizationv1.SubjectAccessReview{Spec: who}
 	r.APIVersion, r.Kind = "authorization.k8s.io/v1", "SubjectAccessReview"
@@ -31,20 +31,20 @@ func review(t *testing.T, who authorizationv1.SubjectAccessReviewSpec, what stri
 	return string(data)
 }
 
-func TestAnswers(t *testing.T) {
-	h := garden(t, landscape)
+func TestReviewResponses(t *testing.T) {
+	h := newGardenHandler(t, landscape)
 	for _, c := range []struct {
 		name, path, body string
 		want             authorizationv1.SubjectAccessReviewStatus
 	}{
-		{"yes", PathSeed, review(t, gardenletA, "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{Allowed: true}},
-		{"no opinion", PathSeed, review(t, gardenletB, "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{Reason: "secrets garden-one/cloud is nothing that seed b, or what belongs to it, refers to"}},
-		{"somebody else", PathSeed, review(t, serviceAccount("kube-system", "x"), "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{}},
+		{"yes", PathSeed, reviewJSON(t, gardenletA, "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{Allowed: true}},
+		{"no opinion", PathSeed, reviewJSON(t, gardenletB, "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{Reason: "secrets garden-one/cloud is nothing that seed b, or what belongs to it, refers to"}},
+		{"somebody else", PathSeed, reviewJSON(t, serviceAccount("kube-system", "x"), "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{}},
 		{"no resource", PathSeed, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"gardener.cloud:system:seed:a","groups":["gardener.cloud:system:seeds"],"nonResourceAttributes":{"path":"/metrics","verb":"get"}}}`, authorizationv1.SubjectAccessReviewStatus{}},
-		{"who says to be a gardenlet and is none", PathSeed, review(t, authorizationv1.SubjectAccessReviewSpec{User: "x", Groups: []string{groupSeeds}}, "get secrets garden-one/cloud"),
+		{"who says to be a gardenlet and is none", PathSeed, reviewJSON(t, authorizationv1.SubjectAccessReviewSpec{User: "x", Groups: []string{groupSeeds}}, "get secrets garden-one/cloud"),
 			authorizationv1.SubjectAccessReviewStatus{Denied: true, Reason: "who is in the group gardener.cloud:system:seeds must be named gardener.cloud:system:seed:NAME"}},
-		{"a seed does not ask there", PathShoot, review(t, gardenletA, "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{}},
-		{"a Shoot", PathShoot, review(t, gardenletSelf, "get secrets garden-one/self-backup"), authorizationv1.SubjectAccessReviewStatus{Allowed: true}},
+		{"a seed does not ask there", PathShoot, reviewJSON(t, gardenletA, "get secrets garden-one/cloud"), authorizationv1.SubjectAccessReviewStatus{}},
+		{"a Shoot", PathShoot, reviewJSON(t, gardenletSelf, "get secrets garden-one/self-backup"), authorizationv1.SubjectAccessReviewStatus{Allowed: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := h.post(t, http.MethodPost, c.path, c.body)
@@ -63,9 +63,9 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestNotAnswered(t *testing.T) {
-	h := garden(t, landscape)
-	good := review(t, gardenletA, "get secrets garden-one/cloud")
+func TestRejectedRequests(t *testing.T) {
+	h := newGardenHandler(t, landscape)
+	good := reviewJSON(t, gardenletA, "get secrets garden-one/cloud")
 	for _, c := range []struct {
 		name, method, path, body string
 		code                     int
@@ -86,7 +86,7 @@ func TestNotAnswered(t *testing.T) {
 		})
 	}
 	t.Run("not read yet", func(t *testing.T) {
-		h.unread = func() []string { return []string{"shoots.core.gardener.cloud (forbidden)"} }
+		h.unreadKinds = func() []string { return []string{"shoots.core.gardener.cloud (forbidden)"} }
 		got := h.post(t, http.MethodPost, PathSeed, good)
 		assert.Equal(t, http.StatusServiceUnavailable, got.Code)
 		assert.Empty(t, got.Header().Get("Retry-After"), "the API server would hold the request")
@@ -94,7 +94,7 @@ func TestNotAnswered(t *testing.T) {
 		assert.ErrorContains(t, h.Ready(), "not read the virtual garden yet")
 	})
 	t.Run("a fault", func(t *testing.T) {
-		h.unread = func() []string { panic("x") }
+		h.unreadKinds = func() []string { panic("x") }
 		assert.Equal(t, http.StatusInternalServerError, h.post(t, http.MethodPost, PathSeed, good).Code)
 	})
 }

@@ -11,33 +11,33 @@ import (
 
 // Names of gardenlets and extensions.
 const (
-	groupSeeds      = "gardener.cloud:system:seeds"
-	userSeed        = "gardener.cloud:system:seed:"
-	groupShoots     = "gardener.cloud:system:shoots"
-	userShoot       = "gardener.cloud:system:shoot:"
-	userGardenadm   = "gardener.cloud:gardenadm:shoot:"
-	groupAccounts   = "system:serviceaccounts"
-	userAccount     = "system:serviceaccount:"
-	prefixExtension = "extension-"
-	prefixOfShoot   = "extension-shoot--"
+	groupSeeds           = "gardener.cloud:system:seeds"
+	userSeed             = "gardener.cloud:system:seed:"
+	groupShoots          = "gardener.cloud:system:shoots"
+	userShoot            = "gardener.cloud:system:shoot:"
+	userGardenadm        = "gardener.cloud:gardenadm:shoot:"
+	groupAccounts        = "system:serviceaccounts"
+	userAccount          = "system:serviceaccount:"
+	prefixExtension      = "extension-"
+	prefixShootExtension = "extension-shoot--"
 	// prefixGardenlet is for ServiceAccounts that Pergola's chart creates in namespace garden,
 	// prefixBootstrap for those of gardenlets without a certificate.
-	prefixGardenlet    = "gardenlet-"
-	prefixBootstrap    = "gardenlet-bootstrap-"
-	prefixBootstrapper = "gardener.cloud:system:seed-bootstrapper:"
-	prefixToken        = "bootstrap-token-"
-	prefixSelfHosted   = "self-hosted-shoot-"
-	prefixProject      = "garden-"
+	prefixGardenlet      = "gardenlet-"
+	prefixBootstrap      = "gardenlet-bootstrap-"
+	prefixBootstrapper   = "gardener.cloud:system:seed-bootstrapper:"
+	prefixBootstrapToken = "bootstrap-token-"
+	prefixSelfHosted     = "self-hosted-shoot-"
+	prefixProject        = "garden-"
 )
 
 // role is the kind of a client.
 type role string
 
 const (
-	asNobody    role = ""
-	asGardenlet role = "gardenlet"
-	asExtension role = "extension"
-	asGardenadm role = "gardenadm"
+	roleNone      role = ""
+	roleGardenlet role = "gardenlet"
+	roleExtension role = "extension"
+	roleGardenadm role = "gardenadm"
 )
 
 // requester is the user of a request.
@@ -46,66 +46,66 @@ type requester struct {
 	groups []string
 }
 
-func seedOwner(name string) owner { return owner{kind: kindSeed, name: name} }
+func seedOwner(name string) ownerKey { return ownerKey{kind: kindSeed, name: name} }
 
 // seedNamespace is the namespace of a seed's objects in the virtual garden.
 func seedNamespace(seed string) string { return gardencorev1beta1.SeedNamespacePrefix + seed }
 
-// ofSeed returns the Seed of a user. A problem is a member of the gardenlets' group whose name
+// seedRole returns the Seed of a user. A problem is a member of the gardenlets' group whose name
 // contains no Seed.
-func (r requester) ofSeed() (seed string, as role, problem string) {
+func (r requester) seedRole() (seed string, as role, problem string) {
 	if slices.Contains(r.groups, groupSeeds) {
 		seed, is := strings.CutPrefix(r.name, userSeed)
-		if !is || !isName(seed) {
-			return "", asNobody, "who is in the group " + groupSeeds + " must be named " + userSeed + "NAME"
+		if !is || !isDNSName(seed) {
+			return "", roleNone, "who is in the group " + groupSeeds + " must be named " + userSeed + "NAME"
 		}
-		return seed, asGardenlet, ""
+		return seed, roleGardenlet, ""
 	}
-	namespace, account, is := r.account()
+	namespace, account, is := r.serviceAccount()
 	if !is {
-		return "", asNobody, ""
+		return "", roleNone, ""
 	}
-	if seed, is := strings.CutPrefix(namespace, gardencorev1beta1.SeedNamespacePrefix); is && isName(seed) && strings.HasPrefix(account, prefixExtension) {
-		return seed, asExtension, ""
+	if seed, is := strings.CutPrefix(namespace, gardencorev1beta1.SeedNamespacePrefix); is && isDNSName(seed) && strings.HasPrefix(account, prefixExtension) {
+		return seed, roleExtension, ""
 	}
 	if namespace == gardencorev1beta1.GardenNamespace && !strings.HasPrefix(account, prefixBootstrap) {
-		if seed, is := strings.CutPrefix(account, prefixGardenlet); is && isName(seed) {
-			return seed, asGardenlet, ""
+		if seed, is := strings.CutPrefix(account, prefixGardenlet); is && isDNSName(seed) {
+			return seed, roleGardenlet, ""
 		}
 	}
-	return "", asNobody, ""
+	return "", roleNone, ""
 }
 
-// ofShoot returns the self-hosted Shoot of a user.
-func (r requester) ofShoot() (shoot node, as role, problem string) {
+// shootRole returns the self-hosted Shoot of a user.
+func (r requester) shootRole() (shoot objectKey, as role, problem string) {
 	if slices.Contains(r.groups, groupShoots) {
-		as := asGardenlet
+		as := roleGardenlet
 		rest, is := strings.CutPrefix(r.name, userShoot)
 		if !is {
-			as = asGardenadm
+			as = roleGardenadm
 			rest, is = strings.CutPrefix(r.name, userGardenadm)
 		}
 		namespace, name, two := strings.Cut(rest, ":")
-		if !is || !two || !isName(namespace) || !isName(name) {
-			return node{}, asNobody, "who is in the group " + groupShoots + " must be named " + userShoot + "NAMESPACE:NAME"
+		if !is || !two || !isDNSName(namespace) || !isDNSName(name) {
+			return objectKey{}, roleNone, "who is in the group " + groupShoots + " must be named " + userShoot + "NAMESPACE:NAME"
 		}
-		return node{kindShoot, namespace, name}, as, ""
+		return objectKey{kindShoot, namespace, name}, as, ""
 	}
-	namespace, account, is := r.account()
+	namespace, account, is := r.serviceAccount()
 	if !is || namespace != gardencorev1beta1.GardenNamespace && !strings.HasPrefix(namespace, prefixProject) {
-		return node{}, asNobody, ""
+		return objectKey{}, roleNone, ""
 	}
-	rest, is := strings.CutPrefix(account, prefixOfShoot)
+	rest, is := strings.CutPrefix(account, prefixShootExtension)
 	name, _, two := strings.Cut(rest, "--")
-	if !is || !two || !isName(name) {
-		return node{}, asNobody, ""
+	if !is || !two || !isDNSName(name) {
+		return objectKey{}, roleNone, ""
 	}
-	return node{kindShoot, namespace, name}, asExtension, ""
+	return objectKey{kindShoot, namespace, name}, roleExtension, ""
 }
 
-// account returns the ServiceAccount of a user. Name and groups must match: a certificate can have
-// any name.
-func (r requester) account() (namespace, name string, is bool) {
+// serviceAccount returns the ServiceAccount of a user. Name and groups must match: a certificate
+// can have any name.
+func (r requester) serviceAccount() (namespace, name string, is bool) {
 	rest, is := strings.CutPrefix(r.name, userAccount)
 	namespace, name, two := strings.Cut(rest, ":")
 	if !is || !two || !slices.Contains(r.groups, groupAccounts) || !slices.Contains(r.groups, groupAccounts+":"+namespace) {
@@ -114,4 +114,4 @@ func (r requester) account() (namespace, name string, is bool) {
 	return namespace, name, true
 }
 
-func isName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
+func isDNSName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }

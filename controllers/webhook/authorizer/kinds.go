@@ -35,11 +35,11 @@ const (
 	kindSeed
 	kindManagedSeed
 	kindShoot
-	kinds
+	kindCount
 )
 
-// resources of kinds, as in requests and messages.
-var resources = [kinds]string{
+// resourceNames of kinds, as in requests and messages.
+var resourceNames = [kindCount]string{
 	kindProject:                   "projects.core.gardener.cloud",
 	kindNamespace:                 "namespaces",
 	kindCloudProfile:              "cloudprofiles.core.gardener.cloud",
@@ -70,12 +70,12 @@ var resources = [kinds]string{
 	kindShoot:                     "shoots.core.gardener.cloud",
 }
 
-func (k kind) String() string { return resources[k] }
+func (k kind) String() string { return resourceNames[k] }
 
 func (k kind) rank() int { return int(k) }
 
-// clusterScoped reports whether a kind has no namespace.
-func (k kind) clusterScoped() bool {
+// isClusterScoped reports whether a kind has no namespace.
+func (k kind) isClusterScoped() bool {
 	switch k {
 	case kindProject, kindNamespace, kindCloudProfile, kindExposureClass, kindClusterRoleBinding, kindCertificateSigningRequest, kindControllerRegistration,
 		kindControllerDeployment, kindControllerInstallation, kindBackupBucket, kindSeed:
@@ -84,10 +84,10 @@ func (k kind) clusterScoped() bool {
 	return false
 }
 
-// byResource maps resources with their group to kinds.
-var byResource = func() map[string]kind {
+// kindsByResource maps resources with their group to kinds.
+var kindsByResource = func() map[string]kind {
 	all := map[string]kind{}
-	for k, resource := range resources {
+	for k, resource := range resourceNames {
 		if resource != "" {
 			all[resource] = kind(k)
 		}

@@ -11,9 +11,9 @@ import (
 
 // Namespaces of referenced objects.
 const (
-	inOwn     = "own"    // the namespace of the referring object
-	inGarden  = "garden" // namespace garden
-	asWritten = "?"      // the field's namespace; without one, the object's own
+	referrerNamespace = "own"    // the namespace of the referring object
+	gardenNamespace   = "garden" // namespace garden
+	statedNamespace   = "?"      // the field's namespace; without one, the object's own
 )
 
 // reference is a field that refers to another object: by its name, or by a structure with name and
@@ -24,8 +24,8 @@ type reference struct {
 	namespace string
 }
 
-// referredKinds are the kinds that a structure may name.
-var referredKinds = map[schema.GroupKind]kind{
+// kindsByGroupKind are the kinds that a structure may name.
+var kindsByGroupKind = map[schema.GroupKind]kind{
 	{Kind: "Secret"}:    kindSecret,
 	{Kind: "ConfigMap"}: kindConfigMap,
 	{Group: "core.gardener.cloud", Kind: "InternalSecret"}:         kindInternalSecret,
@@ -34,33 +34,33 @@ var referredKinds = map[schema.GroupKind]kind{
 	{Group: "core.gardener.cloud", Kind: "NamespacedCloudProfile"}: kindNamespacedCloudProfile,
 }
 
-// targets returns the objects to which the references of an object lead.
-func targets(object map[string]any, namespace string, refs []reference) []node {
-	var out []node
+// referencedObjects returns the objects to which the references of an object lead.
+func referencedObjects(object map[string]any, namespace string, refs []reference) []objectKey {
+	var out []objectKey
 	for _, r := range refs {
-		each(object, strings.Split(r.path, "."), func(value any) {
-			n := node{kind: r.to, namespace: namespace}
+		visitPath(object, strings.Split(r.path, "."), func(value any) {
+			n := objectKey{kind: r.to, namespace: namespace}
 			switch v := value.(type) {
 			case string:
 				n.name = v
 			case map[string]any:
-				n.name = text(v, "name")
-				if of := text(v, "kind"); of != "" {
-					group := schema.FromAPIVersionAndKind(text(v, "apiVersion"), of)
-					if group.Group == "" && r.to.clusterScoped() {
+				n.name = nestedString(v, "name")
+				if of := nestedString(v, "kind"); of != "" {
+					group := schema.FromAPIVersionAndKind(nestedString(v, "apiVersion"), of)
+					if group.Group == "" && r.to.isClusterScoped() {
 						// references to cloud profiles have no group
 						group.Group = gardencorev1beta1.SchemeGroupVersion.Group
 					}
-					n.kind = referredKinds[group.GroupKind()]
+					n.kind = kindsByGroupKind[group.GroupKind()]
 				}
-				if at := text(v, "namespace"); at != "" && r.namespace == asWritten {
+				if at := nestedString(v, "namespace"); at != "" && r.namespace == statedNamespace {
 					n.namespace = at
 				}
 			}
 			switch {
-			case n.kind.clusterScoped():
+			case n.kind.isClusterScoped():
 				n.namespace = ""
-			case r.namespace == inGarden:
+			case r.namespace == gardenNamespace:
 				n.namespace = gardencorev1beta1.GardenNamespace
 			}
 			if n.name != "" && n.kind != kindNone {
@@ -71,8 +71,8 @@ func targets(object map[string]any, namespace string, refs []reference) []node {
 	return out
 }
 
-// each visits the values at a path, in which NAME[] means all items of a list.
-func each(value any, path []string, visit func(any)) {
+// visitPath visits the values at a path, in which NAME[] means all items of a list.
+func visitPath(value any, path []string, visit func(any)) {
 	if len(path) == 0 {
 		if value != nil {
 			visit(value)
@@ -85,16 +85,16 @@ func each(value any, path []string, visit func(any)) {
 	}
 	name, isList := strings.CutSuffix(path[0], "[]")
 	if !isList {
-		each(fields[name], path[1:], visit)
+		visitPath(fields[name], path[1:], visit)
 		return
 	}
 	items, _ := fields[name].([]any)
 	for _, item := range items {
-		each(item, path[1:], visit)
+		visitPath(item, path[1:], visit)
 	}
 }
 
-func text(object map[string]any, path ...string) string {
+func nestedString(object map[string]any, path ...string) string {
 	value, _, _ := unstructured.NestedString(object, path...)
 	return value
 }

@@ -21,7 +21,7 @@ const (
 
 // request is a request to authorize.
 type request struct {
-	node
+	objectKey
 	resource, subresource, verb string
 	fields                      map[string]string // required values of fields
 	labels                      map[string]string // required values of labels
@@ -32,28 +32,28 @@ func requestOf(a *authorizationv1.ResourceAttributes) request {
 	if a.Group != "" {
 		resource += "." + a.Group
 	}
-	r := request{resource: resource, subresource: a.Subresource, verb: a.Verb, node: node{kind: byResource[resource], namespace: a.Namespace, name: a.Name}}
-	if r.kind.clusterScoped() {
+	r := request{resource: resource, subresource: a.Subresource, verb: a.Verb, objectKey: objectKey{kind: kindsByResource[resource], namespace: a.Namespace, name: a.Name}}
+	if r.kind.isClusterScoped() {
 		r.namespace = "" // a request for a namespace names it there, too
 	}
 	if a.FieldSelector != nil {
 		for _, s := range a.FieldSelector.Requirements {
 			if s.Operator == metav1.FieldSelectorOpIn && len(s.Values) == 1 {
-				r.fields = with(r.fields, s.Key, s.Values[0])
+				r.fields = withEntry(r.fields, s.Key, s.Values[0])
 			}
 		}
 	}
 	if a.LabelSelector != nil {
 		for _, s := range a.LabelSelector.Requirements {
 			if s.Operator == metav1.LabelSelectorOpIn && len(s.Values) == 1 {
-				r.labels = with(r.labels, s.Key, s.Values[0])
+				r.labels = withEntry(r.labels, s.Key, s.Values[0])
 			}
 		}
 	}
 	return r
 }
 
-func with(all map[string]string, key, value string) map[string]string {
+func withEntry(all map[string]string, key, value string) map[string]string {
 	if all == nil {
 		all = map[string]string{}
 	}
@@ -61,10 +61,10 @@ func with(all map[string]string, key, value string) map[string]string {
 	return all
 }
 
-func (r *request) is(verbs ...string) bool { return slices.Contains(verbs, r.verb) }
+func (r *request) hasVerb(verbs ...string) bool { return slices.Contains(verbs, r.verb) }
 
-// at describes the object of a request in messages.
-func (r *request) at() string {
+// describe describes the object of a request in messages.
+func (r *request) describe() string {
 	resource := r.resource
 	if r.subresource != "" {
 		group := ""
@@ -86,7 +86,7 @@ func (r *request) at() string {
 // selection contains fields and labels that a list or watch must at least select.
 type selection struct{ fields, labels map[string]string }
 
-func (s selection) within(r *request) bool {
+func (s selection) isSelectedBy(r *request) bool {
 	for key, value := range s.fields {
 		if r.fields[key] != value {
 			return false

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	namespaceIssuers = "gardener-system-shoot-issuer"
-	namespacePublic  = "gardener-system-public"
-	leaderElection   = "gardenlet-leader-election"
+	namespaceIssuers    = "gardener-system-shoot-issuer"
+	namespacePublic     = "gardener-system-public"
+	leaseLeaderElection = "gardenlet-leader-election"
 )
 
 var (
@@ -21,12 +21,12 @@ var (
 	allVerbs   = []string{verbGet, verbList, verbWatch, verbCreate, verbUpdate, verbPatch, verbDelete, "deletecollection"}
 )
 
-// readRelated is for objects that Shoots and Seeds refer to.
-var readRelated = rule{related: readVerbs}
+// readRelatedRule is for objects that Shoots and Seeds refer to.
+var readRelatedRule = rule{relatedVerbs: readVerbs}
 
-// ofThisSeed selects by a field, or by the label that Gardener sets on objects of a Seed.
-func ofThisSeed(fields ...string) func(scope) []selection {
-	return func(s scope) []selection {
+// seedSelections selects by a field, or by the label that Gardener sets on objects of a Seed.
+func seedSelections(fields ...string) func(requestScope) []selection {
+	return func(s requestScope) []selection {
 		var out []selection
 		for _, field := range fields {
 			out = append(out, selection{fields: map[string]string{field: s.name}})
@@ -39,40 +39,40 @@ func ofThisSeed(fields ...string) func(scope) []selection {
 // (pkg/admissioncontroller/webhook/auth/seed), except that objects of other seeds cannot be read,
 // and objects can only be created where the seed has some.
 var seedRules = map[kind]rule{
-	kindBackupBucket: {reads: true, related: []string{verbUpdate, verbPatch, verbDelete}, always: []string{verbCreate},
-		selects: ofThisSeed("spec.seedName"), subresources: []string{"status", "finalizers"}},
-	kindBackupEntry: {reads: true, related: []string{verbUpdate, verbPatch, verbDelete}, creates: inOwnNamespaces,
-		selects: ofThisSeed("spec.seedName"), subresources: []string{"status", "finalizers"}},
-	kindBastion: {reads: true, related: writeVerbs, creates: inOwnNamespaces,
-		selects: ofThisSeed("spec.seedName"), subresources: []string{"status"}},
-	kindCertificateSigningRequest: {related: readVerbs, always: []string{verbCreate}, special: approval("seedclient")},
-	kindEvent:                     {always: []string{verbCreate, verbPatch}},
-	kindCloudProfile:              readRelated,
-	kindNamespacedCloudProfile:    readRelated,
-	kindExposureClass:             readRelated,
-	kindProject:                   readRelated,
-	kindNamespace:                 readRelated,
-	kindSecretBinding:             readRelated,
-	kindCredentialsBinding:        readRelated,
-	kindControllerDeployment:      readRelated,
-	kindControllerRegistration:    {always: readVerbs},
-	kindControllerInstallation: {reads: true, related: writeVerbs,
-		selects: ofThisSeed("spec.seedRef.name"), subresources: []string{"status"}},
-	kindClusterRoleBinding: {related: []string{verbGet, verbUpdate, verbPatch}, creates: whileBootstrapping, special: ownBootstrapBinding},
-	kindServiceAccount:     {related: []string{verbGet, verbUpdate, verbPatch}, creates: whileBootstrapping, special: ownAccounts},
-	kindConfigMap:          {related: append([]string{verbDelete}, slices.Concat(readVerbs, writeVerbs)...), creates: inOwnNamespaces, special: publicConfigMaps},
-	kindSecret:             {related: append([]string{verbDelete}, slices.Concat(readVerbs, writeVerbs)...), creates: secretsMade, special: ownSecrets},
-	kindInternalSecret:     {related: append([]string{verbDelete}, slices.Concat(readVerbs, writeVerbs)...), creates: inOwnNamespaces},
-	kindShootState:         {related: append([]string{verbDelete}, slices.Concat(readVerbs, writeVerbs)...), creates: inOwnNamespaces},
-	kindLease:              {creates: nothing, special: ownLeases},
-	kindGardenlet: {reads: true, related: writeVerbs, creates: named, selects: ofThisSeed("metadata.name"), subresources: []string{"status"},
-		namespaces: func(scope) []string { return []string{gardencorev1beta1.GardenNamespace} }},
-	kindManagedSeed: {reads: true, related: writeVerbs, selects: ofThisSeed(), subresources: []string{"status"}},
-	kindSeed: {reads: true, related: []string{verbUpdate, verbPatch, verbDelete}, creates: named,
-		selects: ofThisSeed("metadata.name"), subresources: []string{"status"}},
-	kindShoot: {reads: true, related: writeVerbs,
-		selects: ofThisSeed("spec.seedName", "status.seedName"), subresources: []string{"status", "finalizers"}},
-	kindWorkloadIdentity: {related: append([]string{verbPatch}, readVerbs...), special: ownTokens},
+	kindBackupBucket: {allowsReads: true, relatedVerbs: []string{verbUpdate, verbPatch, verbDelete}, unconditionalVerbs: []string{verbCreate},
+		selections: seedSelections("spec.seedName"), subresources: []string{"status", "finalizers"}},
+	kindBackupEntry: {allowsReads: true, relatedVerbs: []string{verbUpdate, verbPatch, verbDelete}, canCreate: isInShootNamespace,
+		selections: seedSelections("spec.seedName"), subresources: []string{"status", "finalizers"}},
+	kindBastion: {allowsReads: true, relatedVerbs: writeVerbs, canCreate: isInShootNamespace,
+		selections: seedSelections("spec.seedName"), subresources: []string{"status"}},
+	kindCertificateSigningRequest: {relatedVerbs: readVerbs, unconditionalVerbs: []string{verbCreate}, isException: approvalCheck("seedclient")},
+	kindEvent:                     {unconditionalVerbs: []string{verbCreate, verbPatch}},
+	kindCloudProfile:              readRelatedRule,
+	kindNamespacedCloudProfile:    readRelatedRule,
+	kindExposureClass:             readRelatedRule,
+	kindProject:                   readRelatedRule,
+	kindNamespace:                 readRelatedRule,
+	kindSecretBinding:             readRelatedRule,
+	kindCredentialsBinding:        readRelatedRule,
+	kindControllerDeployment:      readRelatedRule,
+	kindControllerRegistration:    {unconditionalVerbs: readVerbs},
+	kindControllerInstallation: {allowsReads: true, relatedVerbs: writeVerbs,
+		selections: seedSelections("spec.seedRef.name"), subresources: []string{"status"}},
+	kindClusterRoleBinding: {relatedVerbs: []string{verbGet, verbUpdate, verbPatch}, canCreate: canCreateBootstrapObject, isException: isBootstrapBindingDeletion},
+	kindServiceAccount:     {relatedVerbs: []string{verbGet, verbUpdate, verbPatch}, canCreate: canCreateBootstrapObject, isException: isSeedAccountRequest},
+	kindConfigMap:          {relatedVerbs: append([]string{verbDelete}, slices.Concat(readVerbs, writeVerbs)...), canCreate: isInShootNamespace, isException: isReadableConfigMap},
+	kindSecret:             {relatedVerbs: append([]string{verbDelete}, slices.Concat(readVerbs, writeVerbs)...), canCreate: canCreateSecret, isException: isSeedSecretRequest},
+	kindInternalSecret:     {relatedVerbs: append([]string{verbDelete}, slices.Concat(readVerbs, writeVerbs)...), canCreate: isInShootNamespace},
+	kindShootState:         {relatedVerbs: append([]string{verbDelete}, slices.Concat(readVerbs, writeVerbs)...), canCreate: isInShootNamespace},
+	kindLease:              {canCreate: denyCreate, isException: isSeedLeaseRequest},
+	kindGardenlet: {allowsReads: true, relatedVerbs: writeVerbs, canCreate: hasSeedName, selections: seedSelections("metadata.name"), subresources: []string{"status"},
+		namespaces: func(requestScope) []string { return []string{gardencorev1beta1.GardenNamespace} }},
+	kindManagedSeed: {allowsReads: true, relatedVerbs: writeVerbs, selections: seedSelections(), subresources: []string{"status"}},
+	kindSeed: {allowsReads: true, relatedVerbs: []string{verbUpdate, verbPatch, verbDelete}, canCreate: hasSeedName,
+		selections: seedSelections("metadata.name"), subresources: []string{"status"}},
+	kindShoot: {allowsReads: true, relatedVerbs: writeVerbs,
+		selections: seedSelections("spec.seedName", "status.seedName"), subresources: []string{"status", "finalizers"}},
+	kindWorkloadIdentity: {relatedVerbs: append([]string{verbPatch}, readVerbs...), isException: isOwnTokenRequest},
 }
 
 // seedExtensionRules are the permissions of a seed's extensions. They match its gardenlet's, except
@@ -82,118 +82,118 @@ var seedExtensionRules = func() map[kind]rule {
 	for k, r := range seedRules {
 		all[k] = r
 	}
-	all[kindCertificateSigningRequest] = readRelated
-	all[kindClusterRoleBinding] = rule{related: []string{verbGet}}
-	all[kindServiceAccount] = rule{related: []string{verbGet}}
-	all[kindLease] = rule{always: allVerbs, namespaces: func(s scope) []string { return []string{seedNamespace(s.name)} }}
+	all[kindCertificateSigningRequest] = readRelatedRule
+	all[kindClusterRoleBinding] = rule{relatedVerbs: []string{verbGet}}
+	all[kindServiceAccount] = rule{relatedVerbs: []string{verbGet}}
+	all[kindLease] = rule{unconditionalVerbs: allVerbs, namespaces: func(s requestScope) []string { return []string{seedNamespace(s.name)} }}
 	return all
 }()
 
-func nothing(scope, *request) bool { return false }
+func denyCreate(requestScope, *request) bool { return false }
 
-// named allows an object with the name of the Seed. If the request has no name, admission checks
-// it.
-func named(s scope, r *request) bool { return r.name == "" || r.name == s.name }
+// hasSeedName allows an object with the name of the Seed. If the request has no name, admission
+// checks it.
+func hasSeedName(s requestScope, r *request) bool { return r.name == "" || r.name == s.name }
 
-// inOwnNamespaces allows namespaces with a Shoot of this seed. A named object must belong to the
+// isInShootNamespace allows namespaces with a Shoot of this seed. A named object must belong to the
 // seed, unless its own content will state the owner.
-func inOwnNamespaces(s scope, r *request) bool {
-	if !s.graph.belongs(node{kind: kindNamespace, name: r.namespace}, s.owner) {
+func isInShootNamespace(s requestScope, r *request) bool {
+	if !s.graph.isOwnedBy(objectKey{kind: kindNamespace, name: r.namespace}, s.ownerKey) {
 		return false
 	}
 	byItself := r.kind == kindBackupEntry || r.kind == kindBastion
-	return r.name == "" || byItself || s.mine(r)
+	return r.name == "" || byItself || s.isOwn(r)
 }
 
-// secretsMade allows Secrets of Shoots, token keys of Shoots, Secrets of backup buckets, and tokens
-// for gardenlets of managed Seeds.
-func secretsMade(s scope, r *request) bool {
+// canCreateSecret allows Secrets of Shoots, token keys of Shoots, Secrets of backup buckets, and
+// tokens for gardenlets of managed Seeds.
+func canCreateSecret(s requestScope, r *request) bool {
 	switch r.namespace {
 	case namespaceIssuers:
-		return r.name == "" || s.graph.belongs(issuer(r.name), s.owner)
+		return r.name == "" || s.graph.isOwnedBy(issuerKey(r.name), s.ownerKey)
 	case metav1.NamespaceSystem:
-		return whileBootstrapping(s, r)
+		return canCreateBootstrapObject(s, r)
 	case gardencorev1beta1.GardenNamespace:
-		return r.name == "" || s.mine(r)
+		return r.name == "" || s.isOwn(r)
 	}
-	return inOwnNamespaces(s, r)
+	return isInShootNamespace(s, r)
 }
 
-// whileBootstrapping allows objects for the first access of a managed Seed's gardenlet, until it
-// has access.
-func whileBootstrapping(s scope, r *request) bool {
+// canCreateBootstrapObject allows objects for the first access of a managed Seed's gardenlet, until
+// it has access.
+func canCreateBootstrapObject(s requestScope, r *request) bool {
 	if r.name != "" {
-		return s.mine(r)
+		return s.isOwn(r)
 	}
-	return s.graph.bootstrapsAny(r.kind, r.namespace, s.owner, s.now)
+	return s.graph.canBootstrapAny(r.kind, r.namespace, s.ownerKey, s.now)
 }
 
-// ownSecrets allows Secrets for the seed and token keys of its Shoots. The gardenlet may also
-// delete its own bootstrap token.
-func ownSecrets(s scope, r *request) bool {
+// isSeedSecretRequest allows Secrets for the seed and token keys of its Shoots. The gardenlet may
+// also delete its own bootstrap token.
+func isSeedSecretRequest(s requestScope, r *request) bool {
 	if r.subresource != "" {
 		return false
 	}
 	switch r.namespace {
 	case seedNamespace(s.name):
-		return r.is(readVerbs...)
+		return r.hasVerb(readVerbs...)
 	case namespaceIssuers:
-		return r.name != "" && r.is(verbGet, verbUpdate, verbPatch, verbDelete) && s.graph.belongs(issuer(r.name), s.owner)
+		return r.name != "" && r.hasVerb(verbGet, verbUpdate, verbPatch, verbDelete) && s.graph.isOwnedBy(issuerKey(r.name), s.ownerKey)
 	}
-	return r.is(verbDelete) && r.node == bootstrapToken(node{kindGardenlet, gardencorev1beta1.GardenNamespace, s.name})
+	return r.hasVerb(verbDelete) && r.objectKey == bootstrapTokenKey(objectKey{kindGardenlet, gardencorev1beta1.GardenNamespace, s.name})
 }
 
-// publicConfigMaps allows public ConfigMaps and ConfigMaps for the seed.
-func publicConfigMaps(s scope, r *request) bool {
+// isReadableConfigMap allows public ConfigMaps and ConfigMaps for the seed.
+func isReadableConfigMap(s requestScope, r *request) bool {
 	switch {
 	case r.subresource != "":
 		return false
 	case r.namespace == seedNamespace(s.name):
-		return r.is(readVerbs...)
+		return r.hasVerb(readVerbs...)
 	case r.namespace == metav1.NamespaceSystem && r.name == "cluster-identity":
-		return r.is(readVerbs...)
+		return r.hasVerb(readVerbs...)
 	}
-	return r.is(verbGet) && r.namespace == namespacePublic && (r.name == "gardener-info" || r.name == "kube-root-ca.crt")
+	return r.hasVerb(verbGet) && r.namespace == namespacePublic && (r.name == "gardener-info" || r.name == "kube-root-ca.crt")
 }
 
-// ownLeases allows the heartbeat, and the leader election if the seed is also the garden.
-func ownLeases(s scope, r *request) bool {
+// isSeedLeaseRequest allows the heartbeat, and the leader election if the seed is also the garden.
+func isSeedLeaseRequest(s requestScope, r *request) bool {
 	if r.subresource != "" {
 		return false
 	}
 	switch r.namespace {
 	case gardencorev1beta1.GardenerSystemSeedLeaseNamespace:
-		return r.is(verbCreate) && r.name == "" || r.name == s.name && r.is(verbCreate, verbGet, verbList, verbWatch, verbUpdate, verbPatch)
+		return r.hasVerb(verbCreate) && r.name == "" || r.name == s.name && r.hasVerb(verbCreate, verbGet, verbList, verbWatch, verbUpdate, verbPatch)
 	case gardencorev1beta1.GardenNamespace:
-		return r.is(verbCreate) && r.name == "" || r.name == leaderElection && r.is(verbCreate, verbGet, verbList, verbWatch, verbUpdate, verbPatch)
+		return r.hasVerb(verbCreate) && r.name == "" || r.name == leaseLeaderElection && r.hasVerb(verbCreate, verbGet, verbList, verbWatch, verbUpdate, verbPatch)
 	}
 	return false
 }
 
-// ownAccounts allows the accounts of the seed's extensions with their tokens. The gardenlet may
-// also delete its own bootstrap account.
-func ownAccounts(s scope, r *request) bool {
+// isSeedAccountRequest allows the accounts of the seed's extensions with their tokens. The
+// gardenlet may also delete its own bootstrap account.
+func isSeedAccountRequest(s requestScope, r *request) bool {
 	return r.namespace == seedNamespace(s.name) && isAccountOrToken(r) ||
-		r.is(verbDelete) && r.namespace == gardencorev1beta1.GardenNamespace && r.name == prefixBootstrap+s.name && r.subresource == ""
+		r.hasVerb(verbDelete) && r.namespace == gardencorev1beta1.GardenNamespace && r.name == prefixBootstrap+s.name && r.subresource == ""
 }
 
 func isAccountOrToken(r *request) bool {
-	return r.subresource == "" && r.is(allVerbs...) || r.subresource == "token" && r.verb == verbCreate && r.name != ""
+	return r.subresource == "" && r.hasVerb(allVerbs...) || r.subresource == "token" && r.verb == verbCreate && r.name != ""
 }
 
-// ownTokens allows tokens of WorkloadIdentities that belong to the owner.
-func ownTokens(s scope, r *request) bool {
-	return r.subresource == "token" && r.verb == verbCreate && s.mine(r)
+// isOwnTokenRequest allows tokens of WorkloadIdentities that belong to the owner.
+func isOwnTokenRequest(s requestScope, r *request) bool {
+	return r.subresource == "token" && r.verb == verbCreate && s.isOwn(r)
 }
 
-// approval allows the request that approvers send to check whether a client may have its
+// approvalCheck allows the request that approvers send to check whether a client may have its
 // certificate approved.
-func approval(subresource string) func(scope, *request) bool {
-	return func(_ scope, r *request) bool { return r.subresource == subresource && r.verb == verbCreate }
+func approvalCheck(subresource string) func(requestScope, *request) bool {
+	return func(_ requestScope, r *request) bool { return r.subresource == subresource && r.verb == verbCreate }
 }
 
-// ownBootstrapBinding allows the gardenlet to delete its own bootstrap binding.
-func ownBootstrapBinding(s scope, r *request) bool {
+// isBootstrapBindingDeletion allows the gardenlet to delete its own bootstrap binding.
+func isBootstrapBindingDeletion(s requestScope, r *request) bool {
 	account, is := strings.CutPrefix(r.name, prefixBootstrapper+gardencorev1beta1.GardenNamespace+":")
-	return is && r.is(verbDelete) && account == prefixBootstrap+s.name && r.subresource == ""
+	return is && r.hasVerb(verbDelete) && account == prefixBootstrap+s.name && r.subresource == ""
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// ofThisShoot selects by a field with the name of a Shoot and, for objects in several namespaces,
-// by a field with its namespace.
-func ofThisShoot(name, namespace string) func(scope) []selection {
-	return func(s scope) []selection {
+// shootSelections selects by a field with the name of a Shoot and, for objects in several
+// namespaces, by a field with its namespace.
+func shootSelections(name, namespace string) func(requestScope) []selection {
+	return func(s requestScope) []selection {
 		fields := map[string]string{name: s.name}
 		if namespace != "" {
 			fields[namespace] = s.namespace
@@ -17,46 +17,46 @@ func ofThisShoot(name, namespace string) func(scope) []selection {
 	}
 }
 
-func inOwnNamespace(s scope) []string { return []string{s.namespace} }
+func shootNamespace(s requestScope) []string { return []string{s.namespace} }
 
 // shootRules are the permissions of a self-hosted Shoot's gardenlet (upstream:
 // pkg/admissioncontroller/webhook/auth/shoot).
 var shootRules = map[kind]rule{
-	kindBackupBucket: {reads: true, related: []string{verbUpdate, verbPatch, verbDelete}, always: []string{verbCreate},
-		selects: ofThisShoot("spec.shootRef.name", "spec.shootRef.namespace"), subresources: []string{"status", "finalizers"}},
-	kindBackupEntry: {reads: true, related: []string{verbUpdate, verbPatch, verbDelete}, always: []string{verbCreate}, namespaces: inOwnNamespace,
-		selects: ofThisShoot("spec.shootRef.name", "spec.shootRef.namespace"), subresources: []string{"status"}},
-	kindBastion: {reads: true, related: writeVerbs, namespaces: inOwnNamespace,
-		selects: ofThisShoot("spec.shootRef.name", ""), subresources: []string{"status"}},
-	kindCertificateSigningRequest: {related: readVerbs, always: []string{verbCreate}, special: approval("shootclient")},
-	kindEvent:                     {always: []string{verbCreate, verbPatch}},
-	kindCloudProfile:              readRelated,
-	kindNamespacedCloudProfile:    readRelated,
-	kindConfigMap:                 {related: readVerbs, special: publicForShoot},
-	kindControllerDeployment:      readRelated,
-	kindControllerRegistration:    {always: readVerbs},
-	kindControllerInstallation: {reads: true, related: writeVerbs,
-		selects: ofThisShoot("spec.shootRef.name", "spec.shootRef.namespace"), subresources: []string{"status"}},
-	kindCredentialsBinding: readRelated,
-	kindGardenlet: {reads: true, related: writeVerbs, namespaces: inOwnNamespace, subresources: []string{"status"},
-		creates: func(s scope, r *request) bool { return r.name == "" || r.name == prefixSelfHosted+s.name },
-		selects: func(s scope) []selection {
+	kindBackupBucket: {allowsReads: true, relatedVerbs: []string{verbUpdate, verbPatch, verbDelete}, unconditionalVerbs: []string{verbCreate},
+		selections: shootSelections("spec.shootRef.name", "spec.shootRef.namespace"), subresources: []string{"status", "finalizers"}},
+	kindBackupEntry: {allowsReads: true, relatedVerbs: []string{verbUpdate, verbPatch, verbDelete}, unconditionalVerbs: []string{verbCreate}, namespaces: shootNamespace,
+		selections: shootSelections("spec.shootRef.name", "spec.shootRef.namespace"), subresources: []string{"status"}},
+	kindBastion: {allowsReads: true, relatedVerbs: writeVerbs, namespaces: shootNamespace,
+		selections: shootSelections("spec.shootRef.name", ""), subresources: []string{"status"}},
+	kindCertificateSigningRequest: {relatedVerbs: readVerbs, unconditionalVerbs: []string{verbCreate}, isException: approvalCheck("shootclient")},
+	kindEvent:                     {unconditionalVerbs: []string{verbCreate, verbPatch}},
+	kindCloudProfile:              readRelatedRule,
+	kindNamespacedCloudProfile:    readRelatedRule,
+	kindConfigMap:                 {relatedVerbs: readVerbs, isException: isPublicConfigMapRead},
+	kindControllerDeployment:      readRelatedRule,
+	kindControllerRegistration:    {unconditionalVerbs: readVerbs},
+	kindControllerInstallation: {allowsReads: true, relatedVerbs: writeVerbs,
+		selections: shootSelections("spec.shootRef.name", "spec.shootRef.namespace"), subresources: []string{"status"}},
+	kindCredentialsBinding: readRelatedRule,
+	kindGardenlet: {allowsReads: true, relatedVerbs: writeVerbs, namespaces: shootNamespace, subresources: []string{"status"},
+		canCreate: func(s requestScope, r *request) bool { return r.name == "" || r.name == prefixSelfHosted+s.name },
+		selections: func(s requestScope) []selection {
 			return []selection{{fields: map[string]string{"metadata.name": prefixSelfHosted + s.name}}}
 		}},
-	kindLease: {creates: nothing, special: leasesOfShoot},
-	kindManagedSeed: {reads: true, related: writeVerbs, namespaces: inOwnNamespace,
-		selects: ofThisShoot("spec.shoot.name", ""), subresources: []string{"status"}},
-	kindNamespace:     readRelated,
-	kindProject:       readRelated,
-	kindSecretBinding: readRelated,
-	kindSeed:          {reads: true, related: []string{verbDelete}, selects: ofThisShoot("metadata.name", "")},
-	kindSecret: {related: append([]string{verbDelete}, slices.Concat(readVerbs, writeVerbs)...),
-		creates: func(s scope, r *request) bool { return secretsOfShoot(s, r) }},
-	kindServiceAccount: {related: []string{verbGet, verbUpdate, verbPatch}, creates: accountsMade, special: accountsOfShoot},
-	kindShoot: {related: slices.Concat(readVerbs, writeVerbs),
+	kindLease: {canCreate: denyCreate, isException: isShootLeaseRequest},
+	kindManagedSeed: {allowsReads: true, relatedVerbs: writeVerbs, namespaces: shootNamespace,
+		selections: shootSelections("spec.shoot.name", ""), subresources: []string{"status"}},
+	kindNamespace:     readRelatedRule,
+	kindProject:       readRelatedRule,
+	kindSecretBinding: readRelatedRule,
+	kindSeed:          {allowsReads: true, relatedVerbs: []string{verbDelete}, selections: shootSelections("metadata.name", "")},
+	kindSecret: {relatedVerbs: append([]string{verbDelete}, slices.Concat(readVerbs, writeVerbs)...),
+		canCreate: func(s requestScope, r *request) bool { return canCreateShootSecret(s, r) }},
+	kindServiceAccount: {relatedVerbs: []string{verbGet, verbUpdate, verbPatch}, canCreate: canCreateAccount, isException: isShootAccountRequest},
+	kindShoot: {relatedVerbs: slices.Concat(readVerbs, writeVerbs),
 		subresources: []string{"status"}},
-	kindShootState:       {related: append([]string{verbPatch}, readVerbs...), always: []string{verbCreate}, namespaces: inOwnNamespace},
-	kindWorkloadIdentity: {related: append([]string{verbPatch}, readVerbs...), special: ownTokens},
+	kindShootState:       {relatedVerbs: append([]string{verbPatch}, readVerbs...), unconditionalVerbs: []string{verbCreate}, namespaces: shootNamespace},
+	kindWorkloadIdentity: {relatedVerbs: append([]string{verbPatch}, readVerbs...), isException: isOwnTokenRequest},
 }
 
 // shootExtensionRules are the permissions of a self-hosted Shoot's extensions.
@@ -65,60 +65,61 @@ var shootExtensionRules = func() map[kind]rule {
 	for k, r := range shootRules {
 		all[k] = r
 	}
-	all[kindCertificateSigningRequest] = readRelated
-	all[kindServiceAccount] = rule{related: []string{verbGet}}
+	all[kindCertificateSigningRequest] = readRelatedRule
+	all[kindServiceAccount] = rule{relatedVerbs: []string{verbGet}}
 	return all
 }()
 
 // gardenadmRules are gardenadm's permissions while it connects a self-hosted Shoot to the garden.
 var gardenadmRules = map[kind]rule{
-	kindBackupBucket:           {always: []string{verbCreate}},
-	kindBackupEntry:            {always: []string{verbCreate}},
-	kindCloudProfile:           {always: []string{verbGet}},
-	kindConfigMap:              {always: []string{verbCreate}, namespaces: inOwnNamespace},
-	kindControllerDeployment:   {always: []string{verbGet}},
-	kindControllerRegistration: {always: []string{verbGet}},
-	kindCredentialsBinding:     {always: []string{verbCreate}, namespaces: inOwnNamespace},
-	kindProject:                {always: []string{verbCreate}},
-	kindSecret:                 {always: []string{verbCreate}, namespaces: inOwnNamespace},
-	kindSecretBinding:          {always: []string{verbCreate}, namespaces: inOwnNamespace},
-	kindShoot:                  {always: []string{verbCreate, "mark-self-hosted"}, namespaces: inOwnNamespace, special: ownStatus},
-	kindWorkloadIdentity:       {always: []string{verbCreate}, namespaces: inOwnNamespace},
+	kindBackupBucket:           {unconditionalVerbs: []string{verbCreate}},
+	kindBackupEntry:            {unconditionalVerbs: []string{verbCreate}},
+	kindCloudProfile:           {unconditionalVerbs: []string{verbGet}},
+	kindConfigMap:              {unconditionalVerbs: []string{verbCreate}, namespaces: shootNamespace},
+	kindControllerDeployment:   {unconditionalVerbs: []string{verbGet}},
+	kindControllerRegistration: {unconditionalVerbs: []string{verbGet}},
+	kindCredentialsBinding:     {unconditionalVerbs: []string{verbCreate}, namespaces: shootNamespace},
+	kindProject:                {unconditionalVerbs: []string{verbCreate}},
+	kindSecret:                 {unconditionalVerbs: []string{verbCreate}, namespaces: shootNamespace},
+	kindSecretBinding:          {unconditionalVerbs: []string{verbCreate}, namespaces: shootNamespace},
+	kindShoot:                  {unconditionalVerbs: []string{verbCreate, "mark-self-hosted"}, namespaces: shootNamespace, isException: isOwnStatusPatch},
+	kindWorkloadIdentity:       {unconditionalVerbs: []string{verbCreate}, namespaces: shootNamespace},
 }
 
-func ownStatus(s scope, r *request) bool {
-	return r.node == node(s.owner) && r.verb == verbPatch && r.subresource == "status"
+func isOwnStatusPatch(s requestScope, r *request) bool {
+	return r.objectKey == objectKey(s.ownerKey) && r.verb == verbPatch && r.subresource == "status"
 }
 
-func publicForShoot(_ scope, r *request) bool {
-	return r.is(verbGet) && r.subresource == "" && r.namespace == namespacePublic && (r.name == "gardener-info" || r.name == "kube-root-ca.crt")
+func isPublicConfigMapRead(_ requestScope, r *request) bool {
+	return r.hasVerb(verbGet) && r.subresource == "" && r.namespace == namespacePublic && (r.name == "gardener-info" || r.name == "kube-root-ca.crt")
 }
 
-// secretsOfShoot allows Secrets of the Shoot, and tokens for the gardenlet of its Seed.
-func secretsOfShoot(s scope, r *request) bool {
+// canCreateShootSecret allows Secrets of the Shoot, and tokens for the gardenlet of its Seed.
+func canCreateShootSecret(s requestScope, r *request) bool {
 	if r.name != "" {
-		return s.mine(r)
+		return s.isOwn(r)
 	}
-	return r.namespace == s.namespace || whileBootstrapping(s, r)
+	return r.namespace == s.namespace || canCreateBootstrapObject(s, r)
 }
 
-// accountsOfShoot allows accounts of the Shoot's extensions. Other Shoots share the namespace.
-func accountsOfShoot(s scope, r *request) bool {
-	return r.namespace == s.namespace && strings.HasPrefix(r.name, prefixOfShoot+s.name+"--") && isAccountOrToken(r)
+// isShootAccountRequest allows accounts of the Shoot's extensions. Other Shoots share the
+// namespace.
+func isShootAccountRequest(s requestScope, r *request) bool {
+	return r.namespace == s.namespace && strings.HasPrefix(r.name, prefixShootExtension+s.name+"--") && isAccountOrToken(r)
 }
 
-// accountsMade allows accounts without a name, which admission checks, and bootstrap accounts.
-func accountsMade(s scope, r *request) bool {
-	return r.name == "" && r.subresource == "" && r.namespace == s.namespace || whileBootstrapping(s, r)
+// canCreateAccount allows accounts without a name, which admission checks, and bootstrap accounts.
+func canCreateAccount(s requestScope, r *request) bool {
+	return r.name == "" && r.subresource == "" && r.namespace == s.namespace || canCreateBootstrapObject(s, r)
 }
 
-// leasesOfShoot checks the names of Leases. Other Shoots of the Project share the namespace.
-func leasesOfShoot(s scope, r *request) bool {
+// isShootLeaseRequest checks the names of Leases. Other Shoots of the Project share the namespace.
+func isShootLeaseRequest(s requestScope, r *request) bool {
 	if r.namespace != s.namespace || r.subresource != "" {
 		return false
 	}
 	if r.name == "" {
-		return r.is(verbCreate, verbList, verbWatch)
+		return r.hasVerb(verbCreate, verbList, verbWatch)
 	}
-	return (r.name == prefixSelfHosted+s.name || strings.HasPrefix(r.name, s.name+"--")) && r.is(allVerbs...)
+	return (r.name == prefixSelfHosted+s.name || strings.HasPrefix(r.name, s.name+"--")) && r.hasVerb(allVerbs...)
 }

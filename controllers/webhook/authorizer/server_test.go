@@ -33,8 +33,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/apiserver"
 )
 
-// configured returns the catalogue's AuthorizationConfiguration with the files of a test.
-func configured(t *testing.T, webhook *httptest.Server) string {
+// authorizationConfig returns the catalogue's AuthorizationConfiguration with the files of a test.
+func authorizationConfig(t *testing.T, webhook *httptest.Server) string {
 	t.Helper()
 	files, err := filepath.Glob("../../../landscapes/local/golden/runtime/garden/kube-apiserver/configmap-garden-kube-apiserver-authorization-config-*.yaml")
 	require.NoError(t, err)
@@ -58,8 +58,8 @@ func configured(t *testing.T, webhook *httptest.Server) string {
 	return file
 }
 
-// TestOnAServer: a real API server with the configuration of the catalogue calls the webhook.
-func TestOnAServer(t *testing.T) {
+// TestWithAPIServer: a real API server with the configuration of the catalogue calls the webhook.
+func TestWithAPIServer(t *testing.T) {
 	apiserver.Needed(t)
 	var handler atomic.Pointer[Handler]
 	webhook := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -79,7 +79,7 @@ func TestOnAServer(t *testing.T) {
 		}
 	}
 	env := &envtest.Environment{CRDs: definitions}
-	env.ControlPlane.GetAPIServer().Configure().Disable("authorization-mode").Set("authorization-config", configured(t, webhook))
+	env.ControlPlane.GetAPIServer().Configure().Disable("authorization-mode").Set("authorization-config", authorizationConfig(t, webhook))
 	config, err := apiserver.Begin(env)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, env.Stop()) })
@@ -113,13 +113,13 @@ func TestOnAServer(t *testing.T) {
 		require.NoError(t, err)
 	}
 	shoot := func(namespace, name, seed string) *unstructured.Unstructured {
-		return objects(t, `[{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {namespace: `+namespace+`, name: `+name+`}, spec: {seedName: `+seed+`, region: r, kubernetes: {version: 1.34.1}, provider: {type: local}, cloudProfile: {name: local},
+		return parseObjects(t, `[{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {namespace: `+namespace+`, name: `+name+`}, spec: {seedName: `+seed+`, region: r, kubernetes: {version: 1.34.1}, provider: {type: local}, cloudProfile: {name: local},
   resources: [{name: `+name+`, resourceRef: {apiVersion: v1, kind: Secret, name: `+name+`}}]}}]`)[0]
 	}
 	for _, namespace := range []string{"garden-one", "garden-two", "seed-a", "seed-b"} {
-		create(objects(t, `[{apiVersion: v1, kind: Namespace, metadata: {name: `+namespace+`}}]`)[0])
-		create(objects(t, `[{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: `+namespace+`}}]`)[0])
-		create(objects(t, `[{apiVersion: v1, kind: Secret, metadata: {name: unrelated, namespace: `+namespace+`}}]`)[0])
+		create(parseObjects(t, `[{apiVersion: v1, kind: Namespace, metadata: {name: `+namespace+`}}]`)[0])
+		create(parseObjects(t, `[{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: `+namespace+`}}]`)[0])
+		create(parseObjects(t, `[{apiVersion: v1, kind: Secret, metadata: {name: unrelated, namespace: `+namespace+`}}]`)[0])
 	}
 	create(shoot("garden-one", "s", "a"))
 	create(shoot("garden-two", "s", "b"))
@@ -211,7 +211,7 @@ func TestOnAServer(t *testing.T) {
 		typed, err := kubernetes.NewForConfig(config)
 		require.NoError(t, err)
 		ask := func(q string, who authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus {
-			attributes := question(t, q)
+			attributes := parseQuestion(t, q)
 			who.ResourceAttributes = &attributes
 			answer, err := typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: who}, metav1.CreateOptions{})
 			require.NoError(t, err)

@@ -24,88 +24,88 @@ import (
 
 // watchedKind is a kind whose objects state what belongs to an owner.
 type watchedKind struct {
-	kind     kind
-	resource schema.GroupVersionResource
-	says     func(*speaker)
+	kind          kind
+	resource      schema.GroupVersionResource
+	addStatements func(*statementBuilder)
 }
 
 // watchedKinds returns all kinds that are listed and watched.
 func watchedKinds() []watchedKind {
 	core, security, seedmanagement := gardencorev1beta1.SchemeGroupVersion, securityv1alpha1.SchemeGroupVersion, seedmanagementv1alpha1.SchemeGroupVersion
 	return []watchedKind{
-		{kindBackupBucket, core.WithResource("backupbuckets"), backupBucketSays},
-		{kindBackupEntry, core.WithResource("backupentries"), backupEntrySays},
-		{kindBastion, operationsv1alpha1.SchemeGroupVersion.WithResource("bastions"), bastionSays},
-		{kindCertificateSigningRequest, certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), signingRequestSays},
-		{kindControllerDeployment, corev1.SchemeGroupVersion.WithResource("controllerdeployments"), controllerDeploymentSays},
-		{kindControllerInstallation, core.WithResource("controllerinstallations"), controllerInstallationSays},
-		{kindCredentialsBinding, security.WithResource("credentialsbindings"), (*speaker).binding},
-		{kindGardenlet, seedmanagement.WithResource("gardenlets"), gardenletSays},
-		{kindManagedSeed, seedmanagement.WithResource("managedseeds"), managedSeedSays},
-		{kindNamespacedCloudProfile, core.WithResource("namespacedcloudprofiles"), namespacedCloudProfileSays},
-		{kindProject, core.WithResource("projects"), projectSays},
-		{kindSecretBinding, core.WithResource("secretbindings"), (*speaker).binding},
-		{kindSeed, core.WithResource("seeds"), seedSays},
-		{kindShoot, core.WithResource("shoots"), shootSays},
+		{kindBackupBucket, core.WithResource("backupbuckets"), addBackupBucket},
+		{kindBackupEntry, core.WithResource("backupentries"), addBackupEntry},
+		{kindBastion, operationsv1alpha1.SchemeGroupVersion.WithResource("bastions"), addBastion},
+		{kindCertificateSigningRequest, certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), addSigningRequest},
+		{kindControllerDeployment, corev1.SchemeGroupVersion.WithResource("controllerdeployments"), addControllerDeployment},
+		{kindControllerInstallation, core.WithResource("controllerinstallations"), addControllerInstallation},
+		{kindCredentialsBinding, security.WithResource("credentialsbindings"), (*statementBuilder).addBindingReferences},
+		{kindGardenlet, seedmanagement.WithResource("gardenlets"), addGardenlet},
+		{kindManagedSeed, seedmanagement.WithResource("managedseeds"), addManagedSeed},
+		{kindNamespacedCloudProfile, core.WithResource("namespacedcloudprofiles"), addNamespacedCloudProfile},
+		{kindProject, core.WithResource("projects"), addProject},
+		{kindSecretBinding, core.WithResource("secretbindings"), (*statementBuilder).addBindingReferences},
+		{kindSeed, core.WithResource("seeds"), addSeed},
+		{kindShoot, core.WithResource("shoots"), addShoot},
 	}
 }
 
-// speaker builds the statement of an object.
-type speaker struct {
+// statementBuilder builds the statement of an object.
+type statementBuilder struct {
 	*statement
 	object *unstructured.Unstructured
 }
 
-func speak(k watchedKind, object *unstructured.Unstructured) *statement {
-	s := &speaker{statement: &statement{of: node{k.kind, object.GetNamespace(), object.GetName()}}, object: object}
-	k.says(s)
+func statementOf(k watchedKind, object *unstructured.Unstructured) *statement {
+	s := &statementBuilder{statement: &statement{subject: objectKey{k.kind, object.GetNamespace(), object.GetName()}}, object: object}
+	k.addStatements(s)
 	return s.statement
 }
 
-// refers states that the objects in these fields belong to the owners of the object.
-func (s *speaker) refers(refs ...reference) {
-	for _, n := range targets(s.object.Object, s.of.namespace, refs) {
-		s.edges = append(s.edges, edge{n, s.of})
+// addReferences states that the objects in these fields belong to the owners of the object.
+func (s *statementBuilder) addReferences(refs ...reference) {
+	for _, n := range referencedObjects(s.object.Object, s.subject.namespace, refs) {
+		s.edges = append(s.edges, edge{n, s.subject})
 	}
 }
 
-// belongs states that the object belongs to the owners of another one, if that has a name.
-func (s *speaker) belongs(to node) {
+// addOwnersOf states that the object belongs to the owners of another one, if that has a name.
+func (s *statementBuilder) addOwnersOf(to objectKey) {
 	if to.name != "" {
-		s.edges = append(s.edges, edge{s.of, to})
+		s.edges = append(s.edges, edge{s.subject, to})
 	}
 }
 
-// ofSeed states that an object belongs to a Seed, if that has a name.
-func (s *speaker) ofSeed(what node, seed string) {
+// addSeedClaim states that an object belongs to a Seed, if that has a name.
+func (s *statementBuilder) addSeedClaim(what objectKey, seed string) {
 	if seed != "" {
 		s.claims = append(s.claims, claim{what, seedOwner(seed)})
 	}
 }
 
-func (s *speaker) text(path ...string) string { return text(s.object.Object, path...) }
+func (s *statementBuilder) text(path ...string) string { return nestedString(s.object.Object, path...) }
 
-// binding adds the references of a SecretBinding or CredentialsBinding.
-func (s *speaker) binding() {
-	s.refers(reference{"secretRef", kindSecret, asWritten}, reference{"credentialsRef", kindSecret, asWritten})
+// addBindingReferences adds the references of a SecretBinding or CredentialsBinding.
+func (s *statementBuilder) addBindingReferences() {
+	s.addReferences(reference{"secretRef", kindSecret, statedNamespace}, reference{"credentialsRef", kindSecret, statedNamespace})
 }
 
-func backupBucketSays(s *speaker) {
-	s.refers(reference{"spec.credentialsRef", kindSecret, asWritten}, reference{"status.generatedSecretRef", kindSecret, asWritten})
-	s.ofSeed(s.of, s.text("spec", "seedName"))
-	s.belongs(node{kindShoot, s.text("spec", "shootRef", "namespace"), s.text("spec", "shootRef", "name")})
+func addBackupBucket(s *statementBuilder) {
+	s.addReferences(reference{"spec.credentialsRef", kindSecret, statedNamespace}, reference{"status.generatedSecretRef", kindSecret, statedNamespace})
+	s.addSeedClaim(s.subject, s.text("spec", "seedName"))
+	s.addOwnersOf(objectKey{kindShoot, s.text("spec", "shootRef", "namespace"), s.text("spec", "shootRef", "name")})
 }
 
-// backupEntrySays states that the bucket belongs to the owners of the entry, too. So the target
+// addBackupEntry states that the bucket belongs to the owners of the entry, too. So the target
 // Seed of a moving Shoot can read the bucket of the previous Seed.
-func backupEntrySays(s *speaker) {
-	s.refers(reference{"spec.bucketName", kindBackupBucket, inOwn})
-	s.ofSeed(s.of, s.text("spec", "seedName"))
-	s.ofSeed(s.of, s.text("status", "seedName"))
-	s.belongs(node{kindShoot, cmp.Or(s.text("spec", "shootRef", "namespace"), s.of.namespace), cmp.Or(s.text("spec", "shootRef", "name"), ownerShoot(s.object))})
+func addBackupEntry(s *statementBuilder) {
+	s.addReferences(reference{"spec.bucketName", kindBackupBucket, referrerNamespace})
+	s.addSeedClaim(s.subject, s.text("spec", "seedName"))
+	s.addSeedClaim(s.subject, s.text("status", "seedName"))
+	s.addOwnersOf(objectKey{kindShoot, cmp.Or(s.text("spec", "shootRef", "namespace"), s.subject.namespace), cmp.Or(s.text("spec", "shootRef", "name"), shootOwnerName(s.object))})
 }
 
-func ownerShoot(object *unstructured.Unstructured) string {
+func shootOwnerName(object *unstructured.Unstructured) string {
 	for _, o := range object.GetOwnerReferences() {
 		if o.Kind == "Shoot" && strings.HasPrefix(o.APIVersion, gardencorev1beta1.SchemeGroupVersion.Group+"/") {
 			return o.Name
@@ -114,13 +114,13 @@ func ownerShoot(object *unstructured.Unstructured) string {
 	return ""
 }
 
-func bastionSays(s *speaker) {
-	s.ofSeed(s.of, s.text("spec", "seedName"))
-	s.belongs(node{kindShoot, s.of.namespace, s.text("spec", "shootRef", "name")})
+func addBastion(s *statementBuilder) {
+	s.addSeedClaim(s.subject, s.text("spec", "seedName"))
+	s.addOwnersOf(objectKey{kindShoot, s.subject.namespace, s.text("spec", "shootRef", "name")})
 }
 
-// signingRequestSays lets a gardenlet see the result of its own request for a certificate.
-func signingRequestSays(s *speaker) {
+// addSigningRequest lets a gardenlet see the result of its own request for a certificate.
+func addSigningRequest(s *statementBuilder) {
 	encoded, err := base64.StdEncoding.DecodeString(s.text("spec", "request"))
 	if err != nil {
 		return
@@ -134,103 +134,103 @@ func signingRequestSays(s *speaker) {
 		return
 	}
 	who := requester{name: request.Subject.CommonName, groups: request.Subject.Organization}
-	if seed, as, _ := who.ofSeed(); as == asGardenlet {
-		s.ofSeed(s.of, seed)
+	if seed, as, _ := who.seedRole(); as == roleGardenlet {
+		s.addSeedClaim(s.subject, seed)
 	}
-	if shoot, as, _ := who.ofShoot(); as == asGardenlet {
-		s.claims = append(s.claims, claim{s.of, owner(shoot)})
+	if shoot, as, _ := who.shootRole(); as == roleGardenlet {
+		s.claims = append(s.claims, claim{s.subject, ownerKey(shoot)})
 	}
 }
 
-func controllerDeploymentSays(s *speaker) {
-	s.refers(reference{"helm.ociRepository.pullSecretRef", kindSecret, inGarden}, reference{"helm.ociRepository.caBundleSecretRef", kindSecret, inGarden},
-		reference{"resources[].resourceRef", kindSecret, inGarden})
+func addControllerDeployment(s *statementBuilder) {
+	s.addReferences(reference{"helm.ociRepository.pullSecretRef", kindSecret, gardenNamespace}, reference{"helm.ociRepository.caBundleSecretRef", kindSecret, gardenNamespace},
+		reference{"resources[].resourceRef", kindSecret, gardenNamespace})
 }
 
-func controllerInstallationSays(s *speaker) {
-	s.refers(reference{"spec.registrationRef", kindControllerRegistration, inOwn}, reference{"spec.deploymentRef", kindControllerDeployment, inOwn},
-		reference{"spec.resourceRefs[]", kindSecret, asWritten})
-	s.ofSeed(s.of, s.text("spec", "seedRef", "name"))
-	s.belongs(node{kindShoot, s.text("spec", "shootRef", "namespace"), s.text("spec", "shootRef", "name")})
+func addControllerInstallation(s *statementBuilder) {
+	s.addReferences(reference{"spec.registrationRef", kindControllerRegistration, referrerNamespace}, reference{"spec.deploymentRef", kindControllerDeployment, referrerNamespace},
+		reference{"spec.resourceRefs[]", kindSecret, statedNamespace})
+	s.addSeedClaim(s.subject, s.text("spec", "seedRef", "name"))
+	s.addOwnersOf(objectKey{kindShoot, s.text("spec", "shootRef", "namespace"), s.text("spec", "shootRef", "name")})
 }
 
-func namespacedCloudProfileSays(s *speaker) {
-	s.refers(reference{"spec.parent", kindCloudProfile, inOwn})
+func addNamespacedCloudProfile(s *statementBuilder) {
+	s.addReferences(reference{"spec.parent", kindCloudProfile, referrerNamespace})
 }
 
-func projectSays(s *speaker) {
-	s.belongs(node{kind: kindNamespace, name: s.text("spec", "namespace")})
+func addProject(s *statementBuilder) {
+	s.addOwnersOf(objectKey{kind: kindNamespace, name: s.text("spec", "namespace")})
 }
 
-// ofSeedSpec are the references of a Seed.
-var ofSeedSpec = []reference{
-	{"backup.credentialsRef", kindSecret, asWritten},
-	{"dns.provider.credentialsRef", kindSecret, asWritten},
-	{"dns.provider.secretRef", kindSecret, asWritten},
-	{"dns.internal.credentialsRef", kindSecret, asWritten},
-	{"dns.defaults[].credentialsRef", kindSecret, asWritten},
-	{"resources[].resourceRef", kindSecret, inGarden},
+// seedSpecReferences are the references of a Seed.
+var seedSpecReferences = []reference{
+	{"backup.credentialsRef", kindSecret, statedNamespace},
+	{"dns.provider.credentialsRef", kindSecret, statedNamespace},
+	{"dns.provider.secretRef", kindSecret, statedNamespace},
+	{"dns.internal.credentialsRef", kindSecret, statedNamespace},
+	{"dns.defaults[].credentialsRef", kindSecret, statedNamespace},
+	{"resources[].resourceRef", kindSecret, gardenNamespace},
 }
 
-// seedSays states that referenced objects belong to the Seed, but not to a managed one's parent.
-func seedSays(s *speaker) {
-	s.seedSpec(s.of.name, "spec")
+// addSeed states that referenced objects belong to the Seed, but not to a managed one's parent.
+func addSeed(s *statementBuilder) {
+	s.addSeedSpecClaims(s.subject.name, "spec")
 	if at, err := time.Parse(time.RFC3339, s.text("status", "clientCertificateExpirationTimestamp")); err == nil {
 		s.expires = at
 	}
 }
 
-// seedSpec states that the references in a Seed's spec at a path belong to the Seed.
-func (s *speaker) seedSpec(seed string, path ...string) {
+// addSeedSpecClaims states that the references in a Seed's spec at a path belong to the Seed.
+func (s *statementBuilder) addSeedSpecClaims(seed string, path ...string) {
 	at, _, _ := unstructured.NestedFieldNoCopy(s.object.Object, path...)
 	spec, _ := at.(map[string]any)
-	for _, n := range targets(spec, gardencorev1beta1.GardenNamespace, ofSeedSpec) {
-		s.ofSeed(n, seed)
+	for _, n := range referencedObjects(spec, gardencorev1beta1.GardenNamespace, seedSpecReferences) {
+		s.addSeedClaim(n, seed)
 	}
 }
 
-// gardenletSays includes the references of the future Seed, which are needed before it exists.
-func gardenletSays(s *speaker) {
-	if shoot, is := strings.CutPrefix(s.of.name, prefixSelfHosted); is {
-		s.belongs(node{kindShoot, s.of.namespace, shoot})
+// addGardenlet includes the references of the future Seed, which are needed before it exists.
+func addGardenlet(s *statementBuilder) {
+	if shoot, is := strings.CutPrefix(s.subject.name, prefixSelfHosted); is {
+		s.addOwnersOf(objectKey{kindShoot, s.subject.namespace, shoot})
 		return
 	}
-	s.ofSeed(s.of, s.of.name)
-	s.seedSpec(s.of.name, "spec", "config", "seedConfig", "spec")
-	s.renews = renews(s.object)
-	token := bootstrapToken(s.of)
+	s.addSeedClaim(s.subject, s.subject.name)
+	s.addSeedSpecClaims(s.subject.name, "spec", "config", "seedConfig", "spec")
+	s.isRenewalRequested = isRenewalRequested(s.object)
+	token := bootstrapTokenKey(s.subject)
 	s.bootstraps = append(s.bootstraps, token)
-	s.ofSeed(token, s.of.name)
+	s.addSeedClaim(token, s.subject.name)
 }
 
-// managedSeedSays states that a managed Seed and its bootstrap objects belong to the owners of its
+// addManagedSeed states that a managed Seed and its bootstrap objects belong to the owners of its
 // Shoot.
-func managedSeedSays(s *speaker) {
-	seed := s.of.name
-	s.belongs(node{kindShoot, s.of.namespace, s.text("spec", "shoot", "name")})
-	s.edges = append(s.edges, edge{node{kind: kindSeed, name: seed}, s.of})
-	s.refers(reference{"spec.gardenlet.config.seedConfig.spec.backup.credentialsRef", kindSecret, asWritten})
-	s.seedSpec(seed, "spec", "gardenlet", "config", "seedConfig", "spec")
-	s.renews = renews(s.object)
+func addManagedSeed(s *statementBuilder) {
+	seed := s.subject.name
+	s.addOwnersOf(objectKey{kindShoot, s.subject.namespace, s.text("spec", "shoot", "name")})
+	s.edges = append(s.edges, edge{objectKey{kind: kindSeed, name: seed}, s.subject})
+	s.addReferences(reference{"spec.gardenlet.config.seedConfig.spec.backup.credentialsRef", kindSecret, statedNamespace})
+	s.addSeedSpecClaims(seed, "spec", "gardenlet", "config", "seedConfig", "spec")
+	s.isRenewalRequested = isRenewalRequested(s.object)
 	switch s.text("spec", "gardenlet", "bootstrap") {
 	case string(seedmanagementv1alpha1.BootstrapToken):
-		s.bootstraps = []node{bootstrapToken(s.of)}
+		s.bootstraps = []objectKey{bootstrapTokenKey(s.subject)}
 	case string(seedmanagementv1alpha1.BootstrapServiceAccount):
 		account := prefixBootstrap + seed
-		s.bootstraps = []node{{kindServiceAccount, s.of.namespace, account}, {kind: kindClusterRoleBinding, name: prefixBootstrapper + s.of.namespace + ":" + account}}
+		s.bootstraps = []objectKey{{kindServiceAccount, s.subject.namespace, account}, {kind: kindClusterRoleBinding, name: prefixBootstrapper + s.subject.namespace + ":" + account}}
 	}
 	for _, n := range s.bootstraps {
-		s.edges = append(s.edges, edge{n, s.of})
+		s.edges = append(s.edges, edge{n, s.subject})
 	}
 }
 
-func renews(object *unstructured.Unstructured) bool {
+func isRenewalRequested(object *unstructured.Unstructured) bool {
 	return object.GetAnnotations()[gardencorev1beta1.GardenerOperation] == "renew-kubeconfig"
 }
 
-// bootstrapToken is the Secret with the bootstrap token of the gardenlet of a ManagedSeed or
+// bootstrapTokenKey is the Secret with the bootstrap token of the gardenlet of a ManagedSeed or
 // Gardenlet.
-func bootstrapToken(of node) node {
+func bootstrapTokenKey(of objectKey) objectKey {
 	sum := sha256.Sum256([]byte(of.namespace + "--" + of.name))
-	return node{kindSecret, metav1.NamespaceSystem, prefixToken + hex.EncodeToString(sum[:])[:6]}
+	return objectKey{kindSecret, metav1.NamespaceSystem, prefixBootstrapToken + hex.EncodeToString(sum[:])[:6]}
 }

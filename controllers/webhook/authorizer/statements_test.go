@@ -26,21 +26,21 @@ import (
 // TestReferencesOfControlPlanes: a gardenlet may read all objects that a reconciliation copies to
 // the namespace of a control plane.
 func TestReferencesOfControlPlanes(t *testing.T) {
-	for _, shoot := range objects(t, landscape) {
+	for _, shoot := range parseObjects(t, landscape) {
 		if shoot.GetKind() != "Shoot" {
 			continue
 		}
-		h, s := garden(t, landscape), speak(kindOf(t, shoot), shoot)
+		h, s := newGardenHandler(t, landscape), statementOf(kindOf(t, shoot), shoot)
 		for _, r := range across.ControlPlaneReferences("Shoot", shoot.Object) {
-			what := node{kindSecret, shoot.GetNamespace(), r.Name}
+			what := objectKey{kindSecret, shoot.GetNamespace(), r.Name}
 			if r.Kind == "ConfigMap" {
 				what.kind = kindConfigMap
 			}
-			assert.Contains(t, s.edges, edge{what, s.of}, "%v", r.Fields)
+			assert.Contains(t, s.edges, edge{what, s.subject}, "%v", r.Fields)
 			assert.NotNil(t, h.graph.vertices[what])
 		}
 	}
-	full := objects(t, landscape)[4]
+	full := parseObjects(t, landscape)[4]
 	require.Equal(t, "s", full.GetName())
 	assert.GreaterOrEqual(t, len(across.ControlPlaneReferences("Shoot", full.Object)), 6, "the Shoot of the test refers to one of each")
 }
@@ -55,7 +55,7 @@ func TestWatchedKinds(t *testing.T) {
 		definition := crds.Get(k.resource.Group, kindNames[k.kind])
 		require.NotNil(t, definition, k.kind.String())
 		assert.Equal(t, definition.Spec.Names.Plural, k.resource.Resource)
-		assert.Equal(t, definition.Spec.Scope == "Cluster", k.kind.clusterScoped(), k.kind.String())
+		assert.Equal(t, definition.Spec.Scope == "Cluster", k.kind.isClusterScoped(), k.kind.String())
 		served := false
 		for _, v := range definition.Spec.Versions {
 			served = served || v.Served && v.Name == k.resource.Version
@@ -65,10 +65,10 @@ func TestWatchedKinds(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	for k := kind(1); k < kinds; k++ {
+	for k := kind(1); k < kindCount; k++ {
 		if k != kindIssuer {
 			assert.NotEmpty(t, k.String(), int(k))
-			assert.Equal(t, k, byResource[k.String()])
+			assert.Equal(t, k, kindsByResource[k.String()])
 		}
 	}
 }
@@ -83,10 +83,10 @@ func TestCertificateRequests(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		request string
-		want    []owner
+		want    []ownerKey
 	}{
-		"seed":        {request("gardener.cloud:system:seed:a", groupSeeds), []owner{seedOwner("a")}},
-		"shoot":       {request("gardener.cloud:system:shoot:n:s", groupShoots), []owner{{kindShoot, "n", "s"}}},
+		"seed":        {request("gardener.cloud:system:seed:a", groupSeeds), []ownerKey{seedOwner("a")}},
+		"shoot":       {request("gardener.cloud:system:shoot:n:s", groupShoots), []ownerKey{{kindShoot, "n", "s"}}},
 		"person":      {request("admin", "system:masters"), nil},
 		"no group":    {request("gardener.cloud:system:seed:a", "x"), nil},
 		"gardenadm":   {request("gardener.cloud:gardenadm:shoot:n:s", groupShoots), nil},
@@ -96,20 +96,20 @@ func TestCertificateRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "csr"}, "spec": map[string]any{"request": c.request}}}
-			s := speak(watchedKind{kind: kindCertificateSigningRequest, says: signingRequestSays}, object)
-			var got []owner
+			s := statementOf(watchedKind{kind: kindCertificateSigningRequest, addStatements: addSigningRequest}, object)
+			var got []ownerKey
 			for _, c := range s.claims {
-				assert.Equal(t, s.of, c.what)
-				got = append(got, c.of)
+				assert.Equal(t, s.subject, c.object)
+				got = append(got, c.owner)
 			}
 			assert.Equal(t, c.want, got)
 		})
 	}
 }
 
-// TestStrangeObjects: malformed objects, such as those from before a definition, must not cause a
+// TestMalformedObjects: malformed objects, such as those from before a definition, must not cause a
 // panic.
-func TestStrangeObjects(t *testing.T) {
+func TestMalformedObjects(t *testing.T) {
 	for _, k := range watchedKinds() {
 		for _, content := range []map[string]any{
 			{}, {"spec": nil}, {"spec": "x"}, {"spec": []any{1}}, {"metadata": map[string]any{"name": "x"}, "spec": map[string]any{"seedName": 1, "resources": "x", "provider": map[string]any{"workers": []any{nil, 1}}}},
@@ -118,17 +118,17 @@ func TestStrangeObjects(t *testing.T) {
 		} {
 			g := newGraph()
 			assert.NotPanics(t, func() {
-				s := speak(k, &unstructured.Unstructured{Object: content})
-				g.set(s)
-				g.remove(s.of)
+				s := statementOf(k, &unstructured.Unstructured{Object: content})
+				g.setStatement(s)
+				g.removeStatement(s.subject)
 			})
 			assert.Empty(t, g.vertices)
 		}
 	}
 }
 
-// TestRights: the documentation lists exactly the needed rights.
-func TestRights(t *testing.T) {
+// TestDocumentedPermissions: the documentation lists exactly the needed rights.
+func TestDocumentedPermissions(t *testing.T) {
 	data, err := os.ReadFile("../../../docs/admission.md")
 	require.NoError(t, err)
 	_, after, found := strings.Cut(string(data), "Secrets and ConfigMaps are never read:\n\n```yaml\n")

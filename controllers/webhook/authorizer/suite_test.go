@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+var testTime = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 
 // landscape is a garden with the Seeds a and b and a Shoot on each. Another Shoot moves from a to
 // b, managed Seed m is on a Shoot of a, and one Shoot is self-hosted.
@@ -84,7 +84,7 @@ const landscape = `
 - {apiVersion: seedmanagement.gardener.cloud/v1alpha1, kind: Gardenlet, metadata: {name: self-hosted-shoot-self, namespace: garden-one}, spec: {config: {}}}
 `
 
-func objects(t testing.TB, text string) []*unstructured.Unstructured {
+func parseObjects(t testing.TB, text string) []*unstructured.Unstructured {
 	t.Helper()
 	var contents []map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(text), &contents))
@@ -114,20 +114,20 @@ var kindNames = map[kind]string{
 	kindSecretBinding: "SecretBinding", kindSeed: "Seed", kindShoot: "Shoot",
 }
 
-// garden returns a handler that knows objects.
-func garden(t testing.TB, texts ...string) *Handler {
+// newGardenHandler returns a handler that knows objects.
+func newGardenHandler(t testing.TB, texts ...string) *Handler {
 	t.Helper()
-	h := newHandler(Options{Clock: clocktesting.NewFakePassiveClock(now)})
+	h := newHandler(Options{Clock: clocktesting.NewFakePassiveClock(testTime)})
 	for _, text := range texts {
-		h.learn(t, text)
+		h.addObjects(t, text)
 	}
 	return h
 }
 
-func (h *Handler) learn(t testing.TB, text string) {
+func (h *Handler) addObjects(t testing.TB, text string) {
 	t.Helper()
-	for _, object := range objects(t, text) {
-		h.graph.set(speak(kindOf(t, object), object))
+	for _, object := range parseObjects(t, text) {
+		h.graph.setStatement(statementOf(kindOf(t, object), object))
 	}
 }
 
@@ -147,10 +147,10 @@ func serviceAccount(namespace, name string) authorizationv1.SubjectAccessReviewS
 	return authorizationv1.SubjectAccessReviewSpec{User: "system:serviceaccount:" + namespace + ":" + name, Groups: []string{groupAccounts, groupAccounts + ":" + namespace, "system:authenticated"}}
 }
 
-func (h *Handler) ask(who authorizationv1.SubjectAccessReviewSpec, what authorizationv1.ResourceAttributes) (verdict, string) {
+func (h *Handler) decideFor(who authorizationv1.SubjectAccessReviewSpec, what authorizationv1.ResourceAttributes) (verdict, string) {
 	who.ResourceAttributes = &what
-	if shoot, _, _ := (requester{who.User, who.Groups}).ofShoot(); shoot.name != "" {
-		return h.shoot(&who)
+	if shoot, _, _ := (requester{who.User, who.Groups}).shootRole(); shoot.name != "" {
+		return h.decideForShoot(&who)
 	}
-	return h.seed(&who)
+	return h.decideForSeed(&who)
 }

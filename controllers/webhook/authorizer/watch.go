@@ -19,14 +19,14 @@ import (
 // watchQPS is the default number of requests per second: all kinds are listed at once.
 const watchQPS = 100
 
-// watches update a graph from the objects of a virtual garden.
-type watches struct {
-	stores []*store
+// graphWatcher update a graph from the objects of a virtual garden.
+type graphWatcher struct {
+	stores []*statementStore
 }
 
 // watchAll lists and watches until ctx ends. It retries kinds that are not served or not readable;
 // until all are listed once, unread names those that are missing.
-func watchAll(ctx context.Context, config *rest.Config, g *graph) (*watches, error) {
+func watchAll(ctx context.Context, config *rest.Config, g *graph) (*graphWatcher, error) {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {
 		config.QPS, config.Burst = watchQPS, 2*watchQPS
@@ -35,14 +35,14 @@ func watchAll(ctx context.Context, config *rest.Config, g *graph) (*watches, err
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the virtual garden: %w", err)
 	}
-	w := &watches{}
+	w := &graphWatcher{}
 	for _, k := range watchedKinds() {
-		s := newStore(k, g)
+		s := newStatementStore(k, g)
 		w.stores = append(w.stores, s)
 		api := client.Resource(k.resource)
 		reads := &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				return s.noted(api.List(ctx, options))
+				return s.recordListError(api.List(ctx, options))
 			},
 			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 				return api.Watch(ctx, options)
@@ -59,11 +59,11 @@ func watchAll(ctx context.Context, config *rest.Config, g *graph) (*watches, err
 	return w, nil
 }
 
-// unread returns the kinds that were not listed yet.
-func (w *watches) unread() []string {
+// unreadKinds returns the kinds that were not listed yet.
+func (w *graphWatcher) unreadKinds() []string {
 	var out []string
 	for _, s := range w.stores {
-		if problem, read := s.state(); !read {
+		if problem, read := s.syncState(); !read {
 			name := s.kind.resource.GroupResource().String()
 			if problem != "" {
 				name += " (" + problem + ")"
@@ -74,139 +74,140 @@ func (w *watches) unread() []string {
 	return out
 }
 
-// store passes the objects of a kind to the graph. It is a cache.TransformingStore.
-type store struct {
+// statementStore passes the objects of a kind to the graph. It is a cache.TransformingStore.
+type statementStore struct {
 	kind  watchedKind
 	graph *graph
 
-	mu      sync.Mutex
-	known   map[node]*statement
-	read    bool
-	problem string
+	mu         sync.Mutex
+	statements map[objectKey]*statement
+	hasSynced  bool
+	listError  string
 }
 
-// spoken replaces an object in a reflector.
-type spoken struct {
+// statementObject replaces an object in a reflector.
+type statementObject struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
 	statement *statement
 }
 
 // DeepCopyObject implements runtime.Object.
-func (s *spoken) DeepCopyObject() runtime.Object {
-	out := &spoken{TypeMeta: s.TypeMeta, statement: s.statement}
+func (s *statementObject) DeepCopyObject() runtime.Object {
+	out := &statementObject{TypeMeta: s.TypeMeta, statement: s.statement}
 	s.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	return out
 }
 
-func newStore(k watchedKind, g *graph) *store {
-	return &store{kind: k, graph: g, known: map[node]*statement{}}
+func newStatementStore(k watchedKind, g *graph) *statementStore {
+	return &statementStore{kind: k, graph: g, statements: map[objectKey]*statement{}}
 }
 
 // Transformer reduces an object to its statement as soon as it arrives.
-func (s *store) Transformer() cache.TransformFunc {
+func (s *statementStore) Transformer() cache.TransformFunc {
 	return func(object any) (any, error) {
 		o, ok := object.(*unstructured.Unstructured)
 		if !ok {
 			return object, nil
 		}
-		return s.speak(o), nil
+		return s.statementObjectOf(o), nil
 	}
 }
 
-func (s *store) speak(o *unstructured.Unstructured) *spoken {
-	return &spoken{
+func (s *statementStore) statementObjectOf(o *unstructured.Unstructured) *statementObject {
+	return &statementObject{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), ResourceVersion: o.GetResourceVersion()},
-		statement:  speak(s.kind, o),
+		statement:  statementOf(s.kind, o),
 	}
 }
 
-func (s *store) statement(object any) (*spoken, error) {
+func (s *statementStore) toStatementObject(object any) (*statementObject, error) {
 	switch o := object.(type) {
-	case *spoken:
+	case *statementObject:
 		return o, nil
 	case *unstructured.Unstructured:
-		return s.speak(o), nil
+		return s.statementObjectOf(o), nil
 	}
 	return nil, fmt.Errorf("%T is no object of %s", object, s.kind.resource.GroupResource())
 }
 
 // Add implements cache.ReflectorStore.
-func (s *store) Add(object any) error {
-	said, err := s.statement(object)
+func (s *statementStore) Add(object any) error {
+	said, err := s.toStatementObject(object)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.set(said.statement)
+	s.setStatement(said.statement)
 	return nil
 }
 
-// set passes changed statements to the graph. Most updates change none, such as a status update.
-func (s *store) set(said *statement) {
-	if before := s.known[said.of]; before != nil && before.equal(said) {
+// setStatement passes changed statements to the graph. Most updates change none, such as a status
+// update.
+func (s *statementStore) setStatement(said *statement) {
+	if before := s.statements[said.subject]; before != nil && before.equal(said) {
 		return
 	}
-	s.known[said.of] = said
-	s.graph.set(said)
+	s.statements[said.subject] = said
+	s.graph.setStatement(said)
 }
 
 // Update implements cache.ReflectorStore.
-func (s *store) Update(object any) error { return s.Add(object) }
+func (s *statementStore) Update(object any) error { return s.Add(object) }
 
 // Delete implements cache.ReflectorStore.
-func (s *store) Delete(object any) error {
-	said, err := s.statement(object)
+func (s *statementStore) Delete(object any) error {
+	said, err := s.toStatementObject(object)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.known, said.statement.of)
-	s.graph.remove(said.statement.of)
+	delete(s.statements, said.statement.subject)
+	s.graph.removeStatement(said.statement.subject)
 	return nil
 }
 
 // Replace implements cache.ReflectorStore.
-func (s *store) Replace(objects []any, _ string) error {
+func (s *statementStore) Replace(objects []any, _ string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	there := make(map[node]bool, len(objects))
+	there := make(map[objectKey]bool, len(objects))
 	for _, object := range objects {
-		said, err := s.statement(object)
+		said, err := s.toStatementObject(object)
 		if err != nil {
 			return err
 		}
-		there[said.statement.of] = true
-		s.set(said.statement)
+		there[said.statement.subject] = true
+		s.setStatement(said.statement)
 	}
-	for of := range s.known {
+	for of := range s.statements {
 		if !there[of] {
-			delete(s.known, of)
-			s.graph.remove(of)
+			delete(s.statements, of)
+			s.graph.removeStatement(of)
 		}
 	}
-	s.read, s.problem = true, ""
+	s.hasSynced, s.listError = true, ""
 	return nil
 }
 
 // Resync implements cache.ReflectorStore.
-func (s *store) Resync() error { return nil }
+func (s *statementStore) Resync() error { return nil }
 
-// noted stores the error of a list, which Ready reports.
-func (s *store) noted(list *unstructured.UnstructuredList, err error) (runtime.Object, error) {
+// recordListError stores the error of a list, which Ready reports.
+func (s *statementStore) recordListError(list *unstructured.UnstructuredList, err error) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		s.problem = err.Error()
+		s.listError = err.Error()
 		return nil, err
 	}
 	return list, nil
 }
 
-func (s *store) state() (problem string, read bool) {
+func (s *statementStore) syncState() (problem string, read bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.problem, s.read
+	return s.listError, s.hasSynced
 }

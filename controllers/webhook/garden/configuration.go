@@ -16,66 +16,66 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// configured is a configuration of a Shoot's API server in a ConfigMap.
-type configured struct {
-	what, rule string
-	key        string
-	at         []string
+// shootConfig is a configuration of a Shoot's API server in a ConfigMap.
+type shootConfig struct {
+	title, rule string
+	key         string
+	path        []string
 }
 
 var (
 	kubeAPIServer  = []string{"spec", "kubernetes", "kubeAPIServer"}
-	auditPolicy    = configured{"audit policy", "shoot/audit-policy", "policy", slices.Concat(kubeAPIServer, []string{"auditConfig", "auditPolicy", "configMapRef", "name"})}
-	authentication = configured{"structured authentication", "shoot/structured-authentication", "config.yaml", slices.Concat(kubeAPIServer, []string{"structuredAuthentication", "configMapName"})}
-	authorization  = configured{"structured authorization", "shoot/structured-authorization", "config.yaml", slices.Concat(kubeAPIServer, []string{"structuredAuthorization", "configMapName"})}
+	auditPolicy    = shootConfig{"audit policy", "shoot/audit-policy", "policy", slices.Concat(kubeAPIServer, []string{"auditConfig", "auditPolicy", "configMapRef", "name"})}
+	authentication = shootConfig{"structured authentication", "shoot/structured-authentication", "config.yaml", slices.Concat(kubeAPIServer, []string{"structuredAuthentication", "configMapName"})}
+	authorization  = shootConfig{"structured authorization", "shoot/structured-authorization", "config.yaml", slices.Concat(kubeAPIServer, []string{"structuredAuthorization", "configMapName"})}
 )
 
-var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
+var configMapsResource = corev1.SchemeGroupVersion.WithResource("configmaps")
 
-func (c configured) of(shoot *unstructured.Unstructured) string {
-	name, _, _ := unstructured.NestedString(shoot.Object, c.at...)
+func (c shootConfig) configMapOf(shoot *unstructured.Unstructured) string {
+	name, _, _ := unstructured.NestedString(shoot.Object, c.path...)
 	return name
 }
 
-// configuration checks that the ConfigMap of a Shoot exists and is valid, and that it stays valid
-// while Shoots use it. The rules are those of pergola validate.
-func (w *webhooks) configuration(c configured) func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
+// checkConfiguration checks that the ConfigMap of a Shoot exists and is valid, and that it stays
+// valid while Shoots use it. The rules are those of pergola validate.
+func (w *webhooks) checkConfiguration(c shootConfig) func(context.Context, *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 	return func(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
 		if request.SubResource != "" || request.Operation == admissionv1.Delete {
 			return allowed()
 		}
-		object, old, err := both[unstructured.Unstructured](request)
+		object, old, err := decodeObjects[unstructured.Unstructured](request)
 		if err != nil {
 			return nil, err
 		}
 		switch request.Kind.Kind {
 		case "Shoot":
-			return w.configurationOfShoot(ctx, c, object, old)
+			return w.checkShootConfiguration(ctx, c, object, old)
 		case "ConfigMap":
-			return w.configurationInUse(ctx, c, object, old)
+			return w.checkConfigMapInUse(ctx, c, object, old)
 		}
 		return allowed()
 	}
 }
 
-// configurationOfShoot skips Shoots that are being deleted or whose spec does not change, as
+// checkShootConfiguration skips Shoots that are being deleted or whose spec does not change, as
 // upstream does.
-func (w *webhooks) configurationOfShoot(ctx context.Context, c configured, shoot, old *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
-	name := c.of(shoot)
+func (w *webhooks) checkShootConfiguration(ctx context.Context, c shootConfig, shoot, old *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
+	name := c.configMapOf(shoot)
 	if name == "" || shoot.GetDeletionTimestamp() != nil || old != nil && equality.Semantic.DeepEqual(shoot.Object["spec"], old.Object["spec"]) {
 		return allowed()
 	}
-	config, err := w.Garden.Get(ctx, configMaps, shoot.GetNamespace(), name)
+	config, err := w.Garden.Get(ctx, configMapsResource, shoot.GetNamespace(), name)
 	if apierrors.IsNotFound(err) {
-		return invalid("%s: there is no ConfigMap %q in namespace %q, which is to have the %s", strings.Join(c.at, "."), name, shoot.GetNamespace(), c.what)
+		return invalid("%s: there is no ConfigMap %q in namespace %q, which is to have the %s", strings.Join(c.path, "."), name, shoot.GetNamespace(), c.title)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", shoot.GetNamespace(), name, err)
 	}
-	return w.judged(c, shoot, config)
+	return w.checkRules(c, shoot, config)
 }
 
-func (w *webhooks) configurationInUse(ctx context.Context, c configured, config, old *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
+func (w *webhooks) checkConfigMapInUse(ctx context.Context, c shootConfig, config, old *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
 	content := func(o *unstructured.Unstructured) string {
 		text, _, _ := unstructured.NestedString(o.Object, "data", c.key)
 		return text
@@ -83,22 +83,22 @@ func (w *webhooks) configurationInUse(ctx context.Context, c configured, config,
 	if old == nil || content(config) == content(old) {
 		return allowed()
 	}
-	using, err := w.shootsWith(ctx, config.GetNamespace(), func(shoot *unstructured.Unstructured) bool {
-		return c.of(shoot) == config.GetName() && shoot.GetDeletionTimestamp() == nil
+	using, err := w.findShoots(ctx, config.GetNamespace(), func(shoot *unstructured.Unstructured) bool {
+		return c.configMapOf(shoot) == config.GetName() && shoot.GetDeletionTimestamp() == nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	for _, shoot := range using {
-		if response, err := w.judged(c, shoot, config); err != nil || !response.Allowed {
+		if response, err := w.checkRules(c, shoot, config); err != nil || !response.Allowed {
 			return response, err
 		}
 	}
 	return allowed()
 }
 
-// judged checks a Shoot with its ConfigMap.
-func (w *webhooks) judged(c configured, shoot, config *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
+// checkRules checks a Shoot with its ConfigMap.
+func (w *webhooks) checkRules(c shootConfig, shoot, config *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
 	found := across.Check([]schemas.Input{{Object: shoot}, {Object: config}}, across.Options{
 		Now: w.Clock.Now(), OnlyThere: func(in *schemas.Input) bool { return in.Object != shoot },
 	})
@@ -109,7 +109,7 @@ func (w *webhooks) judged(c configured, shoot, config *unstructured.Unstructured
 		}
 	}
 	if len(wrong) > 0 {
-		return invalid("the %s of Shoot %s/%s is not valid: %s", c.what, shoot.GetNamespace(), shoot.GetName(), strings.Join(wrong, "; "))
+		return invalid("the %s of Shoot %s/%s is not valid: %s", c.title, shoot.GetNamespace(), shoot.GetName(), strings.Join(wrong, "; "))
 	}
 	return allowed()
 }

@@ -19,7 +19,7 @@ const (
 	annotationProvider = "dns.gardener.cloud/provider"
 )
 
-var secrets = corev1.SchemeGroupVersion.WithResource("secrets")
+var secretsResource = corev1.SchemeGroupVersion.WithResource("secrets")
 
 // internalDomain allows one internal domain for the garden and one per Seed. The Secret must name
 // its domain and provider, and stays while Shoots use it.
@@ -31,19 +31,19 @@ func (w *webhooks) internalDomain(ctx context.Context, request *admissionv1.Admi
 	if request.Namespace != gardencorev1beta1.GardenNamespace && !ofSeed {
 		return allowed()
 	}
-	secret, old, err := both[corev1.Secret](request)
+	secret, old, err := decodeObjects[corev1.Secret](request)
 	if err != nil {
 		return nil, err
 	}
 	place := request.Namespace + "/" + request.Name
 	if request.Operation == admissionv1.Delete {
-		return w.unusedDomain(ctx, seed, "Secret "+place+" cannot be deleted")
+		return w.requireUnusedDomain(ctx, seed, "Secret "+place+" cannot be deleted")
 	}
 	if secret.Annotations[annotationDomain] == "" || secret.Annotations[annotationProvider] == "" {
 		return invalid("Secret %s holds the internal domain: its annotations %s and %s must say which, and by which provider", place, annotationDomain, annotationProvider)
 	}
 	if old == nil || old.Labels[labelRole] != roleInternalDomain {
-		others, err := w.Garden.List(ctx, secrets, request.Namespace, labelRole+"="+roleInternalDomain, 0)
+		others, err := w.Garden.List(ctx, secretsResource, request.Namespace, labelRole+"="+roleInternalDomain, 0)
 		if err != nil {
 			return nil, fmt.Errorf("reading the internal domains of namespace %s: %w", request.Namespace, err)
 		}
@@ -54,13 +54,13 @@ func (w *webhooks) internalDomain(ctx context.Context, request *admissionv1.Admi
 		}
 	}
 	if old != nil && old.Annotations[annotationDomain] != secret.Annotations[annotationDomain] {
-		return w.unusedDomain(ctx, seed, "the domain of Secret "+place+" cannot be changed")
+		return w.requireUnusedDomain(ctx, seed, "the domain of Secret "+place+" cannot be changed")
 	}
 	return allowed()
 }
 
-// unusedDomain rejects a request while Shoots exist; if seed is set, Shoots of that Seed.
-func (w *webhooks) unusedDomain(ctx context.Context, seed, what string) (*admissionv1.AdmissionResponse, error) {
+// requireUnusedDomain rejects a request while Shoots exist; if seed is set, Shoots of that Seed.
+func (w *webhooks) requireUnusedDomain(ctx context.Context, seed, what string) (*admissionv1.AdmissionResponse, error) {
 	all, _, err := w.Garden.Objects(ctx, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"), true)
 	if err != nil {
 		return nil, fmt.Errorf("reading Shoots: %w", err)

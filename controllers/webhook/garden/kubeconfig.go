@@ -21,7 +21,7 @@ func (w *webhooks) kubeconfigSecret(_ context.Context, request *admissionv1.Admi
 	if request.Operation == admissionv1.Delete {
 		return allowed()
 	}
-	secret, _, err := both[corev1.Secret](request)
+	secret, _, err := decodeObjects[corev1.Secret](request)
 	if err != nil {
 		return nil, err
 	}
@@ -40,21 +40,21 @@ func (w *webhooks) kubeconfigSecretRef(ctx context.Context, request *admissionv1
 	if request.Operation != admissionv1.Update {
 		return allowed()
 	}
-	secret, old, err := both[corev1.Secret](request)
+	secret, old, err := decodeObjects[corev1.Secret](request)
 	if err != nil {
 		return nil, err
 	}
 	if len(secret.Data[keyKubeconfig]) > 0 || len(old.Data[keyKubeconfig]) == 0 {
 		return allowed()
 	}
-	using, err := w.shootsWith(ctx, request.Namespace, func(shoot *unstructured.Unstructured) bool {
+	using, err := w.findShoots(ctx, request.Namespace, func(shoot *unstructured.Unstructured) bool {
 		return slices.Contains(kubeconfigsOf(shoot), request.Name)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if len(using) > 0 {
-		return forbidden("data[%s] of Secret %s/%s cannot be removed or emptied: Shoots use it (%s)", keyKubeconfig, request.Namespace, request.Name, names(using))
+		return forbidden("data[%s] of Secret %s/%s cannot be removed or emptied: Shoots use it (%s)", keyKubeconfig, request.Namespace, request.Name, objectNames(using))
 	}
 	return allowed()
 }
@@ -74,9 +74,9 @@ func kubeconfigsOf(shoot *unstructured.Unstructured) []string {
 	return out
 }
 
-// shootsWith returns the Shoots of a namespace that fit.
-func (w *webhooks) shootsWith(ctx context.Context, namespace string, fits func(*unstructured.Unstructured) bool) ([]*unstructured.Unstructured, error) {
-	all, err := w.Garden.List(ctx, shoots, namespace, "", 0)
+// findShoots returns the Shoots of a namespace that fit.
+func (w *webhooks) findShoots(ctx context.Context, namespace string, fits func(*unstructured.Unstructured) bool) ([]*unstructured.Unstructured, error) {
+	all, err := w.Garden.List(ctx, shootsResource, namespace, "", 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading the Shoots of namespace %s: %w", namespace, err)
 	}
@@ -89,7 +89,7 @@ func (w *webhooks) shootsWith(ctx context.Context, namespace string, fits func(*
 	return out, nil
 }
 
-func names(objects []*unstructured.Unstructured) string {
+func objectNames(objects []*unstructured.Unstructured) string {
 	var out []string
 	for _, o := range objects {
 		out = append(out, o.GetName())

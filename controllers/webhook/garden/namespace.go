@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	projects = gardencorev1beta1.SchemeGroupVersion.WithKind("Project")
-	shoots   = gardencorev1beta1.SchemeGroupVersion.WithResource("shoots")
+	projectKind    = gardencorev1beta1.SchemeGroupVersion.WithKind("Project")
+	shootsResource = gardencorev1beta1.SchemeGroupVersion.WithResource("shoots")
 )
 
 // namespaceDeletion protects the namespace of a Project until the Project is deleted and has no
@@ -22,7 +22,7 @@ func (w *webhooks) namespaceDeletion(ctx context.Context, request *admissionv1.A
 	if request.Operation != admissionv1.Delete || request.SubResource != "" {
 		return allowed()
 	}
-	namespace, err := read[unstructured.Unstructured](request.OldObject.Raw)
+	namespace, err := decodeObject[unstructured.Unstructured](request.OldObject.Raw)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (w *webhooks) namespaceDeletion(ctx context.Context, request *admissionv1.A
 		return allowed()
 	}
 	// Bypass the cache: a new Project counts.
-	all, _, err := w.Garden.Objects(ctx, projects, true)
+	all, _, err := w.Garden.Objects(ctx, projectKind, true)
 	if err != nil {
 		return nil, fmt.Errorf("reading Projects: %w", err)
 	}
@@ -41,7 +41,7 @@ func (w *webhooks) namespaceDeletion(ctx context.Context, request *admissionv1.A
 		if project.GetDeletionTimestamp() == nil {
 			return forbidden("namespace %q is that of Project %q and goes with it: delete the Project", request.Name, project.GetName())
 		}
-		left, err := w.Garden.List(ctx, shoots, request.Name, "", 1)
+		left, err := w.Garden.List(ctx, shootsResource, request.Name, "", 1)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("reading the Shoots of namespace %s: %w", request.Name, err)
 		}

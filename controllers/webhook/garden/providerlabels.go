@@ -25,13 +25,13 @@ func (w *webhooks) providerLabels(ctx context.Context, request *admissionv1.Admi
 	if request.Operation == admissionv1.Delete || request.SubResource != "" {
 		return allowed()
 	}
-	object, err := read[unstructured.Unstructured](request.Object.Raw)
+	object, err := decodeObject[unstructured.Unstructured](request.Object.Raw)
 	if err != nil || object == nil {
-		return allowedUnless(err)
+		return allowedUnlessError(err)
 	}
 	types, err := w.providersOf(ctx, request)
 	if err != nil || len(types) == 0 {
-		return allowedUnless(err)
+		return allowedUnlessError(err)
 	}
 	labels := map[string]string{}
 	for key, value := range object.GetLabels() {
@@ -55,7 +55,7 @@ func (w *webhooks) providerLabels(ctx context.Context, request *admissionv1.Admi
 	return response, nil
 }
 
-func allowedUnless(err error) (*admissionv1.AdmissionResponse, error) {
+func allowedUnlessError(err error) (*admissionv1.AdmissionResponse, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -21,58 +21,58 @@ import (
 // resourceSize limits the size of objects, and the number of cluster-scoped ones
 // (spec.virtualCluster.gardener.gardenerAdmissionController.resourceAdmissionConfiguration).
 func (w *webhooks) resourceSize(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
-	if w.Sizes == nil || request.SubResource != "" || request.Operation == admissionv1.Delete || isFree(request.UserInfo, w.Sizes.UnrestrictedSubjects) {
+	if w.SizeLimits == nil || request.SubResource != "" || request.Operation == admissionv1.Delete || isUnrestricted(request.UserInfo, w.SizeLimits.UnrestrictedSubjects) {
 		return allowed()
 	}
 	resource := request.Resource
 	if request.RequestResource != nil { // before the API server converted it
 		resource = *request.RequestResource
 	}
-	i := slices.IndexFunc(w.Sizes.Limits, func(l operatorv1alpha1.ResourceLimit) bool { return counts(l, resource) })
+	i := slices.IndexFunc(w.SizeLimits.Limits, func(l operatorv1alpha1.ResourceLimit) bool { return isLimitFor(l, resource) })
 	if i < 0 {
 		return allowed()
 	}
-	limit := w.Sizes.Limits[i]
+	limit := w.SizeLimits.Limits[i]
 	if limit.Count != nil && request.Namespace == "" && request.Operation == admissionv1.Create {
 		there, err := w.Garden.List(ctx, schema.GroupVersionResource(resource), "", "", *limit.Count+1)
 		if err != nil {
 			return nil, fmt.Errorf("counting %s: %w", resource.Resource, err)
 		}
 		if int64(len(there)) >= *limit.Count {
-			return w.exceeded(request, "there are %d %s, and the Garden allows no more (gardenerAdmissionController.resourceAdmissionConfiguration.limits[%d].count)", *limit.Count, resource.Resource, i)
+			return w.rejectOrLog(request, "there are %d %s, and the Garden allows no more (gardenerAdmissionController.resourceAdmissionConfiguration.limits[%d].count)", *limit.Count, resource.Resource, i)
 		}
 	}
 	if limit.Size != nil {
-		size, err := sizeOf(request.Object.Raw)
+		size, err := authoredSize(request.Object.Raw)
 		if err != nil {
 			return nil, err
 		}
 		if limit.Size.CmpInt64(size) < 0 {
-			return w.exceeded(request, "%s %s has %d bytes, and the Garden allows %s (gardenerAdmissionController.resourceAdmissionConfiguration.limits[%d].size)", request.Kind.Kind, request.Name, size, limit.Size, i)
+			return w.rejectOrLog(request, "%s %s has %d bytes, and the Garden allows %s (gardenerAdmissionController.resourceAdmissionConfiguration.limits[%d].size)", request.Kind.Kind, request.Name, size, limit.Size, i)
 		}
 	}
 	return allowed()
 }
 
-func (w *webhooks) exceeded(request *admissionv1.AdmissionRequest, format string, args ...any) (*admissionv1.AdmissionResponse, error) {
-	if mode := w.Sizes.OperationMode; mode != nil && *mode == operatorv1alpha1.AdmissionModeLog {
+func (w *webhooks) rejectOrLog(request *admissionv1.AdmissionRequest, format string, args ...any) (*admissionv1.AdmissionResponse, error) {
+	if mode := w.SizeLimits.OperationMode; mode != nil && *mode == operatorv1alpha1.AdmissionModeLog {
 		w.Log.Warn("too large, and let pass: "+fmt.Sprintf(format, args...), "namespace", request.Namespace, "name", request.Name, "user", request.UserInfo.Username)
 		return allowed()
 	}
 	return forbidden(format, args...)
 }
 
-// counts reports whether a limit applies to a resource.
-func counts(limit operatorv1alpha1.ResourceLimit, resource metav1.GroupVersionResource) bool {
+// isLimitFor reports whether a limit applies to a resource.
+func isLimitFor(limit operatorv1alpha1.ResourceLimit, resource metav1.GroupVersionResource) bool {
 	has := func(all []string, one string) bool {
 		return slices.Contains(all, operatorv1alpha1.WildcardAll) || slices.Contains(all, one)
 	}
 	return has(limit.APIGroups, resource.Group) && has(limit.APIVersions, resource.Version) && has(limit.Resources, resource.Resource)
 }
 
-// isFree reports whether a user is one of the subjects. A ServiceAccount only matches subjects of
-// that kind.
-func isFree(who authenticationv1.UserInfo, subjects []rbacv1.Subject) bool {
+// isUnrestricted reports whether a user is one of the subjects. A ServiceAccount only matches
+// subjects of that kind.
+func isUnrestricted(who authenticationv1.UserInfo, subjects []rbacv1.Subject) bool {
 	namespace, account, isAccount := "", "", false
 	if rest, is := strings.CutPrefix(who.Username, "system:serviceaccount:"); is {
 		namespace, account, isAccount = strings.Cut(rest, ":")
@@ -90,8 +90,9 @@ func isFree(who authenticationv1.UserInfo, subjects []rbacv1.Subject) bool {
 	})
 }
 
-// sizeOf returns the size of the author's part of an object: without status and managed fields.
-func sizeOf(raw []byte) (int64, error) {
+// authoredSize returns the size of the author's part of an object: without status and managed
+// fields.
+func authoredSize(raw []byte) (int64, error) {
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil {
 		return 0, admission.BadRequest("the object of the request cannot be read")

@@ -27,102 +27,102 @@ const roleBootstrapper = "gardener.cloud:system:seed-bootstrapper"
 
 // Keys of a bootstrap token (k8s.io/cluster-bootstrap/token/api).
 const (
-	usageAuthentication = "usage-bootstrap-authentication"
-	usageSigning        = "usage-bootstrap-signing"
-	extraGroups         = "auth-extra-groups"
+	keyUsageAuthentication = "usage-bootstrap-authentication"
+	keyUsageSigning        = "usage-bootstrap-signing"
+	keyExtraGroups         = "auth-extra-groups"
 )
 
-// byContent are resources that are identified by their content, so that the API server may generate
-// their names.
-var byContent = []string{"backupentries", "bastions", "certificatesigningrequests"}
+// generatedNameResources are resources that are identified by their content, so that the API server
+// may generate their names.
+var generatedNameResources = []string{"backupentries", "bastions", "certificatesigningrequests"}
 
-// prefixSource begins the BackupEntry from which a moved Shoot is restored.
-const prefixSource = "source-"
+// prefixSourceEntry begins the BackupEntry from which a moved Shoot is restored.
+const prefixSourceEntry = "source-"
 
-func authorizerOf(request *admissionv1.AdmissionRequest) authorizer.Requester {
+func requesterOf(request *admissionv1.AdmissionRequest) authorizer.Requester {
 	return authorizer.RequesterOf(request.UserInfo.Username, request.UserInfo.Groups)
 }
 
 // seedRestriction lets a gardenlet only create objects of its Seed. Authorizers do not see the name
 // and content of a new object, so this webhook checks them.
 func (w *webhooks) seedRestriction(ctx context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
-	who := authorizerOf(request)
+	who := requesterOf(request)
 	if who.Problem == "" && who.Seed == "" {
 		return allowed()
 	}
-	if response, err := w.mayMake(request, who); err != nil || !response.Allowed {
+	if response, err := w.authorizeNamed(request, who); err != nil || !response.Allowed {
 		return response, err
 	}
 	if request.Operation == admissionv1.Create {
-		return w.madeBySeed(ctx, request, who.Seed)
+		return w.checkSeedObject(ctx, request, who.Seed)
 	}
 	return allowed()
 }
 
 // shootRestriction does the same for the gardenlet of a self-hosted Shoot and for gardenadm.
 func (w *webhooks) shootRestriction(_ context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
-	who := authorizerOf(request)
+	who := requesterOf(request)
 	if who.Shoot.Name == "" {
 		return allowed()
 	}
-	if response, err := w.mayMake(request, who); err != nil || !response.Allowed {
+	if response, err := w.authorizeNamed(request, who); err != nil || !response.Allowed {
 		return response, err
 	}
 	if request.Operation == admissionv1.Create {
-		return madeByShoot(request, who)
+		return checkShootObject(request, who)
 	}
 	return allowed()
 }
 
-// mayMake asks the authorizer again, with the name.
-func (w *webhooks) mayMake(request *admissionv1.AdmissionRequest, who authorizer.Requester) (*admissionv1.AdmissionResponse, error) {
+// authorizeNamed asks the authorizer again, with the name.
+func (w *webhooks) authorizeNamed(request *admissionv1.AdmissionRequest, who authorizer.Requester) (*admissionv1.AdmissionResponse, error) {
 	if who.Problem != "" {
 		return forbidden("%s", who.Problem)
 	}
-	if request.Operation == admissionv1.Create && request.Name == "" && !slices.Contains(byContent, request.Resource.Resource) {
+	if request.Operation == admissionv1.Create && request.Name == "" && !slices.Contains(generatedNameResources, request.Resource.Resource) {
 		return forbidden("metadata.generateName: what a gardenlet makes is known by its name, which must be given")
 	}
-	may, why := w.Authorizers.May(request.UserInfo.Username, request.UserInfo.Groups, request)
+	may, why := w.Authorizers.IsAllowed(request.UserInfo.Username, request.UserInfo.Groups, request)
 	if may {
 		return allowed()
 	}
 	return forbidden("%s", why)
 }
 
-// madeBySeed checks the content of a gardenlet's new object.
-func (w *webhooks) madeBySeed(ctx context.Context, request *admissionv1.AdmissionRequest, seed string) (*admissionv1.AdmissionResponse, error) {
+// checkSeedObject checks the content of a gardenlet's new object.
+func (w *webhooks) checkSeedObject(ctx context.Context, request *admissionv1.AdmissionRequest, seed string) (*admissionv1.AdmissionResponse, error) {
 	switch request.Resource.Resource {
 	case "backupbuckets":
-		return objectOf(request, func(b *gardencorev1beta1.BackupBucket) (*admissionv1.AdmissionResponse, error) {
-			return ofSeed("spec.seedName", b.Spec.SeedName, seed)
+		return checkDecoded(request, func(b *gardencorev1beta1.BackupBucket) (*admissionv1.AdmissionResponse, error) {
+			return requireSeed("spec.seedName", b.Spec.SeedName, seed)
 		})
 	case "backupentries":
-		return objectOf(request, func(e *gardencorev1beta1.BackupEntry) (*admissionv1.AdmissionResponse, error) {
-			return w.backupEntry(ctx, e, seed)
+		return checkDecoded(request, func(e *gardencorev1beta1.BackupEntry) (*admissionv1.AdmissionResponse, error) {
+			return w.checkBackupEntry(ctx, e, seed)
 		})
 	case "bastions":
-		return objectOf(request, func(b *operationsv1alpha1.Bastion) (*admissionv1.AdmissionResponse, error) {
-			return ofSeed("spec.seedName", b.Spec.SeedName, seed)
+		return checkDecoded(request, func(b *operationsv1alpha1.Bastion) (*admissionv1.AdmissionResponse, error) {
+			return requireSeed("spec.seedName", b.Spec.SeedName, seed)
 		})
 	case "certificatesigningrequests":
-		return objectOf(request, func(r *certificatesv1.CertificateSigningRequest) (*admissionv1.AdmissionResponse, error) {
-			return signingRequest(r, authorizer.GroupSeeds, authorizer.UserSeed+seed)
+		return checkDecoded(request, func(r *certificatesv1.CertificateSigningRequest) (*admissionv1.AdmissionResponse, error) {
+			return checkSigningRequest(r, authorizer.GroupSeeds, authorizer.UserSeed+seed)
 		})
 	case "clusterrolebindings":
-		return objectOf(request, func(b *rbacv1.ClusterRoleBinding) (*admissionv1.AdmissionResponse, error) {
+		return checkDecoded(request, func(b *rbacv1.ClusterRoleBinding) (*admissionv1.AdmissionResponse, error) {
 			if b.RoleRef.Kind != "ClusterRole" || b.RoleRef.Name != roleBootstrapper {
 				return forbidden("roleRef: a gardenlet gives to others only ClusterRole %s", roleBootstrapper)
 			}
 			return allowed()
 		})
 	case "secrets":
-		return objectOf(request, bootstrapToken)
+		return checkDecoded(request, checkBootstrapToken)
 	}
 	return allowed()
 }
 
-func objectOf[T any](request *admissionv1.AdmissionRequest, look func(*T) (*admissionv1.AdmissionResponse, error)) (*admissionv1.AdmissionResponse, error) {
-	object, err := read[T](request.Object.Raw)
+func checkDecoded[T any](request *admissionv1.AdmissionRequest, look func(*T) (*admissionv1.AdmissionResponse, error)) (*admissionv1.AdmissionResponse, error) {
+	object, err := decodeObject[T](request.Object.Raw)
 	if err != nil {
 		return nil, err
 	}
@@ -132,21 +132,22 @@ func objectOf[T any](request *admissionv1.AdmissionRequest, look func(*T) (*admi
 	return look(object)
 }
 
-func ofSeed(field string, has *string, seed string) (*admissionv1.AdmissionResponse, error) {
+func requireSeed(field string, has *string, seed string) (*admissionv1.AdmissionResponse, error) {
 	if has == nil || *has != seed {
 		return forbidden("%s: must be %q, the Seed of the gardenlet", field, seed)
 	}
 	return allowed()
 }
 
-// backupEntry requires the bucket of the Seed, or a copy of the entry of a Shoot in restoration.
-func (w *webhooks) backupEntry(ctx context.Context, entry *gardencorev1beta1.BackupEntry, seed string) (*admissionv1.AdmissionResponse, error) {
-	if response, err := ofSeed("spec.seedName", entry.Spec.SeedName, seed); err != nil || !response.Allowed {
+// checkBackupEntry requires the bucket of the Seed, or a copy of the entry of a Shoot in
+// restoration.
+func (w *webhooks) checkBackupEntry(ctx context.Context, entry *gardencorev1beta1.BackupEntry, seed string) (*admissionv1.AdmissionResponse, error) {
+	if response, err := requireSeed("spec.seedName", entry.Spec.SeedName, seed); err != nil || !response.Allowed {
 		return response, err
 	}
 	core := gardencorev1beta1.SchemeGroupVersion
-	if original, is := strings.CutPrefix(entry.Name, prefixSource); is {
-		return w.sourceEntry(ctx, entry, original)
+	if original, is := strings.CutPrefix(entry.Name, prefixSourceEntry); is {
+		return w.checkSourceEntry(ctx, entry, original)
 	}
 	live, err := w.Garden.Get(ctx, core.WithResource("backupbuckets"), "", entry.Spec.BucketName)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -155,24 +156,24 @@ func (w *webhooks) backupEntry(ctx context.Context, entry *gardencorev1beta1.Bac
 	if live == nil {
 		return forbidden("spec.bucketName: there is no BackupBucket %q", entry.Spec.BucketName)
 	}
-	bucket, err := convert[gardencorev1beta1.BackupBucket](live)
+	bucket, err := toTyped[gardencorev1beta1.BackupBucket](live)
 	if err != nil {
 		return nil, err
 	}
-	return ofSeed("spec.bucketName: spec.seedName of BackupBucket "+entry.Spec.BucketName, bucket.Spec.SeedName, seed)
+	return requireSeed("spec.bucketName: spec.seedName of BackupBucket "+entry.Spec.BucketName, bucket.Spec.SeedName, seed)
 }
 
-func (w *webhooks) sourceEntry(ctx context.Context, entry *gardencorev1beta1.BackupEntry, original string) (*admissionv1.AdmissionResponse, error) {
+func (w *webhooks) checkSourceEntry(ctx context.Context, entry *gardencorev1beta1.BackupEntry, original string) (*admissionv1.AdmissionResponse, error) {
 	core := gardencorev1beta1.SchemeGroupVersion
 	i := slices.IndexFunc(entry.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Shoot" })
 	if i < 0 {
-		return forbidden("metadata.ownerReferences: has no Shoot, and a BackupEntry %s… is for one", prefixSource)
+		return forbidden("metadata.ownerReferences: has no Shoot, and a BackupEntry %s… is for one", prefixSourceEntry)
 	}
 	live, err := w.Garden.Get(ctx, core.WithResource("shoots"), entry.Namespace, entry.OwnerReferences[i].Name)
 	if err != nil {
 		return nil, fmt.Errorf("reading Shoot %s/%s: %w", entry.Namespace, entry.OwnerReferences[i].Name, err)
 	}
-	shoot, err := convert[gardencorev1beta1.Shoot](live)
+	shoot, err := toTyped[gardencorev1beta1.Shoot](live)
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +187,7 @@ func (w *webhooks) sourceEntry(ctx context.Context, entry *gardencorev1beta1.Bac
 	if err != nil {
 		return nil, fmt.Errorf("reading BackupEntry %s/%s: %w", entry.Namespace, original, err)
 	}
-	copied, err := convert[gardencorev1beta1.BackupEntry](live)
+	copied, err := toTyped[gardencorev1beta1.BackupEntry](live)
 	if err != nil {
 		return nil, err
 	}
@@ -196,8 +197,8 @@ func (w *webhooks) sourceEntry(ctx context.Context, entry *gardencorev1beta1.Bac
 	return allowed()
 }
 
-// signingRequest only allows client certificates with the gardenlet's own name.
-func signingRequest(request *certificatesv1.CertificateSigningRequest, group, user string) (*admissionv1.AdmissionResponse, error) {
+// checkSigningRequest only allows client certificates with the gardenlet's own name.
+func checkSigningRequest(request *certificatesv1.CertificateSigningRequest, group, user string) (*admissionv1.AdmissionResponse, error) {
 	block, _ := pem.Decode(request.Spec.Request)
 	if block == nil || block.Type != "CERTIFICATE REQUEST" {
 		return invalid("spec.request: is no request for a certificate in PEM form")
@@ -226,8 +227,8 @@ func signingRequest(request *certificatesv1.CertificateSigningRequest, group, us
 	return allowed()
 }
 
-// bootstrapToken requires that a token for another gardenlet has no other use.
-func bootstrapToken(secret *corev1.Secret) (*admissionv1.AdmissionResponse, error) {
+// checkBootstrapToken requires that a token for another gardenlet has no other use.
+func checkBootstrapToken(secret *corev1.Secret) (*admissionv1.AdmissionResponse, error) {
 	if secret.Namespace != metav1.NamespaceSystem || !strings.HasPrefix(secret.Name, "bootstrap-token-") {
 		return allowed()
 	}
@@ -240,16 +241,16 @@ func bootstrapToken(secret *corev1.Secret) (*admissionv1.AdmissionResponse, erro
 	switch {
 	case secret.Type != corev1.SecretTypeBootstrapToken:
 		return invalid("type: must be %s", corev1.SecretTypeBootstrapToken)
-	case data(usageAuthentication) != "true", data(usageSigning) != "true":
-		return invalid("data: %s and %s must be true", usageAuthentication, usageSigning)
-	case data(extraGroups) != "":
-		return invalid("data[%s]: must not be set", extraGroups)
+	case data(keyUsageAuthentication) != "true", data(keyUsageSigning) != "true":
+		return invalid("data: %s and %s must be true", keyUsageAuthentication, keyUsageSigning)
+	case data(keyExtraGroups) != "":
+		return invalid("data[%s]: must not be set", keyExtraGroups)
 	}
 	return allowed()
 }
 
-// madeByShoot checks new objects of a self-hosted Shoot's gardenlet and of gardenadm.
-func madeByShoot(request *admissionv1.AdmissionRequest, who authorizer.Requester) (*admissionv1.AdmissionResponse, error) {
+// checkShootObject checks new objects of a self-hosted Shoot's gardenlet and of gardenadm.
+func checkShootObject(request *admissionv1.AdmissionRequest, who authorizer.Requester) (*admissionv1.AdmissionResponse, error) {
 	mine := func(field string, ref *corev1.ObjectReference) (*admissionv1.AdmissionResponse, error) {
 		if ref == nil || ref.Namespace != who.Shoot.Namespace || ref.Name != who.Shoot.Name {
 			return forbidden("%s: must be Shoot %s", field, who.Shoot)
@@ -258,15 +259,15 @@ func madeByShoot(request *admissionv1.AdmissionRequest, who authorizer.Requester
 	}
 	switch request.Resource.Resource {
 	case "backupbuckets":
-		return objectOf(request, func(b *gardencorev1beta1.BackupBucket) (*admissionv1.AdmissionResponse, error) {
+		return checkDecoded(request, func(b *gardencorev1beta1.BackupBucket) (*admissionv1.AdmissionResponse, error) {
 			return mine("spec.shootRef", b.Spec.ShootRef)
 		})
 	case "backupentries":
-		return objectOf(request, func(e *gardencorev1beta1.BackupEntry) (*admissionv1.AdmissionResponse, error) {
+		return checkDecoded(request, func(e *gardencorev1beta1.BackupEntry) (*admissionv1.AdmissionResponse, error) {
 			return mine("spec.shootRef", e.Spec.ShootRef)
 		})
 	case "projects":
-		return objectOf(request, func(p *gardencorev1beta1.Project) (*admissionv1.AdmissionResponse, error) {
+		return checkDecoded(request, func(p *gardencorev1beta1.Project) (*admissionv1.AdmissionResponse, error) {
 			if p.Spec.Namespace == nil || *p.Spec.Namespace != who.Shoot.Namespace {
 				return forbidden("spec.namespace: must be %q, that of the Shoot", who.Shoot.Namespace)
 			}
@@ -277,10 +278,10 @@ func madeByShoot(request *admissionv1.AdmissionRequest, who authorizer.Requester
 			return forbidden("only Shoot %s may be made", who.Shoot)
 		}
 	case "secrets":
-		return objectOf(request, bootstrapToken)
+		return checkDecoded(request, checkBootstrapToken)
 	case "certificatesigningrequests":
-		return objectOf(request, func(r *certificatesv1.CertificateSigningRequest) (*admissionv1.AdmissionResponse, error) {
-			return signingRequest(r, authorizer.GroupShoots, authorizer.UserShoot+who.Shoot.Namespace+":"+who.Shoot.Name)
+		return checkDecoded(request, func(r *certificatesv1.CertificateSigningRequest) (*admissionv1.AdmissionResponse, error) {
+			return checkSigningRequest(r, authorizer.GroupShoots, authorizer.UserShoot+who.Shoot.Namespace+":"+who.Shoot.Name)
 		})
 	}
 	return allowed()

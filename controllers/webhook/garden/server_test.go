@@ -51,7 +51,7 @@ func TestOnAPIServer(t *testing.T) {
 	v1beta1 := gardencorev1beta1.SchemeGroupVersion
 	there := func(resource, text string) {
 		t.Helper()
-		o := object(t, text)
+		o := parseObject(t, text)
 		_, err := admin.Resource(v1beta1.WithResource(resource)).Namespace(o.GetNamespace()).Create(ctx, o, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
@@ -60,18 +60,18 @@ func TestOnAPIServer(t *testing.T) {
 		there("shoots", `{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: s, namespace: `+namespace+`}, spec: {seedName: `+seed+`, region: local, provider: {type: local}, kubernetes: {version: 1.34.1}, cloudProfile: {kind: CloudProfile, name: local}}}`)
 	}
 
-	surroundings, err := admission.NewLiveSurroundings(ctx, config)
+	surroundings, err := admission.NewWatchedObjects(ctx, config)
 	require.NoError(t, err)
 	reader, err := NewReader(config, surroundings)
 	require.NoError(t, err)
 	authorizers, err := authorizer.New(ctx, config, authorizer.Options{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return authorizers.Ready() == nil }, 30*time.Second, 50*time.Millisecond)
-	handler, err := admission.New(ctx, admission.Options{More: New(Options{Garden: reader, Authorizers: authorizers})})
+	handler, err := admission.New(ctx, admission.Options{ExtraAnswers: New(Options{Garden: reader, Authorizers: authorizers})})
 	require.NoError(t, err)
 	webhook := httptest.NewTLSServer(handler)
 	t.Cleanup(webhook.Close)
-	mutating, validating := registered(t, webhook)
+	mutating, validating := catalogueWebhooks(t, webhook)
 	_, err = core.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(ctx, mutating, metav1.CreateOptions{})
 	require.NoError(t, err)
 	_, err = core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(ctx, validating, metav1.CreateOptions{})
@@ -109,11 +109,11 @@ func TestOnAPIServer(t *testing.T) {
 	t.Run("configurations", func(t *testing.T) { testConfigurations(t, core, admin) })
 	t.Run("who is asked about", func(t *testing.T) { testRequesters(t, config, core, webhook) })
 	webhook.Close()
-	t.Run("nobody answers", func(t *testing.T) { testNobodyAnswers(t, config, core) })
+	t.Run("nobody answers", func(t *testing.T) { testUnavailableWebhooks(t, config, core) })
 }
 
-// registered returns the configurations of the catalogue with the address of a test server.
-func registered(t *testing.T, webhook *httptest.Server) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
+// catalogueWebhooks returns the configurations of the catalogue with the address of a test server.
+func catalogueWebhooks(t *testing.T, webhook *httptest.Server) (*admissionregistrationv1.MutatingWebhookConfiguration, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	t.Helper()
 	const file = "../../../components/garden/gardener-admission-controller/cases/limits/gardener-admission-controller-webhooks.yaml"
 	text, err := os.ReadFile(file)
@@ -178,7 +178,7 @@ func testConfigurations(t *testing.T, core kubernetes.Interface, admin dynamic.I
 	_, err = core.CoreV1().Secrets("default").Create(ctx, access, metav1.CreateOptions{})
 	require.NoError(t, err, "no Project's namespace")
 
-	credentials := object(t, `{apiVersion: security.gardener.cloud/v1alpha1, kind: CredentialsBinding, metadata: {name: c, namespace: garden-one}, provider: {type: local}, credentialsRef: {apiVersion: v1, kind: Secret, name: keys, namespace: garden-one}}`)
+	credentials := parseObject(t, `{apiVersion: security.gardener.cloud/v1alpha1, kind: CredentialsBinding, metadata: {name: c, namespace: garden-one}, provider: {type: local}, credentialsRef: {apiVersion: v1, kind: Secret, name: keys, namespace: garden-one}}`)
 	_, err = admin.Resource(schema.GroupVersionResource{Group: "security.gardener.cloud", Version: "v1alpha1", Resource: "credentialsbindings"}).Namespace("garden-one").Create(ctx, credentials, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
@@ -187,8 +187,9 @@ func testConfigurations(t *testing.T, core kubernetes.Interface, admin dynamic.I
 	}, 10*time.Second, 50*time.Millisecond, "they are labelled")
 }
 
-// isAsked reports whether an error comes from a webhook, either as a rejection or as a failed call.
-func isAsked(err error, name string) bool {
+// isWebhookError reports whether an error comes from a webhook, either as a rejection or as a
+// failed call.
+func isWebhookError(err error, name string) bool {
 	return err != nil && strings.Contains(err.Error(), `webhook "`+name)
 }
 
@@ -196,7 +197,7 @@ func isAsked(err error, name string) bool {
 func testRequesters(t *testing.T, config *rest.Config, core kubernetes.Interface, webhook *httptest.Server) {
 	ctx := t.Context()
 	// The failure of an unreachable webhook shows that it was called.
-	_, validating := registered(t, webhook)
+	_, validating := catalogueWebhooks(t, webhook)
 	only := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "who"}}
 	for _, w := range validating.Webhooks {
 		if w.Name == "seed-restriction.gardener.cloud" || w.Name == "shoot-restriction.gardener.cloud" {
@@ -216,7 +217,7 @@ func testRequesters(t *testing.T, config *rest.Config, core kubernetes.Interface
 		require.NoError(t, err)
 		// The reachable webhook rejects all known users, since the object has no name.
 		_, err = client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return isAsked(err, "who-") || isAsked(err, "seed-restriction") || isAsked(err, "shoot-restriction")
+		return isWebhookError(err, "who-") || isWebhookError(err, "seed-restriction") || isWebhookError(err, "shoot-restriction")
 	}
 	account := func(namespace, name string) (string, []string) {
 		return "system:serviceaccount:" + namespace + ":" + name, []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}
@@ -251,9 +252,9 @@ func testRequesters(t *testing.T, config *rest.Config, core kubernetes.Interface
 	require.NoError(t, core.AdmissionregistrationV1().ValidatingWebhookConfigurations().Delete(ctx, "who", metav1.DeleteOptions{}))
 }
 
-// testNobodyAnswers: without the webhooks, objects that restore the controller can be created, but
-// Projects stay protected.
-func testNobodyAnswers(t *testing.T, config *rest.Config, core kubernetes.Interface) {
+// testUnavailableWebhooks: without the webhooks, objects that restore the controller can be
+// created, but Projects stay protected.
+func testUnavailableWebhooks(t *testing.T, config *rest.Config, core kubernetes.Interface) {
 	ctx := t.Context()
 	_, err := core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden", Labels: map[string]string{"app": "gardener", "gardener.cloud/role": "project"}}}, metav1.CreateOptions{})
 	require.NoError(t, err)
@@ -283,9 +284,9 @@ func testNobodyAnswers(t *testing.T, config *rest.Config, core kubernetes.Interf
 			require.NoError(t, err, "new ones are in nobody's use")
 
 			_, err = client.CoreV1().Secrets("garden").Create(ctx, &corev1.Secret{ObjectMeta: named}, dry)
-			require.True(t, isAsked(err, "sync-provider-secret-labels.gardener.cloud"), "%v", err)
+			require.True(t, isWebhookError(err, "sync-provider-secret-labels.gardener.cloud"), "%v", err)
 			err = client.CoreV1().Namespaces().Delete(ctx, "garden-two", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
-			require.True(t, isAsked(err, "validate-namespace-deletion.gardener.cloud"), "%v", err)
+			require.True(t, isWebhookError(err, "validate-namespace-deletion.gardener.cloud"), "%v", err)
 		})
 	}
 	hooks := core.AdmissionregistrationV1()

@@ -20,7 +20,7 @@ const (
 // gardener.cloud/update-restriction). Updates without changes are allowed: they make an API server
 // re-encrypt an object.
 func (w *webhooks) updateRestriction(_ context.Context, request *admissionv1.AdmissionRequest) (*admissionv1.AdmissionResponse, error) {
-	who := authorizerOf(request)
+	who := requesterOf(request)
 	switch {
 	case who.Gardenlet:
 		return allowed()
@@ -29,21 +29,21 @@ func (w *webhooks) updateRestriction(_ context.Context, request *admissionv1.Adm
 	case request.UserInfo.Username == upstreamOperator && request.Operation == admissionv1.Update:
 		return allowed()
 	case request.Operation == admissionv1.Update:
-		object, old, err := both[unstructured.Unstructured](request)
+		object, old, err := decodeObjects[unstructured.Unstructured](request)
 		if err != nil {
 			return nil, err
 		}
-		if sameButManagers(object, old) {
+		if isSameContent(object, old) {
 			return allowed()
 		}
 	}
-	return forbidden("%s %s/%s is published by a gardenlet, and only gardenlets may %s it", request.Kind.Kind, request.Namespace, request.Name, verbs[request.Operation])
+	return forbidden("%s %s/%s is published by a gardenlet, and only gardenlets may %s it", request.Kind.Kind, request.Namespace, request.Name, operationVerbs[request.Operation])
 }
 
-var verbs = map[admissionv1.Operation]string{admissionv1.Create: "make", admissionv1.Update: "change", admissionv1.Delete: "delete"}
+var operationVerbs = map[admissionv1.Operation]string{admissionv1.Create: "make", admissionv1.Update: "change", admissionv1.Delete: "delete"}
 
-// sameButManagers compares objects without the fields that an API server sets at each write.
-func sameButManagers(a, b *unstructured.Unstructured) bool {
+// isSameContent compares objects without the fields that an API server sets at each write.
+func isSameContent(a, b *unstructured.Unstructured) bool {
 	bare := func(o *unstructured.Unstructured) map[string]any {
 		o = o.DeepCopy()
 		for _, field := range []string{"managedFields", "resourceVersion", "generation"} {

@@ -35,7 +35,7 @@ const (
 
 // Reader reads the virtual garden.
 type Reader interface {
-	admission.Surroundings
+	admission.ObjectLister
 	// Get reads an object from the API server, and returns its error, as for apierrors.IsNotFound.
 	Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error)
 	// List reads at most limit objects of a namespace that match a label selector from the API
@@ -45,7 +45,7 @@ type Reader interface {
 
 // Authorizers report whether a gardenlet or extension may make a request, and why not.
 type Authorizers interface {
-	May(user string, groups []string, request *admissionv1.AdmissionRequest) (bool, string)
+	IsAllowed(user string, groups []string, request *admissionv1.AdmissionRequest) (bool, string)
 }
 
 // Options of New. All fields except Sizes, Log and Clock are required.
@@ -53,8 +53,8 @@ type Options struct {
 	Garden Reader
 	// Authorizers know the objects of each gardenlet: an *authorizer.Handler.
 	Authorizers Authorizers
-	// Sizes limits objects; nil sets no limits.
-	Sizes *operatorv1alpha1.ResourceAdmissionConfiguration
+	// SizeLimits limits objects; nil sets no limits.
+	SizeLimits *operatorv1alpha1.ResourceAdmissionConfiguration
 	// Log gets a line for each too large object if the mode is only to log. Default: none.
 	Log *slog.Logger
 	// Clock decides which tokens and certificates have expired; default the real one.
@@ -73,9 +73,9 @@ func New(o Options) map[string]admission.Answer {
 	}
 	w := &webhooks{o}
 	return map[string]admission.Answer{
-		PathAuditPolicies:        w.configuration(auditPolicy),
-		PathAuthentication:       w.configuration(authentication),
-		PathAuthorization:        w.configuration(authorization),
+		PathAuditPolicies:        w.checkConfiguration(auditPolicy),
+		PathAuthentication:       w.checkConfiguration(authentication),
+		PathAuthorization:        w.checkConfiguration(authorization),
 		PathInternalDomain:       w.internalDomain,
 		PathKubeconfigSecrets:    w.kubeconfigSecret,
 		PathKubeconfigSecretRefs: w.kubeconfigSecretRef,
@@ -94,20 +94,20 @@ func allowed() (*admissionv1.AdmissionResponse, error) {
 
 // forbidden rejects a request because of its user or other objects.
 func forbidden(format string, args ...any) (*admissionv1.AdmissionResponse, error) {
-	return refused(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(format, args...))
+	return rejectedResponse(http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(format, args...))
 }
 
 // invalid rejects a request because of the content of its object.
 func invalid(format string, args ...any) (*admissionv1.AdmissionResponse, error) {
-	return refused(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf(format, args...))
+	return rejectedResponse(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf(format, args...))
 }
 
-func refused(code int32, reason metav1.StatusReason, message string) (*admissionv1.AdmissionResponse, error) {
+func rejectedResponse(code int32, reason metav1.StatusReason, message string) (*admissionv1.AdmissionResponse, error) {
 	return &admissionv1.AdmissionResponse{Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}, nil
 }
 
-// read decodes an object of a request; nil if there is none.
-func read[T any](raw []byte) (*T, error) {
+// decodeObject decodes an object of a request; nil if there is none.
+func decodeObject[T any](raw []byte) (*T, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
@@ -119,12 +119,12 @@ func read[T any](raw []byte) (*T, error) {
 	return object, nil
 }
 
-// both decodes the new and the old object of a request.
-func both[T any](request *admissionv1.AdmissionRequest) (object, old *T, err error) {
-	if object, err = read[T](request.Object.Raw); err != nil {
+// decodeObjects decodes the new and the old object of a request.
+func decodeObjects[T any](request *admissionv1.AdmissionRequest) (object, old *T, err error) {
+	if object, err = decodeObject[T](request.Object.Raw); err != nil {
 		return nil, nil, err
 	}
-	if old, err = read[T](request.OldObject.Raw); err != nil {
+	if old, err = decodeObject[T](request.OldObject.Raw); err != nil {
 		return nil, nil, err
 	}
 	if object == nil && request.Operation != admissionv1.Delete || old == nil && request.Operation != admissionv1.Create {

@@ -33,10 +33,10 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// garden is a virtual garden with these objects.
-type garden []*unstructured.Unstructured
+// fakeGarden is a virtual garden with these objects.
+type fakeGarden []*unstructured.Unstructured
 
-func (g garden) Objects(_ context.Context, kind schema.GroupVersionKind, _ bool) ([]*unstructured.Unstructured, bool, error) {
+func (g fakeGarden) Objects(_ context.Context, kind schema.GroupVersionKind, _ bool) ([]*unstructured.Unstructured, bool, error) {
 	var out []*unstructured.Unstructured
 	for _, o := range g {
 		if o.GroupVersionKind() == kind {
@@ -46,7 +46,7 @@ func (g garden) Objects(_ context.Context, kind schema.GroupVersionKind, _ bool)
 	return out, true, nil
 }
 
-func (g garden) Get(_ context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+func (g fakeGarden) Get(_ context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
 	for _, o := range g {
 		if plural(o.GetKind()) == resource.Resource && o.GetNamespace() == namespace && o.GetName() == name {
 			return o, nil
@@ -55,7 +55,7 @@ func (g garden) Get(_ context.Context, resource schema.GroupVersionResource, nam
 	return nil, apierrors.NewNotFound(resource.GroupResource(), name)
 }
 
-func (g garden) List(_ context.Context, resource schema.GroupVersionResource, namespace, selector string, _ int64) ([]unstructured.Unstructured, error) {
+func (g fakeGarden) List(_ context.Context, resource schema.GroupVersionResource, namespace, selector string, _ int64) ([]unstructured.Unstructured, error) {
 	by, err := labels.Parse(selector)
 	if err != nil {
 		return nil, err
@@ -76,17 +76,17 @@ func plural(kind string) string {
 	return strings.ToLower(kind) + "s"
 }
 
-// may is an authorizer that rejects the names it contains.
-type may map[string]bool
+// denyNames is an authorizer that rejects the names it contains.
+type denyNames map[string]bool
 
-func (m may) May(_ string, _ []string, request *admissionv1.AdmissionRequest) (bool, string) {
+func (m denyNames) IsAllowed(_ string, _ []string, request *admissionv1.AdmissionRequest) (bool, string) {
 	if m[request.Name] {
 		return false, "it belongs to another"
 	}
 	return true, ""
 }
 
-func object(t *testing.T, text string) *unstructured.Unstructured {
+func parseObject(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte(text), &o.Object), text)
@@ -95,7 +95,7 @@ func object(t *testing.T, text string) *unstructured.Unstructured {
 
 const policy = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata"}]}`
 
-var surroundings = []string{
+var gardenManifests = []string{
 	`{apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: one}, spec: {namespace: garden-one}}`,
 	`{apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: ending, deletionTimestamp: "2026-11-23T12:00:00Z"}, spec: {namespace: garden-ending}}`,
 	`{apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: empty, deletionTimestamp: "2026-11-23T12:00:00Z"}, spec: {namespace: garden-empty}}`,
@@ -116,11 +116,11 @@ var surroundings = []string{
 
 func webhooksFor(t *testing.T, log *slog.Logger, mode *operatorv1alpha1.ResourceAdmissionWebhookMode) func(path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	t.Helper()
-	var g garden
-	for _, text := range surroundings {
-		g = append(g, object(t, text))
+	var g fakeGarden
+	for _, text := range gardenManifests {
+		g = append(g, parseObject(t, text))
 	}
-	served := New(Options{Garden: g, Authorizers: may{"of-another": true}, Log: log, Sizes: &operatorv1alpha1.ResourceAdmissionConfiguration{
+	served := New(Options{Garden: g, Authorizers: denyNames{"of-another": true}, Log: log, SizeLimits: &operatorv1alpha1.ResourceAdmissionConfiguration{
 		OperationMode: mode, UnrestrictedSubjects: []rbacv1.Subject{{Kind: "User", Name: "free"}, {Kind: "ServiceAccount", Namespace: "garden", Name: "robot"}},
 		Limits: []operatorv1alpha1.ResourceLimit{
 			{APIGroups: []string{"core.gardener.cloud"}, APIVersions: []string{"*"}, Resources: []string{"shoots"}, Size: ptr.To(resource.MustParse("200"))},
@@ -136,15 +136,15 @@ func webhooksFor(t *testing.T, log *slog.Logger, mode *operatorv1alpha1.Resource
 	}
 }
 
-// asks returns a request with an operation and objects.
-func asks(t *testing.T, operation admissionv1.Operation, now, before, user string, groups ...string) *admissionv1.AdmissionRequest {
+// newRequest returns a request with an operation and objects.
+func newRequest(t *testing.T, operation admissionv1.Operation, now, before, user string, groups ...string) *admissionv1.AdmissionRequest {
 	t.Helper()
 	request := &admissionv1.AdmissionRequest{UID: "u", Operation: operation, UserInfo: authenticationv1.UserInfo{Username: user, Groups: groups}}
 	for at, text := range map[*runtime.RawExtension]string{&request.Object: now, &request.OldObject: before} {
 		if text == "" {
 			continue
 		}
-		o := object(t, text)
+		o := parseObject(t, text)
 		raw, err := o.MarshalJSON()
 		require.NoError(t, err)
 		at.Raw = raw
@@ -196,73 +196,73 @@ func TestWebhooks(t *testing.T) {
 		request *admissionv1.AdmissionRequest
 		says    string // text of a rejection; empty: allowed
 	}{
-		"namespace of a Project":              {PathNamespaceDeletion, asks(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: garden-one}}`, somebody), `goes with it: delete the Project`},
-		"namespace with a Shoot":              {PathNamespaceDeletion, asks(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: garden-ending}}`, somebody), `still has Shoots, "last"`},
-		"namespace without Shoots":            {PathNamespaceDeletion, asks(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: garden-empty}}`, somebody), ""},
-		"namespace of nobody":                 {PathNamespaceDeletion, asks(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: other}}`, somebody), ""},
-		"namespace that goes":                 {PathNamespaceDeletion, asks(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: garden-one, deletionTimestamp: "2026-11-23T12:00:00Z"}}`, somebody), ""},
-		"kubeconfig with a token":             {PathKubeconfigSecrets, asks(t, create, kubeconfigSecret("k", "{token: t}"), "", somebody), ""},
-		"kubeconfig with a program":           {PathKubeconfigSecrets, asks(t, create, kubeconfigSecret("k", "{exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/id}}"), "", somebody), "users[].user.exec"},
-		"kubeconfig with a file":              {PathKubeconfigSecrets, asks(t, update, kubeconfigSecret("k", "{tokenFile: /etc/passwd}"), kubeconfigSecret("k", "{token: t}"), somebody), "refers to files"},
-		"no kubeconfig":                       {PathKubeconfigSecrets, asks(t, create, `{apiVersion: v1, kind: Secret, metadata: {name: k, namespace: garden-one}, data: {kubeconfig: Og==}}`, "", somebody), "is no kubeconfig"},
-		"kubeconfig in use is emptied":        {PathKubeconfigSecretRefs, asks(t, update, kubeconfigSecret("plugin", ""), kubeconfigSecret("plugin", "{token: t}"), somebody), "Shoots use it (s)"},
-		"kubeconfig of a webhook is emptied":  {PathKubeconfigSecretRefs, asks(t, update, kubeconfigSecret("webhook", ""), kubeconfigSecret("webhook", "{token: t}"), somebody), "Shoots use it (s)"},
-		"kubeconfig of nobody is emptied":     {PathKubeconfigSecretRefs, asks(t, update, kubeconfigSecret("free", ""), kubeconfigSecret("free", "{token: t}"), somebody), ""},
-		"kubeconfig in use changes":           {PathKubeconfigSecretRefs, asks(t, update, kubeconfigSecret("plugin", "{token: u}"), kubeconfigSecret("plugin", "{token: t}"), somebody), ""},
-		"a second internal domain":            {PathInternalDomain, asks(t, create, with(domain, "NS", "garden", "DOMAIN", "x.example"), "", somebody), "garden/internal already"},
-		"an internal domain of a seed":        {PathInternalDomain, asks(t, create, with(domain, "NS", "seed-a", "DOMAIN", "x.example"), "", somebody), ""},
-		"an internal domain without one":      {PathInternalDomain, asks(t, create, with(domain, "NS", "seed-a", "DOMAIN", `""`), "", somebody), "dns.gardener.cloud/domain"},
-		"an internal domain elsewhere":        {PathInternalDomain, asks(t, create, with(domain, "NS", "default", "DOMAIN", `""`), "", somebody), ""},
-		"an internal domain in use changes":   {PathInternalDomain, asks(t, update, with(domain, "NS", "seed-a", "DOMAIN", "y.example"), with(domain, "NS", "seed-a", "DOMAIN", "x.example"), somebody), "cannot be changed: there are Shoots"},
-		"an internal domain in use goes":      {PathInternalDomain, asks(t, remove, "", with(domain, "NS", "garden", "DOMAIN", "x.example"), somebody), "cannot be deleted: there are Shoots"},
-		"an internal domain of no Shoot goes": {PathInternalDomain, asks(t, remove, "", with(domain, "NS", "seed-b", "DOMAIN", "x.example"), somebody), ""},
-		"published, by somebody":              {PathUpdateRestriction, asks(t, update, with(published, "CA", "x"), with(published, "CA", "y"), somebody), "only gardenlets may change it"},
-		"published, made by somebody":         {PathUpdateRestriction, asks(t, create, with(published, "CA", "x"), "", somebody), "only gardenlets may make it"},
-		"published, written as it is":         {PathUpdateRestriction, asks(t, update, with(published, "CA", "x"), with(published, "CA", "x"), "gardener.cloud:pergola"), ""},
-		"published, by a gardenlet":           {PathUpdateRestriction, asks(t, update, with(published, "CA", "x"), with(published, "CA", "y"), gardenlet, seeds), ""},
-		"published, collected":                {PathUpdateRestriction, asks(t, remove, "", with(published, "CA", "x"), garbageCollector), ""},
-		"published, deleted":                  {PathUpdateRestriction, asks(t, remove, "", with(published, "CA", "x"), somebody), "delete it"},
-		"Shoot without policy":                {PathAuditPolicies, asks(t, create, with(shoot, "NAME", "missing"), "", somebody), `no ConfigMap "missing"`},
-		"Shoot with policy":                   {PathAuditPolicies, asks(t, create, with(shoot, "NAME", "audit"), "", somebody), ""},
-		"Shoot with broken policy":            {PathAuditPolicies, asks(t, create, with(shoot, "NAME", "broken"), "", somebody), "rules[0].level"},
-		"Shoot that stays":                    {PathAuditPolicies, asks(t, update, with(shoot, "NAME", "missing"), with(shoot, "NAME", "missing"), somebody), ""},
-		"policy in use breaks":                {PathAuditPolicies, asks(t, update, with(audit, "POLICY", "{}"), with(audit, "POLICY", policy), somebody), "audit policy of Shoot garden-one/s is not valid"},
-		"policy in use changes":               {PathAuditPolicies, asks(t, update, with(audit, "POLICY", policy), with(audit, "POLICY", "{}"), somebody), ""},
-		"authorization of another webhook":    {PathAuthorization, asks(t, update, with(authorizers, "NAME", "y"), with(authorizers, "NAME", "x"), somebody), `authorizerName "y"`},
-		"authorization of its webhook":        {PathAuthorization, asks(t, update, with(authorizers, "NAME", "x"), with(authorizers, "NAME", "y"), somebody), ""},
-		"authentication of nobody":            {PathAuthentication, asks(t, update, with(audit, "POLICY", "{}"), with(audit, "POLICY", policy), somebody), ""},
-		"a large Shoot":                       {PathResourceSize, asks(t, create, with(shoot, "NAME", strings.Repeat("n", 200)), "", somebody), "and the Garden allows 200"},
-		"a large Shoot of a free one":         {PathResourceSize, asks(t, create, with(shoot, "NAME", strings.Repeat("n", 200)), "", "free"), ""},
-		"a large Shoot of a robot":            {PathResourceSize, asks(t, create, with(shoot, "NAME", strings.Repeat("n", 200)), "", "system:serviceaccount:garden:robot"), ""},
-		"a large ConfigMap":                   {PathResourceSize, asks(t, create, with(published, "CA", strings.Repeat("n", 500)), "", somebody), ""},
-		"one Project more":                    {PathResourceSize, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: more}}`, "", somebody), "there are 3 projects"},
-		"a Project changes":                   {PathResourceSize, asks(t, update, surroundings[0], surroundings[0], somebody), ""},
-		"restricted: somebody":                {PathSeedRestriction, asks(t, create, kubeconfigSecret("of-another", "{token: t}"), "", somebody), ""},
-		"restricted: of another":              {PathSeedRestriction, asks(t, create, kubeconfigSecret("of-another", "{token: t}"), "", gardenlet, seeds), "belongs to another"},
-		"restricted: a liar":                  {PathSeedRestriction, asks(t, create, kubeconfigSecret("x", "{token: t}"), "", somebody, seeds), "must be named"},
-		"restricted: no name":                 {PathSeedRestriction, asks(t, create, `{apiVersion: v1, kind: Secret, metadata: {generateName: x-, namespace: garden-one}}`, "", gardenlet, seeds), "must be given"},
-		"own bucket":                          {PathSeedRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupBucket, metadata: {name: uid}, spec: {seedName: a}}`, "", gardenlet, seeds), ""},
-		"bucket of another":                   {PathSeedRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupBucket, metadata: {name: uid}, spec: {seedName: b}}`, "", gardenlet, seeds), `must be "a"`},
-		"entry in own bucket":                 {PathSeedRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: e, namespace: garden-one}, spec: {seedName: a, bucketName: mine}}`, "", gardenlet, seeds), ""},
-		"entry in another bucket":             {PathSeedRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: e, namespace: garden-one}, spec: {seedName: a, bucketName: theirs}}`, "", gardenlet, seeds), "BackupBucket theirs"},
-		"entry in no bucket":                  {PathSeedRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: e, namespace: garden-one}, spec: {seedName: a, bucketName: none}}`, "", gardenlet, seeds), "there is no BackupBucket"},
-		"entry of a Shoot that moves":         {PathSeedRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: source-entry, namespace: garden-one, ownerReferences: [{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, name: moving, uid: u}]}, spec: {seedName: a, bucketName: theirs}}`, "", gardenlet, seeds), ""},
-		"entry of a Shoot that stays":         {PathSeedRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: source-entry, namespace: garden-one, ownerReferences: [{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, name: s, uid: u}]}, spec: {seedName: a, bucketName: theirs}}`, "", gardenlet, seeds), "is not being restored"},
-		"entry that is no copy":               {PathSeedRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: source-entry, namespace: garden-one, ownerReferences: [{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, name: moving, uid: u}]}, spec: {seedName: a, bucketName: mine}}`, "", gardenlet, seeds), "must be that of BackupEntry"},
-		"bastion of another":                  {PathSeedRestriction, asks(t, create, `{apiVersion: operations.gardener.cloud/v1alpha1, kind: Bastion, metadata: {name: b, namespace: garden-one}, spec: {seedName: b, shootRef: {name: s}}}`, "", gardenlet, seeds), `must be "a"`},
-		"own certificate":                     {PathSeedRestriction, asks(t, create, signingRequestFor(t, seeds, gardenlet, client), "", gardenlet, seeds), ""},
-		"certificate of another":              {PathSeedRestriction, asks(t, create, signingRequestFor(t, seeds, "gardener.cloud:system:seed:b", client), "", gardenlet, seeds), "must be for"},
-		"certificate of an administrator":     {PathSeedRestriction, asks(t, create, signingRequestFor(t, "system:masters", gardenlet, client), "", gardenlet, seeds), "must be for"},
-		"certificate with other names":        {PathSeedRestriction, asks(t, create, signingRequestFor(t, seeds, gardenlet, client, "kubernetes"), "", gardenlet, seeds), "no other names"},
-		"certificate of a server":             {PathSeedRestriction, asks(t, create, signingRequestFor(t, seeds, gardenlet, `["digital signature", "server auth"]`), "", gardenlet, seeds), "nothing that a gardenlet needs"},
-		"binding to all rights":               {PathSeedRestriction, asks(t, create, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: x}, roleRef: {kind: ClusterRole, name: cluster-admin}}`, "", gardenlet, seeds), "only ClusterRole"},
-		"token for a gardenlet":               {PathSeedRestriction, asks(t, create, token+`}}`, "", gardenlet, seeds), ""},
-		"token with groups":                   {PathSeedRestriction, asks(t, create, token+`, auth-extra-groups: eA==}}`, "", gardenlet, seeds), "must not be set"},
-		"token of another type":               {PathSeedRestriction, asks(t, create, strings.Replace(token, "bootstrap.kubernetes.io/token", "Opaque", 1)+`}}`, "", gardenlet, seeds), "type: must be"},
-		"own Shoot":                           {PathShootRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: self, namespace: garden-one}}`, "", own, "gardener.cloud:system:shoots"), ""},
-		"another Shoot":                       {PathShootRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: s, namespace: garden-one}}`, "", own, "gardener.cloud:system:shoots"), "only Shoot garden-one/self"},
-		"Project of another namespace":        {PathShootRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: p}, spec: {namespace: garden-two}}`, "", own, "gardener.cloud:system:shoots"), `must be "garden-one"`},
-		"bucket of another Shoot":             {PathShootRestriction, asks(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupBucket, metadata: {name: b}, spec: {shootRef: {namespace: garden-one, name: s}}}`, "", own, "gardener.cloud:system:shoots"), "must be Shoot garden-one/self"},
+		"namespace of a Project":              {PathNamespaceDeletion, newRequest(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: garden-one}}`, somebody), `goes with it: delete the Project`},
+		"namespace with a Shoot":              {PathNamespaceDeletion, newRequest(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: garden-ending}}`, somebody), `still has Shoots, "last"`},
+		"namespace without Shoots":            {PathNamespaceDeletion, newRequest(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: garden-empty}}`, somebody), ""},
+		"namespace of nobody":                 {PathNamespaceDeletion, newRequest(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: other}}`, somebody), ""},
+		"namespace that goes":                 {PathNamespaceDeletion, newRequest(t, remove, "", `{apiVersion: v1, kind: Namespace, metadata: {name: garden-one, deletionTimestamp: "2026-11-23T12:00:00Z"}}`, somebody), ""},
+		"kubeconfig with a token":             {PathKubeconfigSecrets, newRequest(t, create, kubeconfigSecret("k", "{token: t}"), "", somebody), ""},
+		"kubeconfig with a program":           {PathKubeconfigSecrets, newRequest(t, create, kubeconfigSecret("k", "{exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/id}}"), "", somebody), "users[].user.exec"},
+		"kubeconfig with a file":              {PathKubeconfigSecrets, newRequest(t, update, kubeconfigSecret("k", "{tokenFile: /etc/passwd}"), kubeconfigSecret("k", "{token: t}"), somebody), "refers to files"},
+		"no kubeconfig":                       {PathKubeconfigSecrets, newRequest(t, create, `{apiVersion: v1, kind: Secret, metadata: {name: k, namespace: garden-one}, data: {kubeconfig: Og==}}`, "", somebody), "is no kubeconfig"},
+		"kubeconfig in use is emptied":        {PathKubeconfigSecretRefs, newRequest(t, update, kubeconfigSecret("plugin", ""), kubeconfigSecret("plugin", "{token: t}"), somebody), "Shoots use it (s)"},
+		"kubeconfig of a webhook is emptied":  {PathKubeconfigSecretRefs, newRequest(t, update, kubeconfigSecret("webhook", ""), kubeconfigSecret("webhook", "{token: t}"), somebody), "Shoots use it (s)"},
+		"kubeconfig of nobody is emptied":     {PathKubeconfigSecretRefs, newRequest(t, update, kubeconfigSecret("free", ""), kubeconfigSecret("free", "{token: t}"), somebody), ""},
+		"kubeconfig in use changes":           {PathKubeconfigSecretRefs, newRequest(t, update, kubeconfigSecret("plugin", "{token: u}"), kubeconfigSecret("plugin", "{token: t}"), somebody), ""},
+		"a second internal domain":            {PathInternalDomain, newRequest(t, create, with(domain, "NS", "garden", "DOMAIN", "x.example"), "", somebody), "garden/internal already"},
+		"an internal domain of a seed":        {PathInternalDomain, newRequest(t, create, with(domain, "NS", "seed-a", "DOMAIN", "x.example"), "", somebody), ""},
+		"an internal domain without one":      {PathInternalDomain, newRequest(t, create, with(domain, "NS", "seed-a", "DOMAIN", `""`), "", somebody), "dns.gardener.cloud/domain"},
+		"an internal domain elsewhere":        {PathInternalDomain, newRequest(t, create, with(domain, "NS", "default", "DOMAIN", `""`), "", somebody), ""},
+		"an internal domain in use changes":   {PathInternalDomain, newRequest(t, update, with(domain, "NS", "seed-a", "DOMAIN", "y.example"), with(domain, "NS", "seed-a", "DOMAIN", "x.example"), somebody), "cannot be changed: there are Shoots"},
+		"an internal domain in use goes":      {PathInternalDomain, newRequest(t, remove, "", with(domain, "NS", "garden", "DOMAIN", "x.example"), somebody), "cannot be deleted: there are Shoots"},
+		"an internal domain of no Shoot goes": {PathInternalDomain, newRequest(t, remove, "", with(domain, "NS", "seed-b", "DOMAIN", "x.example"), somebody), ""},
+		"published, by somebody":              {PathUpdateRestriction, newRequest(t, update, with(published, "CA", "x"), with(published, "CA", "y"), somebody), "only gardenlets may change it"},
+		"published, made by somebody":         {PathUpdateRestriction, newRequest(t, create, with(published, "CA", "x"), "", somebody), "only gardenlets may make it"},
+		"published, written as it is":         {PathUpdateRestriction, newRequest(t, update, with(published, "CA", "x"), with(published, "CA", "x"), "gardener.cloud:pergola"), ""},
+		"published, by a gardenlet":           {PathUpdateRestriction, newRequest(t, update, with(published, "CA", "x"), with(published, "CA", "y"), gardenlet, seeds), ""},
+		"published, collected":                {PathUpdateRestriction, newRequest(t, remove, "", with(published, "CA", "x"), garbageCollector), ""},
+		"published, deleted":                  {PathUpdateRestriction, newRequest(t, remove, "", with(published, "CA", "x"), somebody), "delete it"},
+		"Shoot without policy":                {PathAuditPolicies, newRequest(t, create, with(shoot, "NAME", "missing"), "", somebody), `no ConfigMap "missing"`},
+		"Shoot with policy":                   {PathAuditPolicies, newRequest(t, create, with(shoot, "NAME", "audit"), "", somebody), ""},
+		"Shoot with broken policy":            {PathAuditPolicies, newRequest(t, create, with(shoot, "NAME", "broken"), "", somebody), "rules[0].level"},
+		"Shoot that stays":                    {PathAuditPolicies, newRequest(t, update, with(shoot, "NAME", "missing"), with(shoot, "NAME", "missing"), somebody), ""},
+		"policy in use breaks":                {PathAuditPolicies, newRequest(t, update, with(audit, "POLICY", "{}"), with(audit, "POLICY", policy), somebody), "audit policy of Shoot garden-one/s is not valid"},
+		"policy in use changes":               {PathAuditPolicies, newRequest(t, update, with(audit, "POLICY", policy), with(audit, "POLICY", "{}"), somebody), ""},
+		"authorization of another webhook":    {PathAuthorization, newRequest(t, update, with(authorizers, "NAME", "y"), with(authorizers, "NAME", "x"), somebody), `authorizerName "y"`},
+		"authorization of its webhook":        {PathAuthorization, newRequest(t, update, with(authorizers, "NAME", "x"), with(authorizers, "NAME", "y"), somebody), ""},
+		"authentication of nobody":            {PathAuthentication, newRequest(t, update, with(audit, "POLICY", "{}"), with(audit, "POLICY", policy), somebody), ""},
+		"a large Shoot":                       {PathResourceSize, newRequest(t, create, with(shoot, "NAME", strings.Repeat("n", 200)), "", somebody), "and the Garden allows 200"},
+		"a large Shoot of a free one":         {PathResourceSize, newRequest(t, create, with(shoot, "NAME", strings.Repeat("n", 200)), "", "free"), ""},
+		"a large Shoot of a robot":            {PathResourceSize, newRequest(t, create, with(shoot, "NAME", strings.Repeat("n", 200)), "", "system:serviceaccount:garden:robot"), ""},
+		"a large ConfigMap":                   {PathResourceSize, newRequest(t, create, with(published, "CA", strings.Repeat("n", 500)), "", somebody), ""},
+		"one Project more":                    {PathResourceSize, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: more}}`, "", somebody), "there are 3 projects"},
+		"a Project changes":                   {PathResourceSize, newRequest(t, update, gardenManifests[0], gardenManifests[0], somebody), ""},
+		"restricted: somebody":                {PathSeedRestriction, newRequest(t, create, kubeconfigSecret("of-another", "{token: t}"), "", somebody), ""},
+		"restricted: of another":              {PathSeedRestriction, newRequest(t, create, kubeconfigSecret("of-another", "{token: t}"), "", gardenlet, seeds), "belongs to another"},
+		"restricted: a liar":                  {PathSeedRestriction, newRequest(t, create, kubeconfigSecret("x", "{token: t}"), "", somebody, seeds), "must be named"},
+		"restricted: no name":                 {PathSeedRestriction, newRequest(t, create, `{apiVersion: v1, kind: Secret, metadata: {generateName: x-, namespace: garden-one}}`, "", gardenlet, seeds), "must be given"},
+		"own bucket":                          {PathSeedRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupBucket, metadata: {name: uid}, spec: {seedName: a}}`, "", gardenlet, seeds), ""},
+		"bucket of another":                   {PathSeedRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupBucket, metadata: {name: uid}, spec: {seedName: b}}`, "", gardenlet, seeds), `must be "a"`},
+		"entry in own bucket":                 {PathSeedRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: e, namespace: garden-one}, spec: {seedName: a, bucketName: mine}}`, "", gardenlet, seeds), ""},
+		"entry in another bucket":             {PathSeedRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: e, namespace: garden-one}, spec: {seedName: a, bucketName: theirs}}`, "", gardenlet, seeds), "BackupBucket theirs"},
+		"entry in no bucket":                  {PathSeedRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: e, namespace: garden-one}, spec: {seedName: a, bucketName: none}}`, "", gardenlet, seeds), "there is no BackupBucket"},
+		"entry of a Shoot that moves":         {PathSeedRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: source-entry, namespace: garden-one, ownerReferences: [{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, name: moving, uid: u}]}, spec: {seedName: a, bucketName: theirs}}`, "", gardenlet, seeds), ""},
+		"entry of a Shoot that stays":         {PathSeedRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: source-entry, namespace: garden-one, ownerReferences: [{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, name: s, uid: u}]}, spec: {seedName: a, bucketName: theirs}}`, "", gardenlet, seeds), "is not being restored"},
+		"entry that is no copy":               {PathSeedRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupEntry, metadata: {name: source-entry, namespace: garden-one, ownerReferences: [{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, name: moving, uid: u}]}, spec: {seedName: a, bucketName: mine}}`, "", gardenlet, seeds), "must be that of BackupEntry"},
+		"bastion of another":                  {PathSeedRestriction, newRequest(t, create, `{apiVersion: operations.gardener.cloud/v1alpha1, kind: Bastion, metadata: {name: b, namespace: garden-one}, spec: {seedName: b, shootRef: {name: s}}}`, "", gardenlet, seeds), `must be "a"`},
+		"own certificate":                     {PathSeedRestriction, newRequest(t, create, signingRequestFor(t, seeds, gardenlet, client), "", gardenlet, seeds), ""},
+		"certificate of another":              {PathSeedRestriction, newRequest(t, create, signingRequestFor(t, seeds, "gardener.cloud:system:seed:b", client), "", gardenlet, seeds), "must be for"},
+		"certificate of an administrator":     {PathSeedRestriction, newRequest(t, create, signingRequestFor(t, "system:masters", gardenlet, client), "", gardenlet, seeds), "must be for"},
+		"certificate with other names":        {PathSeedRestriction, newRequest(t, create, signingRequestFor(t, seeds, gardenlet, client, "kubernetes"), "", gardenlet, seeds), "no other names"},
+		"certificate of a server":             {PathSeedRestriction, newRequest(t, create, signingRequestFor(t, seeds, gardenlet, `["digital signature", "server auth"]`), "", gardenlet, seeds), "nothing that a gardenlet needs"},
+		"binding to all rights":               {PathSeedRestriction, newRequest(t, create, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: x}, roleRef: {kind: ClusterRole, name: cluster-admin}}`, "", gardenlet, seeds), "only ClusterRole"},
+		"token for a gardenlet":               {PathSeedRestriction, newRequest(t, create, token+`}}`, "", gardenlet, seeds), ""},
+		"token with groups":                   {PathSeedRestriction, newRequest(t, create, token+`, auth-extra-groups: eA==}}`, "", gardenlet, seeds), "must not be set"},
+		"token of another type":               {PathSeedRestriction, newRequest(t, create, strings.Replace(token, "bootstrap.kubernetes.io/token", "Opaque", 1)+`}}`, "", gardenlet, seeds), "type: must be"},
+		"own Shoot":                           {PathShootRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: self, namespace: garden-one}}`, "", own, "gardener.cloud:system:shoots"), ""},
+		"another Shoot":                       {PathShootRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: s, namespace: garden-one}}`, "", own, "gardener.cloud:system:shoots"), "only Shoot garden-one/self"},
+		"Project of another namespace":        {PathShootRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: p}, spec: {namespace: garden-two}}`, "", own, "gardener.cloud:system:shoots"), `must be "garden-one"`},
+		"bucket of another Shoot":             {PathShootRestriction, newRequest(t, create, `{apiVersion: core.gardener.cloud/v1beta1, kind: BackupBucket, metadata: {name: b}, spec: {shootRef: {namespace: garden-one, name: s}}}`, "", own, "gardener.cloud:system:shoots"), "must be Shoot garden-one/self"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			response := ask(test.path, test.request)
@@ -281,7 +281,7 @@ func TestWebhooks(t *testing.T) {
 func TestProviderLabels(t *testing.T) {
 	ask := webhooksFor(t, nil, nil)
 	cloud := `{apiVersion: v1, kind: Secret, metadata: {name: cloud, namespace: garden-one, labels: {keep: me, provider.shoot.gardener.cloud/azure: "true"}}}`
-	response := ask(PathProviderLabels, asks(t, admissionv1.Create, cloud, "", "alice"))
+	response := ask(PathProviderLabels, newRequest(t, admissionv1.Create, cloud, "", "alice"))
 	require.True(t, response.Allowed)
 	var patch []struct {
 		Op, Path string
@@ -293,8 +293,8 @@ func TestProviderLabels(t *testing.T) {
 	assert.Equal(t, map[string]string{"keep": "me", prefixProvider + "aws": "true", prefixProvider + "gcp": "true", prefixProvider + "local": "true"}, patch[0].Value)
 
 	labelled := `{apiVersion: v1, kind: Secret, metadata: {name: cloud, namespace: garden-one, labels: {provider.shoot.gardener.cloud/aws: "true", provider.shoot.gardener.cloud/gcp: "true", provider.shoot.gardener.cloud/local: "true"}}}`
-	assert.Empty(t, ask(PathProviderLabels, asks(t, admissionv1.Update, labelled, labelled, "alice")).Patch)
-	assert.Empty(t, ask(PathProviderLabels, asks(t, admissionv1.Create, kubeconfigSecret("unbound", ""), "", "alice")).Patch)
+	assert.Empty(t, ask(PathProviderLabels, newRequest(t, admissionv1.Update, labelled, labelled, "alice")).Patch)
+	assert.Empty(t, ask(PathProviderLabels, newRequest(t, admissionv1.Create, kubeconfigSecret("unbound", ""), "", "alice")).Patch)
 }
 
 // TestSizesAreLogged: in log mode nothing is rejected, and the log has no contents.
@@ -302,16 +302,16 @@ func TestSizesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	ask := webhooksFor(t, slog.New(slog.NewTextHandler(&log, nil)), ptr.To(operatorv1alpha1.AdmissionModeLog))
 	large := `{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: large, namespace: garden-one}, spec: {purpose: ` + strings.Repeat("n", 300) + `}}`
-	assert.True(t, ask(PathResourceSize, asks(t, admissionv1.Create, large, "", "alice")).Allowed)
+	assert.True(t, ask(PathResourceSize, newRequest(t, admissionv1.Create, large, "", "alice")).Allowed)
 	assert.Contains(t, log.String(), "large")
 	assert.NotContains(t, log.String(), "nnn")
 }
 
-// TestUnreadable: errors about malformed objects do not quote them.
-func TestUnreadable(t *testing.T) {
-	served := New(Options{Garden: garden{}, Authorizers: may{}})
+// TestErrorsQuoteNoObjects: errors about malformed objects do not quote them.
+func TestErrorsQuoteNoObjects(t *testing.T) {
+	served := New(Options{Garden: fakeGarden{}, Authorizers: denyNames{}})
 	for path, respond := range served {
-		request := asks(t, admissionv1.Update, kubeconfigSecret("k", "{token: t}"), kubeconfigSecret("k", ""), "gardener.cloud:system:seed:a", "gardener.cloud:system:seeds")
+		request := newRequest(t, admissionv1.Update, kubeconfigSecret("k", "{token: t}"), kubeconfigSecret("k", ""), "gardener.cloud:system:seed:a", "gardener.cloud:system:seeds")
 		request.Object.Raw, request.Operation = []byte(`{"metadata": "TOPSECRET"`), admissionv1.Create
 		_, err := respond(t.Context(), request)
 		if err != nil {

@@ -15,25 +15,25 @@ import (
 
 // slowWrites blocks patches of objects by the end of their path while it is on.
 type slowWrites struct {
-	path          string
-	on            atomic.Bool
-	held, release chan struct{}
+	path             string
+	isOn             atomic.Bool
+	blocked, release chan struct{}
 }
 
 func (s *slowWrites) wrap(c *rest.Config) *rest.Config {
 	out := rest.CopyConfig(c)
-	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return heldUp{s, next} })
+	out.Wrap(func(next http.RoundTripper) http.RoundTripper { return slowTransport{s, next} })
 	return out
 }
 
-type heldUp struct {
+type slowTransport struct {
 	*slowWrites
 	next http.RoundTripper
 }
 
-func (h heldUp) RoundTrip(r *http.Request) (*http.Response, error) {
-	if h.on.Load() && r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, h.path) {
-		h.held <- struct{}{}
+func (h slowTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if h.isOn.Load() && r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, h.path) {
+		h.blocked <- struct{}{}
 		<-h.release
 	}
 	return h.next.RoundTrip(r)
@@ -42,28 +42,30 @@ func (h heldUp) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestHeartbeatDoesNotWaitForAReport: heartbeats continue while the end of a reconciliation waits
 // for the write of its report. Other reconciliations do not wait longer than for a request.
 func TestHeartbeatDoesNotWaitForAReport(t *testing.T) {
-	p := newPlace(t)
+	p := newTestSeed(t)
 	p.publish("main@1")
-	slow := &slowWrites{path: "/seeds/" + p.name, held: make(chan struct{}, 100), release: make(chan struct{})}
-	g := p.run(func(o *Options) { o.Garden = slow.wrap(o.Garden) })
-	p.eventually("it is reconciled", p.done("Seed", "", p.name))
+	slow := &slowWrites{path: "/seeds/" + p.name, blocked: make(chan struct{}, 100), release: make(chan struct{})}
+	g := p.runGardenlet(func(o *Options) { o.Garden = slow.wrap(o.Garden) })
+	p.eventually("it is reconciled", p.isReconciled("Seed", "", p.name))
 	at := g.site("seed " + p.name)
-	p.eventually("the report says so", func() bool { r := p.reported(); return r.Digest != "" && len(r.Converging) == 0 })
-	slow.on.Store(true)
+	p.eventually("the report says so", func() bool { r := p.readReport(); return r.Digest != "" && len(r.Converging) == 0 })
+	slow.isOn.Store(true)
 	// A Seed has changes to report if it was reconciled with another key than the current one.
-	of := func(key string) *end { return &end{at: at, kind: at.kind, owner: "Seed " + p.name, key: key} }
+	of := func(key string) *finishedRun {
+		return &finishedRun{worker: at, kind: at.kind, owner: "Seed " + p.name, key: key}
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		assert.NoError(t, g.noteReport(p.ctx, of("another")))
+		assert.NoError(t, g.writeReport(p.ctx, of("another")))
 	}()
 	select {
-	case <-slow.held:
+	case <-slow.blocked:
 	case <-p.ctx.Done():
 		t.Fatal("nobody writes the report")
 	}
 	beats := func() (n int) {
-		for _, r := range p.toVirtual.since(0) {
+		for _, r := range p.virtualConnection.requestsSince(0) {
 			if strings.HasPrefix(r, "PUT ") && strings.HasSuffix(r, "/leases/"+p.name) {
 				n++
 			}
@@ -78,7 +80,7 @@ func TestHeartbeatDoesNotWaitForAReport(t *testing.T) {
 	}
 	over, cancel := context.WithCancel(p.ctx)
 	cancel()
-	require.ErrorIs(t, g.noteReport(over, of("a third")), context.Canceled)
+	require.ErrorIs(t, g.writeReport(over, of("a third")), context.Canceled)
 	select {
 	case <-ended:
 		t.Error("the first one has ended")
@@ -86,6 +88,6 @@ func TestHeartbeatDoesNotWaitForAReport(t *testing.T) {
 	}
 	close(slow.release)
 	<-ended
-	p.eventually("it is told", func() bool { return len(p.reported().Converging) == 1 })
+	p.eventually("it is told", func() bool { return len(p.readReport().Converging) == 1 })
 	require.NoError(t, g.stop())
 }

@@ -18,42 +18,42 @@ import (
 	"github.com/pergola-dev/pergola/api/crds"
 )
 
-// surroundingsQPS is the default number of requests per second.
-const surroundingsQPS = 100
+// objectListerQPS is the default number of requests per second.
+const objectListerQPS = 100
 
-// Surroundings reads the objects that rules and mutations of the virtual garden need.
-type Surroundings interface {
+// ObjectLister reads the objects that rules and mutations of the virtual garden need.
+type ObjectLister interface {
 	// Objects returns all objects of a kind, and whether the kind is served. Callers must not
 	// modify them. They may come from a slightly stale cache unless fresh is set.
 	Objects(ctx context.Context, kind schema.GroupVersionKind, fresh bool) (objects []*unstructured.Unstructured, served bool, err error)
 }
 
-// LiveSurroundings watches each kind from its first use on.
-type LiveSurroundings struct {
-	client dynamic.Interface
-	ctx    context.Context
-	mu     sync.Mutex
-	kinds  map[schema.GroupVersionKind]cache.SharedIndexInformer
+// WatchedObjects watches each kind from its first use on.
+type WatchedObjects struct {
+	client    dynamic.Interface
+	ctx       context.Context
+	mu        sync.Mutex
+	informers map[schema.GroupVersionKind]cache.SharedIndexInformer
 }
 
-// NewLiveSurroundings reads from the API server of a virtual garden until ctx ends. It needs
+// NewWatchedObjects reads from the API server of a virtual garden until ctx ends. It needs
 // permission to list and watch the neighbours of all kinds (docs/admission.md). A kind that is not
 // served counts as empty.
-func NewLiveSurroundings(ctx context.Context, config *rest.Config) (*LiveSurroundings, error) {
+func NewWatchedObjects(ctx context.Context, config *rest.Config) (*WatchedObjects, error) {
 	config = rest.CopyConfig(config)
 	if config.QPS == 0 {
 		// the first request reads many kinds within its timeout
-		config.QPS, config.Burst = surroundingsQPS, 2*surroundingsQPS
+		config.QPS, config.Burst = objectListerQPS, 2*objectListerQPS
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the virtual garden: %w", err)
 	}
-	return &LiveSurroundings{client: client, ctx: ctx, kinds: map[schema.GroupVersionKind]cache.SharedIndexInformer{}}, nil
+	return &WatchedObjects{client: client, ctx: ctx, informers: map[schema.GroupVersionKind]cache.SharedIndexInformer{}}, nil
 }
 
 // Objects implements Surroundings.
-func (l *LiveSurroundings) Objects(ctx context.Context, kind schema.GroupVersionKind, fresh bool) ([]*unstructured.Unstructured, bool, error) {
+func (l *WatchedObjects) Objects(ctx context.Context, kind schema.GroupVersionKind, fresh bool) ([]*unstructured.Unstructured, bool, error) {
 	definition := crds.Get(kind.Group, kind.Kind)
 	if definition == nil {
 		return nil, false, fmt.Errorf("there is no definition of %s", kind)
@@ -62,7 +62,7 @@ func (l *LiveSurroundings) Objects(ctx context.Context, kind schema.GroupVersion
 	if fresh {
 		return l.list(ctx, resource)
 	}
-	informer := l.watched(kind)
+	informer := l.informerFor(kind)
 	if informer == nil {
 		// Check that the kind exists first: a watch of a kind that is not served only fails.
 		_, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
@@ -72,7 +72,7 @@ func (l *LiveSurroundings) Objects(ctx context.Context, kind schema.GroupVersion
 		if err != nil {
 			return nil, false, fmt.Errorf("listing %s: %w", resource.GroupResource(), err)
 		}
-		informer = l.watch(kind, resource)
+		informer = l.startInformer(kind, resource)
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return nil, false, fmt.Errorf("reading %s: %w", resource.GroupResource(), context.Cause(ctx))
@@ -87,7 +87,7 @@ func (l *LiveSurroundings) Objects(ctx context.Context, kind schema.GroupVersion
 	return objects, true, nil
 }
 
-func (l *LiveSurroundings) list(ctx context.Context, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, bool, error) {
+func (l *WatchedObjects) list(ctx context.Context, resource schema.GroupVersionResource) ([]*unstructured.Unstructured, bool, error) {
 	list, err := l.client.Resource(resource).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, false, nil
@@ -102,21 +102,21 @@ func (l *LiveSurroundings) list(ctx context.Context, resource schema.GroupVersio
 	return objects, true, nil
 }
 
-func (l *LiveSurroundings) watched(kind schema.GroupVersionKind) cache.SharedIndexInformer {
+func (l *WatchedObjects) informerFor(kind schema.GroupVersionKind) cache.SharedIndexInformer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.kinds[kind]
+	return l.informers[kind]
 }
 
-func (l *LiveSurroundings) watch(kind schema.GroupVersionKind, resource schema.GroupVersionResource) cache.SharedIndexInformer {
+func (l *WatchedObjects) startInformer(kind schema.GroupVersionKind, resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if informer := l.kinds[kind]; informer != nil {
+	if informer := l.informers[kind]; informer != nil {
 		return informer
 	}
 	const never = time.Duration(0)
 	informer := dynamicinformer.NewFilteredDynamicInformer(l.client, resource, metav1.NamespaceAll, never, cache.Indexers{}, nil).Informer()
-	l.kinds[kind] = informer
+	l.informers[kind] = informer
 	go informer.RunWithContext(l.ctx)
 	return informer
 }

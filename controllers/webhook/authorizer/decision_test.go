@@ -17,11 +17,11 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew")
 
-// place names three objects of a kind: an object of Seed a (or the self-hosted Shoot), an object of
-// another owner, and an absent one.
-type place struct{ own, others, absent string }
+// objectNames names three objects of a kind: an object of Seed a (or the self-hosted Shoot), an
+// object of another owner, and an absent one.
+type objectNames struct{ own, others, absent string }
 
-var places = map[kind]place{
+var objectNamesForSeed = map[kind]objectNames{
 	kindProject:                   {"one", "three", "none"},
 	kindNamespace:                 {"garden-one", "garden-three", "none"},
 	kindCloudProfile:              {"first", "fourth", "none"},
@@ -51,7 +51,7 @@ var places = map[kind]place{
 	kindShoot:                     {"garden-one/s", "garden-two/s", "garden-one/none"},
 }
 
-var placesOfShoot = map[kind]place{
+var objectNamesForShoot = map[kind]objectNames{
 	kindProject:                   {"one", "two", "none"},
 	kindNamespace:                 {"garden-one", "garden-two", "none"},
 	kindCloudProfile:              {"third", "first", "none"},
@@ -81,8 +81,8 @@ var placesOfShoot = map[kind]place{
 	kindShoot:                     {"garden-one/self", "garden-one/s", "garden-one/none"},
 }
 
-// more contains further objects for the tables: of other owners, and one of each kind.
-const more = `
+// moreObjects contains further objects for the tables: of other owners, and one of each kind.
+const moreObjects = `
 - {apiVersion: core.gardener.cloud/v1beta1, kind: Project, metadata: {name: three}, spec: {namespace: garden-three}}
 - {apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: c}, spec: {}}
 - {apiVersion: core.gardener.cloud/v1beta1, kind: BackupBucket, metadata: {name: uid-c}, spec: {seedName: c}}
@@ -96,18 +96,18 @@ const more = `
 - {apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: self}, spec: {}}
 `
 
-func split(place string) (namespace, name string) {
+func splitName(place string) (namespace, name string) {
 	if namespace, name, ok := strings.Cut(place, "/"); ok {
 		return namespace, name
 	}
 	return "", place
 }
 
-// table lists the permissions of a user for each kind: for own objects, others', absent ones, and
-// without a name.
-func table(t *testing.T, h *Handler, who authorizationv1.SubjectAccessReviewSpec, places map[kind]place) string {
+// permissionTable lists the permissions of a user for each kind: for own objects, others', absent
+// ones, and without a name.
+func permissionTable(t *testing.T, h *Handler, who authorizationv1.SubjectAccessReviewSpec, places map[kind]objectNames) string {
 	var b strings.Builder
-	for k := kind(1); k < kinds; k++ {
+	for k := kind(1); k < kindCount; k++ {
 		if k == kindIssuer {
 			continue
 		}
@@ -117,13 +117,13 @@ func table(t *testing.T, h *Handler, who authorizationv1.SubjectAccessReviewSpec
 		fmt.Fprintf(&b, "%s\n", k)
 		for _, sub := range []string{"", "status", "finalizers", "token", "seedclient", "shootclient"} {
 			for _, row := range []struct{ title, place string }{{"own", at.own}, {"others'", at.others}, {"absent", at.absent}, {"unnamed", strings.Split(at.own, "/")[0] + "/"}} {
-				namespace, name := split(row.place)
-				if k.clusterScoped() {
+				namespace, name := splitName(row.place)
+				if k.isClusterScoped() {
 					namespace = ""
 				}
 				var may []string
 				for _, verb := range slices.Concat(allVerbs, []string{"*", "impersonate", "bind"}) {
-					result, reason := h.ask(who, authorizationv1.ResourceAttributes{Group: group, Resource: resource, Subresource: sub, Verb: verb, Namespace: namespace, Name: name})
+					result, reason := h.decideFor(who, authorizationv1.ResourceAttributes{Group: group, Resource: resource, Subresource: sub, Verb: verb, Namespace: namespace, Name: name})
 					assert.NotEqual(t, denied, result)
 					if result == allowed {
 						may = append(may, verb)
@@ -144,26 +144,26 @@ func table(t *testing.T, h *Handler, who authorizationv1.SubjectAccessReviewSpec
 	return b.String()
 }
 
-// TestTables compares every verb on every kind with the recorded answers. `go test
+// TestPermissionTables compares every verb on every kind with the recorded answers. `go test
 // ./controllers/webhook/authorizer -update` writes them.
-func TestTables(t *testing.T) {
-	h := garden(t, landscape, more)
-	h.learnRequest("seed-csr-a", claim{of: seedOwner("a")})
-	h.learnRequest("seed-csr-b", claim{of: seedOwner("b")})
-	h.learnRequest("shoot-csr-self", claim{of: owner{kindShoot, "garden-one", "self"}})
+func TestPermissionTables(t *testing.T) {
+	h := newGardenHandler(t, landscape, moreObjects)
+	h.addCertificateRequest("seed-csr-a", claim{owner: seedOwner("a")})
+	h.addCertificateRequest("seed-csr-b", claim{owner: seedOwner("b")})
+	h.addCertificateRequest("shoot-csr-self", claim{owner: ownerKey{kindShoot, "garden-one", "self"}})
 	for _, c := range []struct {
 		file   string
 		who    authorizationv1.SubjectAccessReviewSpec
-		places map[kind]place
+		places map[kind]objectNames
 	}{
-		{"seed-gardenlet", gardenletA, places},
-		{"seed-extension", extensionA, places},
-		{"shoot-gardenlet", gardenletSelf, placesOfShoot},
-		{"shoot-extension", extensionSelf, placesOfShoot},
-		{"shoot-gardenadm", gardenadmSelf, placesOfShoot},
+		{"seed-gardenlet", gardenletA, objectNamesForSeed},
+		{"seed-extension", extensionA, objectNamesForSeed},
+		{"shoot-gardenlet", gardenletSelf, objectNamesForShoot},
+		{"shoot-extension", extensionSelf, objectNamesForShoot},
+		{"shoot-gardenadm", gardenadmSelf, objectNamesForShoot},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			got, file := table(t, h, c.who, c.places), filepath.Join("testdata", c.file+".txt")
+			got, file := permissionTable(t, h, c.who, c.places), filepath.Join("testdata", c.file+".txt")
 			if *update {
 				require.NoError(t, os.MkdirAll("testdata", 0o755))
 				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
@@ -175,15 +175,15 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// learnRequest adds a request for a certificate; another test covers its content.
-func (h *Handler) learnRequest(name string, c claim) {
-	of := node{kind: kindCertificateSigningRequest, name: name}
-	h.graph.set(&statement{of: of, claims: []claim{{of, c.of}}})
+// addCertificateRequest adds a request for a certificate; another test covers its content.
+func (h *Handler) addCertificateRequest(name string, c claim) {
+	of := objectKey{kind: kindCertificateSigningRequest, name: name}
+	h.graph.setStatement(&statement{subject: of, claims: []claim{{of, c.owner}}})
 }
 
-// question parses VERB RESOURCE[/SUBRESOURCE] [NAMESPACE/]NAME, with a selector: field:KEY=VALUE or
-// label:KEY=VALUE.
-func question(t testing.TB, text string) authorizationv1.ResourceAttributes {
+// parseQuestion parses VERB RESOURCE[/SUBRESOURCE] [NAMESPACE/]NAME, with a selector:
+// field:KEY=VALUE or label:KEY=VALUE.
+func parseQuestion(t testing.TB, text string) authorizationv1.ResourceAttributes {
 	t.Helper()
 	parts := strings.Fields(text)
 	resource, group, _ := strings.Cut(parts[1], ".")
@@ -204,14 +204,14 @@ func question(t testing.TB, text string) authorizationv1.ResourceAttributes {
 			}
 			continue
 		}
-		a.Namespace, a.Name = split(part)
+		a.Namespace, a.Name = splitName(part)
 	}
 	return a
 }
 
 func TestDecisions(t *testing.T) {
-	h := garden(t, landscape)
-	tokenA, tokenM := bootstrapToken(node{kindGardenlet, "garden", "a"}).name, bootstrapToken(node{kindManagedSeed, "garden", "m"}).name
+	h := newGardenHandler(t, landscape)
+	tokenA, tokenM := bootstrapTokenKey(objectKey{kindGardenlet, "garden", "a"}).name, bootstrapTokenKey(objectKey{kindManagedSeed, "garden", "m"}).name
 	for _, c := range []struct {
 		name     string
 		who      authorizationv1.SubjectAccessReviewSpec
@@ -286,18 +286,18 @@ func TestDecisions(t *testing.T) {
 	} {
 		t.Run(c.name+" "+c.who.User, func(t *testing.T) {
 			for _, q := range c.yes {
-				got, reason := h.ask(c.who, question(t, q))
+				got, reason := h.decideFor(c.who, parseQuestion(t, q))
 				// The selector of a self-hosted Shoot also needs its namespace.
 				if strings.Contains(q, "spec.shootRef.name") {
 					assert.Equal(t, noOpinion, got, "a Shoot of that name in another namespace would be read, too")
-					a := question(t, q)
+					a := parseQuestion(t, q)
 					a.FieldSelector.Requirements = append(a.FieldSelector.Requirements, metav1.FieldSelectorRequirement{Key: "spec.shootRef.namespace", Operator: metav1.FieldSelectorOpIn, Values: []string{"garden-one"}})
-					got, reason = h.ask(c.who, a)
+					got, reason = h.decideFor(c.who, a)
 				}
 				assert.Equal(t, allowed, got, "%s: %s", q, reason)
 			}
 			for _, q := range c.not {
-				got, reason := h.ask(c.who, question(t, q))
+				got, reason := h.decideFor(c.who, parseQuestion(t, q))
 				assert.Equal(t, noOpinion, got, q)
 				assert.NotEmpty(t, reason, q)
 			}
@@ -305,23 +305,23 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestUnselected: as upstream, all gardenlets may read objects of all Seeds, but not objects that
-// Shoots refer to.
-func TestUnselected(t *testing.T) {
-	h := garden(t, landscape)
-	h.unselected = true
+// TestUnselectedReads: as upstream, all gardenlets may read objects of all Seeds, but not objects
+// that Shoots refer to.
+func TestUnselectedReads(t *testing.T) {
+	h := newGardenHandler(t, landscape)
+	h.allowsUnselectedReads = true
 	for q, want := range map[string]verdict{
 		"list shoots.core.gardener.cloud": allowed, "get shoots.core.gardener.cloud garden-two/s": allowed, "watch seeds.core.gardener.cloud": allowed, "list managedseeds.seedmanagement.gardener.cloud": allowed,
 		"patch shoots.core.gardener.cloud garden-two/s": noOpinion, "get secrets garden-two/resource": noOpinion, "list secrets": noOpinion, "list projects.core.gardener.cloud": noOpinion, "get shoots/status.core.gardener.cloud garden-two/s": allowed,
 	} {
-		got, reason := h.ask(gardenletA, question(t, q))
+		got, reason := h.decideFor(gardenletA, parseQuestion(t, q))
 		assert.Equal(t, want, got, "%s: %s", q, reason)
 	}
 }
 
 // TestReasons checks the reasons that the API server shows to users.
 func TestReasons(t *testing.T) {
-	h := garden(t, landscape)
+	h := newGardenHandler(t, landscape)
 	for q, want := range map[string]string{
 		"get secrets garden-two/resource":                        "secrets garden-two/resource is nothing that seed a, or what belongs to it, refers to",
 		"list shoots.core.gardener.cloud":                        "the gardenlet of seed a may list shoots.core.gardener.cloud only by name (field metadata.name), or field spec.seedName=a, or field status.seedName=a, or label name.seed.gardener.cloud/a=true",
@@ -332,7 +332,7 @@ func TestReasons(t *testing.T) {
 		"create secrets garden-three/":                           "the gardenlet of seed a makes no secrets there",
 		"get gardenlets.seedmanagement.gardener.cloud garden-one/self-hosted-shoot-self": "the gardenlet of seed a reaches gardenlets.seedmanagement.gardener.cloud only in namespace garden",
 	} {
-		_, reason := h.ask(gardenletA, question(t, q))
+		_, reason := h.decideFor(gardenletA, parseQuestion(t, q))
 		assert.Equal(t, want, reason, q)
 	}
 }

@@ -18,16 +18,18 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// ruleExposure compares a Shoot with the fields that its exposure class adds. It needs the Shoot as
-// its author wrote it: defaulting adds the fields.
-const ruleExposure = "shoot/exposure-class-scheduling"
+// ruleExposureClassScheduling compares a Shoot with the fields that its exposure class adds. It
+// needs the Shoot as its author wrote it: defaulting adds the fields.
+const ruleExposureClassScheduling = "shoot/exposure-class-scheduling"
 
-// isAboutText reports whether a rule checks the text of an author, which defaulting changes.
-func isAboutText(rule string) bool { return rule == ruleExposure || across.IsUnread(rule) }
+// isAuthorTextRule reports whether a rule checks the text of an author, which defaulting changes.
+func isAuthorTextRule(rule string) bool {
+	return rule == ruleExposureClassScheduling || across.IsUnread(rule)
+}
 
-// neighbours returns the kinds that rules and mutations of a kind read; none for other kinds.
+// relatedKinds returns the kinds that rules and mutations of a kind read; none for other kinds.
 // Secrets and ConfigMaps are never read: references to them are assumed to be valid.
-func neighbours(kind schema.GroupKind) []schema.GroupVersionKind {
+func relatedKinds(kind schema.GroupKind) []schema.GroupVersionKind {
 	core, seedmanagement := gardencorev1beta1.SchemeGroupVersion, seedmanagementv1alpha1.SchemeGroupVersion
 	profiles := []schema.GroupVersionKind{core.WithKind("CloudProfile"), core.WithKind("NamespacedCloudProfile")}
 	seed, shoot, project := core.WithKind("Seed"), core.WithKind("Shoot"), core.WithKind("Project")
@@ -65,26 +67,26 @@ func neighbours(kind schema.GroupKind) []schema.GroupVersionKind {
 	return nil
 }
 
-// landscape contains the objects that rules and mutations of an object read.
-type landscape struct {
+// relatedObjects contains the objects that rules and mutations of an object read.
+type relatedObjects struct {
 	objects []*unstructured.Unstructured
-	// users are Shoots that use the object. They only matter for the fields that it must keep for
-	// them. There may be thousands.
-	users []*unstructured.Unstructured
-	// external are the kinds that cannot be read.
-	external []across.External
+	// usingShoots are Shoots that use the object. They only matter for the fields that it must keep
+	// for them. There may be thousands.
+	usingShoots []*unstructured.Unstructured
+	// unreadableKinds are the kinds that cannot be read.
+	unreadableKinds []across.External
 }
 
-// around reads the landscape of an object; nil without Surroundings, or if the kind does not belong
-// to the virtual garden.
-func (h *Handler) around(ctx context.Context, object *unstructured.Unstructured, fresh bool) (*landscape, error) {
-	if h.surroundings == nil || !slices.Contains(ClusterVirtual.groups(), object.GroupVersionKind().Group) {
+// readRelatedObjects reads the landscape of an object; nil without Surroundings, or if the kind
+// does not belong to the virtual garden.
+func (h *Handler) readRelatedObjects(ctx context.Context, object *unstructured.Unstructured, fresh bool) (*relatedObjects, error) {
+	if h.objectLister == nil || !slices.Contains(ClusterVirtual.apiGroups(), object.GroupVersionKind().Group) {
 		return nil, nil
 	}
-	kinds := neighbours(object.GroupVersionKind().GroupKind())
-	around := &landscape{}
+	kinds := relatedKinds(object.GroupVersionKind().GroupKind())
+	around := &relatedObjects{}
 	unknown := func(kind string) {
-		around.external = append(around.external, across.External{Kind: kind, Namespace: "*", Name: "*"}, across.External{Kind: kind, Name: "*"})
+		around.unreadableKinds = append(around.unreadableKinds, across.External{Kind: kind, Namespace: "*", Name: "*"}, across.External{Kind: kind, Name: "*"})
 	}
 	for _, kind := range []string{"Secret", "ConfigMap", "InternalSecret"} {
 		unknown(kind)
@@ -92,7 +94,7 @@ func (h *Handler) around(ctx context.Context, object *unstructured.Unstructured,
 	for _, kind := range kinds {
 		// Only Shoots are numerous, and only those of the same namespace or domain matter.
 		many := kind.Kind == "Shoot"
-		found, served, err := h.surroundings.Objects(ctx, kind, fresh && !many)
+		found, served, err := h.objectLister.Objects(ctx, kind, fresh && !many)
 		if err != nil {
 			return nil, lookupError{err}
 		}
@@ -104,23 +106,23 @@ func (h *Handler) around(ctx context.Context, object *unstructured.Unstructured,
 		}
 		for _, other := range found {
 			switch {
-			case !many || matters(object, other):
+			case !many || isRelevantShoot(object, other):
 				around.objects = append(around.objects, other)
-			case uses(other, object):
-				around.users = append(around.users, other)
+			case isShootUsing(other, object):
+				around.usingShoots = append(around.usingShoots, other)
 			}
 		}
 	}
 	// Sort them as messages name them, because the order of a cache is random.
-	slices.SortFunc(around.users, func(a, b *unstructured.Unstructured) int {
+	slices.SortFunc(around.usingShoots, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return around, nil
 }
 
-// matters reports whether a Shoot can matter to an object: as a reference, a future Seed, or an
-// owner of the same domain.
-func matters(object, shoot *unstructured.Unstructured) bool {
+// isRelevantShoot reports whether a Shoot can matter to an object: as a reference, a future Seed,
+// or an owner of the same domain.
+func isRelevantShoot(object, shoot *unstructured.Unstructured) bool {
 	for _, ref := range [][]string{{"spec", "shoot", "name"}, {"spec", "shootRef", "name"}} {
 		if name, _, _ := unstructured.NestedString(object.Object, ref...); name != "" && name == shoot.GetName() && shoot.GetNamespace() == object.GetNamespace() {
 			return true
@@ -129,13 +131,13 @@ func matters(object, shoot *unstructured.Unstructured) bool {
 	if object.GetKind() == "Seed" && shoot.GetNamespace() == gardencorev1beta1.GardenNamespace {
 		return true
 	}
-	own, other := domain(object), domain(shoot)
+	own, other := dnsDomain(object), dnsDomain(shoot)
 	return own != "" && own == other
 }
 
-// uses reports whether a Shoot is on a Seed or uses a cloud profile. A CloudProfile counts all
-// Shoots with NamespacedCloudProfiles; rules check the parent later.
-func uses(shoot, object *unstructured.Unstructured) bool {
+// isShootUsing reports whether a Shoot is on a Seed or uses a cloud profile. A CloudProfile counts
+// all Shoots with NamespacedCloudProfiles; rules check the parent later.
+func isShootUsing(shoot, object *unstructured.Unstructured) bool {
 	field := func(path ...string) string {
 		value, _, _ := unstructured.NestedString(shoot.Object, path...)
 		return value
@@ -152,7 +154,7 @@ func uses(shoot, object *unstructured.Unstructured) bool {
 	return false
 }
 
-func domain(object *unstructured.Unstructured) string {
+func dnsDomain(object *unstructured.Unstructured) string {
 	for _, field := range [][]string{{"spec", "dns", "domain"}, {"spec", "ingress", "domain"}} {
 		if name, _, _ := unstructured.NestedString(object.Object, field...); name != "" {
 			return strings.ToLower(strings.TrimSuffix(name, "."))
@@ -161,16 +163,16 @@ func domain(object *unstructured.Unstructured) string {
 	return ""
 }
 
-// together returns the findings of the rules across the landscape about an object.
-func (h *Handler) together(around *landscape, object, old *unstructured.Unstructured) []schemas.Violation {
-	inputs := make([]schemas.Input, 0, len(around.objects)+len(around.users)+1)
+// crossCheck returns the findings of the rules across the landscape about an object.
+func (h *Handler) crossCheck(around *relatedObjects, object, old *unstructured.Unstructured) []schemas.Violation {
+	inputs := make([]schemas.Input, 0, len(around.objects)+len(around.usingShoots)+1)
 	for _, other := range around.objects {
-		if !sameObject(object, other) {
+		if !isSameObject(object, other) {
 			inputs = append(inputs, schemas.Input{Object: other, Old: other})
 		}
 	}
 	users := map[*unstructured.Unstructured]bool{}
-	for _, shoot := range around.users {
+	for _, shoot := range around.usingShoots {
 		users[shoot] = true
 		inputs = append(inputs, schemas.Input{Object: shoot, Old: shoot})
 	}
@@ -178,7 +180,7 @@ func (h *Handler) together(around *landscape, object, old *unstructured.Unstruct
 	inputs = append(inputs, schemas.Input{Object: object, Old: old})
 	var found []schemas.Violation
 	onlyUses := func(in *schemas.Input) bool { return users[in.Object] }
-	for _, v := range across.Check(inputs, across.Options{Now: h.clock.Now(), External: around.external, OnlyThere: onlyUses}) {
+	for _, v := range across.Check(inputs, across.Options{Now: h.clock.Now(), External: around.unreadableKinds, OnlyThere: onlyUses}) {
 		if v.Kind == object.GetKind() && v.Namespace == object.GetNamespace() && v.Name == object.GetName() {
 			found = append(found, v)
 		}
@@ -186,41 +188,41 @@ func (h *Handler) together(around *landscape, object, old *unstructured.Unstruct
 	return found
 }
 
-func (h *Handler) mutations(around *landscape) *mutation.Surroundings {
+func (h *Handler) mutationSurroundings(around *relatedObjects) *mutation.Surroundings {
 	return mutation.New(mutation.Objects(around.objects), h.clock.Now())
 }
 
-func sameObject(a, b *unstructured.Unstructured) bool {
+func isSameObject(a, b *unstructured.Unstructured) bool {
 	return a.GroupVersionKind().GroupKind() == b.GroupVersionKind().GroupKind() && a.GetNamespace() == b.GetNamespace() && a.GetName() == b.GetName()
 }
 
-// completed returns an object with mutations and defaults; the object itself if they change
+// completeObject returns an object with mutations and defaults; the object itself if they change
 // nothing.
-func (h *Handler) completed(around *landscape, object, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (h *Handler) completeObject(around *relatedObjects, object, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if around != nil {
-		filled, _, err := h.mutations(around).Apply(object, old)
+		filled, _, err := h.mutationSurroundings(around).Apply(object, old)
 		if err != nil {
 			return nil, fmt.Errorf("filling in the object: %w", err)
 		}
 		object = filled
 	}
-	return h.defaults.defaulted(object), nil
+	return h.defaults.withDefaults(object), nil
 }
 
-// verified returns all findings about an object. The cache may be stale, so errors that depend on
-// other objects are checked again with fresh ones.
-func (h *Handler) verified(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
-	around, err := h.around(ctx, object, false)
+// validateObject returns all findings about an object. The cache may be stale, so errors that
+// depend on other objects are checked again with fresh ones.
+func (h *Handler) validateObject(ctx context.Context, object, old *unstructured.Unstructured) ([]schemas.Violation, error) {
+	around, err := h.readRelatedObjects(ctx, object, false)
 	if err != nil {
 		return nil, err
 	}
 	var together []schemas.Violation
 	if around != nil {
-		if together = h.together(around, object, old); schemas.HasErrors(together) {
-			if around, err = h.around(ctx, object, true); err != nil {
+		if together = h.crossCheck(around, object, old); schemas.HasErrors(together) {
+			if around, err = h.readRelatedObjects(ctx, object, true); err != nil {
 				return nil, err
 			}
-			together = h.together(around, object, old)
+			together = h.crossCheck(around, object, old)
 		}
 	}
 	options := schemas.Options{Workers: 1}
@@ -231,7 +233,7 @@ func (h *Handler) verified(ctx context.Context, object, old *unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	found = append(found, slices.DeleteFunc(together, func(v schemas.Violation) bool { return isAboutText(v.Rule) })...)
+	found = append(found, slices.DeleteFunc(together, func(v schemas.Violation) bool { return isAuthorTextRule(v.Rule) })...)
 	found = across.WithoutForetold(found)
 	schemas.Sort(found)
 	return found, nil

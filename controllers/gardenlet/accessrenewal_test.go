@@ -21,20 +21,20 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// registered is a gardenlet's access as the registration of its seed creates it.
-type registered struct {
-	*place
+// registeredSeed is a gardenlet's access as the registration of its seed creates it.
+type registeredSeed struct {
+	*testSeed
 	secret        types.NamespacedName
 	virtual, seed kubernetes.Interface
 }
 
-func (p *place) register() *registered {
+func (p *testSeed) register() *registeredSeed {
 	p.Helper()
-	r := &registered{place: p, secret: types.NamespacedName{Namespace: "garden", Name: "access-" + p.name}}
+	r := &registeredSeed{testSeed: p, secret: types.NamespacedName{Namespace: "garden", Name: "access-" + p.name}}
 	var err error
-	r.virtual, err = kubernetes.NewForConfig(plain(servers.virtual))
+	r.virtual, err = kubernetes.NewForConfig(withoutRateLimit(servers.virtual))
 	require.NoError(p, err)
-	r.seed, err = kubernetes.NewForConfig(plain(servers.seed))
+	r.seed, err = kubernetes.NewForConfig(withoutRateLimit(servers.seed))
 	require.NoError(p, err)
 	for _, c := range []kubernetes.Interface{r.virtual, r.seed} {
 		_, err = c.CoreV1().Namespaces().Create(p.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden"}}, metav1.CreateOptions{})
@@ -56,8 +56,8 @@ func (p *place) register() *registered {
 	return r
 }
 
-// token returns a new token of the gardenlet's service account.
-func (r *registered) token(lifetime time.Duration) string {
+// createToken returns a new token of the gardenlet's service account.
+func (r *registeredSeed) createToken(lifetime time.Duration) string {
 	r.Helper()
 	seconds := int64(lifetime / time.Second)
 	made, err := r.virtual.CoreV1().ServiceAccounts("garden").CreateToken(r.ctx, "gardenlet-"+r.name,
@@ -66,8 +66,8 @@ func (r *registered) token(lifetime time.Duration) string {
 	return made.Status.Token
 }
 
-// give creates the Secret with access.
-func (r *registered) give(user clientcmdapi.AuthInfo) {
+// createAccessSecret creates the Secret with access.
+func (r *registeredSeed) createAccessSecret(user clientcmdapi.AuthInfo) {
 	r.Helper()
 	raw, err := clientcmd.Write(clientcmdapi.Config{
 		CurrentContext: "garden", Contexts: map[string]*clientcmdapi.Context{"garden": {Cluster: "garden", AuthInfo: "gardenlet"}},
@@ -81,8 +81,8 @@ func (r *registered) give(user clientcmdapi.AuthInfo) {
 	require.NoError(r, err)
 }
 
-// given returns the token and the certificate authorities of the Secret.
-func (r *registered) given() (token, authorities string) {
+// readAccessSecret returns the token and the certificate authorities of the Secret.
+func (r *registeredSeed) readAccessSecret() (token, authorities string) {
 	r.Helper()
 	secret, err := r.seed.CoreV1().Secrets("garden").Get(r.ctx, r.secret.Name, metav1.GetOptions{})
 	require.NoError(r, err)
@@ -92,7 +92,7 @@ func (r *registered) given() (token, authorities string) {
 }
 
 // publishCAs writes the authorities of the virtual garden into their public ConfigMap.
-func (r *registered) publishCAs(bundle string) {
+func (r *registeredSeed) publishCAs(bundle string) {
 	r.Helper()
 	maps := r.virtual.CoreV1().ConfigMaps("garden")
 	_ = maps.Delete(r.ctx, "kube-root-ca.crt", metav1.DeleteOptions{})
@@ -101,91 +101,91 @@ func (r *registered) publishCAs(bundle string) {
 	r.Cleanup(func() { _ = maps.Delete(context.Background(), "kube-root-ca.crt", metav1.DeleteOptions{}) })
 }
 
-func (r *registered) ask(operation string) {
+func (r *registeredSeed) setOperation(operation string) {
 	r.patch("Seed", "", r.name, `{"metadata":{"annotations":{"gardener.cloud/operation":"`+operation+`"}}}`)
 }
 
-func (r *registered) isAsked() bool {
-	seed, err := r.of("Seed", "").Get(r.ctx, r.name, metav1.GetOptions{})
+func (r *registeredSeed) hasOperation() bool {
+	seed, err := r.resourceClient("Seed", "").Get(r.ctx, r.name, metav1.GetOptions{})
 	return err != nil || seed.GetAnnotations()[gardencorev1beta1.GardenerOperation] != ""
 }
 
-func (r *registered) own(o *Options) { o.Garden, o.GardenSecret = nil, r.secret }
+func (r *registeredSeed) useAccessSecret(o *Options) { o.Garden, o.GardenSecret = nil, r.secret }
 
-// TestAccessIsRenewedWhenTheSeedIsAsked: the operation is answered once the new access is in use,
+// TestAccessIsRenewedOnRequest: the operation is answered once the new access is in use,
 // with a new token and the current authorities.
-func TestAccessIsRenewedWhenTheSeedIsAsked(t *testing.T) {
-	p := newPlace(t)
+func TestAccessIsRenewedOnRequest(t *testing.T) {
+	p := newTestSeed(t)
 	r := p.register()
-	first := r.token(time.Hour)
-	r.give(clientcmdapi.AuthInfo{Token: first})
+	first := r.createToken(time.Hour)
+	r.createAccessSecret(clientcmdapi.AuthInfo{Token: first})
 	p.publish("main@1")
-	p.run(r.own)
-	p.eventually("the seed is converged", func() bool { return p.operation("Seed", "", p.name, "state") == "Succeeded" })
+	p.runGardenlet(r.useAccessSecret)
+	p.eventually("the seed is converged", func() bool { return p.lastOperation("Seed", "", p.name, "state") == "Succeeded" })
 
 	bundle := string(servers.virtual.CAData) + "\n" + string(servers.seed.CAData)
 	r.publishCAs(bundle)
-	r.ask("renew-kubeconfig")
-	p.eventually("it is renewed", func() bool { return !r.isAsked() })
-	second, authorities := r.given()
+	r.setOperation("renew-kubeconfig")
+	p.eventually("it is renewed", func() bool { return !r.hasOperation() })
+	second, authorities := r.readAccessSecret()
 	assert.NotEqual(t, first, second)
 	assert.Equal(t, bundle, authorities, "both authorities of a rotation")
 	p.patch("Seed", "", p.name, `{"metadata":{"annotations":{"gardener.cloud/operation":"reconcile"}}}`)
-	p.eventually("it is at work", func() bool { return !r.isAsked() })
+	p.eventually("it is at work", func() bool { return !r.hasOperation() })
 
 	// A server that the new authorities do not cover is still trusted by the earlier ones.
 	r.publishCAs(string(servers.seed.CAData))
-	r.ask("renew-garden-access-secrets")
-	p.eventually("it is renewed once more", func() bool { return !r.isAsked() })
-	third, authorities := r.given()
+	r.setOperation("renew-garden-access-secrets")
+	p.eventually("it is renewed once more", func() bool { return !r.hasOperation() })
+	third, authorities := r.readAccessSecret()
 	assert.NotEqual(t, second, third)
 	assert.Equal(t, bundle, authorities)
 }
 
 // TestAccessIsRenewedBeforeItEnds: a token is renewed before it expires, without a request.
 func TestAccessIsRenewedBeforeItEnds(t *testing.T) {
-	p := newPlace(t)
+	p := newTestSeed(t)
 	r := p.register()
-	first := r.token(time.Hour)
-	r.give(clientcmdapi.AuthInfo{Token: first})
+	first := r.createToken(time.Hour)
+	r.createAccessSecret(clientcmdapi.AuthInfo{Token: first})
 	p.publish("main@1")
 	clk := clocktesting.NewFakeClock(time.Now())
-	g := p.run(r.own, func(o *Options) { o.Clock = clk })
+	g := p.runGardenlet(r.useAccessSecret, func(o *Options) { o.Clock = clk })
 	require.NoError(t, g.stop(), "it would renew what the clock says is due")
 	for ago, want := range map[time.Duration]bool{0: false, 40 * time.Minute: false, 49 * time.Minute: true} {
 		clk.SetTime(time.Now().Add(ago))
-		wait, err := g.untilDue(p.ctx)
+		wait, err := g.timeUntilRenewal(p.ctx)
 		require.NoError(t, err)
 		assert.Equal(t, want, wait <= 0, ago)
 	}
-	p.run(r.own, func(o *Options) { o.Clock = clocktesting.NewFakeClock(time.Now().Add(49 * time.Minute)) })
+	p.runGardenlet(r.useAccessSecret, func(o *Options) { o.Clock = clocktesting.NewFakeClock(time.Now().Add(49 * time.Minute)) })
 	p.eventually("it is renewed as soon as it is due", func() bool {
-		token, _ := r.given()
+		token, _ := r.readAccessSecret()
 		return token != first
 	})
 }
 
-// TestAccessThatIsNotRenewedIsTold: a failed renewal is an Event, and the operation stays.
-func TestAccessThatIsNotRenewedIsTold(t *testing.T) {
+// TestFailedAccessRenewalIsReported: a failed renewal is an Event, and the operation stays.
+func TestFailedAccessRenewalIsReported(t *testing.T) {
 	t.Run("a certificate", func(t *testing.T) {
-		p := newPlace(t)
+		p := newTestSeed(t)
 		r := p.register()
-		r.give(clientcmdapi.AuthInfo{ClientCertificateData: servers.virtual.CertData, ClientKeyData: servers.virtual.KeyData})
+		r.createAccessSecret(clientcmdapi.AuthInfo{ClientCertificateData: servers.virtual.CertData, ClientKeyData: servers.virtual.KeyData})
 		p.publish("main@1")
-		p.run(r.own)
-		p.eventually("the seed is converged", func() bool { return p.operation("Seed", "", p.name, "state") == "Succeeded" })
-		assert.Empty(t, p.events(reasonNotRenewed, p.name), "nobody asked")
-		r.ask("renew-kubeconfig")
-		p.eventually("it is told", p.told(reasonNotRenewed, p.name, "only where it is the token of a ServiceAccount", r.secret.String()))
-		assert.True(t, r.isAsked())
+		p.runGardenlet(r.useAccessSecret)
+		p.eventually("the seed is converged", func() bool { return p.lastOperation("Seed", "", p.name, "state") == "Succeeded" })
+		assert.Empty(t, p.eventMessages(reasonAccessNotRenewed, p.name), "nobody asked")
+		r.setOperation("renew-kubeconfig")
+		p.eventually("it is told", p.hasEvent(reasonAccessNotRenewed, p.name, "only where it is the token of a ServiceAccount", r.secret.String()))
+		assert.True(t, r.hasOperation())
 	})
 	t.Run("a file", func(t *testing.T) {
-		p := newPlace(t)
+		p := newTestSeed(t)
 		r := p.register()
 		p.publish("main@1")
-		p.run()
-		r.ask("renew-kubeconfig")
-		p.eventually("it is told", p.told(reasonNotTakenUp, p.name, "given by a file"))
-		assert.True(t, r.isAsked())
+		p.runGardenlet()
+		r.setOperation("renew-kubeconfig")
+		p.eventually("it is told", p.hasEvent(reasonOperationIgnored, p.name, "given by a file"))
+		assert.True(t, r.hasOperation())
 	})
 }

@@ -21,16 +21,16 @@ import (
 
 // Reasons of Events.
 const (
-	reasonLeftAlone     = "LeftAlone"
-	reasonNotTakenUp    = "OperationNotTakenUp"
-	reasonDriftRepaired = "DriftRepaired"
-	reasonDriftStays    = "DriftNotRepaired"
-	reasonLapsed        = "ApprovalLapsed"
-	reasonNotRenewed    = "AccessNotRenewed"
+	reasonLeftAlone        = "LeftAlone"
+	reasonOperationIgnored = "OperationNotTakenUp"
+	reasonDriftRepaired    = "DriftRepaired"
+	reasonDriftNotRepaired = "DriftNotRepaired"
+	reasonApprovalLapsed   = "ApprovalLapsed"
+	reasonAccessNotRenewed = "AccessNotRenewed"
 )
 
-// tell logs a warning and records it as an Event of an object in the virtual garden.
-func (g *Gardenlet) tell(about *unstructured.Unstructured, reason, message string) {
+// warn logs a warning and records it as an Event of an object in the virtual garden.
+func (g *Gardenlet) warn(about *unstructured.Unstructured, reason, message string) {
 	if about == nil {
 		g.options.Log.Warn(message, "reason", reason)
 		return
@@ -39,31 +39,31 @@ func (g *Gardenlet) tell(about *unstructured.Unstructured, reason, message strin
 	g.services.recorder.Event(about, corev1.EventTypeWarning, reason, message)
 }
 
-// say reports a persistent problem of an object once until its message changes. An empty message
-// says that the problem is solved.
-func (g *Gardenlet) say(about *unstructured.Unstructured, reason, message string) {
+// warnOnce reports a persistent problem of an object once until its message changes. An empty
+// message says that the problem is solved.
+func (g *Gardenlet) warnOnce(about *unstructured.Unstructured, reason, message string) {
 	key := reason + " " + string(about.GetUID())
 	g.mu.Lock()
-	known := g.events.said[key]
-	if g.events.said[key] = message; message == "" {
-		delete(g.events.said, key)
+	known := g.eventHistory.messages[key]
+	if g.eventHistory.messages[key] = message; message == "" {
+		delete(g.eventHistory.messages, key)
 	}
 	g.mu.Unlock()
 	if message != "" && message != known {
-		g.tell(about, reason, message)
+		g.warn(about, reason, message)
 	}
 }
 
-// forgetSaid makes say and tellDrift report persistent problems again.
-func (g *Gardenlet) forgetSaid() {
+// resetWarnings makes say and reportDrift report persistent problems again.
+func (g *Gardenlet) resetWarnings() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.events.said, g.events.unrepaired = map[string]string{}, nil
+	g.eventHistory.messages, g.eventHistory.driftReports = map[string]string{}, nil
 }
 
-// notTakenUp returns why nobody handles the operation of an object; empty if there is none or the
-// gardenlet does. The text has no command, because its reader may use another cluster.
-func notTakenUp(o *unstructured.Unstructured, leftAlone string, done []string) string {
+// ignoredOperationMessage returns why nobody handles the operation of an object; empty if there is
+// none or the gardenlet does. The text has no command, because its reader may use another cluster.
+func ignoredOperationMessage(o *unstructured.Unstructured, leftAlone string, done []string) string {
 	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
 	waits := schemas.OperationWaiting(o) + "; " + schemas.WithdrawAnywhere
 	switch {
@@ -71,7 +71,7 @@ func notTakenUp(o *unstructured.Unstructured, leftAlone string, done []string) s
 		return ""
 	case leftAlone != "":
 		return waits + "; the object is left alone: " + leftAlone
-	case slices.Contains(operations(), operation), o.GetKind() == kindSeed && slices.Contains(done, operation):
+	case slices.Contains(reconcileOperations(), operation), o.GetKind() == kindSeed && slices.Contains(done, operation):
 		return ""
 	case o.GetKind() == kindSeed && slices.Contains(renewalOperations(), operation):
 		return waits + "; its access to the virtual garden is given by a file, which whoever wrote it has to renew"
@@ -79,48 +79,48 @@ func notTakenUp(o *unstructured.Unstructured, leftAlone string, done []string) s
 	return waits + "; this gardenlet does reconcile and retry only"
 }
 
-// tellGone reports that an owner was deleted or moved to another seed, and that its objects stay on
-// this seed.
-func (g *Gardenlet) tellGone(ctx context.Context, o *unstructured.Unstructured) {
+// reportDepartedOwner reports that an owner was deleted or moved to another seed, and that its
+// objects stay on this seed.
+func (g *Gardenlet) reportDepartedOwner(ctx context.Context, o *unstructured.Unstructured) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	ref := apply.RefOf(o)
-	live, err := g.links.garden.GetLive(ctx, ref)
+	live, err := g.connections.garden.GetLive(ctx, ref)
 	switch {
 	case apierrors.IsNotFound(err) && o.GetKind() == kindShoot:
-		g.tell(g.objects.get(kindSeed, "", g.options.Seed), reasonLeftAlone,
+		g.warn(g.objects.get(kindSeed, "", g.options.Seed), reasonLeftAlone,
 			fmt.Sprintf("%s is gone from the virtual garden; what it has on the seed stays as it is, and is not looked after any more: whoever wants it gone deletes it there by hand", ref))
 	case apierrors.IsNotFound(err):
 		g.options.Log.Warn("the Seed is gone from the virtual garden; what is on the seed stays as it is, and is not looked after any more", "object", ref.String())
 	case err != nil:
-		g.options.Log.Warn("not looked after any more", "object", ref.String(), "error", g.links.garden.Explain(ref, "read", err))
+		g.options.Log.Warn("not looked after any more", "object", ref.String(), "error", g.connections.garden.Explain(ref, "read", err))
 	default:
 		seed, _, _ := unstructured.NestedString(live.Object, "spec", "seedName")
 		if seed == "" {
 			seed = "none"
 		}
-		g.tell(live, reasonLeftAlone, fmt.Sprintf("spec.seedName was %s and is %s now; this version does not move control planes: what it has on seed %[1]s stays as it is, and is not looked after any more; "+
+		g.warn(live, reasonLeftAlone, fmt.Sprintf("spec.seedName was %s and is %s now; this version does not move control planes: what it has on seed %[1]s stays as it is, and is not looked after any more; "+
 			"to go back, set spec.seedName to %[1]s", g.options.Seed, seed))
 	}
 }
 
-// tellDrift reports that drift on the seed was repaired, or why it was not.
-func (g *Gardenlet) tellDrift(about *unstructured.Unstructured, e apply.DriftEvent, problem string) {
+// reportDrift reports that drift on the seed was repaired, or why it was not.
+func (g *Gardenlet) reportDrift(about *unstructured.Unstructured, e apply.DriftEvent, problem string) {
 	if about == nil {
 		return
 	}
 	what := fmt.Sprintf("%s on cluster %s %s", e.Ref, e.Cluster, landscape.DescribeDrift(e))
 	if problem == "" {
 		g.mu.Lock()
-		g.events.unrepaired.repaired(about.GetUID(), e)
+		g.eventHistory.driftReports.removeSet(about.GetUID(), e)
 		g.mu.Unlock()
 		g.services.recorder.Event(about, corev1.EventTypeNormal, reasonDriftRepaired, what+": repaired")
 		return
 	}
 	g.mu.Lock()
-	message := g.events.unrepaired.news(about.GetUID(), e, what+", and "+problem)
+	message := g.eventHistory.driftReports.newMessage(about.GetUID(), e, what+", and "+problem)
 	g.mu.Unlock()
 	if message != "" {
-		g.tell(about, reasonDriftStays, message)
+		g.warn(about, reasonDriftNotRepaired, message)
 	}
 }

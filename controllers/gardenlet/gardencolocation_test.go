@@ -20,11 +20,11 @@ import (
 // TestSeedInTheGardensCluster: in the Garden's runtime cluster, a gardenlet leaves shared objects
 // to the Garden. It detects a Garden that exists when it starts.
 func TestSeedInTheGardensCluster(t *testing.T) {
-	p := newPlace(t)
+	p := newTestSeed(t)
 	p.publish("main@1")
-	alone := p.run()
+	alone := p.runGardenlet()
 	inUse := func(value string) func() bool {
-		return func() bool { return p.data("garden", "b-"+p.name, "seedIsGarden") == value }
+		return func() bool { return p.configMapValue("garden", "b-"+p.name, "seedIsGarden") == value }
 	}
 	p.eventually("a seed of its own has all", inUse("false"))
 	policies := p.seed.Resource(schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}).Namespace("garden")
@@ -40,9 +40,9 @@ func TestSeedInTheGardensCluster(t *testing.T) {
 
 	require.NoError(t, policies.Delete(p.ctx, "deny-all", metav1.DeleteOptions{}))
 	definitions := envtest.CRDInstallOptions{CRDs: []*apiextensionsv1.CustomResourceDefinition{crds.Get(operatorv1alpha1.SchemeGroupVersion.Group, "Garden")}}
-	_, err = envtest.InstallCRDs(plain(servers.seed), definitions)
+	_, err = envtest.InstallCRDs(withoutRateLimit(servers.seed), definitions)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, envtest.UninstallCRDs(plain(servers.seed), definitions)) })
+	t.Cleanup(func() { require.NoError(t, envtest.UninstallCRDs(withoutRateLimit(servers.seed), definitions)) })
 	garden := &unstructured.Unstructured{Object: map[string]any{"apiVersion": operatorv1alpha1.SchemeGroupVersion.String(), "kind": "Garden", "metadata": map[string]any{"name": "garden"}, "spec": map[string]any{
 		"runtimeCluster": map[string]any{
 			"ingress":    map[string]any{"domains": []any{map[string]any{"name": "ingress.example.org"}}, "controller": map[string]any{"kind": "nginx"}},
@@ -60,7 +60,7 @@ func TestSeedInTheGardensCluster(t *testing.T) {
 		return err == nil
 	}, 20*time.Second, 50*time.Millisecond, "%v", err)
 	t.Cleanup(func() { _ = gardens.Delete(context.Background(), "garden", metav1.DeleteOptions{}) })
-	p.run()
+	p.runGardenlet()
 	p.eventually("what is shared is the Garden's", inUse("true"))
 	require.False(t, denies(), "the operator looks after the policies of namespaces there")
 }

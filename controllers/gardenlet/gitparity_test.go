@@ -17,26 +17,26 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// TestSameAsFromGit: the example landscape renders the same on the seed as from Git, with the real
-// catalogue.
-func TestSameAsFromGit(t *testing.T) {
+// TestRenderMatchesGit: the example landscape renders the same on the seed as from Git, with the
+// real catalogue.
+func TestRenderMatchesGit(t *testing.T) {
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)
 	g, err := New(Options{Seed: "local", Garden: &rest.Config{Host: "https://127.0.0.1:1"}, Local: &rest.Config{Host: "https://127.0.0.1:1"}})
 	require.NoError(t, err)
-	defer g.links.garden.Close()
-	defer g.links.local.Close()
+	defer g.connections.garden.Close()
+	defer g.connections.local.Close()
 	// The virtual garden has the objects from Git, with the fields that the server adds.
 	for i := range l.Declarations {
 		o := l.Declarations[i].Object().DeepCopy()
-		for _, w := range g.objects.list {
+		for _, w := range g.objects.kinds {
 			if w.kind == o.GetKind() && w.kind != kindPart && w.kind != kindPointer {
 				o.SetUID(types.UID("uid-" + o.GetName()))
 				o.SetResourceVersion("1")
 				o.SetGeneration(1)
 				o.SetLabels(map[string]string{"resources.gardener.cloud/managed-by": "gardener"})
 				o.SetFinalizers([]string{"gardener"})
-				o.SetAnnotations(merged(o.GetAnnotations(), map[string]string{"resources.gardener.cloud/origin": "landscape/virtual", "gardener.cloud/operation": "reconcile"}))
+				o.SetAnnotations(mergeMaps(o.GetAnnotations(), map[string]string{"resources.gardener.cloud/origin": "landscape/virtual", "gardener.cloud/operation": "reconcile"}))
 				require.NoError(t, w.informer.GetStore().Add(o))
 			}
 		}
@@ -45,7 +45,7 @@ func TestSameAsFromGit(t *testing.T) {
 	require.NoError(t, err)
 	p, err := seedpublication.New(c, "main@1")
 	require.NoError(t, err)
-	s, err := g.prepare(t.Context(), p)
+	s, err := g.prepareSettings(t.Context(), p)
 	require.NoError(t, err)
 
 	options, err := render.LandscapeOptions(components.FS, l)
@@ -59,7 +59,7 @@ func TestSameAsFromGit(t *testing.T) {
 		if kind == "" {
 			continue
 		}
-		in, err := g.input(g.sourcesOf(git.Owner.Kind, g.objects.get(kind, git.Owner.Namespace, git.Owner.Name), s))
+		in, err := g.renderInput(g.renderSourcesOf(git.Owner.Kind, g.objects.get(kind, git.Owner.Namespace, git.Owner.Name), s))
 		require.NoError(t, err)
 		// Only the cluster knows the UIDs.
 		assert.Equal(t, "uid-local", in.Owner.UID)
@@ -89,7 +89,7 @@ func objectsOf(b render.Bundle) []map[string]any {
 	return out
 }
 
-func merged(a, b map[string]string) map[string]string {
+func mergeMaps(a, b map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, m := range []map[string]string{a, b} {
 		for k, v := range m {
@@ -99,8 +99,9 @@ func merged(a, b map[string]string) map[string]string {
 	return out
 }
 
-// TestNotesAreNoDeclaration: annotations of controllers are not part of a declaration.
-func TestNotesAreNoDeclaration(t *testing.T) {
+// TestControllerAnnotationsAreNotDeclared: annotations of controllers are not part of a
+// declaration.
+func TestControllerAnnotationsAreNotDeclared(t *testing.T) {
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetAnnotations(map[string]string{
 		seedpublication.AnnotationUsedApprovals: "a", landscape.AnnotationOperationID: "demo/a", "gardener.cloud/operation": "reconcile", "kept": "yes",

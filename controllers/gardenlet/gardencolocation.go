@@ -12,15 +12,15 @@ import (
 	"github.com/pergola-dev/pergola/controllers/namespacepolicies"
 )
 
-// lookForGarden finds out whether the seed is also the Garden's runtime cluster (gardener:
+// detectGarden finds out whether the seed is also the Garden's runtime cluster (gardener:
 // pkg/gardenlet, SeedIsGarden). There, the Garden owns shared objects. A failed request is an
 // error, because two owners of one object would overwrite each other.
-func (g *Gardenlet) lookForGarden(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, beatTimeout)
+func (g *Gardenlet) detectGarden(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, heartbeatTimeout)
 	defer cancel()
-	list, err := g.links.local.Dynamic().Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens")).List(ctx, metav1.ListOptions{Limit: 1})
+	list, err := g.connections.local.Dynamic().Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens")).List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil && !apierrors.IsNotFound(err) { // the kind does not exist
-		return g.links.local.Explain(apply.Ref{APIVersion: operatorv1alpha1.SchemeGroupVersion.String(), Kind: "Garden"}, "look for", err)
+		return g.connections.local.Explain(apply.Ref{APIVersion: operatorv1alpha1.SchemeGroupVersion.String(), Kind: "Garden"}, "look for", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -28,29 +28,30 @@ func (g *Gardenlet) lookForGarden(ctx context.Context) error {
 	return nil
 }
 
-// setNetworks sets the networks of the namespaces' network policies. In the Garden's runtime
+// setPolicyNetworks sets the networks of the namespaces' network policies. In the Garden's runtime
 // cluster the operator maintains these policies. Without a Seed nothing changes.
-func (g *Gardenlet) setNetworks(seed *unstructured.Unstructured) {
+func (g *Gardenlet) setPolicyNetworks(seed *unstructured.Unstructured) {
 	g.mu.Lock()
 	isGarden := g.isGarden
 	g.mu.Unlock()
 	switch {
 	case isGarden:
-		g.services.policies.Leave()
+		g.services.policies.Suspend()
 	case seed != nil:
-		networks, err := namespacepolicies.OfSeed(seed)
+		networks, err := namespacepolicies.NetworksOfSeed(seed)
 		if err != nil {
 			g.options.Log.Error("network policies of namespaces stay as they are", "error", err)
 			return
 		}
-		g.services.policies.Set(networks)
+		g.services.policies.SetNetworks(networks)
 	}
 }
 
-// awaitGarden retries lookForGarden until it succeeds; it returns false if ctx ends first.
-func (g *Gardenlet) awaitGarden(ctx context.Context) bool {
+// waitForGardenDetection retries detectGarden until it succeeds; it returns false if ctx ends
+// first.
+func (g *Gardenlet) waitForGardenDetection(ctx context.Context) bool {
 	for {
-		err := g.lookForGarden(ctx)
+		err := g.detectGarden(ctx)
 		if err == nil {
 			return true
 		}

@@ -10,27 +10,27 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// TestNobodyWaitsForARecordToBeWritten: a slow write to the seed blocks neither reads of the
+// TestSlowRecordWriteBlocksNothing: a slow write to the seed blocks neither reads of the
 // records nor assessments.
-func TestNobodyWaitsForARecordToBeWritten(t *testing.T) {
-	p := newPlace(t)
+func TestSlowRecordWriteBlocksNothing(t *testing.T) {
+	p := newTestSeed(t)
 	p.publish("main@1")
-	slow := &slowWrites{path: "/configmaps/" + recordsName, held: make(chan struct{}, 100), release: make(chan struct{})}
-	g := p.run(func(o *Options) { o.Local = slow.wrap(o.Local) })
-	p.eventually("it is reconciled", p.done("Seed", "", p.name))
+	slow := &slowWrites{path: "/configmaps/" + recordsConfigMap, blocked: make(chan struct{}, 100), release: make(chan struct{})}
+	g := p.runGardenlet(func(o *Options) { o.Local = slow.wrap(o.Local) })
+	p.eventually("it is reconciled", p.isReconciled("Seed", "", p.name))
 	at := g.site("seed " + p.name)
-	from := sources{kind: at.kind, key: at.key, object: at.object}
+	from := renderSources{kind: at.kind, digest: at.key, object: at.object}
 	before, _ := g.recordOf(from)
-	slow.on.Store(true)
+	slow.isOn.Store(true)
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		g.note(p.ctx, from, func(permit.ConvergenceRecord, bool) permit.ConvergenceRecord {
+		g.updateRecord(p.ctx, from, func(permit.ConvergenceRecord, bool) permit.ConvergenceRecord {
 			return permit.ConvergenceRecord{GitDigest: "another", DoneChange: 7}
 		})
 	}()
 	select {
-	case <-slow.held:
+	case <-slow.blocked:
 	case <-p.ctx.Done():
 		t.Fatal("the record is not written")
 	}
@@ -39,8 +39,8 @@ func TestNobodyWaitsForARecordToBeWritten(t *testing.T) {
 		defer close(asked)
 		now, _ := g.recordOf(from)
 		assert.Equal(t, before, now, "what allows more counts when it is written")
-		g.forgetGone(p.ctx)
-		g.askElsewhere()
+		g.deleteStaleRecords(p.ctx)
+		g.resetOtherSeedShoots()
 	}()
 	select {
 	case <-asked:

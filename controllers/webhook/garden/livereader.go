@@ -15,12 +15,12 @@ import (
 )
 
 type liveReader struct {
-	admission.Surroundings
+	admission.ObjectLister
 	client dynamic.Interface
 }
 
 // NewReader reads from the API server of a virtual garden; its Objects are those of surroundings.
-func NewReader(config *rest.Config, surroundings admission.Surroundings) (Reader, error) {
+func NewReader(config *rest.Config, surroundings admission.ObjectLister) (Reader, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the virtual garden: %w", err)
@@ -46,7 +46,7 @@ func (l liveReader) List(ctx context.Context, resource schema.GroupVersionResour
 	return list.Items, nil
 }
 
-func convert[T any](object *unstructured.Unstructured) (*T, error) {
+func toTyped[T any](object *unstructured.Unstructured) (*T, error) {
 	out := new(T)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, out); err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)

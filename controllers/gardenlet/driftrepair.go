@@ -12,17 +12,17 @@ import (
 )
 
 // Repair implements fleet.Owner. It reports the result as an Event.
-func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) {
+func (s *ownerWorker) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) {
 	g := s.g
-	r, o, left := s.current()
+	r, o, left := s.lastRunInput()
 	_, done, found, err := r.Repair(ctx, o, left, e.Set)
 	if !found {
 		return false, true
 	}
 	if err != nil {
-		g.services.metrics.repaired("failed")
+		g.services.metrics.countRepair("failed")
 		if ctx.Err() == nil {
-			g.tellDrift(o.CachedObject(), e, "could not be repaired: "+strings.Join(owner.Problems(err), "; "))
+			g.reportDrift(o.CachedObject(), e, "could not be repaired: "+strings.Join(owner.Problems(err), "; "))
 		}
 		return true, false
 	}
@@ -30,26 +30,26 @@ func (s *site) Repair(ctx context.Context, e apply.DriftEvent) (found, ok bool) 
 		return true, true
 	}
 	if slices.Contains(done.Unrepaired, e.Ref) {
-		g.services.metrics.repaired("left")
-		g.tellDrift(o.CachedObject(), e, "is not repaired: it is declared otherwise than it was applied last, and that is not applied yet: a reconciliation does both")
+		g.services.metrics.countRepair("left")
+		g.reportDrift(o.CachedObject(), e, "is not repaired: it is declared otherwise than it was applied last, and that is not applied yet: a reconciliation does both")
 		return true, true
 	}
-	if why := g.heldRepair(done.Held, e); why != "" {
-		g.services.metrics.repaired("left")
-		g.tellDrift(o.CachedObject(), e, "is not repaired: "+why)
+	if why := g.heldRepairReason(done.Held, e); why != "" {
+		g.services.metrics.countRepair("left")
+		g.reportDrift(o.CachedObject(), e, "is not repaired: "+why)
 		g.fleet.Trigger(s.id) // the next reconciliation holds it, too, and reports it
 		return true, true
 	}
-	g.services.metrics.repaired("repaired")
-	g.tellDrift(o.CachedObject(), e, "")
+	g.services.metrics.countRepair("repaired")
+	g.reportDrift(o.CachedObject(), e, "")
 	g.options.Log.Info("drift was repaired", "owner", o.String(), "object", e.Ref.String(), "deleted", e.Deleted)
 	return true, true
 }
 
-// heldRepair returns why recreating an object is held and how to approve it; empty if it is not
-// held.
-func (g *Gardenlet) heldRepair(held []permit.HeldObjects, e apply.DriftEvent) string {
-	s := g.settingsInUse()
+// heldRepairReason returns why recreating an object is held and how to approve it; empty if it is
+// not held.
+func (g *Gardenlet) heldRepairReason(held []permit.HeldObjects, e apply.DriftEvent) string {
+	s := g.currentSettings()
 	for _, h := range held {
 		for _, o := range h.Objects {
 			if h.Cluster == e.Cluster && o.Ref == e.Ref {

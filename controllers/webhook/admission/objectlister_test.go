@@ -34,13 +34,15 @@ spec:
   provider: {type: local, workers: [{name: a, machine: {type: local}, minimum: 1, maximum: 1, zones: ["0"]}]}
 `
 
-// TestSurroundings: an API server with the webhooks mutates and rejects objects like upstream's,
+// TestRelatedObjects: an API server with the webhooks mutates and rejects objects like upstream's,
 // depending on its other objects.
-func TestSurroundings(t *testing.T) {
-	w := worldWith(t, func(ctx context.Context, config *rest.Config) (Surroundings, error) {
-		return NewLiveSurroundings(ctx, config)
+func TestRelatedObjects(t *testing.T) {
+	w := newTestServerWith(t, func(ctx context.Context, config *rest.Config) (ObjectLister, error) {
+		return NewWatchedObjects(ctx, config)
 	})
-	shoot := func(change string) *unstructured.Unstructured { return laidOver(t, decoded(t, sparseShoot), change) }
+	shoot := func(change string) *unstructured.Unstructured {
+		return mergeYAML(t, decodeObject(t, sparseShoot), change)
+	}
 	create := func(object *unstructured.Unstructured) []string { return causesOf(t, w.api.Create(w.ctx, object)) }
 
 	assert.Equal(t, []string{
@@ -53,8 +55,8 @@ func TestSurroundings(t *testing.T) {
 
 	// Created immediately after another: the test does not wait for stale caches.
 	for _, object := range []*unstructured.Unstructured{
-		example(t, "projects/local/project.yaml", "Project"), example(t, "gardenconfig/cloudprofile.yaml", "CloudProfile"),
-		example(t, "seeds/local.yaml", "Seed"), example(t, "projects/local/credentials.yaml", "CredentialsBinding"),
+		landscapeObject(t, "projects/local/project.yaml", "Project"), landscapeObject(t, "gardenconfig/cloudprofile.yaml", "CloudProfile"),
+		landscapeObject(t, "seeds/local.yaml", "Seed"), landscapeObject(t, "projects/local/credentials.yaml", "CredentialsBinding"),
 	} {
 		require.Empty(t, create(object), object.GetKind())
 	}
@@ -79,7 +81,7 @@ func TestSurroundings(t *testing.T) {
 	}, create(shoot("metadata: {name: other}\nspec: {dns: {domain: sparse.local.external.local.gardener.cloud}}")))
 
 	t.Run("a version that has expired", func(t *testing.T) {
-		expired := laidOver(t, example(t, "gardenconfig/cloudprofile.yaml", "CloudProfile"),
+		expired := mergeYAML(t, landscapeObject(t, "gardenconfig/cloudprofile.yaml", "CloudProfile"),
 			"metadata: {name: dated}\nspec: {kubernetes: {versions: [{version: 1.34.1}, {version: 1.33.5, expirationDate: \"2020-01-01T00:00:00Z\"}]}}")
 		require.Empty(t, create(expired))
 		causes := create(shoot("metadata: {name: dated}\nspec: {cloudProfile: {name: dated}, kubernetes: {version: 1.33.5}}"))
@@ -98,7 +100,7 @@ func TestSurroundings(t *testing.T) {
 		assert.Contains(t, causesOf(t, w.api.Update(w.ctx, changed)), `spec.credentialsBindingName FieldValueInvalid there is no CredentialsBinding "none" in namespace garden-local in this landscape; declare it, or list it in landscape.yaml under spec.external`)
 	})
 	t.Run("an exposure class", func(t *testing.T) {
-		require.Empty(t, create(decoded(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: ExposureClass\nmetadata: {name: internet}\nhandler: internet\nscheduling: {tolerations: [{key: exposed}]}")))
+		require.Empty(t, create(decodeObject(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: ExposureClass\nmetadata: {name: internet}\nhandler: internet\nscheduling: {tolerations: [{key: exposed}]}")))
 		assert.Equal(t, []string{"spec.tolerations[0].key FieldValueForbidden ExposureClass internet adds the toleration exposed; leave it out"},
 			create(shoot("metadata: {name: exposed}\nspec: {exposureClassName: internet, tolerations: [{key: exposed}]}")))
 		exposed := shoot("metadata: {name: exposed}\nspec: {exposureClassName: internet}")
@@ -107,7 +109,7 @@ func TestSurroundings(t *testing.T) {
 	})
 	t.Run("what Shoots use stays", func(t *testing.T) {
 		current := func(file, kind string) *unstructured.Unstructured {
-			object := example(t, file, kind)
+			object := landscapeObject(t, file, kind)
 			require.NoError(t, w.api.Get(w.ctx, client.ObjectKeyFromObject(object), object))
 			return object
 		}
@@ -133,7 +135,7 @@ func TestSurroundings(t *testing.T) {
 		assert.Contains(t, causesOf(t, w.api.Update(w.ctx, seed, client.DryRunAll)), `spec.provider.zones FieldValueForbidden lost the zone "0", and Shoots are on the seed: Shoot garden-local/exposed and Shoot garden-local/sparse`)
 	})
 	t.Run("what stands around goes", func(t *testing.T) {
-		require.NoError(t, w.past.Delete(w.ctx, example(t, "projects/local/credentials.yaml", "CredentialsBinding")))
+		require.NoError(t, w.unvalidated.Delete(w.ctx, landscapeObject(t, "projects/local/credentials.yaml", "CredentialsBinding")))
 		current := &unstructured.Unstructured{}
 		current.SetGroupVersionKind(live.GroupVersionKind())
 		require.NoError(t, w.api.Get(w.ctx, client.ObjectKeyFromObject(live), current))
@@ -146,7 +148,7 @@ func TestSurroundings(t *testing.T) {
 		})
 	})
 	// Other kinds get the fields of their Shoot.
-	managed := decoded(t, "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: ManagedSeed\nmetadata: {name: sparse, namespace: garden}\nspec: {shoot: {name: sparse}, gardenlet: {config: {}}}")
+	managed := decodeObject(t, "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: ManagedSeed\nmetadata: {name: sparse, namespace: garden}\nspec: {shoot: {name: sparse}, gardenlet: {config: {}}}")
 	assert.Contains(t, create(managed), `spec.shoot.name FieldValueInvalid there is no Shoot "sparse" in namespace garden in this landscape; declare it, or list it in landscape.yaml under spec.external`)
 }
 
@@ -178,47 +180,47 @@ func fieldOf(object *unstructured.Unstructured, path string) any {
 	return value
 }
 
-// noKinds is a cluster that serves none of the kinds, or does not answer.
-type noKinds struct{ err error }
+// emptyLister is a cluster that serves none of the kinds, or does not answer.
+type emptyLister struct{ err error }
 
-func (n noKinds) Objects(context.Context, schema.GroupVersionKind, bool) ([]*unstructured.Unstructured, bool, error) {
+func (n emptyLister) Objects(context.Context, schema.GroupVersionKind, bool) ([]*unstructured.Unstructured, bool, error) {
 	return nil, false, n.err
 }
 
-func TestSurroundingsThatAreNotServed(t *testing.T) {
-	h, err := New(t.Context(), Options{Surroundings: noKinds{}})
+func TestUnservedKinds(t *testing.T) {
+	h, err := New(t.Context(), Options{ObjectLister: emptyLister{}})
 	require.NoError(t, err)
-	shoot := example(t, "projects/local/shoot.yaml", "Shoot")
-	found, err := h.verified(t.Context(), shoot, nil)
+	shoot := landscapeObject(t, "projects/local/shoot.yaml", "Shoot")
+	found, err := h.validateObject(t.Context(), shoot, nil)
 	require.NoError(t, err)
 	assert.False(t, schemas.HasErrors(found), "what refers to a kind that is not served is taken to be right: %v", found)
 
 	// Unused fields are not reported, since defaults set them.
-	full := h.defaults.defaulted(shoot)
-	around, err := h.around(t.Context(), full, false)
+	full := h.defaults.withDefaults(shoot)
+	around, err := h.readRelatedObjects(t.Context(), full, false)
 	require.NoError(t, err)
 	unread := func(v schemas.Violation) bool { return across.IsUnread(v.Rule) }
-	require.True(t, slices.ContainsFunc(h.together(around, full, nil), unread))
-	found, err = h.verified(t.Context(), full, nil)
+	require.True(t, slices.ContainsFunc(h.crossCheck(around, full, nil), unread))
+	found, err = h.validateObject(t.Context(), full, nil)
 	require.NoError(t, err)
 	assert.False(t, slices.ContainsFunc(found, unread), found)
 
-	h.surroundings = noKinds{errors.New("no answer")}
-	_, err = h.verified(t.Context(), shoot, nil)
+	h.objectLister = emptyLister{errors.New("no answer")}
+	_, err = h.validateObject(t.Context(), shoot, nil)
 	assert.ErrorContains(t, err, "no answer")
-	garden := example(t, "garden/garden.yaml", "Garden")
-	found, err = h.verified(t.Context(), garden, nil)
+	garden := landscapeObject(t, "garden/garden.yaml", "Garden")
+	found, err = h.validateObject(t.Context(), garden, nil)
 	require.NoError(t, err, "kinds of the runtime cluster have no surroundings")
 	assert.False(t, schemas.HasErrors(found))
 }
 
-func TestSurroundingKinds(t *testing.T) {
+func TestRelatedKinds(t *testing.T) {
 	var got []string
-	docs := string(read(t, "../../../docs/admission.md"))
+	docs := string(readFile(t, "../../../docs/admission.md"))
 	_, docs, _ = strings.Cut(docs, "It needs to be allowed `list` and `watch`")
 	var all []schema.GroupVersionKind
 	for _, kind := range schemas.KnownKinds() {
-		all = append(all, neighbours(kind.GroupKind())...)
+		all = append(all, relatedKinds(kind.GroupKind())...)
 	}
 	slices.SortFunc(all, func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) })
 	for _, kind := range slices.Compact(all) {
@@ -230,15 +232,15 @@ func TestSurroundingKinds(t *testing.T) {
 }
 
 func TestPatchBetween(t *testing.T) {
-	from := decoded(t, "a: 1\nlist: [{a: 1}]\ngone: x\nsame: {b: c}\napiVersion: v1\nkind: K").Object
-	to := decoded(t, "a: 2\nlist: [{a: 1, b/c~: 2}, {d: 3}]\nnew: {e: false}\nsame: {b: c}\napiVersion: v1\nkind: K").Object
+	from := decodeObject(t, "a: 1\nlist: [{a: 1}]\ngone: x\nsame: {b: c}\napiVersion: v1\nkind: K").Object
+	to := decodeObject(t, "a: 2\nlist: [{a: 1, b/c~: 2}, {d: 3}]\nnew: {e: false}\nsame: {b: c}\napiVersion: v1\nkind: K").Object
 	var got []string
-	for _, op := range between(from, to) {
-		got = append(got, string(encoded(t, op)))
+	for _, op := range patchBetween(from, to) {
+		got = append(got, string(encodeJSON(t, op)))
 	}
 	assert.Equal(t, []string{
 		`{"op":"remove","path":"/gone"}`, `{"op":"add","path":"/a","value":2}`, `{"op":"add","path":"/list/0/b~1c~0","value":2}`,
 		`{"op":"add","path":"/list/-","value":{"d":3}}`, `{"op":"add","path":"/new","value":{"e":false}}`,
 	}, got)
-	assert.Empty(t, between(to, to))
+	assert.Empty(t, patchBetween(to, to))
 }

@@ -1,0 +1,41 @@
+package gardenlet
+
+import (
+	"fmt"
+
+	"github.com/pergola-dev/pergola/internal/serving"
+)
+
+// Ready returns the readiness checks. A gardenlet that waits for the lease is ready to take over.
+// There are no liveness checks: a restart does not help if the virtual garden is unreachable.
+func (g *Gardenlet) Ready() []serving.Question {
+	return []serving.Question{{Name: "garden", Ask: g.checkHeartbeat}, {Name: "settings", Ask: g.checkSettings}}
+}
+
+func (g *Gardenlet) checkHeartbeat() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.heartbeatState.lease == nil:
+		return nil
+	case g.heartbeatState.lastError != nil && g.heartbeatState.lastSuccess.IsZero():
+		return g.heartbeatState.lastError
+	case g.heartbeatState.lastError != nil:
+		return fmt.Errorf("since %s: %w", g.heartbeatState.lastSuccess.UTC().Format("2006-01-02T15:04:05Z"), g.heartbeatState.lastError)
+	case g.heartbeatState.lastSuccess.IsZero():
+		return fmt.Errorf("the Seed %s was not read yet, or is not in the virtual garden", g.options.Seed)
+	}
+	return nil
+}
+
+func (g *Gardenlet) checkSettings() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.heartbeatState.lease == nil || g.publication.settings != nil {
+		return nil
+	}
+	if g.publication.problem != nil {
+		return g.publication.problem
+	}
+	return errNoPublication
+}
