@@ -72,18 +72,18 @@ func TestARuleOfALandscapeDecides(t *testing.T) {
 		_ = client.CoreV1().ConfigMaps(ref.Namespace).Delete(testContext(t), ref.Name, metav1.DeleteOptions{})
 	})
 	eventually(t, "the object in the cache", func() bool {
-		v, err := judge.One(ctx, ref)
+		v, err := judge.JudgeObject(ctx, ref)
 		return err == nil && v.Message == "ready is not said" && !v.Healthy && v.Reason == "ConfigMapUnhealthy"
 	})
 	object.Data = map[string]string{"ready": "yes"}
 	_, err = client.CoreV1().ConfigMaps(ref.Namespace).Update(ctx, object, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	eventually(t, "the rule satisfied", func() bool {
-		bad, rolling, err := judge.Of(ctx, []apply.Ref{ref})
+		bad, rolling, err := judge.FirstProblems(ctx, []apply.Ref{ref})
 		return err == nil && bad == nil && rolling == nil
 	})
 	plain := managedresource.Judge{Cluster: cluster}
-	v, err := plain.One(ctx, ref)
+	v, err := plain.JudgeObject(ctx, ref)
 	require.NoError(t, err)
 	assert.Equal(t, "ConfigMap exists", v.Message, "without the rule")
 }

@@ -265,7 +265,7 @@ func (r *run) releaseDeletedManagedResource(ctx context.Context, b render.Bundle
 	if err != nil {
 		return nil, err
 	}
-	return rm.Release(ctx, b.Namespace, b.Name)
+	return rm.ReleaseObjects(ctx, b.Namespace, b.Name)
 }
 
 func bundleManagedResourceRef(b render.Bundle) apply.Ref {
@@ -285,15 +285,15 @@ func (r *run) reconcileManagedResource(ctx context.Context, b render.Bundle) (wa
 	}
 	outcome, err := rm.Reconcile(ctx, b.Namespace, b.Name)
 	if outcome != nil {
-		r.countResult(outcome.Applied)
+		r.countResult(outcome.ApplyResult)
 	}
 	if err != nil {
 		return waiter{}, err
 	}
 	w := waiter{bundle: b, cluster: rm.Target, managedReconciler: rm}
-	if outcome.Applied != nil {
-		w.changeCounts.Add(outcome.Applied.Objects...)
-		r.owner.recordTerminating(b.Name, rm.Target, outcome.Applied.Objects...)
+	if outcome.ApplyResult != nil {
+		w.changeCounts.Add(outcome.ApplyResult.Objects...)
+		r.owner.recordTerminating(b.Name, rm.Target, outcome.ApplyResult.Objects...)
 	}
 	w.refs, err = declaredRefs(ctx, rm, outcome)
 	return w, err

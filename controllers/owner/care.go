@@ -230,7 +230,7 @@ func (r *Reconciler) bundleFailure(ctx context.Context, o *ownerSession, b rende
 		for _, obj := range b.Objects {
 			refs = append(refs, apply.RefOf(obj.Unstructured))
 		}
-		bad, _, err := r.judgeForCluster(cluster).Of(ctx, refs)
+		bad, _, err := r.judgeForCluster(cluster).FirstProblems(ctx, refs)
 		return withLocation(cluster, bad), err
 	}
 	ref := bundleManagedResourceRef(b)

@@ -176,7 +176,7 @@ func (s *flowSteps) forgetVirtualBundle(ctx context.Context, b render.Bundle) er
 		return inventory.Remove(ctx)
 	}
 	rm := &managedresource.Reconciler{Engine: s.run.reconciler.Engine, Source: o.Local, Target: o.Local, Clock: s.run.reconciler.Clock}
-	if err := rm.Dissolve(ctx, b.Namespace, b.Name); err != nil && !meta.IsNoMatchError(err) {
+	if err := rm.DeleteKeepingObjects(ctx, b.Namespace, b.Name); err != nil && !meta.IsNoMatchError(err) {
 		return err
 	}
 	for {

@@ -235,7 +235,7 @@ func (s *flowSteps) managedResourcesOfClass(ctx context.Context, class string, o
 			continue
 		}
 		if class == virtualClass && s.virtualLossReason() != "" && mr.GetDeletionTimestamp() != nil {
-			if _, err := rm.Release(ctx, mr.GetNamespace(), mr.GetName()); err != nil {
+			if _, err := rm.ReleaseObjects(ctx, mr.GetNamespace(), mr.GetName()); err != nil {
 				return nil, err
 			}
 			continue

@@ -91,7 +91,7 @@ func (r *Reconciler) previousManagedResource(ctx context.Context, o *ownerSessio
 	if err != nil {
 		return nil, nil, err
 	}
-	contents, err := rm.Contents(ctx, mr)
+	contents, err := rm.TransferableEntries(ctx, mr)
 	return rm, contents, err
 }
 
@@ -122,7 +122,7 @@ func (r *run) migrateToDirect(ctx context.Context, b render.Bundle) error {
 		if err := inventory.Save(ctx, apply.Union(entries, contents)); err != nil {
 			return fmt.Errorf("carry the inventory of ManagedResource %s/%s over: %w", b.Namespace, b.Name, err)
 		}
-		if err := rm.Dissolve(ctx, b.Namespace, b.Name); err != nil {
+		if err := rm.DeleteKeepingObjects(ctx, b.Namespace, b.Name); err != nil {
 			return err
 		}
 		managed := apply.ObjectResult{Ref: bundleManagedResourceRef(b), Action: apply.Deleted, Message: "its objects stay: they are applied directly now"}
@@ -147,7 +147,7 @@ func (r *run) migrateToManaged(ctx context.Context, b render.Bundle, inventory a
 	if err != nil {
 		return err
 	}
-	if err := rm.Inherit(ctx, b.Namespace, b.Name, carried); err != nil || len(objects) == 0 {
+	if err := rm.InheritInventory(ctx, b.Namespace, b.Name, carried); err != nil || len(objects) == 0 {
 		return err
 	}
 	return apply.Part(inventory, func(e apply.Entry) bool { return !isCarrierOf(b, e.Ref) }).Save(ctx, nil)

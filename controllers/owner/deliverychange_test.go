@@ -193,5 +193,5 @@ func (s *testSite) addInventoryEntry(b render.Bundle, name string) {
 	}
 	rm, err := s.run.reconciler.resourceManager(s.run.owner, b)
 	require.NoError(s, err)
-	require.NoError(s, rm.Inherit(s.ctx, b.Namespace, b.Name, []apply.Entry{e}))
+	require.NoError(s, rm.InheritInventory(s.ctx, b.Namespace, b.Name, []apply.Entry{e}))
 }

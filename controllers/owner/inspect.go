@@ -211,7 +211,7 @@ func (r *Reconciler) inspectBundle(ctx context.Context, o *ownerSession, b rende
 		say(StateNotApplied, reasonPending, "not applied yet: "+firstThree(missing))
 		return
 	}
-	bad, rolling, err := r.judgeForCluster(cluster).Of(ctx, refs)
+	bad, rolling, err := r.judgeForCluster(cluster).FirstProblems(ctx, refs)
 	switch {
 	case err != nil:
 		say(StateUnknown, "", strings.Join(Problems(err), "; "))

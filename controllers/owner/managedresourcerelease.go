@@ -50,7 +50,7 @@ func (r *Reconciler) ReleaseTerminating(ctx context.Context, local *apply.Cluste
 		if !ofShoots[ref] {
 			continue
 		}
-		if _, err := rm.Release(ctx, ref.Namespace, ref.Name); err != nil {
+		if _, err := rm.ReleaseObjects(ctx, ref.Namespace, ref.Name); err != nil {
 			problems = append(problems, fmt.Errorf("let %s go with its namespace: %w", ref, err))
 		}
 	}

@@ -328,7 +328,7 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (de
 	}
 	if keep || !r.isClusterServed(ctx, b) || b.Cluster == render.ClusterShoot && hasKeepObjects(obj) {
 		// no object in the target cluster has to be deleted
-		return true, rm.Dissolve(ctx, b.Namespace, b.Name)
+		return true, rm.DeleteKeepingObjects(ctx, b.Namespace, b.Name)
 	}
 	rm.Options = apply.ApplyOptions{OnObject: r.objectReporter(b), DesiredElsewhere: r.isInOtherBundle(b)}
 	if obj.GetDeletionTimestamp() == nil {
@@ -348,9 +348,9 @@ func (r *run) waitForManagedDeletion(ctx context.Context, rm *managedresource.Re
 	defer tick.Stop()
 	deadline := r.reconciler.Clock.Now().Add(min(removalTimeout, r.stepTimeout(removalTimeout)))
 	for {
-		outcome, gone, err := rm.Finish(ctx, b.Namespace, b.Name)
+		outcome, gone, err := rm.ContinueDeletion(ctx, b.Namespace, b.Name)
 		if outcome != nil {
-			r.countResult(outcome.Applied)
+			r.countResult(outcome.ApplyResult)
 		}
 		late := !r.reconciler.Clock.Now().Before(deadline)
 		switch {

@@ -71,7 +71,7 @@ func (r *Reconciler) declaredInDataSecret(ctx context.Context, o *ownerSession, 
 	if err != nil {
 		return nil, err
 	}
-	objects, _, err := rm.Declared(ctx, mr)
+	objects, _, err := rm.DeclaredObjects(ctx, mr)
 	if err != nil {
 		return nil, err
 	}

@@ -394,7 +394,7 @@ func (r *Reconciler) resourceManager(o *ownerSession, b render.Bundle) (*managed
 	}
 	return &managedresource.Reconciler{
 		Engine: r.Engine, Source: o.Local, Target: target, Class: b.Delivery.Class, Clock: r.Clock,
-		Judging: managedresource.Judging{Rules: r.ConditionSettings.HealthRules, ExistenceOnly: r.ConditionSettings.ExistenceOnly},
+		HealthOptions: managedresource.HealthOptions{Rules: r.ConditionSettings.HealthRules, ExistenceOnly: r.ConditionSettings.ExistenceOnly},
 	}, nil
 }
 

@@ -139,7 +139,7 @@ func (r *run) checkManagedUnchanged(ctx context.Context, b render.Bundle, rm *ma
 	if managedresource.IsIgnored(mr) {
 		return true, nil
 	}
-	if changed := rm.Changed(ctx, mr); changed != "" {
+	if changed := rm.ChangeSinceApply(ctx, mr); changed != "" {
 		return false, fmt.Errorf("ManagedResource %s/%s %s: the next reconciliation makes it what it was, and repairs its objects", b.Namespace, b.Name, changed)
 	}
 	return false, nil

@@ -128,7 +128,7 @@ func (r *run) waitForOldPods(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, tokenRenewTimeout)
 	defer cancel()
 	judge := r.reconciler.judgeForCluster(r.owner.Local)
-	judge.OldPods = true
+	judge.WaitForOldPods = true
 	there, err := r.owner.apiServerMarks(limited, annotationPopulated)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (r *run) waitForOldPods(ctx context.Context) error {
 	for name := range there {
 		ref := apply.Ref{APIVersion: "apps/v1", Kind: "Deployment", Namespace: r.owner.ControlPlane(), Name: name}
 		for {
-			v, err := judge.One(limited, ref)
+			v, err := judge.JudgeObject(limited, ref)
 			if err == nil && !v.Progressing {
 				break
 			}

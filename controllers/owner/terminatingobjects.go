@@ -72,13 +72,13 @@ func (r *Reconciler) finishRemovals(ctx context.Context, o *ownerSession, bundle
 // declaredRefs returns the objects that a ManagedResource declares. Its inventory also has held and
 // terminating objects, which may be deleted at any time and need no health check.
 func declaredRefs(ctx context.Context, rm *managedresource.Reconciler, outcome *managedresource.Outcome) ([]apply.Ref, error) {
-	entries, err := rm.Inventory(outcome.Object).Load(ctx)
+	entries, err := rm.Inventory(outcome.ManagedResource).Load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	pending := map[apply.Ref]bool{}
-	if outcome.Applied != nil {
-		for _, o := range outcome.Applied.Pending() {
+	if outcome.ApplyResult != nil {
+		for _, o := range outcome.ApplyResult.Pending() {
 			pending[o.Ref] = true
 		}
 	}

@@ -139,7 +139,7 @@ func (r *run) judgeBundle(ctx context.Context, w waiter, rolledOut, details bool
 	for _, ref := range w.refs {
 		v, err := r.quickVerdict(ctx, w, ref)
 		if details && err == nil && v.Reason != reasonRequestPending {
-			v, err = r.reconciler.judgeForCluster(w.cluster).One(ctx, ref)
+			v, err = r.reconciler.judgeForCluster(w.cluster).JudgeObject(ctx, ref)
 		}
 		if err != nil {
 			return "", w.cluster.Explain(ref, "check", err)
@@ -192,7 +192,7 @@ func (r *run) quickVerdict(ctx context.Context, w waiter, ref apply.Ref) (health
 	if stamp, ok := w.requestTimestamps[ref]; ok && obj.GetAnnotations()[annotationTimestamp] != stamp {
 		return health.Verdict{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name, Reason: reasonRequestPending, Message: "the request to reconcile is not seen yet"}, nil
 	}
-	return r.reconciler.judgeForCluster(w.cluster).Quick(obj), nil
+	return r.reconciler.judgeForCluster(w.cluster).JudgeLive(obj), nil
 }
 
 func describeVerdict(cluster string, v health.Verdict) string {

@@ -124,10 +124,10 @@ type Controllers struct {
 	} `json:"networkPolicy"`
 
 	// Pergola does not have these controllers.
-	CSRApprover                  Absent `json:"csrApprover"`
-	IstioClusterConfiguration    Absent `json:"istioClusterConfiguration"`
-	NodeCriticalComponents       Absent `json:"nodeCriticalComponents"`
-	NodeAgentReconciliationDelay Absent `json:"nodeAgentReconciliationDelay"`
+	CSRApprover                  UnsupportedController `json:"csrApprover"`
+	IstioClusterConfiguration    UnsupportedController `json:"istioClusterConfiguration"`
+	NodeCriticalComponents       UnsupportedController `json:"nodeCriticalComponents"`
+	NodeAgentReconciliationDelay UnsupportedController `json:"nodeAgentReconciliationDelay"`
 }
 
 // Workers sets concurrency and sync period of a controller.
@@ -136,9 +136,9 @@ type Workers struct {
 	SyncPeriod      *metav1.Duration `json:"syncPeriod,omitempty"`
 }
 
-// Absent is a controller of upstream's resource manager that Pergola lacks. It can be configured,
-// but not enabled.
-type Absent struct {
+// UnsupportedController is a controller of upstream's resource manager that Pergola lacks. It can
+// be configured, but not enabled.
+type UnsupportedController struct {
 	Enabled          bool             `json:"enabled"`
 	ConcurrentSyncs  *int             `json:"concurrentSyncs,omitempty"`
 	MachineNamespace *string          `json:"machineNamespace,omitempty"`
@@ -170,25 +170,25 @@ func ReadConfiguration(path string) (*Configuration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
 	}
-	document, err := parsed(path, raw)
+	document, err := parseDocument(path, raw)
 	if err != nil {
 		return nil, err
 	}
-	if wrong := misfits(document); len(wrong) > 0 {
-		return nil, asErrors(path, wrong)
+	if wrong := checkForm(document); len(wrong) > 0 {
+		return nil, joinFormErrors(path, wrong)
 	}
 	c := &Configuration{}
 	if err := sigsyaml.UnmarshalStrict(raw, c); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	c.Default()
-	var wrong []misfit
+	var wrong []formError
 	for _, p := range c.Validate() {
-		line, column := placeOf(document, p.Field)
-		wrong = append(wrong, misfit{p.Field, line, column, p.ErrorBody()})
+		line, column := positionOf(document, p.Field)
+		wrong = append(wrong, formError{p.Field, line, column, p.ErrorBody()})
 	}
 	if len(wrong) > 0 {
-		return nil, asErrors(path, wrong)
+		return nil, joinFormErrors(path, wrong)
 	}
 	return c, nil
 }

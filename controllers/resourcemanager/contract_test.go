@@ -17,17 +17,19 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-func configMap(name string) string { return strings.ReplaceAll(one, "name: one", "name: "+name) }
+func configMap(name string) string {
+	return strings.ReplaceAll(configMapManifest, "name: one", "name: "+name)
+}
 
-// managed creates a ManagedResource and its data Secret of the same name.
-func (s *site) managed(name string, manifests ...string) {
+// createManagedResource creates a ManagedResource and its data Secret of the same name.
+func (s *testEnv) createManagedResource(name string, manifests ...string) {
 	s.Helper()
-	s.contents(name, manifests...)
+	s.writeDataSecret(name, manifests...)
 	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: " + name + ", namespace: NS}, spec: {secretRefs: [{name: " + name + "}]}}")
 }
 
-// contents writes the data Secret.
-func (s *site) contents(name string, manifests ...string) {
+// writeDataSecret writes the data Secret.
+func (s *testEnv) writeDataSecret(name string, manifests ...string) {
 	s.Helper()
 	o := s.object("{apiVersion: v1, kind: Secret, metadata: {name: " + name + ", namespace: NS}}")
 	o.Object["stringData"] = map[string]any{"data.yaml": strings.ReplaceAll(strings.Join(manifests, "\n---\n"), "NS", s.ns)}
@@ -41,8 +43,8 @@ func (s *site) contents(name string, manifests ...string) {
 	require.NoError(s, err)
 }
 
-// message returns the message of a condition.
-func (s *site) message(name string, condition string) string {
+// conditionMessage returns the message of a condition.
+func (s *testEnv) conditionMessage(name string, condition string) string {
 	o, err := s.get("ManagedResource", name)
 	if err != nil {
 		return ""
@@ -56,63 +58,63 @@ func (s *site) message(name string, condition string) string {
 	return ""
 }
 
-// quiet waits until a ManagedResource is reconciled and nothing is due.
-func (s *site) quiet(m *Manager, name string) {
+// waitUntilIdle waits until a ManagedResource is reconciled and nothing is due.
+func (s *testEnv) waitUntilIdle(m *Manager, name string) {
 	s.Helper()
 	key := types.NamespacedName{Namespace: s.ns, Name: name}
 	s.eventually("it is quiet", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.due[key].After(time.Now()) && m.queue.Len() == 0
+		return m.dueTimes[key].After(time.Now()) && m.queue.Len() == 0
 	})
 }
 
-// TestRequests counts the requests for one ManagedResource: nothing is read twice, and the status
-// is written at the beginning and at the end.
-func TestRequests(t *testing.T) {
-	s := newSite(t)
-	s.managed("warm", configMap("warm")) // opens the caches
-	m, stop := s.start("")
+// TestRequestCounts counts the requests for one ManagedResource: nothing is read twice, and the
+// status is written at the beginning and at the end.
+func TestRequestCounts(t *testing.T) {
+	s := newTestEnv(t)
+	s.createManagedResource("warm", configMap("warm")) // opens the caches
+	m, stop := s.startClass("")
 	defer stop()
-	s.becomes("warm", good...)
-	s.quiet(m, "warm")
+	s.waitForConditions("warm", healthyConditions...)
+	s.waitUntilIdle(m, "warm")
 
 	before := m.options.Source.Requests()
-	s.managed("thing", configMap("a"), configMap("b"), configMap("c"), configMap("d"))
-	s.becomes("thing", good...)
-	s.quiet(m, "thing")
+	s.createManagedResource("thing", configMap("a"), configMap("b"), configMap("c"), configMap("d"))
+	s.waitForConditions("thing", healthyConditions...)
+	s.waitUntilIdle(m, "thing")
 	assert.Equal(t, map[string]int{"get": 1, "patch": 3, "patch-apply": 4}, map[string]int(m.options.Source.Requests().Sub(before)),
 		"the Secret; the finalizer, the status twice; the objects")
 
 	before = m.options.Source.Requests()
-	s.contents("thing", configMap("a"), configMap("b"), configMap("c"), strings.ReplaceAll(configMap("d"), "a: b", "a: c"))
+	s.writeDataSecret("thing", configMap("a"), configMap("b"), configMap("c"), strings.ReplaceAll(configMap("d"), "a: b", "a: c"))
 	s.eventually("it is changed", func() bool {
 		o, err := s.get("ConfigMap", "d")
 		v, _, _ := unstructured.NestedString(o.Object, "data", "a")
 		return err == nil && v == "c"
 	})
-	s.becomes("thing", good...)
-	s.quiet(m, "thing")
+	s.waitForConditions("thing", healthyConditions...)
+	s.waitUntilIdle(m, "thing")
 	assert.Equal(t, map[string]int{"get": 1, "patch": 2, "patch-apply": 1}, map[string]int(m.options.Source.Requests().Sub(before)))
 
 	before = m.options.Source.Requests()
 	mr, err := s.get("ManagedResource", "thing")
 	require.NoError(t, err)
 	require.NoError(t, s.resource(mr).Delete(s.ctx, "thing", metav1.DeleteOptions{}))
-	s.gone("ManagedResource", "thing")
+	s.waitForDeletion("ManagedResource", "thing")
 	assert.Equal(t, map[string]int{"patch": 1, "delete": 4}, map[string]int(m.options.Source.Requests().Sub(before)))
 }
 
-// TestRestart: after a restart without changes, no Secret is read and nothing is written. Changes
-// during the downtime are detected.
-func TestRestart(t *testing.T) {
-	s := newSite(t)
+// TestRestartWithoutChanges: after a restart without changes, no Secret is read and nothing is
+// written. Changes during the downtime are detected.
+func TestRestartWithoutChanges(t *testing.T) {
+	s := newTestEnv(t)
 	deployment := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: app, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: c}]}}}}"
-	s.managed("thing", configMap("a"), configMap("b"))
-	s.managed("work", deployment)
-	_, stop := s.start("")
-	s.becomes("thing", good...)
-	s.becomes("work", "ResourcesApplied=True/ApplySucceeded")
+	s.createManagedResource("thing", configMap("a"), configMap("b"))
+	s.createManagedResource("work", deployment)
+	_, stop := s.startClass("")
+	s.waitForConditions("thing", healthyConditions...)
+	s.waitForConditions("work", "ResourcesApplied=True/ApplySucceeded")
 	s.eventually("the version is noted", func() bool {
 		mr, err := s.get("ManagedResource", "work")
 		version, _, _ := unstructured.NestedString(mr.Object, "status", "secretsVersion")
@@ -120,9 +122,9 @@ func TestRestart(t *testing.T) {
 	})
 	stop()
 
-	m, stop := s.start("")
-	s.quiet(m, "thing")
-	s.quiet(m, "work")
+	m, stop := s.startClass("")
+	s.waitUntilIdle(m, "thing")
+	s.waitUntilIdle(m, "work")
 	requests := m.options.Source.Requests()
 	assert.Zero(t, requests["get"])
 	assert.Zero(t, requests.Writes())
@@ -135,8 +137,8 @@ func TestRestart(t *testing.T) {
 	stop()
 
 	s.patch("ConfigMap", "b", "data: {a: other}")
-	s.contents("work", strings.Replace(deployment, "replicas: 1", "replicas: 2", 1))
-	_, stop = s.start("")
+	s.writeDataSecret("work", strings.Replace(deployment, "replicas: 1", "replicas: 2", 1))
+	_, stop = s.startClass("")
 	defer stop()
 	s.eventually("both are repaired", func() bool {
 		o, err := s.get("ConfigMap", "b")
@@ -148,70 +150,70 @@ func TestRestart(t *testing.T) {
 		n, _, _ := unstructured.NestedInt64(d.Object, "spec", "replicas")
 		return v == "b" && n == 2
 	})
-	s.becomes("thing", good...)
+	s.waitForConditions("thing", healthyConditions...)
 }
 
 // TestSameContent: a Secret with the same content in another form changes nothing.
 func TestSameContent(t *testing.T) {
-	s := newSite(t)
-	s.managed("thing", configMap("a"), configMap("b"))
-	m, stop := s.start("")
+	s := newTestEnv(t)
+	s.createManagedResource("thing", configMap("a"), configMap("b"))
+	m, stop := s.startClass("")
 	defer stop()
-	s.becomes("thing", good...)
-	s.quiet(m, "thing")
+	s.waitForConditions("thing", healthyConditions...)
+	s.waitUntilIdle(m, "thing")
 	before, err := s.get("ManagedResource", "thing")
 	require.NoError(t, err)
 	requests := m.options.Source.Requests()
 	secret, err := s.get("Secret", "thing")
 	require.NoError(t, err)
 	text := strings.ReplaceAll("# a comment\n"+configMap("a")+"\n---\n"+configMap("b"), "NS", s.ns)
-	secret.Object["data"] = map[string]any{"other.yaml.br": brotlied(t, text)}
+	secret.Object["data"] = map[string]any{"other.yaml.br": brotliCompress(t, text)}
 	_, err = s.resource(secret).Update(s.ctx, secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	s.eventually("it is read", func() bool { return m.options.Source.Requests()["get"] > requests["get"] })
-	s.quiet(m, "thing")
+	s.waitUntilIdle(m, "thing")
 	assert.Equal(t, map[string]int{"get": 1}, map[string]int(m.options.Source.Requests().Sub(requests)))
 	after, err := s.get("ManagedResource", "thing")
 	require.NoError(t, err)
 	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion())
 }
 
-// TestMoves: an object that moves between two ManagedResources is not deleted, whichever changes
-// first.
-func TestMoves(t *testing.T) {
+// TestObjectMovesBetweenManagedResources: an object that moves between two ManagedResources is not
+// deleted, whichever changes first.
+func TestObjectMovesBetweenManagedResources(t *testing.T) {
 	for _, first := range []string{"giver", "taker"} {
 		t.Run("first the "+first, func(t *testing.T) {
-			s := newSite(t)
-			s.managed("giver", configMap("one"), configMap("moves"))
-			s.managed("taker", configMap("two"))
-			_, stop := s.start("")
-			s.becomes("giver", good...)
-			s.becomes("taker", good...)
+			s := newTestEnv(t)
+			s.createManagedResource("giver", configMap("one"), configMap("moves"))
+			s.createManagedResource("taker", configMap("two"))
+			_, stop := s.startClass("")
+			s.waitForConditions("giver", healthyConditions...)
+			s.waitForConditions("taker", healthyConditions...)
 			before, err := s.get("ConfigMap", "moves")
 			require.NoError(t, err)
 			stop() // both changes are made before the next start, or one after the other
 
-			give := func() { s.contents("giver", configMap("one")) }
-			take := func() { s.contents("taker", configMap("two"), configMap("moves")) }
+			give := func() { s.writeDataSecret("giver", configMap("one")) }
+			take := func() { s.writeDataSecret("taker", configMap("two"), configMap("moves")) }
 			if first == "giver" {
 				give()
 				take()
 			}
-			_, stop = s.start("")
+			_, stop = s.startClass("")
 			defer stop()
 			if first == "taker" {
 				take()
-				s.becomes("taker", "ResourcesApplied=False/ApplyFailed")
-				assert.Contains(t, s.message("taker", "ResourcesApplied"), "ManagedResource "+s.ns+"/giver declares this object as well")
-				s.becomes("giver", good...)
+				s.waitForConditions("taker", "ResourcesApplied=False/ApplyFailed")
+				assert.Contains(t, s.conditionMessage("taker", "ResourcesApplied"), "ManagedResource "+s.ns+"/giver declares this object as well")
+				s.waitForConditions("giver", healthyConditions...)
 				give()
 			}
 			s.eventually("the taker has it", func() bool {
 				o, err := s.get("ConfigMap", "moves")
 				return err == nil && o.GetAnnotations()[resourcesv1alpha1.Origin] == s.ns+"/taker"
 			})
-			s.becomes("giver", good...)
-			s.becomes("taker", good...)
+			s.waitForConditions("giver", healthyConditions...)
+			s.waitForConditions("taker", healthyConditions...)
 			after, err := s.get("ConfigMap", "moves")
 			require.NoError(t, err)
 			assert.Equal(t, before.GetUID(), after.GetUID())
@@ -220,31 +222,31 @@ func TestMoves(t *testing.T) {
 			mr, err := s.get("ManagedResource", "giver")
 			require.NoError(t, err)
 			require.NoError(t, s.resource(mr).Delete(s.ctx, "giver", metav1.DeleteOptions{}))
-			s.gone("ManagedResource", "giver")
+			s.waitForDeletion("ManagedResource", "giver")
 			_, err = s.get("ConfigMap", "moves")
 			assert.NoError(t, err)
 		})
 	}
 }
 
-// TestMovesOfClusterScopedObjects: a namespace on a cluster-scoped object does not affect its
+// TestClusterScopedObjectMoves: a namespace on a cluster-scoped object does not affect its
 // owner.
-func TestMovesOfClusterScopedObjects(t *testing.T) {
-	s := newSite(t)
+func TestClusterScopedObjectMoves(t *testing.T) {
+	s := newTestEnv(t)
 	class := func(metadata string) string {
 		return "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: NS-class" + metadata + "}, value: 5}"
 	}
-	s.managed("giver", configMap("one"), class(", namespace: NS"))
-	s.managed("taker", configMap("two"))
-	_, stop := s.start("")
+	s.createManagedResource("giver", configMap("one"), class(", namespace: NS"))
+	s.createManagedResource("taker", configMap("two"))
+	_, stop := s.startClass("")
 	defer stop()
-	s.becomes("giver", good...)
-	s.becomes("taker", good...)
+	s.waitForConditions("giver", healthyConditions...)
+	s.waitForConditions("taker", healthyConditions...)
 	classes := s.api.Resource(schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"})
 	before, err := classes.Get(s.ctx, s.ns+"-class", metav1.GetOptions{})
 	require.NoError(t, err)
-	s.contents("taker", configMap("two"), class(""))
-	s.contents("giver", configMap("one"))
+	s.writeDataSecret("taker", configMap("two"), class(""))
+	s.writeDataSecret("giver", configMap("one"))
 	s.eventually("the taker has it", func() bool {
 		o, err := classes.Get(s.ctx, s.ns+"-class", metav1.GetOptions{})
 		return err == nil && o.GetAnnotations()[resourcesv1alpha1.Origin] == s.ns+"/taker"
@@ -254,117 +256,117 @@ func TestMovesOfClusterScopedObjects(t *testing.T) {
 	assert.Equal(t, before.GetUID(), after.GetUID())
 }
 
-// TestNeighbourThatMakesNoSense: a ManagedResource with an invalid Secret name blocks no deletions
-// of others.
-func TestNeighbourThatMakesNoSense(t *testing.T) {
-	s := newSite(t)
-	s.managed("thing", configMap("one"), configMap("two"))
+// TestInvalidManagedResourceBlocksNoDeletion: a ManagedResource with an invalid Secret name blocks
+// no deletions of others.
+func TestInvalidManagedResourceBlocksNoDeletion(t *testing.T) {
+	s := newTestEnv(t)
+	s.createManagedResource("thing", configMap("one"), configMap("two"))
 	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: bad, namespace: NS}, spec: {secretRefs: [{name: ../x}]}}")
 	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: empty, namespace: NS}, spec: {secretRefs: [{}]}}")
-	_, stop := s.start("")
+	_, stop := s.startClass("")
 	defer stop()
-	s.becomes("thing", good...)
-	s.becomes("bad", "ResourcesApplied=False/CannotReadSecret")
-	s.contents("thing", configMap("one"))
-	s.gone("ConfigMap", "two")
-	s.becomes("thing", good...)
+	s.waitForConditions("thing", healthyConditions...)
+	s.waitForConditions("bad", "ResourcesApplied=False/CannotReadSecret")
+	s.writeDataSecret("thing", configMap("one"))
+	s.waitForDeletion("ConfigMap", "two")
+	s.waitForConditions("thing", healthyConditions...)
 }
 
-// TestDocumentsThatCannotBeTold: text after the end of a document is an error, for which nothing is
+// TestTextAfterDocumentEnd: text after the end of a document is an error, for which nothing is
 // deleted.
-func TestDocumentsThatCannotBeTold(t *testing.T) {
-	s := newSite(t)
-	s.managed("thing", configMap("one"), configMap("two"))
-	_, stop := s.start("")
+func TestTextAfterDocumentEnd(t *testing.T) {
+	s := newTestEnv(t)
+	s.createManagedResource("thing", configMap("one"), configMap("two"))
+	_, stop := s.startClass("")
 	defer stop()
-	s.becomes("thing", good...)
+	s.waitForConditions("thing", healthyConditions...)
 	for _, separator := range []string{"--- # a comment\n", "---\t\n"} {
-		s.contents("thing", "# again\n"+configMap("one")+separator+configMap("two"))
-		s.becomes("thing", good...)
-		s.present("ConfigMap", "two")
+		s.writeDataSecret("thing", "# again\n"+configMap("one")+separator+configMap("two"))
+		s.waitForConditions("thing", healthyConditions...)
+		s.waitForObject("ConfigMap", "two")
 	}
 	flow := func(name string) string {
 		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", namespace: NS}, data: {a: b}}\n"
 	}
-	s.contents("thing", flow("one")+flow("two"))
-	s.becomes("thing", "ResourcesApplied=False/DecodingFailed")
-	s.present("ConfigMap", "two")
-	s.contents("thing", strings.NewReplacer("apiVersion: v1", `"apiVersion": "v1"`, "kind: ConfigMap", `"kind": "ConfigMap"`, "metadata: {name: ", `"metadata": {"name": "`, ", namespace: NS}", `", "namespace": "NS"}`, "data: {a: b}", `"data": {"a": "b"}`).Replace(flow("one")+flow("two")))
-	s.becomes("thing", good...)
-	s.present("ConfigMap", "two")
+	s.writeDataSecret("thing", flow("one")+flow("two"))
+	s.waitForConditions("thing", "ResourcesApplied=False/DecodingFailed")
+	s.waitForObject("ConfigMap", "two")
+	s.writeDataSecret("thing", strings.NewReplacer("apiVersion: v1", `"apiVersion": "v1"`, "kind: ConfigMap", `"kind": "ConfigMap"`, "metadata: {name: ", `"metadata": {"name": "`, ", namespace: NS}", `", "namespace": "NS"}`, "data: {a: b}", `"data": {"a": "b"}`).Replace(flow("one")+flow("two")))
+	s.waitForConditions("thing", healthyConditions...)
+	s.waitForObject("ConfigMap", "two")
 }
 
-// TestLabelThatWasRemoved: an object is found even without the label that selects it.
-func TestLabelThatWasRemoved(t *testing.T) {
-	s := newSite(t)
-	s.managed("thing", configMap("one"))
-	m, stop := s.start("")
+// TestObjectWithoutManagedByLabel: an object is found even without the label that selects it.
+func TestObjectWithoutManagedByLabel(t *testing.T) {
+	s := newTestEnv(t)
+	s.createManagedResource("thing", configMap("one"))
+	m, stop := s.startClass("")
 	defer stop()
-	s.becomes("thing", good...)
+	s.waitForConditions("thing", healthyConditions...)
 	s.patch("ConfigMap", "one", "{metadata: {labels: {resources.gardener.cloud/managed-by: null}}, data: {a: hand}}")
 	s.eventually("it is as it should be", func() bool {
 		o, err := s.get("ConfigMap", "one")
 		v, _, _ := unstructured.NestedString(o.Object, "data", "a")
 		return err == nil && v == "b" && o.GetLabels()[resourcesv1alpha1.ManagedBy] == "gardener"
 	})
-	s.becomes("thing", good...)
-	s.quiet(m, "thing")
+	s.waitForConditions("thing", healthyConditions...)
+	s.waitUntilIdle(m, "thing")
 }
 
-// TestOneObjectThatMakesNoSense checks that an invalid object does not block the others.
-func TestOneObjectThatMakesNoSense(t *testing.T) {
-	s := newSite(t)
-	s.managed("thing", configMap("one"), configMap("twice"))
-	_, stop := s.start("")
+// TestInvalidObjectBlocksNoOther checks that an invalid object does not block the others.
+func TestInvalidObjectBlocksNoOther(t *testing.T) {
+	s := newTestEnv(t)
+	s.createManagedResource("thing", configMap("one"), configMap("twice"))
+	_, stop := s.startClass("")
 	defer stop()
-	s.becomes("thing", good...)
-	s.contents("thing", configMap("one"), configMap("new"), configMap("one"), configMap("twice"), strings.ReplaceAll(configMap("twice"), "a: b", "a: c"),
+	s.waitForConditions("thing", healthyConditions...)
+	s.writeDataSecret("thing", configMap("one"), configMap("new"), configMap("one"), configMap("twice"), strings.ReplaceAll(configMap("twice"), "a: b", "a: c"),
 		strings.ReplaceAll(configMap("odd"), "namespace: NS", "namespace: NS, annotations: {a: 1}"))
-	s.present("ConfigMap", "new")
-	s.becomes("thing", "ResourcesApplied=False/ApplyFailed")
-	assert.Contains(t, s.message("thing", "ResourcesApplied"), "declared twice")
-	assert.Contains(t, s.message("thing", "ResourcesApplied"), "metadata.annotations")
+	s.waitForObject("ConfigMap", "new")
+	s.waitForConditions("thing", "ResourcesApplied=False/ApplyFailed")
+	assert.Contains(t, s.conditionMessage("thing", "ResourcesApplied"), "declared twice")
+	assert.Contains(t, s.conditionMessage("thing", "ResourcesApplied"), "metadata.annotations")
 	_, err := s.get("ConfigMap", "twice")
 	assert.NoError(t, err)
 }
 
-// TestStuckObject: an object that cannot be deleted is named and blocks nothing else.
-func TestStuckObject(t *testing.T) {
-	s := newSite(t)
+// TestUndeletableObject: an object that cannot be deleted is named and blocks nothing else.
+func TestUndeletableObject(t *testing.T) {
+	s := newTestEnv(t)
 	stuck := strings.ReplaceAll(configMap("stuck"), "namespace: NS", "namespace: NS, finalizers: [example.com/never]")
-	s.managed("thing", stuck, configMap("goes"), configMap("stays"))
-	_, stop := s.start("")
+	s.createManagedResource("thing", stuck, configMap("goes"), configMap("stays"))
+	_, stop := s.startClass("")
 	defer stop()
-	s.becomes("thing", good...)
-	s.contents("thing", configMap("stays"), configMap("comes"))
+	s.waitForConditions("thing", healthyConditions...)
+	s.writeDataSecret("thing", configMap("stays"), configMap("comes"))
 	began := time.Now()
-	s.gone("ConfigMap", "goes")
-	s.present("ConfigMap", "comes")
-	s.becomes("thing", "ResourcesApplied=Progressing/DeletionPending", "ResourcesHealthy=True/ResourcesHealthy")
-	assert.Less(t, time.Since(began), hold)
-	assert.Contains(t, s.message("thing", "ResourcesApplied"), "example.com/never")
-	s.contents("thing", configMap("stays"), configMap("comes"), configMap("more"))
-	s.present("ConfigMap", "more")
+	s.waitForDeletion("ConfigMap", "goes")
+	s.waitForObject("ConfigMap", "comes")
+	s.waitForConditions("thing", "ResourcesApplied=Progressing/DeletionPending", "ResourcesHealthy=True/ResourcesHealthy")
+	assert.Less(t, time.Since(began), deleteTimeout)
+	assert.Contains(t, s.conditionMessage("thing", "ResourcesApplied"), "example.com/never")
+	s.writeDataSecret("thing", configMap("stays"), configMap("comes"), configMap("more"))
+	s.waitForObject("ConfigMap", "more")
 
 	mr, err := s.get("ManagedResource", "thing")
 	require.NoError(t, err)
 	require.NoError(t, s.resource(mr).Delete(s.ctx, "thing", metav1.DeleteOptions{}))
-	s.gone("ConfigMap", "stays")
-	s.becomes("thing", "ResourcesApplied=Progressing/DeletionPending", "ResourcesHealthy=False/DeletionPending", "ResourcesProgressing=True/DeletionPending")
+	s.waitForDeletion("ConfigMap", "stays")
+	s.waitForConditions("thing", "ResourcesApplied=Progressing/DeletionPending", "ResourcesHealthy=False/DeletionPending", "ResourcesProgressing=True/DeletionPending")
 	s.patch("ConfigMap", "stuck", "metadata: {finalizers: null}")
-	s.gone("ManagedResource", "thing")
+	s.waitForDeletion("ManagedResource", "thing")
 }
 
-// TestFailureStays: repeated equal failures do not change the status, so that it shows when they
-// began.
-func TestFailureStays(t *testing.T) {
-	s := newSite(t)
-	s.managed("thing", configMap("fine"), "{apiVersion: v1, kind: Service, metadata: {name: wrong, namespace: NS}, spec: {type: Nothing, ports: [{port: 1}]}}")
-	m, stop := s.start("")
+// TestRepeatedFailureLeavesStatus: repeated equal failures do not change the status, so that it
+// shows when they began.
+func TestRepeatedFailureLeavesStatus(t *testing.T) {
+	s := newTestEnv(t)
+	s.createManagedResource("thing", configMap("fine"), "{apiVersion: v1, kind: Service, metadata: {name: wrong, namespace: NS}, spec: {type: Nothing, ports: [{port: 1}]}}")
+	m, stop := s.startClass("")
 	defer stop()
-	s.becomes("thing", "ResourcesApplied=False/ApplyFailed")
-	s.present("ConfigMap", "fine")
-	assert.Contains(t, s.message("thing", "ResourcesApplied"), "spec.type")
+	s.waitForConditions("thing", "ResourcesApplied=False/ApplyFailed")
+	s.waitForObject("ConfigMap", "fine")
+	assert.Contains(t, s.conditionMessage("thing", "ResourcesApplied"), "spec.type")
 	before, err := s.get("ManagedResource", "thing")
 	require.NoError(t, err)
 	tries := m.options.Source.Requests()["patch-apply"]
@@ -374,19 +376,19 @@ func TestFailureStays(t *testing.T) {
 	assert.Equal(t, before.GetResourceVersion(), after.GetResourceVersion())
 }
 
-// TestFight: a manager that keeps changing an object back is named, and repairs become less
-// frequent.
-func TestFight(t *testing.T) {
-	s := newSite(t)
-	s.managed("thing", configMap("one"), configMap("two"))
-	m, stop := s.start("")
+// TestWriteConflictIsReported: a manager that keeps changing an object back is named, and repairs
+// become less frequent.
+func TestWriteConflictIsReported(t *testing.T) {
+	s := newTestEnv(t)
+	s.createManagedResource("thing", configMap("one"), configMap("two"))
+	m, stop := s.startClass("")
 	defer stop()
-	s.becomes("thing", good...)
-	giveUp := s.rival()
-	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesProgressing=True/ConfigMapContested")
-	assert.Contains(t, s.message("thing", "ResourcesProgressing"), "ConfigMap "+s.ns+"/one: rival changes data.a again and again")
+	s.waitForConditions("thing", healthyConditions...)
+	giveUp := s.startRival()
+	s.waitForConditions("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesProgressing=True/ConfigMapContested")
+	assert.Contains(t, s.conditionMessage("thing", "ResourcesProgressing"), "ConfigMap "+s.ns+"/one: rival changes data.a again and again")
 	writes := m.options.Source.Requests()["patch-apply"]
-	assert.Less(t, writes, 2*fighting+2)
+	assert.Less(t, writes, 2*conflictThreshold+2)
 
 	giveUp()
 	s.eventually("it is repaired", func() bool {
@@ -396,8 +398,8 @@ func TestFight(t *testing.T) {
 	})
 }
 
-// rival changes ConfigMap one back at once, until the returned function is called.
-func (s *site) rival() (giveUp func()) {
+// startRival changes ConfigMap one back at once, until the returned function is called.
+func (s *testEnv) startRival() (giveUp func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
 	ended := make(chan struct{})
@@ -417,23 +419,23 @@ func (s *site) rival() (giveUp func()) {
 	return func() { cancel(); <-ended }
 }
 
-// TestFightBesideARollout: a rollout does not hide a fight.
-func TestFightBesideARollout(t *testing.T) {
-	s := newSite(t)
-	s.managed("thing", configMap("one"), "{apiVersion: apps/v1, kind: Deployment, metadata: {name: app, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: c}]}}}}")
-	_, stop := s.start("")
+// TestWriteConflictDuringRollout: a rollout does not hide a fight.
+func TestWriteConflictDuringRollout(t *testing.T) {
+	s := newTestEnv(t)
+	s.createManagedResource("thing", configMap("one"), "{apiVersion: apps/v1, kind: Deployment, metadata: {name: app, namespace: NS}, spec: {replicas: 1, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: c}]}}}}")
+	_, stop := s.startClass("")
 	defer stop()
-	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesProgressing=True/DeploymentProgressing")
-	defer s.rival()()
-	s.becomes("thing", "ResourcesProgressing=True/ConfigMapContested")
-	assert.Contains(t, s.message("thing", "ResourcesProgressing"), "rival changes data.a again and again")
-	assert.Contains(t, s.message("thing", "ResourcesProgressing"), "Besides: Deployment ")
+	s.waitForConditions("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesProgressing=True/DeploymentProgressing")
+	defer s.startRival()()
+	s.waitForConditions("thing", "ResourcesProgressing=True/ConfigMapContested")
+	assert.Contains(t, s.conditionMessage("thing", "ResourcesProgressing"), "rival changes data.a again and again")
+	assert.Contains(t, s.conditionMessage("thing", "ResourcesProgressing"), "Besides: Deployment ")
 }
 
-// TestStatusOfUpstream: with upstream's definition of ManagedResources, which lacks our digests,
-// objects are not sent repeatedly either.
-func TestStatusOfUpstream(t *testing.T) {
-	s := newSite(t)
+// TestUpstreamDefinitionWithoutDigests: with upstream's definition of ManagedResources, which lacks
+// our digests, objects are not sent repeatedly either.
+func TestUpstreamDefinitionWithoutDigests(t *testing.T) {
+	s := newTestEnv(t)
 	definitions := s.api.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	crd, err := definitions.Get(s.ctx, "managedresources.resources.gardener.cloud", metav1.GetOptions{})
 	require.NoError(t, err)
@@ -464,20 +466,20 @@ func TestStatusOfUpstream(t *testing.T) {
 		require.NoError(t, err)
 		return strings.Count(fmt.Sprint(mr.Object["status"]), "liveDigest")
 	}
-	m, stop := s.start("")
+	m, stop := s.startClass("")
 	defer stop()
 	s.eventually("the API server has the definition", func() bool { // it takes a moment
 		n++
 		name := fmt.Sprintf("thing%d", n)
-		s.managed(name, configMap(name))
-		s.becomes(name, good...)
+		s.createManagedResource(name, configMap(name))
+		s.waitForConditions(name, healthyConditions...)
 		return digests(name) == 0
 	})
 	name := fmt.Sprintf("thing%d", n)
-	s.quiet(m, name)
+	s.waitUntilIdle(m, name)
 	before := m.options.Source.Requests()
 	m.enqueue(types.NamespacedName{Namespace: s.ns, Name: name}, true)
-	s.quiet(m, name)
+	s.waitUntilIdle(m, name)
 	assert.Empty(t, m.options.Source.Requests().Sub(before))
 
 	// A change during the downtime is reverted, although the new process does not know the applied
@@ -487,8 +489,8 @@ func TestStatusOfUpstream(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.resource(live).Patch(s.ctx, name, types.MergePatchType, []byte(`{"data":{"a":"theirs"}}`), metav1.PatchOptions{FieldManager: "kubectl-patch"})
 	require.NoError(t, err)
-	_, stop = s.start("")
+	_, stop = s.startClass("")
 	defer stop()
-	s.eventually("it is taken back", func() bool { return s.dataOf(name)["a"] == "b" })
-	s.becomes(name, good...)
+	s.eventually("it is taken back", func() bool { return s.configMapData(name)["a"] == "b" })
+	s.waitForConditions(name, healthyConditions...)
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/pergola-dev/pergola/controllers/resourcemanager/managedresource"
 )
 
-// TestDeletionsAreLeftToTheOwner: with the annotation, objects that leave a ManagedResource, would
+// TestDeletionsByOwner: with the annotation, objects that leave a ManagedResource, would
 // be recreated, or belong to a deleted ManagedResource stay. Everything else is unaffected.
-func TestDeletionsAreLeftToTheOwner(t *testing.T) {
+func TestDeletionsByOwner(t *testing.T) {
 	const immutable = "{apiVersion: v1, kind: ConfigMap, metadata: {name: fixed, namespace: NS}, immutable: true, data: {a: b}}"
 	for name, left := range map[string]bool{"left": true, "not left": false} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
-			_, stop := s.start("")
+			s := newTestEnv(t)
+			_, stop := s.startClass("")
 			defer stop()
-			s.managed("thing", configMap("leaves"), configMap("stays"), immutable)
-			s.becomes("thing", good...)
+			s.createManagedResource("thing", configMap("leaves"), configMap("stays"), immutable)
+			s.waitForConditions("thing", healthyConditions...)
 			if left {
 				s.patch("ManagedResource", "thing", `{"metadata": {"annotations": {"`+managedresource.AnnotationDeletions+`": "`+managedresource.DeletionsByOwner+`"}}}`)
 			}
@@ -33,22 +33,24 @@ func TestDeletionsAreLeftToTheOwner(t *testing.T) {
 			}
 			was := uid("fixed")
 
-			s.contents("thing", configMap("stays"), configMap("new"), strings.ReplaceAll(immutable, "a: b", "a: c"))
-			s.present("ConfigMap", "new")
+			s.writeDataSecret("thing", configMap("stays"), configMap("new"), strings.ReplaceAll(immutable, "a: b", "a: c"))
+			s.waitForObject("ConfigMap", "new")
 			if !left {
-				s.gone("ConfigMap", "leaves")
+				s.waitForDeletion("ConfigMap", "leaves")
 				s.eventually("it is made anew", func() bool {
 					o, err := s.get("ConfigMap", "fixed")
 					return err == nil && o.GetUID() != was
 				})
 				return
 			}
-			s.eventually("it says so", func() bool { return strings.Contains(s.message("thing", "ResourcesApplied"), "left to who wrote") })
-			s.present("ConfigMap", "leaves")
+			s.eventually("it says so", func() bool {
+				return strings.Contains(s.conditionMessage("thing", "ResourcesApplied"), "left to who wrote")
+			})
+			s.waitForObject("ConfigMap", "leaves")
 			assert.Equal(t, was, uid("fixed"))
 
-			s.contents("thing", configMap("stays"), configMap("new"), immutable)
-			s.becomes("thing", good...)
+			s.writeDataSecret("thing", configMap("stays"), configMap("new"), immutable)
+			s.waitForConditions("thing", healthyConditions...)
 			s.patch("ConfigMap", "stays", `{"data": {"a": "drift"}}`)
 			s.eventually("drift is repaired", func() bool {
 				o, err := s.get("ConfigMap", "stays")
@@ -57,13 +59,13 @@ func TestDeletionsAreLeftToTheOwner(t *testing.T) {
 			mr, err := s.get("ManagedResource", "thing")
 			require.NoError(t, err)
 			require.NoError(t, s.resource(mr).Delete(t.Context(), "thing", metav1.DeleteOptions{}))
-			s.contents("thing", configMap("stays"), configMap("never"))
+			s.writeDataSecret("thing", configMap("stays"), configMap("never"))
 			s.eventually("it is on its way", func() bool {
 				mr, err := s.get("ManagedResource", "thing")
 				return err == nil && mr.GetDeletionTimestamp() != nil && len(mr.GetFinalizers()) == 1
 			})
 			for _, name := range []string{"leaves", "stays", "new", "fixed"} {
-				s.present("ConfigMap", name)
+				s.waitForObject("ConfigMap", name)
 			}
 		})
 	}

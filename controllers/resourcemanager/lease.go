@@ -29,9 +29,9 @@ type lease struct {
 	term time.Duration
 
 	mu sync.Mutex
-	// told identifies the last log entry, problem is why the lease is unavailable; both are empty
-	// without either.
-	told, problem string
+	// reported identifies the last log entry, problem is why the lease is unavailable; both are
+	// empty without either.
+	reported, problem string
 }
 
 // newLease creates the lock. It sends no request.
@@ -59,10 +59,10 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	switch {
 	case apierrors.IsNotFound(err): // Create follows
 	case err != nil:
-		l.failed(ctx, "read", err)
+		l.reportFailure(ctx, "read", err)
 	case record.HolderIdentity == l.Identity() || record.HolderIdentity == "":
 	default:
-		l.held(record)
+		l.reportHolder(record)
 	}
 	return record, raw, err
 }
@@ -71,38 +71,38 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	err := l.LeaseLock.Create(ctx, record)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		l.failed(ctx, "created", err)
+		l.reportFailure(ctx, "created", err)
 	}
-	return l.had(err)
+	return l.clearReport(err)
 }
 
 // Update implements resourcelock.Interface.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.had(l.LeaseLock.Update(ctx, record))
+	return l.clearReport(l.LeaseLock.Update(ctx, record))
 }
 
-// had resets the last log entry once we hold the lease.
-func (l *lease) had(err error) error {
+// clearReport resets the last log entry once we hold the lease.
+func (l *lease) clearReport(err error) error {
 	if err == nil {
-		l.changed("", "")
+		l.updateReport("", "")
 	}
 	return err
 }
 
-// changed records a log entry and reports whether it differs from the last one.
-func (l *lease) changed(told, problem string) bool {
+// updateReport records a log entry and reports whether it differs from the last one.
+func (l *lease) updateReport(told, problem string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	changed := l.told != told
-	l.told = told
+	changed := l.reported != told
+	l.reported = told
 	if changed || problem == "" {
 		l.problem = problem // keep the first of several equivalent texts
 	}
 	return changed
 }
 
-func (l *lease) held(record *resourcelock.LeaderElectionRecord) {
-	if !l.changed("held by "+record.HolderIdentity, "") {
+func (l *lease) reportHolder(record *resourcelock.LeaderElectionRecord) {
+	if !l.updateReport("held by "+record.HolderIdentity, "") {
 		return
 	}
 	l.log.Info("waiting for the lease, which another instance holds", "lease", l.Describe(), "holder", record.HolderIdentity,
@@ -111,7 +111,7 @@ func (l *lease) held(record *resourcelock.LeaderElectionRecord) {
 			"for another class beside it, give this one a lease of its own by --leader-election-name (leaderElection.resourceName)", l.term))
 }
 
-func (l *lease) failed(ctx context.Context, what string, err error) {
+func (l *lease) reportFailure(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
 		return // shutting down
 	}
@@ -124,7 +124,7 @@ func (l *lease) failed(ctx context.Context, what string, err error) {
 	case apierrors.IsForbidden(err):
 		hint = fmt.Sprintf("allow get, create and update of leases (coordination.k8s.io) in namespace %s of the source cluster", namespace)
 	}
-	if l.changed(what+" "+string(apierrors.ReasonForError(err)), problem) {
+	if l.updateReport(what+" "+string(apierrors.ReasonForError(err)), problem) {
 		l.log.Error(problem, "hint", hint)
 	}
 }
@@ -139,37 +139,37 @@ func (l *lease) ready() error {
 	return errors.New(l.problem)
 }
 
-// eventsOf records the events of the leader election.
-type eventsOf struct{ manager.Manager }
+// leaseEvents records the events of the leader election.
+type leaseEvents struct{ manager.Manager }
 
 // Eventf implements resourcelock.EventRecorder.
-func (e eventsOf) Eventf(o runtime.Object, eventType, reason, message string, args ...any) {
+func (e leaseEvents) Eventf(o runtime.Object, eventType, reason, message string, args ...any) {
 	e.GetEventRecorder("gardener-resource-manager").Eventf(o, nil, eventType, reason, "Elect", message, args...)
 }
 
-// electionLog drops messages of the leader election that lease logs better, and the expected errors
-// of a shutdown.
-type electionLog struct {
+// electionLogHandler drops messages of the leader election that lease logs better, and the expected
+// errors of a shutdown.
+type electionLogHandler struct {
 	slog.Handler
-	// ending reports whether a shutdown was requested.
-	ending func() bool
+	// isShuttingDown reports whether a shutdown was requested.
+	isShuttingDown func() bool
 }
 
 // Handle implements slog.Handler.
-func (h electionLog) Handle(ctx context.Context, r slog.Record) error {
+func (h electionLogHandler) Handle(ctx context.Context, r slog.Record) error {
 	switch {
 	case r.Message == "Error retrieving lease lock", r.Message == "Error initially creating lease lock":
 		// logged at each attempt; see lease
 		return nil
-	case r.Level >= slog.LevelError && h.ending() && holds(r, leaseLost, context.Canceled.Error()):
+	case r.Level >= slog.LevelError && h.isShuttingDown() && recordContains(r, leaseLostMessage, context.Canceled.Error()):
 		// the lease was released, and running requests were canceled
 		return nil
 	}
 	return h.Handler.Handle(ctx, r)
 }
 
-// holds reports whether a value of a record contains one of the texts.
-func holds(r slog.Record, texts ...string) (found bool) {
+// recordContains reports whether a value of a record contains one of the texts.
+func recordContains(r slog.Record, texts ...string) (found bool) {
 	r.Attrs(func(a slog.Attr) bool {
 		found = slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(a.Value.String(), text) })
 		return !found
@@ -178,14 +178,14 @@ func holds(r slog.Record, texts ...string) (found bool) {
 }
 
 // WithAttrs implements slog.Handler.
-func (h electionLog) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return electionLog{h.Handler.WithAttrs(attrs), h.ending}
+func (h electionLogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return electionLogHandler{h.Handler.WithAttrs(attrs), h.isShuttingDown}
 }
 
 // WithGroup implements slog.Handler.
-func (h electionLog) WithGroup(name string) slog.Handler {
-	return electionLog{h.Handler.WithGroup(name), h.ending}
+func (h electionLogHandler) WithGroup(name string) slog.Handler {
+	return electionLogHandler{h.Handler.WithGroup(name), h.isShuttingDown}
 }
 
-// leaseLost is controller-runtime's text for a lost lease.
-const leaseLost = "leader election lost"
+// leaseLostMessage is controller-runtime's text for a lost lease.
+const leaseLostMessage = "leader election lost"

@@ -44,19 +44,19 @@ func TestMain(m *testing.M) {
 
 const deadline = 30 * time.Second
 
-// site is a namespace of an API server, with a client that writes ManagedResources as other tools
-// do.
-type site struct {
+// testEnv is a namespace of an API server, with a client that writes ManagedResources as other
+// tools do.
+type testEnv struct {
 	testing.TB
 	ctx context.Context
 	ns  string
 	api dynamic.Interface
 }
 
-func newSite(t testing.TB) *site {
+func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
 	apiserver.Needed(t)
-	s := &site{TB: t, ns: fmt.Sprintf("rm%d-%d", os.Getpid(), server.count.Add(1))}
+	s := &testEnv{TB: t, ns: fmt.Sprintf("rm%d-%d", os.Getpid(), server.count.Add(1))}
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -67,13 +67,13 @@ func newSite(t testing.TB) *site {
 	return s
 }
 
-// start runs a manager of a class; the function stops it.
-func (s *site) start(class string) (m *Manager, stop func()) {
+// startClass runs a manager of a class; the function stops it.
+func (s *testEnv) startClass(class string) (m *Manager, stop func()) {
 	s.Helper()
-	return s.run(s.prepared(class))
+	return s.startManager(s.newManagerOfClass(class))
 }
 
-func (s *site) run(m *Manager, closed func()) (_ *Manager, stop func()) {
+func (s *testEnv) startManager(m *Manager, closed func()) (_ *Manager, stop func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
 	ended := make(chan struct{})
@@ -89,14 +89,14 @@ func (s *site) run(m *Manager, closed func()) (_ *Manager, stop func()) {
 	return m, sync.OnceFunc(stop)
 }
 
-// prepared returns a manager that is not started.
-func (s *site) prepared(class string) (m *Manager, closed func()) {
+// newManagerOfClass returns a manager that is not started.
+func (s *testEnv) newManagerOfClass(class string) (m *Manager, closed func()) {
 	s.Helper()
-	return s.with(Options{Class: class, Namespace: s.ns})
+	return s.newManager(Options{Class: class, Namespace: s.ns})
 }
 
-// with returns a manager whose target is its source, unless the options have a cluster ID.
-func (s *site) with(o Options) (m *Manager, closed func()) {
+// newManager returns a manager whose target is its source, unless the options have a cluster ID.
+func (s *testEnv) newManager(o Options) (m *Manager, closed func()) {
 	s.Helper()
 	source, err := conventions.NewCluster("local", server.config, SourceOptions(""))
 	require.NoError(s, err)
@@ -105,18 +105,21 @@ func (s *site) with(o Options) (m *Manager, closed func()) {
 	if o.Source, o.Target = source, target; o.ClusterID == "" {
 		o.Target = source
 	}
-	o.Log = slog.New(slog.NewTextHandler(&lines{TB: s.TB}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	o.Log = slog.New(slog.NewTextHandler(&testLog{TB: s.TB}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	m, err = New(o)
 	require.NoError(s, err)
 	return m, func() { source.Close(); target.Close() }
 }
 
-// lines is the log of a test.
-type lines struct{ testing.TB }
+// testLog is the log of a test.
+type testLog struct{ testing.TB }
 
-func (l *lines) Write(p []byte) (int, error) { l.Log(strings.TrimSpace(string(p))); return len(p), nil }
+func (l *testLog) Write(p []byte) (int, error) {
+	l.Log(strings.TrimSpace(string(p)))
+	return len(p), nil
+}
 
-func (s *site) object(text string) *unstructured.Unstructured {
+func (s *testEnv) object(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := &unstructured.Unstructured{}
 	raw, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "NS", s.ns)))
@@ -125,11 +128,11 @@ func (s *site) object(text string) *unstructured.Unstructured {
 	return o
 }
 
-// one is a manifest.
-const one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: NS}\ndata: {a: b}\n"
+// configMapManifest is a manifest.
+const configMapManifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: one, namespace: NS}\ndata: {a: b}\n"
 
-// data creates a data Secret of manifests by key.
-func (s *site) data(manifests map[string]any) {
+// createDataSecret creates a data Secret of manifests by key.
+func (s *testEnv) createDataSecret(manifests map[string]any) {
 	s.Helper()
 	o := s.object("{apiVersion: v1, kind: Secret, metadata: {name: data, namespace: NS}}")
 	for key, text := range manifests {
@@ -140,7 +143,7 @@ func (s *site) data(manifests map[string]any) {
 	require.NoError(s, err)
 }
 
-func (s *site) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
+func (s *testEnv) resource(o *unstructured.Unstructured) dynamic.ResourceInterface {
 	gvr := o.GroupVersionKind().GroupVersion().WithResource(strings.ToLower(o.GetKind()) + "s")
 	if o.GetNamespace() == "" {
 		return s.api.Resource(gvr)
@@ -148,7 +151,7 @@ func (s *site) resource(o *unstructured.Unstructured) dynamic.ResourceInterface 
 	return s.api.Resource(gvr).Namespace(o.GetNamespace())
 }
 
-func (s *site) create(text string) *unstructured.Unstructured {
+func (s *testEnv) create(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := s.object(text)
 	created, err := s.resource(o).Create(s.ctx, o, metav1.CreateOptions{})
@@ -156,7 +159,7 @@ func (s *site) create(text string) *unstructured.Unstructured {
 	return created
 }
 
-func (s *site) patch(kind, name, patch string) {
+func (s *testEnv) patch(kind, name, patch string) {
 	s.Helper()
 	o := s.reference(kind, name)
 	raw, err := yaml.YAMLToJSON([]byte(patch))
@@ -165,7 +168,7 @@ func (s *site) patch(kind, name, patch string) {
 	require.NoError(s, err)
 }
 
-func (s *site) reference(kind, name string) *unstructured.Unstructured {
+func (s *testEnv) reference(kind, name string) *unstructured.Unstructured {
 	gv := schema.GroupVersion{Version: "v1"}
 	switch kind {
 	case "ManagedResource":
@@ -180,28 +183,28 @@ func (s *site) reference(kind, name string) *unstructured.Unstructured {
 	return o
 }
 
-func (s *site) get(kind, name string) (*unstructured.Unstructured, error) {
+func (s *testEnv) get(kind, name string) (*unstructured.Unstructured, error) {
 	return s.resource(s.reference(kind, name)).Get(s.ctx, name, metav1.GetOptions{})
 }
 
 // eventually polls until the condition holds.
-func (s *site) eventually(what string, holds func() bool) {
+func (s *testEnv) eventually(what string, holds func() bool) {
 	s.Helper()
 	require.Eventually(s, holds, deadline, 20*time.Millisecond, what)
 }
 
-func (s *site) present(kind, name string) {
+func (s *testEnv) waitForObject(kind, name string) {
 	s.Helper()
 	s.eventually(kind+" "+name+" is there", func() bool { _, err := s.get(kind, name); return err == nil })
 }
 
-func (s *site) gone(kind, name string) {
+func (s *testEnv) waitForDeletion(kind, name string) {
 	s.Helper()
 	s.eventually(kind+" "+name+" is gone", func() bool { _, err := s.get(kind, name); return apierrors.IsNotFound(err) })
 }
 
 // conditions returns those of a ManagedResource as TYPE=STATUS/REASON.
-func (s *site) conditions(name string) map[string]string {
+func (s *testEnv) conditions(name string) map[string]string {
 	s.Helper()
 	o, err := s.get("ManagedResource", name)
 	if err != nil {
@@ -216,7 +219,7 @@ func (s *site) conditions(name string) map[string]string {
 	return out
 }
 
-func (s *site) becomes(name string, want ...string) {
+func (s *testEnv) waitForConditions(name string, want ...string) {
 	s.Helper()
 	var have map[string]string
 	holds := func() bool {
@@ -235,7 +238,7 @@ func (s *site) becomes(name string, want ...string) {
 	}
 }
 
-var good = []string{"ResourcesApplied=True/ApplySucceeded", "ResourcesHealthy=True/ResourcesHealthy", "ResourcesProgressing=False/ResourcesRolledOut"}
+var healthyConditions = []string{"ResourcesApplied=True/ApplySucceeded", "ResourcesHealthy=True/ResourcesHealthy", "ResourcesProgressing=False/ResourcesRolledOut"}
 
 // TestClasses: ManagedResources in upstream's format are deployed for each class in use, with
 // upstream's conditions.
@@ -248,15 +251,15 @@ func TestClasses(t *testing.T) {
 		"all":           {"*", "class: other", resourcesv1alpha1.FinalizerName},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
-			s.data(map[string]any{"a.yaml": one})
+			s := newTestEnv(t)
+			s.createDataSecret(map[string]any{"a.yaml": configMapManifest})
 			s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {" + strings.TrimPrefix(class.spec+", ", ", ") + "secretRefs: [{name: data}], injectLabels: {x: z}}}")
 			if class.manager != "*" {
 				s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: foreign, namespace: NS}, spec: {class: nobody, secretRefs: [{name: data}]}}")
 			}
-			_, stop := s.start(class.manager)
+			_, stop := s.startClass(class.manager)
 			defer stop()
-			s.becomes("thing", good...)
+			s.waitForConditions("thing", healthyConditions...)
 			mr, err := s.get("ManagedResource", "thing")
 			require.NoError(t, err)
 			assert.Equal(t, []string{class.finalizer}, mr.GetFinalizers())
@@ -270,15 +273,15 @@ func TestClasses(t *testing.T) {
 			}
 
 			require.NoError(t, s.resource(mr).Delete(s.ctx, "thing", metav1.DeleteOptions{}))
-			s.gone("ManagedResource", "thing")
+			s.waitForDeletion("ManagedResource", "thing")
 			if class.manager != "*" {
-				s.gone("ConfigMap", "one")
+				s.waitForDeletion("ConfigMap", "one")
 			}
 		})
 	}
 }
 
-func brotlied(t testing.TB, text string) []byte {
+func brotliCompress(t testing.TB, text string) []byte {
 	var out bytes.Buffer
 	w := brotli.NewWriter(&out)
 	_, err := io.WriteString(w, text)
@@ -287,22 +290,22 @@ func brotlied(t testing.TB, text string) []byte {
 	return out.Bytes()
 }
 
-// TestFollows: changes of Secrets and of the ManagedResource are applied, drift is repaired, and
-// health is reported. An unchanged cluster gets no requests.
-func TestFollows(t *testing.T) {
-	s := newSite(t)
+// TestAppliesChangesAndRepairsDrift: changes of Secrets and of the ManagedResource are applied,
+// drift is repaired, and health is reported. An unchanged cluster gets no requests.
+func TestAppliesChangesAndRepairsDrift(t *testing.T) {
+	s := newTestEnv(t)
 	secret := s.object("{apiVersion: v1, kind: Secret, metadata: {name: data, namespace: NS}}")
 	deployment := s.object("{apiVersion: apps/v1, kind: Deployment, metadata: {name: app, namespace: NS}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: c}]}}}}")
 	text, err := yaml.Marshal(deployment)
 	require.NoError(t, err)
-	config := "\n---\n" + strings.ReplaceAll(one, "NS", s.ns)
-	secret.Object["data"] = map[string]any{"data.yaml.br": brotlied(t, string(text)+config)}
+	config := "\n---\n" + strings.ReplaceAll(configMapManifest, "NS", s.ns)
+	secret.Object["data"] = map[string]any{"data.yaml.br": brotliCompress(t, string(text)+config)}
 	_, err = s.resource(secret).Create(s.ctx, secret, metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {class: seed, secretRefs: [{name: data}]}}")
-	m, stop := s.start("seed")
+	m, stop := s.startClass("seed")
 	defer stop()
-	s.becomes("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesHealthy=False/DeploymentUnhealthy")
+	s.waitForConditions("thing", "ResourcesApplied=True/ApplySucceeded", "ResourcesHealthy=False/DeploymentUnhealthy")
 	require.NoError(t, m.Ready())
 
 	// Imitate a kubelet: the pods run.
@@ -313,7 +316,7 @@ func TestFollows(t *testing.T) {
 	require.NoError(t, unstructured.SetNestedField(live.Object, int64(0), "spec", "replicas"))
 	_, err = s.resource(live).UpdateStatus(s.ctx, live, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	s.becomes("thing", "ResourcesHealthy=True/ResourcesHealthy")
+	s.waitForConditions("thing", "ResourcesHealthy=True/ResourcesHealthy")
 
 	// Drift of a field and of an object.
 	s.patch("ConfigMap", "one", "data: {a: other}")
@@ -331,25 +334,25 @@ func TestFollows(t *testing.T) {
 	})
 
 	// New content of the Secret: removed objects are deleted.
-	secret.Object["data"] = map[string]any{"data.yaml.br": brotlied(t, strings.ReplaceAll(config, "name: one", "name: two"))}
+	secret.Object["data"] = map[string]any{"data.yaml.br": brotliCompress(t, strings.ReplaceAll(config, "name: one", "name: two"))}
 	_, err = s.resource(secret).Update(s.ctx, secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
-	s.present("ConfigMap", "two")
+	s.waitForObject("ConfigMap", "two")
 	s.eventually("the Deployment is being deleted", func() bool {
 		o, err := s.get("Deployment", "app")
 		return err == nil && o.GetDeletionTimestamp() != nil
 	})
 	// the garbage collector of Kubernetes does not run here
 	s.patch("Deployment", "app", "metadata: {finalizers: null}")
-	s.gone("ConfigMap", "one")
-	s.becomes("thing", good...)
+	s.waitForDeletion("ConfigMap", "one")
+	s.waitForConditions("thing", healthyConditions...)
 
 	// Without changes there are no requests, not even by a periodic reconciliation.
 	key := types.NamespacedName{Namespace: s.ns, Name: "thing"}
 	looked := func() bool { // a periodic reconciliation sets the time of the next one
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		return m.due[key].After(time.Now())
+		return m.dueTimes[key].After(time.Now())
 	}
 	s.eventually("it is quiet", func() bool { return looked() && m.queue.Len() == 0 })
 	requests := func() apply.RequestCounts { // an earlier watch may be counted late
@@ -363,10 +366,10 @@ func TestFollows(t *testing.T) {
 	assert.Equal(t, quiet, requests())
 
 	s.patch("ManagedResource", "thing", "metadata: {annotations: {resources.gardener.cloud/ignore: 'true'}}")
-	s.becomes("thing", "ResourcesApplied=True/ManagedResourceIgnored")
+	s.waitForConditions("thing", "ResourcesApplied=True/ManagedResourceIgnored")
 	s.patch("ConfigMap", "two", "data: {a: other}")
 	s.patch("ManagedResource", "thing", "metadata: {annotations: {resources.gardener.cloud/ignore: null}}")
-	s.becomes("thing", good...)
+	s.waitForConditions("thing", healthyConditions...)
 	s.eventually("the field is repaired", func() bool {
 		o, err := s.get("ConfigMap", "two")
 		value, _, _ := unstructured.NestedString(o.Object, "data", "a")
@@ -374,27 +377,27 @@ func TestFollows(t *testing.T) {
 	})
 }
 
-// TestHandover: after a change of the class, the old instance deletes its objects before the new
-// one starts.
-func TestHandover(t *testing.T) {
-	s := newSite(t)
-	s.data(map[string]any{"a.yaml": one})
+// TestClassChangeRecreatesObjects: after a change of the class, the old instance deletes its
+// objects before the new one starts.
+func TestClassChangeRecreatesObjects(t *testing.T) {
+	s := newTestEnv(t)
+	s.createDataSecret(map[string]any{"a.yaml": configMapManifest})
 	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {class: seed, secretRefs: [{name: data}]}}")
-	_, stopSeed := s.start("seed")
+	_, stopSeed := s.startClass("seed")
 	defer stopSeed()
-	s.becomes("thing", good...)
+	s.waitForConditions("thing", healthyConditions...)
 	before, err := s.get("ConfigMap", "one")
 	require.NoError(t, err)
 	stopSeed()
 
-	_, stopMine := s.start("mine")
+	_, stopMine := s.startClass("mine")
 	defer stopMine()
 	s.patch("ManagedResource", "thing", "spec: {class: mine}")
 	s.eventually("the new one waits", func() bool {
 		mr, err := s.get("ManagedResource", "thing")
 		return err == nil && len(mr.GetFinalizers()) == 1 && mr.GetFinalizers()[0] == resourcesv1alpha1.FinalizerName+"-seed"
 	})
-	_, stopSeed = s.start("seed")
+	_, stopSeed = s.startClass("seed")
 	defer stopSeed()
 	s.eventually("another object is there", func() bool {
 		o, err := s.get("ConfigMap", "one")
@@ -404,25 +407,25 @@ func TestHandover(t *testing.T) {
 		mr, err := s.get("ManagedResource", "thing")
 		return err == nil && len(mr.GetFinalizers()) == 1 && mr.GetFinalizers()[0] == resourcesv1alpha1.FinalizerName+"-mine"
 	})
-	s.becomes("thing", good...)
+	s.waitForConditions("thing", healthyConditions...)
 }
 
 // TestMissingSecret: a missing Secret is reported, and applied once it exists.
 func TestMissingSecret(t *testing.T) {
-	s := newSite(t)
+	s := newTestEnv(t)
 	s.create("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: thing, namespace: NS}, spec: {secretRefs: [{name: data}]}}")
-	m, closed := s.prepared("")
+	m, closed := s.newManagerOfClass("")
 	var told atomic.Value
 	m.options.Event = func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 		told.Store(mr.Name + " " + reason + " " + message)
 	}
-	_, stop := s.run(m, closed)
+	_, stop := s.startManager(m, closed)
 	defer stop()
-	s.becomes("thing", "ResourcesApplied=False/CannotReadSecret")
+	s.waitForConditions("thing", "ResourcesApplied=False/CannotReadSecret")
 	s.eventually("an event tells it", func() bool { text, _ := told.Load().(string); return strings.Contains(text, "/data") })
-	s.data(map[string]any{"a.yaml": "{", "b.yaml": one})
-	s.present("ConfigMap", "one")
-	s.becomes("thing", "ResourcesApplied=False/DecodingFailed")
+	s.createDataSecret(map[string]any{"a.yaml": "{", "b.yaml": configMapManifest})
+	s.waitForObject("ConfigMap", "one")
+	s.waitForConditions("thing", "ResourcesApplied=False/DecodingFailed")
 	s.patch("Secret", "data", "data: {a.yaml: null}")
-	s.becomes("thing", good...)
+	s.waitForConditions("thing", healthyConditions...)
 }

@@ -37,11 +37,11 @@ func newMetrics() *metrics {
 	}
 }
 
-func (m *metrics) looked(result string, took time.Duration) {
+func (m *metrics) observeDuration(result string, took time.Duration) {
 	m.durations.WithLabelValues(result).Observe(took.Seconds())
 }
 
-func (m *metrics) done(result *apply.Result) {
+func (m *metrics) countActions(result *apply.Result) {
 	if result == nil {
 		return
 	}
@@ -73,10 +73,10 @@ func (m *Manager) Collect(out chan<- prometheus.Metric) {
 	m.metrics.durations.Collect(out)
 	m.metrics.objects.Collect(out)
 	m.metrics.drift.Collect(out)
-	for c, n := range m.conditions() {
+	for c, n := range m.conditionCounts() {
 		out <- prometheus.MustNewConstMetric(conditionsDesc, prometheus.GaugeValue, float64(n), c.condition, c.status)
 	}
-	out <- prometheus.MustNewConstMetric(contestedDesc, prometheus.GaugeValue, float64(m.fights.count()))
+	out <- prometheus.MustNewConstMetric(contestedDesc, prometheus.GaugeValue, float64(m.writeConflicts.countObjects()))
 	for name, cluster := range map[string]*apply.Cluster{m.options.Source.Name(): m.options.Source, m.options.Target.Name(): m.options.Target} {
 		for verb, n := range cluster.Requests() {
 			out <- prometheus.MustNewConstMetric(requestsDesc, prometheus.CounterValue, float64(n), name, verb)
@@ -86,15 +86,15 @@ func (m *Manager) Collect(out chan<- prometheus.Metric) {
 
 type conditionStatus struct{ condition, status string }
 
-// conditions counts the ManagedResources of the class by condition, from the live cache.
-func (m *Manager) conditions() map[conditionStatus]int {
+// conditionCounts counts the ManagedResources of the class by condition, from the live cache.
+func (m *Manager) conditionCounts() map[conditionStatus]int {
 	out := map[conditionStatus]int{}
 	if m.Ready() != nil {
 		return out
 	}
-	for _, key := range m.secrets.all() {
+	for _, key := range m.secretCache.managedResources() {
 		mr, err := m.reconciler.Read(context.Background(), key.Namespace, key.Name)
-		if err != nil || !m.reconciler.Responsible(mr) {
+		if err != nil || !m.reconciler.IsResponsible(mr) {
 			continue
 		}
 		for _, c := range mr.Status.Conditions {
@@ -104,14 +104,14 @@ func (m *Manager) conditions() map[conditionStatus]int {
 	return out
 }
 
-// count returns the number of objects that are fought over.
-func (f *fights) count() int {
+// countObjects returns the number of objects that are fought over.
+func (f *writeConflicts) countObjects() int {
 	f.mu.Lock()
 	keys := maps.Clone(f.objects)
 	f.mu.Unlock()
 	n := 0
 	for key := range keys {
-		n += f.over(key)
+		n += f.dropEnded(key)
 	}
 	return n
 }

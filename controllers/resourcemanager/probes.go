@@ -12,19 +12,19 @@ import (
 	"github.com/pergola-dev/pergola/internal/serving"
 )
 
-// probes serves liveness and readiness (ManagedResources, lease, webhooks). An instance that waits
-// for the lease is ready.
-func (p *parts) probes(context.Context) error {
+// addProbes serves liveness and readiness (ManagedResources, lease, webhooks). An instance that
+// waits for the lease is ready.
+func (p *roleProcess) addProbes(context.Context) error {
 	address := p.role.Configuration.Server.HealthProbes.Address()
 	if address == "0" {
 		return nil
 	}
-	ready := []serving.Question{{Name: "managedresources", Ask: p.known}}
+	ready := []serving.Question{{Name: "managedresources", Ask: p.checkManagedResources}}
 	if p.lease != nil {
 		ready = append(ready, serving.Question{Name: "lease", Ask: p.lease.ready})
 	}
-	if p.role.Configuration.Webhooks.Any() {
-		started := p.mgr.GetWebhookServer().StartedChecker()
+	if p.role.Configuration.Webhooks.HasEnabled() {
+		started := p.controllerManager.GetWebhookServer().StartedChecker()
 		ready = append(ready, serving.Question{Name: "webhooks", Ask: func() error { return started(nil) }})
 	}
 	listener, err := net.Listen("tcp", address)
@@ -35,22 +35,22 @@ func (p *parts) probes(context.Context) error {
 	mux.Handle("/healthz", serving.Answers())
 	mux.Handle("/readyz", serving.Answers(ready...))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 16}
-	if err := p.mgr.Add(&manager.Server{Name: "health probe", Server: server, Listener: listener}); err != nil {
+	if err := p.controllerManager.Add(&manager.Server{Name: "health probe", Server: server, Listener: listener}); err != nil {
 		_ = listener.Close() // the error of Add says more
 		return err
 	}
 	return nil
 }
 
-// known returns nil once the source serves ManagedResources and, if this instance has the lease,
-// all are read.
-func (p *parts) known() error {
+// checkManagedResources returns nil once the source serves ManagedResources and, if this instance
+// has the lease, all are read.
+func (p *roleProcess) checkManagedResources() error {
 	if err := p.definition.ready(); err != nil {
 		return err
 	}
 	select {
-	case <-p.mgr.Elected():
-		return p.work.Ready()
+	case <-p.controllerManager.Elected():
+		return p.resourceManager.Ready()
 	default:
 		return nil
 	}

@@ -53,48 +53,48 @@ type Role struct {
 	Log     *slog.Logger
 }
 
-// parts are the components of a Role while it is assembled.
-type parts struct {
-	role           *Role
-	mgr            manager.Manager
-	source, target *apply.Cluster
-	work           *Manager
+// roleProcess are the components of a Role while it is assembled.
+type roleProcess struct {
+	role              *Role
+	controllerManager manager.Manager
+	source, target    *apply.Cluster
+	resourceManager   *Manager
 	// lease is nil without leader election.
 	lease      *lease
-	definition *definition
-	// ending reports whether a shutdown was requested.
-	ending func() bool
-	// other is the target cluster for controller-runtime; nil if it is the source.
-	other cluster.Cluster
+	definition *definitionCheck
+	// isShuttingDown reports whether a shutdown was requested.
+	isShuttingDown func() bool
+	// targetCluster is the target cluster for controller-runtime; nil if it is the source.
+	targetCluster cluster.Cluster
 }
 
 // Run runs until ctx ends. It fails when the lease is lost.
 func (r *Role) Run(ctx context.Context) error {
-	p := &parts{role: r, ending: func() bool { return ctx.Err() != nil }}
-	if err := p.clusters(); err != nil {
+	p := &roleProcess{role: r, isShuttingDown: func() bool { return ctx.Err() != nil }}
+	if err := p.openClusters(); err != nil {
 		return err
 	}
 	defer p.source.Close()
 	if p.target != p.source {
 		defer p.target.Close()
 	}
-	for _, add := range []func(context.Context) error{p.manager, p.managedResources, p.garbageCollector, p.tokenRequestor, p.networkPolicy, p.webhooks, p.probes} {
+	for _, add := range []func(context.Context) error{p.createControllerManager, p.addManagedResources, p.addGarbageCollector, p.addTokenRequestor, p.addNetworkPolicy, p.addWebhooks, p.addProbes} {
 		if err := add(ctx); err != nil {
 			return fmt.Errorf("preparing the resource manager: %w", err)
 		}
 	}
-	defer ctrlmetrics.Registry.Unregister(p.work)
-	p.tellStart()
-	err := p.mgr.Start(ctx)
-	if err != nil && err.Error() == leaseLost {
+	defer ctrlmetrics.Registry.Unregister(p.resourceManager)
+	p.logStart()
+	err := p.controllerManager.Start(ctx)
+	if err != nil && err.Error() == leaseLostMessage {
 		return fmt.Errorf("the lease %s is lost: it was not renewed for %s, or another instance took it; ended, so that no two work at once: %w",
 			p.lease.Describe(), r.Configuration.LeaderElection.RenewDeadline.Duration, err)
 	}
 	return err
 }
 
-// tellStart logs clusters, class, namespaces, lease and version.
-func (p *parts) tellStart() {
+// logStart logs clusters, class, namespaces, lease and version.
+func (p *roleProcess) logStart() {
 	c := p.role.Configuration
 	namespaces, lease := "all", "none"
 	if n := c.namespace(); n != "" {
@@ -115,9 +115,9 @@ func (c *Configuration) namespace() string {
 	return ""
 }
 
-func (p *parts) clusters() (err error) {
+func (p *roleProcess) openClusters() (err error) {
 	c := p.role.Configuration
-	selector := keys(*c.Controllers.ManagedResource.ManagedByLabelValue).Selector()
+	selector := applyKeys(*c.Controllers.ManagedResource.ManagedByLabelValue).Selector()
 	options := SourceOptions(c.namespace())
 	options.Selector = selector
 	if p.source, err = conventions.NewCluster("source", p.role.Source, options); err != nil {
@@ -138,8 +138,8 @@ func (p *parts) clusters() (err error) {
 	return err
 }
 
-// manager prepares the lease, the servers and the caches of the controllers.
-func (p *parts) manager(context.Context) error {
+// createControllerManager prepares the lease, the servers and the caches of the controllers.
+func (p *roleProcess) createControllerManager(context.Context) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), resourcesv1alpha1.AddToScheme(scheme), gardencorev1beta1.AddToScheme(scheme)); err != nil {
 		return err
@@ -147,14 +147,14 @@ func (p *parts) manager(context.Context) error {
 	c, le := p.role.Configuration, p.role.Configuration.LeaderElection
 	options := manager.Options{
 		// see probes
-		Scheme: scheme, Logger: logr.FromSlogHandler(electionLog{p.role.Log.Handler(), p.ending}), HealthProbeBindAddress: "0",
-		Metrics:        metricsserver.Options{BindAddress: c.Server.Metrics.Address(), ExtraHandlers: p.profiles()},
+		Scheme: scheme, Logger: logr.FromSlogHandler(electionLogHandler{p.role.Log.Handler(), p.isShuttingDown}), HealthProbeBindAddress: "0",
+		Metrics:        metricsserver.Options{BindAddress: c.Server.Metrics.Address(), ExtraHandlers: p.profileHandlers()},
 		LeaderElection: *le.LeaderElect, LeaderElectionID: le.ResourceName, LeaderElectionNamespace: p.leaseNamespace(), LeaderElectionReleaseOnCancel: true,
 		// A process may run a Role again; only one Role at a time has the metrics.
 		Controller:    config.Controller{SkipNameValidation: ptr.To(true)},
 		LeaseDuration: &le.LeaseDuration.Duration, RenewDeadline: &le.RenewDeadline.Duration, RetryPeriod: &le.RetryPeriod.Duration,
 	}
-	if c.Webhooks.Any() {
+	if c.Webhooks.HasEnabled() {
 		folder := c.Server.Webhooks.TLS.ServerCertDir
 		for _, name := range []string{"tls.crt", "tls.key"} {
 			if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
@@ -173,26 +173,26 @@ func (p *parts) manager(context.Context) error {
 		}
 		options.LeaderElectionResourceLockInterface = p.lease
 	}
-	if p.mgr, err = manager.New(p.role.Source, options); err != nil {
+	if p.controllerManager, err = manager.New(p.role.Source, options); err != nil {
 		return fmt.Errorf("the source cluster %s: %w", addresses.Plain(p.role.Source.Host), err)
 	}
 	if p.lease != nil {
-		p.lease.LockConfig.EventRecorder = eventsOf{p.mgr}
+		p.lease.LockConfig.EventRecorder = leaseEvents{p.controllerManager}
 	}
 	if p.role.Target == nil {
 		return nil
 	}
-	p.other, err = cluster.New(p.role.Target, func(o *cluster.Options) {
+	p.targetCluster, err = cluster.New(p.role.Target, func(o *cluster.Options) {
 		o.Scheme, o.Logger, o.Cache = scheme, options.Logger, cache.Options{ByObject: networkpolicy.CacheByObject()}
 	})
 	if err != nil {
 		return fmt.Errorf("the target cluster %s: %w", addresses.Plain(p.role.Target.Host), err)
 	}
-	return p.mgr.Add(p.other)
+	return p.controllerManager.Add(p.targetCluster)
 }
 
-// profiles returns the handlers that debugging adds.
-func (p *parts) profiles() map[string]http.Handler {
+// profileHandlers returns the handlers that debugging adds.
+func (p *roleProcess) profileHandlers() map[string]http.Handler {
 	if d := p.role.Configuration.Debugging; d == nil || !ptr.Deref(d.EnableProfiling, false) {
 		return nil
 	}
@@ -201,7 +201,7 @@ func (p *parts) profiles() map[string]http.Handler {
 }
 
 // leaseNamespace defaults to the namespace of the ManagedResources, then to that of the pod.
-func (p *parts) leaseNamespace() string {
+func (p *roleProcess) leaseNamespace() string {
 	if n := p.role.Configuration.LeaderElection.ResourceNamespace; n != "" {
 		return n
 	}
@@ -214,12 +214,12 @@ func (p *parts) leaseNamespace() string {
 	return "garden"
 }
 
-func (p *parts) managedResources(context.Context) error {
-	k, recorder := p.role.Configuration.Controllers, p.mgr.GetEventRecorder("gardener-resource-manager")
+func (p *roleProcess) addManagedResources(context.Context) error {
+	k, recorder := p.role.Configuration.Controllers, p.controllerManager.GetEventRecorder("gardener-resource-manager")
 	work, err := New(Options{
 		Source: p.source, Target: p.target, Class: *k.ResourceClass, ClusterID: *k.ClusterID, Namespace: p.role.Configuration.namespace(),
-		Pace: Pace{Workers: *k.ManagedResource.ConcurrentSyncs, Sync: k.ManagedResource.SyncPeriod.Duration}, ManagedBy: *k.ManagedResource.ManagedByLabelValue,
-		GarbageCollector: k.GarbageCollector.Enabled, HealthRules: p.role.HealthRules, ExistenceOnly: p.role.ExistenceOnly, Force: p.role.Force, Version: p.role.Version, Log: p.role.Log,
+		Pace: Pace{Workers: *k.ManagedResource.ConcurrentSyncs, SyncPeriod: k.ManagedResource.SyncPeriod.Duration}, ManagedBy: *k.ManagedResource.ManagedByLabelValue,
+		LeaveToGarbageCollector: k.GarbageCollector.Enabled, HealthRules: p.role.HealthRules, ExistenceOnly: p.role.ExistenceOnly, Force: p.role.Force, Version: p.role.Version, Log: p.role.Log,
 		Event: func(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 			recorder.Eventf(mr, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", message)
 		},
@@ -230,13 +230,13 @@ func (p *parts) managedResources(context.Context) error {
 	if err := ctrlmetrics.Registry.Register(work); err != nil {
 		return err
 	}
-	p.work = work
-	if p.definition, err = newDefinition(p.role.Source, p.role.Log); err != nil {
+	p.resourceManager = work
+	if p.definition, err = newDefinitionCheck(p.role.Source, p.role.Log); err != nil {
 		return err
 	}
-	return errors.Join(p.mgr.Add(p.definition), p.mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+	return errors.Join(p.controllerManager.Add(p.definition), p.controllerManager.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		select {
-		case <-p.definition.there:
+		case <-p.definition.served:
 			return work.Start(ctx)
 		case <-ctx.Done():
 			return nil
@@ -244,21 +244,21 @@ func (p *parts) managedResources(context.Context) error {
 	})))
 }
 
-func (p *parts) garbageCollector(context.Context) error {
+func (p *roleProcess) addGarbageCollector(context.Context) error {
 	k := p.role.Configuration.Controllers.GarbageCollector
 	if !k.Enabled {
 		return nil
 	}
-	return garbagecollector.Add(p.mgr, garbagecollector.Options{Target: p.target.RESTConfig(), Interval: k.SyncPeriod.Duration})
+	return garbagecollector.Add(p.controllerManager, garbagecollector.Options{Target: p.target.RESTConfig(), Interval: k.SyncPeriod.Duration})
 }
 
-func (p *parts) tokenRequestor(context.Context) error {
+func (p *roleProcess) addTokenRequestor(context.Context) error {
 	k := p.role.Configuration.Controllers.TokenRequestor
 	if !k.Enabled {
 		return nil
 	}
-	recorder := p.mgr.GetEventRecorder("token-requestor")
-	return tokenrequestor.Add(p.mgr, tokenrequestor.Options{
+	recorder := p.controllerManager.GetEventRecorder("token-requestor")
+	return tokenrequestor.Add(p.controllerManager, tokenrequestor.Options{
 		Source: p.source.RESTConfig(), Target: p.target.RESTConfig(), Namespaces: p.role.Configuration.SourceClientConnection.Namespaces,
 		Audiences: []string{tokenrequestor.AudienceGardener}, Workers: *k.ConcurrentSyncs,
 		Event: func(secret *corev1.Secret, reason, message string) {
@@ -267,41 +267,41 @@ func (p *parts) tokenRequestor(context.Context) error {
 	})
 }
 
-func (p *parts) networkPolicy(context.Context) error {
+func (p *roleProcess) addNetworkPolicy(context.Context) error {
 	k := p.role.Configuration.Controllers.NetworkPolicy
 	if !k.Enabled {
 		return nil
 	}
-	return networkpolicy.Add(p.mgr, networkpolicy.Options{Target: p.other, Workers: *k.ConcurrentSyncs, NamespaceSelectors: k.NamespaceSelectors,
+	return networkpolicy.Add(p.controllerManager, networkpolicy.Options{Target: p.targetCluster, Workers: *k.ConcurrentSyncs, NamespaceSelectors: k.NamespaceSelectors,
 		IngressControllerSelector: k.IngressControllerSelector})
 }
 
-func (p *parts) webhooks(ctx context.Context) error {
-	if !p.role.Configuration.Webhooks.Any() {
+func (p *roleProcess) addWebhooks(ctx context.Context) error {
+	if !p.role.Configuration.Webhooks.HasEnabled() {
 		return nil
 	}
-	live, err := client.New(p.target.RESTConfig(), client.Options{Scheme: p.mgr.GetScheme()})
+	live, err := client.New(p.target.RESTConfig(), client.Options{Scheme: p.controllerManager.GetScheme()})
 	if err != nil {
 		return err
 	}
-	o := resourcewebhooks.Options{Webhooks: p.role.Configuration.Webhooks.Webhooks, Source: p.mgr.GetAPIReader(), Target: live, Log: p.role.Log}
+	o := resourcewebhooks.Options{Webhooks: p.role.Configuration.Webhooks.Webhooks, Source: p.controllerManager.GetAPIReader(), Target: live, Log: p.role.Log}
 	// Frequent lookups are cached. ConfigMaps and Services are read one by one: few of many matter.
-	if p.other == nil {
-		o.Target, o.Live = p.mgr.GetClient(), p.mgr.GetAPIReader()
+	if p.targetCluster == nil {
+		o.Target, o.Live = p.controllerManager.GetClient(), p.controllerManager.GetAPIReader()
 	} else {
-		o.Target, o.Live = p.other.GetClient(), p.other.GetAPIReader()
+		o.Target, o.Live = p.targetCluster.GetClient(), p.targetCluster.GetAPIReader()
 	}
-	o.Target = &uncached{Reader: o.Target, live: live}
-	return resourcewebhooks.Add(ctx, p.mgr, o)
+	o.Target = &uncachedReader{Reader: o.Target, live: live}
+	return resourcewebhooks.Add(ctx, p.controllerManager, o)
 }
 
-// uncached reads ConfigMaps and Services without the cache.
-type uncached struct {
+// uncachedReader reads ConfigMaps and Services without the cache.
+type uncachedReader struct {
 	client.Reader
 	live client.Reader
 }
 
-func (u *uncached) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+func (u *uncachedReader) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 	switch o.(type) {
 	case *corev1.ConfigMap, *corev1.Service:
 		return u.live.Get(ctx, key, o, opts...)
@@ -309,7 +309,7 @@ func (u *uncached) Get(ctx context.Context, key client.ObjectKey, o client.Objec
 	return u.Reader.Get(ctx, key, o, opts...)
 }
 
-func (u *uncached) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+func (u *uncachedReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	switch list.(type) {
 	case *corev1.ConfigMapList, *corev1.ServiceList:
 		return u.live.List(ctx, list, opts...)

@@ -35,14 +35,14 @@ func freePort(t *testing.T) int {
 // TestRole runs all components of a configuration, with the lease: each component works and reports
 // its work.
 func TestRole(t *testing.T) {
-	s := newSite(t)
+	s := newTestEnv(t)
 	folder := t.TempDir()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", []net.IP{net.ParseIP("127.0.0.1")}, nil)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "tls.crt"), certificate, 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "tls.key"), key, 0o600))
 	health, metrics, webhooks := freePort(t), freePort(t), freePort(t)
-	c, err := ReadConfiguration(written(t, head+strings.NewReplacer("NS", s.ns, "HEALTH", fmt.Sprint(health), "METRICS", fmt.Sprint(metrics), "WEBHOOKS", fmt.Sprint(webhooks), "FOLDER", folder).Replace(`
+	c, err := ReadConfiguration(writeConfiguration(t, configurationHead+strings.NewReplacer("NS", s.ns, "HEALTH", fmt.Sprint(health), "METRICS", fmt.Sprint(metrics), "WEBHOOKS", fmt.Sprint(webhooks), "FOLDER", folder).Replace(`
 sourceClientConnection: {namespaces: [NS]}
 leaderElection: {resourceNamespace: NS}
 server:
@@ -58,7 +58,7 @@ webhooks:
   seccompProfile: {enabled: true}
 `)))
 	require.NoError(t, err)
-	handler := slog.NewTextHandler(&lines{TB: t}, nil)
+	handler := slog.NewTextHandler(&testLog{TB: t}, nil)
 	ctrllog.SetLogger(logr.FromSlogHandler(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(s.ctx)
 	ended := make(chan error, 1)
@@ -69,8 +69,8 @@ webhooks:
 		assert.NoError(t, <-ended)
 	}()
 
-	s.managed("thing", configMap("one"))
-	s.becomes("thing", good...)
+	s.createManagedResource("thing", configMap("one"))
+	s.waitForConditions("thing", healthyConditions...)
 	lease, err := s.api.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}).Namespace(s.ns).Get(s.ctx, "gardener-resource-manager", metav1.GetOptions{})
 	require.NoError(t, err)
 	holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
@@ -125,7 +125,7 @@ func TestRoleWithoutCertificate(t *testing.T) {
 	c.Webhooks.SeccompProfile.Enabled = true
 	c.Server.Webhooks.TLS.ServerCertDir = t.TempDir()
 	c.LeaderElection.LeaderElect = ptr.To(false)
-	s := newSite(t)
+	s := newTestEnv(t)
 	err := (&Role{Configuration: c, Source: server.config, Log: slog.New(slog.DiscardHandler)}).Run(s.ctx)
 	require.ErrorContains(t, err, "server.webhooks.tls.serverCertDir")
 }

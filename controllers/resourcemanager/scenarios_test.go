@@ -20,9 +20,10 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// judged is a scenario of upstream's health controller: the status of condition ResourcesApplied,
-// the objects and the expected conditions. It expects none if health is not judged.
-type judged struct {
+// healthScenario is a scenario of upstream's health controller: the status of condition
+// ResourcesApplied, the objects and the expected conditions. It expects none if health is not
+// judged.
+type healthScenario struct {
 	class, applied string
 	resource       string // apiVersion kind name, of status.resources
 	objects        []string
@@ -40,7 +41,7 @@ func manifest(head, metadata, rest string) string {
 	return "{" + head + ", metadata: {namespace: NS, " + metadata + "}, " + rest + "}"
 }
 
-var healthScenarios = map[string]judged{
+var healthScenarios = map[string]healthScenario{
 	"gardener-health-applied-progressing":  {applied: "Progressing"},
 	"gardener-health-applied-unknown":      {},
 	"gardener-health-foreign-class":        {class: "foo", applied: "True"},
@@ -66,14 +67,14 @@ var healthScenarios = map[string]judged{
 		status: "{state: Ready, observedGeneration: 0}", want: []string{"ResourcesProgressing=True/CertificateProgressing"}},
 }
 
-// playedElsewhere maps upstream's other scenarios to the test that covers each.
-var playedElsewhere = map[string]string{
+// scenariosInOtherTests maps upstream's other scenarios to the test that covers each.
+var scenariosInOtherTests = map[string]string{
 	"gardener-class-foreign": "TestClasses", "gardener-create-plain": "TestClasses", "gardener-create-brotli": "TestFollows", "gardener-ignore-managedresource": "TestFollows",
 }
 
 // TestHealthScenarios plays upstream's scenarios of the health controller.
 func TestHealthScenarios(t *testing.T) {
-	definitions := newSite(t)
+	definitions := newTestEnv(t)
 	for _, definition := range []string{
 		"group: monitoring.coreos.com, names: {plural: alertmanagers, singular: alertmanager, kind: Alertmanager}, versions: [{name: v1,",
 		"group: cert.gardener.cloud, names: {plural: certificates, singular: certificate, kind: Certificate}, versions: [{name: v1alpha1,",
@@ -92,13 +93,13 @@ func TestHealthScenarios(t *testing.T) {
 	}
 	for name, c := range healthScenarios {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
-			m, stop := s.prepared("")
+			s := newTestEnv(t)
+			m, stop := s.newManagerOfClass("")
 			defer stop()
 			var last *unstructured.Unstructured
 			for _, text := range c.objects {
 				o := s.object(text)
-				o.SetLabels(merged(o.GetLabels(), map[string]string{"resources.gardener.cloud/managed-by": "gardener"}))
+				o.SetLabels(mergeLabels(o.GetLabels(), map[string]string{"resources.gardener.cloud/managed-by": "gardener"}))
 				s.eventually("the kind is served", func() bool {
 					created, err := s.resource(o).Create(s.ctx, o, metav1.CreateOptions{})
 					last = created
@@ -137,7 +138,7 @@ func TestHealthScenarios(t *testing.T) {
 					return o.Object["status"] != nil
 				})
 			}
-			require.NoError(t, m.judge(s.ctx, types.NamespacedName{Namespace: s.ns, Name: "x"}))
+			require.NoError(t, m.checkHealth(s.ctx, types.NamespacedName{Namespace: s.ns, Name: "x"}))
 			have := s.conditions("x")
 			delete(have, "ResourcesApplied")
 			if len(c.want) == 0 {
@@ -151,7 +152,7 @@ func TestHealthScenarios(t *testing.T) {
 	}
 }
 
-func merged(a, b map[string]string) map[string]string {
+func mergeLabels(a, b map[string]string) map[string]string {
 	out := maps.Clone(a)
 	if out == nil {
 		out = map[string]string{}
@@ -160,9 +161,9 @@ func merged(a, b map[string]string) map[string]string {
 	return out
 }
 
-// TestEveryScenarioIsPlayed checks that scenarios of upstream's resource manager are covered by the
-// engine or here.
-func TestEveryScenarioIsPlayed(t *testing.T) {
+// TestEveryScenarioIsCovered checks that scenarios of upstream's resource manager are covered by
+// the engine or here.
+func TestEveryScenarioIsCovered(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "scenarios", "gardener-*.md"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -171,22 +172,22 @@ func TestEveryScenarioIsPlayed(t *testing.T) {
 	here := slices.Collect(maps.Keys(healthScenarios))
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".md")
-		assert.True(t, strings.Contains(string(engine), `"`+name+`"`) || slices.Contains(here, name) || playedElsewhere[name] != "", "scenario %s is not played", name)
+		assert.True(t, strings.Contains(string(engine), `"`+name+`"`) || slices.Contains(here, name) || scenariosInOtherTests[name] != "", "scenario %s is not played", name)
 	}
 }
 
 // TestDroppedFieldsInTheCondition: the condition names the path of a field that the API server
 // drops, also while nothing changes.
 func TestDroppedFieldsInTheCondition(t *testing.T) {
-	s := newSite(t)
-	s.data(map[string]any{"a.yaml": `
+	s := newTestEnv(t)
+	s.createDataSecret(map[string]any{"a.yaml": `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: d, namespace: NS}
 spec: {replicas: 0, selector: {matchLabels: {a: d}}, template: {metadata: {labels: {a: d}}, spec: {schedulingGroup: {podGroupName: g}, containers: [{name: c, image: i}]}}}
 `})
 	s.create(`{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: dropping, namespace: NS}, spec: {secretRefs: [{name: data}]}}`)
-	_, stop := s.start("")
+	_, stop := s.startClass("")
 	defer stop()
 	message := func() string {
 		o, err := s.get("ManagedResource", "dropping")
@@ -202,7 +203,7 @@ spec: {replicas: 0, selector: {matchLabels: {a: d}}, template: {metadata: {label
 	}
 	want := "Deployment " + s.ns + "/d (spec.template.spec.schedulingGroup)."
 	s.eventually("the condition names the field", func() bool { return strings.HasSuffix(message(), want) })
-	s.becomes("dropping", "ResourcesApplied=True/FieldsDropped")
+	s.waitForConditions("dropping", "ResourcesApplied=True/FieldsDropped")
 	s.patch("ManagedResource", "dropping", "spec: {keepObjects: true}")
 	s.eventually("the change is observed", func() bool {
 		o, err := s.get("ManagedResource", "dropping")

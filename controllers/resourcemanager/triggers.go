@@ -20,27 +20,27 @@ import (
 // enqueue schedules a ManagedResource to be applied (full) or judged.
 func (m *Manager) enqueue(key types.NamespacedName, full bool) {
 	if full {
-		m.demand(key, 0)
+		m.scheduleApply(key, 0)
 		m.queue.Add(key)
 	} else {
-		m.queue.AddAfter(key, settle)
+		m.queue.AddAfter(key, healthCheckDelay)
 	}
 }
 
-// sourceChanged handles a change of a ManagedResource.
-func (m *Manager) sourceChanged(e apply.ChangeEvent) {
+// onSourceChange handles a change of a ManagedResource.
+func (m *Manager) onSourceChange(e apply.ChangeEvent) {
 	if e.Ref.GroupKind() != managedResourceKind.GroupKind() || m.options.Namespace != "" && e.Ref.Namespace != m.options.Namespace {
 		return
 	}
 	key := types.NamespacedName{Namespace: e.Ref.Namespace, Name: e.Ref.Name}
-	m.secrets.refer(key, secretRefs(e.New))
+	m.secretCache.setReferences(key, dataSecretNames(e.New))
 	if e.New == nil {
-		m.fights.forget(key)
+		m.writeConflicts.remove(key)
 	}
-	if e.New == nil || concerns(e.Old, e.New) || e.Old != nil && !m.isResponsible(e.New) && !sameInventory(e.Old, e.New) {
-		m.neighbours.changed(key)
+	if e.New == nil || needsReconciliation(e.Old, e.New) || e.Old != nil && !m.isResponsible(e.New) && !hasSameInventory(e.Old, e.New) {
+		m.declarations.markStale(key)
 	}
-	if e.New != nil && concerns(e.Old, e.New) {
+	if e.New != nil && needsReconciliation(e.Old, e.New) {
 		m.enqueue(key, true)
 	}
 }
@@ -48,19 +48,19 @@ func (m *Manager) sourceChanged(e apply.ChangeEvent) {
 // isResponsible reports whether a live ManagedResource is of our class.
 func (m *Manager) isResponsible(mr *unstructured.Unstructured) bool {
 	class, _, _ := unstructured.NestedString(mr.Object, "spec", "class")
-	return m.reconciler.Responsible(&resourcesv1alpha1.ManagedResource{Spec: resourcesv1alpha1.ManagedResourceSpec{Class: &class}})
+	return m.reconciler.IsResponsible(&resourcesv1alpha1.ManagedResource{Spec: resourcesv1alpha1.ManagedResourceSpec{Class: &class}})
 }
 
-func sameInventory(old, new *unstructured.Unstructured) bool {
+func hasSameInventory(old, new *unstructured.Unstructured) bool {
 	was, _, _ := unstructured.NestedFieldNoCopy(old.Object, "status", "resources")
 	is, _, _ := unstructured.NestedFieldNoCopy(new.Object, "status", "resources")
 	return reflect.DeepEqual(was, is)
 }
 
-// concerns reports whether a change of a ManagedResource needs a reconciliation: spec, request
-// annotations, deletion, a removed finalizer, or lost health; not our own writes. Source:
+// needsReconciliation reports whether a change of a ManagedResource needs a reconciliation: spec,
+// request annotations, deletion, a removed finalizer, or lost health; not our own writes. Source:
 // pkg/resourcemanager/controller/managedresource (predicates).
-func concerns(old, new *unstructured.Unstructured) bool {
+func needsReconciliation(old, new *unstructured.Unstructured) bool {
 	if old == nil || old.GetUID() != new.GetUID() || old.GetGeneration() != new.GetGeneration() {
 		return true
 	}
@@ -72,10 +72,10 @@ func concerns(old, new *unstructured.Unstructured) bool {
 	if (old.GetDeletionTimestamp() == nil) != (new.GetDeletionTimestamp() == nil) || len(new.GetFinalizers()) < len(old.GetFinalizers()) {
 		return true
 	}
-	return healthOf(old) == string(gardencorev1beta1.ConditionTrue) && healthOf(new) == string(gardencorev1beta1.ConditionFalse)
+	return healthStatus(old) == string(gardencorev1beta1.ConditionTrue) && healthStatus(new) == string(gardencorev1beta1.ConditionFalse)
 }
 
-func healthOf(mr *unstructured.Unstructured) string {
+func healthStatus(mr *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(mr.Object, "status", "conditions")
 	for _, c := range conditions {
 		if condition, ok := c.(map[string]any); ok && condition["type"] == string(resourcesv1alpha1.ResourcesHealthy) {
@@ -86,8 +86,8 @@ func healthOf(mr *unstructured.Unstructured) string {
 	return ""
 }
 
-// secretRefs returns the names of the data Secrets; none for a deleted ManagedResource.
-func secretRefs(mr *unstructured.Unstructured) []string {
+// dataSecretNames returns the names of the data Secrets; none for a deleted ManagedResource.
+func dataSecretNames(mr *unstructured.Unstructured) []string {
 	if mr == nil {
 		return nil
 	}
@@ -103,63 +103,63 @@ func secretRefs(mr *unstructured.Unstructured) []string {
 	return names
 }
 
-// drifted repairs a change by somebody else: at once, or after a pause if the object is fought
+// repairDrift repairs a change by somebody else: at once, or after a pause if the object is fought
 // over.
-func (m *Manager) drifted(d apply.DriftEvent) {
-	key, ok := m.keyOf(d.Set)
+func (m *Manager) repairDrift(d apply.DriftEvent) {
+	key, ok := m.parseWatchedSetName(d.Set)
 	if !ok {
 		return
 	}
 	m.metrics.drift.WithLabelValues(d.Ref.GroupKind().String()).Inc()
-	pause, begins := m.fights.seen(key, d)
-	m.options.Log.Info("drift", "managedResource", key.String(), "object", d.Ref.String(), "deleted", d.Deleted, "fields", fieldsOf(d), "pause", pause.String())
+	pause, begins := m.writeConflicts.recordChange(key, d)
+	m.options.Log.Info("drift", "managedResource", key.String(), "object", d.Ref.String(), "deleted", d.Deleted, "fields", driftedFields(d), "pause", pause.String())
 	if pause == 0 {
 		m.enqueue(key, true)
 		return
 	}
-	m.demand(key, pause)
+	m.scheduleApply(key, pause)
 	m.enqueue(key, false) // the condition names the fight
 	if !begins {
 		return
 	}
 	if mr, err := m.reconciler.Read(context.Background(), key.Namespace, key.Name); err == nil && m.options.Event != nil {
-		reason, message := m.fights.told(key.Namespace, key.Name)
+		reason, message := m.writeConflicts.describe(key.Namespace, key.Name)
 		m.options.Event(mr, reason, message)
 	}
 }
 
-func (m *Manager) secretChanged(key types.NamespacedName) {
-	m.neighbours.changed(key)
+func (m *Manager) onSecretChange(key types.NamespacedName) {
+	m.declarations.markStale(key)
 	m.enqueue(key, true)
 }
 
-// targetChanged judges the ManagedResource of a changed object; drift covers the fields that we
+// onTargetChange judges the ManagedResource of a changed object; drift covers the fields that we
 // own. A deleted object may complete a deletion.
-func (m *Manager) targetChanged(e apply.ChangeEvent) {
+func (m *Manager) onTargetChange(e apply.ChangeEvent) {
 	o := e.New
 	if o == nil {
 		o = e.Old
 	}
-	if o == nil || e.Old != nil && e.New != nil && sameButVersion(e.Old, e.New) {
+	if o == nil || e.Old != nil && e.New != nil && hasSameContent(e.Old, e.New) {
 		return
 	}
-	if key, ok := m.keyOf(o.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
+	if key, ok := m.parseWatchedSetName(o.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
 		// A formerly ignored object may have drifted, and a newly ignored one is not ours to
 		// describe.
 		m.enqueue(key, e.New == nil || e.Old != nil && managedresource.IsIgnored(e.Old) != managedresource.IsIgnored(e.New))
 	}
 	if e.Ref.GroupKind() == autoscalerKind {
-		m.scalingChanged(e)
+		m.onScalingChange(e)
 	}
 }
 
 // autoscalerKind takes the number of replicas over from the declaration of the scaled object.
 var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 
-// scalingChanged applies objects that an autoscaler begins or stops to scale: it owns the replicas
+// onScalingChange applies objects that an autoscaler begins or stops to scale: it owns the replicas
 // only while it scales them.
-func (m *Manager) scalingChanged(e apply.ChangeEvent) {
-	was, is := scaledBy(e.Old), scaledBy(e.New)
+func (m *Manager) onScalingChange(e apply.ChangeEvent) {
+	was, is := scaleTarget(e.Old), scaleTarget(e.New)
 	if was == is {
 		return
 	}
@@ -168,16 +168,16 @@ func (m *Manager) scalingChanged(e apply.ChangeEvent) {
 			continue
 		}
 		if live := m.options.Target.Cached(ref); live != nil {
-			if key, ok := m.keyOf(live.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
+			if key, ok := m.parseWatchedSetName(live.GetAnnotations()[resourcesv1alpha1.Origin]); ok {
 				m.enqueue(key, true)
 			}
 		}
 	}
 }
 
-// scaledBy returns the object that an autoscaler scales; empty for nil. The version in the
+// scaleTarget returns the object that an autoscaler scales; empty for nil. The version in the
 // reference does not matter.
-func scaledBy(hpa *unstructured.Unstructured) apply.Ref {
+func scaleTarget(hpa *unstructured.Unstructured) apply.Ref {
 	if hpa == nil {
 		return apply.Ref{}
 	}
@@ -185,8 +185,8 @@ func scaledBy(hpa *unstructured.Unstructured) apply.Ref {
 	return apply.Ref{APIVersion: "apps/v1", Kind: target["kind"], Namespace: hpa.GetNamespace(), Name: target["name"]}
 }
 
-// sameButVersion reports whether only bookkeeping of the API server differs.
-func sameButVersion(old, new *unstructured.Unstructured) bool {
+// hasSameContent reports whether only bookkeeping of the API server differs.
+func hasSameContent(old, new *unstructured.Unstructured) bool {
 	rest := func(o *unstructured.Unstructured) (map[string]any, map[string]any) {
 		metadata, _ := o.Object["metadata"].(map[string]any)
 		metadata, object := maps.Clone(metadata), maps.Clone(o.Object)
@@ -200,17 +200,17 @@ func sameButVersion(old, new *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(oldMetadata, newMetadata) && reflect.DeepEqual(oldRest, newRest)
 }
 
-// keyOf parses the name of a set; false if the set is not ours.
-func (m *Manager) keyOf(set string) (types.NamespacedName, bool) {
-	key, ok := m.parsed(set)
+// parseWatchedSetName parses the name of a set; false if the set is not ours.
+func (m *Manager) parseWatchedSetName(set string) (types.NamespacedName, bool) {
+	key, ok := m.parseSetName(set)
 	if !ok || m.options.Namespace != "" && key.Namespace != m.options.Namespace {
 		return types.NamespacedName{}, false
 	}
 	return key, true
 }
 
-// parsed parses the name of a set of our source cluster.
-func (m *Manager) parsed(set string) (types.NamespacedName, bool) {
+// parseSetName parses the name of a set of our source cluster.
+func (m *Manager) parseSetName(set string) (types.NamespacedName, bool) {
 	id, rest, ok := strings.Cut(set, ":")
 	if !ok {
 		id, rest = "", set
@@ -226,9 +226,9 @@ func (m *Manager) parsed(set string) (types.NamespacedName, bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, true
 }
 
-// fieldsOf returns the drifted paths with their current owners; no values, since many people read
-// logs.
-func fieldsOf(d apply.DriftEvent) []string {
+// driftedFields returns the drifted paths with their current owners; no values, since many people
+// read logs.
+func driftedFields(d apply.DriftEvent) []string {
 	var out []string
 	for _, f := range d.Fields {
 		if f.Manager != "" {

@@ -13,14 +13,14 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// checks collects the errors of a Configuration.
-type checks struct{ field.ErrorList }
+// configurationChecker collects the errors of a Configuration.
+type configurationChecker struct{ field.ErrorList }
 
-func (k *checks) invalid(path *field.Path, value any, detail string) {
+func (k *configurationChecker) invalid(path *field.Path, value any, detail string) {
 	k.ErrorList = append(k.ErrorList, field.Invalid(path, value, detail))
 }
 
-func (k *checks) oneOf(path *field.Path, value string, allowed ...string) {
+func (k *configurationChecker) oneOf(path *field.Path, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
 		k.ErrorList = append(k.ErrorList, field.NotSupported(path, value, allowed))
 	}
@@ -28,12 +28,12 @@ func (k *checks) oneOf(path *field.Path, value string, allowed ...string) {
 
 // Validate returns the invalid values; call Default first.
 func (c *Configuration) Validate() field.ErrorList {
-	k := &checks{}
+	k := &configurationChecker{}
 	k.oneOf(field.NewPath("logLevel"), c.LogLevel, "debug", "info", "error")
 	k.oneOf(field.NewPath("logFormat"), c.LogFormat, "json", "text")
 	k.source(c.SourceClientConnection)
 	k.lease(c.LeaderElection)
-	k.servers(c.Server, c.Webhooks.Any())
+	k.servers(c.Server, c.Webhooks.HasEnabled())
 	k.controllers(&c.Controllers)
 	if c.Webhooks.NodeAgentAuthorizer.Enabled {
 		k.ErrorList = append(k.ErrorList, field.Forbidden(field.NewPath("webhooks", "nodeAgentAuthorizer", "enabled"), "Pergola has no such webhook; run upstream's resource manager for it"))
@@ -45,34 +45,34 @@ func (c *Configuration) Validate() field.ErrorList {
 	return k.ErrorList
 }
 
-func (k *checks) source(c ClientConnection) {
+func (k *configurationChecker) source(c ClientConnection) {
 	at := field.NewPath("sourceClientConnection", "namespaces")
 	if n := len(c.Namespaces); n > 1 {
 		k.ErrorList = append(k.ErrorList, field.TooMany(at, n, 1))
 	}
 	for i, name := range c.Namespaces {
 		if name != "" {
-			k.label(at.Index(i), name, validation.DNS1123LabelMaxLength, "")
+			k.dnsLabel(at.Index(i), name, validation.DNS1123LabelMaxLength, "")
 		}
 	}
 }
 
-// label checks names that must be DNS labels, as those of namespaces.
-func (k *checks) label(path *field.Path, value string, longest int, also string) {
+// dnsLabel checks names that must be DNS labels, as those of namespaces.
+func (k *configurationChecker) dnsLabel(path *field.Path, value string, longest int, also string) {
 	if len(value) <= longest && len(validation.IsDNS1123Label(value)) == 0 {
 		return
 	}
 	k.invalid(path, value, fmt.Sprintf("must be of small letters, digits and - only, begin and end with a letter or digit, and have %d characters at most%s", longest, also))
 }
 
-func (k *checks) lease(le LeaderElection) {
+func (k *configurationChecker) lease(le LeaderElection) {
 	at := field.NewPath("leaderElection")
 	k.oneOf(at.Child("resourceLock"), le.ResourceLock, "leases")
 	for _, wrong := range validation.IsDNS1123Subdomain(le.ResourceName) {
 		k.invalid(at.Child("resourceName"), le.ResourceName, wrong)
 	}
 	if le.ResourceNamespace != "" {
-		k.label(at.Child("resourceNamespace"), le.ResourceNamespace, validation.DNS1123LabelMaxLength, "")
+		k.dnsLabel(at.Child("resourceNamespace"), le.ResourceNamespace, validation.DNS1123LabelMaxLength, "")
 	}
 	if le.LeaseDuration.Duration <= le.RenewDeadline.Duration {
 		k.invalid(at.Child("leaseDuration"), le.LeaseDuration.Duration.String(), "must be longer than renewDeadline")
@@ -82,7 +82,7 @@ func (k *checks) lease(le LeaderElection) {
 	}
 }
 
-func (k *checks) servers(s Servers, webhooks bool) {
+func (k *configurationChecker) servers(s Servers, webhooks bool) {
 	at := field.NewPath("server")
 	port := func(name string, server Server, none bool) {
 		switch allowed := "must be 1 to 65535"; {
@@ -104,15 +104,16 @@ func (k *checks) servers(s Servers, webhooks bool) {
 	}
 }
 
-// longestClass leaves room for upstream's finalizer of a class, whose name may have 63 characters.
-var longestClass = validation.LabelValueMaxLength - len(afterSlash(resourcesv1alpha1.FinalizerName)+"-")
+// maxClassLength leaves room for upstream's finalizer of a class, whose name may have 63
+// characters.
+var maxClassLength = validation.LabelValueMaxLength - len(afterSlash(resourcesv1alpha1.FinalizerName)+"-")
 
 func afterSlash(qualified string) string { return qualified[strings.LastIndex(qualified, "/")+1:] }
 
-func (k *checks) controllers(c *Controllers) {
+func (k *configurationChecker) controllers(c *Controllers) {
 	at := field.NewPath("controllers")
 	if class := *c.ResourceClass; class != "" && class != resourcesv1alpha1.ClassAll {
-		k.label(at.Child("resourceClass"), class, longestClass, " (the finalizer is made of it); * is for all classes")
+		k.dnsLabel(at.Child("resourceClass"), class, maxClassLength, " (the finalizer is made of it); * is for all classes")
 	}
 	if strings.ContainsAny(*c.ClusterID, ":/ \t\n") {
 		k.invalid(at.Child("clusterID"), *c.ClusterID, "must not hold : or / or blanks, which part the origin annotation")

@@ -268,7 +268,7 @@ func (w *world) start(class string, tweaks ...func(*setup)) *process {
 	w.Helper()
 	s := setup{config: rest.CopyConfig(suite.config), line: &line{}, cluster: resourcemanager.SourceOptions("")}
 	s.cluster.Cooldown = 50 * time.Millisecond
-	s.manager = resourcemanager.Options{Class: class, Namespace: w.ns, Log: w.log(), Pace: resourcemanager.Pace{Settle: time.Second}}
+	s.manager = resourcemanager.Options{Class: class, Namespace: w.ns, Log: w.log(), Pace: resourcemanager.Pace{StartupGrace: time.Second}}
 	for _, tweak := range tweaks {
 		tweak(&s)
 	}

@@ -36,8 +36,8 @@ const (
 	defaultWorkers = 5
 )
 
-// firstRetry and lastRetry bound the pauses after failed scans.
-const firstRetry, lastRetry = time.Second, 10 * time.Minute
+// minRetryPause and maxRetryPause bound the pauses after failed scans.
+const minRetryPause, maxRetryPause = time.Second, 10 * time.Minute
 
 // Options of the collector.
 type Options struct {
@@ -114,12 +114,12 @@ func (o *Options) complete(mgr manager.Manager) {
 // collector collects the garbage of a cluster. Only one worker uses it.
 type collector struct {
 	Options
-	cluster *cluster
+	cluster *clusterClient
 	metrics *collectorMetrics
 	// unreferenced is when an object was first seen without a referrer.
 	unreferenced map[objectID]time.Time
-	// served are the referrers that were served at the last scan.
-	served []kind
+	// lastServed are the referrers that were served at the last scan.
+	lastServed []servedKind
 }
 
 // Add adds the collector to a manager. It scans when it starts (or is elected), then at intervals.
@@ -132,7 +132,7 @@ func Add(mgr manager.Manager, o Options) error {
 	ctrl, err := controller.New(ControllerName, mgr, controller.Options{
 		Reconciler:              c,
 		MaxConcurrentReconciles: 1,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minRetryPause, maxRetryPause),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: o.Clock})
 		},
@@ -147,7 +147,7 @@ func Add(mgr manager.Manager, o Options) error {
 }
 
 func newCollector(o Options) (*collector, error) {
-	cluster, err := newCluster(o.Target, o.PageSize)
+	cluster, err := newClusterClient(o.Target, o.PageSize)
 	if err != nil {
 		return nil, fmt.Errorf("the garbage collector's clients: %w", err)
 	}
@@ -164,38 +164,38 @@ func (c *collector) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	// With a verbose logger, clients would log responses, for example environments of pods.
 	ctx, cancel := context.WithTimeout(logr.NewContext(ctx, logr.Discard()), max(c.Interval, time.Minute))
 	defer cancel()
-	next, err := c.look(ctx, logger)
+	next, err := c.scan(ctx, logger)
 	if err != nil {
 		c.metrics.failures.Inc()
 		return reconcile.Result{}, err
 	}
-	c.metrics.last.Set(float64(c.Clock.Now().UnixNano()) / float64(time.Second))
+	c.metrics.lastSuccess.Set(float64(c.Clock.Now().UnixNano()) / float64(time.Second))
 	return reconcile.Result{RequeueAfter: next}, nil
 }
 
-// look finds garbage, deletes what is due and returns the time until the next scan.
-func (c *collector) look(ctx context.Context, logger logr.Logger) (time.Duration, error) {
-	served, err := c.cluster.served(ctx, c.Referrers)
+// scan finds garbage, deletes what is due and returns the time until the next scan.
+func (c *collector) scan(ctx context.Context, logger logr.Logger) (time.Duration, error) {
+	served, err := c.cluster.servedKinds(ctx, c.Referrers)
 	if err != nil {
 		return 0, err
 	}
 	// List objects before referrers, to see references that are added in between.
-	objects, err := c.cluster.collectable(ctx, c.Namespaces)
+	objects, err := c.cluster.listCollectable(ctx, c.Namespaces)
 	if err != nil {
 		return 0, err
 	}
 	referred := references{}
 	for _, k := range served {
-		if err := c.cluster.annotated(ctx, k, c.Namespaces, referred); err != nil {
+		if err := c.cluster.addReferences(ctx, k, c.Namespaces, referred); err != nil {
 			return 0, err
 		}
 	}
-	due, next := c.mature(objects, referred, served)
+	due, next := c.recordUnreferenced(objects, referred, served)
 	c.metrics.objects.Set(float64(len(objects)))
 	c.metrics.unreferenced.Set(float64(len(c.unreferenced)))
 	var failed []error
 	for namespace, candidates := range due {
-		kept, err := c.cluster.used(ctx, c.Referrers, served, namespace, candidates)
+		kept, err := c.cluster.findUsed(ctx, c.Referrers, served, namespace, candidates)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -204,7 +204,7 @@ func (c *collector) look(ctx context.Context, logger logr.Logger) (time.Duration
 			logger.Info("keeping what is named without an annotation", "kind", id.kind, "namespace", namespace, "name", id.name, "by", by)
 			delete(candidates, id)
 		}
-		if err := c.delete(ctx, logger, candidates); err != nil {
+		if err := c.deleteGarbage(ctx, logger, candidates); err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -212,17 +212,17 @@ func (c *collector) look(ctx context.Context, logger logr.Logger) (time.Duration
 	return next, errors.Join(failed...)
 }
 
-// mature records unreferenced objects. It returns those that are due, by namespace, and the time
-// until the next ones are.
-func (c *collector) mature(objects map[objectID]object, referred references, served []kind) (map[string]map[objectID]object, time.Duration) {
+// recordUnreferenced records unreferenced objects. It returns those that are due, by namespace, and
+// the time until the next ones are.
+func (c *collector) recordUnreferenced(objects map[objectID]candidate, referred references, served []servedKind) (map[string]map[objectID]candidate, time.Duration) {
 	now, next := c.Clock.Now(), c.Interval
-	if missing(c.served, served) {
+	if hasMissingKind(c.lastServed, served) {
 		// A kind is no longer served. If the API server has only not read its definition yet,
 		// objects of that kind still have references.
 		clear(c.unreferenced)
 	}
-	c.served = served
-	due := map[string]map[objectID]object{}
+	c.lastServed = served
+	due := map[string]map[objectID]candidate{}
 	for id := range c.unreferenced {
 		if _, there := objects[id]; !there || referred.has(id) {
 			delete(c.unreferenced, id)
@@ -243,7 +243,7 @@ func (c *collector) mature(objects map[objectID]object, referred references, ser
 			continue
 		}
 		if due[id.namespace] == nil {
-			due[id.namespace] = map[objectID]object{}
+			due[id.namespace] = map[objectID]candidate{}
 		}
 		due[id.namespace][id] = o
 	}

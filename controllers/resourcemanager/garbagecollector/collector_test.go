@@ -47,23 +47,23 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.ByGroup(resourcesv1alpha1.SchemeGroupVersion.Group)...))
 }
 
-// yard is a namespace with garbage and a collector, whose scans the test starts.
-type yard struct {
+// testEnv is a namespace with garbage and a collector, whose scans the test starts.
+type testEnv struct {
 	testing.TB
 	ctx   context.Context
 	ns    string
 	api   dynamic.Interface
 	clock *clocktesting.FakeClock
-	// disturb may answer a request of the collector instead of the API server.
-	disturb func(*http.Request) *http.Response
-	options Options
+	// intercept may answer a request of the collector instead of the API server.
+	intercept func(*http.Request) *http.Response
+	options   Options
 	*collector
 }
 
-func newYard(t testing.TB) *yard {
+func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
 	apiserver.Needed(t)
-	y := &yard{TB: t, ns: fmt.Sprintf("gc%d-%d", os.Getpid(), server.count.Add(1)), clock: clocktesting.NewFakeClock(time.Now().Add(time.Hour))}
+	y := &testEnv{TB: t, ns: fmt.Sprintf("gc%d-%d", os.Getpid(), server.count.Add(1)), clock: clocktesting.NewFakeClock(time.Now().Add(time.Hour))}
 	var cancel context.CancelFunc
 	y.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -76,8 +76,8 @@ func newYard(t testing.TB) *yard {
 	target.QPS = -1
 	target.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if y.disturb != nil {
-				if answer := y.disturb(r); answer != nil {
+			if y.intercept != nil {
+				if answer := y.intercept(r); answer != nil {
 					answer.Request = r
 					return answer, nil
 				}
@@ -96,11 +96,11 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func answer(code int, body string) *http.Response {
+func httpResponse(code int, body string) *http.Response {
 	return &http.Response{StatusCode: code, Status: http.StatusText(code), Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-func (y *yard) resource(kind string) dynamic.ResourceInterface {
+func (y *testEnv) resource(kind string) dynamic.ResourceInterface {
 	gv := corev1.SchemeGroupVersion
 	for _, r := range DefaultReferrers() {
 		if r.Kind == kind {
@@ -114,7 +114,7 @@ func (y *yard) resource(kind string) dynamic.ResourceInterface {
 	return resource.Namespace(y.ns)
 }
 
-func (y *yard) create(text string) *unstructured.Unstructured {
+func (y *testEnv) create(text string) *unstructured.Unstructured {
 	y.Helper()
 	o := &unstructured.Unstructured{}
 	raw, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "NS", y.ns)))
@@ -125,12 +125,12 @@ func (y *yard) create(text string) *unstructured.Unstructured {
 	return created
 }
 
-func (y *yard) garbage(kind, name string) {
+func (y *testEnv) createGarbage(kind, name string) {
 	y.Helper()
 	y.create("{apiVersion: v1, kind: " + kind + ", metadata: {name: " + name + ", namespace: NS, labels: {resources.gardener.cloud/garbage-collectable-reference: 'true'}}, immutable: true}")
 }
 
-func (y *yard) patch(kind, name, patch string) {
+func (y *testEnv) patch(kind, name, patch string) {
 	y.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(patch))
 	require.NoError(y, err)
@@ -138,13 +138,13 @@ func (y *yard) patch(kind, name, patch string) {
 	require.NoError(y, err)
 }
 
-func (y *yard) remove(kind, name string) {
+func (y *testEnv) remove(kind, name string) {
 	y.Helper()
 	require.NoError(y, y.resource(kind).Delete(y.ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}))
 }
 
-// lives reports whether an object exists and is not being deleted.
-func (y *yard) lives(kind, name string) bool {
+// exists reports whether an object exists and is not being deleted.
+func (y *testEnv) exists(kind, name string) bool {
 	y.Helper()
 	o, err := y.resource(kind).Get(y.ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -154,20 +154,20 @@ func (y *yard) lives(kind, name string) bool {
 	return o.GetDeletionTimestamp() == nil
 }
 
-// looks runs a scan and returns the time until the next one.
-func (y *yard) looks() time.Duration {
+// runScan runs a scan and returns the time until the next one.
+func (y *testEnv) runScan() time.Duration {
 	y.Helper()
 	result, err := y.Reconcile(y.ctx, reconcile.Request{})
 	require.NoError(y, err)
 	return result.RequeueAfter
 }
 
-// looksTwice lets all unreferenced garbage be deleted.
-func (y *yard) looksTwice() {
+// collectGarbage lets all unreferenced garbage be deleted.
+func (y *testEnv) collectGarbage() {
 	y.Helper()
-	y.looks()
+	y.runScan()
 	y.clock.Step(DefaultGrace)
-	y.looks()
+	y.runScan()
 }
 
 const pod = "spec: {containers: [{name: c, image: c}]}"
@@ -201,7 +201,7 @@ func referrer(kind, secret string) string {
 }
 
 // serviceAccount creates the account that pods need, as kube-controller-manager would.
-func (y *yard) serviceAccount() {
+func (y *testEnv) serviceAccount() {
 	y.create("{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: NS}}")
 }
 
@@ -210,74 +210,75 @@ func (y *yard) serviceAccount() {
 func TestReferrers(t *testing.T) {
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Pod", "ManagedResource"} {
 		t.Run(kind, func(t *testing.T) {
-			y := newYard(t)
+			y := newTestEnv(t)
 			y.serviceAccount()
-			y.garbage("Secret", "used")
+			y.createGarbage("Secret", "used")
 			// has the name of the used Secret, but is not the referenced object
-			y.garbage("ConfigMap", "used")
-			y.garbage("Secret", "unused")
+			y.createGarbage("ConfigMap", "used")
+			y.createGarbage("Secret", "unused")
 			y.create("{apiVersion: v1, kind: Secret, metadata: {name: foreign, namespace: NS}}")
 			y.create(referrer(kind, "used"))
-			y.looksTwice()
-			assert.True(t, y.lives("Secret", "used"))
-			assert.False(t, y.lives("Secret", "unused"))
-			assert.False(t, y.lives("ConfigMap", "used"))
-			assert.True(t, y.lives("Secret", "foreign"))
+			y.collectGarbage()
+			assert.True(t, y.exists("Secret", "used"))
+			assert.False(t, y.exists("Secret", "unused"))
+			assert.False(t, y.exists("ConfigMap", "used"))
+			assert.True(t, y.exists("Secret", "foreign"))
 
 			y.patch(kind, "user", "metadata: {annotations: null}")
-			y.looksTwice()
-			assert.False(t, y.lives("Secret", "used"))
-			assert.True(t, y.lives("Secret", "foreign"))
+			y.collectGarbage()
+			assert.False(t, y.exists("Secret", "used"))
+			assert.True(t, y.exists("Secret", "foreign"))
 			assert.EqualValues(t, 2, testutil.ToFloat64(y.metrics.deleted.WithLabelValues("secret")))
 			assert.EqualValues(t, 1, testutil.ToFloat64(y.metrics.deleted.WithLabelValues("configmap")))
-			assert.EqualValues(t, y.clock.Now().Unix(), int64(testutil.ToFloat64(y.metrics.last)))
+			assert.EqualValues(t, y.clock.Now().Unix(), int64(testutil.ToFloat64(y.metrics.lastSuccess)))
 		})
 	}
 }
 
-// TestPatience: young and recently unreferenced objects stay, and the next scan is when one may be
-// due.
-func TestPatience(t *testing.T) {
-	y := newYard(t)
-	y.garbage("Secret", "one")
+// TestMinimumAgeAndGrace: young and recently unreferenced objects stay, and the next scan is when
+// one may be due.
+func TestMinimumAgeAndGrace(t *testing.T) {
+	y := newTestEnv(t)
+	y.createGarbage("Secret", "one")
 	y.clock.SetTime(time.Now())
-	next := y.looks()
+	next := y.runScan()
 	assert.InDelta(t, DefaultMinimumAge.Seconds(), next.Seconds(), 5)
 	y.clock.Step(DefaultMinimumAge - 20*time.Second)
-	y.looks()
-	assert.True(t, y.lives("Secret", "one"), "it is too young")
+	y.runScan()
+	assert.True(t, y.exists("Secret", "one"), "it is too young")
 	y.create(referrer("ManagedResource", "one"))
 	y.clock.Step(time.Hour)
-	assert.Equal(t, DefaultInterval, y.looks())
+	assert.Equal(t, DefaultInterval, y.runScan())
 	y.clock.Step(time.Hour)
 	y.remove("ManagedResource", "user")
-	assert.Equal(t, DefaultGrace, y.looks())
-	assert.True(t, y.lives("Secret", "one"), "it lost its referrer only now, as far as anybody knows")
+	assert.Equal(t, DefaultGrace, y.runScan())
+	assert.True(t, y.exists("Secret", "one"), "it lost its referrer only now, as far as anybody knows")
 	y.clock.Step(DefaultGrace - time.Second)
-	assert.Equal(t, time.Second, y.looks())
-	assert.True(t, y.lives("Secret", "one"))
+	assert.Equal(t, time.Second, y.runScan())
+	assert.True(t, y.exists("Secret", "one"))
 
 	// A temporary reference restarts the time.
 	y.create(referrer("ManagedResource", "one"))
-	y.looks()
+	y.runScan()
 	y.remove("ManagedResource", "user")
 	y.clock.Step(time.Minute)
-	assert.Equal(t, DefaultGrace, y.looks())
-	assert.True(t, y.lives("Secret", "one"))
+	assert.Equal(t, DefaultGrace, y.runScan())
+	assert.True(t, y.exists("Secret", "one"))
 
 	// A new object of the same name is another object.
 	y.remove("Secret", "one")
-	y.garbage("Secret", "one")
+	y.createGarbage("Secret", "one")
 	y.clock.Step(DefaultGrace)
-	y.looks()
-	assert.True(t, y.lives("Secret", "one"))
+	y.runScan()
+	assert.True(t, y.exists("Secret", "one"))
 	y.clock.Step(DefaultGrace)
-	y.looks()
-	assert.False(t, y.lives("Secret", "one"))
+	y.runScan()
+	assert.False(t, y.exists("Secret", "one"))
 }
 
-// TestNamedWithoutAnnotation: an object that a spec names is in use, even without an annotation.
-func TestNamedWithoutAnnotation(t *testing.T) {
+// TestReferenceWithoutAnnotation: an object that a spec names is in use, even without an
+// annotation.
+func TestReferenceWithoutAnnotation(t *testing.T) {
 	for name, text := range map[string]string{
 		"volume":        "{apiVersion: v1, kind: Pod, metadata: {name: user, namespace: NS}, spec: {automountServiceAccountToken: false, containers: [{name: c, image: c}], volumes: [{name: v, secret: {secretName: one}}]}}",
 		"projection":    "{apiVersion: v1, kind: Pod, metadata: {name: user, namespace: NS}, spec: {automountServiceAccountToken: false, containers: [{name: c, image: c}], volumes: [{name: v, projected: {sources: [{secret: {name: one}}]}}]}}",
@@ -288,25 +289,25 @@ func TestNamedWithoutAnnotation(t *testing.T) {
 		"not scheduled": "{apiVersion: apps/v1, kind: Deployment, metadata: {name: user, namespace: NS}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: c}], volumes: [{name: v, secret: {secretName: one}}]}}}}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			y := newYard(t)
+			y := newTestEnv(t)
 			y.serviceAccount()
-			y.garbage("Secret", "one")
-			y.garbage("Secret", "two")
+			y.createGarbage("Secret", "one")
+			y.createGarbage("Secret", "two")
 			user := y.create(text)
-			y.looksTwice()
-			assert.True(t, y.lives("Secret", "one"))
-			assert.False(t, y.lives("Secret", "two"))
+			y.collectGarbage()
+			assert.True(t, y.exists("Secret", "one"))
+			assert.False(t, y.exists("Secret", "two"))
 			y.remove(user.GetKind(), "user")
-			y.looks()
-			assert.False(t, y.lives("Secret", "one"))
+			y.runScan()
+			assert.False(t, y.exists("Secret", "one"))
 		})
 	}
 }
 
-// TestFailSafe: nothing is deleted while a possible referrer cannot be read reliably.
-func TestFailSafe(t *testing.T) {
+// TestUnreadableReferrers: nothing is deleted while a possible referrer cannot be read reliably.
+func TestUnreadableReferrers(t *testing.T) {
 	status := func(code int, reason string) *http.Response {
-		return answer(code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code))
+		return httpResponse(code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":%q,"code":%d}`, reason, code))
 	}
 	suffix := func(path string, answer func() *http.Response) func(*http.Request) *http.Response {
 		return func(r *http.Request) *http.Response {
@@ -319,13 +320,13 @@ func TestFailSafe(t *testing.T) {
 	for name, disturb := range map[string]func(*http.Request) *http.Response{
 		"forbidden":            suffix("/statefulsets", func() *http.Response { return status(403, "Forbidden") }),
 		"unavailable":          suffix("/managedresources", func() *http.Response { return status(503, "ServiceUnavailable") }),
-		"not found by a proxy": suffix("/managedresources", func() *http.Response { return answer(404, "no route") }),
+		"not found by a proxy": suffix("/managedresources", func() *http.Response { return httpResponse(404, "no route") }),
 		"not found":            suffix("/managedresources", func() *http.Response { return status(404, "NotFound") }),
 		"a kind unknown":       suffix("/apis/apps/v1", func() *http.Response { return status(404, "NotFound") }),
 		"groups unknown":       suffix("/apis", func() *http.Response { return status(404, "NotFound") }),
-		"groups not JSON":      suffix("/apis", func() *http.Response { return answer(200, "<html>") }),
+		"groups not JSON":      suffix("/apis", func() *http.Response { return httpResponse(200, "<html>") }),
 		"partial": suffix("/managedresources", func() *http.Response {
-			return answer(200, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"remainingItemCount":3},"items":[]}`)
+			return httpResponse(200, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"remainingItemCount":3},"items":[]}`)
 		}),
 		"second page": func(r *http.Request) *http.Response {
 			if strings.HasSuffix(r.URL.Path, "/managedresources") && r.URL.Query().Get("continue") != "" {
@@ -347,121 +348,122 @@ func TestFailSafe(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			y := newYard(t)
-			y.garbage("Secret", "one")
+			y := newTestEnv(t)
+			y.createGarbage("Secret", "one")
 			for i := range 3 {
 				y.create(fmt.Sprintf("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, metadata: {name: user-%d, namespace: NS}, spec: {secretRefs: [{name: other}]}}", i))
 			}
-			y.looks()
+			y.runScan()
 			y.clock.Step(DefaultGrace)
-			y.disturb = disturb
+			y.intercept = disturb
 			_, err := y.Reconcile(y.ctx, reconcile.Request{})
 			require.Error(t, err)
-			assert.True(t, y.lives("Secret", "one"))
+			assert.True(t, y.exists("Secret", "one"))
 			assert.EqualValues(t, 1, testutil.ToFloat64(y.metrics.failures))
-			y.disturb = nil
-			y.looks()
-			assert.False(t, y.lives("Secret", "one"))
+			y.intercept = nil
+			y.runScan()
+			assert.False(t, y.exists("Secret", "one"))
 		})
 	}
 }
 
-// TestKindGoes: the time restarts when a kind is no longer served, since the API server may only
-// not have read its definition yet.
-func TestKindGoes(t *testing.T) {
-	y := newYard(t)
-	y.garbage("Secret", "one")
-	y.looks()
+// TestKindNoLongerServed: the time restarts when a kind is no longer served, since the API server
+// may only not have read its definition yet.
+func TestKindNoLongerServed(t *testing.T) {
+	y := newTestEnv(t)
+	y.createGarbage("Secret", "one")
+	y.runScan()
 	y.clock.Step(DefaultGrace)
 	all := y.Referrers
 	y.Referrers = all[1:]
-	assert.Equal(t, DefaultGrace, y.looks())
-	assert.True(t, y.lives("Secret", "one"))
+	assert.Equal(t, DefaultGrace, y.runScan())
+	assert.True(t, y.exists("Secret", "one"))
 	y.clock.Step(DefaultGrace)
-	y.looks()
-	assert.False(t, y.lives("Secret", "one"))
+	y.runScan()
+	assert.False(t, y.exists("Secret", "one"))
 }
 
-// TestPages: a list whose continue token expired is restarted, and every page counts.
-func TestPages(t *testing.T) {
-	y := newYard(t)
+// TestExpiredContinueToken: a list whose continue token expired is restarted, and every page
+// counts.
+func TestExpiredContinueToken(t *testing.T) {
+	y := newTestEnv(t)
 	for i := range 5 {
-		y.garbage("ConfigMap", fmt.Sprintf("unused-%d", i))
-		y.garbage("Secret", fmt.Sprintf("used-%d", i))
+		y.createGarbage("ConfigMap", fmt.Sprintf("unused-%d", i))
+		y.createGarbage("Secret", fmt.Sprintf("used-%d", i))
 		y.create(strings.ReplaceAll(referrer("ManagedResource", fmt.Sprintf("used-%d", i)), "name: user,", fmt.Sprintf("name: user-%d,", i)))
 	}
 	var once sync.Once
-	y.disturb = func(r *http.Request) (out *http.Response) {
+	y.intercept = func(r *http.Request) (out *http.Response) {
 		if r.URL.Query().Get("continue") != "" {
 			once.Do(func() {
-				out = answer(410, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
+				out = httpResponse(410, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`)
 			})
 		}
 		return out
 	}
-	y.looksTwice()
+	y.collectGarbage()
 	for i := range 5 {
-		assert.False(t, y.lives("ConfigMap", fmt.Sprintf("unused-%d", i)))
-		assert.True(t, y.lives("Secret", fmt.Sprintf("used-%d", i)))
+		assert.False(t, y.exists("ConfigMap", fmt.Sprintf("unused-%d", i)))
+		assert.True(t, y.exists("Secret", fmt.Sprintf("used-%d", i)))
 	}
 }
 
-// TestReferredMeanwhile: a new referrer between scan and deletion, or a change of the object,
+// TestChangesBeforeDeletion: a new referrer between scan and deletion, or a change of the object,
 // protects it.
-func TestReferredMeanwhile(t *testing.T) {
-	for name, meanwhile := range map[string]func(*yard){
-		"referrer":       func(y *yard) { y.create(referrer("ManagedResource", "one")) },
-		"changed":        func(y *yard) { y.patch("Secret", "one", "metadata: {labels: {a: b}}") },
-		"label is gone":  func(y *yard) { y.patch("Secret", "one", "metadata: {labels: null}") },
-		"another object": func(y *yard) { y.remove("Secret", "one"); y.garbage("Secret", "one") },
+func TestChangesBeforeDeletion(t *testing.T) {
+	for name, meanwhile := range map[string]func(*testEnv){
+		"referrer":       func(y *testEnv) { y.create(referrer("ManagedResource", "one")) },
+		"changed":        func(y *testEnv) { y.patch("Secret", "one", "metadata: {labels: {a: b}}") },
+		"label is gone":  func(y *testEnv) { y.patch("Secret", "one", "metadata: {labels: null}") },
+		"another object": func(y *testEnv) { y.remove("Secret", "one"); y.createGarbage("Secret", "one") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			y := newYard(t)
-			y.garbage("Secret", "one")
-			y.looks()
+			y := newTestEnv(t)
+			y.createGarbage("Secret", "one")
+			y.runScan()
 			y.clock.Step(DefaultGrace)
 			var once sync.Once
-			y.disturb = func(r *http.Request) *http.Response {
+			y.intercept = func(r *http.Request) *http.Response {
 				if strings.HasSuffix(r.URL.Path, "/deployments") && !strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
 					once.Do(func() { meanwhile(y) })
 				}
 				return nil
 			}
-			y.looks()
-			assert.True(t, y.lives("Secret", "one"))
+			y.runScan()
+			assert.True(t, y.exists("Secret", "one"))
 			assert.Zero(t, testutil.ToFloat64(y.metrics.deleted.WithLabelValues("secret")))
 		})
 	}
 }
 
-// TestOneFails: a failed deletion is reported and does not affect other objects.
-func TestOneFails(t *testing.T) {
-	y := newYard(t)
+// TestFailedDeletion: a failed deletion is reported and does not affect other objects.
+func TestFailedDeletion(t *testing.T) {
+	y := newTestEnv(t)
 	for _, name := range []string{"one", "two", "three"} {
-		y.garbage("Secret", name)
+		y.createGarbage("Secret", name)
 	}
-	y.looks()
+	y.runScan()
 	y.clock.Step(DefaultGrace)
-	y.disturb = func(r *http.Request) *http.Response {
+	y.intercept = func(r *http.Request) *http.Response {
 		if r.Method == http.MethodDelete && strings.HasSuffix(r.URL.Path, "/two") {
-			return answer(500, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"hook says no","reason":"InternalError","code":500}`)
+			return httpResponse(500, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"hook says no","reason":"InternalError","code":500}`)
 		}
 		return nil
 	}
 	_, err := y.Reconcile(y.ctx, reconcile.Request{})
 	require.ErrorContains(t, err, "deleting the secret "+y.ns+"/two: hook says no")
-	assert.False(t, y.lives("Secret", "one"))
-	assert.True(t, y.lives("Secret", "two"))
-	assert.False(t, y.lives("Secret", "three"))
-	y.disturb = nil
-	y.looks()
-	assert.False(t, y.lives("Secret", "two"))
+	assert.False(t, y.exists("Secret", "one"))
+	assert.True(t, y.exists("Secret", "two"))
+	assert.False(t, y.exists("Secret", "three"))
+	y.intercept = nil
+	y.runScan()
+	assert.False(t, y.exists("Secret", "two"))
 }
 
-// TestController: the collector scans when it starts, and then according to the clock.
-func TestController(t *testing.T) {
-	y := newYard(t)
-	y.garbage("ConfigMap", "one")
+// TestScanIntervals: the collector scans when it starts, and then according to the clock.
+func TestScanIntervals(t *testing.T) {
+	y := newTestEnv(t)
+	y.createGarbage("ConfigMap", "one")
 	mgr, err := manager.New(server.config, manager.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
@@ -470,11 +472,11 @@ func TestController(t *testing.T) {
 	ctx, cancel := context.WithCancel(y.ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	require.Eventually(t, func() bool { return testutil.ToFloat64(y.metrics.last) > 0 }, 20*time.Second, 20*time.Millisecond)
-	assert.True(t, y.lives("ConfigMap", "one"))
+	require.Eventually(t, func() bool { return testutil.ToFloat64(y.metrics.lastSuccess) > 0 }, 20*time.Second, 20*time.Millisecond)
+	assert.True(t, y.exists("ConfigMap", "one"))
 	require.Eventually(t, func() bool {
 		y.clock.Step(DefaultGrace / 4)
-		return !y.lives("ConfigMap", "one")
+		return !y.exists("ConfigMap", "one")
 	}, 20*time.Second, 50*time.Millisecond)
 	cancel()
 	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {

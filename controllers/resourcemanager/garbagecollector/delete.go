@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// delete deletes garbage. A failed deletion does not stop the others; a changed object waits for
-// the next scan.
-func (c *collector) delete(ctx context.Context, logger logr.Logger, garbage map[objectID]object) error {
+// deleteGarbage deletes garbage. A failed deletion does not stop the others; a changed object waits
+// for the next scan.
+func (c *collector) deleteGarbage(ctx context.Context, logger logr.Logger, garbage map[objectID]candidate) error {
 	var (
 		group  errgroup.Group
 		mu     sync.Mutex
@@ -20,7 +20,7 @@ func (c *collector) delete(ctx context.Context, logger logr.Logger, garbage map[
 	group.SetLimit(c.Workers)
 	for id, o := range garbage {
 		group.Go(func() error {
-			gone, err := c.cluster.remove(ctx, id, o)
+			gone, err := c.cluster.deleteIfUnchanged(ctx, id, o)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {

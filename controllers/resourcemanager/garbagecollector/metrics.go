@@ -10,9 +10,9 @@ import (
 // collectorMetrics are the metrics for Prometheus. The age of the last scan is time() minus its
 // timestamp.
 type collectorMetrics struct {
-	deleted                     *prometheus.CounterVec
-	failures                    prometheus.Counter
-	last, objects, unreferenced prometheus.Gauge
+	deleted                            *prometheus.CounterVec
+	failures                           prometheus.Counter
+	lastSuccess, objects, unreferenced prometheus.Gauge
 }
 
 const metricsPrefix = "pergola_garbage_collector_"
@@ -23,14 +23,14 @@ func newMetrics(to prometheus.Registerer) (*collectorMetrics, error) {
 			Help: "Secrets and ConfigMaps that were deleted because nothing referred to them, by kind."}, []string{"kind"}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{Name: metricsPrefix + "failed_passes_total",
 			Help: "Looks at the cluster that failed at least in part."}),
-		last: prometheus.NewGauge(prometheus.GaugeOpts{Name: metricsPrefix + "last_success_timestamp_seconds",
+		lastSuccess: prometheus.NewGauge(prometheus.GaugeOpts{Name: metricsPrefix + "last_success_timestamp_seconds",
 			Help: "When the last look at the cluster without a failure ended, in seconds since 1970."}),
 		objects: prometheus.NewGauge(prometheus.GaugeOpts{Name: metricsPrefix + "objects",
 			Help: "Secrets and ConfigMaps that are deleted once nothing refers to them, at the last look."}),
 		unreferenced: prometheus.NewGauge(prometheus.GaugeOpts{Name: metricsPrefix + "unreferenced_objects",
 			Help: "Those of them that nothing referred to."}),
 	}
-	return m, errors.Join(register(to, &m.deleted), register(to, &m.failures), register(to, &m.last), register(to, &m.objects), register(to, &m.unreferenced))
+	return m, errors.Join(register(to, &m.deleted), register(to, &m.failures), register(to, &m.lastSuccess), register(to, &m.objects), register(to, &m.unreferenced))
 }
 
 // register reuses the collector of another manager in the same process.

@@ -21,10 +21,10 @@ type objectID struct {
 	uid                   types.UID
 }
 
-// object is the data about an object that a deletion needs.
-type object struct {
-	version string
-	created time.Time
+// candidate is the data about an object that a deletion needs.
+type candidate struct {
+	resourceVersion string
+	created         time.Time
 }
 
 // reference is the object that an annotation names.
@@ -52,10 +52,10 @@ func (r references) add(namespace string, annotations map[string]string) {
 	}
 }
 
-// named calls found for each name that is a whole string anywhere in a value. The place of names
-// differs by kind and type of volume. Names of garbage end in a hash, so that other strings hardly
-// match.
-func named(value any, names map[string][]objectID, found func(objectID)) {
+// findNames calls found for each name that is a whole string anywhere in a value. The place of
+// names differs by kind and type of volume. Names of garbage end in a hash, so that other strings
+// hardly match.
+func findNames(value any, names map[string][]objectID, found func(objectID)) {
 	switch v := value.(type) {
 	case string:
 		for _, id := range names[v] {
@@ -63,11 +63,11 @@ func named(value any, names map[string][]objectID, found func(objectID)) {
 		}
 	case []any:
 		for _, element := range v {
-			named(element, names, found)
+			findNames(element, names, found)
 		}
 	case map[string]any:
 		for _, element := range v {
-			named(element, names, found)
+			findNames(element, names, found)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-func TestNamed(t *testing.T) {
+func TestFindNames(t *testing.T) {
 	one, two := objectID{kind: kindSecret, name: "a-1"}, objectID{kind: kindConfigMap, name: "b-2"}
 	names := map[string][]objectID{"a-1": {one}, "b-2": {two}}
 	for name, test := range map[string]struct {
@@ -43,7 +43,7 @@ func TestNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var have []objectID
-			named(test.value, names, func(id objectID) { have = append(have, id) })
+			findNames(test.value, names, func(id objectID) { have = append(have, id) })
 			assert.Equal(t, test.want, have)
 		})
 	}

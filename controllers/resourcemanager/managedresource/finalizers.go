@@ -19,14 +19,14 @@ func (r *Reconciler) finalizer() string {
 	return resourcesv1alpha1.FinalizerName + "-" + r.Class
 }
 
-// Holds reports whether a ManagedResource has our finalizer: we deployed its objects and have not
-// deleted them.
-func (r *Reconciler) Holds(mr *resourcesv1alpha1.ManagedResource) bool {
+// HasFinalizer reports whether a ManagedResource has our finalizer: we deployed its objects and
+// have not deleted them.
+func (r *Reconciler) HasFinalizer(mr *resourcesv1alpha1.ManagedResource) bool {
 	return slices.Contains(mr.Finalizers, r.finalizer())
 }
 
-// heldByOther returns the finalizer of another class, or "".
-func (r *Reconciler) heldByOther(mr *resourcesv1alpha1.ManagedResource) string {
+// otherFinalizer returns the finalizer of another class, or "".
+func (r *Reconciler) otherFinalizer(mr *resourcesv1alpha1.ManagedResource) string {
 	for _, f := range mr.Finalizers {
 		if f != r.finalizer() && (f == resourcesv1alpha1.FinalizerName || strings.HasPrefix(f, resourcesv1alpha1.FinalizerName+"-")) {
 			return f
@@ -35,8 +35,8 @@ func (r *Reconciler) heldByOther(mr *resourcesv1alpha1.ManagedResource) string {
 	return ""
 }
 
-// errHeld ends a run for a ManagedResource that another class has started to reconcile.
-var errHeld = errors.New("another class has it")
+// errOtherClass ends a run for a ManagedResource that another class has started to reconcile.
+var errOtherClass = errors.New("another class has it")
 
 func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
 	if slices.Contains(mr.Finalizers, r.finalizer()) {
@@ -48,26 +48,26 @@ func (r *Reconciler) ensureFinalizer(ctx context.Context, mr *resourcesv1alpha1.
 		}
 		return append(slices.Clone(have), r.finalizer())
 	}, func(live *resourcesv1alpha1.ManagedResource) error {
-		if r.heldByOther(live) != "" && !r.Holds(live) {
+		if r.otherFinalizer(live) != "" && !r.HasFinalizer(live) {
 			mr.Finalizers = live.Finalizers
-			return errHeld
+			return errOtherClass
 		}
 		return nil
 	})
 }
 
-// waitsFor returns the finalizer of another class to wait for, or "". If * and a named class have
-// added their finalizers at once, the first one continues and the other withdraws. The objects
-// stay: both belong to the same ManagedResource.
-func (r *Reconciler) waitsFor(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (string, error) {
-	other := r.heldByOther(mr)
-	if other == "" || !r.Holds(mr) {
+// resolveClassConflict returns the finalizer of another class to wait for, or "". If * and a named
+// class have added their finalizers at once, the first one continues and the other withdraws. The
+// objects stay: both belong to the same ManagedResource.
+func (r *Reconciler) resolveClassConflict(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (string, error) {
+	other := r.otherFinalizer(mr)
+	if other == "" || !r.HasFinalizer(mr) {
 		return other, nil
 	}
 	if slices.Index(mr.Finalizers, r.finalizer()) < slices.Index(mr.Finalizers, other) {
 		return "", nil
 	}
-	return other, r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
+	return other, r.dropFinalizer(ctx, mr, r.withRememberedDigests(mr.UID, mr.Status.Resources))
 }
 
 // dropFinalizer removes our finalizer; the ManagedResource may no longer exist. It keeps the
@@ -77,8 +77,8 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.Ma
 	err := r.changeFinalizers(ctx, mr, func(have []string) []string {
 		return slices.DeleteFunc(slices.Clone(have), func(f string) bool { return f == r.finalizer() })
 	}, func(live *resourcesv1alpha1.ManagedResource) error {
-		if !sameResources(r.recalled(live.UID, live.Status.Resources), base) {
-			return errOvertaken
+		if !hasSameReferences(r.withRememberedDigests(live.UID, live.Status.Resources), base) {
+			return errInventoryChanged
 		}
 		return nil
 	})
@@ -88,22 +88,23 @@ func (r *Reconciler) dropFinalizer(ctx context.Context, mr *resourcesv1alpha1.Ma
 	return err
 }
 
-// attempts limits writes after conflicts: others often write the status of a ManagedResource.
-const attempts = 5
+// maxWriteAttempts limits writes after conflicts: others often write the status of a
+// ManagedResource.
+const maxWriteAttempts = 5
 
 // changeFinalizers replaces the list of finalizers. It requires the version that was read, and
 // reads again after a conflict.
 func (r *Reconciler) changeFinalizers(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, change func([]string) []string,
 	check func(live *resourcesv1alpha1.ManagedResource) error) error {
-	at := ref(mr.Namespace, mr.Name)
+	at := managedResourceRef(mr.Namespace, mr.Name)
 	for attempt := 1; ; attempt++ {
 		wanted := change(mr.Finalizers)
 		if slices.Equal(wanted, mr.Finalizers) {
 			return nil
 		}
 		obj, err := r.Source.MergePatch(ctx, at, map[string]any{"metadata": map[string]any{
-			"finalizers": wanted, "resourceVersion": mr.ResourceVersion, "uid": mr.UID}}, role, "")
-		if apierrors.IsConflict(err) && attempt < attempts {
+			"finalizers": wanted, "resourceVersion": mr.ResourceVersion, "uid": mr.UID}}, statusFieldManager, "")
+		if apierrors.IsConflict(err) && attempt < maxWriteAttempts {
 			conflict := err
 			switch obj, err = r.Source.GetLive(ctx, at); {
 			case err == nil && obj.GetUID() == mr.UID:

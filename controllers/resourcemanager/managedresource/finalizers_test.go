@@ -18,14 +18,15 @@ import (
 	"github.com/pergola-dev/pergola/controllers/conventions"
 )
 
-// played imitates an API server with one ManagedResource; it rejects a patch with an old version.
-type played struct {
+// fakeAPIServer imitates an API server with one ManagedResource; it rejects a patch with an old
+// version.
+type fakeAPIServer struct {
 	version    string
 	finalizers []string
 	patches    int
 }
 
-func (p *played) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (p *fakeAPIServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	answer := func(code int, v any) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
@@ -80,7 +81,7 @@ func TestFinalizersOfAnObjectThatChanged(t *testing.T) {
 			}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server := &played{version: "2", finalizers: c.have}
+			server := &fakeAPIServer{version: "2", finalizers: c.have}
 			h := httptest.NewServer(server)
 			defer h.Close()
 			cluster, err := conventions.NewCluster("seed", &rest.Config{Host: h.URL}, apply.ClusterOptions{})

@@ -18,33 +18,33 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// role writes status and finalizers, on behalf of upstream's component of that name.
-const role = "gardener-resource-manager"
+// statusFieldManager writes status and finalizers, on behalf of upstream's component of that name.
+const statusFieldManager = "gardener-resource-manager"
 
 // statusInventory stores the inventory in status.resources, as upstream does. At the beginning of a
 // run, one request writes it with the rest of the status; at the end, the caller does.
 type statusInventory struct {
-	r  *Reconciler
-	mr *resourcesv1alpha1.ManagedResource
+	reconciler      *Reconciler
+	managedResource *resourcesv1alpha1.ManagedResource
 	// base is the inventory as last read or written.
 	base []resourcesv1alpha1.ObjectReference
 }
 
 func (r *Reconciler) newInventory(mr *resourcesv1alpha1.ManagedResource) *statusInventory {
-	return &statusInventory{r: r, mr: mr, base: r.recalled(mr.UID, mr.Status.Resources)}
+	return &statusInventory{reconciler: r, managedResource: mr, base: r.withRememberedDigests(mr.UID, mr.Status.Resources)}
 }
 
 // Load restores what Save omits.
 func (i *statusInventory) Load(context.Context) ([]apply.Entry, error) {
-	resources := i.r.recalled(i.mr.UID, i.mr.Status.Resources)
+	resources := i.reconciler.withRememberedDigests(i.managedResource.UID, i.managedResource.Status.Resources)
 	entries := make([]apply.Entry, 0, len(resources))
 	for _, res := range resources {
 		entries = append(entries, apply.Entry{
 			Ref:    apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name},
 			Labels: res.Labels, Annotations: res.Annotations,
-			Applied: res.AppliedDigest, Live: res.LiveDigest, CreateOnly: res.CreateOnly, Held: heldReason(res),
+			Applied: res.AppliedDigest, Live: res.LiveDigest, CreateOnly: res.CreateOnly, Held: reasonOfReference(res),
 		})
-		if e := &entries[len(entries)-1]; e.Applied == leaving {
+		if e := &entries[len(entries)-1]; e.Applied == leavingDigest {
 			e.Applied, e.Leaving = "", true
 		}
 	}
@@ -58,9 +58,9 @@ func (i *statusInventory) Begin(ctx context.Context, entries []apply.Entry) erro
 
 // End only sets the current objects: the caller writes them.
 func (i *statusInventory) End(_ context.Context, entries []apply.Entry) error {
-	resources, err := i.resources(entries)
+	resources, err := i.objectReferences(entries)
 	if err == nil {
-		i.mr.Status.Resources = resources
+		i.managedResource.Status.Resources = resources
 	}
 	return err
 }
@@ -69,28 +69,28 @@ func (i *statusInventory) Save(ctx context.Context, entries []apply.Entry) error
 	if err := i.End(ctx, entries); err != nil {
 		return err
 	}
-	return i.flush(ctx)
+	return i.writeStatus(ctx)
 }
 
-// flush writes the status with the inventory.
-func (i *statusInventory) flush(ctx context.Context) error {
-	err := i.r.flush(ctx, i.mr, i.base)
+// writeStatus writes the status with the inventory.
+func (i *statusInventory) writeStatus(ctx context.Context) error {
+	err := i.reconciler.writeStatus(ctx, i.managedResource, i.base)
 	if err == nil {
-		i.base = i.mr.Status.Resources
+		i.base = i.managedResource.Status.Resources
 	}
 	return err
 }
 
-// finish writes the status at the end of a run, even of an interrupted one.
-func (i *statusInventory) finish(ctx context.Context) error {
-	ctx, cancel := outlast(ctx, clock.RealClock{}, finishTimeout)
+// writeFinalStatus writes the status at the end of a run, even of an interrupted one.
+func (i *statusInventory) writeFinalStatus(ctx context.Context) error {
+	ctx, cancel := extendContext(ctx, clock.RealClock{}, finalWriteTimeout)
 	defer cancel()
-	return i.flush(ctx)
+	return i.writeStatus(ctx)
 }
 
-// outlast returns a context that outlives ctx by a limited time. Until ctx ends it has no limit:
-// requests have their own, which a busy API server may need.
-func outlast(ctx context.Context, clk clock.Clock, limit time.Duration) (context.Context, context.CancelFunc) {
+// extendContext returns a context that outlives ctx by a limited time. Until ctx ends it has no
+// limit: requests have their own, which a busy API server may need.
+func extendContext(ctx context.Context, clk clock.Clock, limit time.Duration) (context.Context, context.CancelFunc) {
 	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		over := clk.NewTimer(limit)
@@ -107,29 +107,29 @@ func outlast(ctx context.Context, clk clock.Clock, limit time.Duration) (context
 	}
 }
 
-// finishTimeout is how long an interrupted run may take to write its status.
-const finishTimeout = 5 * time.Second
+// finalWriteTimeout is how long an interrupted run may take to write its status.
+const finalWriteTimeout = 5 * time.Second
 
 // Remove does nothing: the inventory is deleted with the ManagedResource.
 func (i *statusInventory) Remove(context.Context) error { return nil }
 
-// leaving replaces the digest of an object that left the ManagedResource and is still being
+// leavingDigest replaces the digest of an object that left the ManagedResource and is still being
 // deleted.
-const leaving = "leaving"
+const leavingDigest = "leaving"
 
 const (
-	// inventoryFull is the size in bytes from which an inventory omits applied labels and
+	// inventorySoftLimit is the size in bytes from which an inventory omits applied labels and
 	// annotations, which only people and upstream's resource manager need.
-	inventoryFull = 640 << 10
-	// inventoryLimit is the maximum size in bytes. etcd accepts 1.5 MiB for an object (its
+	inventorySoftLimit = 640 << 10
+	// inventoryHardLimit is the maximum size in bytes. etcd accepts 1.5 MiB for an object (its
 	// --max-request-bytes), and the rest of the ManagedResource needs some of it.
-	inventoryLimit = 1280 << 10
+	inventoryHardLimit = 1280 << 10
 )
 
-// resources converts entries to their form in the status. It omits annotations that are the same
-// for all objects.
-func (i *statusInventory) resources(entries []apply.Entry) ([]resourcesv1alpha1.ObjectReference, error) {
-	own := i.r.SetName(i.mr.Namespace, i.mr.Name)
+// objectReferences converts entries to their form in the status. It omits annotations that are the
+// same for all objects.
+func (i *statusInventory) objectReferences(entries []apply.Entry) ([]resourcesv1alpha1.ObjectReference, error) {
+	own := i.reconciler.SetName(i.managedResource.Namespace, i.managedResource.Name)
 	resources := make([]resourcesv1alpha1.ObjectReference, 0, len(entries))
 	for _, e := range entries {
 		annotations := maps.Clone(e.Annotations)
@@ -143,14 +143,14 @@ func (i *statusInventory) resources(entries []apply.Entry) ([]resourcesv1alpha1.
 		resources = append(resources, resourcesv1alpha1.ObjectReference{
 			ObjectReference: corev1.ObjectReference{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name},
 			Labels:          e.Labels, Annotations: annotations,
-			AppliedDigest: e.Applied, LiveDigest: e.Live, CreateOnly: e.CreateOnly, HeldFor: heldFor(e.Held),
+			AppliedDigest: e.Applied, LiveDigest: e.Live, CreateOnly: e.CreateOnly, HeldFor: reasonForStatus(e.Held),
 		})
 		if e.Leaving {
-			resources[len(resources)-1].AppliedDigest = leaving
+			resources[len(resources)-1].AppliedDigest = leavingDigest
 		}
 	}
-	size, err := sizeOf(resources)
-	if err != nil || size < inventoryFull {
+	size, err := jsonSize(resources)
+	if err != nil || size < inventorySoftLimit {
 		return resources, err
 	}
 	for n := range resources {
@@ -160,16 +160,16 @@ func (i *statusInventory) resources(entries []apply.Entry) ([]resourcesv1alpha1.
 			resources[n].Annotations = map[string]string{resourcesv1alpha1.Origin: origin}
 		}
 	}
-	if size, err = sizeOf(resources); err != nil || size <= inventoryLimit {
+	if size, err = jsonSize(resources); err != nil || size <= inventoryHardLimit {
 		return resources, err
 	}
-	return nil, &apply.ObjectError{Cluster: i.r.Source.Name(), Object: ref(i.mr.Namespace, i.mr.Name), Op: "write the inventory", Reason: apply.Invalid,
+	return nil, &apply.ObjectError{Cluster: i.reconciler.Source.Name(), Object: managedResourceRef(i.managedResource.Namespace, i.managedResource.Name), Op: "write the inventory", Reason: apply.Invalid,
 		Message: fmt.Sprintf("the inventory of its %d objects would have %d KiB, and may have %d KiB: the storage of the API server takes 1.5 MiB for an object",
-			len(entries), size>>10, inventoryLimit>>10),
+			len(entries), size>>10, inventoryHardLimit>>10),
 		Hint: "split it into several ManagedResources; nothing of it is applied until then"}
 }
 
-func sizeOf(resources []resourcesv1alpha1.ObjectReference) (int, error) {
+func jsonSize(resources []resourcesv1alpha1.ObjectReference) (int, error) {
 	text, err := json.Marshal(resources)
 	if err != nil {
 		return 0, fmt.Errorf("writing the inventory: %w", err)
@@ -180,32 +180,32 @@ func sizeOf(resources []resourcesv1alpha1.ObjectReference) (int, error) {
 // With upstream's definition of ManagedResources, an API server drops the digests from the status.
 // They are then cached in memory; otherwise every run would send every object again.
 
-// recall caches the digests that the API server dropped.
-func (r *Reconciler) recall(uid types.UID, sent, kept []resourcesv1alpha1.ObjectReference) {
-	r.memory.mu.Lock()
-	defer r.memory.mu.Unlock()
-	if len(sent) == 0 || sameResources(sent, kept) {
-		delete(r.memory.unkept, uid)
+// rememberDigests caches the digests that the API server dropped.
+func (r *Reconciler) rememberDigests(uid types.UID, sent, kept []resourcesv1alpha1.ObjectReference) {
+	r.digestMemory.mu.Lock()
+	defer r.digestMemory.mu.Unlock()
+	if len(sent) == 0 || hasSameReferences(sent, kept) {
+		delete(r.digestMemory.inventories, uid)
 		return
 	}
-	if r.memory.unkept == nil {
-		r.memory.unkept = map[types.UID][]resourcesv1alpha1.ObjectReference{}
+	if r.digestMemory.inventories == nil {
+		r.digestMemory.inventories = map[types.UID][]resourcesv1alpha1.ObjectReference{}
 	}
-	r.memory.unkept[uid] = sent
+	r.digestMemory.inventories[uid] = sent
 }
 
-// forget drops the cached digests of a deleted ManagedResource.
-func (r *Reconciler) forget(uid types.UID) {
-	r.memory.mu.Lock()
-	defer r.memory.mu.Unlock()
-	delete(r.memory.unkept, uid)
+// forgetDigests drops the cached digests of a deleted ManagedResource.
+func (r *Reconciler) forgetDigests(uid types.UID) {
+	r.digestMemory.mu.Lock()
+	defer r.digestMemory.mu.Unlock()
+	delete(r.digestMemory.inventories, uid)
 }
 
-// recalled adds the cached digests to the resources of a status.
-func (r *Reconciler) recalled(uid types.UID, live []resourcesv1alpha1.ObjectReference) []resourcesv1alpha1.ObjectReference {
-	r.memory.mu.Lock()
-	defer r.memory.mu.Unlock()
-	known := r.memory.unkept[uid]
+// withRememberedDigests adds the cached digests to the resources of a status.
+func (r *Reconciler) withRememberedDigests(uid types.UID, live []resourcesv1alpha1.ObjectReference) []resourcesv1alpha1.ObjectReference {
+	r.digestMemory.mu.Lock()
+	defer r.digestMemory.mu.Unlock()
+	known := r.digestMemory.inventories[uid]
 	if len(known) != len(live) {
 		return live
 	}
@@ -217,34 +217,39 @@ func (r *Reconciler) recalled(uid types.UID, live []resourcesv1alpha1.ObjectRefe
 	return known
 }
 
-func sameResources(a, b []resourcesv1alpha1.ObjectReference) bool {
+func hasSameReferences(a, b []resourcesv1alpha1.ObjectReference) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
 // Inventory returns the inventory of a ManagedResource in its status.
 func (r *Reconciler) Inventory(mr *resourcesv1alpha1.ManagedResource) apply.Inventory {
-	return &saved{r.newInventory(mr)}
+	return &writeThroughInventory{r.newInventory(mr)}
 }
 
-// saved is an inventory that writes every change at once, for users without conditions.
-type saved struct{ inventory *statusInventory }
+// writeThroughInventory is an inventory that writes every change at once, for users without
+// conditions.
+type writeThroughInventory struct{ statusInventory *statusInventory }
 
-func (s *saved) Load(ctx context.Context) ([]apply.Entry, error) { return s.inventory.Load(ctx) }
-
-func (s *saved) Save(ctx context.Context, entries []apply.Entry) error {
-	return s.inventory.Save(ctx, entries)
+func (s *writeThroughInventory) Load(ctx context.Context) ([]apply.Entry, error) {
+	return s.statusInventory.Load(ctx)
 }
 
-func (s *saved) Remove(ctx context.Context) error { return s.inventory.Remove(ctx) }
+func (s *writeThroughInventory) Save(ctx context.Context, entries []apply.Entry) error {
+	return s.statusInventory.Save(ctx, entries)
+}
 
-func heldReason(of resourcesv1alpha1.ObjectReference) change.Reason {
+func (s *writeThroughInventory) Remove(ctx context.Context) error {
+	return s.statusInventory.Remove(ctx)
+}
+
+func reasonOfReference(of resourcesv1alpha1.ObjectReference) change.Reason {
 	if of.HeldFor == nil {
 		return change.Reason{Detail: of.Held}
 	}
 	return *of.HeldFor
 }
 
-func heldFor(r change.Reason) *landscapev1alpha1.HeldReason {
+func reasonForStatus(r change.Reason) *landscapev1alpha1.HeldReason {
 	if r.IsZero() {
 		return nil
 	}

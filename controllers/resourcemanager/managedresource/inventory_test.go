@@ -24,7 +24,7 @@ func TestLargeInventory(t *testing.T) {
 	require.NoError(t, err)
 	defer cluster.Close()
 	r := &Reconciler{Source: cluster, Target: cluster}
-	inventory := &statusInventory{r: r, mr: &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "large"}}}
+	inventory := &statusInventory{reconciler: r, managedResource: &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "large"}}}
 	entries := func(n int) []apply.Entry {
 		out := make([]apply.Entry, n)
 		for i := range out {
@@ -35,25 +35,25 @@ func TestLargeInventory(t *testing.T) {
 		out[0].Annotations[resourcesv1alpha1.Origin] = "garden/before"
 		return out
 	}
-	few, err := inventory.resources(entries(1000))
+	few, err := inventory.objectReferences(entries(1000))
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{resourcesv1alpha1.ManagedBy: "gardener", "app": "some-application"}, few[1].Labels)
 	assert.Empty(t, few[1].Annotations, "what is the same for each object is left out")
 	assert.Equal(t, map[string]string{resourcesv1alpha1.Origin: "garden/before"}, few[0].Annotations)
 
-	many, err := inventory.resources(entries(5000))
+	many, err := inventory.objectReferences(entries(5000))
 	require.NoError(t, err)
 	assert.Empty(t, many[1].Labels)
 	assert.Equal(t, map[string]string{resourcesv1alpha1.Origin: "garden/before"}, many[0].Annotations, "whose it was decides whether it may be deleted")
 
-	_, err = inventory.resources(entries(9000))
+	_, err = inventory.objectReferences(entries(9000))
 	require.ErrorContains(t, err, "the inventory of its 9000 objects would have")
 	assert.ErrorContains(t, err, "may have 1280 KiB")
 	assert.Equal(t, apply.Invalid, apply.ReasonOf(err))
 }
 
-// TestHeldByAFormerVersion: an object that an old version of Pergola held, with a text, stays held.
-func TestHeldByAFormerVersion(t *testing.T) {
+// TestHeldReasonAsText: an object that an old version of Pergola held, with a text, stays held.
+func TestHeldReasonAsText(t *testing.T) {
 	r := &Reconciler{}
 	mr := &resourcesv1alpha1.ManagedResource{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "a"}}
 	for _, name := range []string{"one", "two"} {

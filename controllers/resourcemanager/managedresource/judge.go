@@ -29,39 +29,39 @@ type Judge struct {
 	// ExistenceOnly accepts every existing object of a kind without a rule. By default, such
 	// objects are judged by kstatus conventions.
 	ExistenceOnly bool
-	// OldPods counts a Deployment as rolling out until the pods of its previous revision no longer
-	// exist. That costs a request for each Deployment.
-	OldPods bool
+	// WaitForOldPods counts a Deployment as rolling out until the pods of its previous revision no
+	// longer exist. That costs a request for each Deployment.
+	WaitForOldPods bool
 	// Clock tells whether a Deployment changed recently, so that its pods are worth a check: an
 	// available one may have crashing containers. Nil disables the check.
 	Clock clock.PassiveClock
 }
 
-func (j Judge) Of(ctx context.Context, refs []apply.Ref) (bad, rolling *health.Verdict, err error) {
-	found, err := j.all(ctx, refs)
-	return found.bad, found.rolling, err
+func (j Judge) FirstProblems(ctx context.Context, refs []apply.Ref) (bad, rolling *health.Verdict, err error) {
+	found, err := j.judgeAll(ctx, refs)
+	return found.unhealthy, found.rolling, err
 }
 
-// verdicts are the first unhealthy object, the first one that is rolling out, and how many more
-// there are of each.
-type verdicts struct {
-	bad, rolling         *health.Verdict
-	moreBad, moreRolling int
+// firstProblems are the first unhealthy object, the first one that is rolling out, and how many
+// more there are of each.
+type firstProblems struct {
+	unhealthy, rolling         *health.Verdict
+	moreUnhealthy, moreRolling int
 }
 
-func (j Judge) all(ctx context.Context, refs []apply.Ref) (out verdicts, err error) {
+func (j Judge) judgeAll(ctx context.Context, refs []apply.Ref) (out firstProblems, err error) {
 	var badRef, rollingRef apply.Ref
 	for _, ref := range refs {
-		v, err := j.quick(ctx, ref)
+		v, err := j.judgeCached(ctx, ref)
 		if err != nil {
 			return out, err
 		}
 		switch {
 		case v.Healthy:
-		case out.bad == nil:
-			out.bad, badRef = &v, ref
+		case out.unhealthy == nil:
+			out.unhealthy, badRef = &v, ref
 		default:
-			out.moreBad++
+			out.moreUnhealthy++
 		}
 		switch {
 		case !v.Progressing:
@@ -72,23 +72,23 @@ func (j Judge) all(ctx context.Context, refs []apply.Ref) (out verdicts, err err
 		}
 	}
 	switch {
-	case out.bad != nil && out.rolling != nil && badRef == rollingRef:
-		*out.bad = j.explained(ctx, badRef, *out.bad)
-		out.rolling = out.bad
+	case out.unhealthy != nil && out.rolling != nil && badRef == rollingRef:
+		*out.unhealthy = j.withCause(ctx, badRef, *out.unhealthy)
+		out.rolling = out.unhealthy
 	default:
-		if out.bad != nil {
-			*out.bad = j.explained(ctx, badRef, *out.bad)
+		if out.unhealthy != nil {
+			*out.unhealthy = j.withCause(ctx, badRef, *out.unhealthy)
 		}
 		if out.rolling != nil {
-			*out.rolling = j.explained(ctx, rollingRef, *out.rolling)
+			*out.rolling = j.withCause(ctx, rollingRef, *out.rolling)
 		}
 	}
 	return out, nil
 }
 
-// said formats a verdict for a condition: object, cause, message of the object, and the number of
-// other objects.
-func said(v health.Verdict, more int) string {
+// formatVerdict formats a verdict for a condition: object, cause, message of the object, and the
+// number of other objects.
+func formatVerdict(v health.Verdict, more int) string {
 	text := v.Kind + " " + v.Name
 	if v.Namespace != "" {
 		text = v.Kind + " " + v.Namespace + "/" + v.Name
@@ -107,21 +107,21 @@ func said(v health.Verdict, more int) string {
 	return text
 }
 
-// One judges one live object, with its cause.
-func (j Judge) One(ctx context.Context, ref apply.Ref) (health.Verdict, error) {
-	v, err := j.quick(ctx, ref)
+// JudgeObject judges one live object, with its cause.
+func (j Judge) JudgeObject(ctx context.Context, ref apply.Ref) (health.Verdict, error) {
+	v, err := j.judgeCached(ctx, ref)
 	if err != nil || v.Healthy && !v.Progressing {
 		return v, err
 	}
-	return j.explained(ctx, ref, v), nil
+	return j.withCause(ctx, ref, v), nil
 }
 
-// Quick judges the live object alone; nil means that it does not exist.
-func (j Judge) Quick(object *unstructured.Unstructured) health.Verdict {
-	return health.Check(object, j.options()...)
+// JudgeLive judges the live object alone; nil means that it does not exist.
+func (j Judge) JudgeLive(object *unstructured.Unstructured) health.Verdict {
+	return health.Check(object, j.healthOptions()...)
 }
 
-func (j Judge) options(more ...health.Option) []health.Option {
+func (j Judge) healthOptions(more ...health.Option) []health.Option {
 	if !j.ExistenceOnly {
 		more = append(more, health.JudgeAllKinds())
 	}
@@ -131,7 +131,7 @@ func (j Judge) options(more ...health.Option) []health.Option {
 	return append(more, health.WithRules(j.Rules))
 }
 
-func (j Judge) quick(ctx context.Context, ref apply.Ref) (health.Verdict, error) {
+func (j Judge) judgeCached(ctx context.Context, ref apply.Ref) (health.Verdict, error) {
 	object, err := j.Cluster.Get(ctx, ref)
 	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return health.NotFound(ref.GVK(), ref.Namespace, ref.Name), nil
@@ -139,8 +139,8 @@ func (j Judge) quick(ctx context.Context, ref apply.Ref) (health.Verdict, error)
 	if err != nil {
 		return health.Verdict{}, j.Cluster.Explain(ref, "read", err)
 	}
-	v := j.Quick(object)
-	gone := j.OldPods && !v.Progressing && ref.Kind == "Deployment"
+	v := j.JudgeLive(object)
+	gone := j.WaitForOldPods && !v.Progressing && ref.Kind == "Deployment"
 	crashes := j.Clock != nil && health.MayBeCrashing(object, j.Clock.Now())
 	if !v.Healthy || !gone && !crashes {
 		return v, nil
@@ -148,49 +148,49 @@ func (j Judge) quick(ctx context.Context, ref apply.Ref) (health.Verdict, error)
 	// Pods of a previous revision may vanish at any moment, but a crash is visible for long.
 	pods := health.Around{}
 	if gone {
-		pods = j.around(ctx, object, health.Need{Pods: true})
+		pods = j.relatedObjects(ctx, object, health.Need{Pods: true})
 	} else {
-		pods.Pods = j.podsLately(ctx, object)
+		pods.Pods = j.podsAfterChange(ctx, object)
 	}
 	if pods.Pods != nil {
-		if with := health.Check(object, j.options(health.WithAround(pods))...); gone || !with.Healthy {
+		if with := health.Check(object, j.healthOptions(health.WithAround(pods))...); gone || !with.Healthy {
 			return with, nil
 		}
 	}
 	return v, nil
 }
 
-// settled is how long after its last change a Deployment's pods are read live. Their watch may lag
-// behind that of Deployments, and clocks may differ slightly.
-const settled = 2 * time.Second
+// podWatchLag is how long after its last change a Deployment's pods are read live. Their watch may
+// lag behind that of Deployments, and clocks may differ slightly.
+const podWatchLag = 2 * time.Second
 
-// podsLately returns the pods of a Deployment's namespace after its last change. It watches them,
-// so that no requests are sent while nothing changes.
-func (j Judge) podsLately(ctx context.Context, object *unstructured.Unstructured) []corev1.Pod {
-	if j.Clock.Since(health.LastChange(object)) < settled {
-		return j.around(ctx, object, health.Need{Pods: true}).Pods
+// podsAfterChange returns the pods of a Deployment's namespace after its last change. It watches
+// them, so that no requests are sent while nothing changes.
+func (j Judge) podsAfterChange(ctx context.Context, object *unstructured.Unstructured) []corev1.Pod {
+	if j.Clock.Since(health.LastChange(object)) < podWatchLag {
+		return j.relatedObjects(ctx, object, health.Need{Pods: true}).Pods
 	}
 	found, err := j.Cluster.Follow(ctx, apply.Followed{Resource: corev1.SchemeGroupVersion.WithResource("pods"), Namespace: object.GetNamespace(), Keep: "status"})
 	if err != nil {
 		return nil
 	}
-	return of[corev1.Pod](found)
+	return convertObjects[corev1.Pod](found)
 }
 
-// explained adds the cause from related objects to a verdict. It ignores unreadable objects: the
+// withCause adds the cause from related objects to a verdict. It ignores unreadable objects: the
 // verdict is true without them.
-func (j Judge) explained(ctx context.Context, ref apply.Ref, v health.Verdict) health.Verdict {
+func (j Judge) withCause(ctx context.Context, ref apply.Ref, v health.Verdict) health.Verdict {
 	object, err := j.Cluster.Get(ctx, ref)
 	if err != nil {
 		return v
 	}
-	return health.Check(object, j.options(health.WithAround(j.around(ctx, object, health.NeedOf(object))))...)
+	return health.Check(object, j.healthOptions(health.WithAround(j.relatedObjects(ctx, object, health.NeedOf(object))))...)
 }
 
-// warnings is the maximum number of events to read of a namespace.
-const warnings = 500
+// maxEvents is the maximum number of events to read of a namespace.
+const maxEvents = 500
 
-func (j Judge) around(ctx context.Context, object *unstructured.Unstructured, need health.Need) health.Around {
+func (j Judge) relatedObjects(ctx context.Context, object *unstructured.Unstructured, need health.Need) health.Around {
 	var out health.Around
 	selected := metav1.ListOptions{}
 	if selector, ok := health.PodSelector(object); ok {
@@ -200,10 +200,10 @@ func (j Judge) around(ctx context.Context, object *unstructured.Unstructured, ne
 	}
 	namespace := object.GetNamespace()
 	if need.Pods {
-		out.Pods = listed[corev1.Pod](ctx, j.Cluster, corev1.SchemeGroupVersion.WithResource("pods"), namespace, selected)
+		out.Pods = listObjects[corev1.Pod](ctx, j.Cluster, corev1.SchemeGroupVersion.WithResource("pods"), namespace, selected)
 	}
 	if need.ReplicaSets {
-		out.ReplicaSets = listed[appsv1.ReplicaSet](ctx, j.Cluster, appsv1.SchemeGroupVersion.WithResource("replicasets"), namespace, selected)
+		out.ReplicaSets = listObjects[appsv1.ReplicaSet](ctx, j.Cluster, appsv1.SchemeGroupVersion.WithResource("replicasets"), namespace, selected)
 	}
 	pending := object.GetKind() == "Pod"
 	for _, pod := range out.Pods {
@@ -211,18 +211,18 @@ func (j Judge) around(ctx context.Context, object *unstructured.Unstructured, ne
 	}
 	events := corev1.SchemeGroupVersion.WithResource("events")
 	if need.Claims && pending {
-		out.Claims = listed[corev1.PersistentVolumeClaim](ctx, j.Cluster, corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, metav1.ListOptions{})
+		out.Claims = listObjects[corev1.PersistentVolumeClaim](ctx, j.Cluster, corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), namespace, metav1.ListOptions{})
 		// Events of type Normal say why a claim has no volume.
-		out.Events = listed[corev1.Event](ctx, j.Cluster, events, namespace, metav1.ListOptions{Limit: warnings, FieldSelector: "involvedObject.kind=PersistentVolumeClaim"})
+		out.Events = listObjects[corev1.Event](ctx, j.Cluster, events, namespace, metav1.ListOptions{Limit: maxEvents, FieldSelector: "involvedObject.kind=PersistentVolumeClaim"})
 	}
 	if need.Events && namespace != "" {
-		out.Events = append(out.Events, listed[corev1.Event](ctx, j.Cluster, events, namespace, metav1.ListOptions{Limit: warnings, FieldSelector: "type=Warning"})...)
+		out.Events = append(out.Events, listObjects[corev1.Event](ctx, j.Cluster, events, namespace, metav1.ListOptions{Limit: maxEvents, FieldSelector: "type=Warning"})...)
 	}
 	return out
 }
 
-// listed reads objects of a kind; nil means that it failed.
-func listed[T any](ctx context.Context, c *apply.Cluster, gvr schema.GroupVersionResource, namespace string, o metav1.ListOptions) []T {
+// listObjects reads objects of a kind; nil means that it failed.
+func listObjects[T any](ctx context.Context, c *apply.Cluster, gvr schema.GroupVersionResource, namespace string, o metav1.ListOptions) []T {
 	list, err := c.Dynamic().Resource(gvr).Namespace(namespace).List(ctx, o)
 	if err != nil {
 		return nil
@@ -231,10 +231,10 @@ func listed[T any](ctx context.Context, c *apply.Cluster, gvr schema.GroupVersio
 	for i := range list.Items {
 		items[i] = &list.Items[i]
 	}
-	return of[T](items)
+	return convertObjects[T](items)
 }
 
-func of[T any](items []*unstructured.Unstructured) []T {
+func convertObjects[T any](items []*unstructured.Unstructured) []T {
 	out := make([]T, 0, len(items))
 	for _, item := range items {
 		var one T

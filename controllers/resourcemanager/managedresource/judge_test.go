@@ -10,9 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/health/custom"
 )
 
-// TestJudgeBySettings: custom rules take precedence over those of the kinds, and kinds without a
+// TestHealthRules: custom rules take precedence over those of the kinds, and kinds without a
 // rule are judged unless existence suffices.
-func TestJudgeBySettings(t *testing.T) {
+func TestHealthRules(t *testing.T) {
 	rules, err := custom.Compile([]custom.Rule{{APIGroup: "example.org", Kind: "Database", Healthy: `self.status.phase == "Running"`, Message: `"phase " + self.status.phase`}})
 	require.NoError(t, err)
 	object := func(kind string, status map[string]any) *unstructured.Unstructured {
@@ -22,14 +22,14 @@ func TestJudgeBySettings(t *testing.T) {
 	}
 	stalled := map[string]any{"conditions": []any{map[string]any{"type": "Stalled", "status": "True", "message": "stuck"}}}
 
-	v := Judge{}.Quick(object("Database", map[string]any{"phase": "Failed"}))
+	v := Judge{}.JudgeLive(object("Database", map[string]any{"phase": "Failed"}))
 	assert.True(t, v.Healthy, "nothing is known of the kind")
 	for _, only := range []bool{false, true} {
 		judge := Judge{Rules: rules, ExistenceOnly: only}
-		v = judge.Quick(object("Database", map[string]any{"phase": "Failed"}))
+		v = judge.JudgeLive(object("Database", map[string]any{"phase": "Failed"}))
 		assert.False(t, v.Healthy)
 		assert.Equal(t, []string{"DatabaseUnhealthy", "phase Failed"}, []string{v.Reason, v.Message})
-		assert.True(t, judge.Quick(object("Database", map[string]any{"phase": "Running"})).Healthy)
-		assert.Equal(t, only, judge.Quick(object("Cache", stalled)).Healthy)
+		assert.True(t, judge.JudgeLive(object("Database", map[string]any{"phase": "Running"})).Healthy)
+		assert.Equal(t, only, judge.JudgeLive(object("Cache", stalled)).Healthy)
 	}
 }

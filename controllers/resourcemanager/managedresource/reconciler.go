@@ -38,78 +38,79 @@ type Reconciler struct {
 	Clock     clock.PassiveClock
 	Data      DataSecrets
 	// Options for the engine: gate, progress.
-	Options  apply.ApplyOptions
-	Deletion Deletion
-	Judging  Judging
+	Options       apply.ApplyOptions
+	Deletion      DeletionOptions
+	HealthOptions HealthOptions
 	// ManagedBy is the value of the label resources.gardener.cloud/managed-by, as in the keys of
 	// Engine; default gardener.
 	ManagedBy string
-	// Neighbours knows the other ManagedResources of the class; nil if the caller ensures one owner
-	// for each object.
-	Neighbours Neighbours
-	// Contested returns reason and message for the condition ResourcesProgressing if somebody keeps
-	// changing an object back; both are empty otherwise. It may be nil.
-	Contested func(namespace, name string) (reason, message string)
+	// Declarations knows the other ManagedResources of the class; nil if the caller ensures one
+	// owner for each object.
+	Declarations DeclarationIndex
+	// WriteConflict returns reason and message for the condition ResourcesProgressing if somebody
+	// keeps changing an object back; both are empty otherwise. It may be nil.
+	WriteConflict func(namespace, name string) (reason, message string)
 	// Sources maps objects to their source, for errors; it may be nil.
-	Sources map[apply.Ref]string
-	memory  memory
+	Sources      map[apply.Ref]string
+	digestMemory digestMemory
 }
 
 // DataSecrets reads the Secrets with the manifests.
 type DataSecrets struct {
-	// Secrets reads data Secrets; nil reads them from the cache of the source, or live.
-	Secrets func(context.Context, apply.Ref) (*unstructured.Unstructured, error)
+	// Read reads data Secrets; nil reads them from the cache of the source, or live.
+	Read func(context.Context, apply.Ref) (*unstructured.Unstructured, error)
 	// Versions returns a digest of the current or last read versions of a ManagedResource's data
 	// Secrets. It includes all else that affects the applied objects, and is empty if unknown. With
 	// nil Versions, each run reads the Secrets.
 	Versions func(mr *resourcesv1alpha1.ManagedResource, read bool) string
 }
 
-// Deletion configures what happens to objects that leave a ManagedResource.
-type Deletion struct {
+// DeletionOptions configures what happens to objects that leave a ManagedResource.
+type DeletionOptions struct {
 	// DeleteTimeout is that of apply.DeleteOptions; Options decides whether a deletion waits.
 	DeleteTimeout time.Duration
-	// GarbageCollector leaves Secrets and ConfigMaps with its label to a garbage collector.
-	GarbageCollector bool
-	// LeaveDeletions leaves deletions to the author of a ManagedResource with AnnotationDeletions.
-	LeaveDeletions bool
+	// LeaveToGarbageCollector leaves Secrets and ConfigMaps with its label to a garbage collector.
+	LeaveToGarbageCollector bool
+	// AllowByOwner leaves deletions to the author of a ManagedResource with AnnotationDeletions.
+	AllowByOwner bool
 }
 
-// Judging configures how the health of objects is judged.
-type Judging struct {
+// HealthOptions configures how the health of objects is judged.
+type HealthOptions struct {
 	// Rules of health take precedence over those of the kinds; nil for none.
 	Rules health.Rules
 	// ExistenceOnly accepts every existing object of a kind without a rule.
 	ExistenceOnly bool
 }
 
-// memory is the state of a Reconciler between runs.
-type memory struct {
+// digestMemory is the state of a Reconciler between runs.
+type digestMemory struct {
 	mu sync.Mutex
-	// unkept are inventories whose digests the API server drops, by UID of the ManagedResource.
-	unkept map[types.UID][]resourcesv1alpha1.ObjectReference
+	// inventories are inventories whose digests the API server drops, by UID of the
+	// ManagedResource.
+	inventories map[types.UID][]resourcesv1alpha1.ObjectReference
 }
 
-// Neighbours are the other ManagedResources of a class. An object has one owner among them, and
-// moves between them without being deleted.
-type Neighbours interface {
-	// Declares reports whether the ManagedResource that an origin annotation names, other than mr,
-	// declares an object; known is false if that is unknown.
-	Declares(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) (declared, known bool)
-	// Want reports whether any ManagedResource other than mr wants an object that mr is about to
-	// delete. On an error, the object stays for now.
-	Want(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) (bool, error)
+// DeclarationIndex are the other ManagedResources of a class. An object has one owner among them,
+// and moves between them without being deleted.
+type DeclarationIndex interface {
+	// IsDeclaredBy reports whether the ManagedResource that an origin annotation names, other than
+	// mr, declares an object; known is false if that is unknown.
+	IsDeclaredBy(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, origin string, ref apply.Ref) (declared, known bool)
+	// IsDeclaredElsewhere reports whether any ManagedResource other than mr wants an object that mr
+	// is about to delete. On an error, the object stays for now.
+	IsDeclaredElsewhere(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, ref apply.Ref) (bool, error)
 }
 
 // Outcome is the result of one run.
 type Outcome struct {
-	Object  *resourcesv1alpha1.ManagedResource
-	Applied *apply.Result
-	// Waiting is the finalizer of another class, which still has to delete its objects.
-	Waiting string
+	ManagedResource *resourcesv1alpha1.ManagedResource
+	ApplyResult     *apply.Result
+	// OtherFinalizer is the finalizer of another class, which still has to delete its objects.
+	OtherFinalizer string
 }
 
-func ref(namespace, name string) apply.Ref {
+func managedResourceRef(namespace, name string) apply.Ref {
 	return apply.Ref{APIVersion: resourcesv1alpha1.SchemeGroupVersion.String(), Kind: "ManagedResource", Namespace: namespace, Name: name}
 }
 
@@ -124,10 +125,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Ou
 		return nil, err
 	}
 	out, err := r.reconcile(ctx, mr)
-	for attempt := 1; errors.Is(err, errOvertaken) && attempt < attempts && ctx.Err() == nil; attempt++ {
-		live, rerr := r.Source.GetLive(ctx, ref(namespace, name))
+	for attempt := 1; errors.Is(err, errInventoryChanged) && attempt < maxWriteAttempts && ctx.Err() == nil; attempt++ {
+		live, rerr := r.Source.GetLive(ctx, managedResourceRef(namespace, name))
 		if rerr != nil {
-			return out, errors.Join(err, r.Source.Explain(ref(namespace, name), "read", rerr))
+			return out, errors.Join(err, r.Source.Explain(managedResourceRef(namespace, name), "read", rerr))
 		}
 		if mr, err = Decode(r.Source, live); err != nil {
 			return out, err
@@ -139,56 +140,56 @@ func (r *Reconciler) Reconcile(ctx context.Context, namespace, name string) (*Ou
 
 func (r *Reconciler) reconcile(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	if mr.DeletionTimestamp == nil && IsIgnored(mr) {
-		if r.Responsible(mr) || r.Holds(mr) {
-			return &Outcome{Object: mr}, r.ignored(ctx, mr)
+		if r.IsResponsible(mr) || r.HasFinalizer(mr) {
+			return &Outcome{ManagedResource: mr}, r.setIgnored(ctx, mr)
 		}
-		return &Outcome{Object: mr}, nil
+		return &Outcome{ManagedResource: mr}, nil
 	}
-	if !r.Responsible(mr) {
-		if !r.Holds(mr) {
-			return &Outcome{Object: mr}, nil
+	if !r.IsResponsible(mr) {
+		if !r.HasFinalizer(mr) {
+			return &Outcome{ManagedResource: mr}, nil
 		}
 		// It has another class now: delete our objects first, then the other instance starts.
-		return r.goes(ctx, mr)
+		return r.deleteIfAllowed(ctx, mr)
 	}
 	if mr.DeletionTimestamp != nil {
-		if other := r.heldByOther(mr); other != "" && !r.Holds(mr) {
-			return &Outcome{Object: mr, Waiting: other}, r.waiting(ctx, mr, other)
+		if other := r.otherFinalizer(mr); other != "" && !r.HasFinalizer(mr) {
+			return &Outcome{ManagedResource: mr, OtherFinalizer: other}, r.reportOtherClass(ctx, mr, other)
 		}
-		if !r.Holds(mr) {
-			return &Outcome{Object: mr}, nil // nothing was deployed, or all is deleted
+		if !r.HasFinalizer(mr) {
+			return &Outcome{ManagedResource: mr}, nil // nothing was deployed, or all is deleted
 		}
-		return r.goes(ctx, mr)
+		return r.deleteIfAllowed(ctx, mr)
 	}
-	other, err := r.waitsFor(ctx, mr)
+	other, err := r.resolveClassConflict(ctx, mr)
 	if err != nil {
 		return nil, err
 	}
 	if other == "" {
 		if err = r.ensureFinalizer(ctx, mr); err == nil {
-			return r.converge(ctx, mr)
+			return r.applyObjects(ctx, mr)
 		}
-		if !errors.Is(err, errHeld) {
+		if !errors.Is(err, errOtherClass) {
 			return nil, err
 		}
-		other = r.heldByOther(mr)
+		other = r.otherFinalizer(mr)
 	}
-	return &Outcome{Object: mr, Waiting: other}, r.waiting(ctx, mr, other)
+	return &Outcome{ManagedResource: mr, OtherFinalizer: other}, r.reportOtherClass(ctx, mr, other)
 }
 
-// goes deletes the objects of a ManagedResource, unless deletions are not allowed now.
-func (r *Reconciler) goes(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
-	if r.leavesDeletions(mr) {
-		return &Outcome{Object: mr}, nil
+// deleteIfAllowed deletes the objects of a ManagedResource, unless deletions are not allowed now.
+func (r *Reconciler) deleteIfAllowed(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	if r.isDeletionByOwner(mr) {
+		return &Outcome{ManagedResource: mr}, nil
 	}
 	if r.Options.NoDelete {
-		return &Outcome{Object: mr}, fmt.Errorf("ManagedResource %s/%s is being deleted, or has another class: its objects stay, since nothing is deleted now", mr.Namespace, mr.Name)
+		return &Outcome{ManagedResource: mr}, fmt.Errorf("ManagedResource %s/%s is being deleted, or has another class: its objects stay, since nothing is deleted now", mr.Namespace, mr.Name)
 	}
-	return r.delete(ctx, mr)
+	return r.deleteObjects(ctx, mr)
 }
 
-func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
-	out, inventory := &Outcome{Object: mr}, r.newInventory(mr)
+func (r *Reconciler) applyObjects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	out, inventory := &Outcome{ManagedResource: mr}, r.newInventory(mr)
 	if len(mr.Status.Resources) == 0 {
 		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name) // no object has another origin
 	}
@@ -196,17 +197,17 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 	if r.Data.Versions != nil {
 		version = r.Data.Versions(mr, false)
 	}
-	if same, err := r.unchanged(ctx, mr, version, inventory); err != nil || same {
+	if same, err := r.isUnchanged(ctx, mr, version, inventory); err != nil || same {
 		if err == nil {
 			_, err = r.setHealth(ctx, mr)
-			out.Applied = &apply.Result{Cluster: r.Target.Name(), Set: r.SetName(mr.Namespace, mr.Name), Complete: true}
+			out.ApplyResult = &apply.Result{Cluster: r.Target.Name(), Set: r.SetName(mr.Namespace, mr.Name), Complete: true}
 		}
-		return out, errors.Join(err, inventory.finish(ctx))
+		return out, errors.Join(err, inventory.writeFinalStatus(ctx))
 	}
-	objects, checksum, reason, err := r.objects(ctx, mr)
+	objects, checksum, reason, err := r.readObjects(ctx, mr)
 	if err != nil && len(objects) == 0 {
 		r.setApplied(mr, reason, err.Error())
-		return out, errors.Join(err, inventory.finish(ctx))
+		return out, errors.Join(err, inventory.writeFinalStatus(ctx))
 	}
 	decodeErr := err
 	if mr.Status.ObservedGeneration != mr.Generation || ptr.Deref(mr.Status.SecretsDataChecksum, "") != checksum {
@@ -215,15 +216,15 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 		r.setPending(mr)
 		mr.Status.ObservedGeneration, mr.Status.SecretsDataChecksum = mr.Generation, ptr.To(checksum)
 	}
-	options := r.options(ctx, mr)
+	options := r.applyOptions(ctx, mr)
 	// Without Secrets a ManagedResource asks for no objects; empty Secrets may be a mistake.
 	options.AllowEmpty = options.AllowEmpty || len(mr.Spec.SecretRefs) == 0
 	if decodeErr != nil {
 		// Objects in unreadable documents must not count as removed.
 		options.NoPrune = true
 	}
-	out.Applied, err = r.Engine.Apply(ctx, r.Target, r.Set(mr, objects), inventory, options)
-	if errors.Is(err, errOvertaken) {
+	out.ApplyResult, err = r.Engine.Apply(ctx, r.Target, r.Set(mr, objects), inventory, options)
+	if errors.Is(err, errInventoryChanged) {
 		return out, err
 	}
 	if err = errors.Join(decodeErr, err); err != nil {
@@ -231,26 +232,26 @@ func (r *Reconciler) converge(ctx context.Context, mr *resourcesv1alpha1.Managed
 			reason = resourcesv1alpha1.ConditionApplyFailed
 		}
 		r.setApplied(mr, reason, err.Error())
-		return out, errors.Join(err, inventory.finish(ctx))
+		return out, errors.Join(err, inventory.writeFinalStatus(ctx))
 	}
-	if left := pendingError(out.Applied); len(objects) == 0 && !options.AllowEmpty && left != nil {
+	if left := pendingError(out.ApplyResult); len(objects) == 0 && !options.AllowEmpty && left != nil {
 		r.setApplied(mr, resourcesv1alpha1.ConditionApplyFailed, messageEmpty+left.Error())
-		return out, inventory.finish(ctx)
+		return out, inventory.writeFinalStatus(ctx)
 	}
-	r.setApplied(mr, appliedReason(out.Applied), appliedMessage(out.Applied))
-	if out.Applied.Complete {
+	r.setApplied(mr, appliedReason(out.ApplyResult), appliedMessage(out.ApplyResult))
+	if out.ApplyResult.Complete {
 		mr.Status.Origin = r.SetName(mr.Namespace, mr.Name)
 	}
-	if mr.Status.SecretsVersion = ""; r.Data.Versions != nil && out.Applied.Complete {
+	if mr.Status.SecretsVersion = ""; r.Data.Versions != nil && out.ApplyResult.Complete {
 		mr.Status.SecretsVersion = r.Data.Versions(mr, true)
 	}
 	_, err = r.setHealth(ctx, mr)
-	return out, errors.Join(err, inventory.finish(ctx))
+	return out, errors.Join(err, inventory.writeFinalStatus(ctx))
 }
 
-// unchanged reports whether there is nothing to do, without reading Secrets. The ManagedResource,
+// isUnchanged reports whether there is nothing to do, without reading Secrets. The ManagedResource,
 // its Secrets, all relevant options and the objects must be as last applied.
-func (r *Reconciler) unchanged(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, version string, inventory apply.Inventory) (bool, error) {
+func (r *Reconciler) isUnchanged(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, version string, inventory apply.Inventory) (bool, error) {
 	applied := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	if version == "" || mr.Status.SecretsVersion != version || mr.Status.ObservedGeneration != mr.Generation || len(mr.Status.Resources) == 0 ||
 		applied == nil || applied.Status != gardencorev1beta1.ConditionTrue || applied.Reason != resourcesv1alpha1.ConditionApplySucceeded && applied.Reason != resourcesv1alpha1.ConditionFieldsDropped {
@@ -288,7 +289,7 @@ func appliedMessage(result *apply.Result) string {
 			message += head + strings.Join(of, "; ") + "."
 		}
 	}
-	note(messageKept, func(o apply.ObjectResult) []string { return o.Kept })
+	note(messageImmutable, func(o apply.ObjectResult) []string { return o.Kept })
 	note(messageDropped, func(o apply.ObjectResult) []string { return o.Dropped })
 	if err := pendingError(result); err != nil {
 		message += " Still there: " + strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -301,8 +302,8 @@ func (r *Reconciler) Read(ctx context.Context, namespace, name string) (*resourc
 	return r.get(ctx, namespace, name)
 }
 
-// Responsible reports whether a ManagedResource is of the class of this reconciler.
-func (r *Reconciler) Responsible(mr *resourcesv1alpha1.ManagedResource) bool {
+// IsResponsible reports whether a ManagedResource is of the class of this reconciler.
+func (r *Reconciler) IsResponsible(mr *resourcesv1alpha1.ManagedResource) bool {
 	class := ptr.Deref(mr.Spec.Class, "")
 	if class == resourcesv1alpha1.ClassDefault {
 		class = ""
@@ -312,9 +313,9 @@ func (r *Reconciler) Responsible(mr *resourcesv1alpha1.ManagedResource) bool {
 
 // get reads a ManagedResource from the cache, or live if it does not have our label.
 func (r *Reconciler) get(ctx context.Context, namespace, name string) (*resourcesv1alpha1.ManagedResource, error) {
-	obj, err := cachedOrLive(ctx, r.Source, ref(namespace, name))
+	obj, err := getCachedOrLive(ctx, r.Source, managedResourceRef(namespace, name))
 	if err != nil {
-		return nil, r.Source.Explain(ref(namespace, name), "read", err)
+		return nil, r.Source.Explain(managedResourceRef(namespace, name), "read", err)
 	}
 	return Decode(r.Source, obj)
 }
@@ -328,34 +329,34 @@ func Decode(c *apply.Cluster, live *unstructured.Unstructured) (*resourcesv1alph
 	return mr, nil
 }
 
-// delete deletes the objects, then removes the finalizer.
-func (r *Reconciler) delete(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
-	inventory, options := r.newInventory(mr), r.options(ctx, mr)
+// deleteObjects deletes the objects, then removes the finalizer.
+func (r *Reconciler) deleteObjects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
+	inventory, options := r.newInventory(mr), r.applyOptions(ctx, mr)
 	do := apply.DeleteOptions{OnObject: options.OnObject, DesiredElsewhere: options.DesiredElsewhere, NoWait: options.NoWait, Timeout: r.Deletion.DeleteTimeout}
-	if r.Neighbours != nil {
+	if r.Declarations != nil {
 		do.Approve = options.ApprovePrune
 	}
 	result, err := r.Engine.Delete(ctx, r.Target, r.Set(mr, nil), inventory, do)
-	out := &Outcome{Object: mr, Applied: result}
+	out := &Outcome{ManagedResource: mr, ApplyResult: result}
 	mr.Status.ObservedGeneration = mr.Generation
 	if err != nil {
 		r.setDeleting(mr, resourcesv1alpha1.ConditionDeletionFailed, err.Error())
-		return out, errors.Join(err, inventory.finish(ctx))
+		return out, errors.Join(err, inventory.writeFinalStatus(ctx))
 	}
 	if !result.Complete {
 		r.setDeleting(mr, resourcesv1alpha1.ConditionDeletionPending, pendingError(result).Error())
-		return out, inventory.finish(ctx)
+		return out, inventory.writeFinalStatus(ctx)
 	}
 	if mr.DeletionTimestamp == nil {
 		// It has another class, which sets the status from now on.
-		r.setHandedOver(mr)
-		if err := inventory.flush(ctx); err != nil {
+		r.setClassChanged(mr)
+		if err := inventory.writeStatus(ctx); err != nil {
 			return out, err
 		}
 	}
 	err = r.dropFinalizer(ctx, mr, inventory.base)
 	if err == nil {
-		r.forget(mr.UID)
+		r.forgetDigests(mr.UID)
 	}
 	return out, err
 }
@@ -375,7 +376,8 @@ func IsIgnored(o metav1.Object) bool {
 	return err == nil && is
 }
 
-// builder writes conditions with the reconciler's clock; a ManagedResource has no thresholds.
-func (r *Reconciler) builder() *condition.Builder {
+// conditionBuilder writes conditions with the reconciler's clock; a ManagedResource has no
+// thresholds.
+func (r *Reconciler) conditionBuilder() *condition.Builder {
 	return condition.New(r.Clock, nil)
 }

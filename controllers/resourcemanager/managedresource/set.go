@@ -14,13 +14,13 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// options returns the engine's options for one ManagedResource.
-func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) apply.ApplyOptions {
+// applyOptions returns the engine's options for one ManagedResource.
+func (r *Reconciler) applyOptions(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) apply.ApplyOptions {
 	o := r.Options
-	if r.leavesDeletions(mr) {
+	if r.isDeletionByOwner(mr) {
 		o = withoutDeletions(o)
 	}
-	if r.Neighbours == nil {
+	if r.Declarations == nil {
 		return o
 	}
 	unknown := map[apply.Ref]error{}
@@ -29,7 +29,7 @@ func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 		if elsewhere != nil && elsewhere(ref) {
 			return true
 		}
-		wanted, err := r.Neighbours.Want(ctx, mr, ref)
+		wanted, err := r.Declarations.IsDeclaredElsewhere(ctx, mr, ref)
 		if err != nil {
 			unknown[ref] = err
 		}
@@ -51,7 +51,7 @@ func (r *Reconciler) options(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 		return held
 	}
 	o.DeclaredBy = func(origin string, ref apply.Ref) (declared, known bool) {
-		return r.Neighbours.Declares(ctx, mr, origin, ref)
+		return r.Declarations.IsDeclaredBy(ctx, mr, origin, ref)
 	}
 	return o
 }
@@ -63,9 +63,9 @@ func (r *Reconciler) Set(mr *resourcesv1alpha1.ManagedResource, objects []*unstr
 		labels[resourcesv1alpha1.ManagedBy] = r.ManagedBy
 	}
 	return apply.Set{
-		LeaveToCollector: r.Deletion.GarbageCollector,
+		LeaveToCollector: r.Deletion.LeaveToGarbageCollector,
 		Name:             r.SetName(mr.Namespace, mr.Name), Objects: objects,
-		Noun: "ManagedResource", FormerNames: r.formerNames(mr), InjectLabels: labels, FieldManager: r.fieldManager(mr), TakeBack: true, Sources: r.Sources,
+		Noun: "ManagedResource", FormerNames: r.previousNames(mr), InjectLabels: labels, FieldManager: r.fieldManager(mr), TakeBack: true, Sources: r.Sources,
 		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
 		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
 		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),
@@ -97,7 +97,7 @@ func IsFieldManager(name string) bool {
 // fieldManager returns the field manager of a ManagedResource's class. After a change of the class,
 // it is that of the class that deployed the objects.
 func (r *Reconciler) fieldManager(mr *resourcesv1alpha1.ManagedResource) string {
-	if r.Responsible(mr) {
+	if r.IsResponsible(mr) {
 		return FieldManager(ptr.Deref(mr.Spec.Class, ""))
 	}
 	return FieldManager(r.Class)
@@ -121,9 +121,9 @@ func (r *Reconciler) SetName(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// formerNames returns the previous name of the set, if the identity of the source cluster was set
+// previousNames returns the previous name of the set, if the identity of the source cluster was set
 // or changed since.
-func (r *Reconciler) formerNames(mr *resourcesv1alpha1.ManagedResource) []string {
+func (r *Reconciler) previousNames(mr *resourcesv1alpha1.ManagedResource) []string {
 	origin, plain := mr.Status.Origin, mr.Namespace+"/"+mr.Name
 	if origin == "" {
 		origin = plain // upstream's definition does not have the field

@@ -20,7 +20,7 @@ import (
 // Messages of the conditions; reasons are upstream's.
 const (
 	messageApplied   = "All resources are applied."
-	messageKept      = " Kept as they are, since they cannot change on a live object: "
+	messageImmutable = " Kept as they are, since they cannot change on a live object: "
 	messageDropped   = " Fields that the API server drops (as behind a closed feature gate): "
 	messageApplying  = "The resources are currently being applied."
 	messageEmpty     = "Nothing is left in its Secrets, which is taken for a mistake: set spec.secretRefs to [] to delete all. Still there: "
@@ -33,7 +33,7 @@ const (
 
 // setApplied sets the condition ResourcesApplied.
 func (r *Reconciler) setApplied(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
-	b := r.builder()
+	b := r.conditionBuilder()
 	c := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	switch reason {
 	case resourcesv1alpha1.ConditionApplySucceeded, resourcesv1alpha1.ConditionFieldsDropped:
@@ -49,7 +49,7 @@ func (r *Reconciler) setApplied(mr *resourcesv1alpha1.ManagedResource, reason, m
 // setPending says that a new set is being applied and not judged yet. It keeps the reason of an
 // earlier failure, so that a new attempt does not hide it.
 func (r *Reconciler) setPending(mr *resourcesv1alpha1.ManagedResource) {
-	b := r.builder()
+	b := r.conditionBuilder()
 	applied := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesApplied)
 	if applied.Status == gardencorev1beta1.ConditionFalse {
 		applied = b.Update(applied, gardencorev1beta1.ConditionProgressing, applied.Reason, applied.Message)
@@ -62,9 +62,9 @@ func (r *Reconciler) setPending(mr *resourcesv1alpha1.ManagedResource) {
 	mr.Status.Conditions = condition.Merge(mr.Status.Conditions, applied, unknown(resourcesv1alpha1.ResourcesHealthy), unknown(resourcesv1alpha1.ResourcesProgressing))
 }
 
-// waiting says that another class still has the objects, unless that class reports its own
+// reportOtherClass says that another class still has the objects, unless that class reports its own
 // progress.
-func (r *Reconciler) waiting(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, finalizer string) error {
+func (r *Reconciler) reportOtherClass(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, finalizer string) error {
 	if mr.Status.ObservedGeneration == mr.Generation {
 		return nil
 	}
@@ -74,12 +74,12 @@ func (r *Reconciler) waiting(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	}
 	r.setApplied(mr, resourcesv1alpha1.ConditionDeletionPending, fmt.Sprintf("The resource manager of class %s has deployed its objects and has not given them up (finalizer %s):"+
 		" is it running?", class, finalizer))
-	return r.flush(ctx, mr, mr.Status.Resources)
+	return r.writeStatus(ctx, mr, mr.Status.Resources)
 }
 
-// setHandedOver says that another class is responsible from now on.
-func (r *Reconciler) setHandedOver(mr *resourcesv1alpha1.ManagedResource) {
-	b := r.builder()
+// setClassChanged says that another class is responsible from now on.
+func (r *Reconciler) setClassChanged(mr *resourcesv1alpha1.ManagedResource) {
+	b := r.conditionBuilder()
 	message := fmt.Sprintf("Its class is %q by now; the resource manager of that class has not taken it up yet.", ptr.Deref(mr.Spec.Class, resourcesv1alpha1.ClassDefault))
 	for _, kind := range []gardencorev1beta1.ConditionType{resourcesv1alpha1.ResourcesApplied, resourcesv1alpha1.ResourcesHealthy, resourcesv1alpha1.ResourcesProgressing} {
 		c := b.Update(b.GetOrInit(mr.Status.Conditions, kind), gardencorev1beta1.ConditionUnknown, resourcesv1alpha1.ConditionHealthChecksPending, message)
@@ -91,7 +91,7 @@ func (r *Reconciler) setHandedOver(mr *resourcesv1alpha1.ManagedResource) {
 // setDeleting sets all conditions for a deletion that is not finished.
 func (r *Reconciler) setDeleting(mr *resourcesv1alpha1.ManagedResource, reason, message string) {
 	r.setApplied(mr, reason, message)
-	b := r.builder()
+	b := r.conditionBuilder()
 	set := func(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus) gardencorev1beta1.Condition {
 		return b.Update(b.GetOrInit(mr.Status.Conditions, kind), status, resourcesv1alpha1.ConditionDeletionPending, messageDeleting)
 	}
@@ -99,8 +99,8 @@ func (r *Reconciler) setDeleting(mr *resourcesv1alpha1.ManagedResource, reason, 
 		set(resourcesv1alpha1.ResourcesHealthy, gardencorev1beta1.ConditionFalse), set(resourcesv1alpha1.ResourcesProgressing, gardencorev1beta1.ConditionTrue))
 }
 
-func (r *Reconciler) ignored(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
-	b := r.builder()
+func (r *Reconciler) setIgnored(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) error {
+	b := r.conditionBuilder()
 	set := func(kind gardencorev1beta1.ConditionType, status gardencorev1beta1.ConditionStatus) gardencorev1beta1.Condition {
 		return b.Update(b.GetOrInit(mr.Status.Conditions, kind), status, resourcesv1alpha1.ConditionManagedResourceIgnored, messageIgnored)
 	}
@@ -109,14 +109,14 @@ func (r *Reconciler) ignored(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 		set(resourcesv1alpha1.ResourcesHealthy, gardencorev1beta1.ConditionTrue),
 		set(resourcesv1alpha1.ResourcesProgressing, gardencorev1beta1.ConditionFalse))
 	mr.Status.ObservedGeneration = mr.Generation
-	return r.flush(ctx, mr, mr.Status.Resources)
+	return r.writeStatus(ctx, mr, mr.Status.Resources)
 }
 
 // CheckHealth judges the objects in the inventory and writes the two health conditions. It returns
 // the first verdict that is not good, or nil.
 func (r *Reconciler) CheckHealth(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*health.Verdict, error) {
 	verdict, err := r.setHealth(ctx, mr)
-	if werr := r.flush(ctx, mr, mr.Status.Resources); err == nil {
+	if werr := r.writeStatus(ctx, mr, mr.Status.Resources); err == nil {
 		err = werr
 	}
 	return verdict, err
@@ -125,39 +125,39 @@ func (r *Reconciler) CheckHealth(ctx context.Context, mr *resourcesv1alpha1.Mana
 // setHealth sets the two health conditions.
 func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*health.Verdict, error) {
 	refs := make([]apply.Ref, 0, len(mr.Status.Resources))
-	for _, res := range r.recalled(mr.UID, mr.Status.Resources) {
-		if res.AppliedDigest == leaving {
+	for _, res := range r.withRememberedDigests(mr.UID, mr.Status.Resources) {
+		if res.AppliedDigest == leavingDigest {
 			continue
 		}
 		refs = append(refs, apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name})
 	}
 	// Pods of a previous revision matter only during a rollout.
 	before := condition.Get(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
-	judge := Judge{Cluster: r.Target, Rules: r.Judging.Rules, ExistenceOnly: r.Judging.ExistenceOnly, Clock: r.Clock,
-		OldPods: before == nil || before.Status != gardencorev1beta1.ConditionFalse}
-	found, err := judge.all(ctx, refs)
-	bad, rolling := found.bad, found.rolling
-	b := r.builder()
+	judge := Judge{Cluster: r.Target, Rules: r.HealthOptions.Rules, ExistenceOnly: r.HealthOptions.ExistenceOnly, Clock: r.Clock,
+		WaitForOldPods: before == nil || before.Status != gardencorev1beta1.ConditionFalse}
+	found, err := judge.judgeAll(ctx, refs)
+	bad, rolling := found.unhealthy, found.rolling
+	b := r.conditionBuilder()
 	healthy := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesHealthy)
 	progressing := b.GetOrInit(mr.Status.Conditions, resourcesv1alpha1.ResourcesProgressing)
 	switch {
 	case err != nil:
 		healthy = b.Update(healthy, gardencorev1beta1.ConditionFalse, resourcesv1alpha1.ConditionHealthCheckError, err.Error())
 	case bad != nil:
-		healthy = b.Update(healthy, gardencorev1beta1.ConditionFalse, bad.Reason, said(*bad, found.moreBad))
+		healthy = b.Update(healthy, gardencorev1beta1.ConditionFalse, bad.Reason, formatVerdict(*bad, found.moreUnhealthy))
 	default:
 		healthy = b.Update(healthy, gardencorev1beta1.ConditionTrue, resourcesv1alpha1.ConditionResourcesHealthy, messageHealthy)
 	}
 	contested, fight := "", ""
-	if r.Contested != nil {
-		contested, fight = r.Contested(mr.Namespace, mr.Name)
+	if r.WriteConflict != nil {
+		contested, fight = r.WriteConflict(mr.Namespace, mr.Name)
 	}
 	switch {
 	case err != nil:
 	case rolling != nil && contested != "":
-		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, contested, fight+" Besides: "+said(*rolling, found.moreRolling))
+		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, contested, fight+" Besides: "+formatVerdict(*rolling, found.moreRolling))
 	case rolling != nil:
-		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, rolling.Kind+"Progressing", said(*rolling, found.moreRolling))
+		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, rolling.Kind+"Progressing", formatVerdict(*rolling, found.moreRolling))
 	case contested != "":
 		progressing = b.Update(progressing, gardencorev1beta1.ConditionTrue, contested, fight)
 	default:
@@ -170,40 +170,40 @@ func (r *Reconciler) setHealth(ctx context.Context, mr *resourcesv1alpha1.Manage
 	return bad, err
 }
 
-// errOvertaken ends a run after another instance, which now has the lease, changed the inventory.
-// Overwriting it would lose objects.
-var errOvertaken = errors.New("another instance has changed its inventory meanwhile")
+// errInventoryChanged ends a run after another instance, which now has the lease, changed the
+// inventory. Overwriting it would lose objects.
+var errInventoryChanged = errors.New("another instance has changed its inventory meanwhile")
 
-// flush writes the differences of the status in one request, or none. It requires that the
+// writeStatus writes the differences of the status in one request, or none. It requires that the
 // inventory is as last read or written (base). It ignores other changes of the ManagedResource.
-func (r *Reconciler) flush(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, base []resourcesv1alpha1.ObjectReference) error {
+func (r *Reconciler) writeStatus(ctx context.Context, mr *resourcesv1alpha1.ManagedResource, base []resourcesv1alpha1.ObjectReference) error {
 	for i := range mr.Status.Conditions {
 		c := &mr.Status.Conditions[i]
 		c.LastTransitionTime, c.LastUpdateTime = c.LastTransitionTime.Rfc3339Copy(), c.LastUpdateTime.Rfc3339Copy()
 	}
-	at := ref(mr.Namespace, mr.Name)
+	at := managedResourceRef(mr.Namespace, mr.Name)
 	live, err := r.get(ctx, mr.Namespace, mr.Name)
 	for attempt := 1; ; attempt++ {
 		var have resourcesv1alpha1.ManagedResourceStatus
 		if err == nil && live.UID == mr.UID {
 			have = live.Status
 		}
-		patch := r.difference(mr, have)
+		patch := r.statusPatch(mr, have)
 		if len(patch) == 0 {
 			return nil
 		}
 		answer, err := r.Source.MergePatch(ctx, at, map[string]any{"status": patch,
-			"metadata": map[string]any{"resourceVersion": mr.ResourceVersion, "uid": mr.UID}}, role, "status")
+			"metadata": map[string]any{"resourceVersion": mr.ResourceVersion, "uid": mr.UID}}, statusFieldManager, "status")
 		if err == nil {
 			written, err := Decode(r.Source, answer)
 			if err != nil {
 				return err
 			}
 			mr.ResourceVersion = written.ResourceVersion
-			r.recall(mr.UID, mr.Status.Resources, written.Status.Resources)
+			r.rememberDigests(mr.UID, mr.Status.Resources, written.Status.Resources)
 			return nil
 		}
-		if !apierrors.IsConflict(err) || attempt == attempts {
+		if !apierrors.IsConflict(err) || attempt == maxWriteAttempts {
 			return r.Source.Explain(at, "write the status", err)
 		}
 		now, rerr := r.Source.GetLive(ctx, at)
@@ -213,15 +213,15 @@ func (r *Reconciler) flush(ctx context.Context, mr *resourcesv1alpha1.ManagedRes
 		if live, err = Decode(r.Source, now); err != nil {
 			return err
 		}
-		if live.UID != mr.UID || !sameResources(r.recalled(live.UID, live.Status.Resources), base) {
-			return errOvertaken
+		if live.UID != mr.UID || !hasSameReferences(r.withRememberedDigests(live.UID, live.Status.Resources), base) {
+			return errInventoryChanged
 		}
 		mr.ResourceVersion = live.ResourceVersion
 	}
 }
 
-// difference returns the merge patch from a status to that of a ManagedResource.
-func (r *Reconciler) difference(mr *resourcesv1alpha1.ManagedResource, have resourcesv1alpha1.ManagedResourceStatus) map[string]any {
+// statusPatch returns the merge patch from a status to that of a ManagedResource.
+func (r *Reconciler) statusPatch(mr *resourcesv1alpha1.ManagedResource, have resourcesv1alpha1.ManagedResourceStatus) map[string]any {
 	want, patch := mr.Status, map[string]any{}
 	if !condition.Equal(have.Conditions, want.Conditions) {
 		patch["conditions"] = want.Conditions
@@ -232,7 +232,7 @@ func (r *Reconciler) difference(mr *resourcesv1alpha1.ManagedResource, have reso
 	if want.SecretsDataChecksum != nil && !reflect.DeepEqual(have.SecretsDataChecksum, want.SecretsDataChecksum) {
 		patch["secretsDataChecksum"] = *want.SecretsDataChecksum
 	}
-	if !sameResources(r.recalled(mr.UID, have.Resources), r.recalled(mr.UID, want.Resources)) {
+	if !hasSameReferences(r.withRememberedDigests(mr.UID, have.Resources), r.withRememberedDigests(mr.UID, want.Resources)) {
 		patch["resources"] = want.Resources
 	}
 	if want.Origin != "" && have.Origin != want.Origin && (len(patch) > 0 || have.Origin != "") {

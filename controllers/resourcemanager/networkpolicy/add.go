@@ -95,12 +95,12 @@ func Add(mgr manager.Manager, o Options) error {
 		}
 	}
 	x := newIndex(handled, o.IngressControllerSelector, o.Linger)
-	r := &reconciler{index: x, client: o.Target.GetClient(), events: o.Target.GetEventRecorder(ControllerName + "-controller"), said: map[types.NamespacedName]map[string]bool{}}
+	r := &reconciler{index: x, client: o.Target.GetClient(), events: o.Target.GetEventRecorder(ControllerName + "-controller"), reported: map[types.NamespacedName]map[string]bool{}}
 	c, err := controller.New(ControllerName, mgr, controller.Options{MaxConcurrentReconciles: o.Workers, Reconciler: r})
 	if err != nil {
 		return fmt.Errorf("network policies: %w", err)
 	}
-	f := &feed{index: x, cache: o.Target.GetCache(), clock: o.Clock, log: mgr.GetLogger().WithValues("controller", ControllerName), fought: r.fought}
+	f := &indexFeed{index: x, cache: o.Target.GetCache(), clock: o.Clock, log: mgr.GetLogger().WithValues("controller", ControllerName), onConflict: r.reportConflict}
 	if err := c.Watch(f); err != nil {
 		return fmt.Errorf("network policies: %w", err)
 	}
@@ -120,6 +120,6 @@ func CacheByObject() map[client.Object]cache.ByObject {
 	}}
 	return map[client.Object]cache.ByObject{
 		&corev1.Service{}: strip, &corev1.Namespace{}: strip, &networkingv1.Ingress{}: strip,
-		&corev1.Pod{}: labelled, metadata("apiextensions.k8s.io/v1", "CustomResourceDefinition"): labelled,
+		&corev1.Pod{}: labelled, partialObject("apiextensions.k8s.io/v1", "CustomResourceDefinition"): labelled,
 	}
 }

@@ -14,31 +14,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pair are the policies for port 8080 of Service web and clients in its namespace.
-var pair = []string{"NS/ingress-to-web-tcp-8080", "NS/egress-to-web-tcp-8080"}
+// localPolicies are the policies for port 8080 of Service web and clients in its namespace.
+var localPolicies = []string{"NS/ingress-to-web-tcp-8080", "NS/egress-to-web-tcp-8080"}
 
-// cross are the policies for clients in the other namespace.
-var cross = []string{"NS/ingress-to-web-tcp-8080-from-OTHER", "OTHER/egress-to-NS-web-tcp-8080"}
+// foreignPolicies are the policies for clients in the other namespace.
+var foreignPolicies = []string{"NS/ingress-to-web-tcp-8080-from-OTHER", "OTHER/egress-to-NS-web-tcp-8080"}
 
-func both(a, b []string) []string { return append(append([]string{}, a...), b...) }
+func concat(a, b []string) []string { return append(append([]string{}, a...), b...) }
 
 func TestPoliciesFollowServiceAndClients(t *testing.T) {
-	s := newSite(t)
+	s := newTestEnv(t)
 	s.start()
 	service := s.service("web", nil, port(80, 8080))
 	s.pod(s.ns, "stranger")
 	pod := s.pod(s.ns, "client", "web-tcp-8080")
-	s.comes(pair...)
-	assert.Equal(t, FieldManager, s.policy(pair[0]).ManagedFields[0].Manager)
+	s.waitForPolicies(localPolicies...)
+	assert.Equal(t, FieldManager, s.policy(localPolicies[0]).ManagedFields[0].Manager)
 
 	s.patch(service, `{"spec":{"ports":[{"port":80,"name":"p80","targetPort":9090}]}}`)
-	s.comes()
+	s.waitForPolicies()
 	s.patch(pod, `{"metadata":{"labels":{"networking.resources.gardener.cloud/to-web-tcp-9090":"allowed"}}}`)
-	s.comes("NS/ingress-to-web-tcp-9090", "NS/egress-to-web-tcp-9090")
+	s.waitForPolicies("NS/ingress-to-web-tcp-9090", "NS/egress-to-web-tcp-9090")
 	s.patch(pod, `{"metadata":{"labels":{"networking.resources.gardener.cloud/to-web-tcp-9090":"denied"}}}`)
-	s.comes()
+	s.waitForPolicies()
 	s.patch(pod, `{"metadata":{"labels":{"networking.resources.gardener.cloud/to-web-tcp-9090":"allowed"}}}`)
-	s.comes("NS/ingress-to-web-tcp-9090", "NS/egress-to-web-tcp-9090")
+	s.waitForPolicies("NS/ingress-to-web-tcp-9090", "NS/egress-to-web-tcp-9090")
 
 	s.patch(service, `{"spec":{"selector":{"app":"other"}}}`)
 	s.eventually("both know the new selector", func() bool {
@@ -46,43 +46,43 @@ func TestPoliciesFollowServiceAndClients(t *testing.T) {
 		return in.Spec.PodSelector.MatchLabels["app"] == "other" && out.Spec.Egress[0].To[0].PodSelector.MatchLabels["app"] == "other"
 	})
 	s.patch(service, `{"spec":{"selector":null}}`)
-	s.comes()
+	s.waitForPolicies()
 	s.patch(service, `{"spec":{"selector":{"app":"web"}}}`)
-	s.comes("NS/ingress-to-web-tcp-9090", "NS/egress-to-web-tcp-9090")
+	s.waitForPolicies("NS/ingress-to-web-tcp-9090", "NS/egress-to-web-tcp-9090")
 	s.patch(service, `{"metadata":{"annotations":{"networking.resources.gardener.cloud/from-world-to-ports":"[]"}}}`)
-	s.comes("NS/ingress-to-web-tcp-9090", "NS/egress-to-web-tcp-9090", "NS/ingress-to-web-from-world")
+	s.waitForPolicies("NS/ingress-to-web-tcp-9090", "NS/egress-to-web-tcp-9090", "NS/ingress-to-web-from-world")
 	s.delete(service)
-	s.comes()
+	s.waitForPolicies()
 }
 
 func TestPoliciesFollowNamespaces(t *testing.T) {
-	s := newSite(t)
+	s := newTestEnv(t)
 	s.start()
 	service := s.service("web", map[string]string{AnnotationNamespaceSelectors: `[{"matchLabels":{"test":"NS","kind":"other"}}]`}, port(80, 8080))
 	s.pod(s.ns, "client", "web-tcp-8080")
 	s.pod(s.other, "client", "NS-web-tcp-8080")
-	s.comes(both(pair, cross)...)
+	s.waitForPolicies(concat(localPolicies, foreignPolicies)...)
 	home, other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.ns}}, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.other}}
 
 	s.patch(other, `{"metadata":{"labels":{"kind":"none"}}}`)
-	s.comes(pair...)
+	s.waitForPolicies(localPolicies...)
 	s.patch(other, `{"metadata":{"labels":{"kind":"other"}}}`)
-	s.comes(both(pair, cross)...)
+	s.waitForPolicies(concat(localPolicies, foreignPolicies)...)
 	s.patch(home, `{"metadata":{"labels":{"test":"none"}}}`)
-	s.comes()
+	s.waitForPolicies()
 	s.patch(home, `{"metadata":{"labels":{"test":"NS"}}}`)
-	s.comes(both(pair, cross)...)
+	s.waitForPolicies(concat(localPolicies, foreignPolicies)...)
 
 	// In a terminating namespace nothing can be created, and policies stay for its last pods.
 	s.delete(other)
-	s.delete(s.policy(cross[1]))
+	s.delete(s.policy(foreignPolicies[1]))
 	s.pod(s.ns, "again", "web-tcp-9090")
 	second := s.service("second", nil, port(80, 1))
 	s.pod(s.ns, "second", "second-tcp-1")
-	s.comes("NS/ingress-to-second-tcp-1", "NS/egress-to-second-tcp-1", pair[0], pair[1], cross[0])
+	s.waitForPolicies("NS/ingress-to-second-tcp-1", "NS/egress-to-second-tcp-1", localPolicies[0], localPolicies[1], foreignPolicies[0])
 	s.delete(second)
 	s.delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.other, Name: "client"}})
-	s.comes(pair...)
+	s.waitForPolicies(localPolicies...)
 
 	// If the namespace of a Service terminates, all its policies stay until the Service is deleted,
 	// even in other namespaces.
@@ -95,7 +95,7 @@ func TestPoliciesFollowNamespaces(t *testing.T) {
 	for _, namespace := range []string{s.ns, third} {
 		s.delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "client"}})
 	}
-	s.service2(s.newNamespace("fourth"))
+	s.createSentinelService(s.newNamespace("fourth"))
 	assert.Len(t, s.policies(), 3)
 	assert.NotNil(t, s.policy(there))
 	s.delete(service)
@@ -103,17 +103,17 @@ func TestPoliciesFollowNamespaces(t *testing.T) {
 }
 
 // newNamespace creates a namespace that is handled.
-func (s *site) newNamespace(suffix string) string {
+func (s *testEnv) newNamespace(suffix string) string {
 	s.Helper()
 	name := s.ns + "-" + suffix
-	s.more = append(s.more, name)
+	s.extraNamespaces = append(s.extraNamespaces, name)
 	s.create(fmt.Sprintf("{apiVersion: v1, kind: Namespace, metadata: {name: %s, labels: {test: NS}}}", name))
 	return name
 }
 
-// service2 creates a Service with a client in another namespace and waits for its policy: then the
-// controller has seen all earlier changes.
-func (s *site) service2(namespace string) {
+// createSentinelService creates a Service with a client in another namespace and waits for its
+// policy: then the controller has seen all earlier changes.
+func (s *testEnv) createSentinelService(namespace string) {
 	s.Helper()
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "last", Annotations: map[string]string{AnnotationFromWorld: "[]"}},
@@ -124,17 +124,17 @@ func (s *site) service2(namespace string) {
 }
 
 func TestAChangedPolicyIsRepaired(t *testing.T) {
-	s := newSite(t)
+	s := newTestEnv(t)
 	s.start()
 	s.service("web", nil, port(80, 8080))
 	s.pod(s.ns, "client", "web-tcp-8080")
-	s.comes(pair...)
-	want := s.policy(pair[0])
+	s.waitForPolicies(localPolicies...)
+	want := s.policy(localPolicies[0])
 	repaired := func(what, change string) {
 		t.Helper()
-		s.patch(s.policy(pair[0]), change)
+		s.patch(s.policy(localPolicies[0]), change)
 		s.eventually(what, func() bool {
-			have := s.policy(pair[0])
+			have := s.policy(localPolicies[0])
 			return have != nil && assert.ObjectsAreEqual(want.Spec, have.Spec) && have.Labels[LabelServiceName] == "web" &&
 				have.Labels[LabelServiceNamespace] == s.ns && have.Annotations[annotationDescription] != ""
 		})
@@ -144,15 +144,15 @@ func TestAChangedPolicyIsRepaired(t *testing.T) {
 	repaired("the other direction", `{"spec":{"egress":[{}],"policyTypes":["Ingress","Egress"]}}`)
 	repaired("a label", `{"metadata":{"labels":{"networking.resources.gardener.cloud/service-name":null}}}`)
 	repaired("no description", `{"metadata":{"annotations":{"gardener.cloud/description":null}}}`)
-	s.delete(s.policy(pair[0]))
-	s.comes(pair...)
-	s.requests.since()
-	s.service2(s.newNamespace("third"))
-	assert.Equal(t, map[string]int{"PATCH networkpolicies": 1}, s.requests.since(), "nothing is written again")
+	s.delete(s.policy(localPolicies[0]))
+	s.waitForPolicies(localPolicies...)
+	s.requests.takeCounts()
+	s.createSentinelService(s.newNamespace("third"))
+	assert.Equal(t, map[string]int{"PATCH networkpolicies": 1}, s.requests.takeCounts(), "nothing is written again")
 }
 
 func TestForeignPoliciesAreLeftAlone(t *testing.T) {
-	s := newSite(t)
+	s := newTestEnv(t)
 	foreign := func(name, more string) *networkingv1.NetworkPolicy {
 		s.create(fmt.Sprintf("{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: %s, namespace: NS%s}, spec: {podSelector: {}, policyTypes: [Ingress]}}", name, more))
 		return s.policy("NS/" + name)
@@ -162,9 +162,9 @@ func TestForeignPoliciesAreLeftAlone(t *testing.T) {
 	service := s.service("web", nil, port(80, 8080))
 	s.pod(s.ns, "client", "web-tcp-8080")
 	s.eventually("an event says so", func() bool {
-		return s.told(reasonTaken, "NetworkPolicy "+s.ns+"/ingress-to-web-tcp-8080 was made by somebody else")
+		return s.hasEvent(reasonTaken, "NetworkPolicy "+s.ns+"/ingress-to-web-tcp-8080 was made by somebody else")
 	})
-	s.comes("NS/ingress-to-web-tcp-9090", "NS/ingress-to-web-tcp-8080", "NS/egress-to-web-tcp-8080")
+	s.waitForPolicies("NS/ingress-to-web-tcp-9090", "NS/ingress-to-web-tcp-8080", "NS/egress-to-web-tcp-8080")
 	assert.Equal(t, same.ResourceVersion, s.policy("NS/ingress-to-web-tcp-8080").ResourceVersion)
 	s.delete(same)
 	s.eventually("the place is taken", func() bool {
@@ -172,12 +172,12 @@ func TestForeignPoliciesAreLeftAlone(t *testing.T) {
 		return p != nil && p.Labels[LabelServiceName] == "web"
 	})
 	s.delete(service)
-	s.comes("NS/ingress-to-web-tcp-9090")
+	s.waitForPolicies("NS/ingress-to-web-tcp-9090")
 	assert.Equal(t, prefix.ResourceVersion, s.policy("NS/ingress-to-web-tcp-9090").ResourceVersion)
 }
 
-// told reports whether an event exists.
-func (s *site) told(reason, text string) bool {
+// hasEvent reports whether an event exists.
+func (s *testEnv) hasEvent(reason, text string) bool {
 	s.Helper()
 	list := &corev1.EventList{}
 	require.NoError(s, s.api.List(s.ctx, list, client.InNamespace(s.ns)))
@@ -189,8 +189,8 @@ func (s *site) told(reason, text string) bool {
 	return false
 }
 
-func TestServicesDoNotFightForAName(t *testing.T) {
-	s := newSite(t)
+func TestPolicyNameConflict(t *testing.T) {
+	s := newTestEnv(t)
 	s.start()
 	third := s.newNamespace("third")
 	selectors := map[string]string{AnnotationNamespaceSelectors: fmt.Sprintf(`[{"matchLabels":{"kubernetes.io/metadata.name":%q}}]`, third)}
@@ -210,73 +210,73 @@ func TestServicesDoNotFightForAName(t *testing.T) {
 	s.eventually("the second has it", func() bool { p := s.policy(name); return p != nil && p.Labels[LabelServiceName] == "c" })
 }
 
-func TestAPolicyChangedAgainAndAgainIsReported(t *testing.T) {
-	s := newSite(t)
+func TestRepeatedChangesAreReported(t *testing.T) {
+	s := newTestEnv(t)
 	s.start()
 	s.service("web", nil, port(80, 8080))
 	s.pod(s.ns, "client", "web-tcp-8080")
-	s.comes(pair...)
-	for i := range freeRepairs + 1 {
-		s.patch(s.policy(pair[0]), fmt.Sprintf(`{"spec":{"podSelector":{"matchLabels":{"app":"xyz%d"}}}}`, i))
-		s.eventually("repaired", func() bool { return s.policy(pair[0]).Spec.PodSelector.MatchLabels["app"] == "web" })
+	s.waitForPolicies(localPolicies...)
+	for i := range maxImmediateRepairs + 1 {
+		s.patch(s.policy(localPolicies[0]), fmt.Sprintf(`{"spec":{"podSelector":{"matchLabels":{"app":"xyz%d"}}}}`, i))
+		s.eventually("repaired", func() bool { return s.policy(localPolicies[0]).Spec.PodSelector.MatchLabels["app"] == "web" })
 	}
 	s.eventually("an event names who", func() bool {
-		return s.told(reasonFight, "NetworkPolicy "+s.ns+"/ingress-to-web-tcp-8080 of this Service is changed again and again by somebody")
+		return s.hasEvent(reasonFight, "NetworkPolicy "+s.ns+"/ingress-to-web-tcp-8080 of this Service is changed again and again by somebody")
 	})
 }
 
-func TestAnAnnotationThatCannotBeReadTakesNothingAway(t *testing.T) {
-	s := newSite(t)
+func TestInvalidAnnotationDeletesNothing(t *testing.T) {
+	s := newTestEnv(t)
 	s.start()
 	service := s.service("web", map[string]string{AnnotationFromPrefix + "all" + AnnotationFromSuffix: `[{"port":9090,"protocol":"TCP"}]`}, port(80, 8080))
 	s.pod(s.ns, "client", "web-tcp-8080", "all", "web-tcp-8081")
 	via := []string{"NS/ingress-to-web-tcp-9090-via-all", "NS/egress-to-web-tcp-9090-via-all"}
-	s.comes(both(pair, via)...)
+	s.waitForPolicies(concat(localPolicies, via)...)
 	s.patch(service, `{"metadata":{"annotations":{"networking.resources.gardener.cloud/from-all-allowed-ports":"[9090"}},"spec":{"ports":[{"port":80,"targetPort":8080,"name":"p80"},{"port":81,"targetPort":8081,"name":"p81"}]}}`)
 	more := []string{"NS/ingress-to-web-tcp-8081", "NS/egress-to-web-tcp-8081"}
-	s.comes(both(both(pair, via), more)...)
-	s.eventually("an event says so", func() bool { return s.told(reasonAnnotation, "from-all-allowed-ports") })
+	s.waitForPolicies(concat(concat(localPolicies, via), more)...)
+	s.eventually("an event says so", func() bool { return s.hasEvent(reasonAnnotation, "from-all-allowed-ports") })
 
 	// A policy that the API server rejects does not block the others and is not retried.
 	s.patch(service, `{"metadata":{"annotations":{"networking.resources.gardener.cloud/from-all-allowed-ports":"[{\"port\":9090},{\"port\":\"Not_A_Port\"}]"}}}`)
-	s.eventually("an event says so", func() bool { return s.told(reasonRefused, "Not_A_Port") })
-	s.comes(both(both(pair, via), more)...)
+	s.eventually("an event says so", func() bool { return s.hasEvent(reasonRefused, "Not_A_Port") })
+	s.waitForPolicies(concat(concat(localPolicies, via), more)...)
 	s.patch(service, `{"metadata":{"annotations":{"networking.resources.gardener.cloud/from-all-allowed-ports":null}}}`)
-	s.comes(both(pair, more)...)
+	s.waitForPolicies(concat(localPolicies, more)...)
 }
 
-func TestPoliciesStayForAWhileAfterTheLastClient(t *testing.T) {
-	s := newSite(t)
+func TestPoliciesLinger(t *testing.T) {
+	s := newTestEnv(t)
 	clock := testingclock.NewFakeClock(time.Now())
 	s.start(func(o *Options) { o.Clock, o.Linger = clock, time.Minute })
 	s.service("web", nil, port(80, 8080))
 	pod := s.pod(s.ns, "client", "web-tcp-8080")
-	s.comes(pair...)
-	uid := s.policy(pair[0]).UID
+	s.waitForPolicies(localPolicies...)
+	uid := s.policy(localPolicies[0]).UID
 	s.delete(pod)
 	s.eventually("it is noticed", clock.HasWaiters)
 	s.pod(s.ns, "client-2", "web-tcp-8080", "second-tcp-1")
 	s.service("second", nil, port(80, 1))
 	second := []string{"NS/ingress-to-second-tcp-1", "NS/egress-to-second-tcp-1"}
-	s.comes(both(pair, second)...)
+	s.waitForPolicies(concat(localPolicies, second)...)
 	clock.Step(time.Minute)
-	s.service2(s.newNamespace("third"))
-	s.comes(both(pair, second)...)
-	assert.Equal(t, uid, s.policy(pair[0]).UID)
+	s.createSentinelService(s.newNamespace("third"))
+	s.waitForPolicies(concat(localPolicies, second)...)
+	assert.Equal(t, uid, s.policy(localPolicies[0]).UID)
 
 	s.delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "client-2"}})
 	s.eventually("it is noticed", clock.HasWaiters)
 	clock.Step(59 * time.Second)
-	s.service2(s.newNamespace("fourth"))
-	s.comes(both(pair, second)...)
+	s.createSentinelService(s.newNamespace("fourth"))
+	s.waitForPolicies(concat(localPolicies, second)...)
 	s.eventually("the time is over", func() bool {
 		clock.Step(time.Second)
 		return len(s.policies()) == 0
 	})
 }
 
-func TestPoliciesOfUpstreamAreTakenOver(t *testing.T) {
-	s := newSite(t)
+func TestAdoptsUpstreamPolicies(t *testing.T) {
+	s := newTestEnv(t)
 	s.service("web", nil, port(80, 8080), port(81, 8081))
 	s.pod(s.ns, "client", "web-tcp-8080", "web-tcp-8081")
 	byUpstream := func(name, spec string) string {
@@ -293,13 +293,13 @@ func TestPoliciesOfUpstreamAreTakenOver(t *testing.T) {
 	old := byUpstream("ingress-to-web-tcp-8081", `{podSelector: {matchLabels: {app: old}}, policyTypes: [Ingress], ingress: [{}]}`)
 	byUpstream("ingress-to-web-tcp-1", `{podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress], ingress: [{}]}`)
 	s.start()
-	s.comes("NS/ingress-to-web-tcp-8080", "NS/egress-to-web-tcp-8080", "NS/ingress-to-web-tcp-8081", "NS/egress-to-web-tcp-8081")
+	s.waitForPolicies("NS/ingress-to-web-tcp-8080", "NS/egress-to-web-tcp-8080", "NS/ingress-to-web-tcp-8081", "NS/egress-to-web-tcp-8081")
 	s.eventually("what differed is as it should be", func() bool {
 		p := s.policy("NS/ingress-to-web-tcp-8081")
 		return p.ResourceVersion != old && p.Spec.PodSelector.MatchLabels["app"] == "web" && len(p.Spec.Ingress[0].From) == 1
 	})
 	assert.Equal(t, version, s.policy("NS/ingress-to-web-tcp-8080").ResourceVersion, "what is right is not written")
-	requests := s.requests.since()
+	requests := s.requests.takeCounts()
 	assert.Equal(t, 2, requests["PATCH networkpolicies"])
 	assert.Equal(t, 1, requests["DELETE networkpolicies"])
 	assert.LessOrEqual(t, requests["GET networkpolicies"], 1, "the list, if it is not a watch")
@@ -307,7 +307,7 @@ func TestPoliciesOfUpstreamAreTakenOver(t *testing.T) {
 
 func TestRequestsOfManyServices(t *testing.T) {
 	const many = 150
-	s := newSite(t)
+	s := newTestEnv(t)
 	stop := s.start()
 	var to []string
 	for i := range many {
@@ -317,8 +317,8 @@ func TestRequestsOfManyServices(t *testing.T) {
 	}
 	s.pod(s.ns, "client", to...)
 	s.eventually("all are there", func() bool { return len(s.policies()) == 2*many })
-	s.service2(s.newNamespace("third"))
-	requests := s.requests.since()
+	s.createSentinelService(s.newNamespace("third"))
+	requests := s.requests.takeCounts()
 	assert.Equal(t, 2*many+1, requests["PATCH networkpolicies"], "one request a policy")
 	for what, n := range requests {
 		if what != "PATCH networkpolicies" && what != "GET other" {
@@ -327,8 +327,8 @@ func TestRequestsOfManyServices(t *testing.T) {
 	}
 	stop()
 	s.start()
-	s.service2(s.newNamespace("fourth"))
-	requests = s.requests.since()
+	s.createSentinelService(s.newNamespace("fourth"))
+	requests = s.requests.takeCounts()
 	assert.Equal(t, 1, requests["PATCH networkpolicies"], "after a restart nothing is written")
 	assert.Zero(t, requests["DELETE networkpolicies"])
 	s.pod(s.ns, "second", "web-7-tcp-80")
@@ -337,5 +337,5 @@ func TestRequestsOfManyServices(t *testing.T) {
 		return s.policy("NS/egress-to-web-7-tcp-80") != nil && s.policy("NS/ingress-to-web-7-tcp-80") != nil
 	})
 	s.eventually("not the old", func() bool { return len(s.policies()) == 2*many })
-	assert.Equal(t, map[string]int{"PATCH networkpolicies": 2, "DELETE networkpolicies": 2}, s.requests.since())
+	assert.Equal(t, map[string]int{"PATCH networkpolicies": 2, "DELETE networkpolicies": 2}, s.requests.takeCounts())
 }

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestIngressesLetTheirControllerIn(t *testing.T) {
-	s := newSite(t)
+func TestIngressControllerPolicies(t *testing.T) {
+	s := newTestEnv(t)
 	controller := s.ns + "-controller"
 	s.start(func(o *Options) {
 		o.IngressControllerSelector = &IngressControllerSelector{Namespace: controller, PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "nginx"}}}
@@ -24,7 +24,7 @@ func TestIngressesLetTheirControllerIn(t *testing.T) {
 	s.service("web", nil, port(80, 8080), port(81, 8081))
 	s.create(`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web, namespace: NS}, spec: {rules: [{http: {paths: [
 		{path: /a, pathType: Prefix, backend: {service: {name: web, port: {name: p80}}}}]}}]}}`)
-	s.comes("NS/ingress-to-web-tcp-8080-from-ingress-controller")
+	s.waitForPolicies("NS/ingress-to-web-tcp-8080-from-ingress-controller")
 
 	// The namespace of the controller is created later.
 	s.newNamespace("controller")
@@ -38,10 +38,10 @@ func TestIngressesLetTheirControllerIn(t *testing.T) {
 
 	ingress := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: "web"}}
 	s.patch(ingress, `{"spec":{"rules":[{"http":{"paths":[{"path":"/a","pathType":"Prefix","backend":{"service":{"name":"web","port":{"number":81}}}}]}}]}}`)
-	s.comes("NS/ingress-to-web-tcp-8081-from-ingress-controller")
+	s.waitForPolicies("NS/ingress-to-web-tcp-8081-from-ingress-controller")
 	s.eventually("the old one goes", func() bool { return s.policy(out) == nil })
 	s.delete(ingress)
-	s.comes()
+	s.waitForPolicies()
 }
 
 const istioDefinition = `
@@ -56,12 +56,12 @@ spec:
   - {name: v1beta1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}
 `
 
-// istioArrives creates the definitions of Istio; the function deletes them.
-func (s *site) istioArrives() (leave func()) {
+// installIstio creates the definitions of Istio; the function deletes them.
+func (s *testEnv) installIstio() (leave func()) {
 	s.Helper()
 	var made []*unstructured.Unstructured
 	for kind, name := range map[string]string{"virtualservices": "VirtualService", "gateways": "Gateway"} {
-		made = append(made, s.create(replaced(istioDefinition, "KIND", kind, "NAME", name)))
+		made = append(made, s.create(replaceAll(istioDefinition, "KIND", kind, "NAME", name)))
 	}
 	leave = func() {
 		for _, o := range made {
@@ -84,22 +84,22 @@ func (s *site) istioArrives() (leave func()) {
 	return leave
 }
 
-func TestVirtualServicesLetGatewaysIn(t *testing.T) {
-	s := newSite(t)
+func TestIstioGatewayPolicies(t *testing.T) {
+	s := newTestEnv(t)
 	stop := s.start()
 	s.service("web", nil, port(80, 8080))
 	s.pod(s.ns, "client", "web-tcp-8080")
-	s.comes(pair...)
+	s.waitForPolicies(localPolicies...)
 
 	// Istio is installed while the controller runs.
-	leave := s.istioArrives()
+	leave := s.installIstio()
 	s.create(`{apiVersion: networking.istio.io/v1beta1, kind: VirtualService, metadata: {name: web, namespace: NS}, spec: {hosts: [web.example.com], gateways: [mesh, OTHER/gate],
 		tls: [{match: [{sniHosts: [web.example.com]}], route: [{destination: {host: web.NS.svc.cluster.local, port: {number: 80}}}]}],
 		http: [{route: [{destination: {host: elsewhere.example.com, port: {number: 80}}}, {destination: {host: web.OTHER.svc.cluster.local, port: {number: 80}}}]}]}}`)
 	gateway := s.create(`{apiVersion: networking.istio.io/v1beta1, kind: Gateway, metadata: {name: gate, namespace: OTHER}, spec: {selector: {app: gate-NS}}}`)
 	pod := s.pod(s.other, "gate-"+s.ns)
 	istio := []string{"NS/ingress-to-web-tcp-8080-from-OTHER", "OTHER/egress-to-NS-web-tcp-8080-from-istio"}
-	s.comes(both(pair, istio)...)
+	s.waitForPolicies(concat(localPolicies, istio)...)
 	in := s.policy(istio[0])
 	assert.Equal(t, map[string]string{"app": "gate-" + s.ns}, in.Spec.Ingress[0].From[0].PodSelector.MatchLabels)
 	assert.Equal(t, map[string]string{"app": "gate-" + s.ns}, s.policy(istio[1]).Spec.PodSelector.MatchLabels)
@@ -107,8 +107,8 @@ func TestVirtualServicesLetGatewaysIn(t *testing.T) {
 	// After a restart, nothing is deleted or written before all inputs are read.
 	for _, kind := range []string{"pods", "namespaces", "services", "virtualservices", "gateways", "customresourcedefinitions"} {
 		stop()
-		s.requests.since()
-		release := s.requests.hold(kind)
+		s.requests.takeCounts()
+		release := s.requests.block(kind)
 		stop = s.start()
 		s.eventually("the rest is read", func() bool {
 			return s.requests.count("WATCH networkpolicies") > 0 && s.requests.count("WATCH "+kind)+s.requests.count("GET "+kind) > 0
@@ -117,24 +117,24 @@ func TestVirtualServicesLetGatewaysIn(t *testing.T) {
 			return s.requests.count("DELETE networkpolicies")+s.requests.count("PATCH networkpolicies") > 0
 		}, 300*time.Millisecond, 10*time.Millisecond, "without "+kind)
 		release()
-		s.service2(s.newNamespace(kind))
-		requests := s.requests.since()
+		s.createSentinelService(s.newNamespace(kind))
+		requests := s.requests.takeCounts()
 		assert.Equal(t, 1, requests["PATCH networkpolicies"])
 		assert.Zero(t, requests["DELETE networkpolicies"])
 	}
 
 	s.delete(pod)
-	s.comes(pair...)
+	s.waitForPolicies(localPolicies...)
 	s.pod(s.ns, "gate-"+s.ns)
 	same := []string{"NS/ingress-to-web-tcp-8080-from-istio", "NS/egress-to-web-tcp-8080-from-istio"}
-	s.comes(both(pair, same)...)
+	s.waitForPolicies(concat(localPolicies, same)...)
 	s.patch(gateway, `{"spec":{"selector":{"app":"nobody"}}}`)
-	s.comes(pair...)
+	s.waitForPolicies(localPolicies...)
 	s.patch(gateway, `{"spec":{"selector":{"app":"gate-NS"}}}`)
-	s.comes(both(pair, same)...)
+	s.waitForPolicies(concat(localPolicies, same)...)
 
 	leave()
-	s.comes(pair...)
+	s.waitForPolicies(localPolicies...)
 	stop()
 }
 
@@ -147,7 +147,7 @@ func TestReadVirtualService(t *testing.T) {
 		"three protocols": {
 			spec: `{gateways: [own, other/theirs, mesh], http: [{route: [{destination: {host: a.ns.svc.cluster.local, port: {number: 1}}}, {destination: {host: b.ns.svc.cluster.local, port: {number: 2}}}]}],
 tls: [{route: [{destination: {host: c.ns.svc.cluster.local, port: {number: 3}}}]}], tcp: [{route: [{destination: {host: d.ns.svc.cluster.local, port: {number: 4}}}]}]}`,
-			want: virtualService{backends: []backend{to("a", 1), to("b", 2), to("c", 3), to("d", 4)}, gateways: []types.NamespacedName{key("ns", "own"), key("other", "theirs")}},
+			want: virtualService{backends: []backend{backendOf("a", 1), backendOf("b", 2), backendOf("c", 3), backendOf("d", 4)}, gateways: []types.NamespacedName{key("ns", "own"), key("other", "theirs")}},
 		},
 		"what is no port of a Service of its namespace": {spec: `{http: [x, {route: 1}, {route: [1, {}, {destination: {host: a.ns.svc.cluster.local}}, {destination: {host: a, port: {number: 1}}},
 {destination: {host: a.ns.svc.example.com, port: {number: 1}}}, {destination: {host: x.a.ns.svc.cluster.local, port: {number: 1}}}, {destination: {host: a.other.svc.cluster.local, port: {number: 1}}},
@@ -162,7 +162,7 @@ tls: [{route: [{destination: {host: c.ns.svc.cluster.local, port: {number: 3}}}]
 	assert.Nil(t, readVirtualService(nil))
 }
 
-func to(service string, port int32) backend {
+func backendOf(service string, port int32) backend {
 	return backend{service: key("ns", service), port: networkingv1.ServiceBackendPort{Number: port}}
 }
 

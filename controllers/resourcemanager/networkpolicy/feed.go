@@ -21,41 +21,41 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// retryWatch is the pause between attempts to start a watch.
-const retryWatch = time.Second
+// minWatchPause is the pause between attempts to start a watch.
+const minWatchPause = time.Second
 
-// feed fills the index from watches and enqueues the Services that a change affects. It is the only
-// source of the controller, which starts when the index is complete: a Service seen before its
+// indexFeed fills the index from watches and enqueues the Services that a change affects. It is the
+// only source of the controller, which starts when the index is complete: a Service seen before its
 // clients would lose its policies.
-type feed struct {
-	index  *index
-	cache  cache.Cache
-	clock  clock.WithDelayedExecution
-	log    logr.Logger
-	fought func(policy types.NamespacedName)
+type indexFeed struct {
+	index      *index
+	cache      cache.Cache
+	clock      clock.WithDelayedExecution
+	log        logr.Logger
+	onConflict func(policy types.NamespacedName)
 
-	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
-	fights fights
-	begun  chan error
-	istio  *istio
+	queue         workqueue.TypedRateLimitingInterface[reconcile.Request]
+	repairLimiter repairLimiter
+	started       chan error
+	istio         *istioWatches
 
 	mu     sync.Mutex
 	synced []toolscache.InformerSynced
 }
 
 // Start starts the watches.
-func (f *feed) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	f.queue, f.begun = queue, make(chan error, 1)
-	f.fights = fights{clock: f.clock, by: map[types.NamespacedName]fight{}}
-	f.istio = newIstio(f)
-	go func() { f.begun <- f.begin(ctx) }()
+func (f *indexFeed) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	f.queue, f.started = queue, make(chan error, 1)
+	f.repairLimiter = repairLimiter{clock: f.clock, histories: map[types.NamespacedName]repairHistory{}}
+	f.istio = newIstioWatches(f)
+	go func() { f.started <- f.startWatches(ctx) }()
 	return nil
 }
 
 // WaitForSync returns when the index is complete.
-func (f *feed) WaitForSync(ctx context.Context) error {
+func (f *indexFeed) WaitForSync(ctx context.Context) error {
 	select {
-	case err := <-f.begun:
+	case err := <-f.started:
 		if err != nil {
 			return err
 		}
@@ -72,36 +72,36 @@ func (f *feed) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-func (f *feed) begin(ctx context.Context) error {
+func (f *indexFeed) startWatches(ctx context.Context) error {
 	x := f.index
 	watches := []struct {
 		of  client.Object
 		set func(types.NamespacedName, client.Object) effect
 	}{
-		{metadata("v1", "Namespace"), func(key types.NamespacedName, o client.Object) effect {
+		{partialObject("v1", "Namespace"), func(key types.NamespacedName, o client.Object) effect {
 			return x.setNamespace(key.Name, readNamespace(o))
 		}},
-		{metadata("v1", "Pod"), func(key types.NamespacedName, o client.Object) effect { return x.setPod(key, readLabels(o)) }},
+		{partialObject("v1", "Pod"), func(key types.NamespacedName, o client.Object) effect { return x.setPod(key, readLabels(o)) }},
 		{&corev1.Service{}, func(key types.NamespacedName, o client.Object) effect { return x.setService(key, readService(o)) }},
 		{&networkingv1.NetworkPolicy{}, func(key types.NamespacedName, o client.Object) effect { return x.setPolicy(key, readPolicy(o)) }},
 	}
 	for _, w := range watches {
-		if err := f.watchPatiently(ctx, w.of, w.set); err != nil {
+		if err := f.watchWithRetry(ctx, w.of, w.set); err != nil {
 			return err
 		}
 	}
-	if x.controller != nil {
-		if err := f.watchPatiently(ctx, &networkingv1.Ingress{}, func(key types.NamespacedName, o client.Object) effect {
+	if x.ingressController != nil {
+		if err := f.watchWithRetry(ctx, &networkingv1.Ingress{}, func(key types.NamespacedName, o client.Object) effect {
 			return x.setIngress(key, readIngress(o))
 		}); err != nil {
 			return err
 		}
 	}
-	return f.istio.begin(ctx)
+	return f.istio.start(ctx)
 }
 
-// watchPatiently retries until the context ends: the API server may be unavailable for a moment.
-func (f *feed) watchPatiently(ctx context.Context, of client.Object, set func(types.NamespacedName, client.Object) effect) error {
+// watchWithRetry retries until the context ends: the API server may be unavailable for a moment.
+func (f *indexFeed) watchWithRetry(ctx context.Context, of client.Object, set func(types.NamespacedName, client.Object) effect) error {
 	for {
 		synced, err := f.watch(ctx, of, set)
 		if err == nil {
@@ -114,13 +114,13 @@ func (f *feed) watchPatiently(ctx context.Context, of client.Object, set func(ty
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-f.clock.After(retryWatch):
+		case <-f.clock.After(minWatchPause):
 		}
 	}
 }
 
 // watch fills the index from the watch of a kind.
-func (f *feed) watch(ctx context.Context, of client.Object, set func(types.NamespacedName, client.Object) effect) (toolscache.InformerSynced, error) {
+func (f *indexFeed) watch(ctx context.Context, of client.Object, set func(types.NamespacedName, client.Object) effect) (toolscache.InformerSynced, error) {
 	informer, err := f.cache.GetInformer(ctx, of, cache.BlockUntilSynced(false))
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (f *feed) watch(ctx context.Context, of client.Object, set func(types.Names
 		if gone {
 			object = nil
 		}
-		f.follow(set(key, object))
+		f.enqueueEffect(set(key, object))
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { note(o, false) },
@@ -150,13 +150,13 @@ func (f *feed) watch(ctx context.Context, of client.Object, set func(types.Names
 	return registration.HasSynced, nil
 }
 
-// follow enqueues what a change affects.
-func (f *feed) follow(e effect) {
+// enqueueEffect enqueues what a change affects.
+func (f *indexFeed) enqueueEffect(e effect) {
 	var pause time.Duration
-	if e.fight != nil {
+	if e.conflict != nil {
 		var often bool
-		if pause, often = f.fights.pause(*e.fight); often {
-			f.fought(*e.fight)
+		if pause, often = f.repairLimiter.recordRepair(*e.conflict); often {
+			f.onConflict(*e.conflict)
 		}
 	}
 	for _, key := range e.services {
@@ -167,12 +167,12 @@ func (f *feed) follow(e effect) {
 			f.queue.Add(request)
 		}
 	}
-	for _, d := range e.gone {
-		f.clock.AfterFunc(f.index.linger, func() { f.follow(f.index.expire(d)) })
+	for _, d := range e.departed {
+		f.clock.AfterFunc(f.index.linger, func() { f.enqueueEffect(f.index.expire(d)) })
 	}
 }
 
-func metadata(apiVersion, kind string) *metav1.PartialObjectMetadata {
+func partialObject(apiVersion, kind string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}}
 }
 
@@ -195,12 +195,12 @@ func readLabels(o client.Object) labels.Set {
 	return labels.Set{}
 }
 
-func readService(o client.Object) *target {
+func readService(o client.Object) *serviceTraffic {
 	service, ok := o.(*corev1.Service)
 	if !ok {
 		return nil
 	}
-	return readTarget(service)
+	return readServiceTraffic(service)
 }
 
 func readPolicy(o client.Object) *networkingv1.NetworkPolicy {

@@ -10,31 +10,31 @@ import (
 )
 
 // setService records a Service; nil if it was deleted or asks for nothing.
-func (x *index) setService(key types.NamespacedName, t *target) effect {
+func (x *index) setService(key types.NamespacedName, t *serviceTraffic) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	before := x.services[key]
-	if before == nil && t == nil || before != nil && t != nil && apiequality.Semantic.DeepEqual(before.source, t.source) {
+	if before == nil && t == nil || before != nil && t != nil && apiequality.Semantic.DeepEqual(before.inputs, t.inputs) {
 		if before != nil {
 			before.uid = t.uid
 		}
 		return effect{}
 	}
 	if before != nil {
-		for _, r := range before.rules {
-			remove(x.byLocal, clients{key.Namespace, r.local}, key)
-			remove(x.byForeign, r.foreign, key)
+		for _, r := range before.portRules {
+			removeFromSet(x.byLocalLabel, clientGroup{key.Namespace, r.localLabel}, key)
+			removeFromSet(x.byForeignLabel, r.foreignLabel, key)
 		}
-		remove(x.servicesIn, key.Namespace, key)
+		removeFromSet(x.servicesByNamespace, key.Namespace, key)
 		delete(x.services, key)
 	}
 	if t != nil {
 		x.services[key] = t
-		insert(x.servicesIn, key.Namespace, key)
-		for _, r := range t.rules {
-			insert(x.byLocal, clients{key.Namespace, r.local}, key)
+		insertIntoSet(x.servicesByNamespace, key.Namespace, key)
+		for _, r := range t.portRules {
+			insertIntoSet(x.byLocalLabel, clientGroup{key.Namespace, r.localLabel}, key)
 			if len(t.namespaces) > 0 {
-				insert(x.byForeign, r.foreign, key)
+				insertIntoSet(x.byForeignLabel, r.foreignLabel, key)
 			}
 		}
 	}
@@ -49,22 +49,22 @@ func (x *index) setNamespace(name string, ns *namespace) effect {
 	if before != nil && ns != nil && before.terminating == ns.terminating && maps.Equal(before.labels, ns.labels) {
 		return effect{}
 	}
-	handled := x.handles(name)
+	handled := x.isHandled(name)
 	if ns == nil {
 		delete(x.namespaces, name)
 	} else {
 		x.namespaces[name] = ns
 	}
-	affected := keySet{}
+	affected := nameSet{}
 	appears := before == nil || ns == nil || before.terminating != ns.terminating
-	if appears || x.handles(name) != handled {
-		x.concern(affected, x.servicesIn[name])
+	if appears || x.isHandled(name) != handled {
+		x.addServices(affected, x.servicesByNamespace[name])
 	}
-	for label := range x.labelsIn[name] {
-		x.concern(affected, x.byForeign[label])
+	for label := range x.labelsByNamespace[name] {
+		x.addServices(affected, x.byForeignLabel[label])
 	}
 	if appears {
-		x.concern(affected, x.exposedTo(name))
+		x.addServices(affected, x.servicesExposedTo(name))
 	}
 	return effect{services: affected.UnsortedList()}
 }
@@ -82,86 +82,86 @@ func (x *index) setPod(key types.NamespacedName, set labels.Set) effect {
 	if known && set != nil && maps.Equal(before, set) {
 		return effect{}
 	}
-	affected, out := keySet{}, effect{}
+	affected, out := nameSet{}, effect{}
 	for label := range before {
 		if isClient(before, label) && !isClient(set, label) {
-			x.leave(clients{key.Namespace, label}, affected, &out)
+			x.removeClient(clientGroup{key.Namespace, label}, affected, &out)
 		}
 	}
 	for label := range set {
 		if isClient(set, label) && !isClient(before, label) {
-			x.enter(clients{key.Namespace, label}, affected)
+			x.addClient(clientGroup{key.Namespace, label}, affected)
 		}
 	}
-	x.exposures.movePod(x, key.Namespace, before, set, affected)
+	x.exposures.updatePod(x, key.Namespace, before, set, affected)
 	out.services = affected.UnsortedList()
 	return out
 }
 
 // isClient reports whether a label allows a pod to reach something.
 func isClient(set labels.Set, label string) bool {
-	return strings.HasPrefix(label, labelPrefix) && set[label] == allowed
+	return strings.HasPrefix(label, labelPrefix) && set[label] == labelAllowed
 }
 
-func (x *index) enter(c clients, affected keySet) {
-	p := x.present[c.label][c.namespace]
+func (x *index) addClient(c clientGroup, affected nameSet) {
+	p := x.clientCounts[c.label][c.namespace]
 	if p == nil {
-		p = &presence{}
-		if x.present[c.label] == nil {
-			x.present[c.label] = map[string]*presence{}
+		p = &clientCount{}
+		if x.clientCounts[c.label] == nil {
+			x.clientCounts[c.label] = map[string]*clientCount{}
 		}
-		x.present[c.label][c.namespace] = p
-		insert(x.labelsIn, c.namespace, c.label)
-		x.interested(c, affected)
+		x.clientCounts[c.label][c.namespace] = p
+		insertIntoSet(x.labelsByNamespace, c.namespace, c.label)
+		x.addServicesOf(c, affected)
 	}
 	p.pods++
 }
 
-func (x *index) leave(c clients, affected keySet, out *effect) {
-	p := x.present[c.label][c.namespace]
+func (x *index) removeClient(c clientGroup, affected nameSet, out *effect) {
+	p := x.clientCounts[c.label][c.namespace]
 	if p.pods--; p.pods > 0 {
 		return
 	}
-	p.left++
+	p.generation++
 	if x.linger > 0 {
-		out.gone = append(out.gone, departure{c, p.left})
+		out.departed = append(out.departed, departure{c, p.generation})
 		return
 	}
-	x.forget(c)
-	x.interested(c, affected)
+	x.dropClients(c)
+	x.addServicesOf(c, affected)
 }
 
 // expire ends the linger time of clients.
 func (x *index) expire(d departure) effect {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	p := x.present[d.label][d.namespace]
-	if p == nil || p.pods > 0 || p.left != d.left {
+	p := x.clientCounts[d.label][d.namespace]
+	if p == nil || p.pods > 0 || p.generation != d.generation {
 		return effect{} // new clients exist
 	}
-	x.forget(d.clients)
-	affected := keySet{}
-	x.interested(d.clients, affected)
+	x.dropClients(d.clientGroup)
+	affected := nameSet{}
+	x.addServicesOf(d.clientGroup, affected)
 	return effect{services: affected.UnsortedList()}
 }
 
-func (x *index) forget(c clients) {
-	delete(x.present[c.label], c.namespace)
-	if len(x.present[c.label]) == 0 {
-		delete(x.present, c.label)
+func (x *index) dropClients(c clientGroup) {
+	delete(x.clientCounts[c.label], c.namespace)
+	if len(x.clientCounts[c.label]) == 0 {
+		delete(x.clientCounts, c.label)
 	}
-	remove(x.labelsIn, c.namespace, c.label)
+	removeFromSet(x.labelsByNamespace, c.namespace, c.label)
 }
 
-// interested adds the Services with a rule for clients.
-func (x *index) interested(c clients, affected keySet) {
-	x.concern(affected, x.byLocal[c])
-	x.concern(affected, x.byForeign[c.label])
+// addServicesOf adds the Services with a rule for clients.
+func (x *index) addServicesOf(c clientGroup, affected nameSet) {
+	x.addServices(affected, x.byLocalLabel[c])
+	x.addServices(affected, x.byForeignLabel[c.label])
 }
 
-// concern adds Services to the affected ones.
-func (x *index) concern(affected, services keySet) {
-	x.examined += len(services)
+// addServices adds Services to the affected ones.
+func (x *index) addServices(affected, services nameSet) {
+	x.comparisons += len(services)
 	for key := range services {
 		affected.Insert(key)
 	}

@@ -17,16 +17,16 @@ import (
 type exposures struct {
 	ingresses map[types.NamespacedName][]backend
 	// byIngress are the Ingresses that lead to a Service.
-	byIngress map[types.NamespacedName]keySet
+	byIngress map[types.NamespacedName]nameSet
 
 	virtualServices map[types.NamespacedName]*virtualService
 	// byVirtualService are the VirtualServices that lead to a Service.
-	byVirtualService map[types.NamespacedName]keySet
-	// users are the VirtualServices of a gateway.
-	users map[types.NamespacedName]keySet
+	byVirtualService map[types.NamespacedName]nameSet
+	// virtualServicesByGateway are the VirtualServices of a gateway.
+	virtualServicesByGateway map[types.NamespacedName]nameSet
 	// selectors are those of gateways, groups the pods of each selector.
-	selectors map[types.NamespacedName]string
-	groups    map[string]*group
+	selectors     map[types.NamespacedName]string
+	gatewayGroups map[string]*gatewayGroup
 }
 
 // backend is a Service port that an Ingress or VirtualService leads to.
@@ -40,20 +40,20 @@ type virtualService struct {
 	gateways []types.NamespacedName
 }
 
-// group is the pods of gateways with the same selector.
-type group struct {
+// gatewayGroup is the pods of gateways with the same selector.
+type gatewayGroup struct {
 	match    map[string]string
 	selector labels.Selector
 	// namespaces counts the pods per namespace.
 	namespaces map[string]int
-	gateways   keySet
+	gateways   nameSet
 }
 
 func newExposures() exposures {
 	return exposures{
-		ingresses: map[types.NamespacedName][]backend{}, byIngress: map[types.NamespacedName]keySet{},
-		virtualServices: map[types.NamespacedName]*virtualService{}, byVirtualService: map[types.NamespacedName]keySet{},
-		users: map[types.NamespacedName]keySet{}, selectors: map[types.NamespacedName]string{}, groups: map[string]*group{},
+		ingresses: map[types.NamespacedName][]backend{}, byIngress: map[types.NamespacedName]nameSet{},
+		virtualServices: map[types.NamespacedName]*virtualService{}, byVirtualService: map[types.NamespacedName]nameSet{},
+		virtualServicesByGateway: map[types.NamespacedName]nameSet{}, selectors: map[types.NamespacedName]string{}, gatewayGroups: map[string]*gatewayGroup{},
 	}
 }
 
@@ -65,7 +65,7 @@ func (x *index) setIngress(key types.NamespacedName, to []backend) effect {
 	if slices.Equal(before, to) {
 		return effect{}
 	}
-	affected := relate(x.exposures.byIngress, key, before, to)
+	affected := updateBackends(x.exposures.byIngress, key, before, to)
 	if delete(x.exposures.ingresses, key); len(to) > 0 {
 		x.exposures.ingresses[key] = to
 	}
@@ -84,7 +84,7 @@ func (x *index) setVirtualService(key types.NamespacedName, v *virtualService) e
 	if before != nil {
 		from = before.backends
 		for _, g := range before.gateways {
-			remove(x.exposures.users, g, key)
+			removeFromSet(x.exposures.virtualServicesByGateway, g, key)
 		}
 	}
 	delete(x.exposures.virtualServices, key)
@@ -92,21 +92,21 @@ func (x *index) setVirtualService(key types.NamespacedName, v *virtualService) e
 		to = v.backends
 		x.exposures.virtualServices[key] = v
 		for _, g := range v.gateways {
-			insert(x.exposures.users, g, key)
+			insertIntoSet(x.exposures.virtualServicesByGateway, g, key)
 		}
 	}
-	return effect{services: relate(x.exposures.byVirtualService, key, from, to).UnsortedList()}
+	return effect{services: updateBackends(x.exposures.byVirtualService, key, from, to).UnsortedList()}
 }
 
-// relate updates the Services of an object and returns the old and the new ones.
-func relate(by map[types.NamespacedName]keySet, key types.NamespacedName, from, to []backend) keySet {
-	affected := keySet{}
+// updateBackends updates the Services of an object and returns the old and the new ones.
+func updateBackends(by map[types.NamespacedName]nameSet, key types.NamespacedName, from, to []backend) nameSet {
+	affected := nameSet{}
 	for _, b := range from {
-		remove(by, b.service, key)
+		removeFromSet(by, b.service, key)
 		affected.Insert(b.service)
 	}
 	for _, b := range to {
-		insert(by, b.service, key)
+		insertIntoSet(by, b.service, key)
 		affected.Insert(b.service)
 	}
 	return affected
@@ -124,17 +124,17 @@ func (x *index) setGateway(key types.NamespacedName, match map[string]string) ef
 	if known && before == text {
 		return effect{}
 	}
-	if g := e.groups[before]; known && g != nil {
+	if g := e.gatewayGroups[before]; known && g != nil {
 		if g.gateways.Delete(key); len(g.gateways) == 0 {
-			delete(e.groups, before)
+			delete(e.gatewayGroups, before)
 		}
 	}
 	if delete(e.selectors, key); text != "" {
 		e.selectors[key] = text
-		g := e.groups[text]
+		g := e.gatewayGroups[text]
 		if g == nil {
-			g = &group{match: match, selector: labels.SelectorFromSet(match), namespaces: map[string]int{}, gateways: keySet{}}
-			e.groups[text] = g
+			g = &gatewayGroup{match: match, selector: labels.SelectorFromSet(match), namespaces: map[string]int{}, gateways: nameSet{}}
+			e.gatewayGroups[text] = g
 			for pod, set := range x.pods {
 				if g.selector.Matches(set) {
 					g.namespaces[pod.Namespace]++
@@ -143,24 +143,24 @@ func (x *index) setGateway(key types.NamespacedName, match map[string]string) ef
 		}
 		g.gateways.Insert(key)
 	}
-	affected := keySet{}
-	e.behind(key, affected)
+	affected := nameSet{}
+	e.addBackends(key, affected)
 	return effect{services: affected.UnsortedList()}
 }
 
-// behind adds the Services that a gateway leads to.
-func (e *exposures) behind(gateway types.NamespacedName, affected keySet) {
-	for user := range e.users[gateway] {
+// addBackends adds the Services that a gateway leads to.
+func (e *exposures) addBackends(gateway types.NamespacedName, affected nameSet) {
+	for user := range e.virtualServicesByGateway[gateway] {
 		for _, b := range e.virtualServices[user].backends {
 			affected.Insert(b.service)
 		}
 	}
 }
 
-// movePod counts a pod for the gateways that it belongs to.
-func (e *exposures) movePod(x *index, namespace string, before, after labels.Set, affected keySet) {
-	for _, g := range e.groups {
-		x.examined++
+// updatePod counts a pod for the gateways that it belongs to.
+func (e *exposures) updatePod(x *index, namespace string, before, after labels.Set, affected nameSet) {
+	for _, g := range e.gatewayGroups {
+		x.comparisons++
 		was, is := before != nil && g.selector.Matches(before), after != nil && g.selector.Matches(after)
 		if was == is {
 			continue
@@ -177,23 +177,24 @@ func (e *exposures) movePod(x *index, namespace string, before, after labels.Set
 			continue
 		}
 		for gateway := range g.gateways {
-			e.behind(gateway, affected)
+			e.addBackends(gateway, affected)
 		}
 	}
 }
 
-// exposedTo returns the Services that the ingress controller or gateways of a namespace reach.
-func (x *index) exposedTo(namespace string) keySet {
-	affected := keySet{}
-	if x.controller != nil && x.controller.Namespace == namespace {
+// servicesExposedTo returns the Services that the ingress controller or gateways of a namespace
+// reach.
+func (x *index) servicesExposedTo(namespace string) nameSet {
+	affected := nameSet{}
+	if x.ingressController != nil && x.ingressController.Namespace == namespace {
 		for key := range x.exposures.byIngress {
 			affected.Insert(key)
 		}
 	}
-	for _, g := range x.exposures.groups {
+	for _, g := range x.exposures.gatewayGroups {
 		if g.namespaces[namespace] > 0 {
 			for gateway := range g.gateways {
-				x.exposures.behind(gateway, affected)
+				x.exposures.addBackends(gateway, affected)
 			}
 		}
 	}
@@ -201,7 +202,7 @@ func (x *index) exposedTo(namespace string) keySet {
 }
 
 // exposuresOf returns the ways to reach a Service without a label, in order.
-func (x *index) exposuresOf(t *target) []exposure {
+func (x *index) exposuresOf(t *serviceTraffic) []exposure {
 	var out []exposure
 	add := func(e exposure) {
 		if !slices.ContainsFunc(out, func(o exposure) bool {
@@ -210,11 +211,11 @@ func (x *index) exposuresOf(t *target) []exposure {
 			out = append(out, e)
 		}
 	}
-	if x.controller != nil {
+	if x.ingressController != nil {
 		for key := range x.exposures.byIngress[t.key] {
 			for _, b := range x.exposures.ingresses[key] {
 				if port, ok := t.backendPort(b.port); ok && b.service == t.key {
-					add(exposure{via: viaIngress, namespace: x.controller.Namespace, pods: x.controller.PodSelector, port: port})
+					add(exposure{via: viaIngress, namespace: x.ingressController.Namespace, pods: x.ingressController.PodSelector, port: port})
 				}
 			}
 		}
@@ -226,7 +227,7 @@ func (x *index) exposuresOf(t *target) []exposure {
 			if !ok || b.service != t.key {
 				continue
 			}
-			for namespace, pods := range x.gatewaysOf(v) {
+			for namespace, pods := range x.gatewaySelectors(v) {
 				for _, match := range pods {
 					add(exposure{via: viaIstio, namespace: namespace, pods: metav1.LabelSelector{MatchLabels: match}, port: port})
 				}
@@ -240,19 +241,20 @@ func (x *index) exposuresOf(t *target) []exposure {
 	return out
 }
 
-// gatewaysOf returns the pod selectors of a VirtualService's gateways by namespace of the pods.
-func (x *index) gatewaysOf(v *virtualService) map[string][]map[string]string {
+// gatewaySelectors returns the pod selectors of a VirtualService's gateways by namespace of the
+// pods.
+func (x *index) gatewaySelectors(v *virtualService) map[string][]map[string]string {
 	out := map[string][]map[string]string{}
 	seen := sets.Set[string]{}
 	for _, gateway := range v.gateways {
 		text := x.exposures.selectors[gateway]
-		g := x.exposures.groups[text]
+		g := x.exposures.gatewayGroups[text]
 		if g == nil || seen.Has(text) {
 			continue
 		}
 		seen.Insert(text)
 		for namespace := range maps.Keys(g.namespaces) {
-			x.examined++
+			x.comparisons++
 			out[namespace] = append(out[namespace], g.match)
 		}
 	}
@@ -262,11 +264,11 @@ func (x *index) gatewaysOf(v *virtualService) map[string][]map[string]string {
 func (x *index) virtualServiceKeys() []types.NamespacedName {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return sorted(maps.Keys(x.exposures.virtualServices))
+	return sortedNames(maps.Keys(x.exposures.virtualServices))
 }
 
 func (x *index) gatewayKeys() []types.NamespacedName {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return sorted(maps.Keys(x.exposures.selectors))
+	return sortedNames(maps.Keys(x.exposures.selectors))
 }

@@ -8,22 +8,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// policies are the live policies and the wanted ones.
-type policies struct {
+// policyIndex are the live policies and the wanted ones.
+type policyIndex struct {
 	live map[types.NamespacedName]*networkingv1.NetworkPolicy
 	// Policies of a Service, according to their labels.
-	of map[types.NamespacedName]keySet
-	// expected are digests of the policies that a Service wanted at its last reconciliation: our
-	// own writes are not changes.
-	expected map[types.NamespacedName]map[types.NamespacedName]uint64
-	// waiting are the Services that want a policy whose name is taken.
-	waiting map[types.NamespacedName]keySet
+	byService map[types.NamespacedName]nameSet
+	// wantedDigests are digests of the policies that a Service wanted at its last reconciliation:
+	// our own writes are not changes.
+	wantedDigests map[types.NamespacedName]map[types.NamespacedName]uint64
+	// waitingServices are the Services that want a policy whose name is taken.
+	waitingServices map[types.NamespacedName]nameSet
 }
 
-func newPolicies() policies {
-	return policies{
-		live: map[types.NamespacedName]*networkingv1.NetworkPolicy{}, of: map[types.NamespacedName]keySet{},
-		expected: map[types.NamespacedName]map[types.NamespacedName]uint64{}, waiting: map[types.NamespacedName]keySet{},
+func newPolicyIndex() policyIndex {
+	return policyIndex{
+		live: map[types.NamespacedName]*networkingv1.NetworkPolicy{}, byService: map[types.NamespacedName]nameSet{},
+		wantedDigests: map[types.NamespacedName]map[types.NamespacedName]uint64{}, waitingServices: map[types.NamespacedName]nameSet{},
 	}
 }
 
@@ -35,27 +35,27 @@ func (x *index) setPolicy(name types.NamespacedName, p *networkingv1.NetworkPoli
 	var from, to types.NamespacedName
 	if before != nil {
 		from = serviceOf(before)
-		remove(x.policies.of, from, name)
+		removeFromSet(x.policies.byService, from, name)
 	}
 	if delete(x.policies.live, name); p != nil {
 		to = serviceOf(p)
 		x.policies.live[name] = p
-		insert(x.policies.of, to, name)
+		insertIntoSet(x.policies.byService, to, name)
 	}
-	affected := keySet{}
-	for key := range x.policies.waiting[name] {
+	affected := nameSet{}
+	for key := range x.policies.waitingServices[name] {
 		affected.Insert(key)
 	}
-	delete(x.policies.waiting, name)
+	delete(x.policies.waitingServices, name)
 	for _, key := range []types.NamespacedName{from, to} {
 		if key == (types.NamespacedName{}) {
 			continue
 		}
-		switch want, ok := x.policies.expected[key][name]; {
+		switch want, ok := x.policies.wantedDigests[key][name]; {
 		case ok && to == key && digest(p) == want, !ok && to != key:
 		case ok && before != nil && from == key && digest(before) == want:
 			// The policy was as wanted, and somebody changed or deleted it.
-			out.fight = &name
+			out.conflict = &name
 			affected.Insert(key)
 		default:
 			affected.Insert(key)
@@ -73,25 +73,27 @@ func (x *index) forgetPolicy(p *networkingv1.NetworkPolicy) {
 	name := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 	if live := x.policies.live[name]; live != nil && live.UID == p.UID {
 		delete(x.policies.live, name)
-		remove(x.policies.of, serviceOf(live), name)
+		removeFromSet(x.policies.byService, serviceOf(live), name)
 	}
 }
 
-// expect records the policies that a Service wants.
-func (s *policies) expect(service types.NamespacedName, wanted policySet) {
+// setWanted records the policies that a Service wants.
+func (s *policyIndex) setWanted(service types.NamespacedName, wanted policySet) {
 	if len(wanted) == 0 {
-		delete(s.expected, service)
+		delete(s.wantedDigests, service)
 		return
 	}
 	digests := make(map[types.NamespacedName]uint64, len(wanted))
 	for name, p := range wanted {
 		digests[name] = digest(p)
 	}
-	s.expected[service] = digests
+	s.wantedDigests[service] = digests
 }
 
-// wait records that a Service wants a policy whose name is taken.
-func (s *policies) wait(name, service types.NamespacedName) { insert(s.waiting, name, service) }
+// addWaiting records that a Service wants a policy whose name is taken.
+func (s *policyIndex) addWaiting(name, service types.NamespacedName) {
+	insertIntoSet(s.waitingServices, name, service)
+}
 
 // digest covers what isAsWanted compares.
 func digest(p *networkingv1.NetworkPolicy) uint64 {

@@ -15,9 +15,9 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// seed is a cluster with shoots: each namespace has an API server that others may reach, some
-// Services, and pods that use them.
-func seed(shoots int) (x *index, services []types.NamespacedName) {
+// newSeedIndex is a cluster with shoots: each namespace has an API server that others may reach,
+// some Services, and pods that use them.
+func newSeedIndex(shoots int) (x *index, services []types.NamespacedName) {
 	x = newIndex(nil, nil, 0)
 	add := func(namespace, name string, annotations map[string]string) {
 		service := &corev1.Service{
@@ -25,12 +25,12 @@ func seed(shoots int) (x *index, services []types.NamespacedName) {
 			Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": name}, Ports: []corev1.ServicePort{port(443, 443), port(80, 8080)}},
 		}
 		services = append(services, key(namespace, name))
-		x.setService(key(namespace, name), readTarget(service))
+		x.setService(key(namespace, name), readServiceTraffic(service))
 	}
 	pod := func(namespace, name string, to ...string) {
 		set := labels.Set{"app": name}
 		for _, label := range to {
-			set[labelPrefix+label] = allowed
+			set[labelPrefix+label] = labelAllowed
 		}
 		x.setPod(key(namespace, name), set)
 	}
@@ -53,15 +53,15 @@ func seed(shoots int) (x *index, services []types.NamespacedName) {
 	return x, services
 }
 
-// settle applies the plans of Services as the reconciler does.
-func settle(x *index, services []types.NamespacedName) (written int) {
+// applyPlans applies the plans of Services as the reconciler does.
+func applyPlans(x *index, services []types.NamespacedName) (written int) {
 	for _, service := range services {
 		p := x.planFor(service)
 		for _, policy := range p.apply {
 			written++
 			x.setPolicy(key(policy.Namespace, policy.Name), policy)
 		}
-		for _, policy := range p.remove {
+		for _, policy := range p.deletions {
 			written++
 			x.setPolicy(key(policy.Namespace, policy.Name), nil)
 		}
@@ -69,23 +69,23 @@ func settle(x *index, services []types.NamespacedName) (written int) {
 	return written
 }
 
-func TestWorkGrowsAsTheClusterDoes(t *testing.T) {
+func TestCostGrowsLinearly(t *testing.T) {
 	cost := func(shoots int) (start, change int) {
-		x, services := seed(shoots)
+		x, services := newSeedIndex(shoots)
 		require.Len(t, services, 10*shoots+1)
 		// Per shoot: the API server and 9 others, each with a policy at either end; the API server
 		// by its alias; the registry.
-		require.Equal(t, shoots*(2*10+2+2), settle(x, services))
-		start = x.examined
-		assert.Zero(t, settle(x, services), "unchanged")
+		require.Equal(t, shoots*(2*10+2+2), applyPlans(x, services))
+		start = x.comparisons
+		assert.Zero(t, applyPlans(x, services), "unchanged")
 
-		x.examined = 0
-		e := x.setPod(key("shoot--0", "new"), labels.Set{labelPrefix + "web-3-tcp-443": allowed})
+		x.comparisons = 0
+		e := x.setPod(key("shoot--0", "new"), labels.Set{labelPrefix + "web-3-tcp-443": labelAllowed})
 		assert.Equal(t, []types.NamespacedName{key("shoot--0", "web-3")}, e.services)
-		assert.Equal(t, 2, settle(x, e.services))
+		assert.Equal(t, 2, applyPlans(x, e.services))
 		e = x.setNamespace("shoot--0", &namespace{labels: labels.Set{"role": "none"}})
 		assert.Equal(t, []types.NamespacedName{key("garden", "registry")}, e.services)
-		return start, x.examined
+		return start, x.comparisons
 	}
 	start, change := cost(50)
 	startOf500, changeIn500 := cost(500)
@@ -96,22 +96,22 @@ func TestWorkGrowsAsTheClusterDoes(t *testing.T) {
 // BenchmarkStart measures the start of the controller with 5,011 Services, without requests.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
-		x, services := seed(501)
-		settle(x, services)
+		x, services := newSeedIndex(501)
+		applyPlans(x, services)
 	}
 }
 
 // BenchmarkUnchanged reconciles each of the 5,011 Services again.
 func BenchmarkUnchanged(b *testing.B) {
-	x, services := seed(501)
-	settle(x, services)
+	x, services := newSeedIndex(501)
+	applyPlans(x, services)
 	for b.Loop() {
-		settle(x, services)
+		applyPlans(x, services)
 	}
 }
 
-func TestOwnWritesAreNoNews(t *testing.T) {
-	x, services := seed(1)
+func TestOwnWritesCauseNoReconciliation(t *testing.T) {
+	x, services := newSeedIndex(1)
 	service := services[1]
 	p := x.planFor(service)
 	require.NotEmpty(t, p.apply)
@@ -123,19 +123,19 @@ func TestOwnWritesAreNoNews(t *testing.T) {
 	changed.Spec.PodSelector = metav1.LabelSelector{}
 	e := x.setPolicy(name, changed)
 	assert.Equal(t, []types.NamespacedName{service}, e.services)
-	assert.Equal(t, &name, e.fight)
+	assert.Equal(t, &name, e.conflict)
 	assert.Empty(t, x.setPolicy(name, first).services, "repaired")
 
 	e = x.setPolicy(name, nil)
 	assert.Equal(t, []types.NamespacedName{service}, e.services, "deleted")
-	assert.Equal(t, &name, e.fight)
+	assert.Equal(t, &name, e.conflict)
 
 	stale := first.DeepCopy()
 	stale.Name = "ingress-to-something-else"
 	e = x.setPolicy(key(stale.Namespace, stale.Name), stale)
 	assert.Equal(t, []types.NamespacedName{service}, e.services)
-	assert.Nil(t, e.fight)
-	assert.Equal(t, []*networkingv1.NetworkPolicy{stale}, x.planFor(service).remove)
+	assert.Nil(t, e.conflict)
+	assert.Equal(t, []*networkingv1.NetworkPolicy{stale}, x.planFor(service).deletions)
 	assert.Empty(t, x.setPolicy(key(stale.Namespace, stale.Name), nil).services, "deleted by us")
 
 	stale.UID = "first"
@@ -143,17 +143,17 @@ func TestOwnWritesAreNoNews(t *testing.T) {
 	anew := stale.DeepCopy()
 	anew.UID = "second"
 	x.forgetPolicy(anew)
-	assert.Len(t, x.planFor(service).remove, 1, "another one was deleted")
+	assert.Len(t, x.planFor(service).deletions, 1, "another one was deleted")
 	x.forgetPolicy(stale)
-	assert.Empty(t, x.planFor(service).remove, "deleted by us, and the watch is late")
+	assert.Empty(t, x.planFor(service).deletions, "deleted by us, and the watch is late")
 	assert.Empty(t, x.setPolicy(key(stale.Namespace, stale.Name), nil).services)
 	x.setPolicy(key(stale.Namespace, stale.Name), anew)
 	x.forgetPolicy(stale)
-	assert.Len(t, x.planFor(service).remove, 1, "made anew meanwhile")
+	assert.Len(t, x.planFor(service).deletions, 1, "made anew meanwhile")
 }
 
 func TestLabelledClientsAndGatewaysShareAPolicy(t *testing.T) {
-	x, service := world{
+	x, service := indexFixture{
 		namespaces: map[string]string{"a": "", "gate": ""}, pods: "gate: a-web-tcp-8080",
 		service: serviceText(t, map[string]string{AnnotationNamespaceSelectors: `[{}]`}, ""),
 	}.index(t)
@@ -189,13 +189,13 @@ func TestLabelledClientsAndGatewaysShareAPolicy(t *testing.T) {
 	assert.ElementsMatch(t, []types.NamespacedName{key("a", "ingress-to-web-tcp-8080-from-gate"), key("gate", "egress-to-a-web-tcp-8080")}, x.planFor(service).wanted.keys())
 }
 
-func TestRepairsSlowDownInAFight(t *testing.T) {
+func TestRepairPauses(t *testing.T) {
 	clock := testingclock.NewFakeClock(time.Now())
-	f := fights{clock: clock, by: map[types.NamespacedName]fight{}}
+	f := repairLimiter{clock: clock, histories: map[types.NamespacedName]repairHistory{}}
 	var pauses []time.Duration
 	told := 0
 	for range 14 {
-		pause, tell := f.pause(key("a", "p"))
+		pause, tell := f.recordRepair(key("a", "p"))
 		pauses = append(pauses, pause)
 		if tell {
 			told++
@@ -203,10 +203,10 @@ func TestRepairsSlowDownInAFight(t *testing.T) {
 	}
 	assert.Equal(t, []time.Duration{0, 0, 0, 0, 0, 1e9, 2e9, 4e9, 8e9, 16e9, 32e9, 60e9, 60e9, 60e9}, pauses)
 	assert.Equal(t, 1, told)
-	pause, _ := f.pause(key("a", "other"))
+	pause, _ := f.recordRepair(key("a", "other"))
 	assert.Zero(t, pause)
-	clock.Step(peace + time.Second)
-	pause, _ = f.pause(key("a", "p"))
+	clock.Step(quietPeriod + time.Second)
+	pause, _ = f.recordRepair(key("a", "p"))
 	assert.Zero(t, pause, "there was peace")
-	assert.Len(t, f.by, 1)
+	assert.Len(t, f.histories, 1)
 }

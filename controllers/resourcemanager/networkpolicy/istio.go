@@ -16,44 +16,44 @@ import (
 
 const (
 	istioAPI = "networking.istio.io/v1beta1"
-	// lastRetryWatch bounds the pauses between attempts to watch a kind that is defined but not
+	// maxWatchPause bounds the pauses between attempts to watch a kind that is defined but not
 	// served.
-	lastRetryWatch = time.Minute
+	maxWatchPause = time.Minute
 )
 
-// istio watches VirtualServices and Gateways while their definitions exist: Istio may be installed
-// after this controller starts.
-type istio struct {
-	feed *feed
+// istioWatches watches VirtualServices and Gateways while their definitions exist: Istio may be
+// installed after this controller starts.
+type istioWatches struct {
+	feed *indexFeed
 	// kinds are the kinds to watch by the names of their definitions.
 	kinds map[string]istioKind
 
-	mu       sync.Mutex
-	watching map[string]*istioWatch
+	mu      sync.Mutex
+	watches map[string]*istioWatch
 }
 
 type istioKind struct {
-	of   *unstructured.Unstructured
-	set  func(types.NamespacedName, client.Object) effect
-	keys func() []types.NamespacedName
+	object *unstructured.Unstructured
+	set    func(types.NamespacedName, client.Object) effect
+	keys   func() []types.NamespacedName
 }
 
 // istioWatch is the watch of a kind while its definition exists.
 type istioWatch struct {
-	end context.CancelFunc
+	cancel context.CancelFunc
 	// unserved says that there is nothing to wait for yet, synced that all is read.
 	unserved atomic.Bool
 	synced   atomic.Pointer[toolscache.InformerSynced]
 }
 
-func newIstio(f *feed) *istio {
+func newIstioWatches(f *indexFeed) *istioWatches {
 	object := func(kind string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{}
 		o.SetAPIVersion(istioAPI)
 		o.SetKind(kind)
 		return o
 	}
-	return &istio{feed: f, watching: map[string]*istioWatch{}, kinds: map[string]istioKind{
+	return &istioWatches{feed: f, watches: map[string]*istioWatch{}, kinds: map[string]istioKind{
 		"virtualservices.networking.istio.io": {object("VirtualService"), func(key types.NamespacedName, o client.Object) effect {
 			return f.index.setVirtualService(key, readVirtualService(o))
 		}, f.index.virtualServiceKeys},
@@ -63,12 +63,12 @@ func newIstio(f *feed) *istio {
 	}}
 }
 
-// begin watches the definitions; when it returns, the watches of defined kinds have started.
-func (i *istio) begin(ctx context.Context) error {
-	definition := metadata("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-	if err := i.feed.watchPatiently(ctx, definition, func(key types.NamespacedName, o client.Object) effect {
+// start watches the definitions; when it returns, the watches of defined kinds have started.
+func (i *istioWatches) start(ctx context.Context) error {
+	definition := partialObject("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+	if err := i.feed.watchWithRetry(ctx, definition, func(key types.NamespacedName, o client.Object) effect {
 		if kind, ok := i.kinds[key.Name]; ok {
-			i.follow(ctx, key.Name, kind, o != nil)
+			i.updateWatch(ctx, key.Name, kind, o != nil)
 		}
 		return effect{}
 	}); err != nil {
@@ -83,37 +83,37 @@ func (i *istio) begin(ctx context.Context) error {
 	return nil
 }
 
-// follow starts or ends the watch of a kind.
-func (i *istio) follow(ctx context.Context, name string, kind istioKind, defined bool) {
+// updateWatch starts or ends the watch of a kind.
+func (i *istioWatches) updateWatch(ctx context.Context, name string, kind istioKind, defined bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	w := i.watching[name]
+	w := i.watches[name]
 	switch {
 	case defined && w == nil:
 		ctx, end := context.WithCancel(ctx)
-		w = &istioWatch{end: end}
-		i.watching[name] = w
+		w = &istioWatch{cancel: end}
+		i.watches[name] = w
 		i.feed.mu.Lock()
 		i.feed.synced = append(i.feed.synced, w.hasSynced)
 		i.feed.mu.Unlock()
 		go i.watch(ctx, w, kind)
 	case !defined && w != nil:
-		w.end()
+		w.cancel()
 		w.unserved.Store(true)
-		delete(i.watching, name)
-		if err := i.feed.cache.RemoveInformer(ctx, kind.of); err != nil {
-			i.feed.log.Error(err, "a watch does not end", "kind", kind.of.GetKind())
+		delete(i.watches, name)
+		if err := i.feed.cache.RemoveInformer(ctx, kind.object); err != nil {
+			i.feed.log.Error(err, "a watch does not end", "kind", kind.object.GetKind())
 		}
 		for _, key := range kind.keys() {
-			i.feed.follow(kind.set(key, nil))
+			i.feed.enqueueEffect(kind.set(key, nil))
 		}
 	}
 }
 
 // watch retries until the kind is served.
-func (i *istio) watch(ctx context.Context, w *istioWatch, kind istioKind) {
-	for pause := retryWatch; ; pause = min(2*pause, lastRetryWatch) {
-		synced, err := i.feed.watch(ctx, kind.of, func(key types.NamespacedName, o client.Object) effect {
+func (i *istioWatches) watch(ctx context.Context, w *istioWatch, kind istioKind) {
+	for pause := minWatchPause; ; pause = min(2*pause, maxWatchPause) {
+		synced, err := i.feed.watch(ctx, kind.object, func(key types.NamespacedName, o client.Object) effect {
 			if ctx.Err() != nil {
 				return effect{} // its definition was deleted
 			}
@@ -126,7 +126,7 @@ func (i *istio) watch(ctx context.Context, w *istioWatch, kind istioKind) {
 		if meta.IsNoMatchError(err) {
 			w.unserved.Store(true)
 		} else {
-			i.feed.log.Error(err, "a watch does not begin", "kind", kind.of.GetKind())
+			i.feed.log.Error(err, "a watch does not begin", "kind", kind.object.GetKind())
 		}
 		select {
 		case <-ctx.Done():

@@ -13,34 +13,34 @@ import (
 
 // Names of the contract (upstream: pkg/apis/resources/v1alpha1).
 const (
-	prefix = "networking.resources.gardener.cloud/"
+	apiPrefix = "networking.resources.gardener.cloud/"
 	// LabelServiceName and LabelServiceNamespace on a policy name its Service.
-	LabelServiceName      = prefix + "service-name"
-	LabelServiceNamespace = prefix + "service-namespace"
+	LabelServiceName      = apiPrefix + "service-name"
+	LabelServiceNamespace = apiPrefix + "service-namespace"
 
 	// AnnotationNamespaceSelectors of a Service is a JSON list of label selectors: clients may be
 	// in namespaces that match one of them.
-	AnnotationNamespaceSelectors = prefix + "namespace-selectors"
+	AnnotationNamespaceSelectors = apiPrefix + "namespace-selectors"
 	// AnnotationNamespaceAlias of a Service replaces its namespace in the label of clients in other
 	// namespaces.
-	AnnotationNamespaceAlias = prefix + "pod-label-selector-namespace-alias"
+	AnnotationNamespaceAlias = apiPrefix + "pod-label-selector-namespace-alias"
 	// AnnotationFromPrefix and AnnotationFromSuffix enclose an alias: pods with the label
 	// `to-<alias>` may reach the target ports that the value lists as JSON.
-	AnnotationFromPrefix = prefix + "from-"
+	AnnotationFromPrefix = apiPrefix + "from-"
 	AnnotationFromSuffix = "-allowed-ports"
 	// AnnotationFromWorld of a Service is a JSON list of target ports that everybody may reach; an
 	// empty list means all ports.
-	AnnotationFromWorld = prefix + "from-world-to-ports"
+	AnnotationFromWorld = apiPrefix + "from-world-to-ports"
 	// AnnotationPodSelector of a Service is a label selector as JSON that replaces the Service's
 	// selector in policies. It is for Services that select one pod of several
 	// (gardener/gardener#15661).
-	AnnotationPodSelector = prefix + "networkpolicy-pod-selector"
+	AnnotationPodSelector = apiPrefix + "networkpolicy-pod-selector"
 
 	// annotationDescription tells people the purpose of an object.
 	annotationDescription = "gardener.cloud/description"
 
-	labelPrefix = gardencorev1beta1.LabelNetworkPolicyToPrefix
-	allowed     = gardencorev1beta1.LabelNetworkPolicyAllowed
+	labelPrefix  = gardencorev1beta1.LabelNetworkPolicyToPrefix
+	labelAllowed = gardencorev1beta1.LabelNetworkPolicyAllowed
 
 	// maxLabelName is the maximum length of a label key after the slash.
 	maxLabelName = 63
@@ -57,21 +57,22 @@ const (
 // ClientLabel returns the label that pods need to reach something, such as <service>-tcp-<port>.
 // Its name is to-<what>; a hash replaces the end of a name that is too long.
 func ClientLabel(what string) string {
-	name := strings.TrimPrefix(labelPrefix, prefix) + what
+	name := strings.TrimPrefix(labelPrefix, apiPrefix) + what
 	if len(name) <= maxLabelName {
-		return prefix + name
+		return apiPrefix + name
 	}
 	sum := sha256.Sum256([]byte(name))
-	return prefix + name[:maxLabelName-hashDigits-1] + "-" + hex.EncodeToString(sum[:])[:hashDigits]
+	return apiPrefix + name[:maxLabelName-hashDigits-1] + "-" + hex.EncodeToString(sum[:])[:hashDigits]
 }
 
-// idOf returns the part of policy names that identifies a port of a Service.
-func idOf(service string, port networkingv1.NetworkPolicyPort) string {
+// portID returns the part of policy names that identifies a port of a Service.
+func portID(service string, port networkingv1.NetworkPolicyPort) string {
 	return service + "-" + strings.ToLower(string(*port.Protocol)) + "-" + port.Port.String()
 }
 
-// namesFor returns the policies that allow pods of a namespace to reach a port of a Service.
-func namesFor(service types.NamespacedName, id, namespace string) (in, out types.NamespacedName) {
+// clientPolicyNames returns the policies that allow pods of a namespace to reach a port of a
+// Service.
+func clientPolicyNames(service types.NamespacedName, id, namespace string) (in, out types.NamespacedName) {
 	in = types.NamespacedName{Namespace: service.Namespace, Name: "ingress-to-" + id}
 	out = types.NamespacedName{Namespace: namespace, Name: "egress-to-" + id}
 	if namespace != service.Namespace {
@@ -81,10 +82,10 @@ func namesFor(service types.NamespacedName, id, namespace string) (in, out types
 	return in, out
 }
 
-// namesVia returns the policies that allow the ingress controller or an Istio gateway to reach a
-// port of a Service.
-func namesVia(service types.NamespacedName, id, namespace, via string) (in, out types.NamespacedName) {
-	in, out = namesFor(service, id, namespace)
+// exposurePolicyNames returns the policies that allow the ingress controller or an Istio gateway to
+// reach a port of a Service.
+func exposurePolicyNames(service types.NamespacedName, id, namespace, via string) (in, out types.NamespacedName) {
+	in, out = clientPolicyNames(service, id, namespace)
 	out.Name += "-from-" + via
 	// Gateways run in several namespaces, the ingress controller in one.
 	if via == viaIngress || namespace == service.Namespace {
@@ -93,7 +94,7 @@ func namesVia(service types.NamespacedName, id, namespace, via string) (in, out 
 	return in, out
 }
 
-// nameWorld returns the policy that allows everybody to reach ports of a Service.
-func nameWorld(service types.NamespacedName) types.NamespacedName {
+// worldPolicyName returns the policy that allows everybody to reach ports of a Service.
+func worldPolicyName(service types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: service.Namespace, Name: "ingress-to-" + service.Name + "-from-world"}
 }

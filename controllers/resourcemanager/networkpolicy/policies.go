@@ -32,41 +32,41 @@ type policySet map[types.NamespacedName]*networkingv1.NetworkPolicy
 
 // policies returns the policies that a Service asks for. clients returns the namespaces with pods
 // that have the label of a rule.
-func (t *target) policies(clients func(rule) []string, exposures []exposure) policySet {
+func (t *serviceTraffic) policies(clients func(portRule) []string, exposures []exposure) policySet {
 	set := policySet{}
-	for _, r := range t.rules {
+	for _, r := range t.portRules {
 		for _, namespace := range clients(r) {
-			in, out := namesFor(t.key, r.id, namespace)
-			label := r.local
+			in, out := clientPolicyNames(t.key, r.id, namespace)
+			label := r.localLabel
 			if namespace != t.key.Namespace {
-				label = r.foreign
+				label = r.foreignLabel
 			}
-			t.allow(set, in, out, metav1.LabelSelector{MatchLabels: map[string]string{label: allowed}}, namespace, r.port)
+			t.allow(set, in, out, metav1.LabelSelector{MatchLabels: map[string]string{label: labelAllowed}}, namespace, r.port)
 		}
 	}
 	for _, e := range exposures {
-		in, out := namesVia(t.key, idOf(t.key.Name, e.port), e.namespace, e.via)
+		in, out := exposurePolicyNames(t.key, portID(t.key.Name, e.port), e.namespace, e.via)
 		t.allow(set, in, out, e.pods, e.namespace, e.port)
 	}
-	if t.open {
-		set.add(t.policy(nameWorld(t.key), fmt.Sprintf("Allows everybody to reach %s of the pods of Service %s.", listOf(t.world), t.key), networkingv1.NetworkPolicySpec{
+	if t.allowsWorld {
+		set.add(t.policy(worldPolicyName(t.key), fmt.Sprintf("Allows everybody to reach %s of the pods of Service %s.", formatPorts(t.worldPorts), t.key), networkingv1.NetworkPolicySpec{
 			PodSelector: t.pods,
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: t.world}},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: t.worldPorts}},
 		}))
 	}
 	return set
 }
 
 // allow adds the ingress and egress policies from pods of a namespace to a port of the Service.
-func (t *target) allow(set policySet, in, out types.NamespacedName, from metav1.LabelSelector, namespace string, port networkingv1.NetworkPolicyPort) {
+func (t *serviceTraffic) allow(set policySet, in, out types.NamespacedName, from metav1.LabelSelector, namespace string, port networkingv1.NetworkPolicyPort) {
 	client, server := networkingv1.NetworkPolicyPeer{PodSelector: &from}, networkingv1.NetworkPolicyPeer{PodSelector: &t.pods}
 	if namespace != t.key.Namespace {
 		client.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}}
 		server.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: t.key.Namespace}}
 	}
 	ports := []networkingv1.NetworkPolicyPort{port}
-	who, what := fmt.Sprintf("pods with %s in namespace %s", metav1.FormatLabelSelector(&from), namespace), listOf(ports)
+	who, what := fmt.Sprintf("pods with %s in namespace %s", metav1.FormatLabelSelector(&from), namespace), formatPorts(ports)
 	set.add(t.policy(in, fmt.Sprintf("Allows the pods of Service %s to be reached at %s by %s.", t.key, what, who), networkingv1.NetworkPolicySpec{
 		PodSelector: t.pods,
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
@@ -79,7 +79,7 @@ func (t *target) allow(set policySet, in, out types.NamespacedName, from metav1.
 	}))
 }
 
-func (t *target) policy(key types.NamespacedName, description string, spec networkingv1.NetworkPolicySpec) *networkingv1.NetworkPolicy {
+func (t *serviceTraffic) policy(key types.NamespacedName, description string, spec networkingv1.NetworkPolicySpec) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{
@@ -125,7 +125,7 @@ func (s policySet) add(p *networkingv1.NetworkPolicy) {
 }
 
 // keys returns the names in order.
-func (s policySet) keys() []types.NamespacedName { return sorted(maps.Keys(s)) }
+func (s policySet) keys() []types.NamespacedName { return sortedNames(maps.Keys(s)) }
 
 // isAsWanted reports whether a live policy is as wanted. Its description only has to exist: it
 // follows from the rest, and upstream words it differently.
@@ -153,7 +153,7 @@ func isOurs(p *networkingv1.NetworkPolicy) bool {
 	})
 }
 
-func listOf(ports []networkingv1.NetworkPolicyPort) string {
+func formatPorts(ports []networkingv1.NetworkPolicyPort) string {
 	if len(ports) == 0 {
 		return "all ports"
 	}

@@ -27,8 +27,8 @@ func read[T any](t testing.TB, text string) *T {
 	return o
 }
 
-// world fills an index as watches do.
-type world struct {
+// indexFixture fills an index as watches do.
+type indexFixture struct {
 	namespaces map[string]string // labels as k=v,...; terminating namespaces have terminating
 	pods       string            // namespace: label label, ...
 	service    string
@@ -37,7 +37,7 @@ type world struct {
 	handled    string
 }
 
-func (w world) index(t testing.TB) (*index, types.NamespacedName) {
+func (w indexFixture) index(t testing.TB) (*index, types.NamespacedName) {
 	t.Helper()
 	var handled []labels.Selector
 	if w.handled != "" {
@@ -58,13 +58,13 @@ func (w world) index(t testing.TB) (*index, types.NamespacedName) {
 		}
 		set := labels.Set{}
 		for _, label := range strings.Fields(text) {
-			set[labelPrefix+label] = allowed
+			set[labelPrefix+label] = labelAllowed
 		}
 		x.setPod(key(ns, fmt.Sprint("pod-", i)), set)
 	}
 	service := read[corev1.Service](t, w.service)
 	k := key(service.Namespace, service.Name)
-	x.setService(k, readTarget(service))
+	x.setService(k, readServiceTraffic(service))
 	if w.ingress != "" {
 		x.setIngress(key(service.Namespace, "ingress"), readIngress(read[networkingv1.Ingress](t, w.ingress)))
 	}
@@ -80,17 +80,17 @@ spec:
   ports: [{name: server, port: 443, protocol: TCP, targetPort: 10250}]
 `
 
-type documented struct {
-	world
+type documentedCase struct {
+	indexFixture
 	annotations string
 	want        string
 }
 
 // documentedCases are those of upstream's documentation (docs/concepts/resource-manager.md): names,
 // labels and specs.
-func documentedCases() map[string]documented {
-	return map[string]documented{
-		"in one namespace": {world: world{pods: "a: gardener-resource-manager-tcp-10250"}, want: `
+func documentedCases() map[string]documentedCase {
+	return map[string]documentedCase{
+		"in one namespace": {indexFixture: indexFixture{pods: "a: gardener-resource-manager-tcp-10250"}, want: `
 - {metadata: {name: egress-to-gardener-resource-manager-tcp-10250, namespace: a}, spec: {
     podSelector: {matchLabels: {networking.resources.gardener.cloud/to-gardener-resource-manager-tcp-10250: allowed}},
     egress: [{to: [{podSelector: {matchLabels: {app: gardener-resource-manager}}}], ports: [{port: 10250, protocol: TCP}]}], policyTypes: [Egress]}}
@@ -100,8 +100,8 @@ func documentedCases() map[string]documented {
     policyTypes: [Ingress]}}
 `},
 		"from another namespace": {
-			world:       world{pods: "b: a-gardener-resource-manager-tcp-10250"},
-			annotations: `networking.resources.gardener.cloud/namespace-selectors: '[{"matchLabels":{"kubernetes.io/metadata.name":"b"}}]'`,
+			indexFixture: indexFixture{pods: "b: a-gardener-resource-manager-tcp-10250"},
+			annotations:  `networking.resources.gardener.cloud/namespace-selectors: '[{"matchLabels":{"kubernetes.io/metadata.name":"b"}}]'`,
 			want: `
 - {metadata: {name: ingress-to-gardener-resource-manager-tcp-10250-from-b, namespace: a}, spec: {
     podSelector: {matchLabels: {app: gardener-resource-manager}},
@@ -114,7 +114,7 @@ func documentedCases() map[string]documented {
     policyTypes: [Egress]}}
 `},
 		"through the ingress controller": {
-			world: world{
+			indexFixture: indexFixture{
 				controller: &IngressControllerSelector{Namespace: "default", PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"foo": "bar"}}},
 				ingress:    `{metadata: {namespace: a}, spec: {rules: [{host: grm, http: {paths: [{backend: {service: {name: gardener-resource-manager, port: {number: 443}}}, path: /, pathType: Prefix}]}}]}}`,
 			},
@@ -141,8 +141,8 @@ func documentedCases() map[string]documented {
     podSelector: {matchLabels: {app: gardener-resource-manager}}, ingress: [{}], policyTypes: [Ingress]}}
 `},
 		"by an alias": {
-			world:       world{pods: "a: all-bars"},
-			annotations: `networking.resources.gardener.cloud/from-all-bars-allowed-ports: '[{"port":"metrics"}]'`,
+			indexFixture: indexFixture{pods: "a: all-bars"},
+			annotations:  `networking.resources.gardener.cloud/from-all-bars-allowed-ports: '[{"port":"metrics"}]'`,
 			want: `
 - {metadata: {name: ingress-to-gardener-resource-manager-tcp-metrics-via-all-bars, namespace: a}, spec: {
     podSelector: {matchLabels: {app: gardener-resource-manager}},
@@ -175,43 +175,43 @@ func TestPoliciesAreThoseOfUpstream(t *testing.T) {
 	}
 }
 
-func TestWhichPoliciesThereAre(t *testing.T) {
+func TestWantedPolicies(t *testing.T) {
 	namespaces := map[string]string{"a": "kind=home", "b": "kind=other", "c": "kind=other", "d": "terminating", "e": "kind=third"}
 	const pairs = `ingress-to-web-tcp-8080 egress-to-web-tcp-8080`
 	for name, c := range map[string]struct {
-		world
+		indexFixture
 		annotations map[string]string
 		spec        string
 		want        string // names, in namespace a unless said
 		problem     string
 	}{
-		"nobody has the label":           {world: world{pods: "a: web-tcp-80 web-udp-8080, b: web-tcp-8080"}},
-		"somebody has it":                {world: world{pods: "a: web-tcp-8080"}, want: pairs},
-		"two ports to one":               {world: world{pods: "a: web-tcp-8080"}, spec: `{selector: {app: web}, ports: [{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 8080}]}`, want: pairs},
-		"named port and other protocol":  {world: world{pods: "a: web-udp-dns"}, spec: `{selector: {app: web}, ports: [{port: 53, protocol: UDP, targetPort: dns}]}`, want: "ingress-to-web-udp-dns egress-to-web-udp-dns"},
-		"no selector":                    {world: world{pods: "a: web-tcp-8080"}, spec: `{ports: [{port: 80, targetPort: 8080}]}`},
-		"the namespace is not handled":   {world: world{pods: "a: web-tcp-8080", handled: "kind=other"}},
-		"not handled, nor told of":       {world: world{pods: "a: web-tcp-8080", handled: "kind=other"}, annotations: map[string]string{AnnotationPodSelector: `{`}},
-		"the namespace is handled":       {world: world{pods: "a: web-tcp-8080", handled: "kind in (x,home)"}, want: pairs},
-		"others are not selected":        {world: world{pods: "e: a-web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{"matchLabels":{"kind":"other"}}]`}},
-		"selectors are alternatives":     {world: world{pods: "e: a-web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{"matchLabels":{"kind":"other"}},{"matchLabels":{"kind":"third"}}]`}, want: "ingress-to-web-tcp-8080-from-e e/egress-to-a-web-tcp-8080"},
-		"not by the label of their own":  {world: world{pods: "b: web-tcp-8080, a: a-web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{}]`}},
-		"two others":                     {world: world{pods: "b: a-web-tcp-8080, c: a-web-tcp-8080, a: web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{}]`}, want: pairs + " ingress-to-web-tcp-8080-from-b b/egress-to-a-web-tcp-8080 ingress-to-web-tcp-8080-from-c c/egress-to-a-web-tcp-8080"},
-		"alias of the namespace":         {world: world{pods: "b: all-webs-web-tcp-8080, c: a-web-tcp-8080, a: web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{}]`, AnnotationNamespaceAlias: "all-webs"}, want: pairs + " ingress-to-web-tcp-8080-from-b b/egress-to-a-web-tcp-8080"},
-		"alias of both":                  {world: world{pods: "b: all-webs-scrape"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{}]`, AnnotationNamespaceAlias: "all-webs", AnnotationFromPrefix + "scrape" + AnnotationFromSuffix: `[{"port":1,"protocol":"UDP"}]`}, want: "ingress-to-web-udp-1-via-scrape-from-b b/egress-to-a-web-udp-1-via-scrape"},
-		"two aliases and two ports":      {world: world{pods: "a: x y"}, annotations: map[string]string{AnnotationFromPrefix + "x" + AnnotationFromSuffix: `[{"port":1},{"port":"two"}]`, AnnotationFromPrefix + "y" + AnnotationFromSuffix: `[{"port":1}]`}, want: "ingress-to-web-tcp-1-via-x egress-to-web-tcp-1-via-x ingress-to-web-tcp-two-via-x egress-to-web-tcp-two-via-x ingress-to-web-tcp-1-via-y egress-to-web-tcp-1-via-y"},
-		"an alias without port":          {world: world{pods: "a: x web-tcp-8080"}, annotations: map[string]string{AnnotationFromPrefix + "x" + AnnotationFromSuffix: `[{"protocol":"TCP"}]`}, want: pairs, problem: "entry 1 has no port"},
-		"an alias that is no list":       {world: world{pods: "a: x web-tcp-8080"}, annotations: map[string]string{AnnotationFromPrefix + "x" + AnnotationFromSuffix: `8080`}, want: pairs, problem: `want a list such as [{"protocol":"TCP","port":8080}]`},
-		"selectors that cannot be read":  {world: world{pods: "a: web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `{}`}, want: pairs, problem: AnnotationNamespaceSelectors},
-		"a selector that is none":        {world: world{pods: "a: web-tcp-8080, b: a-web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{"matchLabels":{"kind":"other"}},{"matchExpressions":[{"key":"x","operator":"Is"}]}]`}, want: pairs + " ingress-to-web-tcp-8080-from-b b/egress-to-a-web-tcp-8080", problem: "selector 2"},
-		"world that cannot be read":      {world: world{pods: "a: web-tcp-8080"}, annotations: map[string]string{AnnotationFromWorld: ``}, want: pairs, problem: AnnotationFromWorld},
-		"pods by an annotation":          {world: world{pods: "a: web-tcp-8080"}, spec: `{ports: [{port: 80, targetPort: 8080}]}`, annotations: map[string]string{AnnotationPodSelector: `{"matchLabels":{"app":"all"}}`}, want: pairs},
-		"pods that cannot be read":       {world: world{pods: "a: web-tcp-8080"}, annotations: map[string]string{AnnotationPodSelector: `{"matchExpressions":[{"key":"app","operator":"Invalid"}]}`}, problem: AnnotationPodSelector},
-		"an ingress without controller":  {world: world{ingress: `{metadata: {namespace: a}, spec: {rules: [{http: {paths: [{backend: {service: {name: web, port: {number: 80}}}}]}}]}}`}},
-		"an ingress to a port by name":   {world: world{controller: &IngressControllerSelector{Namespace: "a"}, ingress: `{metadata: {namespace: a}, spec: {rules: [{}, {http: {paths: [{backend: {resource: {kind: X, name: z}}}, {backend: {service: {name: web, port: {name: two}}}}]}}]}}`}, spec: `{selector: {app: web}, ports: [{name: one, port: 80, targetPort: 8080}, {name: two, port: 81, targetPort: 8081}]}`, want: "ingress-to-web-tcp-8081-from-ingress-controller egress-to-web-tcp-8081-from-ingress-controller"},
-		"an ingress to no port":          {world: world{controller: &IngressControllerSelector{Namespace: "a"}, ingress: `{metadata: {namespace: a}, spec: {rules: [{http: {paths: [{backend: {service: {name: web, port: {number: 8080}}}}]}}]}}`}},
-		"an ingress to another service":  {world: world{controller: &IngressControllerSelector{Namespace: "a"}, ingress: `{metadata: {namespace: a}, spec: {rules: [{http: {paths: [{backend: {service: {name: xyz, port: {number: 80}}}}]}}]}}`}},
-		"clients in one that terminates": {world: world{pods: "d: a-web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{}]`}, want: "ingress-to-web-tcp-8080-from-d d/egress-to-a-web-tcp-8080"},
+		"nobody has the label":           {indexFixture: indexFixture{pods: "a: web-tcp-80 web-udp-8080, b: web-tcp-8080"}},
+		"somebody has it":                {indexFixture: indexFixture{pods: "a: web-tcp-8080"}, want: pairs},
+		"two ports to one":               {indexFixture: indexFixture{pods: "a: web-tcp-8080"}, spec: `{selector: {app: web}, ports: [{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 8080}]}`, want: pairs},
+		"named port and other protocol":  {indexFixture: indexFixture{pods: "a: web-udp-dns"}, spec: `{selector: {app: web}, ports: [{port: 53, protocol: UDP, targetPort: dns}]}`, want: "ingress-to-web-udp-dns egress-to-web-udp-dns"},
+		"no selector":                    {indexFixture: indexFixture{pods: "a: web-tcp-8080"}, spec: `{ports: [{port: 80, targetPort: 8080}]}`},
+		"the namespace is not handled":   {indexFixture: indexFixture{pods: "a: web-tcp-8080", handled: "kind=other"}},
+		"not handled, nor told of":       {indexFixture: indexFixture{pods: "a: web-tcp-8080", handled: "kind=other"}, annotations: map[string]string{AnnotationPodSelector: `{`}},
+		"the namespace is handled":       {indexFixture: indexFixture{pods: "a: web-tcp-8080", handled: "kind in (x,home)"}, want: pairs},
+		"others are not selected":        {indexFixture: indexFixture{pods: "e: a-web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{"matchLabels":{"kind":"other"}}]`}},
+		"selectors are alternatives":     {indexFixture: indexFixture{pods: "e: a-web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{"matchLabels":{"kind":"other"}},{"matchLabels":{"kind":"third"}}]`}, want: "ingress-to-web-tcp-8080-from-e e/egress-to-a-web-tcp-8080"},
+		"not by the label of their own":  {indexFixture: indexFixture{pods: "b: web-tcp-8080, a: a-web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{}]`}},
+		"two others":                     {indexFixture: indexFixture{pods: "b: a-web-tcp-8080, c: a-web-tcp-8080, a: web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{}]`}, want: pairs + " ingress-to-web-tcp-8080-from-b b/egress-to-a-web-tcp-8080 ingress-to-web-tcp-8080-from-c c/egress-to-a-web-tcp-8080"},
+		"alias of the namespace":         {indexFixture: indexFixture{pods: "b: all-webs-web-tcp-8080, c: a-web-tcp-8080, a: web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{}]`, AnnotationNamespaceAlias: "all-webs"}, want: pairs + " ingress-to-web-tcp-8080-from-b b/egress-to-a-web-tcp-8080"},
+		"alias of both":                  {indexFixture: indexFixture{pods: "b: all-webs-scrape"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{}]`, AnnotationNamespaceAlias: "all-webs", AnnotationFromPrefix + "scrape" + AnnotationFromSuffix: `[{"port":1,"protocol":"UDP"}]`}, want: "ingress-to-web-udp-1-via-scrape-from-b b/egress-to-a-web-udp-1-via-scrape"},
+		"two aliases and two ports":      {indexFixture: indexFixture{pods: "a: x y"}, annotations: map[string]string{AnnotationFromPrefix + "x" + AnnotationFromSuffix: `[{"port":1},{"port":"two"}]`, AnnotationFromPrefix + "y" + AnnotationFromSuffix: `[{"port":1}]`}, want: "ingress-to-web-tcp-1-via-x egress-to-web-tcp-1-via-x ingress-to-web-tcp-two-via-x egress-to-web-tcp-two-via-x ingress-to-web-tcp-1-via-y egress-to-web-tcp-1-via-y"},
+		"an alias without port":          {indexFixture: indexFixture{pods: "a: x web-tcp-8080"}, annotations: map[string]string{AnnotationFromPrefix + "x" + AnnotationFromSuffix: `[{"protocol":"TCP"}]`}, want: pairs, problem: "entry 1 has no port"},
+		"an alias that is no list":       {indexFixture: indexFixture{pods: "a: x web-tcp-8080"}, annotations: map[string]string{AnnotationFromPrefix + "x" + AnnotationFromSuffix: `8080`}, want: pairs, problem: `want a list such as [{"protocol":"TCP","port":8080}]`},
+		"selectors that cannot be read":  {indexFixture: indexFixture{pods: "a: web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `{}`}, want: pairs, problem: AnnotationNamespaceSelectors},
+		"a selector that is none":        {indexFixture: indexFixture{pods: "a: web-tcp-8080, b: a-web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{"matchLabels":{"kind":"other"}},{"matchExpressions":[{"key":"x","operator":"Is"}]}]`}, want: pairs + " ingress-to-web-tcp-8080-from-b b/egress-to-a-web-tcp-8080", problem: "selector 2"},
+		"world that cannot be read":      {indexFixture: indexFixture{pods: "a: web-tcp-8080"}, annotations: map[string]string{AnnotationFromWorld: ``}, want: pairs, problem: AnnotationFromWorld},
+		"pods by an annotation":          {indexFixture: indexFixture{pods: "a: web-tcp-8080"}, spec: `{ports: [{port: 80, targetPort: 8080}]}`, annotations: map[string]string{AnnotationPodSelector: `{"matchLabels":{"app":"all"}}`}, want: pairs},
+		"pods that cannot be read":       {indexFixture: indexFixture{pods: "a: web-tcp-8080"}, annotations: map[string]string{AnnotationPodSelector: `{"matchExpressions":[{"key":"app","operator":"Invalid"}]}`}, problem: AnnotationPodSelector},
+		"an ingress without controller":  {indexFixture: indexFixture{ingress: `{metadata: {namespace: a}, spec: {rules: [{http: {paths: [{backend: {service: {name: web, port: {number: 80}}}}]}}]}}`}},
+		"an ingress to a port by name":   {indexFixture: indexFixture{controller: &IngressControllerSelector{Namespace: "a"}, ingress: `{metadata: {namespace: a}, spec: {rules: [{}, {http: {paths: [{backend: {resource: {kind: X, name: z}}}, {backend: {service: {name: web, port: {name: two}}}}]}}]}}`}, spec: `{selector: {app: web}, ports: [{name: one, port: 80, targetPort: 8080}, {name: two, port: 81, targetPort: 8081}]}`, want: "ingress-to-web-tcp-8081-from-ingress-controller egress-to-web-tcp-8081-from-ingress-controller"},
+		"an ingress to no port":          {indexFixture: indexFixture{controller: &IngressControllerSelector{Namespace: "a"}, ingress: `{metadata: {namespace: a}, spec: {rules: [{http: {paths: [{backend: {service: {name: web, port: {number: 8080}}}}]}}]}}`}},
+		"an ingress to another service":  {indexFixture: indexFixture{controller: &IngressControllerSelector{Namespace: "a"}, ingress: `{metadata: {namespace: a}, spec: {rules: [{http: {paths: [{backend: {service: {name: xyz, port: {number: 80}}}}]}}]}}`}},
+		"clients in one that terminates": {indexFixture: indexFixture{pods: "d: a-web-tcp-8080"}, annotations: map[string]string{AnnotationNamespaceSelectors: `[{}]`}, want: "ingress-to-web-tcp-8080-from-d d/egress-to-a-web-tcp-8080"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.namespaces, c.service = namespaces, serviceText(t, c.annotations, c.spec)

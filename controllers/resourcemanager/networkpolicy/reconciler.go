@@ -23,9 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// parallel is the number of policies of a Service that are written concurrently: a Service in the
-// garden namespace may have a policy per shoot.
-const parallel = 4
+// maxConcurrentWrites is the number of policies of a Service that are written concurrently: a
+// Service in the garden namespace may have a policy per shoot.
+const maxConcurrentWrites = 4
 
 // Reasons of events.
 const (
@@ -47,8 +47,8 @@ type reconciler struct {
 	events events.EventRecorder
 
 	mu sync.Mutex
-	// said are the reported events, by Service and text.
-	said map[types.NamespacedName]map[string]bool
+	// reported are the reported events, by Service and text.
+	reported map[types.NamespacedName]map[string]bool
 }
 
 // Reconcile reconciles one Service. It sends no request while the policies are as wanted.
@@ -60,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		mu     sync.Mutex
 		failed []error
 	)
-	group.SetLimit(parallel)
+	group.SetLimit(maxConcurrentWrites)
 	do := func(what string, policy *networkingv1.NetworkPolicy, write func() error) {
 		group.Go(func() error {
 			key := client.ObjectKeyFromObject(policy)
@@ -81,14 +81,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		})
 	}
 	for _, policy := range p.apply {
-		do("applying", policy, func() error { return r.apply(ctx, policy, p.take.Has(client.ObjectKeyFromObject(policy))) })
+		do("applying", policy, func() error { return r.apply(ctx, policy, p.adopt.Has(client.ObjectKeyFromObject(policy))) })
 	}
-	for _, policy := range p.remove {
+	for _, policy := range p.deletions {
 		do("deleting", policy, func() error { return r.remove(ctx, policy) })
 	}
 	_ = group.Wait() // the functions return no errors
 	slices.SortFunc(p.problems, func(a, b problem) int { return strings.Compare(a.text, b.text) })
-	r.tell(log, request.NamespacedName, p.problems)
+	r.reportProblems(log, request.NamespacedName, p.problems)
 	slices.SortFunc(failed, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return reconcile.Result{}, errors.Join(failed...)
 }
@@ -131,41 +131,41 @@ func (r *reconciler) remove(ctx context.Context, policy *networkingv1.NetworkPol
 	return nil
 }
 
-// tell logs each problem and publishes an event once.
-func (r *reconciler) tell(log logr.Logger, service types.NamespacedName, problems []problem) {
+// reportProblems logs each problem and publishes an event once.
+func (r *reconciler) reportProblems(log logr.Logger, service types.NamespacedName, problems []problem) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	said := map[string]bool{}
 	for _, p := range problems {
-		if said[p.text] = true; r.said[service][p.text] {
+		if said[p.text] = true; r.reported[service][p.text] {
 			continue
 		}
 		log.Info("a Service cannot have the policies that it asks for", "service", service.String(), "problem", p.text)
-		r.events.Eventf(r.index.reference(service), nil, corev1.EventTypeWarning, p.reason, action(p.about), "%s", p.text)
+		r.events.Eventf(r.index.serviceReference(service), nil, corev1.EventTypeWarning, p.reason, eventAction(p.about), "%s", p.text)
 	}
-	if delete(r.said, service); len(said) > 0 {
-		r.said[service] = said
+	if delete(r.reported, service); len(said) > 0 {
+		r.reported[service] = said
 	}
 }
 
-// action is the action of an event; the limit is 128 characters.
-func action(about string) string {
+// eventAction is the action of an event; the limit is 128 characters.
+func eventAction(about string) string {
 	text := "Reconcile " + about
 	return text[:min(len(text), 128)]
 }
 
-// fought publishes an event that somebody changes a policy again and again.
-func (r *reconciler) fought(policy types.NamespacedName) {
-	service, who := r.index.changer(policy)
+// reportConflict publishes an event that somebody changes a policy again and again.
+func (r *reconciler) reportConflict(policy types.NamespacedName) {
+	service, who := r.index.lastChanger(policy)
 	if service == (types.NamespacedName{}) {
 		return
 	}
-	r.events.Eventf(r.index.reference(service), nil, corev1.EventTypeWarning, reasonFight, action(policy.String()),
+	r.events.Eventf(r.index.serviceReference(service), nil, corev1.EventTypeWarning, reasonFight, eventAction(policy.String()),
 		"NetworkPolicy %s of this Service is changed again and again%s: it is repaired less often from now on. Tell that one to stop.", policy, who)
 }
 
-// reference refers to a Service in events; people find them by its UID.
-func (x *index) reference(service types.NamespacedName) *corev1.ObjectReference {
+// serviceReference refers to a Service in events; people find them by its UID.
+func (x *index) serviceReference(service types.NamespacedName) *corev1.ObjectReference {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	ref := &corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: service.Namespace, Name: service.Name}
@@ -175,11 +175,11 @@ func (x *index) reference(service types.NamespacedName) *corev1.ObjectReference 
 	return ref
 }
 
-// changer returns the Service of a policy and the last other manager of the policy.
-func (x *index) changer(policy types.NamespacedName) (service types.NamespacedName, who string) {
+// lastChanger returns the Service of a policy and the last other manager of the policy.
+func (x *index) lastChanger(policy types.NamespacedName) (service types.NamespacedName, who string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for key, wanted := range x.policies.expected {
+	for key, wanted := range x.policies.wantedDigests {
 		if _, ok := wanted[policy]; ok {
 			service = key
 		}

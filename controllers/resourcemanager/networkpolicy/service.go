@@ -15,50 +15,50 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// target is the traffic that a Service asks for.
-type target struct {
+// serviceTraffic is the traffic that a Service asks for.
+type serviceTraffic struct {
 	key types.NamespacedName
 	uid types.UID
 	// pods selects the pods of the Service.
 	pods metav1.LabelSelector
-	// rules are the ports that labelled pods may reach, sorted.
-	rules []rule
+	// portRules are the ports that labelled pods may reach, sorted.
+	portRules []portRule
 	// namespaces select where clients may be, besides the namespace of the Service.
 	namespaces []labels.Selector
-	// open says that everybody may reach the ports in world, or all if it is empty.
-	open  bool
-	world []networkingv1.NetworkPolicyPort
+	// allowsWorld says that everybody may reach the ports in world, or all if it is empty.
+	allowsWorld bool
+	worldPorts  []networkingv1.NetworkPolicyPort
 	// problems are invalid annotations: their content is unknown.
 	problems []problem
-	// blind says that the pods of the Service are unknown.
-	blind bool
-	// source is the input of all other fields.
-	source source
+	// hasUnknownPods says that the pods of the Service are unknown.
+	hasUnknownPods bool
+	// inputs is the input of all other fields.
+	inputs policyInputs
 }
 
-// rule is a port that pods with a label may reach.
-type rule struct {
+// portRule is a port that pods with a label may reach.
+type portRule struct {
 	// id identifies the port, and the alias if there is one, in the names of policies.
 	id   string
 	port networkingv1.NetworkPolicyPort
-	// local is the label of clients in the namespace of the Service, foreign that of others.
-	local, foreign string
+	// localLabel is the label of clients in the namespace of the Service, foreign that of others.
+	localLabel, foreignLabel string
 }
 
-// source is the part of a Service that determines its policies.
-type source struct {
+// policyInputs is the part of a Service that determines its policies.
+type policyInputs struct {
 	Selector    map[string]string
 	Ports       []corev1.ServicePort
 	Annotations map[string]string
 }
 
-// readTarget reads a Service; nil means that it asks for no policy. Ports and protocols get the
-// defaults of an API server.
-func readTarget(service *corev1.Service) *target {
+// readServiceTraffic reads a Service; nil means that it asks for no policy. Ports and protocols get
+// the defaults of an API server.
+func readServiceTraffic(service *corev1.Service) *serviceTraffic {
 	if service.DeletionTimestamp != nil {
 		return nil
 	}
-	t := &target{key: types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, uid: service.UID, source: sourceOf(service)}
+	t := &serviceTraffic{key: types.NamespacedName{Namespace: service.Namespace, Name: service.Name}, uid: service.UID, inputs: policyInputsOf(service)}
 	if !t.readPods(service) {
 		return nil
 	}
@@ -69,7 +69,7 @@ func readTarget(service *corev1.Service) *target {
 	}
 	for _, p := range service.Spec.Ports {
 		port := networkPolicyPort(p)
-		id := idOf(service.Name, port)
+		id := portID(service.Name, port)
 		t.addRule(id, id, infix, port)
 	}
 	for _, key := range slices.Sorted(maps.Keys(service.Annotations)) {
@@ -79,27 +79,27 @@ func readTarget(service *corev1.Service) *target {
 		}
 		ports, err := readPorts(service.Annotations[key], true)
 		if err != nil {
-			t.problem(key, err)
+			t.addProblem(key, err)
 			continue
 		}
 		for _, port := range ports {
-			t.addRule(idOf(service.Name, port)+"-via-"+alias, alias, infix, port)
+			t.addRule(portID(service.Name, port)+"-via-"+alias, alias, infix, port)
 		}
 	}
-	slices.SortStableFunc(t.rules, func(a, b rule) int { return strings.Compare(a.id, b.id) })
+	slices.SortStableFunc(t.portRules, func(a, b portRule) int { return strings.Compare(a.id, b.id) })
 	if text, ok := service.Annotations[AnnotationFromWorld]; ok {
 		ports, err := readPorts(text, false)
 		if err != nil {
-			t.problem(AnnotationFromWorld, err)
+			t.addProblem(AnnotationFromWorld, err)
 		} else {
-			t.open, t.world = true, ports
+			t.allowsWorld, t.worldPorts = true, ports
 		}
 	}
 	return t
 }
 
 // readPods reads the pod selector of a Service; false if it has none.
-func (t *target) readPods(service *corev1.Service) bool {
+func (t *serviceTraffic) readPods(service *corev1.Service) bool {
 	text, ok := service.Annotations[AnnotationPodSelector]
 	if !ok {
 		t.pods = metav1.LabelSelector{MatchLabels: service.Spec.Selector}
@@ -111,34 +111,34 @@ func (t *target) readPods(service *corev1.Service) bool {
 	}
 	if err != nil {
 		// The destination is unknown: no policy is created or deleted.
-		t.problem(AnnotationPodSelector, err)
-		t.blind = true
+		t.addProblem(AnnotationPodSelector, err)
+		t.hasUnknownPods = true
 	}
 	return true
 }
 
-func (t *target) readNamespaces(service *corev1.Service) {
+func (t *serviceTraffic) readNamespaces(service *corev1.Service) {
 	text, ok := service.Annotations[AnnotationNamespaceSelectors]
 	if !ok {
 		return
 	}
 	var selectors []metav1.LabelSelector
 	if err := json.Unmarshal([]byte(text), &selectors); err != nil {
-		t.problem(AnnotationNamespaceSelectors, err)
+		t.addProblem(AnnotationNamespaceSelectors, err)
 		return
 	}
 	for i := range selectors {
 		selector, err := metav1.LabelSelectorAsSelector(&selectors[i])
 		if err != nil {
-			t.problem(AnnotationNamespaceSelectors, fmt.Errorf("selector %d: %w", i+1, err))
+			t.addProblem(AnnotationNamespaceSelectors, fmt.Errorf("selector %d: %w", i+1, err))
 			continue
 		}
 		t.namespaces = append(t.namespaces, selector)
 	}
 }
 
-// selects reports whether clients may be in another namespace.
-func (t *target) selects(namespace labels.Set) bool {
+// isClientNamespace reports whether clients may be in another namespace.
+func (t *serviceTraffic) isClientNamespace(namespace labels.Set) bool {
 	return slices.ContainsFunc(t.namespaces, func(s labels.Selector) bool { return s.Matches(namespace) })
 }
 
@@ -152,22 +152,22 @@ type problem struct {
 	text  string
 }
 
-func (t *target) problem(annotation string, err error) {
-	t.problems = append(t.problems, problem{reasonAnnotation, strings.TrimPrefix(annotation, prefix), fmt.Sprintf("annotation %s: %v", annotation, err)})
+func (t *serviceTraffic) addProblem(annotation string, err error) {
+	t.problems = append(t.problems, problem{reasonAnnotation, strings.TrimPrefix(annotation, apiPrefix), fmt.Sprintf("annotation %s: %v", annotation, err)})
 }
 
-func (t *target) addRule(id, what, infix string, port networkingv1.NetworkPolicyPort) {
-	r := rule{id: id, port: port, local: ClientLabel(what), foreign: ClientLabel(infix + "-" + what)}
+func (t *serviceTraffic) addRule(id, what, infix string, port networkingv1.NetworkPolicyPort) {
+	r := portRule{id: id, port: port, localLabel: ClientLabel(what), foreignLabel: ClientLabel(infix + "-" + what)}
 	// Two ports of a Service may lead to one port of its pods.
-	if !slices.ContainsFunc(t.rules, func(o rule) bool { return o.id == r.id && apiequality.Semantic.DeepEqual(o.port, r.port) }) {
-		t.rules = append(t.rules, r)
+	if !slices.ContainsFunc(t.portRules, func(o portRule) bool { return o.id == r.id && apiequality.Semantic.DeepEqual(o.port, r.port) }) {
+		t.portRules = append(t.portRules, r)
 	}
 }
 
 // backendPort returns the target port for an Ingress or VirtualService; false if the Service has no
 // such port.
-func (t *target) backendPort(p networkingv1.ServiceBackendPort) (networkingv1.NetworkPolicyPort, bool) {
-	for _, port := range t.source.Ports {
+func (t *serviceTraffic) backendPort(p networkingv1.ServiceBackendPort) (networkingv1.NetworkPolicyPort, bool) {
+	for _, port := range t.inputs.Ports {
 		if p.Name != "" && p.Name == port.Name || p.Name == "" && p.Number == port.Port {
 			return networkPolicyPort(port), true
 		}
@@ -210,10 +210,10 @@ func networkPolicyPort(p corev1.ServicePort) networkingv1.NetworkPolicyPort {
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &port}
 }
 
-func sourceOf(service *corev1.Service) source {
-	s := source{Selector: service.Spec.Selector, Ports: service.Spec.Ports}
+func policyInputsOf(service *corev1.Service) policyInputs {
+	s := policyInputs{Selector: service.Spec.Selector, Ports: service.Spec.Ports}
 	for key, value := range service.Annotations {
-		if strings.HasPrefix(key, prefix) {
+		if strings.HasPrefix(key, apiPrefix) {
 			if s.Annotations == nil {
 				s.Annotations = map[string]string{}
 			}

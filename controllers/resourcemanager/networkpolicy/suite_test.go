@@ -47,23 +47,23 @@ func TestMain(m *testing.M) {
 	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }))
 }
 
-// site is the part of the API server of one test, with a client. NS in texts is its namespace,
+// testEnv is the part of the API server of one test, with a client. NS in texts is its namespace,
 // OTHER another one.
-type site struct {
+type testEnv struct {
 	testing.TB
 	ctx       context.Context
 	ns, other string
 	api       client.Client
-	requests  *counter
-	// more are further namespaces.
-	more []string
+	requests  *requestCounter
+	// extraNamespaces are further namespaces.
+	extraNamespaces []string
 }
 
-func newSite(t testing.TB) *site {
+func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
 	apiserver.Needed(t)
 	id := fmt.Sprintf("np%d-%d", os.Getpid(), server.count.Add(1))
-	s := &site{TB: t, ns: id, other: id + "-other", requests: &counter{}}
+	s := &testEnv{TB: t, ns: id, other: id + "-other", requests: &requestCounter{}}
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
@@ -77,7 +77,7 @@ func newSite(t testing.TB) *site {
 	t.Cleanup(func() {
 		// The next controller would otherwise clean up after Services that it does not handle.
 		for _, kind := range []client.Object{&corev1.Pod{}, &corev1.Service{}, &networkingv1.NetworkPolicy{}} {
-			for _, ns := range append(s.more, s.ns, s.other) {
+			for _, ns := range append(s.extraNamespaces, s.ns, s.other) {
 				assert.NoError(t, s.api.DeleteAllOf(context.Background(), kind, client.InNamespace(ns), client.GracePeriodSeconds(0)))
 			}
 		}
@@ -86,7 +86,7 @@ func newSite(t testing.TB) *site {
 }
 
 // start runs a controller for the namespaces of the test; the function stops it.
-func (s *site) start(change ...func(*Options)) (stop func()) {
+func (s *testEnv) start(change ...func(*Options)) (stop func()) {
 	s.Helper()
 	own := rest.CopyConfig(server.config)
 	own.QPS, own.WarningHandler = -1, rest.NoWarnings{}
@@ -116,18 +116,18 @@ func (s *site) start(change ...func(*Options)) (stop func()) {
 	return stop
 }
 
-func (s *site) fill(text string) string {
+func (s *testEnv) replaceNamespaces(text string) string {
 	return strings.NewReplacer("OTHER", s.other, "NS", s.ns).Replace(text)
 }
 
-func (s *site) object(text string) *unstructured.Unstructured {
+func (s *testEnv) object(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := &unstructured.Unstructured{}
-	require.NoError(s, yaml.Unmarshal([]byte(s.fill(strings.ReplaceAll(text, "\t", " "))), &o.Object))
+	require.NoError(s, yaml.Unmarshal([]byte(s.replaceNamespaces(strings.ReplaceAll(text, "\t", " "))), &o.Object))
 	return o
 }
 
-func (s *site) create(text string) *unstructured.Unstructured {
+func (s *testEnv) create(text string) *unstructured.Unstructured {
 	s.Helper()
 	o := s.object(text)
 	require.NoError(s, s.api.Create(s.ctx, o, client.FieldOwner("somebody")))
@@ -135,10 +135,10 @@ func (s *site) create(text string) *unstructured.Unstructured {
 }
 
 // service creates a headless Service with a selector app=<name>: an API server has few addresses.
-func (s *site) service(name string, annotations map[string]string, ports ...corev1.ServicePort) *corev1.Service {
+func (s *testEnv) service(name string, annotations map[string]string, ports ...corev1.ServicePort) *corev1.Service {
 	s.Helper()
 	for key, value := range annotations {
-		annotations[key] = s.fill(value)
+		annotations[key] = s.replaceNamespaces(value)
 	}
 	o := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.ns, Name: name, Annotations: annotations},
@@ -149,11 +149,11 @@ func (s *site) service(name string, annotations map[string]string, ports ...core
 }
 
 // pod creates a pod with labels of clients, without their prefix.
-func (s *site) pod(namespace, name string, to ...string) *corev1.Pod {
+func (s *testEnv) pod(namespace, name string, to ...string) *corev1.Pod {
 	s.Helper()
 	set := map[string]string{"app": name}
 	for _, label := range to {
-		set[labelPrefix+s.fill(label)] = allowed
+		set[labelPrefix+s.replaceNamespaces(label)] = labelAllowed
 	}
 	o := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: set},
@@ -164,18 +164,18 @@ func (s *site) pod(namespace, name string, to ...string) *corev1.Pod {
 }
 
 // patch applies a JSON merge patch of another manager.
-func (s *site) patch(o client.Object, body string) {
+func (s *testEnv) patch(o client.Object, body string) {
 	s.Helper()
-	require.NoError(s, s.api.Patch(s.ctx, o, client.RawPatch(types.MergePatchType, []byte(s.fill(body))), client.FieldOwner("somebody")))
+	require.NoError(s, s.api.Patch(s.ctx, o, client.RawPatch(types.MergePatchType, []byte(s.replaceNamespaces(body))), client.FieldOwner("somebody")))
 }
 
-func (s *site) delete(o client.Object) {
+func (s *testEnv) delete(o client.Object) {
 	s.Helper()
 	require.NoError(s, s.api.Delete(s.ctx, o, client.GracePeriodSeconds(0)))
 }
 
 // policies returns the policies of both namespaces, as NS/name or OTHER/name.
-func (s *site) policies() []string {
+func (s *testEnv) policies() []string {
 	s.Helper()
 	out := []string{}
 	for text, namespace := range map[string]string{"NS/": s.ns, "OTHER/": s.other} {
@@ -188,8 +188,8 @@ func (s *site) policies() []string {
 	return out
 }
 
-// comes waits until exactly these policies exist.
-func (s *site) comes(names ...string) {
+// waitForPolicies waits until exactly these policies exist.
+func (s *testEnv) waitForPolicies(names ...string) {
 	s.Helper()
 	var have []string
 	if !assert.Eventually(s, func() bool {
@@ -200,15 +200,15 @@ func (s *site) comes(names ...string) {
 	}
 }
 
-func (s *site) eventually(what string, ok func() bool) {
+func (s *testEnv) eventually(what string, ok func() bool) {
 	s.Helper()
 	require.Eventually(s, ok, 20*time.Second, 20*time.Millisecond, what)
 }
 
 // policy reads a policy; nil if it does not exist.
-func (s *site) policy(name string) *networkingv1.NetworkPolicy {
+func (s *testEnv) policy(name string) *networkingv1.NetworkPolicy {
 	s.Helper()
-	namespace, name, _ := strings.Cut(s.fill(name), "/")
+	namespace, name, _ := strings.Cut(s.replaceNamespaces(name), "/")
 	p := &networkingv1.NetworkPolicy{}
 	err := s.api.Get(s.ctx, types.NamespacedName{Namespace: namespace, Name: name}, p)
 	if apierrors.IsNotFound(err) {
@@ -218,16 +218,16 @@ func (s *site) policy(name string) *networkingv1.NetworkPolicy {
 	return p
 }
 
-// counter counts the requests of a controller by verb and kind, and can block some.
-type counter struct {
+// requestCounter counts the requests of a controller by verb and kind, and can block some.
+type requestCounter struct {
 	mu sync.Mutex
 	by map[string]int
-	// held is the kind whose requests wait until release is closed.
-	held    string
-	release chan struct{}
+	// blockedKind is the kind whose requests wait until release is closed.
+	blockedKind string
+	release     chan struct{}
 }
 
-func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
+func (c *requestCounter) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		verb, what := r.Method, "other"
 		if r.URL.Query().Get("watch") != "" {
@@ -244,7 +244,7 @@ func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
 			c.by = map[string]int{}
 		}
 		c.by[verb+" "+what]++
-		held, release := c.held, c.release
+		held, release := c.blockedKind, c.release
 		c.mu.Unlock()
 		if held == what {
 			select {
@@ -257,28 +257,28 @@ func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// hold blocks requests for a kind; the function releases them.
-func (c *counter) hold(kind string) (release func()) {
+// block blocks requests for a kind; the function releases them.
+func (c *requestCounter) block(kind string) (release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held, c.release = kind, make(chan struct{})
+	c.blockedKind, c.release = kind, make(chan struct{})
 	return sync.OnceFunc(func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.held = ""
+		c.blockedKind = ""
 		close(c.release)
 	})
 }
 
 // count returns the number of requests.
-func (c *counter) count(what string) int {
+func (c *requestCounter) count(what string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.by[what]
 }
 
-// since returns the counts since the last call, except watches.
-func (c *counter) since() map[string]int {
+// takeCounts returns the counts since the last call, except watches.
+func (c *requestCounter) takeCounts() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := c.by
@@ -295,6 +295,6 @@ func port(number, target int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: fmt.Sprintf("p%d", number), Port: number, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(target)}
 }
 
-func replaced(text string, pairs ...string) string {
+func replaceAll(text string, pairs ...string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }

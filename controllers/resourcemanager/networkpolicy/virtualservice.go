@@ -12,8 +12,8 @@ import (
 const (
 	// clusterDomain ends the names of Services, which VirtualServices must write in full.
 	clusterDomain = ".svc.cluster.local"
-	// mesh is not a gateway: it means every sidecar.
-	mesh = "mesh"
+	// meshGateway is not a gateway: it means every sidecar.
+	meshGateway = "mesh"
 )
 
 // readVirtualService returns the gateways of a VirtualService and the Services of its own namespace
@@ -25,8 +25,8 @@ func readVirtualService(o client.Object) *virtualService {
 	}
 	v := &virtualService{}
 	for _, protocol := range []string{"http", "tls", "tcp"} {
-		for _, entry := range items(u.Object, "spec", protocol) {
-			for _, route := range items(entry, "route") {
+		for _, entry := range objectList(u.Object, "spec", protocol) {
+			for _, route := range objectList(entry, "route") {
 				if b, ok := readDestination(route); ok && b.service.Namespace == u.GetNamespace() {
 					v.backends = append(v.backends, b)
 				}
@@ -35,7 +35,7 @@ func readVirtualService(o client.Object) *virtualService {
 	}
 	gateways, _, _ := unstructured.NestedStringSlice(u.Object, "spec", "gateways")
 	for _, name := range gateways {
-		if name == mesh {
+		if name == meshGateway {
 			continue
 		}
 		key := types.NamespacedName{Namespace: u.GetNamespace(), Name: name}
@@ -75,8 +75,8 @@ func readGateway(o client.Object) map[string]string {
 	return match
 }
 
-// items returns the objects of a list; it ignores other elements.
-func items(from map[string]any, path ...string) []map[string]any {
+// objectList returns the objects of a list; it ignores other elements.
+func objectList(from map[string]any, path ...string) []map[string]any {
 	list, _, _ := unstructured.NestedFieldNoCopy(from, path...)
 	all, _ := list.([]any)
 	var out []map[string]any

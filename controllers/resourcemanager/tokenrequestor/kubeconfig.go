@@ -47,24 +47,24 @@ func readKubeconfig(raw []byte) (*kubeconfig, error) {
 // errNoCluster means that a CA bundle has no cluster to go to.
 var errNoCluster = errors.New("data.kubeconfig has no cluster of the name that its current context says")
 
-// holds reads the data of a Secret. bundle is the requested CA bundle; nil is none.
-func holds(data map[string][]byte, bundle []byte) (held, error) {
+// readTokenState reads the data of a Secret. bundle is the requested CA bundle; nil is none.
+func readTokenState(data map[string][]byte, bundle []byte) (tokenState, error) {
 	raw, ok := data[keyKubeconfig]
 	if !ok {
-		return held{token: string(data[keyToken]), bundleDiffers: bundle != nil && !bytes.Equal(data[keyBundle], bundle)}, nil
+		return tokenState{token: string(data[keyToken]), bundleDiffers: bundle != nil && !bytes.Equal(data[keyBundle], bundle)}, nil
 	}
 	k, err := readKubeconfig(raw)
 	if err != nil {
-		return held{}, err
+		return tokenState{}, err
 	}
 	if bundle != nil && k.cluster == nil {
-		return held{}, errNoCluster
+		return tokenState{}, errNoCluster
 	}
-	return held{token: k.user.Token, bundleDiffers: bundle != nil && !bytes.Equal(k.cluster.CertificateAuthorityData, bundle)}, nil
+	return tokenState{token: k.user.Token, bundleDiffers: bundle != nil && !bytes.Equal(k.cluster.CertificateAuthorityData, bundle)}, nil
 }
 
-// filled returns the keys to change for a token in a Secret; nil values are removed.
-func filled(data map[string][]byte, token string, bundle []byte) (map[string][]byte, error) {
+// dataWithToken returns the keys to change for a token in a Secret; nil values are removed.
+func dataWithToken(data map[string][]byte, token string, bundle []byte) (map[string][]byte, error) {
 	raw, ok := data[keyKubeconfig]
 	if !ok {
 		return map[string][]byte{keyToken: []byte(token), keyBundle: bundle}, nil
@@ -87,7 +87,7 @@ func filled(data map[string][]byte, token string, bundle []byte) (map[string][]b
 	return map[string][]byte{keyKubeconfig: raw}, nil
 }
 
-// emptied returns the keys to remove if the token is in another Secret.
-func emptied() map[string][]byte {
+// dataWithoutToken returns the keys to remove if the token is in another Secret.
+func dataWithoutToken() map[string][]byte {
 	return map[string][]byte{keyToken: nil, keyBundle: nil, keyKubeconfig: nil}
 }

@@ -20,9 +20,9 @@ const (
 // requestorMetrics are the metrics for Prometheus, without a series per Secret: a garden has many
 // thousands of Secrets, and events name those that fail.
 type requestorMetrics struct {
-	class    string
-	renewals *prometheus.CounterVec
-	tokens   *tokens
+	class       string
+	renewals    *prometheus.CounterVec
+	expirations *expirationMetrics
 }
 
 const metricsPrefix = "pergola_token_requestor_"
@@ -33,33 +33,35 @@ func newMetrics(to prometheus.Registerer, class string) (*requestorMetrics, erro
 		renewals: prometheus.NewCounterVec(prometheus.CounterOpts{Name: metricsPrefix + "renewals_total",
 			Help: "Attempts at giving a Secret a new token, by the class of the Secret and the result: success, error, or conflict, where the Secret changed meanwhile."},
 			[]string{"class", "result"}),
-		tokens: &tokens{
+		expirations: &expirationMetrics{
 			earliest: prometheus.NewDesc(metricsPrefix+"earliest_expiration_timestamp_seconds",
 				"When the first of all tokens expires, in seconds since 1970: one that is not renewed in time.", []string{"class"}, nil),
 			count:   prometheus.NewDesc(metricsPrefix+"tokens", "Secrets that have a token.", []string{"class"}, nil),
 			expires: map[string]map[types.NamespacedName]time.Time{},
 		},
 	}
-	return m, errors.Join(register(to, &m.renewals), register(to, &m.tokens))
+	return m, errors.Join(register(to, &m.renewals), register(to, &m.expirations))
 }
 
-func (m *requestorMetrics) renewed(result string) { m.renewals.WithLabelValues(m.class, result).Inc() }
-
-func (m *requestorMetrics) expiration(secret types.NamespacedName, at time.Time) {
-	m.tokens.set(m.class, secret, at)
+func (m *requestorMetrics) countRenewal(result string) {
+	m.renewals.WithLabelValues(m.class, result).Inc()
 }
 
-func (m *requestorMetrics) forget(secret types.NamespacedName) { m.tokens.forget(m.class, secret) }
+func (m *requestorMetrics) setExpiration(secret types.NamespacedName, at time.Time) {
+	m.expirations.set(m.class, secret, at)
+}
 
-// tokens are the expiry times by class. The earliest one is computed at each scrape.
-type tokens struct {
+func (m *requestorMetrics) forget(secret types.NamespacedName) { m.expirations.forget(m.class, secret) }
+
+// expirationMetrics are the expiry times by class. The earliest one is computed at each scrape.
+type expirationMetrics struct {
 	earliest, count *prometheus.Desc
 
 	mu      sync.Mutex
 	expires map[string]map[types.NamespacedName]time.Time
 }
 
-func (t *tokens) set(class string, secret types.NamespacedName, at time.Time) {
+func (t *expirationMetrics) set(class string, secret types.NamespacedName, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.expires[class] == nil {
@@ -68,7 +70,7 @@ func (t *tokens) set(class string, secret types.NamespacedName, at time.Time) {
 	t.expires[class][secret] = at
 }
 
-func (t *tokens) forget(class string, secret types.NamespacedName) {
+func (t *expirationMetrics) forget(class string, secret types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if delete(t.expires[class], secret); len(t.expires[class]) == 0 {
@@ -77,10 +79,10 @@ func (t *tokens) forget(class string, secret types.NamespacedName) {
 }
 
 // Describe implements prometheus.Collector.
-func (t *tokens) Describe(out chan<- *prometheus.Desc) { out <- t.earliest; out <- t.count }
+func (t *expirationMetrics) Describe(out chan<- *prometheus.Desc) { out <- t.earliest; out <- t.count }
 
 // Collect implements prometheus.Collector.
-func (t *tokens) Collect(out chan<- prometheus.Metric) {
+func (t *expirationMetrics) Collect(out chan<- prometheus.Metric) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for class, expires := range t.expires {

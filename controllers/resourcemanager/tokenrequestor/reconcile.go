@@ -39,8 +39,8 @@ const (
 	EventFailed = "TokenRequestFailed"
 )
 
-// timeout bounds one run for a Secret; upstream's value.
-const timeout = 3 * time.Minute
+// reconcileTimeout bounds one run for a Secret; upstream's value.
+const reconcileTimeout = 3 * time.Minute
 
 // invalidError is an error that only a change of the Secret can fix.
 type invalidError struct{ error }
@@ -50,7 +50,7 @@ func (e invalidError) Unwrap() error { return e.error }
 // Reconcile renews the token of a Secret if necessary.
 func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	parent, logger := ctx, log.FromContext(ctx)
-	ctx, cancel := context.WithTimeout(silent(ctx), timeout)
+	ctx, cancel := context.WithTimeout(withoutLogger(ctx), reconcileTimeout)
 	defer cancel()
 	key := request.NamespacedName
 	secret, err := r.source.CoreV1().Secrets(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
@@ -61,7 +61,7 @@ func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (r
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the Secret %s: %w", key, err)
 	}
-	after, err := r.look(ctx, logger, secret)
+	after, err := r.renewIfDue(ctx, logger, secret)
 	switch invalid := (invalidError{}); {
 	case err == nil:
 		return reconcile.Result{RequeueAfter: after}, nil
@@ -69,29 +69,29 @@ func (r *requestor) Reconcile(ctx context.Context, request reconcile.Request) (r
 		return reconcile.Result{}, parent.Err() // shutting down
 	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err):
 		// Somebody wrote at the same time, for example the CA bundle of the kubeconfig.
-		r.metrics.renewed(resultConflict)
-		return reconcile.Result{RequeueAfter: firstRetry}, nil
+		r.metrics.countRenewal(resultConflict)
+		return reconcile.Result{RequeueAfter: minRetryPause}, nil
 	case errors.As(err, &invalid):
-		r.failed(secret, EventInvalid, err)
+		r.reportFailure(secret, EventInvalid, err)
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("the Secret %s: %w", key, err))
 	default:
-		r.failed(secret, EventFailed, err)
+		r.reportFailure(secret, EventFailed, err)
 		return reconcile.Result{}, fmt.Errorf("a token for the Secret %s: %w", key, err)
 	}
 }
 
-// silent returns a context for requests: with a verbose logger, clients log what they send and
-// receive.
-func silent(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
+// withoutLogger returns a context for requests: with a verbose logger, clients log what they send
+// and receive.
+func withoutLogger(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
 
-func (r *requestor) failed(secret *corev1.Secret, reason string, err error) {
-	r.metrics.renewed(resultError)
+func (r *requestor) reportFailure(secret *corev1.Secret, reason string, err error) {
+	r.metrics.countRenewal(resultError)
 	if r.options.Event != nil {
 		r.options.Event(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID}}, reason, err.Error())
 	}
 }
 
-func keyOf(s *corev1.Secret) types.NamespacedName {
+func secretKey(s *corev1.Secret) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 }
 
@@ -101,18 +101,18 @@ func (r *requestor) forget(secret types.NamespacedName) {
 	r.metrics.forget(secret)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.renewed, secret)
+	delete(r.renewedAt, secret)
 }
 
-// look renews the token of a Secret if necessary and returns the time until the next check.
-func (r *requestor) look(ctx context.Context, logger logr.Logger, secret *corev1.Secret) (time.Duration, error) {
-	o, err := orderOf(secret.Annotations, r.options.TargetNamespace)
+// renewIfDue renews the token of a Secret if necessary and returns the time until the next check.
+func (r *requestor) renewIfDue(ctx context.Context, logger logr.Logger, secret *corev1.Secret) (time.Duration, error) {
+	o, err := parseTokenOrder(secret.Annotations, r.options.TargetNamespace)
 	if err != nil {
 		return 0, invalidError{err}
 	}
 	var bundle []byte
 	if o.injectCA {
-		if bundle, err = r.options.bundle(); err != nil {
+		if bundle, err = r.options.caBundle(); err != nil {
 			return 0, err
 		}
 	}
@@ -128,23 +128,23 @@ func (r *requestor) look(ctx context.Context, logger logr.Logger, secret *corev1
 			return 0, fmt.Errorf("reading the Secret %s of the target cluster: %w", o.target, err)
 		}
 	}
-	have, err := holds(place.Data, bundle)
+	have, err := readTokenState(place.Data, bundle)
 	if err != nil && place != secret {
 		return 0, fmt.Errorf("the Secret %s of the target cluster: %w", o.target, err)
 	}
 	if err != nil {
 		return 0, invalidError{err}
 	}
-	key := keyOf(secret)
-	r.accounts.refer(key, o.account)
+	key := secretKey(secret)
+	r.accounts.setAccount(key, o.account)
 	r.mu.Lock()
-	renewed := r.renewed[key]
+	renewed := r.renewedAt[key]
 	r.mu.Unlock()
-	why, wait := due(have, secret.Annotations[AnnotationRenew], r.options.Clock.Now(), renewed)
-	if c, ok := claimsOf(have.token); ok && why == "" {
-		r.metrics.expiration(key, c.expires)
+	why, wait := renewalReason(have, secret.Annotations[AnnotationRenew], r.options.Clock.Now(), renewed)
+	if c, ok := parseClaims(have.token); ok && why == "" {
+		r.metrics.setExpiration(key, c.expires)
 		if c.account != "" {
-			same, err := r.accounts.is(ctx, o.account, c.account)
+			same, err := r.accounts.hasUID(ctx, o.account, c.account)
 			switch {
 			case apierrors.IsNotFound(err):
 				why = "the ServiceAccount is gone"
@@ -166,39 +166,39 @@ func (r *requestor) look(ctx context.Context, logger logr.Logger, secret *corev1
 }
 
 // renew requests a token, writes it and returns the time until its renewal.
-func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o order, bundle []byte, cluster kubernetes.Interface, place *corev1.Secret) (time.Duration, error) {
-	token, expires, err := r.request(ctx, o)
+func (r *requestor) renew(ctx context.Context, secret *corev1.Secret, o tokenOrder, bundle []byte, cluster kubernetes.Interface, place *corev1.Secret) (time.Duration, error) {
+	token, expires, err := r.requestToken(ctx, o)
 	if err != nil {
 		return 0, err
 	}
 	now := r.options.Clock.Now()
-	after := renewAfter(lifetime(token, expires, now), r.options.Jitter)
-	data, err := filled(place.Data, token, bundle)
+	after := renewAfter(tokenLifetime(token, expires, now), r.options.Jitter)
+	data, err := dataWithToken(place.Data, token, bundle)
 	if err != nil {
 		return 0, err
 	}
 	annotations := map[string]string{AnnotationRenew: now.Add(after).UTC().Format(time.RFC3339)}
 	if place != secret {
 		// Write the target Secret first: if this process ends in between, it starts over.
-		if err := write(ctx, cluster, place, data, nil); err != nil {
+		if err := writeSecret(ctx, cluster, place, data, nil); err != nil {
 			return 0, fmt.Errorf("writing the token to the Secret %s of the target cluster: %w", o.target, err)
 		}
-		data = emptied()
+		data = dataWithoutToken()
 	}
-	if err := write(ctx, r.source, secret, data, annotations); err != nil {
+	if err := writeSecret(ctx, r.source, secret, data, annotations); err != nil {
 		return 0, fmt.Errorf("writing the token to the Secret: %w", err)
 	}
-	key := keyOf(secret)
+	key := secretKey(secret)
 	r.mu.Lock()
-	r.renewed[key] = now
+	r.renewedAt[key] = now
 	r.mu.Unlock()
-	r.metrics.renewed(resultSuccess)
-	r.metrics.expiration(key, expires)
+	r.metrics.countRenewal(resultSuccess)
+	r.metrics.setExpiration(key, expires)
 	return after, nil
 }
 
-// request applies the ServiceAccount and returns a token with its expiry time.
-func (r *requestor) request(ctx context.Context, o order) (string, time.Time, error) {
+// requestToken applies the ServiceAccount and returns a token with its expiry time.
+func (r *requestor) requestToken(ctx context.Context, o tokenOrder) (string, time.Time, error) {
 	accounts := r.target.CoreV1().ServiceAccounts(o.account.Namespace)
 	account := applycorev1.ServiceAccount(o.account.Name, o.account.Namespace).WithLabels(o.labels).WithAutomountServiceAccountToken(false)
 	if _, err := accounts.Apply(ctx, account, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
@@ -217,8 +217,9 @@ func (r *requestor) request(ctx context.Context, o order) (string, time.Time, er
 	return answer.Status.Token, answer.Status.ExpirationTimestamp.Time, nil
 }
 
-// write changes keys of a Secret, unless it changed since it was read; nil values are removed.
-func write(ctx context.Context, cluster kubernetes.Interface, secret *corev1.Secret, data map[string][]byte, annotations map[string]string) error {
+// writeSecret changes keys of a Secret, unless it changed since it was read; nil values are
+// removed.
+func writeSecret(ctx context.Context, cluster kubernetes.Interface, secret *corev1.Secret, data map[string][]byte, annotations map[string]string) error {
 	secrets := cluster.CoreV1().Secrets(secret.Namespace)
 	if secret.ResourceVersion == "" {
 		created := secret.DeepCopy()

@@ -45,9 +45,9 @@ const (
 // gardenlet.
 const AudienceGardener = "gardener"
 
-// firstRetry and lastRetry bound the pauses after failures. At its renewal, a token has a fifth of
-// its lifetime left.
-const firstRetry, lastRetry = time.Second, 2 * time.Minute
+// minRetryPause and maxRetryPause bound the pauses after failures. At its renewal, a token has a
+// fifth of its lifetime left.
+const minRetryPause, maxRetryPause = time.Second, 2 * time.Minute
 
 // Options of the token requestor.
 type Options struct {
@@ -111,8 +111,8 @@ func (o *Options) selector() labels.Set {
 	return set
 }
 
-// bundle returns the CA bundle for Secrets that ask for one; nil if there is none.
-func (o *Options) bundle() ([]byte, error) {
+// caBundle returns the CA bundle for Secrets that ask for one; nil if there is none.
+func (o *Options) caBundle() ([]byte, error) {
 	switch {
 	case len(o.CABundle) > 0:
 		return o.CABundle, nil
@@ -132,12 +132,12 @@ func (o *Options) bundle() ([]byte, error) {
 type requestor struct {
 	options        Options
 	source, target kubernetes.Interface
-	accounts       *accounts
+	accounts       *accountWatcher
 	metrics        *requestorMetrics
 
 	mu sync.Mutex
-	// renewed is when this process last wrote a token to a Secret.
-	renewed map[types.NamespacedName]time.Time
+	// renewedAt is when this process last wrote a token to a Secret.
+	renewedAt map[types.NamespacedName]time.Time
 }
 
 // Add adds a token requestor to a manager.
@@ -154,7 +154,7 @@ func Add(mgr manager.Manager, o Options) error {
 	ctrl, err := controller.New(ControllerName, mgr, controller.Options{
 		Reconciler:              r,
 		MaxConcurrentReconciles: o.Workers,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minRetryPause, maxRetryPause),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 			return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{Name: name, Clock: o.Clock})
 		},
@@ -170,11 +170,11 @@ func Add(mgr manager.Manager, o Options) error {
 }
 
 func newRequestor(o Options) (*requestor, error) {
-	r := &requestor{options: o, renewed: map[types.NamespacedName]time.Time{}}
+	r := &requestor{options: o, renewedAt: map[types.NamespacedName]time.Time{}}
 	var errSource, errTarget, errAccounts, errMetrics error
 	r.source, errSource = kubernetes.NewForConfig(o.Source)
 	r.target, errTarget = kubernetes.NewForConfig(o.Target)
-	r.accounts, errAccounts = newAccounts(o.Target)
+	r.accounts, errAccounts = newAccountWatcher(o.Target)
 	r.metrics, errMetrics = newMetrics(o.Metrics, o.Class)
 	if err := errors.Join(errSource, errTarget, errAccounts, errMetrics); err != nil {
 		return nil, fmt.Errorf("preparing the token requestor: %w", err)

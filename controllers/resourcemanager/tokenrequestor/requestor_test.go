@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// renewal returns the time until a Secret's token is renewed.
-func (s *site) renewal(secret *corev1.Secret) time.Duration {
+// timeToRenewal returns the time until a Secret's token is renewed.
+func (s *testEnv) timeToRenewal(secret *corev1.Secret) time.Duration {
 	s.Helper()
 	at, err := time.Parse(time.RFC3339, secret.Annotations[AnnotationRenew])
 	require.NoError(s, err)
@@ -26,58 +26,58 @@ func (s *site) renewal(secret *corev1.Secret) time.Duration {
 
 // Annotations that Secrets may have besides those of their account.
 const (
-	inject = ", serviceaccount.resources.gardener.cloud/inject-ca-bundle: 'true'"
-	there  = ", token-requestor.resources.gardener.cloud/target-secret-name: there, token-requestor.resources.gardener.cloud/target-secret-namespace: TARGET"
+	injectCAAnnotation      = ", serviceaccount.resources.gardener.cloud/inject-ca-bundle: 'true'"
+	targetSecretAnnotations = ", token-requestor.resources.gardener.cloud/target-secret-name: there, token-requestor.resources.gardener.cloud/target-secret-namespace: TARGET"
 )
 
-// TestTokens checks that every way of requesting a token returns a valid one.
-func TestTokens(t *testing.T) {
-	kubeconfig := "kubeconfig: |\n    " + strings.ReplaceAll(strings.ReplaceAll(access, "TOKEN", `""`), "\n", "\n    ")
+// TestRequestsTokens checks that every way of requesting a token returns a valid one.
+func TestRequestsTokens(t *testing.T) {
+	kubeconfig := "kubeconfig: |\n    " + strings.ReplaceAll(strings.ReplaceAll(kubeconfigText, "TOKEN", `""`), "\n", "\n    ")
 	for name, test := range map[string]struct {
 		more, data string
 		life       time.Duration
-		check      func(s *site, secret *corev1.Secret)
+		check      func(s *testEnv, secret *corev1.Secret)
 	}{
-		"plain": {life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+		"plain": {life: 12 * time.Hour, check: func(s *testEnv, secret *corev1.Secret) {
 			assert.Len(s, secret.Data, 1)
 			assert.Contains(s, secret.Data, keyToken)
 		}},
 		"six hours": {more: ", serviceaccount.resources.gardener.cloud/token-expiration-duration: 6h", life: 6 * time.Hour},
 		"90 days":   {more: ", serviceaccount.resources.gardener.cloud/token-expiration-duration: 2160h", life: 24 * time.Hour},
-		"labels": {more: `, serviceaccount.resources.gardener.cloud/labels: '{"some":"label"}'`, life: 12 * time.Hour, check: func(s *site, _ *corev1.Secret) {
+		"labels": {more: `, serviceaccount.resources.gardener.cloud/labels: '{"some":"label"}'`, life: 12 * time.Hour, check: func(s *testEnv, _ *corev1.Secret) {
 			account, err := s.api.CoreV1().ServiceAccounts(s.target).Get(s.ctx, "account", metav1.GetOptions{})
 			require.NoError(s, err)
 			assert.Equal(s, map[string]string{"some": "label"}, account.Labels)
 		}},
-		"bundle": {more: inject, life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+		"bundle": {more: injectCAAnnotation, life: 12 * time.Hour, check: func(s *testEnv, secret *corev1.Secret) {
 			assert.Len(s, secret.Data, 2)
 			assert.Equal(s, s.options.Target.CAData, secret.Data[keyBundle])
 		}},
-		"bundle not wanted": {data: "bundle.crt: old", life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+		"bundle not wanted": {data: "bundle.crt: old", life: 12 * time.Hour, check: func(s *testEnv, secret *corev1.Secret) {
 			assert.NotContains(s, secret.Data, keyBundle)
 		}},
-		"kubeconfig": {data: kubeconfig, life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+		"kubeconfig": {data: kubeconfig, life: 12 * time.Hour, check: func(s *testEnv, secret *corev1.Secret) {
 			assert.Len(s, secret.Data, 1)
 			k, err := readKubeconfig(secret.Data[keyKubeconfig])
 			require.NoError(s, err)
 			assert.Equal(s, []byte("old"), k.cluster.CertificateAuthorityData)
 			assert.Equal(s, "other-token", k.config.AuthInfos[0].AuthInfo.Token)
 		}},
-		"kubeconfig and bundle": {data: kubeconfig, more: inject, life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+		"kubeconfig and bundle": {data: kubeconfig, more: injectCAAnnotation, life: 12 * time.Hour, check: func(s *testEnv, secret *corev1.Secret) {
 			k, err := readKubeconfig(secret.Data[keyKubeconfig])
 			require.NoError(s, err)
 			assert.Equal(s, s.options.Target.CAData, k.cluster.CertificateAuthorityData)
 		}},
-		"there": {more: there + inject, data: "{token: old, bundle.crt: old, other: stays}", life: 12 * time.Hour, check: func(s *site, secret *corev1.Secret) {
+		"there": {more: targetSecretAnnotations + injectCAAnnotation, data: "{token: old, bundle.crt: old, other: stays}", life: 12 * time.Hour, check: func(s *testEnv, secret *corev1.Secret) {
 			assert.Equal(s, map[string][]byte{"other": []byte("stays")}, secret.Data)
 			assert.Len(s, s.get(s.target, "there").Data, 2)
 			assert.Equal(s, corev1.SecretTypeOpaque, s.get(s.target, "there").Type)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newTestEnv(t)
 			s.start()
-			text := "metadata: {name: one, " + account(test.more) + "}\n"
+			text := "metadata: {name: one, " + accountAnnotations(test.more) + "}\n"
 			switch {
 			case strings.HasPrefix(test.data, "{"):
 				text += "stringData: " + test.data
@@ -94,10 +94,10 @@ func TestTokens(t *testing.T) {
 			if strings.Contains(test.more, "target-secret-name") {
 				held = s.get(s.target, "there")
 			}
-			have, err := holds(held.Data, nil)
+			have, err := readTokenState(held.Data, nil)
 			require.NoError(t, err)
-			assert.Equal(t, "system:serviceaccount:"+s.target+":account", s.user(have.token))
-			wait := s.renewal(secret)
+			assert.Equal(t, "system:serviceaccount:"+s.target+":account", s.tokenUser(have.token))
+			wait := s.timeToRenewal(secret)
 			assert.GreaterOrEqual(t, wait, test.life*80/100-2*time.Second)
 			assert.LessOrEqual(t, wait, test.life*84/100+2*time.Second)
 			account, err := s.api.CoreV1().ServiceAccounts(s.target).Get(s.ctx, "account", metav1.GetOptions{})
@@ -114,64 +114,65 @@ func TestTokens(t *testing.T) {
 // TestRenewal checks that a token is renewed when it is due, on request, after its removal and for
 // another bundle, but not before.
 func TestRenewal(t *testing.T) {
-	s := newSite(t)
+	s := newTestEnv(t)
 	stop := s.start()
-	s.create("metadata: {name: one, " + account("") + "}")
-	first := s.token("one")
+	s.create("metadata: {name: one, " + accountAnnotations("") + "}")
+	first := s.waitForToken("one")
 	s.clock.Step(9 * time.Hour)
-	s.quiet()
-	assert.True(t, first == s.token("one"))
+	s.waitUntilIdle()
+	assert.True(t, first == s.waitForToken("one"))
 	s.clock.Step(2 * time.Hour)
-	second := s.token("one", first)
+	second := s.waitForToken("one", first)
 
 	s.patch("one", "metadata: {annotations: {"+AnnotationRenew+": null}}")
-	third := s.token("one", first, second)
+	third := s.waitForToken("one", first, second)
 	s.patch("one", "data: null")
-	fourth := s.token("one", first, second, third)
+	fourth := s.waitForToken("one", first, second, third)
 	s.patch("one", "metadata: {annotations: {serviceaccount.resources.gardener.cloud/inject-ca-bundle: 'true'}}")
-	fifth := s.token("one", first, second, third, fourth)
+	fifth := s.waitForToken("one", first, second, third, fourth)
 	s.patch("one", "data: {bundle.crt: b2xk}")
-	sixth := s.token("one", first, second, third, fourth, fifth)
-	assert.NotEmpty(t, s.user(sixth))
+	sixth := s.waitForToken("one", first, second, third, fourth, fifth)
+	assert.NotEmpty(t, s.tokenUser(sixth))
 	assert.Equal(t, s.options.Target.CAData, s.get(s.source, "one").Data[keyBundle])
 
 	// A restart does not renew it. The clock is right again: it was eleven hours ahead of the API
 	// server's.
-	s.quiet()
+	s.waitUntilIdle()
 	stop()
 	s.clock.SetTime(time.Now())
 	stop = s.start()
-	s.quiet()
-	assert.True(t, sixth == s.token("one"))
-	assert.Greater(t, s.renewal(s.get(s.source, "one")), 12*time.Hour, "written by the wrong clock")
+	s.waitUntilIdle()
+	assert.True(t, sixth == s.waitForToken("one"))
+	assert.Greater(t, s.timeToRenewal(s.get(s.source, "one")), 12*time.Hour, "written by the wrong clock")
 	s.clock.Step(10*time.Hour + 50*time.Minute)
-	seventh := s.token("one", first, second, third, fourth, fifth, sixth)
+	seventh := s.waitForToken("one", first, second, third, fourth, fifth, sixth)
 
 	// A restart with a clock that is far ahead renews it only once.
-	s.quiet()
+	s.waitUntilIdle()
 	stop()
 	s.clock.Step(4 * 24 * time.Hour)
 	s.start()
-	eighth := s.token("one", first, second, third, fourth, fifth, sixth, seventh)
-	s.quiet()
-	s.quiet()
-	assert.True(t, eighth == s.token("one"))
+	eighth := s.waitForToken("one", first, second, third, fourth, fifth, sixth, seventh)
+	s.waitUntilIdle()
+	s.waitUntilIdle()
+	assert.True(t, eighth == s.waitForToken("one"))
 }
 
-// TestQuiet: while nothing changes, there is no request; a restart costs one per Secret.
-func TestQuiet(t *testing.T) {
-	s := newSite(t)
+// TestNoRequestsWithoutChanges: while nothing changes, there is no request; a restart costs one per
+// Secret.
+func TestNoRequestsWithoutChanges(t *testing.T) {
+	s := newTestEnv(t)
 	stop := s.start()
-	s.create("metadata: {name: one, " + account("") + "}")
-	s.token("one")
-	s.quiet()
-	sent := s.sent()
+	s.create("metadata: {name: one, " + accountAnnotations("") + "}")
+	s.waitForToken("one")
+	s.waitUntilIdle()
+	sent := s.takeRequests()
 	stop()
 	assert.Contains(t, sent, "POST /api/v1/namespaces/"+s.target+"/serviceaccounts/account/token")
 	s.start()
-	s.quiet()
+	s.waitUntilIdle()
 	var one []string
-	for _, r := range s.sent() {
+	for _, r := range s.takeRequests() {
 		if strings.HasSuffix(r, "/one") {
 			one = append(one, r)
 		}
@@ -179,37 +180,38 @@ func TestQuiet(t *testing.T) {
 	assert.Equal(t, []string{"GET /api/v1/namespaces/" + s.source + "/secrets/one"}, one)
 }
 
-// TestAccountGone checks that a token of a deleted account is replaced at once, or after the next
-// start.
-func TestAccountGone(t *testing.T) {
-	s := newSite(t)
+// TestDeletedAccount checks that a token of a deleted account is replaced at once, or after the
+// next start.
+func TestDeletedAccount(t *testing.T) {
+	s := newTestEnv(t)
 	stop := s.start()
-	s.create("metadata: {name: one, " + account("") + "}")
-	first := s.token("one")
-	s.quiet()
+	s.create("metadata: {name: one, " + accountAnnotations("") + "}")
+	first := s.waitForToken("one")
+	s.waitUntilIdle()
 	remove := func() {
 		require.NoError(t, s.api.CoreV1().ServiceAccounts(s.target).Delete(s.ctx, "account", metav1.DeleteOptions{}))
 	}
 	remove()
-	second := s.token("one", first)
-	assert.NotEmpty(t, s.user(second))
-	s.quiet()
+	second := s.waitForToken("one", first)
+	assert.NotEmpty(t, s.tokenUser(second))
+	s.waitUntilIdle()
 	stop()
 	remove()
 	_, err := s.api.CoreV1().ServiceAccounts(s.target).Create(s.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "account"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.start()
-	assert.NotEmpty(t, s.user(s.token("one", first, second)))
+	assert.NotEmpty(t, s.tokenUser(s.waitForToken("one", first, second)))
 }
 
-// TestAccountKept: changes of an account by others stay, and only the Secret is deleted.
-func TestAccountKept(t *testing.T) {
-	s := newSite(t)
+// TestForeignAccountChangesStay: changes of an account by others stay, and only the Secret is
+// deleted.
+func TestForeignAccountChangesStay(t *testing.T) {
+	s := newTestEnv(t)
 	_, err := s.api.CoreV1().ServiceAccounts(s.target).Create(s.ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "account", Labels: map[string]string{"a": "b"}}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	s.start()
-	s.create(`metadata: {name: one, ` + account(`, serviceaccount.resources.gardener.cloud/labels: '{"c":"d","e":"f"}'`) + `}`)
-	first := s.token("one")
+	s.create(`metadata: {name: one, ` + accountAnnotations(`, serviceaccount.resources.gardener.cloud/labels: '{"c":"d","e":"f"}'`) + `}`)
+	first := s.waitForToken("one")
 	get := func() *corev1.ServiceAccount {
 		account, err := s.api.CoreV1().ServiceAccounts(s.target).Get(s.ctx, "account", metav1.GetOptions{})
 		require.NoError(t, err)
@@ -217,7 +219,7 @@ func TestAccountKept(t *testing.T) {
 	}
 	assert.Equal(t, map[string]string{"a": "b", "c": "d", "e": "f"}, get().Labels)
 	s.patch("one", `metadata: {annotations: {serviceaccount.resources.gardener.cloud/labels: '{"c":"d"}', `+AnnotationRenew+`: null}}`)
-	s.token("one", first)
+	s.waitForToken("one", first)
 	assert.Equal(t, map[string]string{"a": "b", "c": "d"}, get().Labels)
 
 	expirations := func() int {
@@ -237,7 +239,7 @@ func TestClasses(t *testing.T) {
 	const labelled = "metadata: {name: NAME, labels: {resources.gardener.cloud/purpose: token-requestor, resources.gardener.cloud/class: CLASS}, annotations: {serviceaccount.resources.gardener.cloud/name: account}}"
 	for class, want := range map[string][]string{"": {"shoot"}, ClassGarden: {"garden"}, ClassAll: {"garden", "other", "shoot"}} {
 		t.Run(class, func(t *testing.T) {
-			s := newSite(t)
+			s := newTestEnv(t)
 			s.options.Class, s.options.TargetNamespace, s.options.Audiences = class, s.target, []string{AudienceGardener}
 			for _, c := range []string{"shoot", "garden", "other"} {
 				s.create(strings.NewReplacer("NAME", c, "CLASS", c).Replace(labelled))
@@ -245,11 +247,11 @@ func TestClasses(t *testing.T) {
 			s.create("metadata: {name: none, labels: {a: b}, annotations: {serviceaccount.resources.gardener.cloud/name: account}}")
 			s.start()
 			for _, c := range want {
-				token := s.token(c)
-				raw, ok := claimsOf(token)
+				token := s.waitForToken(c)
+				raw, ok := parseClaims(token)
 				require.True(t, ok)
 				assert.NotEmpty(t, raw.account)
-				assert.Empty(t, s.user(token), "the API server of the test has another audience")
+				assert.Empty(t, s.tokenUser(token), "the API server of the test has another audience")
 			}
 			for _, c := range []string{"shoot", "garden", "other", "none"} {
 				assert.Equal(t, len(s.get(s.source, c).Data) > 0, strings.Contains(strings.Join(want, " "), c), c)
@@ -257,45 +259,45 @@ func TestClasses(t *testing.T) {
 			// A Secret that leaves the class is ignored.
 			s.patch(want[0], "{metadata: {labels: {resources.gardener.cloud/purpose: null}}, data: null}")
 			s.create(strings.NewReplacer("NAME", "last", "CLASS", want[0]).Replace(labelled))
-			s.token("last")
+			s.waitForToken("last")
 			assert.Empty(t, s.get(s.source, want[0]).Data)
 		})
 	}
 }
 
-// TestProblems: problems of a Secret are reported, affect no other Secret, and end when they are
-// fixed.
-func TestProblems(t *testing.T) {
+// TestInvalidSecrets: problems of a Secret are reported, affect no other Secret, and end when they
+// are fixed.
+func TestInvalidSecrets(t *testing.T) {
 	for name, test := range map[string]struct{ text, event, mended string }{
 		"no namespace": {"metadata: {name: one, annotations: {serviceaccount.resources.gardener.cloud/name: account}}",
 			"one: TokenRequestInvalid: annotation serviceaccount.resources.gardener.cloud/namespace is missing", "metadata: {annotations: {serviceaccount.resources.gardener.cloud/namespace: TARGET}}"},
-		"kubeconfig": {"{metadata: {name: one, " + account("") + "}, stringData: {kubeconfig: '{hunter2'}}",
+		"kubeconfig": {"{metadata: {name: one, " + accountAnnotations("") + "}, stringData: {kubeconfig: '{hunter2'}}",
 			"one: TokenRequestInvalid: data.kubeconfig is no kubeconfig", "data: null"},
-		"too short": {"metadata: {name: one, " + account(", serviceaccount.resources.gardener.cloud/token-expiration-duration: 5m") + "}",
+		"too short": {"metadata: {name: one, " + accountAnnotations(", serviceaccount.resources.gardener.cloud/token-expiration-duration: 5m") + "}",
 			"one: TokenRequestFailed: requesting a token of the ServiceAccount TARGET/account of the target cluster: ", "metadata: {annotations: {serviceaccount.resources.gardener.cloud/token-expiration-duration: 10m}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newTestEnv(t)
 			s.start()
 			s.create(test.text)
 			want := strings.ReplaceAll(test.event, "TARGET", s.target)
-			s.eventually(want, func() bool { return strings.Contains(strings.Join(s.told(), "\n"), want) })
-			s.quiet()
+			s.eventually(want, func() bool { return strings.Contains(strings.Join(s.takeEvents(), "\n"), want) })
+			s.waitUntilIdle()
 			assert.NotContains(t, s.get(s.source, "one").Data, keyToken)
 			s.patch("one", strings.ReplaceAll(test.mended, "TARGET", s.target))
-			assert.NotEmpty(t, s.user(s.token("one")))
-			assert.NotContains(t, s.log.text()+strings.Join(s.told(), "\n"), "hunter2")
+			assert.NotEmpty(t, s.tokenUser(s.waitForToken("one")))
+			assert.NotContains(t, s.log.text()+strings.Join(s.takeEvents(), "\n"), "hunter2")
 			assert.NotContains(t, s.log.text(), "Body", "of a request or an answer")
 		})
 	}
 }
 
-// TestConflict checks that concurrent changes of the kubeconfig stay.
-func TestConflict(t *testing.T) {
-	s := newSite(t)
-	kubeconfig := []byte(strings.ReplaceAll(access, "TOKEN", `""`))
+// TestConcurrentKubeconfigChange checks that concurrent changes of the kubeconfig stay.
+func TestConcurrentKubeconfigChange(t *testing.T) {
+	s := newTestEnv(t)
+	kubeconfig := []byte(strings.ReplaceAll(kubeconfigText, "TOKEN", `""`))
 	var once sync.Once
-	s.disturbed(func(r *http.Request) *http.Response {
+	s.interceptRequests(func(r *http.Request) *http.Response {
 		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/secrets/one") {
 			once.Do(func() {
 				changed := strings.Replace(string(kubeconfig), "b2xk", "bmV3", 1)
@@ -305,17 +307,17 @@ func TestConflict(t *testing.T) {
 		return nil
 	})
 	s.start()
-	s.create("{metadata: {name: one, " + account("") + "}, data: {kubeconfig: " + base64.StdEncoding.EncodeToString(kubeconfig) + "}}")
-	s.token("one")
+	s.create("{metadata: {name: one, " + accountAnnotations("") + "}, data: {kubeconfig: " + base64.StdEncoding.EncodeToString(kubeconfig) + "}}")
+	s.waitForToken("one")
 	k, err := readKubeconfig(s.get(s.source, "one").Data[keyKubeconfig])
 	require.NoError(t, err)
 	assert.Equal(t, "new", string(k.cluster.CertificateAuthorityData))
-	assert.Empty(t, s.told())
+	assert.Empty(t, s.takeEvents())
 }
 
-// TestFailures checks that the failure of any request is reported without the token, and that a
-// valid token exists in the end.
-func TestFailures(t *testing.T) {
+// TestFailedRequests checks that the failure of any request is reported without the token, and that
+// a valid token exists in the end.
+func TestFailedRequests(t *testing.T) {
 	for name, fails := range map[string]func(method, path string) bool{
 		"reading":        func(method, path string) bool { return method == "GET" && strings.HasSuffix(path, "/secrets/one") },
 		"reading there":  func(method, path string) bool { return method == "GET" && strings.HasSuffix(path, "/secrets/there") },
@@ -326,31 +328,31 @@ func TestFailures(t *testing.T) {
 		"watch accounts": func(method, path string) bool { return method == "GET" && strings.HasSuffix(path, "/serviceaccounts") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
+			s := newTestEnv(t)
 			var failed sync.Once
 			happened := make(chan struct{})
-			s.disturbed(func(r *http.Request) *http.Response {
+			s.interceptRequests(func(r *http.Request) *http.Response {
 				if !fails(r.Method, r.URL.Path) {
 					return nil
 				}
 				failed.Do(func() { close(happened) })
-				return failure(http.StatusInternalServerError, "no")
+				return errorResponse(http.StatusInternalServerError, "no")
 			})
 			s.start()
-			s.create("metadata: {name: one, " + account(there) + "}")
+			s.create("metadata: {name: one, " + accountAnnotations(targetSecretAnnotations) + "}")
 			select {
 			case <-happened:
 			case <-time.After(deadline):
 				require.Fail(t, "nothing failed")
 			}
-			s.disturbed(nil)
+			s.interceptRequests(nil)
 			s.eventually("there is a token", func() bool {
 				s.clock.Step(time.Second) // the pauses after failures
 				return s.get(s.source, "one").Annotations[AnnotationRenew] != ""
 			})
 			token := string(s.get(s.target, "there").Data[keyToken])
-			assert.NotEmpty(t, s.user(token))
-			said := s.log.text() + strings.Join(s.told(), "\n")
+			assert.NotEmpty(t, s.tokenUser(token))
+			said := s.log.text() + strings.Join(s.takeEvents(), "\n")
 			assert.NotEmpty(t, said)
 			assert.NotContains(t, said, token)
 			assert.NotContains(t, said, "Body", "of a request or an answer")
@@ -361,13 +363,13 @@ func TestFailures(t *testing.T) {
 
 // TestMetrics checks the number of renewals and the first expiry by class.
 func TestMetrics(t *testing.T) {
-	s := newSite(t)
+	s := newTestEnv(t)
 	s.start()
-	s.create("metadata: {name: one, " + account(", serviceaccount.resources.gardener.cloud/token-expiration-duration: 2h") + "}")
-	s.create("metadata: {name: two, " + account("") + "}")
-	c, ok := claimsOf(s.token("one"))
+	s.create("metadata: {name: one, " + accountAnnotations(", serviceaccount.resources.gardener.cloud/token-expiration-duration: 2h") + "}")
+	s.create("metadata: {name: two, " + accountAnnotations("") + "}")
+	c, ok := parseClaims(s.waitForToken("one"))
 	require.True(t, ok)
-	s.token("two")
+	s.waitForToken("two")
 	told := func(want string) func() bool {
 		return func() bool {
 			return testutil.GatherAndCompare(s.options.Metrics.(prometheus.Gatherer), strings.NewReader(want),
@@ -382,13 +384,13 @@ pergola_token_requestor_renewals_total{class="shoot",result="success"} 2
 # TYPE pergola_token_requestor_tokens gauge
 pergola_token_requestor_tokens{class="shoot"} 2
 `))
-	assert.InDelta(t, c.expires.Unix(), earliest(t, s.options.Metrics, "shoot"), 2, "that of the first, not that of the second")
+	assert.InDelta(t, c.expires.Unix(), earliestExpiration(t, s.options.Metrics, "shoot"), 2, "that of the first, not that of the second")
 	require.NoError(t, s.api.CoreV1().Secrets(s.source).Delete(s.ctx, "one", metav1.DeleteOptions{}))
-	s.eventually("the first is forgotten", func() bool { return earliest(t, s.options.Metrics, "shoot") > float64(c.expires.Unix()+3600) })
+	s.eventually("the first is forgotten", func() bool { return earliestExpiration(t, s.options.Metrics, "shoot") > float64(c.expires.Unix()+3600) })
 }
 
-// earliest returns the metric of the first expiry; -1 without one.
-func earliest(t *testing.T, from prometheus.Registerer, class string) float64 {
+// earliestExpiration returns the metric of the first expiry; -1 without one.
+func earliestExpiration(t *testing.T, from prometheus.Registerer, class string) float64 {
 	families, err := from.(prometheus.Gatherer).Gather()
 	require.NoError(t, err)
 	for _, f := range families {

@@ -45,31 +45,31 @@ func TestMain(m *testing.M) {
 
 const deadline = 20 * time.Second
 
-// site is a requestor with a source and a target namespace of one API server, which it reaches over
-// different connections.
-type site struct {
+// testEnv is a requestor with a source and a target namespace of one API server, which it reaches
+// over different connections.
+type testEnv struct {
 	testing.TB
 	ctx            context.Context
 	source, target string
 	api            kubernetes.Interface
 	clock          *clocktesting.FakeClock
 	options        Options
-	log            *record
+	log            *logBuffer
 
 	mu       sync.Mutex
 	events   []string
 	requests []string
-	// disturb may answer a request of the requestor instead of the API server.
-	disturb func(*http.Request) *http.Response
+	// intercept may answer a request of the requestor instead of the API server.
+	intercept func(*http.Request) *http.Response
 }
 
-// record collects log lines.
-type record struct {
+// logBuffer collects log lines.
+type logBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer
 }
 
-func (r *record) logger() logr.Logger {
+func (r *logBuffer) logger() logr.Logger {
 	return funcr.New(func(prefix, args string) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -77,18 +77,18 @@ func (r *record) logger() logr.Logger {
 	}, funcr.Options{Verbosity: 9})
 }
 
-func (r *record) text() string {
+func (r *logBuffer) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.String()
 }
 
-func newSite(t testing.TB) *site {
+func newTestEnv(t testing.TB) *testEnv {
 	t.Helper()
 	apiserver.Needed(t)
 	n := server.count.Add(1)
-	s := &site{TB: t, source: fmt.Sprintf("source%d-%d", os.Getpid(), n), target: fmt.Sprintf("target%d-%d", os.Getpid(), n),
-		clock: clocktesting.NewFakeClock(time.Now()), log: &record{}}
+	s := &testEnv{TB: t, source: fmt.Sprintf("source%d-%d", os.Getpid(), n), target: fmt.Sprintf("target%d-%d", os.Getpid(), n),
+		clock: clocktesting.NewFakeClock(time.Now()), log: &logBuffer{}}
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -113,13 +113,13 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // connection returns a configuration whose requests the test can count and disturb.
-func (s *site) connection() *rest.Config {
+func (s *testEnv) connection() *rest.Config {
 	c := rest.CopyConfig(server.config)
 	c.QPS = -1
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
 			s.mu.Lock()
-			disturb := s.disturb
+			disturb := s.intercept
 			if r.URL.Query().Get("watch") == "" {
 				s.requests = append(s.requests, r.Method+" "+r.URL.Path)
 			}
@@ -136,19 +136,19 @@ func (s *site) connection() *rest.Config {
 	return c
 }
 
-func (s *site) disturbed(by func(*http.Request) *http.Response) {
+func (s *testEnv) interceptRequests(by func(*http.Request) *http.Response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.disturb = by
+	s.intercept = by
 }
 
-func failure(code int, message string) *http.Response {
+func errorResponse(code int, message string) *http.Response {
 	body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"code":%d}`, message, code)
 	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
 }
 
 // start starts the requestor; the function stops it.
-func (s *site) start() (stop func()) {
+func (s *testEnv) start() (stop func()) {
 	s.Helper()
 	mgr, err := manager.New(server.config, manager.Options{Logger: s.log.logger(), Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)}})
@@ -167,7 +167,7 @@ func (s *site) start() (stop func()) {
 
 // create creates a Secret from YAML, in which SOURCE and TARGET are the namespaces. Without labels
 // it gets those of class shoot.
-func (s *site) create(text string) {
+func (s *testEnv) create(text string) {
 	s.Helper()
 	secret := &corev1.Secret{}
 	require.NoError(s, yaml.UnmarshalStrict([]byte(strings.NewReplacer("SOURCE", s.source, "TARGET", s.target).Replace(text)), secret))
@@ -178,12 +178,13 @@ func (s *site) create(text string) {
 	require.NoError(s, err)
 }
 
-// account returns the annotations that request a token of the account in the target namespace.
-func account(more string) string {
+// accountAnnotations returns the annotations that request a token of the account in the target
+// namespace.
+func accountAnnotations(more string) string {
 	return "annotations: {serviceaccount.resources.gardener.cloud/name: account, serviceaccount.resources.gardener.cloud/namespace: TARGET" + more + "}"
 }
 
-func (s *site) patch(secret, patch string) {
+func (s *testEnv) patch(secret, patch string) {
 	s.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(patch))
 	require.NoError(s, err)
@@ -191,7 +192,7 @@ func (s *site) patch(secret, patch string) {
 	require.NoError(s, err)
 }
 
-func (s *site) get(namespace, name string) *corev1.Secret {
+func (s *testEnv) get(namespace, name string) *corev1.Secret {
 	s.Helper()
 	secret, err := s.api.CoreV1().Secrets(namespace).Get(s.ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -201,17 +202,17 @@ func (s *site) get(namespace, name string) *corev1.Secret {
 	return secret
 }
 
-func (s *site) eventually(what string, holds func() bool) {
+func (s *testEnv) eventually(what string, holds func() bool) {
 	s.Helper()
 	require.Eventually(s, holds, deadline, 20*time.Millisecond, what)
 }
 
-// token waits for a token in a Secret of the source, other than the given ones.
-func (s *site) token(name string, not ...string) string {
+// waitForToken waits for a token in a Secret of the source, other than the given ones.
+func (s *testEnv) waitForToken(name string, not ...string) string {
 	s.Helper()
 	var token string
 	s.eventually("a new token is there", func() bool {
-		have, err := holds(s.get(s.source, name).Data, nil)
+		have, err := readTokenState(s.get(s.source, name).Data, nil)
 		for _, n := range not {
 			if have.token == n {
 				return false
@@ -223,8 +224,8 @@ func (s *site) token(name string, not ...string) string {
 	return token
 }
 
-// user returns the user that the API server derives from a token; empty if it rejects it.
-func (s *site) user(token string, audiences ...string) string {
+// tokenUser returns the user that the API server derives from a token; empty if it rejects it.
+func (s *testEnv) tokenUser(token string, audiences ...string) string {
 	s.Helper()
 	review, err := s.api.AuthenticationV1().TokenReviews().Create(s.ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: audiences}}, metav1.CreateOptions{})
@@ -235,14 +236,14 @@ func (s *site) user(token string, audiences ...string) string {
 	return review.Status.User.Username
 }
 
-func (s *site) told() []string {
+func (s *testEnv) takeEvents() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.events...)
 }
 
-// sent returns the requests of the requestor since the last call, except watches.
-func (s *site) sent() []string {
+// takeRequests returns the requests of the requestor since the last call, except watches.
+func (s *testEnv) takeRequests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := s.requests
@@ -250,13 +251,13 @@ func (s *site) sent() []string {
 	return out
 }
 
-// quiet waits until all earlier changes are reconciled: it creates a last Secret, which uses the
-// same queue.
-func (s *site) quiet() {
+// waitUntilIdle waits until all earlier changes are reconciled: it creates a last Secret, which
+// uses the same queue.
+func (s *testEnv) waitUntilIdle() {
 	s.Helper()
 	name := fmt.Sprintf("last-%d", server.count.Add(1))
-	s.create("metadata: {name: " + name + ", " + strings.Replace(account(""), "name: account", "name: last", 1) + "}")
-	token := s.token(name)
+	s.create("metadata: {name: " + name + ", " + strings.Replace(accountAnnotations(""), "name: account", "name: last", 1) + "}")
+	token := s.waitForToken(name)
 	require.NotEmpty(s, token)
 	s.eventually("its own change was looked at", func() bool {
 		s.mu.Lock()

@@ -19,13 +19,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// watch returns an informer that caches only names, UIDs and versions.
-func watch(client metadata.Interface, resource, namespace string, selector labels.Set, failed func(error)) (cache.SharedIndexInformer, error) {
+// newMetadataInformer returns an informer that caches only names, UIDs and versions.
+func newMetadataInformer(client metadata.Interface, resource, namespace string, selector labels.Set, failed func(error)) (cache.SharedIndexInformer, error) {
 	gvr := schema.GroupVersionResource{Version: corev1.SchemeGroupVersion.Version, Resource: resource}
 	informer := metadatainformer.NewFilteredMetadataInformer(client, gvr, namespace, 0, cache.Indexers{}, func(o *metav1.ListOptions) {
 		o.LabelSelector = selector.String()
 	}).Informer()
-	if err := informer.SetTransform(onlyIdentity); err != nil {
+	if err := informer.SetTransform(stripToIdentity); err != nil {
 		return nil, err
 	}
 	return informer, informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
@@ -33,7 +33,7 @@ func watch(client metadata.Interface, resource, namespace string, selector label
 	})
 }
 
-func onlyIdentity(o any) (any, error) {
+func stripToIdentity(o any) (any, error) {
 	if m, err := meta.Accessor(o); err == nil {
 		m.SetManagedFields(nil)
 		m.SetAnnotations(nil)
@@ -68,96 +68,96 @@ func watchSecrets(ctx context.Context, client metadata.Interface, namespaces []s
 		}
 	}
 	for _, namespace := range namespaces {
-		informer, err := watch(client, "secrets", namespace, selector, func(err error) { logger.Error(err, "not told of changes") })
+		informer, err := newMetadataInformer(client, "secrets", namespace, selector, func(err error) { logger.Error(err, "not told of changes") })
 		if err != nil {
 			return err
 		}
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: tell, UpdateFunc: func(_, o any) { tell(o) }, DeleteFunc: tell}); err != nil {
 			return err
 		}
-		go informer.RunWithContext(silent(ctx))
+		go informer.RunWithContext(withoutLogger(ctx))
 	}
 	return nil
 }
 
-// patience is how long to wait for the list of ServiceAccounts of a namespace.
-const patience = 10 * time.Second
+// accountSyncTimeout is how long to wait for the list of ServiceAccounts of a namespace.
+const accountSyncTimeout = 10 * time.Second
 
-// accounts watches the ServiceAccounts of all namespaces in which Secrets have an account.
-type accounts struct {
+// accountWatcher watches the ServiceAccounts of all namespaces in which Secrets have an account.
+type accountWatcher struct {
 	client metadata.Interface
 
 	mu sync.Mutex
 	// ctx ends the watches; nil before start.
 	ctx     context.Context
 	changed func(secret types.NamespacedName)
-	watched map[string]*accountsWatch
-	// users are the Secrets of an account, uses the account of a Secret.
-	users map[types.NamespacedName]map[types.NamespacedName]bool
-	uses  map[types.NamespacedName]types.NamespacedName
+	watches map[string]*namespaceWatch
+	// secretsByAccount are the Secrets of an account, uses the account of a Secret.
+	secretsByAccount map[types.NamespacedName]map[types.NamespacedName]bool
+	accountBySecret  map[types.NamespacedName]types.NamespacedName
 }
 
-// accountsWatch is the watch of one namespace.
-type accountsWatch struct {
+// namespaceWatch is the watch of one namespace.
+type namespaceWatch struct {
 	cache.SharedIndexInformer
-	// broken is closed at the first failure: the watch retries, but nobody waits for it any more.
-	broken    chan struct{}
-	breakOnce sync.Once
+	// failed is closed at the first failure: the watch retries, but nobody waits for it any more.
+	failed   chan struct{}
+	failOnce sync.Once
 }
 
-func newAccounts(target *rest.Config) (*accounts, error) {
+func newAccountWatcher(target *rest.Config) (*accountWatcher, error) {
 	client, err := metadata.NewForConfig(target)
 	if err != nil {
 		return nil, err
 	}
-	return &accounts{
-		client: client, watched: map[string]*accountsWatch{},
-		users: map[types.NamespacedName]map[types.NamespacedName]bool{}, uses: map[types.NamespacedName]types.NamespacedName{},
+	return &accountWatcher{
+		client: client, watches: map[string]*namespaceWatch{},
+		secretsByAccount: map[types.NamespacedName]map[types.NamespacedName]bool{}, accountBySecret: map[types.NamespacedName]types.NamespacedName{},
 	}, nil
 }
 
 // start allows watches.
-func (a *accounts) start(ctx context.Context, changed func(secret types.NamespacedName)) {
+func (a *accountWatcher) start(ctx context.Context, changed func(secret types.NamespacedName)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ctx, a.changed = ctx, changed
 }
 
-// refer records the account of a Secret.
-func (a *accounts) refer(secret, account types.NamespacedName) {
+// setAccount records the account of a Secret.
+func (a *accountWatcher) setAccount(secret, account types.NamespacedName) {
 	a.forget(secret)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.users[account] == nil {
-		a.users[account] = map[types.NamespacedName]bool{}
+	if a.secretsByAccount[account] == nil {
+		a.secretsByAccount[account] = map[types.NamespacedName]bool{}
 	}
-	a.users[account][secret] = true
-	a.uses[secret] = account
+	a.secretsByAccount[account][secret] = true
+	a.accountBySecret[secret] = account
 }
 
 // forget drops a Secret. Watches stay: there is one per namespace, and namespaces are few.
-func (a *accounts) forget(secret types.NamespacedName) {
+func (a *accountWatcher) forget(secret types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	account := a.uses[secret]
-	delete(a.uses, secret)
-	if delete(a.users[account], secret); len(a.users[account]) == 0 {
-		delete(a.users, account)
+	account := a.accountBySecret[secret]
+	delete(a.accountBySecret, secret)
+	if delete(a.secretsByAccount[account], secret); len(a.secretsByAccount[account]) == 0 {
+		delete(a.secretsByAccount, account)
 	}
 }
 
-// watchOf returns the watch of a namespace and starts it if necessary; nil before start.
-func (a *accounts) watchOf(namespace string) (*accountsWatch, error) {
+// watchNamespace returns the watch of a namespace and starts it if necessary; nil before start.
+func (a *accountWatcher) watchNamespace(namespace string) (*namespaceWatch, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if w := a.watched[namespace]; w != nil || a.ctx == nil {
+	if w := a.watches[namespace]; w != nil || a.ctx == nil {
 		return w, nil
 	}
-	w, logger := &accountsWatch{broken: make(chan struct{})}, log.FromContext(a.ctx)
+	w, logger := &namespaceWatch{failed: make(chan struct{})}, log.FromContext(a.ctx)
 	var err error
-	w.SharedIndexInformer, err = watch(a.client, "serviceaccounts", namespace, nil, func(err error) {
+	w.SharedIndexInformer, err = newMetadataInformer(a.client, "serviceaccounts", namespace, nil, func(err error) {
 		logger.Error(err, "not told of ServiceAccounts that go")
-		w.breakOnce.Do(func() { close(w.broken) })
+		w.failOnce.Do(func() { close(w.failed) })
 	})
 	if err != nil {
 		return nil, err
@@ -166,42 +166,42 @@ func (a *accounts) watchOf(namespace string) (*accountsWatch, error) {
 		UpdateFunc: func(old, new any) {
 			if _, before, ok := identityOf(old); ok {
 				if _, now, ok := identityOf(new); ok && before != now {
-					a.tell(new)
+					a.notifySecrets(new)
 				}
 			}
 		},
-		DeleteFunc: a.tell,
+		DeleteFunc: a.notifySecrets,
 	})
 	if err != nil {
 		return nil, err
 	}
-	go w.RunWithContext(silent(a.ctx))
-	a.watched[namespace] = w
+	go w.RunWithContext(withoutLogger(a.ctx))
+	a.watches[namespace] = w
 	return w, nil
 }
 
-// tell reports a deleted or recreated account: its tokens are invalid.
-func (a *accounts) tell(o any) {
+// notifySecrets reports a deleted or recreated account: its tokens are invalid.
+func (a *accountWatcher) notifySecrets(o any) {
 	account, _, ok := identityOf(o)
 	if !ok {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for secret := range a.users[account] {
+	for secret := range a.secretsByAccount[account] {
 		a.changed(secret)
 	}
 }
 
-// is reports whether the account with a UID exists. If the watch disagrees, which may be outdated,
-// it asks the API server.
-func (a *accounts) is(ctx context.Context, account types.NamespacedName, uid types.UID) (bool, error) {
-	w, err := a.watchOf(account.Namespace)
+// hasUID reports whether the account with a UID exists. If the watch disagrees, which may be
+// outdated, it asks the API server.
+func (a *accountWatcher) hasUID(ctx context.Context, account types.NamespacedName, uid types.UID) (bool, error) {
+	w, err := a.watchNamespace(account.Namespace)
 	if err != nil {
 		return false, err
 	}
 	if w != nil {
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		ctx, cancel := context.WithTimeout(ctx, accountSyncTimeout)
 		defer cancel()
 		select {
 		case <-w.HasSyncedChecker().Done():
@@ -210,7 +210,7 @@ func (a *accounts) is(ctx context.Context, account types.NamespacedName, uid typ
 					return true, nil
 				}
 			}
-		case <-w.broken:
+		case <-w.failed:
 		case <-ctx.Done():
 		}
 	}

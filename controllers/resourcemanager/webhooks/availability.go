@@ -20,32 +20,32 @@ import (
 // highAvailability is the webhook that spreads workload as its namespace requires.
 type highAvailability struct {
 	settings HighAvailabilityConfig
-	target   lookups
+	target   targetReader
 }
 
 func (a highAvailability) answer(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
 	switch (schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}) {
 	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}:
-		return changed(request, func(d *appsv1.Deployment) error {
+		return patchObject(request, func(d *appsv1.Deployment) error {
 			return a.mutate(ctx, request, &d.ObjectMeta, d.Spec.Replicas, availability.OfDeployment(d))
 		})
 	case schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}:
-		return changed(request, func(s *appsv1.StatefulSet) error {
+		return patchObject(request, func(s *appsv1.StatefulSet) error {
 			return a.mutate(ctx, request, &s.ObjectMeta, s.Spec.Replicas, availability.OfStatefulSet(s))
 		})
 	case schema.GroupKind{Group: autoscalingv2.GroupName, Kind: "HorizontalPodAutoscaler"}:
-		return changed(request, func(h *autoscalingv2.HorizontalPodAutoscaler) error {
+		return patchObject(request, func(h *autoscalingv2.HorizontalPodAutoscaler) error {
 			place, err := a.placement(ctx, request)
 			if err != nil {
 				return err
 			}
 			if err := place.ScaleWithin(h); err != nil {
-				return denied("%s: %v", described(request, &h.ObjectMeta), err)
+				return denyInvalid("%s: %v", describeObject(request, &h.ObjectMeta), err)
 			}
 			return nil
 		})
 	}
-	return ctrladmission.Response{}, notFor(request, "Deployment, StatefulSet and HorizontalPodAutoscaler")
+	return ctrladmission.Response{}, denyKind(request, "Deployment, StatefulSet and HorizontalPodAutoscaler")
 }
 
 func (a highAvailability) placement(ctx context.Context, request *admissionv1.AdmissionRequest) (availability.Placement, error) {
@@ -68,23 +68,23 @@ func (a highAvailability) mutate(ctx context.Context, request *admissionv1.Admis
 	}
 	var around availability.Surroundings
 	if ptr.Deref(replicas, 0) > 0 {
-		if around.Scaled, around.MaxReplicas, err = a.scaling(ctx, request, name); err != nil {
+		if around.Scaled, around.MaxReplicas, err = a.findAutoscaler(ctx, request, name); err != nil {
 			return err
 		}
 		if place.MustSpreadHosts(metadata.Annotations) {
-			if around.SeveralNodes, err = a.target.severalNodes(ctx); err != nil {
+			if around.SeveralNodes, err = a.target.hasSeveralNodes(ctx); err != nil {
 				return err
 			}
 		}
 	}
 	if err := place.Spread(w, around, a.settings.tolerations()); err != nil {
-		return denied("%s: %v", described(request, metadata), err)
+		return denyInvalid("%s: %v", describeObject(request, metadata), err)
 	}
 	return nil
 }
 
-// scaling returns whether a workload has an autoscaler, and the maximum of its replicas.
-func (a highAvailability) scaling(ctx context.Context, request *admissionv1.AdmissionRequest, name string) (bool, int32, error) {
+// findAutoscaler returns whether a workload has an autoscaler, and the maximum of its replicas.
+func (a highAvailability) findAutoscaler(ctx context.Context, request *admissionv1.AdmissionRequest, name string) (bool, int32, error) {
 	autoscalers := &autoscalingv2.HorizontalPodAutoscalerList{}
 	if err := a.target.cached.List(ctx, autoscalers, client.InNamespace(request.Namespace)); err != nil {
 		return false, 0, fmt.Errorf("listing the HorizontalPodAutoscalers of namespace %s: %w", request.Namespace, err)

@@ -13,9 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/webhook/admission"
 )
 
-// TestCatalogueRegistersWhatIsAnswered checks that the webhook configurations of the catalogue
+// TestCatalogueConfigurations checks that the webhook configurations of the catalogue
 // match this package.
-func TestCatalogueRegistersWhatIsAnswered(t *testing.T) {
+func TestCatalogueConfigurations(t *testing.T) {
 	always := Webhooks{ProjectedTokenMount: ProjectedTokenMount{Enabled: true}, HighAvailabilityConfig: HighAvailabilityConfig{Enabled: true}}
 	profiles := always
 	profiles.SeccompProfile.Enabled = true

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// everything enables all webhooks.
-func everything() Webhooks {
+// allWebhooks enables all webhooks.
+func allWebhooks() Webhooks {
 	on := Switch{Enabled: true}
 	return Webhooks{
 		CRDDeletionProtection: on, EndpointSliceHints: on, ExtensionValidation: on, PodKubeAPIServerLoadBalancing: on, PodTopologySpreadConstraints: on,
@@ -27,8 +27,8 @@ func everything() Webhooks {
 	}
 }
 
-// recorded returns upstream's webhooks by name.
-func recorded(t *testing.T, file string) (mutating map[string]admissionregistrationv1.MutatingWebhook, validating map[string]admissionregistrationv1.ValidatingWebhook) {
+// upstreamWebhooks returns upstream's webhooks by name.
+func upstreamWebhooks(t *testing.T, file string) (mutating map[string]admissionregistrationv1.MutatingWebhook, validating map[string]admissionregistrationv1.ValidatingWebhook) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(corpus.Dir(t), "objects", filepath.FromSlash(file)))
 	require.NoError(t, err)
@@ -75,8 +75,8 @@ func collect(t *testing.T, value any, mutating map[string]admissionregistrationv
 	}
 }
 
-// TestConfigurationsAreThoseOfUpstream checks that our configurations match upstream's.
-func TestConfigurationsAreThoseOfUpstream(t *testing.T) {
+// TestConfigurationsMatchUpstream checks that our configurations match upstream's.
+func TestConfigurationsMatchUpstream(t *testing.T) {
 	for file, responsibility := range map[string]Responsibility{
 		"seed/gardener-resourcemanager/reconcile-example.yaml":           ForRuntime,
 		"garden/gardener-resourcemanager-runtime/reconcile-example.yaml": ForRuntime,
@@ -84,9 +84,9 @@ func TestConfigurationsAreThoseOfUpstream(t *testing.T) {
 		"shoot/gardener-resourcemanager/reconcile-example.yaml":          ForTarget,
 	} {
 		t.Run(file, func(t *testing.T) {
-			mutating, validating := recorded(t, file)
+			mutating, validating := upstreamWebhooks(t, file)
 			require.NotEmpty(t, mutating)
-			c := Configuration{Webhooks: everything(), Responsibility: responsibility, VirtualGarden: true}
+			c := Configuration{Webhooks: allWebhooks(), Responsibility: responsibility, VirtualGarden: true}
 			namespace := map[string]string{"garden/gardener-resourcemanager/default.yaml": "fake-ns"}[file]
 			if namespace == "" {
 				namespace = "garden"
@@ -148,7 +148,7 @@ func TestConfigurationNames(t *testing.T) {
 	assert.Equal(t, map[string]string{"app": "gardener-resource-manager", "remediation.webhook.shoot.gardener.cloud/exclude": "true"}, validating.Labels)
 	assert.Empty(t, validating.Webhooks, "all are off")
 
-	c.Webhooks, c.Target = everything(), admission.Target{URL: "http://plain"}
+	c.Webhooks, c.Target = allWebhooks(), admission.Target{URL: "http://plain"}
 	_, err = MutatingWebhookConfiguration(c)
 	assert.ErrorContains(t, err, "https://HOST:PORT")
 	_, err = ValidatingWebhookConfiguration(c)

@@ -21,22 +21,22 @@ const (
 	anEtcd       = "{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: main}, spec: {selector: {matchLabels: {a: b}}, labels: {a: b}, replicas: 1, etcd: {}, backup: {}, sharedConfig: {}}}"
 )
 
-// refusesDeletion checks that an error is the denial of the webhook.
-func refusesDeletion(t *testing.T, err error) {
+// assertDeletionDenied checks that an error is the denial of the webhook.
+func assertDeletionDenied(t *testing.T, err error) {
 	t.Helper()
 	require.Error(t, err)
 	assert.ErrorContains(t, err, `must have a "confirmation.gardener.cloud/deletion" annotation to delete`)
 	assert.Equal(t, metav1.StatusReasonForbidden, apierrors.ReasonForError(err))
 }
 
-func testDeletionIsConfirmed(t *testing.T, w *world) {
-	s := newSite(t, w, "{labels: {a: b}}")
+func testDeletionIsConfirmed(t *testing.T, w *testServer) {
+	s := newTestNamespace(t, w, "{labels: {a: b}}")
 	for _, text := range []string{anExtension, anEtcd} {
 		object := s.create(text)
-		refusesDeletion(t, w.api.Delete(s.ctx, object))
-		refusesDeletion(t, w.api.Delete(s.ctx, object, client.DryRunAll))
+		assertDeletionDenied(t, w.api.Delete(s.ctx, object))
+		assertDeletionDenied(t, w.api.Delete(s.ctx, object, client.DryRunAll))
 		require.NoError(t, s.patch(object, "{metadata: {annotations: {confirmation.gardener.cloud/deletion: 'no'}}}"))
-		refusesDeletion(t, w.api.Delete(s.ctx, object))
+		assertDeletionDenied(t, w.api.Delete(s.ctx, object))
 		require.NoError(t, s.patch(object, confirmation))
 		require.NoError(t, w.api.Delete(s.ctx, object))
 		assert.True(t, apierrors.IsNotFound(w.api.Get(s.ctx, client.ObjectKeyFromObject(object), object)))
@@ -49,16 +49,16 @@ func testDeletionIsConfirmed(t *testing.T, w *world) {
 	}
 }
 
-func testCollectionsAreConfirmed(t *testing.T, w *world) {
-	s := newSite(t, w, "{labels: {a: b}}")
-	first, second := s.create(anExtension), parsed(anExtension)
+func testCollectionsAreConfirmed(t *testing.T, w *testServer) {
+	s := newTestNamespace(t, w, "{labels: {a: b}}")
+	first, second := s.create(anExtension), parseObject(anExtension)
 	second.SetName("b")
 	second.SetNamespace(s.ns)
 	require.NoError(t, w.api.Create(s.ctx, second))
 	require.NoError(t, s.patch(first, confirmation))
 	kind := &unstructured.Unstructured{}
 	kind.SetGroupVersionKind(first.GroupVersionKind())
-	refusesDeletion(t, w.api.DeleteAllOf(s.ctx, kind, client.InNamespace(s.ns)))
+	assertDeletionDenied(t, w.api.DeleteAllOf(s.ctx, kind, client.InNamespace(s.ns)))
 	require.NoError(t, w.api.Get(s.ctx, client.ObjectKeyFromObject(second), second), "what was not confirmed stays")
 
 	// If an API server does not send the deleted objects, the webhook reads the collection.
@@ -92,10 +92,10 @@ func testCollectionsAreConfirmed(t *testing.T, w *world) {
 	}
 }
 
-func testDefinitionsAreProtected(t *testing.T, w *world) {
-	s := newSite(t, w, "{labels: {a: b}}")
+func testDefinitionsAreProtected(t *testing.T, w *testServer) {
+	s := newTestNamespace(t, w, "{labels: {a: b}}")
 	made := func(name string, labels map[string]string) *apiextensionsv1.CustomResourceDefinition {
-		d := definition(s.ns+".example.com", "A"+name, "a"+name+"s")
+		d := permissiveDefinition(s.ns+".example.com", "A"+name, "a"+name+"s")
 		d.Annotations, d.Labels = nil, labels
 		d.Spec.Names.Singular = "a" + name
 		require.NoError(t, w.api.Create(s.ctx, d))
@@ -103,8 +103,8 @@ func testDefinitionsAreProtected(t *testing.T, w *world) {
 	}
 	plain, protected := made("plain", nil), made("protected", map[string]string{DeletionProtected: "true"})
 	require.NoError(t, w.api.Delete(s.ctx, plain))
-	refusesDeletion(t, w.api.Delete(s.ctx, protected))
-	refusesDeletion(t, w.api.DeleteAllOf(s.ctx, &apiextensionsv1.CustomResourceDefinition{}, client.MatchingLabels{DeletionProtected: "true"}))
+	assertDeletionDenied(t, w.api.Delete(s.ctx, protected))
+	assertDeletionDenied(t, w.api.DeleteAllOf(s.ctx, &apiextensionsv1.CustomResourceDefinition{}, client.MatchingLabels{DeletionProtected: "true"}))
 	s.eventually("it is confirmed", func() bool {
 		if err := w.api.Get(s.ctx, client.ObjectKeyFromObject(protected), protected); err != nil {
 			return false
@@ -115,9 +115,9 @@ func testDefinitionsAreProtected(t *testing.T, w *world) {
 	require.NoError(t, w.api.Delete(s.ctx, protected))
 }
 
-func testExtensionsAreValidated(t *testing.T, w *world) {
-	s := newSite(t, w, "{labels: {a: b}}")
-	_, err := s.try("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Extension, metadata: {name: a}, spec: {type: ''}}")
+func testExtensionsAreValidated(t *testing.T, w *testServer) {
+	s := newTestNamespace(t, w, "{labels: {a: b}}")
+	_, err := s.tryCreate("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Extension, metadata: {name: a}, spec: {type: ''}}")
 	assert.ErrorContains(t, err, "validation.extensions.extensions.resources.gardener.cloud")
 	var status *apierrors.StatusError
 	require.ErrorAs(t, err, &status)
@@ -134,10 +134,10 @@ func testExtensionsAreValidated(t *testing.T, w *world) {
 	require.NoError(t, s.patch(extension, "{metadata: {finalizers: null}}"))
 
 	const record = "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: DNSRecord, metadata: {name: a}, spec: {type: a, secretRef: {name: a, namespace: b}, name: a.example.com, recordType: A, values: [VALUE]}}"
-	_, err = s.try(record)
+	_, err = s.tryCreate(record)
 	assert.ErrorContains(t, err, "spec.values[0]")
 
-	_, err = s.try("{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: main}, spec: {selector: {matchLabels: {a: b}}, labels: {a: b}, replicas: 1, etcd: {}, backup: {store: {prefix: other}}, sharedConfig: {}}}")
+	_, err = s.tryCreate("{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: main}, spec: {selector: {matchLabels: {a: b}}, labels: {a: b}, replicas: 1, etcd: {}, backup: {store: {prefix: other}}, sharedConfig: {}}}")
 	assert.ErrorContains(t, err, "spec.backup.store.prefix")
 	etcd := s.create("{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: main}, spec: {selector: {matchLabels: {a: b}}, labels: {a: b}, replicas: 1, etcd: {}, backup: {store: {prefix: " + s.ns + "/main}}, sharedConfig: {}}}")
 	assert.ErrorContains(t, s.patch(etcd.DeepCopy(), "{spec: {backup: {store: {prefix: "+s.ns+"/main/2}}}}"), "the backups are at the old place")

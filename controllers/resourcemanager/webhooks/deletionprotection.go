@@ -35,29 +35,29 @@ func (d deletionProtection) answer(ctx context.Context, request *admissionv1.Adm
 	if raw := request.OldObject.Raw; len(raw) > 0 && string(raw) != "null" {
 		object := &metav1.PartialObjectMetadata{}
 		if err := utiljson.Unmarshal(raw, object); err != nil {
-			return ctrladmission.Response{}, badRequest("the object of the request cannot be read: %v", err)
+			return ctrladmission.Response{}, denyBadRequest("the object of the request cannot be read: %v", err)
 		}
-		return ctrladmission.Allowed(""), confirmed(request.Kind.Kind, object, definition)
+		return ctrladmission.Allowed(""), requireConfirmation(request.Kind.Kind, object, definition)
 	}
 	if request.Name != "" {
-		return d.one(ctx, request, definition)
+		return d.answerNamed(ctx, request, definition)
 	}
-	return ctrladmission.Allowed(""), d.collection(ctx, request, definition)
+	return ctrladmission.Allowed(""), d.checkCollection(ctx, request, definition)
 }
 
-// one reads an object whose content is not in the request.
-func (d deletionProtection) one(ctx context.Context, request *admissionv1.AdmissionRequest, definition bool) (ctrladmission.Response, error) {
+// answerNamed reads an object whose content is not in the request.
+func (d deletionProtection) answerNamed(ctx context.Context, request *admissionv1.AdmissionRequest, definition bool) (ctrladmission.Response, error) {
 	object := &metav1.PartialObjectMetadata{TypeMeta: typeOf(request.Kind)}
-	if err := d.source.Get(ctx, key(request.Namespace, request.Name), object); apierrors.IsNotFound(err) {
+	if err := d.source.Get(ctx, objectKey(request.Namespace, request.Name), object); apierrors.IsNotFound(err) {
 		return ctrladmission.Allowed(""), nil
 	} else if err != nil {
 		return ctrladmission.Response{}, fmt.Errorf("reading the %s that is deleted: %w", request.Kind.Kind, err)
 	}
-	return ctrladmission.Allowed(""), confirmed(request.Kind.Kind, object, definition)
+	return ctrladmission.Allowed(""), requireConfirmation(request.Kind.Kind, object, definition)
 }
 
-// collection checks all objects that a request may delete.
-func (d deletionProtection) collection(ctx context.Context, request *admissionv1.AdmissionRequest, definition bool) error {
+// checkCollection checks all objects that a request may delete.
+func (d deletionProtection) checkCollection(ctx context.Context, request *admissionv1.AdmissionRequest, definition bool) error {
 	options := client.ListOptions{Namespace: request.Namespace, Limit: pageSize}
 	for {
 		list := &metav1.PartialObjectMetadataList{TypeMeta: typeOf(request.Kind)}
@@ -70,7 +70,7 @@ func (d deletionProtection) collection(ctx context.Context, request *admissionv1
 			return fmt.Errorf("reading the collection of %s that is deleted: %w", request.Kind.Kind, err)
 		}
 		for i := range list.Items {
-			if err := confirmed(request.Kind.Kind, &list.Items[i], definition); err != nil {
+			if err := requireConfirmation(request.Kind.Kind, &list.Items[i], definition); err != nil {
 				return err
 			}
 		}
@@ -92,8 +92,9 @@ func isProtected(kind metav1.GroupVersionKind) bool {
 	})
 }
 
-// confirmed returns a denial if the deletion of an object needs a confirmation and has none.
-func confirmed(kind string, object *metav1.PartialObjectMetadata, definition bool) error {
+// requireConfirmation returns a denial if the deletion of an object needs a confirmation and has
+// none.
+func requireConfirmation(kind string, object *metav1.PartialObjectMetadata, definition bool) error {
 	if definition && object.Labels[DeletionProtected] != "true" {
 		return nil
 	}
@@ -105,5 +106,5 @@ func confirmed(kind string, object *metav1.PartialObjectMetadata, definition boo
 	if object.Namespace != "" {
 		name = object.Namespace + "/" + name
 	}
-	return forbidden(`%s %s must have a %q annotation to delete it: set it to "true" first`, kind, name, gardencorev1beta1.ConfirmationDeletion)
+	return denyForbidden(`%s %s must have a %q annotation to delete it: set it to "true" first`, kind, name, gardencorev1beta1.ConfirmationDeletion)
 }

@@ -14,19 +14,19 @@ import (
 	druidv1alpha1 "github.com/pergola-dev/pergola/api/druid/v1alpha1"
 )
 
-// etcdAnswer validates the Etcd of a request.
-func etcdAnswer(request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
+// answerEtcd validates the Etcd of a request.
+func answerEtcd(request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
 	if request.SubResource != "" {
 		return ctrladmission.Allowed(""), nil
 	}
 	etcd, old := &druidv1alpha1.Etcd{}, (*druidv1alpha1.Etcd)(nil)
 	if err := utiljson.Unmarshal(request.Object.Raw, etcd); err != nil {
-		return ctrladmission.Response{}, badRequest("the Etcd of the request cannot be read: %v", err)
+		return ctrladmission.Response{}, denyBadRequest("the Etcd of the request cannot be read: %v", err)
 	}
 	if request.Operation == admissionv1.Update {
 		old = &druidv1alpha1.Etcd{}
 		if err := utiljson.Unmarshal(request.OldObject.Raw, old); err != nil {
-			return ctrladmission.Response{}, badRequest("the old Etcd of the request cannot be read: %v", err)
+			return ctrladmission.Response{}, denyBadRequest("the old Etcd of the request cannot be read: %v", err)
 		}
 	}
 	if etcd.Namespace == "" {

@@ -47,16 +47,16 @@ func validatedKinds() []validatedKind {
 	}
 }
 
-// validating turns the rules for a kind into a webhook.
-func validating(kind validatedKind, rules func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) answer {
+// newValidating turns the rules for a kind into a webhook.
+func newValidating(kind validatedKind, rules func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse) webhookFunc {
 	return func(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
 		switch {
 		case request.Kind != kind.GroupVersionKind:
-			return ctrladmission.Response{}, notFor(request, kind.Kind)
+			return ctrladmission.Response{}, denyKind(request, kind.Kind)
 		case request.Operation != admissionv1.Create && request.Operation != admissionv1.Update:
 			return ctrladmission.Allowed(""), nil
 		case kind.Group == druidv1alpha1.SchemeGroupVersion.Group:
-			return etcdAnswer(request)
+			return answerEtcd(request)
 		}
 		return ctrladmission.Response{AdmissionResponse: *rules(ctx, request)}, nil
 	}

@@ -45,8 +45,8 @@ const (
 	PathVPAInPlaceUpdates             = "/webhooks/vpa-in-place-updates"
 )
 
-// answer handles a request. An error is not a verdict about the object, unless it is a denial.
-type answer func(context.Context, *admissionv1.AdmissionRequest) (ctrladmission.Response, error)
+// webhookFunc handles a request. An error is not a verdict about the object, unless it is a denial.
+type webhookFunc func(context.Context, *admissionv1.AdmissionRequest) (ctrladmission.Response, error)
 
 // New returns the handler of the enabled webhooks. It fails if settings are invalid or a reader is
 // missing.
@@ -91,15 +91,15 @@ func (o Options) handlers(ctx context.Context) (map[string]http.Handler, error) 
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Webhooks = o.Webhooks.completed()
-	answers := o.answers()
+	o.Webhooks = o.Webhooks.withDefaults()
+	answers := o.enabledWebhooks()
 	if o.Webhooks.ExtensionValidation.Enabled {
 		rules, err := admission.New(ctx, admission.Options{Log: o.Log})
 		if err != nil {
 			return nil, fmt.Errorf("preparing the validation of extension objects: %w", err)
 		}
 		for _, kind := range validatedKinds() {
-			answers[kind.path()] = validating(kind, rules.Validate)
+			answers[kind.path()] = newValidating(kind, rules.Validate)
 		}
 	}
 	handlers := make(map[string]http.Handler, len(answers))
@@ -118,26 +118,26 @@ func (o Options) readsTarget() bool {
 	return o.Webhooks.HighAvailabilityConfig.Enabled || o.Webhooks.ProjectedTokenMount.Enabled || o.Webhooks.SystemComponentsConfig.Enabled || o.Webhooks.PodKubeAPIServerLoadBalancing.Enabled
 }
 
-// answers returns the enabled webhooks by path, without those of extension objects.
-func (o Options) answers() map[string]answer {
-	target := lookups{cached: o.Target, live: o.Live}
-	all := map[string]answer{}
+// enabledWebhooks returns the enabled webhooks by path, without those of extension objects.
+func (o Options) enabledWebhooks() map[string]webhookFunc {
+	target := targetReader{cached: o.Target, live: o.Live}
+	all := map[string]webhookFunc{}
 	for _, webhook := range []struct {
 		enabled bool
 		path    string
-		answer  answer
+		answer  webhookFunc
 	}{
 		{o.Webhooks.CRDDeletionProtection.Enabled, PathCRDDeletionProtection, deletionProtection{o.Source}.answer},
-		{o.Webhooks.EndpointSliceHints.Enabled, PathEndpointSliceHints, mutating(endpointSliceKind, hintEndpoints)},
+		{o.Webhooks.EndpointSliceHints.Enabled, PathEndpointSliceHints, newMutating(endpointSliceKind, hintEndpoints)},
 		{o.Webhooks.HighAvailabilityConfig.Enabled, PathHighAvailabilityConfig, highAvailability{o.Webhooks.HighAvailabilityConfig, target}.answer},
-		{o.Webhooks.KubernetesServiceHost.Enabled, PathKubernetesServiceHost, mutating(podKind, o.Webhooks.KubernetesServiceHost.mutate)},
-		{o.Webhooks.PodKubeAPIServerLoadBalancing.Enabled, PathPodKubeAPIServerLoadBalancing, mutating(podKind, loadBalancing{target}.mutate)},
-		{o.Webhooks.PodSchedulerName.Enabled, PathPodSchedulerName, mutating(podKind, o.Webhooks.PodSchedulerName.mutate)},
-		{o.Webhooks.PodTopologySpreadConstraints.Enabled, PathPodTopologySpreadConstraints, mutating(podKind, spreadRevisions)},
-		{o.Webhooks.ProjectedTokenMount.Enabled, PathProjectedTokenMount, mutating(podKind, tokenMount{o.Webhooks.ProjectedTokenMount, target}.mutate)},
-		{o.Webhooks.SeccompProfile.Enabled, PathSeccompProfile, mutating(podKind, defaultSeccompProfile)},
-		{o.Webhooks.SystemComponentsConfig.Enabled, PathSystemComponentsConfig, mutating(podKind, systemComponents{o.Webhooks.SystemComponentsConfig, target}.mutate)},
-		{o.Webhooks.VPAInPlaceUpdates.Enabled, PathVPAInPlaceUpdates, mutating(autoscalerKind, updateInPlace)},
+		{o.Webhooks.KubernetesServiceHost.Enabled, PathKubernetesServiceHost, newMutating(podKind, o.Webhooks.KubernetesServiceHost.mutate)},
+		{o.Webhooks.PodKubeAPIServerLoadBalancing.Enabled, PathPodKubeAPIServerLoadBalancing, newMutating(podKind, loadBalancing{target}.mutate)},
+		{o.Webhooks.PodSchedulerName.Enabled, PathPodSchedulerName, newMutating(podKind, o.Webhooks.PodSchedulerName.mutate)},
+		{o.Webhooks.PodTopologySpreadConstraints.Enabled, PathPodTopologySpreadConstraints, newMutating(podKind, spreadRevisions)},
+		{o.Webhooks.ProjectedTokenMount.Enabled, PathProjectedTokenMount, newMutating(podKind, tokenMount{o.Webhooks.ProjectedTokenMount, target}.mutate)},
+		{o.Webhooks.SeccompProfile.Enabled, PathSeccompProfile, newMutating(podKind, defaultSeccompProfile)},
+		{o.Webhooks.SystemComponentsConfig.Enabled, PathSystemComponentsConfig, newMutating(podKind, systemComponents{o.Webhooks.SystemComponentsConfig, target}.mutate)},
+		{o.Webhooks.VPAInPlaceUpdates.Enabled, PathVPAInPlaceUpdates, newMutating(verticalPodAutoscalerKind, updateInPlace)},
 	} {
 		if webhook.enabled {
 			all[webhook.path] = webhook.answer
@@ -147,7 +147,7 @@ func (o Options) answers() map[string]answer {
 }
 
 // handler serves a webhook over HTTP, with the metrics of controller-runtime.
-func (o Options) handler(path string, respond answer) (http.Handler, error) {
+func (o Options) handler(path string, respond webhookFunc) (http.Handler, error) {
 	hook := &ctrladmission.Webhook{Handler: ctrladmission.HandlerFunc(func(ctx context.Context, request ctrladmission.Request) ctrladmission.Response {
 		return o.respond(ctx, path, &request.AdmissionRequest, respond)
 	})}
@@ -164,7 +164,7 @@ func (o Options) handler(path string, respond answer) (http.Handler, error) {
 }
 
 // respond always returns a response, and logs denials and failures.
-func (o Options) respond(ctx context.Context, path string, request *admissionv1.AdmissionRequest, respond answer) (response ctrladmission.Response) {
+func (o Options) respond(ctx context.Context, path string, request *admissionv1.AdmissionRequest, respond webhookFunc) (response ctrladmission.Response) {
 	log := o.Log.With("webhook", path, "uid", string(request.UID), "operation", string(request.Operation), "group", request.Kind.Group,
 		"kind", request.Kind.Kind, "namespace", request.Namespace, "name", request.Name)
 	defer func() {
@@ -172,21 +172,21 @@ func (o Options) respond(ctx context.Context, path string, request *admissionv1.
 			ctrlmetrics.WebhookPanics.WithLabelValues().Inc()
 			// The value may quote the object: log its type and the stack only.
 			log.Error("a request made the program panic", "panic", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
-			response = refused(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the webhook failed on this request: this is a fault of Pergola, whose log has the details")
+			response = errorResponse(http.StatusInternalServerError, metav1.StatusReasonInternalError, "the webhook failed on this request: this is a fault of Pergola, whose log has the details")
 		}
 	}()
 	response, err := respond(ctx, request)
 	var no *denial
 	switch {
 	case errors.As(err, &no):
-		response = refused(no.code, no.reason, no.message)
+		response = errorResponse(no.code, no.reason, no.message)
 		log.Info("denied", "reason", string(no.reason))
 	case err != nil && ctx.Err() != nil:
 		log.Error("a request was not answered in time")
-		response = refused(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the webhook found no answer in time: "+err.Error())
+		response = errorResponse(http.StatusGatewayTimeout, metav1.StatusReasonTimeout, "the webhook found no answer in time: "+err.Error())
 	case err != nil:
 		log.Error("a request could not be answered", "error", err.Error())
-		response = refused(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
+		response = errorResponse(http.StatusInternalServerError, metav1.StatusReasonInternalError, err.Error())
 	case !response.Allowed:
 		log.Info("denied")
 	}
@@ -211,22 +211,22 @@ type denial struct {
 
 func (d *denial) Error() string { return d.message }
 
-// denied returns a denial for the content of an object.
-func denied(format string, args ...any) error {
+// denyInvalid returns a denial for the content of an object.
+func denyInvalid(format string, args ...any) error {
 	return &denial{http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, fmt.Sprintf(format, args...)}
 }
 
-// forbidden returns a denial for the state of related objects.
-func forbidden(format string, args ...any) error {
+// denyForbidden returns a denial for the state of related objects.
+func denyForbidden(format string, args ...any) error {
 	return &denial{http.StatusForbidden, metav1.StatusReasonForbidden, fmt.Sprintf(format, args...)}
 }
 
-// badRequest returns a denial of a request that does not fit the webhook.
-func badRequest(format string, args ...any) error {
+// denyBadRequest returns a denial of a request that does not fit the webhook.
+func denyBadRequest(format string, args ...any) error {
 	return &denial{http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf(format, args...)}
 }
 
-func refused(code int32, reason metav1.StatusReason, message string) ctrladmission.Response {
+func errorResponse(code int32, reason metav1.StatusReason, message string) ctrladmission.Response {
 	return ctrladmission.Response{AdmissionResponse: admissionv1.AdmissionResponse{
 		Result: &metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message},
 	}}

@@ -20,15 +20,15 @@ import (
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// asked posts a review to a handler and returns the response.
-func asked(t *testing.T, handler http.Handler, path, version string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionReview {
+// postReview posts a review to a handler and returns the response.
+func postReview(t *testing.T, handler http.Handler, path, version string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionReview {
 	t.Helper()
 	body, err := json.Marshal(&admissionv1.AdmissionReview{TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/" + version, Kind: "AdmissionReview"}, Request: request})
 	require.NoError(t, err)
-	return posted(t, handler, path, body)
+	return postBody(t, handler, path, body)
 }
 
-func posted(t *testing.T, handler http.Handler, path string, body []byte) *admissionv1.AdmissionReview {
+func postBody(t *testing.T, handler http.Handler, path string, body []byte) *admissionv1.AdmissionReview {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, bytes.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -51,14 +51,14 @@ func TestReviews(t *testing.T) {
 	require.NoError(t, err)
 	// An API server uses the first version of a configuration that it knows, also for the response.
 	for _, version := range []string{"v1beta1", "v1"} {
-		review := asked(t, handler, PathSeccompProfile+"?timeout=5s", version, podRequest(`{"metadata":{"future":1},"spec":{"future":{"a":1},"containers":[{"name":"a","future":2}]}}`))
+		review := postReview(t, handler, PathSeccompProfile+"?timeout=5s", version, podRequest(`{"metadata":{"future":1},"spec":{"future":{"a":1},"containers":[{"name":"a","future":2}]}}`))
 		assert.Equal(t, "admission.k8s.io/"+version, review.APIVersion)
 		assert.Equal(t, "u", string(review.Response.UID))
 		require.True(t, review.Response.Allowed)
 		// Nothing else changes, not even unknown fields.
 		assert.JSONEq(t, `[{"op":"add","path":"/spec/securityContext","value":{"seccompProfile":{"type":"RuntimeDefault"}}}]`, string(review.Response.Patch))
 	}
-	unchanged := asked(t, handler, PathSeccompProfile, "v1", podRequest(`{"spec":{"securityContext":{"seccompProfile":{"type":"Unconfined"}}}}`))
+	unchanged := postReview(t, handler, PathSeccompProfile, "v1", podRequest(`{"spec":{"securityContext":{"seccompProfile":{"type":"Unconfined"}}}}`))
 	assert.True(t, unchanged.Response.Allowed)
 	assert.Empty(t, unchanged.Response.Patch)
 
@@ -76,7 +76,7 @@ func TestReviews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			request := podRequest("{}")
 			c.change(request)
-			review := asked(t, handler, PathSeccompProfile, "v1", request)
+			review := postReview(t, handler, PathSeccompProfile, "v1", request)
 			assert.Equal(t, c.allowed, review.Response.Allowed)
 			assert.Empty(t, review.Response.Patch)
 			if !c.allowed {
@@ -87,7 +87,7 @@ func TestReviews(t *testing.T) {
 	}
 }
 
-func TestRequestsThatAreNone(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	handler, err := New(t.Context(), Options{Webhooks: Webhooks{SeccompProfile: Switch{Enabled: true}}})
 	require.NoError(t, err)
 	for _, path := range []string{"/", PathPodSchedulerName, "/validate-extensions-gardener-cloud-v1alpha1-worker"} {
@@ -98,7 +98,7 @@ func TestRequestsThatAreNone(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"nothing": nil, "no JSON": []byte("{"), "too large": append([]byte(`{"x":"`), bytes.Repeat([]byte("a"), maxRequest)...),
 	} {
-		review := posted(t, handler, PathSeccompProfile, body)
+		review := postBody(t, handler, PathSeccompProfile, body)
 		assert.False(t, review.Response.Allowed, name)
 		assert.GreaterOrEqual(t, review.Response.Result.Code, int32(400), name)
 	}
@@ -111,7 +111,7 @@ func TestPanicsAndFailures(t *testing.T) {
 	o := Options{Log: slog.New(slog.NewTextHandler(&log, nil))}
 	const secret = "s3cr3t"
 	var fault error
-	handler, err := o.handler("/webhooks/test", mutating(podKind, func(context.Context, *admissionv1.AdmissionRequest, *corev1.Pod) error {
+	handler, err := o.handler("/webhooks/test", newMutating(podKind, func(context.Context, *admissionv1.AdmissionRequest, *corev1.Pod) error {
 		if fault == nil {
 			panic(secret)
 		}
@@ -119,7 +119,7 @@ func TestPanicsAndFailures(t *testing.T) {
 	}))
 	require.NoError(t, err)
 	for range 2 {
-		response := asked(t, handler, "/webhooks/test", "v1", podRequest("{}")).Response
+		response := postReview(t, handler, "/webhooks/test", "v1", podRequest("{}")).Response
 		assert.False(t, response.Allowed)
 		assert.Equal(t, int32(http.StatusInternalServerError), response.Result.Code)
 		assert.Equal(t, "u", string(response.UID))
@@ -128,10 +128,10 @@ func TestPanicsAndFailures(t *testing.T) {
 		assert.Contains(t, log.String(), "handler_test.go", "the log says where")
 	}
 	for want, err := range map[int32]error{
-		http.StatusInternalServerError: errors.New("down"), http.StatusForbidden: forbidden("no"), http.StatusUnprocessableEntity: fmt.Errorf("looking: %w", denied("no")),
+		http.StatusInternalServerError: errors.New("down"), http.StatusForbidden: denyForbidden("no"), http.StatusUnprocessableEntity: fmt.Errorf("looking: %w", denyInvalid("no")),
 	} {
 		fault = err
-		response := asked(t, handler, "/webhooks/test", "v1", podRequest("{}")).Response
+		response := postReview(t, handler, "/webhooks/test", "v1", podRequest("{}")).Response
 		assert.False(t, response.Allowed)
 		assert.Equal(t, want, response.Result.Code)
 	}
@@ -144,7 +144,7 @@ func TestTimeout(t *testing.T) {
 		return ctrladmission.Response{}, ctx.Err()
 	})
 	require.NoError(t, err)
-	response := asked(t, handler, "/webhooks/test?timeout=1ms", "v1", podRequest("{}")).Response
+	response := postReview(t, handler, "/webhooks/test?timeout=1ms", "v1", podRequest("{}")).Response
 	assert.False(t, response.Allowed)
 	assert.Equal(t, int32(http.StatusGatewayTimeout), response.Result.Code)
 	for query, want := range map[string]string{"": "10s", "?timeout=2s": "2s", "?timeout=1h": "30s", "?timeout=-1s": "10s", "?timeout=x": "10s"} {

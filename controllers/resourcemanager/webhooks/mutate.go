@@ -12,40 +12,40 @@ import (
 )
 
 var (
-	podKind           = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}
-	endpointSliceKind = metav1.GroupVersionKind{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"}
-	autoscalerKind    = metav1.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"}
+	podKind                   = metav1.GroupVersionKind{Version: "v1", Kind: "Pod"}
+	endpointSliceKind         = metav1.GroupVersionKind{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"}
+	verticalPodAutoscalerKind = metav1.GroupVersionKind{Group: "autoscaling.k8s.io", Version: "v1", Kind: "VerticalPodAutoscaler"}
 )
 
-// mutating turns a function that changes objects of a kind into a webhook.
-func mutating[T any](kind metav1.GroupVersionKind, change func(context.Context, *admissionv1.AdmissionRequest, *T) error) answer {
+// newMutating turns a function that changes objects of a kind into a webhook.
+func newMutating[T any](kind metav1.GroupVersionKind, change func(context.Context, *admissionv1.AdmissionRequest, *T) error) webhookFunc {
 	return func(ctx context.Context, request *admissionv1.AdmissionRequest) (ctrladmission.Response, error) {
 		if request.Kind != kind {
-			return ctrladmission.Response{}, notFor(request, kind.Kind)
+			return ctrladmission.Response{}, denyKind(request, kind.Kind)
 		}
-		return changed(request, func(object *T) error { return change(ctx, request, object) })
+		return patchObject(request, func(object *T) error { return change(ctx, request, object) })
 	}
 }
 
-// notFor is the denial of a request about another kind.
-func notFor(request *admissionv1.AdmissionRequest, kinds string) error {
-	return badRequest("this webhook is for objects of kind %s, but was asked about %s of %s/%s; mend the webhook configuration",
+// denyKind is the denial of a request about another kind.
+func denyKind(request *admissionv1.AdmissionRequest, kinds string) error {
+	return denyBadRequest("this webhook is for objects of kind %s, but was asked about %s of %s/%s; mend the webhook configuration",
 		kinds, request.Kind.Kind, request.Kind.Group, request.Kind.Version)
 }
 
-// changed applies a function to the object of a request and returns its patch. The patch contains
-// only changes of the function: unknown fields of the Go type stay, and its empty fields are not
-// added.
-func changed[T any](request *admissionv1.AdmissionRequest, change func(*T) error) (ctrladmission.Response, error) {
+// patchObject applies a function to the object of a request and returns its patch. The patch
+// contains only changes of the function: unknown fields of the Go type stay, and its empty fields
+// are not added.
+func patchObject[T any](request *admissionv1.AdmissionRequest, change func(*T) error) (ctrladmission.Response, error) {
 	if request.SubResource != "" || (request.Operation != admissionv1.Create && request.Operation != admissionv1.Update) {
 		return ctrladmission.Allowed(""), nil
 	}
 	object := new(T)
 	if len(request.Object.Raw) == 0 {
-		return ctrladmission.Response{}, badRequest("the request has no object")
+		return ctrladmission.Response{}, denyBadRequest("the request has no object")
 	}
 	if err := utiljson.Unmarshal(request.Object.Raw, object); err != nil {
-		return ctrladmission.Response{}, badRequest("the object of the request cannot be read as %s: %v", request.Kind.Kind, err)
+		return ctrladmission.Response{}, denyBadRequest("the object of the request cannot be read as %s: %v", request.Kind.Kind, err)
 	}
 	before, err := json.Marshal(object)
 	if err != nil {
@@ -65,8 +65,8 @@ func changed[T any](request *admissionv1.AdmissionRequest, change func(*T) error
 	return response, nil
 }
 
-// described names the object of a request in messages.
-func described(request *admissionv1.AdmissionRequest, metadata *metav1.ObjectMeta) string {
+// describeObject names the object of a request in messages.
+func describeObject(request *admissionv1.AdmissionRequest, metadata *metav1.ObjectMeta) string {
 	name := request.Name
 	if name == "" {
 		name = metadata.Name

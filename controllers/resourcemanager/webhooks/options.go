@@ -89,13 +89,13 @@ type Options struct {
 
 const (
 	// defaultTokenExpiration of projected tokens and the minimum of Kubernetes, in seconds.
-	defaultTokenExpiration, leastTokenExpiration = 43200, 600
-	// mostTokenExpiration is the maximum of Kubernetes, in seconds.
-	mostTokenExpiration = 1 << 32
+	defaultTokenExpiration, minTokenExpiration = 43200, 600
+	// maxTokenExpiration is the maximum of Kubernetes, in seconds.
+	maxTokenExpiration = 1 << 32
 )
 
-// completed sets the defaults.
-func (w Webhooks) completed() Webhooks {
+// withDefaults sets the defaults.
+func (w Webhooks) withDefaults() Webhooks {
 	if w.PodSchedulerName.SchedulerName == "" {
 		w.PodSchedulerName.SchedulerName = corev1.DefaultSchedulerName
 	}
@@ -112,8 +112,8 @@ func (w Webhooks) Validate() error {
 	invalid := func(field, format string, args ...any) {
 		errs = append(errs, fmt.Errorf("webhooks.%s: %s", field, fmt.Sprintf(format, args...)))
 	}
-	if s := w.ProjectedTokenMount.ExpirationSeconds; w.ProjectedTokenMount.Enabled && s != nil && (*s < leastTokenExpiration || *s > mostTokenExpiration) {
-		invalid("projectedTokenMount.expirationSeconds", "%d: want %d (10 minutes) to %d", *s, leastTokenExpiration, mostTokenExpiration)
+	if s := w.ProjectedTokenMount.ExpirationSeconds; w.ProjectedTokenMount.Enabled && s != nil && (*s < minTokenExpiration || *s > maxTokenExpiration) {
+		invalid("projectedTokenMount.expirationSeconds", "%d: want %d (10 minutes) to %d", *s, minTokenExpiration, maxTokenExpiration)
 	}
 	if w.KubernetesServiceHost.Enabled && w.KubernetesServiceHost.Host == "" {
 		invalid("kubernetesServiceHost.host", "missing: set the name of the API server")
@@ -127,15 +127,15 @@ func (w Webhooks) Validate() error {
 		}
 	}
 	for i, toleration := range w.SystemComponentsConfig.PodTolerations {
-		if problem := wrongToleration(toleration); problem != "" {
+		if problem := tolerationProblem(toleration); problem != "" {
 			invalid(fmt.Sprintf("systemComponentsConfig.podTolerations[%d]", i), "%s", problem)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// wrongToleration says why Kubernetes would reject a toleration.
-func wrongToleration(t corev1.Toleration) string {
+// tolerationProblem says why Kubernetes would reject a toleration.
+func tolerationProblem(t corev1.Toleration) string {
 	switch {
 	case t.Key == "" && t.Operator != corev1.TolerationOpExists:
 		return "without a key the operator must be Exists"
@@ -157,8 +157,8 @@ func wrongToleration(t corev1.Toleration) string {
 	return ""
 }
 
-// Any reports whether any webhook is enabled.
-func (w Webhooks) Any() bool {
+// HasEnabled reports whether any webhook is enabled.
+func (w Webhooks) HasEnabled() bool {
 	for _, on := range []bool{w.CRDDeletionProtection.Enabled, w.EndpointSliceHints.Enabled, w.ExtensionValidation.Enabled, w.HighAvailabilityConfig.Enabled,
 		w.KubernetesServiceHost.Enabled, w.PodKubeAPIServerLoadBalancing.Enabled, w.PodSchedulerName.Enabled, w.PodTopologySpreadConstraints.Enabled,
 		w.ProjectedTokenMount.Enabled, w.SeccompProfile.Enabled, w.SystemComponentsConfig.Enabled, w.VPAInPlaceUpdates.Enabled} {

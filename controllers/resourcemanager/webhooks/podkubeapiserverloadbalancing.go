@@ -27,14 +27,14 @@ const (
 
 // loadBalancing is the webhook that routes API requests of control plane pods through the ingress
 // gateway, which balances requests instead of connections.
-type loadBalancing struct{ target lookups }
+type loadBalancing struct{ target targetReader }
 
 func (l loadBalancing) mutate(ctx context.Context, request *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
 	if !usesTokenKubeconfig(pod) {
 		return nil
 	}
 	config := &corev1.ConfigMap{}
-	err := l.target.cached.Get(ctx, key(request.Namespace, balancingConfigMap), config)
+	err := l.target.cached.Get(ctx, objectKey(request.Namespace, balancingConfigMap), config)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -55,12 +55,13 @@ func (l loadBalancing) mutate(ctx context.Context, request *admissionv1.Admissio
 	if err := l.target.get(ctx, namespace, balancingService, service); err != nil {
 		return fmt.Errorf("reading Service %s/%s of the ingress gateway: %w", namespace, balancingService, err)
 	}
-	balance(pod, hosts, namespace, service.Spec.ClusterIPs)
+	addHostAliases(pod, hosts, namespace, service.Spec.ClusterIPs)
 	return nil
 }
 
-// balance resolves hosts to the addresses of the gateway in a namespace, and allows traffic to it.
-func balance(pod *corev1.Pod, hosts []string, namespace string, addresses []string) {
+// addHostAliases resolves hosts to the addresses of the gateway in a namespace, and allows traffic
+// to it.
+func addHostAliases(pod *corev1.Pod, hosts []string, namespace string, addresses []string) {
 	for _, address := range addresses {
 		alias := corev1.HostAlias{IP: address, Hostnames: hosts}
 		// Two webhooks may receive the same pod.
@@ -72,7 +73,7 @@ func balance(pod *corev1.Pod, hosts []string, namespace string, addresses []stri
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
-	pod.Labels[allowedTo(namespace+"-"+balancingService, balancingPort)] = gardencorev1beta1.LabelNetworkPolicyAllowed
+	pod.Labels[policyLabel(namespace+"-"+balancingService, balancingPort)] = gardencorev1beta1.LabelNetworkPolicyAllowed
 }
 
 // usesTokenKubeconfig reports whether a pod mounts the shared kubeconfig of a control plane.
@@ -93,7 +94,7 @@ func usesTokenKubeconfig(pod *corev1.Pod) bool {
 	return false
 }
 
-// allowedTo returns the label that allows a pod to reach a port of a Service.
-func allowedTo(service string, port int) string {
+// policyLabel returns the label that allows a pod to reach a port of a Service.
+func policyLabel(service string, port int) string {
 	return networkpolicy.ClientLabel(fmt.Sprintf("%s-tcp-%d", service, port))
 }

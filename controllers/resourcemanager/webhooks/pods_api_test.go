@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-const ofGardener = "{labels: {gardener.cloud/role: extension}}"
+const gardenerNamespace = "{labels: {gardener.cloud/role: extension}}"
 
 // tokenOf returns the lifetime of the token that we mounted into a pod; 0 without one.
 func tokenOf(pod *corev1.Pod) int64 {
@@ -23,8 +23,8 @@ func tokenOf(pod *corev1.Pod) int64 {
 	return 0
 }
 
-func testPodsGetTheirToken(t *testing.T, w *world) {
-	s := newSite(t, w, ofGardener)
+func testPodsGetTheirToken(t *testing.T, w *testServer) {
+	s := newTestNamespace(t, w, gardenerNamespace)
 	// Pods may follow their ServiceAccount at once, before the cache of the webhook has it.
 	s.create("{apiVersion: v1, kind: ServiceAccount, metadata: {name: closed}, automountServiceAccountToken: false}")
 	pod := s.pod("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {serviceAccountName: closed, initContainers: [{name: i, image: i}], containers: [{name: a, image: a}, {name: b, image: b}]}}")
@@ -50,20 +50,20 @@ func testPodsGetTheirToken(t *testing.T, w *world) {
 	} {
 		assert.Zero(t, tokenOf(s.pod("{apiVersion: v1, kind: Pod, "+text[1:])), name)
 	}
-	_, err := s.try("{apiVersion: v1, kind: Pod, metadata: {generateName: lost-}, spec: {serviceAccountName: missing, containers: [{name: a, image: a}]}}")
+	_, err := s.tryCreate("{apiVersion: v1, kind: Pod, metadata: {generateName: lost-}, spec: {serviceAccountName: missing, containers: [{name: a, image: a}]}}")
 	assert.ErrorContains(t, err, "Pod "+s.ns+"/lost-")
 	assert.ErrorContains(t, err, "there is no ServiceAccount "+s.ns+"/missing")
-	_, err = s.try("{apiVersion: v1, kind: Pod, metadata: {name: wrong, annotations: {projected-token-mount.resources.gardener.cloud/expiration-seconds: 1h}}, spec: {serviceAccountName: closed, containers: [{name: a, image: a}]}}")
+	_, err = s.tryCreate("{apiVersion: v1, kind: Pod, metadata: {name: wrong, annotations: {projected-token-mount.resources.gardener.cloud/expiration-seconds: 1h}}, spec: {serviceAccountName: closed, containers: [{name: a, image: a}]}}")
 	assert.ErrorContains(t, err, `is "1h": want a whole number of seconds`)
 
 	// Only Gardener's namespaces are selected.
-	other := newSite(t, w, "{labels: {a: b}}")
+	other := newTestNamespace(t, w, "{labels: {a: b}}")
 	other.create("{apiVersion: v1, kind: ServiceAccount, metadata: {name: closed}, automountServiceAccountToken: false}")
 	assert.Zero(t, tokenOf(other.pod("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {serviceAccountName: closed, containers: [{name: a, image: a}]}}")))
 }
 
-func testPodsAreCompleted(t *testing.T, w *world) {
-	s := newSite(t, w, ofGardener)
+func testPodsAreCompleted(t *testing.T, w *testServer) {
+	s := newTestNamespace(t, w, gardenerNamespace)
 	pod := s.pod("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}, {name: b, image: b, env: [{name: KUBERNETES_SERVICE_HOST, value: own}]}]}}")
 	assert.Equal(t, "bin-packing-scheduler", pod.Spec.SchedulerName)
 	require.NotNil(t, pod.Spec.SecurityContext.SeccompProfile)
@@ -84,24 +84,24 @@ func testPodsAreCompleted(t *testing.T, w *world) {
 	assert.Equal(t, map[string]string{"app": "a", "pod-template-hash": "h1"}, pod.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels)
 }
 
-func testSystemComponentsArePlaced(t *testing.T, w *world) {
-	s := newSite(t, w, "{labels: {gardener.cloud/role: extension, system-components-config.resources.gardener.cloud/consider: 'true'}}")
-	node := parsed("{apiVersion: v1, kind: Node, metadata: {labels: {system-components: 'true'}}, spec: {taints: [{key: pool, value: system, effect: NoSchedule}, {key: node.kubernetes.io/unreachable, effect: NoSchedule}]}}")
+func testSystemComponentsArePlaced(t *testing.T, w *testServer) {
+	s := newTestNamespace(t, w, "{labels: {gardener.cloud/role: extension, system-components-config.resources.gardener.cloud/consider: 'true'}}")
+	node := parseObject("{apiVersion: v1, kind: Node, metadata: {labels: {system-components: 'true'}}, spec: {taints: [{key: pool, value: system, effect: NoSchedule}, {key: node.kubernetes.io/unreachable, effect: NoSchedule}]}}")
 	node.SetName(s.ns)
 	require.NoError(t, w.api.Create(s.ctx, node))
-	other := parsed("{apiVersion: v1, kind: Node, spec: {taints: [{key: other, effect: NoSchedule}]}}")
+	other := parseObject("{apiVersion: v1, kind: Node, spec: {taints: [{key: other, effect: NoSchedule}]}}")
 	other.SetName(s.ns + "-other")
 	require.NoError(t, w.api.Create(s.ctx, other))
 	t.Cleanup(func() {
 		require.NoError(t, w.api.Delete(s.ctx, node))
 		require.NoError(t, w.api.Delete(s.ctx, other))
 	})
-	pod := parsed("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}]}}")
+	pod := parseObject("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: a}]}}")
 	pod.SetNamespace(s.ns)
 	s.eventually("the node is known", func() bool {
 		placed := pod.DeepCopy()
 		require.NoError(t, w.api.Create(s.ctx, placed, client.DryRunAll))
-		got := into[corev1.Pod](t, placed)
+		got := convertObject[corev1.Pod](t, placed)
 		if !slices.Contains(got.Spec.Tolerations, corev1.Toleration{Key: "pool", Operator: corev1.TolerationOpEqual, Value: "system", Effect: corev1.TaintEffectNoSchedule}) {
 			return false
 		}
@@ -117,13 +117,14 @@ func testSystemComponentsArePlaced(t *testing.T, w *world) {
 	assert.Empty(t, skipped.Spec.NodeSelector)
 }
 
-// testTarget checks that a target has webhooks only for Gardener's objects in system namespaces.
-func testTarget(t *testing.T, w *world) {
-	s := newSite(t, w, "{labels: {a: b}}")
-	system := &site{s.world, "kube-system"}
+// testSystemNamespaces checks that a target has webhooks only for Gardener's objects in system
+// namespaces.
+func testSystemNamespaces(t *testing.T, w *testServer) {
+	s := newTestNamespace(t, w, "{labels: {a: b}}")
+	system := &testNamespace{s.testServer, "kube-system"}
 	removed := func(name string) string {
 		t.Cleanup(func() {
-			require.NoError(t, w.api.Delete(s.ctx, into[corev1.Pod](t, parsed("{apiVersion: v1, kind: Pod, metadata: {namespace: kube-system, name: "+name+"}}")), client.GracePeriodSeconds(0)))
+			require.NoError(t, w.api.Delete(s.ctx, convertObject[corev1.Pod](t, parseObject("{apiVersion: v1, kind: Pod, metadata: {namespace: kube-system, name: "+name+"}}")), client.GracePeriodSeconds(0)))
 		})
 		return name
 	}
@@ -137,15 +138,15 @@ func testTarget(t *testing.T, w *world) {
 	assert.Equal(t, "bin-packing-scheduler", user.Spec.SchedulerName, "in all namespaces")
 }
 
-func testLoadIsBalanced(t *testing.T, w *world) {
-	s := newSite(t, w, "{labels: {gardener.cloud/role: shoot}}")
-	gateway := newSite(t, w, "{labels: {a: b}}")
+func testLoadIsBalanced(t *testing.T, w *testServer) {
+	s := newTestNamespace(t, w, "{labels: {gardener.cloud/role: shoot}}")
+	gateway := newTestNamespace(t, w, "{labels: {a: b}}")
 	const plain = "spec: {containers: [{name: a, image: a}], volumes: [{name: k, secret: {secretName: generic-token-kubeconfig-1}}]}}"
 	pod := s.pod("{apiVersion: v1, kind: Pod, metadata: {name: before}, " + plain)
 	assert.Empty(t, pod.Spec.HostAliases, "the API server is reached directly")
 
 	s.create("{apiVersion: v1, kind: ConfigMap, metadata: {name: istio-internal-load-balancing}, data: {hosts: 'api.a.example.com,api.b.example.com', istio-namespace: " + gateway.ns + "}}")
-	probe := parsed("{apiVersion: v1, kind: Pod, metadata: {name: probe}, " + plain)
+	probe := parseObject("{apiVersion: v1, kind: Pod, metadata: {name: probe}, " + plain)
 	probe.SetNamespace(s.ns)
 	s.eventually("the ConfigMap is known, and nobody lets the pod go the wrong way", func() bool {
 		err := w.api.Create(s.ctx, probe.DeepCopy(), client.DryRunAll)
@@ -153,14 +154,14 @@ func testLoadIsBalanced(t *testing.T, w *world) {
 	})
 	service := gateway.create("{apiVersion: v1, kind: Service, metadata: {name: istio-ingressgateway-internal}, spec: {ports: [{port: 443}]}}")
 	pod = s.pod("{apiVersion: v1, kind: Pod, metadata: {name: after}, " + plain)
-	assert.Equal(t, []corev1.HostAlias{{IP: into[corev1.Service](t, service).Spec.ClusterIP, Hostnames: []string{"api.a.example.com", "api.b.example.com"}}}, pod.Spec.HostAliases)
+	assert.Equal(t, []corev1.HostAlias{{IP: convertObject[corev1.Service](t, service).Spec.ClusterIP, Hostnames: []string{"api.a.example.com", "api.b.example.com"}}}, pod.Spec.HostAliases)
 	assert.Equal(t, "allowed", pod.Labels["networking.resources.gardener.cloud/to-"+gateway.ns+"-istio-ingressgateway-internal-tcp-9443"])
 	pod = s.pod("{apiVersion: v1, kind: Pod, metadata: {name: other}, spec: {containers: [{name: a, image: a}]}}")
 	assert.Empty(t, pod.Spec.HostAliases)
 }
 
-func testOtherKindsAreCompleted(t *testing.T, w *world) {
-	s := newSite(t, w, ofGardener)
+func testOtherKindsAreCompleted(t *testing.T, w *testServer) {
+	s := newTestNamespace(t, w, gardenerNamespace)
 	slice := s.create("{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: a, labels: {endpoint-slice-hints.resources.gardener.cloud/consider: 'true'}}, addressType: IPv4, endpoints: [{addresses: [1.1.1.1], zone: z}]}")
 	endpoints := slice.Object["endpoints"].([]any)
 	assert.Equal(t, map[string]any{"forZones": []any{map[string]any{"name": "z"}}}, endpoints[0].(map[string]any)["hints"])
@@ -170,6 +171,6 @@ func testOtherKindsAreCompleted(t *testing.T, w *world) {
 	assert.Equal(t, map[string]string{"own": "x", "vpa-in-place-updates.resources.gardener.cloud/mutated": "true"}, vpa.GetLabels())
 	vpa = s.create("{apiVersion: autoscaling.k8s.io/v1, kind: VerticalPodAutoscaler, metadata: {name: skipped, labels: {vpa-in-place-updates.resources.gardener.cloud/skip: ''}}, spec: {updatePolicy: {updateMode: Recreate}}}")
 	assert.Equal(t, map[string]any{"updateMode": "Recreate"}, vpa.Object["spec"].(map[string]any)["updatePolicy"])
-	_, err := s.try("{apiVersion: autoscaling.k8s.io/v1, kind: VerticalPodAutoscaler, metadata: {name: a}, spec: {}}")
+	_, err := s.tryCreate("{apiVersion: autoscaling.k8s.io/v1, kind: VerticalPodAutoscaler, metadata: {name: a}, spec: {}}")
 	assert.True(t, apierrors.IsAlreadyExists(err))
 }

@@ -17,15 +17,15 @@ const (
 	tokenVolumePrefix = "kube-api-access-"
 	tokenVolume       = tokenVolumePrefix + "gardener"
 	tokenDirectory    = "/var/run/secrets/kubernetes.io/serviceaccount"
-	// defaultFileMode of the files in the volume; mostFileMode is the maximum of Kubernetes.
-	defaultFileMode, mostFileMode = 0o644, 0o777
+	// defaultFileMode of the files in the volume; maxFileMode is the maximum of Kubernetes.
+	defaultFileMode, maxFileMode = 0o644, 0o777
 )
 
 // tokenMount is the webhook that mounts expiring tokens for ServiceAccounts whose tokens Kubernetes
 // does not mount.
 type tokenMount struct {
 	settings ProjectedTokenMount
-	target   lookups
+	target   targetReader
 }
 
 func (t tokenMount) mutate(ctx context.Context, request *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
@@ -36,7 +36,7 @@ func (t tokenMount) mutate(ctx context.Context, request *admissionv1.AdmissionRe
 	// The namespace of the pod is not set yet; the request has it.
 	found := &corev1.ServiceAccount{}
 	if err := t.target.get(ctx, request.Namespace, account, found); apierrors.IsNotFound(err) {
-		return forbidden("%s: there is no ServiceAccount %s/%s", described(request, &pod.ObjectMeta), request.Namespace, account)
+		return denyForbidden("%s: there is no ServiceAccount %s/%s", describeObject(request, &pod.ObjectMeta), request.Namespace, account)
 	} else if err != nil {
 		return fmt.Errorf("reading ServiceAccount %s/%s: %w", request.Namespace, account, err)
 	}
@@ -44,7 +44,7 @@ func (t tokenMount) mutate(ctx context.Context, request *admissionv1.AdmissionRe
 		return nil
 	}
 	if err := mountToken(pod, *t.settings.ExpirationSeconds); err != nil {
-		return denied("%s: %v", described(request, &pod.ObjectMeta), err)
+		return denyInvalid("%s: %v", describeObject(request, &pod.ObjectMeta), err)
 	}
 	return nil
 }
@@ -68,8 +68,8 @@ func mountToken(pod *corev1.Pod, seconds int64) error {
 	mode := int32(defaultFileMode)
 	if text, ok := pod.Annotations[ProjectedTokenExpirationSeconds]; ok {
 		value, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || value < leastTokenExpiration || value > mostTokenExpiration {
-			return fmt.Errorf("annotation %s is %q: want a whole number of seconds from %d (10 minutes) to %d", ProjectedTokenExpirationSeconds, text, leastTokenExpiration, mostTokenExpiration)
+		if err != nil || value < minTokenExpiration || value > maxTokenExpiration {
+			return fmt.Errorf("annotation %s is %q: want a whole number of seconds from %d (10 minutes) to %d", ProjectedTokenExpirationSeconds, text, minTokenExpiration, maxTokenExpiration)
 		}
 		seconds = value
 	}
@@ -80,7 +80,7 @@ func mountToken(pod *corev1.Pod, seconds int64) error {
 		}
 		mode = value
 	}
-	pod.Spec.Volumes = append(pod.Spec.Volumes, tokenVolumeOf(mode, seconds))
+	pod.Spec.Volumes = append(pod.Spec.Volumes, newTokenVolume(mode, seconds))
 	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range containers {
 			containers[i].VolumeMounts = append(containers[i].VolumeMounts, corev1.VolumeMount{Name: tokenVolume, MountPath: tokenDirectory, ReadOnly: true})
@@ -97,15 +97,15 @@ func fileMode(text string) (int32, error) {
 		base = 8
 	}
 	mode, err := strconv.ParseInt(text, base, 32)
-	if err == nil && (mode < 0 || mode > mostFileMode) {
+	if err == nil && (mode < 0 || mode > maxFileMode) {
 		err = strconv.ErrRange
 	}
 	return int32(mode), err
 }
 
-// tokenVolumeOf has the content of a token volume of Kubernetes: token, CA of the API server and
+// newTokenVolume has the content of a token volume of Kubernetes: token, CA of the API server and
 // namespace.
-func tokenVolumeOf(mode int32, seconds int64) corev1.Volume {
+func newTokenVolume(mode int32, seconds int64) corev1.Volume {
 	return corev1.Volume{Name: tokenVolume, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 		DefaultMode: &mode,
 		Sources: []corev1.VolumeProjection{

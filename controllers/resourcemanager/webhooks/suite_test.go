@@ -41,8 +41,8 @@ import (
 
 const deadline = 30 * time.Second
 
-// world is an API server that calls the webhooks of this process.
-type world struct {
+// testServer is an API server that calls the webhooks of this process.
+type testServer struct {
 	testing.TB
 	ctx   context.Context
 	api   client.Client
@@ -51,12 +51,12 @@ type world struct {
 
 // TestOnAPIServer tests the webhooks with one API server.
 func TestOnAPIServer(t *testing.T) {
-	w := newWorld(t)
-	for name, test := range map[string]func(*testing.T, *world){
+	w := newTestServer(t)
+	for name, test := range map[string]func(*testing.T, *testServer){
 		"PodsGetTheirToken":         testPodsGetTheirToken,
 		"PodsAreCompleted":          testPodsAreCompleted,
 		"SystemComponentsArePlaced": testSystemComponentsArePlaced,
-		"Target":                    testTarget,
+		"Target":                    testSystemNamespaces,
 		"LoadIsBalanced":            testLoadIsBalanced,
 		"OtherKindsAreCompleted":    testOtherKindsAreCompleted,
 		"WorkloadIsSpread":          testWorkloadIsSpread,
@@ -70,15 +70,15 @@ func TestOnAPIServer(t *testing.T) {
 	}
 }
 
-// newWorld starts all webhooks with a cache, as in a cluster. The API server calls them for a
+// newTestServer starts all webhooks with a cache, as in a cluster. The API server calls them for a
 // runtime cluster and for a target at once.
-func newWorld(t *testing.T) *world {
+func newTestServer(t *testing.T) *testServer {
 	t.Helper()
 	config := apiserver.Start(t)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
 	ctrllog.SetLogger(logr.Discard())
 	definitions := append(crds.ByGroup(extensionsv1alpha1.SchemeGroupVersion.Group), crds.ByGroup(druidv1alpha1.SchemeGroupVersion.Group)...)
-	definitions = append(definitions, definition("autoscaling.k8s.io", "VerticalPodAutoscaler", "verticalpodautoscalers"))
+	definitions = append(definitions, permissiveDefinition("autoscaling.k8s.io", "VerticalPodAutoscaler", "verticalpodautoscalers"))
 	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: definitions})
 	require.NoError(t, err)
 
@@ -89,7 +89,7 @@ func newWorld(t *testing.T) *world {
 	cached, err := cache.New(config, cache.Options{Scheme: scheme})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &world{TB: t, ctx: ctx, api: client.WithFieldValidation(api, "Strict")}
+	w := &testServer{TB: t, ctx: ctx, api: client.WithFieldValidation(api, "Strict")}
 	var running sync.WaitGroup
 	// Stop before the API server, which waits for its watches.
 	t.Cleanup(func() {
@@ -98,7 +98,7 @@ func newWorld(t *testing.T) *world {
 	})
 	running.Go(func() { assert.NoError(t, cached.Start(ctx)) })
 
-	webhooks := everything()
+	webhooks := allWebhooks()
 	webhooks.PodSchedulerName.SchedulerName = "bin-packing-scheduler"
 	webhooks.HighAvailabilityConfig.DefaultNotReadyTolerationSeconds = ptr.To[int64](60)
 	webhooks.SystemComponentsConfig.NodeSelector = map[string]string{"system-components": "true"}
@@ -115,12 +115,12 @@ func newWorld(t *testing.T) *world {
 	validating, err := ValidatingWebhookConfiguration(Configuration{Webhooks: webhooks, Responsibility: ForRuntime, Target: target})
 	require.NoError(t, err)
 	require.NoError(t, api.Create(ctx, validating))
-	w.untilAsked()
+	w.waitForConfigurations()
 	return w
 }
 
-// definition returns the definition of a kind without a schema.
-func definition(group, kind, resource string) *apiextensionsv1.CustomResourceDefinition {
+// permissiveDefinition returns the definition of a kind without a schema.
+func permissiveDefinition(group, kind, resource string) *apiextensionsv1.CustomResourceDefinition {
 	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: resource + "." + group}}
 	// The API server requires this for groups of Kubernetes.
 	d.Annotations = map[string]string{"api-approved.kubernetes.io": "unapproved, for tests"}
@@ -145,31 +145,31 @@ func listen(t *testing.T, handler http.Handler) (admission.Target, func(context.
 	return admission.Target{URL: "https://" + listener.Addr().String(), CABundle: bundle}, running.Run
 }
 
-// untilAsked waits until the API server uses all configurations, which takes some time.
-func (w *world) untilAsked() {
+// waitForConfigurations waits until the API server uses all configurations, which takes some time.
+func (w *testServer) waitForConfigurations() {
 	w.Helper()
-	require.NoError(w, w.api.Create(w.ctx, parsed("{apiVersion: v1, kind: Namespace, metadata: {name: probe, labels: {gardener.cloud/role: extension}}}")))
+	require.NoError(w, w.api.Create(w.ctx, parseObject("{apiVersion: v1, kind: Namespace, metadata: {name: probe, labels: {gardener.cloud/role: extension}}}")))
 	for _, namespace := range []string{"probe", "kube-system"} {
 		w.eventually("pods in "+namespace+" are asked about", func() bool {
-			pod := parsed("{apiVersion: v1, kind: Pod, metadata: {name: probe, namespace: " + namespace + "}, spec: {containers: [{name: a, image: a}]}}")
+			pod := parseObject("{apiVersion: v1, kind: Pod, metadata: {name: probe, namespace: " + namespace + "}, spec: {containers: [{name: a, image: a}]}}")
 			err := w.api.Create(w.ctx, pod, client.DryRunAll)
 			_, found, _ := unstructured.NestedMap(pod.Object, "spec", "securityContext", "seccompProfile")
 			return err == nil && found
 		})
 	}
 	w.eventually("extension objects are asked about", func() bool {
-		wrong := parsed("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Extension, metadata: {name: probe, namespace: default}, spec: {type: ''}}")
+		wrong := parseObject("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Extension, metadata: {name: probe, namespace: default}, spec: {type: ''}}")
 		return apierrors.IsInvalid(w.api.Create(w.ctx, wrong, client.DryRunAll))
 	})
 }
 
-func (w *world) eventually(what string, ok func() bool) {
+func (w *testServer) eventually(what string, ok func() bool) {
 	w.Helper()
 	require.Eventually(w, ok, deadline, 20*time.Millisecond, what)
 }
 
-// parsed parses an object of the test.
-func parsed(text string) *unstructured.Unstructured {
+// parseObject parses an object of the test.
+func parseObject(text string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	if err == nil {
@@ -181,45 +181,45 @@ func parsed(text string) *unstructured.Unstructured {
 	return object
 }
 
-// site is a namespace.
-type site struct {
-	*world
+// testNamespace is a namespace.
+type testNamespace struct {
+	*testServer
 	ns string
 }
 
-// newSite creates a namespace with labels and annotations, as in {labels: {…}}.
-func newSite(t *testing.T, w *world, metadata string) *site {
+// newTestNamespace creates a namespace with labels and annotations, as in {labels: {…}}.
+func newTestNamespace(t *testing.T, w *testServer, metadata string) *testNamespace {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, 2*time.Minute)
 	t.Cleanup(cancel)
-	s := &site{&world{TB: t, ctx: ctx, api: w.api}, fmt.Sprintf("site%d", w.count.Add(1))}
-	namespace := parsed("{apiVersion: v1, kind: Namespace, metadata: " + metadata + "}")
+	s := &testNamespace{&testServer{TB: t, ctx: ctx, api: w.api}, fmt.Sprintf("site%d", w.count.Add(1))}
+	namespace := parseObject("{apiVersion: v1, kind: Namespace, metadata: " + metadata + "}")
 	namespace.SetName(s.ns)
 	require.NoError(t, s.api.Create(ctx, namespace))
 	return s
 }
 
-// try creates an object in the namespace.
-func (s *site) try(text string) (*unstructured.Unstructured, error) {
-	object := parsed(text)
+// tryCreate creates an object in the namespace.
+func (s *testNamespace) tryCreate(text string) (*unstructured.Unstructured, error) {
+	object := parseObject(text)
 	object.SetNamespace(s.ns)
 	err := s.api.Create(s.ctx, object)
 	return object, err
 }
 
-func (s *site) create(text string) *unstructured.Unstructured {
+func (s *testNamespace) create(text string) *unstructured.Unstructured {
 	s.Helper()
-	object, err := s.try(text)
+	object, err := s.tryCreate(text)
 	require.NoError(s, err)
 	return object
 }
 
-func (s *site) pod(text string) *corev1.Pod {
+func (s *testNamespace) pod(text string) *corev1.Pod {
 	s.Helper()
-	return into[corev1.Pod](s, s.create(text))
+	return convertObject[corev1.Pod](s, s.create(text))
 }
 
-func into[T any](t testing.TB, object *unstructured.Unstructured) *T {
+func convertObject[T any](t testing.TB, object *unstructured.Unstructured) *T {
 	t.Helper()
 	value := new(T)
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, value))
@@ -227,7 +227,7 @@ func into[T any](t testing.TB, object *unstructured.Unstructured) *T {
 }
 
 // patch merges YAML into an object.
-func (s *site) patch(object *unstructured.Unstructured, text string) error {
+func (s *testNamespace) patch(object *unstructured.Unstructured, text string) error {
 	s.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(s, err)

@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// toBeDeleted is the taint of nodes that the cluster autoscaler is about to remove.
-const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
+// autoscalerDeletionTaint is the taint of nodes that the cluster autoscaler is about to remove.
+const autoscalerDeletionTaint = "ToBeDeletedByClusterAutoscaler"
 
 // systemComponents is the webhook that places pods on the nodes for system components.
 type systemComponents struct {
 	settings SystemComponentsConfig
-	target   lookups
+	target   targetReader
 }
 
 func (s systemComponents) mutate(ctx context.Context, _ *admissionv1.AdmissionRequest, pod *corev1.Pod) error {
@@ -31,7 +31,7 @@ func (s systemComponents) mutate(ctx context.Context, _ *admissionv1.AdmissionRe
 	if err := s.target.cached.List(ctx, nodes, client.MatchingLabels(s.settings.NodeSelector)); err != nil {
 		return fmt.Errorf("listing the nodes for system components: %w", err)
 	}
-	s.settings.place(pod, nodes.Items)
+	s.settings.applyTo(pod, nodes.Items)
 	return nil
 }
 
@@ -41,9 +41,9 @@ func isDaemon(pod *corev1.Pod) bool {
 	return owner != nil && owner.APIVersion == "apps/v1" && owner.Kind == "DaemonSet"
 }
 
-// place adds node selector and tolerations of the settings, and tolerations for the taints of
+// applyTo adds node selector and tolerations of the settings, and tolerations for the taints of
 // nodes.
-func (c SystemComponentsConfig) place(pod *corev1.Pod, nodes []corev1.Node) {
+func (c SystemComponentsConfig) applyTo(pod *corev1.Pod, nodes []corev1.Node) {
 	if len(c.PodNodeSelector) > 0 {
 		if pod.Spec.NodeSelector == nil {
 			pod.Spec.NodeSelector = map[string]string{}
@@ -61,7 +61,7 @@ func (c SystemComponentsConfig) place(pod *corev1.Pod, nodes []corev1.Node) {
 	var tainted []corev1.Toleration
 	for i := range nodes {
 		for _, taint := range nodes[i].Spec.Taints {
-			if !comesAndGoes(taint.Key) {
+			if !isTransientTaint(taint.Key) {
 				tainted = append(tainted, tolerationFor(taint))
 			}
 		}
@@ -75,10 +75,10 @@ func (c SystemComponentsConfig) place(pod *corev1.Pod, nodes []corev1.Node) {
 	}
 }
 
-// comesAndGoes reports whether a taint is a temporary state of a node, not its purpose: pods must
-// leave such a node.
-func comesAndGoes(key string) bool {
-	return strings.Contains(key, "kubernetes.io/") || key == toBeDeleted
+// isTransientTaint reports whether a taint is a temporary state of a node, not its purpose: pods
+// must leave such a node.
+func isTransientTaint(key string) bool {
+	return strings.Contains(key, "kubernetes.io/") || key == autoscalerDeletionTaint
 }
 
 func tolerationFor(taint corev1.Taint) corev1.Toleration {

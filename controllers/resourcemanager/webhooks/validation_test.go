@@ -67,7 +67,7 @@ func TestValidateEtcd(t *testing.T) {
 func TestValidating(t *testing.T) {
 	worker := validatedKinds()[len(validatedKinds())-1]
 	count := 0
-	respond := validating(worker, func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+	respond := newValidating(worker, func(context.Context, *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 		count++
 		return &admissionv1.AdmissionResponse{Warnings: []string{"w"}}
 	})
@@ -83,7 +83,7 @@ func TestValidating(t *testing.T) {
 	assert.Equal(t, 1, count)
 }
 
-func TestConfirmed(t *testing.T) {
+func TestRequireConfirmation(t *testing.T) {
 	for _, c := range []struct {
 		label, annotation string
 		definition        bool
@@ -95,7 +95,7 @@ func TestConfirmed(t *testing.T) {
 	} {
 		object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns", Labels: map[string]string{DeletionProtected: c.label},
 			Annotations: map[string]string{"confirmation.gardener.cloud/deletion": c.annotation}}}
-		err := confirmed("Worker", object, c.definition)
+		err := requireConfirmation("Worker", object, c.definition)
 		assert.Equal(t, c.ok, err == nil, "%+v", c)
 		if err != nil {
 			assert.EqualError(t, err, `Worker ns/a must have a "confirmation.gardener.cloud/deletion" annotation to delete it: set it to "true" first`)
@@ -105,7 +105,7 @@ func TestConfirmed(t *testing.T) {
 	}
 }
 
-func TestWhatIsProtected(t *testing.T) {
+func TestIsProtected(t *testing.T) {
 	answer := deletionProtection{}.answer
 	for name, c := range map[string]struct {
 		group, kind, subresource string

@@ -10,11 +10,12 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// TestOutlast: the end of a run has no limit until it is interrupted, and a short one after that.
-func TestOutlast(t *testing.T) {
+// TestExtendContext: the end of a run has no limit until it is interrupted, and a short one after
+// that.
+func TestExtendContext(t *testing.T) {
 	pass, end := context.WithCancel(t.Context())
 	clk := testingclock.NewFakeClock(time.Now())
-	writing, cancel := outlast(pass, clk, finishTimeout)
+	writing, cancel := extendContext(pass, clk, finalWriteTimeout)
 	defer cancel()
 	clk.Step(time.Hour)
 	require.False(t, clk.HasWaiters(), "nobody has interrupted it")
@@ -22,7 +23,7 @@ func TestOutlast(t *testing.T) {
 
 	end()
 	require.Eventually(t, clk.HasWaiters, time.Minute, time.Millisecond)
-	clk.Step(finishTimeout - time.Millisecond)
+	clk.Step(finalWriteTimeout - time.Millisecond)
 	require.True(t, clk.HasWaiters())
 	require.NoError(t, writing.Err(), "what is under way may end")
 	clk.Step(time.Millisecond)
@@ -30,11 +31,11 @@ func TestOutlast(t *testing.T) {
 	assert.ErrorIs(t, writing.Err(), context.Canceled)
 }
 
-// TestOutlastEnds: the context ends once everything is written.
-func TestOutlastEnds(t *testing.T) {
+// TestExtendContextCancel: the context ends once everything is written.
+func TestExtendContextCancel(t *testing.T) {
 	pass, end := context.WithCancel(t.Context())
 	clk := testingclock.NewFakeClock(time.Now())
-	writing, cancel := outlast(pass, clk, finishTimeout)
+	writing, cancel := extendContext(pass, clk, finalWriteTimeout)
 	end()
 	require.Eventually(t, clk.HasWaiters, time.Minute, time.Millisecond)
 	cancel()

@@ -23,8 +23,8 @@ func read[T any](t *testing.T, text string) *T {
 	return value
 }
 
-// same compares two values as JSON.
-func same[T any](t *testing.T, want string, got *T) {
+// assertEqualJSON compares two values as JSON.
+func assertEqualJSON[T any](t *testing.T, want string, got *T) {
 	t.Helper()
 	assert.Equal(t, asJSON(t, read[T](t, want)), asJSON(t, got))
 }
@@ -32,7 +32,7 @@ func same[T any](t *testing.T, want string, got *T) {
 // podChange is a function that changes pods.
 type podChange = func(context.Context, *admissionv1.AdmissionRequest, *corev1.Pod) error
 
-func TestPods(t *testing.T) {
+func TestPodMutations(t *testing.T) {
 	host := KubernetesServiceHost{Enabled: true, Host: "api.example.com"}
 	for name, c := range map[string]struct {
 		change   podChange
@@ -88,7 +88,7 @@ spec:
 			pod := read[corev1.Pod](t, c.pod)
 			for range 2 { // the second change must be empty
 				require.NoError(t, c.change(t.Context(), &admissionv1.AdmissionRequest{}, pod))
-				same(t, c.got, pod)
+				assertEqualJSON(t, c.got, pod)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestMountToken(t *testing.T) {
 	pod := read[corev1.Pod](t, "{spec: {initContainers: [{name: i}], containers: [{name: a, volumeMounts: [{name: own, mountPath: /own}]}], volumes: [{name: own}]}}")
 	require.True(t, wantsToken(pod))
 	require.NoError(t, mountToken(pod, 43200))
-	same(t, `
+	assertEqualJSON(t, `
 spec:
   initContainers: [{name: i, volumeMounts: [{name: kube-api-access-gardener, mountPath: /var/run/secrets/kubernetes.io/serviceaccount, readOnly: true}]}]
   containers:
@@ -185,19 +185,19 @@ spec:
 spec:
   nodeSelector: {own: x, both: own}
   tolerations: [{key: own, operator: Exists}, {key: seconds, operator: Exists, effect: NoExecute, tolerationSeconds: 5}]`)
-	settings.place(pod, nodes.Items)
-	same(t, got, pod)
+	settings.applyTo(pod, nodes.Items)
+	assertEqualJSON(t, got, pod)
 	nodes.Items[0], nodes.Items[1] = nodes.Items[1], nodes.Items[0]
-	settings.place(pod, nodes.Items)
-	same(t, got, pod)
+	settings.applyTo(pod, nodes.Items)
+	assertEqualJSON(t, got, pod)
 	assert.Equal(t, "seconds", settings.PodTolerations[1].Key, "the settings stay as they are")
 
 	plain := &corev1.Pod{}
-	SystemComponentsConfig{}.place(plain, nil)
+	SystemComponentsConfig{}.applyTo(plain, nil)
 	assert.Equal(t, &corev1.Pod{}, plain)
 }
 
-func TestDaemons(t *testing.T) {
+func TestIsDaemon(t *testing.T) {
 	pod := func(kind, version string, controller *bool) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{APIVersion: version, Kind: kind, Controller: controller}}}}
 	}
@@ -208,16 +208,16 @@ func TestDaemons(t *testing.T) {
 	assert.False(t, isDaemon(&corev1.Pod{}))
 }
 
-func TestBalance(t *testing.T) {
+func TestAddHostAliases(t *testing.T) {
 	pod := read[corev1.Pod](t, "{spec: {hostAliases: [{ip: 1.2.3.4}], volumes: [{name: a}, {name: b, projected: {sources: [{secret: {name: generic-token-kubeconfig-1a2b}}]}}]}}")
 	assert.True(t, usesTokenKubeconfig(pod))
-	balance(pod, []string{"api.a", "api.b"}, "istio-ingress", []string{"10.0.0.1", "", "None", "3fff::2"})
+	addHostAliases(pod, []string{"api.a", "api.b"}, "istio-ingress", []string{"10.0.0.1", "", "None", "3fff::2"})
 	assert.Equal(t, map[string]string{"networking.resources.gardener.cloud/to-istio-ingress-istio-ingressgateway-internal-tcp-9443": "allowed"}, pod.Labels)
 	assert.Equal(t, []corev1.HostAlias{{IP: "1.2.3.4"}, {IP: "10.0.0.1", Hostnames: []string{"api.a", "api.b"}}, {IP: "3fff::2", Hostnames: []string{"api.a", "api.b"}}}, pod.Spec.HostAliases)
 	// 57 characters, and five of the SHA-256 digest of the name (as of sha256sum).
 	assert.Equal(t, "networking.resources.gardener.cloud/to-istio-ingress--zone-eu-west-1a-istio-ingressgateway-in-ba6b3",
-		allowedTo("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443))
-	assert.Len(t, allowedTo("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443), len("networking.resources.gardener.cloud/")+63)
+		policyLabel("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443))
+	assert.Len(t, policyLabel("istio-ingress--zone-eu-west-1a-istio-ingressgateway-internal", 9443), len("networking.resources.gardener.cloud/")+63)
 
 	assert.True(t, usesTokenKubeconfig(read[corev1.Pod](t, "{spec: {volumes: [{name: b, secret: {secretName: generic-token-kubeconfig}}]}}")))
 	assert.False(t, usesTokenKubeconfig(read[corev1.Pod](t, "{spec: {volumes: [{name: b, secret: {secretName: own}}, {name: c, projected: {sources: [{secret: {name: own}}, {configMap: {name: generic-token-kubeconfig}}]}}]}}")))
@@ -226,7 +226,7 @@ func TestBalance(t *testing.T) {
 func TestHintEndpoints(t *testing.T) {
 	slice := read[discoveryv1.EndpointSlice](t, "{addressType: IPv4, endpoints: [{addresses: [1.1.1.1], zone: a}, {addresses: [1.1.1.2]}, {addresses: [1.1.1.3], zone: '', hints: {forZones: [{name: own}]}}, {addresses: [1.1.1.4], zone: b, hints: {forZones: [{name: own}]}}]}")
 	require.NoError(t, hintEndpoints(t.Context(), nil, slice))
-	same(t, "{addressType: IPv4, endpoints: [{addresses: [1.1.1.1], zone: a, hints: {forZones: [{name: a}]}}, {addresses: [1.1.1.2]}, {addresses: [1.1.1.3], zone: '', hints: {forZones: [{name: own}]}}, {addresses: [1.1.1.4], zone: b, hints: {forZones: [{name: b}]}}]}", slice)
+	assertEqualJSON(t, "{addressType: IPv4, endpoints: [{addresses: [1.1.1.1], zone: a, hints: {forZones: [{name: a}]}}, {addresses: [1.1.1.2]}, {addresses: [1.1.1.3], zone: '', hints: {forZones: [{name: own}]}}, {addresses: [1.1.1.4], zone: b, hints: {forZones: [{name: b}]}}]}", slice)
 }
 
 // TestUpdateInPlace checks that the patch keeps unknown fields of VerticalPodAutoscalers.
@@ -245,9 +245,9 @@ func TestUpdateInPlace(t *testing.T) {
 		"in place":  {`{"updatePolicy":{"updateMode":"InPlaceOrRecreate"}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			request := &admissionv1.AdmissionRequest{Kind: autoscalerKind, Operation: admissionv1.Update}
+			request := &admissionv1.AdmissionRequest{Kind: verticalPodAutoscalerKind, Operation: admissionv1.Update}
 			request.Object.Raw = []byte(`{"metadata":{"name":"a"},"spec":` + c.spec + `,"status":{"own":1}}`)
-			response, err := mutating(autoscalerKind, updateInPlace)(t.Context(), request)
+			response, err := newMutating(verticalPodAutoscalerKind, updateInPlace)(t.Context(), request)
 			require.NoError(t, err)
 			assert.True(t, response.Allowed)
 			raw, err := json.Marshal(response.Patches)
@@ -259,9 +259,9 @@ func TestUpdateInPlace(t *testing.T) {
 	}
 }
 
-func TestSettings(t *testing.T) {
+func TestInvalidSettings(t *testing.T) {
 	require.NoError(t, Webhooks{}.Validate())
-	require.NoError(t, everything().Validate())
+	require.NoError(t, allWebhooks().Validate())
 	wrong := read[Webhooks](t, `
 projectedTokenMount: {enabled: true, expirationSeconds: 60}
 kubernetesServiceHost: {enabled: true}
@@ -284,7 +284,7 @@ systemComponentsConfig:
 	assert.ErrorContains(t, err, "need a reader of the target cluster")
 	_, err = New(t.Context(), Options{Webhooks: Webhooks{CRDDeletionProtection: Switch{Enabled: true}}})
 	assert.ErrorContains(t, err, "needs a reader of the source cluster")
-	completed := Webhooks{}.completed()
+	completed := Webhooks{}.withDefaults()
 	assert.Equal(t, "default-scheduler", completed.PodSchedulerName.SchedulerName)
 	assert.Equal(t, int64(43200), *completed.ProjectedTokenMount.ExpirationSeconds)
 }

@@ -21,37 +21,37 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// attempts is how often a list with an expired continue token is started.
-const attempts = 3
+// maxListAttempts is how often a list with an expired continue token is started.
+const maxListAttempts = 3
 
-// kind is a served kind and its resource.
-type kind struct {
+// servedKind is a served kind and its resource.
+type servedKind struct {
 	schema.GroupVersionKind
-	resource schema.GroupVersionResource
+	gvr schema.GroupVersionResource
 }
 
-// cluster is the target, always read live: a deletion needs newer data than a cache has.
-type cluster struct {
+// clusterClient is the target, always read live: a deletion needs newer data than a cache has.
+type clusterClient struct {
 	discovery rest.Interface
 	metadata  metadata.Interface
-	whole     dynamic.Interface
+	objects   dynamic.Interface
 	pageSize  int64
 }
 
-func newCluster(config *rest.Config, pageSize int64) (*cluster, error) {
+func newClusterClient(config *rest.Config, pageSize int64) (*clusterClient, error) {
 	d, errDiscovery := discovery.NewDiscoveryClientForConfig(config)
 	m, errMetadata := metadata.NewForConfig(config)
 	w, errWhole := dynamic.NewForConfig(config)
 	if err := errors.Join(errDiscovery, errMetadata, errWhole); err != nil {
 		return nil, err
 	}
-	return &cluster{discovery: d.RESTClient(), metadata: m, whole: w, pageSize: pageSize}, nil
+	return &clusterClient{discovery: d.RESTClient(), metadata: m, objects: w, pageSize: pageSize}, nil
 }
 
-// served returns the kinds that the API server serves, according to its API groups. A 404 is an
-// error, since a proxy may send it. Upstream takes it for the absence of the kind, which then
+// servedKinds returns the kinds that the API server serves, according to its API groups. A 404 is
+// an error, since a proxy may send it. Upstream takes it for the absence of the kind, which then
 // protects nothing.
-func (c *cluster) served(ctx context.Context, want []schema.GroupVersionKind) ([]kind, error) {
+func (c *clusterClient) servedKinds(ctx context.Context, want []schema.GroupVersionKind) ([]servedKind, error) {
 	groups := &metav1.APIGroupList{}
 	if err := c.discovery.Get().AbsPath("/apis").Do(ctx).Into(groups); err != nil {
 		return nil, fmt.Errorf("asking for the API groups: %w", err)
@@ -63,7 +63,7 @@ func (c *cluster) served(ctx context.Context, want []schema.GroupVersionKind) ([
 		}
 	}
 	resources := map[string]*metav1.APIResourceList{}
-	var out []kind
+	var out []servedKind
 	for _, gvk := range want {
 		gv := gvk.GroupVersion().String()
 		if !versions[gv] {
@@ -82,33 +82,33 @@ func (c *cluster) served(ctx context.Context, want []schema.GroupVersionKind) ([
 		}
 		for _, r := range resources[gv].APIResources {
 			if r.Kind == gvk.Kind && !strings.Contains(r.Name, "/") {
-				out = append(out, kind{gvk, gvk.GroupVersion().WithResource(r.Name)})
+				out = append(out, servedKind{gvk, gvk.GroupVersion().WithResource(r.Name)})
 			}
 		}
 	}
 	return out, nil
 }
 
-// missing reports whether a kind is no longer served.
-func missing(before, now []kind) bool {
-	return slices.ContainsFunc(before, func(k kind) bool { return !slices.Contains(now, k) })
+// hasMissingKind reports whether a kind is no longer served.
+func hasMissingKind(before, now []servedKind) bool {
+	return slices.ContainsFunc(before, func(k servedKind) bool { return !slices.Contains(now, k) })
 }
 
-// page is one response of a list.
-type page interface {
+// listPage is one response of a list.
+type listPage interface {
 	GetContinue() string
 	GetRemainingItemCount() *int64
 }
 
-// pages reads a list to its end. Without a resource version, the API server answers as consistently
-// as it can. Pages may come twice.
-func pages(limit int64, options metav1.ListOptions, list func(metav1.ListOptions) (page, error)) error {
+// listPages reads a list to its end. Without a resource version, the API server answers as
+// consistently as it can. Pages may come twice.
+func listPages(limit int64, options metav1.ListOptions, list func(metav1.ListOptions) (listPage, error)) error {
 	options.Limit = limit
 	var err error
-	for range attempts {
+	for range maxListAttempts {
 		options.Continue = ""
 		for {
-			var p page
+			var p listPage
 			if p, err = list(options); err != nil {
 				break
 			}
@@ -127,8 +127,8 @@ func pages(limit int64, options metav1.ListOptions, list func(metav1.ListOptions
 	return err
 }
 
-// everyNamespace calls do for each namespace, or once for all namespaces if none is given.
-func everyNamespace(namespaces []string, do func(namespace string) error) error {
+// forEachNamespace calls do for each namespace, or once for all namespaces if none is given.
+func forEachNamespace(namespaces []string, do func(namespace string) error) error {
 	if len(namespaces) == 0 {
 		return do(metav1.NamespaceAll)
 	}
@@ -140,10 +140,10 @@ func everyNamespace(namespaces []string, do func(namespace string) error) error 
 	return nil
 }
 
-// eachMetadata visits the metadata of all objects of a resource.
-func (c *cluster) eachMetadata(ctx context.Context, resource schema.GroupVersionResource, namespaces []string, options metav1.ListOptions, visit func(*metav1.PartialObjectMetadata)) error {
-	return everyNamespace(namespaces, func(namespace string) error {
-		err := pages(c.pageSize, options, func(options metav1.ListOptions) (page, error) {
+// visitMetadata visits the metadata of all objects of a resource.
+func (c *clusterClient) visitMetadata(ctx context.Context, resource schema.GroupVersionResource, namespaces []string, options metav1.ListOptions, visit func(*metav1.PartialObjectMetadata)) error {
+	return forEachNamespace(namespaces, func(namespace string) error {
+		err := listPages(c.pageSize, options, func(options metav1.ListOptions) (listPage, error) {
 			list, err := c.metadata.Resource(resource).Namespace(namespace).List(ctx, options)
 			if err != nil {
 				return nil, err
@@ -154,13 +154,13 @@ func (c *cluster) eachMetadata(ctx context.Context, resource schema.GroupVersion
 			return list, nil
 		})
 		if err != nil {
-			return fmt.Errorf("listing %s%s: %w", resource.GroupResource(), in(namespace), err)
+			return fmt.Errorf("listing %s%s: %w", resource.GroupResource(), inNamespace(namespace), err)
 		}
 		return nil
 	})
 }
 
-func in(namespace string) string {
+func inNamespace(namespace string) string {
 	if namespace == "" {
 		return ""
 	}
@@ -172,14 +172,14 @@ func resourceOf(kind string) schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource(kind + "s")
 }
 
-// collectable returns the labelled Secrets and ConfigMaps that are not being deleted.
-func (c *cluster) collectable(ctx context.Context, namespaces []string) (map[objectID]object, error) {
+// listCollectable returns the labelled Secrets and ConfigMaps that are not being deleted.
+func (c *clusterClient) listCollectable(ctx context.Context, namespaces []string) (map[objectID]candidate, error) {
 	selector := labels.Set{resourcesv1alpha1.GarbageCollectableReference: resourcesv1alpha1.GarbageCollectableReferenceTrue}.String()
-	out := map[objectID]object{}
+	out := map[objectID]candidate{}
 	for _, kind := range []string{kindSecret, kindConfigMap} {
-		err := c.eachMetadata(ctx, resourceOf(kind), namespaces, metav1.ListOptions{LabelSelector: selector}, func(m *metav1.PartialObjectMetadata) {
+		err := c.visitMetadata(ctx, resourceOf(kind), namespaces, metav1.ListOptions{LabelSelector: selector}, func(m *metav1.PartialObjectMetadata) {
 			if m.DeletionTimestamp == nil {
-				out[objectID{kind, m.Namespace, m.Name, m.UID}] = object{version: m.ResourceVersion, created: m.CreationTimestamp.Time}
+				out[objectID{kind, m.Namespace, m.Name, m.UID}] = candidate{resourceVersion: m.ResourceVersion, created: m.CreationTimestamp.Time}
 			}
 		})
 		if err != nil {
@@ -189,19 +189,19 @@ func (c *cluster) collectable(ctx context.Context, namespaces []string) (map[obj
 	return out, nil
 }
 
-// annotated adds the references of all objects of a kind.
-func (c *cluster) annotated(ctx context.Context, k kind, namespaces []string, to references) error {
-	return c.eachMetadata(ctx, k.resource, namespaces, metav1.ListOptions{}, func(m *metav1.PartialObjectMetadata) { to.add(m.Namespace, m.Annotations) })
+// addReferences adds the references of all objects of a kind.
+func (c *clusterClient) addReferences(ctx context.Context, k servedKind, namespaces []string, to references) error {
+	return c.visitMetadata(ctx, k.gvr, namespaces, metav1.ListOptions{}, func(m *metav1.PartialObjectMetadata) { to.add(m.Namespace, m.Annotations) })
 }
 
-// used reads all objects of a namespace again, in full. It returns the candidates that are in use,
-// each with one user.
-func (c *cluster) used(ctx context.Context, want []schema.GroupVersionKind, before []kind, namespace string, candidates map[objectID]object) (map[objectID]string, error) {
-	served, err := c.served(ctx, want)
+// findUsed reads all objects of a namespace again, in full. It returns the candidates that are in
+// use, each with one user.
+func (c *clusterClient) findUsed(ctx context.Context, want []schema.GroupVersionKind, before []servedKind, namespace string, candidates map[objectID]candidate) (map[objectID]string, error) {
+	served, err := c.servedKinds(ctx, want)
 	if err != nil {
 		return nil, err
 	}
-	if missing(before, served) {
+	if hasMissingKind(before, served) {
 		return nil, errors.New("kinds that may refer to objects went while they were looked at: nothing is deleted before they are looked at again")
 	}
 	names := map[string][]objectID{}
@@ -219,10 +219,10 @@ func (c *cluster) used(ctx context.Context, want []schema.GroupVersionKind, befo
 					out[id] = by
 				}
 			}
-			named(o.Object["spec"], names, func(id objectID) { out[id] = by })
+			findNames(o.Object["spec"], names, func(id objectID) { out[id] = by })
 		}
-		err := pages(max(c.pageSize/5, 1), metav1.ListOptions{}, func(options metav1.ListOptions) (page, error) {
-			list, err := c.whole.Resource(k.resource).Namespace(namespace).List(ctx, options)
+		err := listPages(max(c.pageSize/5, 1), metav1.ListOptions{}, func(options metav1.ListOptions) (listPage, error) {
+			list, err := c.objects.Resource(k.gvr).Namespace(namespace).List(ctx, options)
 			if err != nil {
 				return nil, err
 			}
@@ -232,16 +232,16 @@ func (c *cluster) used(ctx context.Context, want []schema.GroupVersionKind, befo
 			return list, nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("listing %s%s before deleting: %w", k.resource.GroupResource(), in(namespace), err)
+			return nil, fmt.Errorf("listing %s%s before deleting: %w", k.gvr.GroupResource(), inNamespace(namespace), err)
 		}
 	}
 	return out, nil
 }
 
-// remove deletes an object unless it changed, and reports whether it did.
-func (c *cluster) remove(ctx context.Context, id objectID, o object) (bool, error) {
+// deleteIfUnchanged deletes an object unless it changed, and reports whether it did.
+func (c *clusterClient) deleteIfUnchanged(ctx context.Context, id objectID, o candidate) (bool, error) {
 	err := c.metadata.Resource(resourceOf(id.kind)).Namespace(id.namespace).Delete(ctx, id.name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &id.uid, ResourceVersion: &o.version},
+		Preconditions: &metav1.Preconditions{UID: &id.uid, ResourceVersion: &o.resourceVersion},
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return false, nil

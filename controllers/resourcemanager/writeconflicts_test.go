@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestWhoFights: a change without details does not hide the known details of a fight.
-func TestWhoFights(t *testing.T) {
+// TestWriteConflictDetails: a change without details does not hide the known details of a fight.
+func TestWriteConflictDetails(t *testing.T) {
 	key := types.NamespacedName{Namespace: "garden", Name: "thing"}
 	known := apply.DriftEvent{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: "one"}, Fields: []change.Field{{Path: "data.a", Manager: "rival"}}}
 	unknown, deleted := known, known
@@ -29,16 +29,16 @@ func TestWhoFights(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-			f := &fights{clock: clock, objects: map[types.NamespacedName]map[apply.Ref]*fight{}}
-			for range fighting - 1 {
-				pause, begins := f.seen(key, known)
+			f := &writeConflicts{clock: clock, objects: map[types.NamespacedName]map[apply.Ref]*writeConflict{}}
+			for range conflictThreshold - 1 {
+				pause, begins := f.recordChange(key, known)
 				assert.Zero(t, pause)
 				assert.False(t, begins)
 			}
-			pause, begins := f.seen(key, c.last)
-			assert.Equal(t, firstPause, pause)
+			pause, begins := f.recordChange(key, c.last)
+			assert.Equal(t, minRepairPause, pause)
 			assert.True(t, begins)
-			_, message := f.told("garden", "thing")
+			_, message := f.describe("garden", "thing")
 			assert.Contains(t, message, c.want)
 		})
 	}

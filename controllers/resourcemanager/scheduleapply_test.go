@@ -9,7 +9,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-func TestDemand(t *testing.T) {
+func TestScheduleApply(t *testing.T) {
 	key := types.NamespacedName{Namespace: "garden", Name: "thing"}
 	for name, c := range map[string]struct {
 		demands []time.Duration
@@ -25,14 +25,14 @@ func TestDemand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-			m := &Manager{options: Options{Clock: clock}, due: map[types.NamespacedName]time.Time{}}
+			m := &Manager{options: Options{Clock: clock}, dueTimes: map[types.NamespacedName]time.Time{}}
 			for _, after := range c.demands {
-				m.demand(key, after)
+				m.scheduleApply(key, after)
 			}
 			clock.SetTime(clock.Now().Add(c.step))
-			assert.Equal(t, c.want, m.take(key))
+			assert.Equal(t, c.want, m.takeDue(key))
 			if c.want {
-				assert.False(t, m.take(key), "once")
+				assert.False(t, m.takeDue(key), "once")
 			}
 		})
 	}

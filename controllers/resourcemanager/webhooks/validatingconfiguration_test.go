@@ -21,7 +21,7 @@ func ValidatingWebhookConfiguration(c Configuration) (*admissionregistrationv1.V
 			return nil, err
 		}
 		result.Webhooks = append(result.Webhooks, admissionregistrationv1.ValidatingWebhook{
-			Name: webhook.name + suffixWebhook, ClientConfig: config, Rules: webhook.rules, NamespaceSelector: where(), ObjectSelector: webhook.objects,
+			Name: webhook.name + suffixWebhook, ClientConfig: config, Rules: webhook.rules, NamespaceSelector: selectorOf(), ObjectSelector: webhook.objects,
 			FailurePolicy: ptr.To(admissionregistrationv1.Fail), MatchPolicy: ptr.To(admissionregistrationv1.Exact), TimeoutSeconds: ptr.To[int32](timeoutSeconds),
 			SideEffects: ptr.To(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: reviewVersions(),
 		})
@@ -41,8 +41,8 @@ func (c Configuration) validating() (all []validatingWebhook) {
 		definitions := rules("apiextensions.k8s.io", "v1beta1", []string{"customresourcedefinitions"}, admissionregistrationv1.Delete)
 		definitions[0].APIVersions = append(definitions[0].APIVersions, "v1")
 		all = append(all,
-			validatingWebhook{"crd-deletion-protection", PathCRDDeletionProtection, definitions, labelled(DeletionProtected, "true")},
-			validatingWebhook{"cr-deletion-protection", PathCRDDeletionProtection, deletions(), nil},
+			validatingWebhook{"crd-deletion-protection", PathCRDDeletionProtection, definitions, labelSelector(DeletionProtected, "true")},
+			validatingWebhook{"cr-deletion-protection", PathCRDDeletionProtection, deletionRules(), nil},
 		)
 	}
 	if c.Webhooks.ExtensionValidation.Enabled {
@@ -54,8 +54,8 @@ func (c Configuration) validating() (all []validatingWebhook) {
 	return all
 }
 
-// deletions returns the rules for Etcds, then for extension objects.
-func deletions() []admissionregistrationv1.RuleWithOperations {
+// deletionRules returns the rules for Etcds, then for extension objects.
+func deletionRules() []admissionregistrationv1.RuleWithOperations {
 	var etcd, extension []string
 	var gv metav1.GroupVersionKind
 	for _, kind := range validatedKinds() {

@@ -15,10 +15,10 @@ const (
 	DeletionsByOwner    = "by-owner"
 )
 
-// leavesDeletions reports whether the author of a ManagedResource deletes its former objects, and
+// isDeletionByOwner reports whether the author of a ManagedResource deletes its former objects, and
 // all objects of a deleted ManagedResource.
-func (r *Reconciler) leavesDeletions(mr *resourcesv1alpha1.ManagedResource) bool {
-	return r.Deletion.LeaveDeletions && mr.Annotations[AnnotationDeletions] == DeletionsByOwner
+func (r *Reconciler) isDeletionByOwner(mr *resourcesv1alpha1.ManagedResource) bool {
+	return r.Deletion.AllowByOwner && mr.Annotations[AnnotationDeletions] == DeletionsByOwner
 }
 
 // withoutDeletions returns options that delete nothing, not even to recreate it.

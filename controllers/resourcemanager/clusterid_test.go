@@ -11,12 +11,12 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// TestIdentityOfTheSource: the cluster ID may be set, changed and removed during a downtime; only
+// TestClusterIDChanges: the cluster ID may be set, changed and removed during a downtime; only
 // objects that left the ManagedResources meanwhile are deleted.
-func TestIdentityOfTheSource(t *testing.T) {
-	s := newSite(t)
+func TestClusterIDChanges(t *testing.T) {
+	s := newTestEnv(t)
 	with := func(id string) (stop func()) {
-		_, stop = s.run(s.with(Options{Namespace: s.ns, ClusterID: id}))
+		_, stop = s.startManager(s.newManager(Options{Namespace: s.ns, ClusterID: id}))
 		return stop
 	}
 	origin := func(name string) string {
@@ -29,30 +29,30 @@ func TestIdentityOfTheSource(t *testing.T) {
 	last := ""
 	for _, id := range []string{"", "one", "two", ""} {
 		if last != "" {
-			s.contents("thing", configMap("stays"))
+			s.writeDataSecret("thing", configMap("stays"))
 			mr, err := s.get("ManagedResource", "whole")
 			require.NoError(t, err)
 			require.NoError(t, s.resource(mr).Delete(s.ctx, "whole", metav1.DeleteOptions{}))
 		}
 		stop := with(id)
 		if last != "" {
-			s.gone("ConfigMap", last)
-			s.gone("ConfigMap", "whole-"+last)
-			s.gone("ManagedResource", "whole")
+			s.waitForDeletion("ConfigMap", last)
+			s.waitForDeletion("ConfigMap", "whole-"+last)
+			s.waitForDeletion("ManagedResource", "whole")
 		}
 		last = "goes-" + id
 		if id == "" {
 			last = "goes-none"
 		}
-		s.managed("whole", configMap("whole-"+last))
+		s.createManagedResource("whole", configMap("whole-"+last))
 		if _, err := s.get("ManagedResource", "thing"); err != nil {
-			s.managed("thing", configMap("stays"), configMap(last))
+			s.createManagedResource("thing", configMap("stays"), configMap(last))
 		} else {
-			s.contents("thing", configMap("stays"), configMap(last))
+			s.writeDataSecret("thing", configMap("stays"), configMap(last))
 		}
-		s.present("ConfigMap", last)
-		s.becomes("thing", good...)
-		s.becomes("whole", good...)
+		s.waitForObject("ConfigMap", last)
+		s.waitForConditions("thing", healthyConditions...)
+		s.waitForConditions("whole", healthyConditions...)
 		want := s.ns + "/thing"
 		if id != "" {
 			want = id + ":" + want
@@ -62,20 +62,20 @@ func TestIdentityOfTheSource(t *testing.T) {
 	}
 }
 
-// TestIdentityOfAnother: an object stays if a ManagedResource of the same name in another source
+// TestObjectOfOtherCluster: an object stays if a ManagedResource of the same name in another source
 // has taken it over.
-func TestIdentityOfAnother(t *testing.T) {
-	s := newSite(t)
-	_, stop := s.run(s.with(Options{Namespace: s.ns, ClusterID: "mine"}))
+func TestObjectOfOtherCluster(t *testing.T) {
+	s := newTestEnv(t)
+	_, stop := s.startManager(s.newManager(Options{Namespace: s.ns, ClusterID: "mine"}))
 	defer stop()
-	s.managed("thing", configMap("one"), configMap("two"))
-	s.becomes("thing", good...)
+	s.createManagedResource("thing", configMap("one"), configMap("two"))
+	s.waitForConditions("thing", healthyConditions...)
 	// Another source takes it by force, as upstream does.
 	o := s.object(strings.ReplaceAll(strings.ReplaceAll(configMap("one"), "name: one", "name: one, annotations: {"+resourcesv1alpha1.Origin+": \"theirs:NS/thing\"}"), "NS", s.ns))
 	_, err := s.resource(o).Apply(s.ctx, "one", o, metav1.ApplyOptions{FieldManager: "pergola/other", Force: true})
 	require.NoError(t, err)
-	s.contents("thing", configMap("two"))
-	s.becomes("thing", good...)
+	s.writeDataSecret("thing", configMap("two"))
+	s.waitForConditions("thing", healthyConditions...)
 	s.eventually("it is given up", func() bool {
 		mr, err := s.get("ManagedResource", "thing")
 		if err != nil {

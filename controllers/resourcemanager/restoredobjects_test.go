@@ -11,8 +11,8 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// dataOf returns the data of a ConfigMap.
-func (s *site) dataOf(name string) map[string]any {
+// configMapData returns the data of a ConfigMap.
+func (s *testEnv) configMapData(name string) map[string]any {
 	o, err := s.get("ConfigMap", name)
 	if err != nil {
 		return nil
@@ -24,8 +24,8 @@ func (s *site) dataOf(name string) map[string]any {
 // TestRestoredObjects: an object that was restored from a backup, or lost its managedFields, stays
 // ours. Changes of its declaration are applied, and removed fields are deleted.
 func TestRestoredObjects(t *testing.T) {
-	for name, restore := range map[string]func(s *site){
-		"from a backup, while nobody looks": func(s *site) {
+	for name, restore := range map[string]func(s *testEnv){
+		"from a backup, while nobody looks": func(s *testEnv) {
 			o, err := s.get("ConfigMap", "one")
 			require.NoError(s, err)
 			require.NoError(s, s.resource(o).Delete(s.ctx, "one", metav1.DeleteOptions{}))
@@ -35,16 +35,16 @@ func TestRestoredObjects(t *testing.T) {
 			_, err = s.resource(o).Create(s.ctx, o, metav1.CreateOptions{FieldManager: "velero"})
 			require.NoError(s, err)
 		},
-		"wiped": func(s *site) { s.patch("ConfigMap", "one", "{metadata: {managedFields: [{}]}}") },
+		"wiped": func(s *testEnv) { s.patch("ConfigMap", "one", "{metadata: {managedFields: [{}]}}") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
-			_, stop := s.start("")
-			s.managed("thing", strings.ReplaceAll(configMap("one"), "a: b", "a: b, gone: x"))
-			s.becomes("thing", good...)
+			s := newTestEnv(t)
+			_, stop := s.startClass("")
+			s.createManagedResource("thing", strings.ReplaceAll(configMap("one"), "a: b", "a: b, gone: x"))
+			s.waitForConditions("thing", healthyConditions...)
 			stop()
 			restore(s)
-			_, stop = s.start("")
+			_, stop = s.startClass("")
 			defer stop()
 			s.eventually("it is ours again", func() bool {
 				o, err := s.get("ConfigMap", "one")
@@ -58,24 +58,24 @@ func TestRestoredObjects(t *testing.T) {
 				}
 				return len(o.GetManagedFields()) > 0
 			})
-			s.contents("thing", strings.ReplaceAll(configMap("one"), "a: b", "a: c"))
+			s.writeDataSecret("thing", strings.ReplaceAll(configMap("one"), "a: b", "a: c"))
 			s.eventually("the change arrives, and what left it goes", func() bool {
-				data := s.dataOf("one")
+				data := s.configMapData("one")
 				return data["a"] == "c" && data["gone"] == nil
 			})
-			s.becomes("thing", good...)
+			s.waitForConditions("thing", healthyConditions...)
 		})
 	}
 }
 
-// TestIgnoredForAWhile: changes of an object while it was ignored are repaired as soon as it is not
-// ignored.
-func TestIgnoredForAWhile(t *testing.T) {
-	s := newSite(t)
-	_, stop := s.start("")
+// TestDriftOfIgnoredObject: changes of an object while it was ignored are repaired as soon as it is
+// not ignored.
+func TestDriftOfIgnoredObject(t *testing.T) {
+	s := newTestEnv(t)
+	_, stop := s.startClass("")
 	defer stop()
-	s.managed("thing", configMap("one"))
-	s.becomes("thing", good...)
+	s.createManagedResource("thing", configMap("one"))
+	s.waitForConditions("thing", healthyConditions...)
 	described := func() bool {
 		o, err := s.get("ConfigMap", "one")
 		return err == nil && o.GetAnnotations()[resourcesv1alpha1.Description] != ""
@@ -83,8 +83,8 @@ func TestIgnoredForAWhile(t *testing.T) {
 	s.patch("ConfigMap", "one", `{metadata: {annotations: {resources.gardener.cloud/ignore: "true"}}}`)
 	s.eventually("the description goes", func() bool { return !described() })
 	s.patch("ConfigMap", "one", "{data: {a: mine}}")
-	s.becomes("thing", good...)
-	assert.Equal(t, "mine", s.dataOf("one")["a"])
+	s.waitForConditions("thing", healthyConditions...)
+	assert.Equal(t, "mine", s.configMapData("one")["a"])
 	s.patch("ConfigMap", "one", "{metadata: {annotations: {resources.gardener.cloud/ignore: null}}}")
-	s.eventually("it is as declared", func() bool { return s.dataOf("one")["a"] == "b" && described() })
+	s.eventually("it is as declared", func() bool { return s.configMapData("one")["a"] == "b" && described() })
 }

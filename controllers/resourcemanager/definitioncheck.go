@@ -17,42 +17,42 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// definition checks whether the source serves ManagedResources, with and without the lease, and
-// logs why it does not.
-type definition struct {
-	api   discovery.ServerResourcesInterfaceWithContext
-	host  string
-	clock clock.Clock
-	log   *slog.Logger
-	there chan struct{}
+// definitionCheck checks whether the source serves ManagedResources, with and without the lease,
+// and logs why it does not.
+type definitionCheck struct {
+	api    discovery.ServerResourcesInterfaceWithContext
+	host   string
+	clock  clock.Clock
+	log    *slog.Logger
+	served chan struct{}
 
 	mu     sync.Mutex
 	reason string
 }
 
-func newDefinition(source *rest.Config, log *slog.Logger) (*definition, error) {
+func newDefinitionCheck(source *rest.Config, log *slog.Logger) (*definitionCheck, error) {
 	api, err := discovery.NewDiscoveryClientForConfig(source)
 	if err != nil {
 		return nil, fmt.Errorf("a client for the API of the source: %w", err)
 	}
-	return &definition{api: api, host: source.Host, clock: clock.RealClock{}, log: log, there: make(chan struct{}), reason: "the API of the source cluster is not read yet"}, nil
+	return &definitionCheck{api: api, host: source.Host, clock: clock.RealClock{}, log: log, served: make(chan struct{}), reason: "the API of the source cluster is not read yet"}, nil
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
-func (*definition) NeedLeaderElection() bool { return false }
+func (*definitionCheck) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable. It checks less often once ManagedResources are served:
 // deleting their definition deletes all of them, and a watch does not report that.
-func (d *definition) Start(ctx context.Context) error {
+func (d *definitionCheck) Start(ctx context.Context) error {
 	told, seen := "", false
 	for {
-		what, reason, hint := d.look(ctx)
+		what, reason, hint := d.check(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		if seen && what != "" && what != absent {
+		if seen && what != "" && what != definitionAbsent {
 			// a cluster that does not answer has not lost the definition
-			what, reason = told, d.reasonNow()
+			what, reason = told, d.currentReason()
 		}
 		d.mu.Lock()
 		d.reason = reason
@@ -65,11 +65,11 @@ func (d *definition) Start(ctx context.Context) error {
 			d.log.Error(reason, "source", d.host, "hint", hint)
 		}
 		told = what
-		pause := retryStart
+		pause := sourceRetryPause
 		if what == "" {
-			pause = lookAgain
+			pause = definitionCheckInterval
 			if !seen {
-				close(d.there)
+				close(d.served)
 			}
 			seen = true
 		}
@@ -81,36 +81,36 @@ func (d *definition) Start(ctx context.Context) error {
 	}
 }
 
-// lookAgain is the interval of the checks once ManagedResources are served.
-const lookAgain = time.Minute
+// definitionCheckInterval is the interval of the checks once ManagedResources are served.
+const definitionCheckInterval = time.Minute
 
-// absent says that the source does not have the definition of ManagedResources.
-const absent = "absent"
+// definitionAbsent says that the source does not have the definition of ManagedResources.
+const definitionAbsent = "absent"
 
-func (d *definition) reasonNow() string {
+func (d *definitionCheck) currentReason() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.reason
 }
 
-// look returns why ManagedResources are not served (a keyword and a sentence) and a hint. All three
-// are empty if they are served.
-func (d *definition) look(ctx context.Context) (what, reason, hint string) {
+// check returns why ManagedResources are not served (a keyword and a sentence) and a hint. All
+// three are empty if they are served.
+func (d *definitionCheck) check(ctx context.Context) (what, reason, hint string) {
 	version := resourcesv1alpha1.SchemeGroupVersion.String()
 	list, err := d.api.ServerResourcesForGroupVersionWithContext(ctx, version)
 	switch {
-	case err == nil && serves(list), apierrors.IsForbidden(err):
+	case err == nil && servesManagedResources(list), apierrors.IsForbidden(err):
 		// ManagedResources may be readable although API discovery is forbidden.
 		return "", "", ""
 	case err == nil, apierrors.IsNotFound(err):
-		return absent, fmt.Sprintf("the source cluster has no CustomResourceDefinition of ManagedResources (%s)", version),
+		return definitionAbsent, fmt.Sprintf("the source cluster has no CustomResourceDefinition of ManagedResources (%s)", version),
 			"install managedresources.resources.gardener.cloud there: gardener-operator and gardenlet bring it along, and it is api/crds/resources.gardener.cloud_managedresources.yaml " +
 				"in the source of Pergola; where ManagedResources are in another cluster, name that one by --kubeconfig; this instance begins by itself once it is there"
 	}
 	return "unknown " + string(apierrors.ReasonForError(err)), fmt.Sprintf("the source cluster does not tell what it serves: %s", err), "it is asked again until it does"
 }
 
-func serves(list *metav1.APIResourceList) bool {
+func servesManagedResources(list *metav1.APIResourceList) bool {
 	for _, r := range list.APIResources {
 		if r.Kind == managedResourceKind.Kind && r.Name == "managedresources" {
 			return true
@@ -120,8 +120,8 @@ func serves(list *metav1.APIResourceList) bool {
 }
 
 // ready returns nil while ManagedResources are served.
-func (d *definition) ready() error {
-	if reason := d.reasonNow(); reason != "" {
+func (d *definitionCheck) ready() error {
+	if reason := d.currentReason(); reason != "" {
 		return errors.New(reason)
 	}
 	return nil

@@ -33,8 +33,8 @@ const (
 // defaultExpiration is the lifetime of tokens of Secrets that do not set one.
 const defaultExpiration = 12 * time.Hour
 
-// order is the request of a Secret.
-type order struct {
+// tokenOrder is the request of a Secret.
+type tokenOrder struct {
 	account    types.NamespacedName
 	labels     map[string]string
 	expiration time.Duration
@@ -44,9 +44,9 @@ type order struct {
 	target types.NamespacedName
 }
 
-// orderOf parses annotations. targetNamespace, if set, is the namespace of the account.
-func orderOf(annotations map[string]string, targetNamespace string) (order, error) {
-	o := order{
+// parseTokenOrder parses annotations. targetNamespace, if set, is the namespace of the account.
+func parseTokenOrder(annotations map[string]string, targetNamespace string) (tokenOrder, error) {
+	o := tokenOrder{
 		account:    types.NamespacedName{Namespace: annotations[annotationNamespace], Name: annotations[annotationName]},
 		expiration: defaultExpiration,
 	}

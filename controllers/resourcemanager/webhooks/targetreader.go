@@ -10,21 +10,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// lookups reads the target cluster.
-type lookups struct{ cached, live client.Reader }
+// targetReader reads the target cluster.
+type targetReader struct{ cached, live client.Reader }
 
 // get reads an object, live if the cache does not have it: it is often created right before the
 // object that needs it.
-func (l lookups) get(ctx context.Context, namespace, name string, into client.Object) error {
-	err := l.cached.Get(ctx, key(namespace, name), into)
+func (l targetReader) get(ctx context.Context, namespace, name string, into client.Object) error {
+	err := l.cached.Get(ctx, objectKey(namespace, name), into)
 	if apierrors.IsNotFound(err) && l.live != nil {
-		err = l.live.Get(ctx, key(namespace, name), into)
+		err = l.live.Get(ctx, objectKey(namespace, name), into)
 	}
 	return err
 }
 
-// severalNodes reports whether there is more than one node.
-func (l lookups) severalNodes(ctx context.Context) (bool, error) {
+// hasSeveralNodes reports whether there is more than one node.
+func (l targetReader) hasSeveralNodes(ctx context.Context) (bool, error) {
 	nodes := &metav1.PartialObjectMetadataList{}
 	nodes.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
 	if err := l.cached.List(ctx, nodes, client.Limit(2)); err != nil {
@@ -33,6 +33,6 @@ func (l lookups) severalNodes(ctx context.Context) (bool, error) {
 	return len(nodes.Items) > 1, nil
 }
 
-func key(namespace, name string) client.ObjectKey {
+func objectKey(namespace, name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: namespace, Name: name}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// Finish continues a deletion and reports whether the ManagedResource no longer exists.
-func (r *Reconciler) Finish(ctx context.Context, namespace, name string) (out *Outcome, gone bool, err error) {
-	obj, err := r.Source.GetLive(ctx, ref(namespace, name))
+// ContinueDeletion continues a deletion and reports whether the ManagedResource no longer exists.
+func (r *Reconciler) ContinueDeletion(ctx context.Context, namespace, name string) (out *Outcome, gone bool, err error) {
+	obj, err := r.Source.GetLive(ctx, managedResourceRef(namespace, name))
 	if apierrors.IsNotFound(err) {
 		return nil, true, nil
 	}
 	if err != nil {
-		return nil, false, r.Source.Explain(ref(namespace, name), "read", err)
+		return nil, false, r.Source.Explain(managedResourceRef(namespace, name), "read", err)
 	}
 	mr, err := Decode(r.Source, obj)
 	if err != nil {
@@ -29,13 +29,13 @@ func (r *Reconciler) Finish(ctx context.Context, namespace, name string) (out *O
 	if mr.DeletionTimestamp == nil {
 		return nil, false, fmt.Errorf("ManagedResource %s/%s on %s is not being deleted", namespace, name, r.Source.Name())
 	}
-	out, err = r.delete(ctx, mr)
+	out, err = r.deleteObjects(ctx, mr)
 	return out, false, err
 }
 
-// Release removes the finalizer of a ManagedResource that is being deleted, keeps its objects and
-// returns their inventory.
-func (r *Reconciler) Release(ctx context.Context, namespace, name string) ([]apply.Entry, error) {
+// ReleaseObjects removes the finalizer of a ManagedResource that is being deleted, keeps its
+// objects and returns their inventory.
+func (r *Reconciler) ReleaseObjects(ctx context.Context, namespace, name string) ([]apply.Entry, error) {
 	mr, err := r.get(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -46,17 +46,17 @@ func (r *Reconciler) Release(ctx context.Context, namespace, name string) ([]app
 	if mr.DeletionTimestamp == nil {
 		return nil, nil
 	}
-	entries, err := r.Contents(ctx, mr)
+	entries, err := r.TransferableEntries(ctx, mr)
 	if err != nil {
 		return nil, err
 	}
-	return entries, r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
+	return entries, r.dropFinalizer(ctx, mr, r.withRememberedDigests(mr.UID, mr.Status.Resources))
 }
 
 // Delete requests the deletion of a ManagedResource; Finish continues it. It ignores a missing
 // ManagedResource.
 func (r *Reconciler) Delete(ctx context.Context, live *unstructured.Unstructured) error {
-	at := ref(live.GetNamespace(), live.GetName())
+	at := managedResourceRef(live.GetNamespace(), live.GetName())
 	mapping, err := r.Source.Mapping(ctx, at.GVK())
 	if err != nil {
 		return r.Source.Explain(at, "delete", err)
@@ -69,32 +69,32 @@ func (r *Reconciler) Delete(ctx context.Context, live *unstructured.Unstructured
 	return nil
 }
 
-// Dissolve deletes a ManagedResource, even if its deletion has started, and keeps its objects:
-// another set has them.
-func (r *Reconciler) Dissolve(ctx context.Context, namespace, name string) error {
-	live, err := r.Source.GetLive(ctx, ref(namespace, name))
+// DeleteKeepingObjects deletes a ManagedResource, even if its deletion has started, and keeps its
+// objects: another set has them.
+func (r *Reconciler) DeleteKeepingObjects(ctx context.Context, namespace, name string) error {
+	live, err := r.Source.GetLive(ctx, managedResourceRef(namespace, name))
 	if err == nil && live.GetDeletionTimestamp() == nil {
 		if err := r.Delete(ctx, live); err != nil {
 			return err
 		}
-		live, err = r.Source.GetLive(ctx, ref(namespace, name))
+		live, err = r.Source.GetLive(ctx, managedResourceRef(namespace, name))
 	}
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return r.Source.Explain(ref(namespace, name), "read", err)
+		return r.Source.Explain(managedResourceRef(namespace, name), "read", err)
 	}
 	mr, err := Decode(r.Source, live)
 	if err != nil {
 		return err
 	}
-	return r.dropFinalizer(ctx, mr, r.recalled(mr.UID, mr.Status.Resources))
+	return r.dropFinalizer(ctx, mr, r.withRememberedDigests(mr.UID, mr.Status.Resources))
 }
 
-// Contents returns the inventory of a ManagedResource for the set that takes it over. Each entry
-// names the current owner.
-func (r *Reconciler) Contents(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) ([]apply.Entry, error) {
+// TransferableEntries returns the inventory of a ManagedResource for the set that takes it over.
+// Each entry names the current owner.
+func (r *Reconciler) TransferableEntries(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) ([]apply.Entry, error) {
 	entries, err := r.newInventory(mr).Load(ctx)
 	if err != nil {
 		return nil, err
@@ -102,9 +102,9 @@ func (r *Reconciler) Contents(ctx context.Context, mr *resourcesv1alpha1.Managed
 	return r.Engine.From(r.SetName(mr.Namespace, mr.Name), entries), nil
 }
 
-// Inherit adds the inventories of other sets, whose objects it takes over, to a ManagedResource.
-// Its own entries win.
-func (r *Reconciler) Inherit(ctx context.Context, namespace, name string, entries []apply.Entry) error {
+// InheritInventory adds the inventories of other sets, whose objects it takes over, to a
+// ManagedResource. Its own entries win.
+func (r *Reconciler) InheritInventory(ctx context.Context, namespace, name string, entries []apply.Entry) error {
 	mr, err := r.get(ctx, namespace, name)
 	if err != nil {
 		return err

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// longest caps the lifetime of a token when its renewal is planned.
-	longest = 24 * time.Hour
-	// jitter is the maximum delay of a renewal, as a fraction, so that renewals spread out.
-	jitter = 0.05
+	// maxPlannedLifetime caps the lifetime of a token when its renewal is planned.
+	maxPlannedLifetime = 24 * time.Hour
+	// renewalJitter is the maximum delay of a renewal, as a fraction, so that renewals spread out.
+	renewalJitter = 0.05
 )
 
-// claims are the content of a token. Its signature is not verified: claims only decide about
+// tokenClaims are the content of a token. Its signature is not verified: claims only decide about
 // renewals.
-type claims struct {
+type tokenClaims struct {
 	issued, expires time.Time
 	// account is the UID of the ServiceAccount.
 	account types.UID
 }
 
-// claimsOf parses a token; false if it does not look like one of an API server.
-func claimsOf(token string) (claims, bool) {
+// parseClaims parses a token; false if it does not look like one of an API server.
+func parseClaims(token string) (tokenClaims, bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return claims{}, false
+		return tokenClaims{}, false
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
-		return claims{}, false
+		return tokenClaims{}, false
 	}
 	var body struct {
 		Issued     int64 `json:"iat"`
@@ -44,15 +44,15 @@ func claimsOf(token string) (claims, bool) {
 		} `json:"kubernetes.io"`
 	}
 	if json.Unmarshal(raw, &body) != nil || body.Issued == 0 || body.Expires <= body.Issued {
-		return claims{}, false
+		return tokenClaims{}, false
 	}
-	return claims{issued: time.Unix(body.Issued, 0), expires: time.Unix(body.Expires, 0), account: body.Kubernetes.ServiceAccount.UID}, true
+	return tokenClaims{issued: time.Unix(body.Issued, 0), expires: time.Unix(body.Expires, 0), account: body.Kubernetes.ServiceAccount.UID}, true
 }
 
-// lifetime returns the validity of a token, by the API server's clock if possible: ours may be
+// tokenLifetime returns the validity of a token, by the API server's clock if possible: ours may be
 // wrong.
-func lifetime(token string, expires, now time.Time) time.Duration {
-	if c, ok := claimsOf(token); ok {
+func tokenLifetime(token string, expires, now time.Time) time.Duration {
+	if c, ok := parseClaims(token); ok {
 		return c.expires.Sub(c.issued)
 	}
 	return expires.Sub(now)
@@ -61,20 +61,20 @@ func lifetime(token string, expires, now time.Time) time.Duration {
 // renewAfter returns when to renew a token: at 80 % of its lifetime (at most one day), up to 5 %
 // later.
 func renewAfter(lifetime time.Duration, spread func(time.Duration, float64) time.Duration) time.Duration {
-	return spread(min(lifetime, longest)*80/100, jitter)
+	return spread(min(lifetime, maxPlannedLifetime)*80/100, renewalJitter)
 }
 
-// held is the token and bundle of a Secret.
-type held struct {
+// tokenState is the token and bundle of a Secret.
+type tokenState struct {
 	// token may come from a kubeconfig.
 	token string
 	// bundleDiffers says that the requested CA bundle is missing or differs.
 	bundleDiffers bool
 }
 
-// due returns why a new token is needed, or else the time left. renewed is when this process wrote
-// the last token; zero if it did not.
-func due(h held, annotation string, now, renewed time.Time) (why string, wait time.Duration) {
+// renewalReason returns why a new token is needed, or else the time left. renewed is when this
+// process wrote the last token; zero if it did not.
+func renewalReason(h tokenState, annotation string, now, renewed time.Time) (why string, wait time.Duration) {
 	if h.token == "" {
 		return "there is no token", 0
 	}
@@ -91,10 +91,10 @@ func due(h held, annotation string, now, renewed time.Time) (why string, wait ti
 	if wait = at.Sub(now); wait <= 0 {
 		return "it is time", 0
 	}
-	if wait > longest {
+	if wait > maxPlannedLifetime {
 		return "the time of the renewal is more than a day ahead", 0
 	}
-	if c, ok := claimsOf(h.token); ok {
+	if c, ok := parseClaims(h.token); ok {
 		// This is later than the annotation if all clocks are right. Our clock is wrong if it
 		// happens again soon after a renewal.
 		whole := c.expires.Sub(c.issued)

@@ -18,27 +18,27 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// misfit is an error in a file at a position.
-type misfit struct {
+// formError is an error in a file at a position.
+type formError struct {
 	path         string
 	line, column int
 	message      string
 }
 
-// form checks a document against a type. The decoder is not enough: its errors lack positions, and
-// it stops at the first error.
-type form struct {
-	misfits []misfit
-	// within holds the nodes of the current path: an alias can lead back to one of them.
-	within map[*yaml.Node]bool
+// formChecker checks a document against a type. The decoder is not enough: its errors lack
+// positions, and it stops at the first error.
+type formChecker struct {
+	errors []formError
+	// activeNodes holds the nodes of the current path: an alias can lead back to one of them.
+	activeNodes map[*yaml.Node]bool
 }
 
-func (f *form) report(node *yaml.Node, path, format string, args ...any) {
-	f.misfits = append(f.misfits, misfit{path, node.Line, node.Column, fmt.Sprintf(format, args...)})
+func (f *formChecker) addError(node *yaml.Node, path, format string, args ...any) {
+	f.errors = append(f.errors, formError{path, node.Line, node.Column, fmt.Sprintf(format, args...)})
 }
 
-// parsed returns the first document of a file; nil if the file holds none.
-func parsed(path string, raw []byte) (*yaml.Node, error) {
+// parseDocument returns the first document of a file; nil if the file holds none.
+func parseDocument(path string, raw []byte) (*yaml.Node, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(raw, &root); err != nil {
 		return nil, syntaxError(path, raw, err)
@@ -66,49 +66,49 @@ func syntaxError(path string, raw []byte, err error) error {
 	return fmt.Errorf("%s:%d:%d: this is not YAML: %s; look at the indentation and the quotes of this line and of those before", path, line, column, words)
 }
 
-// kindMisfits checks apiVersion and kind. All other checks depend on them.
-func kindMisfits(document *yaml.Node) []misfit {
-	f := &form{}
+// checkKind checks apiVersion and kind. All other checks depend on them.
+func checkKind(document *yaml.Node) []formError {
+	f := &formChecker{}
 	const both = "apiVersion: " + configurationVersion + " and kind: " + configurationKind
-	document = target(document)
+	document = resolveAlias(document)
 	switch {
 	case document == nil || isNull(document):
-		return []misfit{{"", 1, 1, "the file is empty; a configuration begins with " + both}}
+		return []formError{{"", 1, 1, "the file is empty; a configuration begins with " + both}}
 	case document.Kind != yaml.MappingNode:
-		f.report(document, "", "is %s; a configuration has fields, and begins with %s", shown(document), both)
-		return f.misfits
+		f.addError(document, "", "is %s; a configuration has fields, and begins with %s", formatValue(document), both)
+		return f.errors
 	}
 	for _, field := range []struct{ name, want string }{{"apiVersion", configurationVersion}, {"kind", configurationKind}} {
-		_, value := entry(document, field.name)
+		_, value := mappingField(document, field.name)
 		switch {
 		case value == nil:
-			f.report(document, field.name, "is missing; a configuration begins with %s", both)
+			f.addError(document, field.name, "is missing; a configuration begins with %s", both)
 		case value.Kind != yaml.ScalarNode || value.Value != field.want:
-			f.report(value, field.name, "is %s, and must be %s", shown(value), field.want)
+			f.addError(value, field.name, "is %s, and must be %s", formatValue(value), field.want)
 		}
 	}
-	return f.misfits
+	return f.errors
 }
 
-// target resolves an alias.
-func target(node *yaml.Node) *yaml.Node {
+// resolveAlias resolves an alias.
+func resolveAlias(node *yaml.Node) *yaml.Node {
 	if node != nil && node.Kind == yaml.AliasNode {
 		return node.Alias
 	}
 	return node
 }
 
-// entry returns key and value of a field of a mapping.
-func entry(mapping *yaml.Node, name string) (key, value *yaml.Node) {
+// mappingField returns key and value of a field of a mapping.
+func mappingField(mapping *yaml.Node, name string) (key, value *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {
-			return mapping.Content[i], target(mapping.Content[i+1])
+			return mapping.Content[i], resolveAlias(mapping.Content[i+1])
 		}
 	}
 	return nil, nil
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	if path == "" {
 		return name
 	}
@@ -120,15 +120,15 @@ var (
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// check compares a value with a type.
-func (f *form) check(node *yaml.Node, t reflect.Type, path string) {
+// checkValue compares a value with a type.
+func (f *formChecker) checkValue(node *yaml.Node, t reflect.Type, path string) {
 	alias := node
-	if node = target(node); f.within[node] {
-		f.report(alias, path, "holds itself")
+	if node = resolveAlias(node); f.activeNodes[node] {
+		f.addError(alias, path, "holds itself")
 		return
 	}
-	f.within[node] = true
-	defer delete(f.within, node)
+	f.activeNodes[node] = true
+	defer delete(f.activeNodes, node)
 	if t.Kind() == reflect.Pointer {
 		if isNull(node) {
 			return
@@ -139,7 +139,7 @@ func (f *form) check(node *yaml.Node, t reflect.Type, path string) {
 	case t == durationType:
 		f.checkDuration(node, path)
 	case reflect.PointerTo(t).Implements(unmarshalerType):
-		f.checkOther(node, t, path)
+		f.checkUnmarshaler(node, t, path)
 	case isNull(node): // as if the field were absent
 	case t.Kind() == reflect.Struct:
 		f.checkStruct(node, t, path)
@@ -154,15 +154,16 @@ func (f *form) check(node *yaml.Node, t reflect.Type, path string) {
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
 
-// namedFields returns the fields of a struct by JSON name, including those of embedded structs.
-func namedFields(t reflect.Type) map[string]reflect.Type {
+// fieldsByJSONName returns the fields of a struct by JSON name, including those of embedded
+// structs.
+func fieldsByJSONName(t reflect.Type) map[string]reflect.Type {
 	out := map[string]reflect.Type{}
 	for i := range t.NumField() {
 		field := t.Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case options == "inline" || field.Anonymous && name == "":
-			for name, inner := range namedFields(field.Type) {
+			for name, inner := range fieldsByJSONName(field.Type) {
 				out[name] = inner
 			}
 		case name != "-" && name != "":
@@ -172,49 +173,49 @@ func namedFields(t reflect.Type) map[string]reflect.Type {
 	return out
 }
 
-// eachEntry visits the fields of a mapping, including those merged by <<.
-func (f *form) eachEntry(node *yaml.Node, path string, visit func(key, value *yaml.Node)) {
+// visitFields visits the fields of a mapping, including those merged by <<.
+func (f *formChecker) visitFields(node *yaml.Node, path string, visit func(key, value *yaml.Node)) {
 	seen := map[string]int{}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		if key.ShortTag() == "!!merge" {
-			f.eachMerged(target(value), path, visit)
+			f.visitMergedFields(resolveAlias(value), path, visit)
 			continue
 		}
 		if line, twice := seen[key.Value]; twice {
-			f.report(key, join(path, key.Value), "is given twice, in line %d already", line)
+			f.addError(key, joinPath(path, key.Value), "is given twice, in line %d already", line)
 		}
 		seen[key.Value] = key.Line
 		visit(key, value)
 	}
 }
 
-func (f *form) eachMerged(value *yaml.Node, path string, visit func(key, value *yaml.Node)) {
-	if f.within[value] {
+func (f *formChecker) visitMergedFields(value *yaml.Node, path string, visit func(key, value *yaml.Node)) {
+	if f.activeNodes[value] {
 		return
 	}
-	f.within[value] = true
-	defer delete(f.within, value)
+	f.activeNodes[value] = true
+	defer delete(f.activeNodes, value)
 	switch value.Kind {
 	case yaml.MappingNode:
-		f.eachEntry(value, path, visit)
+		f.visitFields(value, path, visit)
 	case yaml.SequenceNode:
 		for _, item := range value.Content {
-			f.eachMerged(target(item), path, visit)
+			f.visitMergedFields(resolveAlias(item), path, visit)
 		}
 	}
 }
 
-func (f *form) checkStruct(node *yaml.Node, t reflect.Type, path string) {
+func (f *formChecker) checkStruct(node *yaml.Node, t reflect.Type, path string) {
 	if node.Kind != yaml.MappingNode {
-		f.report(node, path, "is %s, and must have fields", shown(node))
+		f.addError(node, path, "is %s, and must have fields", formatValue(node))
 		return
 	}
-	fields := namedFields(t)
-	f.eachEntry(node, path, func(key, value *yaml.Node) {
+	fields := fieldsByJSONName(t)
+	f.visitFields(node, path, func(key, value *yaml.Node) {
 		inner, known := fields[key.Value]
 		if known {
-			f.check(value, inner, join(path, key.Value))
+			f.checkValue(value, inner, joinPath(path, key.Value))
 			return
 		}
 		names := make([]string, 0, len(fields))
@@ -226,32 +227,32 @@ func (f *form) checkStruct(node *yaml.Node, t reflect.Type, path string) {
 		if better := suggest.Word(key.Value, names); better != "" {
 			hint = "did you mean " + better + "?"
 		}
-		f.report(key, join(path, key.Value), "unknown field; %s", hint)
+		f.addError(key, joinPath(path, key.Value), "unknown field; %s", hint)
 	})
 }
 
-func (f *form) checkMap(node *yaml.Node, t reflect.Type, path string) {
+func (f *formChecker) checkMap(node *yaml.Node, t reflect.Type, path string) {
 	if node.Kind != yaml.MappingNode {
-		f.report(node, path, "is %s, and must have fields", shown(node))
+		f.addError(node, path, "is %s, and must have fields", formatValue(node))
 		return
 	}
-	f.eachEntry(node, path, func(key, value *yaml.Node) { f.check(value, t.Elem(), join(path, key.Value)) })
+	f.visitFields(node, path, func(key, value *yaml.Node) { f.checkValue(value, t.Elem(), joinPath(path, key.Value)) })
 }
 
-func (f *form) checkList(node *yaml.Node, t reflect.Type, path string) {
+func (f *formChecker) checkList(node *yaml.Node, t reflect.Type, path string) {
 	if node.Kind != yaml.SequenceNode {
-		f.report(node, path, "is %s, and must be a list, such as [%s]", shown(node), strings.Trim(shown(node), "{}…"))
+		f.addError(node, path, "is %s, and must be a list, such as [%s]", formatValue(node), strings.Trim(formatValue(node), "{}…"))
 		return
 	}
 	for i, item := range node.Content {
-		f.check(item, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
+		f.checkValue(item, t.Elem(), fmt.Sprintf("%s[%d]", path, i))
 	}
 }
 
-// oldBooleans are the booleans of YAML 1.1, which upstream accepts, too.
-var oldBooleans = regexp.MustCompile(`^(?:y|Y|yes|Yes|YES|on|On|ON|n|N|no|No|NO|off|Off|OFF)$`)
+// yaml11Booleans are the booleans of YAML 1.1, which upstream accepts, too.
+var yaml11Booleans = regexp.MustCompile(`^(?:y|Y|yes|Yes|YES|on|On|ON|n|N|no|No|NO|off|Off|OFF)$`)
 
-func (f *form) checkScalar(node *yaml.Node, t reflect.Type, path string) {
+func (f *formChecker) checkScalar(node *yaml.Node, t reflect.Type, path string) {
 	var want string
 	good := node.Kind == yaml.ScalarNode
 	tag := node.ShortTag()
@@ -263,18 +264,18 @@ func (f *form) checkScalar(node *yaml.Node, t reflect.Type, path string) {
 		if tag == "!!str" && !plain && (node.Value == "true" || node.Value == "false") {
 			want += " without quotes"
 		}
-		good = good && (tag == "!!bool" || plain && oldBooleans.MatchString(node.Value))
+		good = good && (tag == "!!bool" || plain && yaml11Booleans.MatchString(node.Value))
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		want = "a whole number"
 		if tag == "!!str" && !plain && isNumber(node.Value) {
 			want += " without quotes"
 		}
-		value, number := numberOf(node)
+		value, number := parseNumber(node)
 		limit := math.Pow(2, float64(t.Bits()-1))
 		good = good && number && value == math.Trunc(value) && value >= -limit && value < limit
 	case reflect.Float32, reflect.Float64:
 		want = "a number"
-		_, number := numberOf(node)
+		_, number := parseNumber(node)
 		good = good && number
 	case reflect.String:
 		want = "text" // numbers and other scalars are accepted as text
@@ -282,7 +283,7 @@ func (f *form) checkScalar(node *yaml.Node, t reflect.Type, path string) {
 		return
 	}
 	if !good {
-		f.report(node, path, "is %s, and must be %s", shown(node), want)
+		f.addError(node, path, "is %s, and must be %s", formatValue(node), want)
 	}
 }
 
@@ -291,7 +292,7 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-func numberOf(node *yaml.Node) (float64, bool) {
+func parseNumber(node *yaml.Node) (float64, bool) {
 	var value float64
 	tag := node.ShortTag()
 	if tag != "!!int" && tag != "!!float" || node.Decode(&value) != nil {
@@ -300,10 +301,10 @@ func numberOf(node *yaml.Node) (float64, bool) {
 	return value, true
 }
 
-func (f *form) checkDuration(node *yaml.Node, path string) {
+func (f *formChecker) checkDuration(node *yaml.Node, path string) {
 	const want = "a duration such as 30s, 5m or 1h30m"
 	if node.Kind != yaml.ScalarNode {
-		f.report(node, path, "is %s, and must be %s", shown(node), want)
+		f.addError(node, path, "is %s, and must be %s", formatValue(node), want)
 		return
 	}
 	if _, err := time.ParseDuration(node.Value); err == nil && node.ShortTag() == "!!str" {
@@ -316,11 +317,11 @@ func (f *form) checkDuration(node *yaml.Node, path string) {
 	case isNumber(number) && unit != "" && strings.Contains("hms", strings.ToLower(unit[:1])):
 		text += fmt.Sprintf(": %s%s?", number, strings.ToLower(unit[:1]))
 	}
-	f.report(node, path, "is %s, %s", shown(node), text)
+	f.addError(node, path, "is %s, %s", formatValue(node), text)
 }
 
-// checkOther decodes a value of a type with its own UnmarshalJSON.
-func (f *form) checkOther(node *yaml.Node, t reflect.Type, path string) {
+// checkUnmarshaler decodes a value of a type with its own UnmarshalJSON.
+func (f *formChecker) checkUnmarshaler(node *yaml.Node, t reflect.Type, path string) {
 	var value any
 	err := node.Decode(&value)
 	var raw []byte
@@ -331,12 +332,12 @@ func (f *form) checkOther(node *yaml.Node, t reflect.Type, path string) {
 		err = json.Unmarshal(raw, reflect.New(t).Interface())
 	}
 	if err != nil {
-		f.report(node, path, "is %s, which cannot be read: %v", shown(node), err)
+		f.addError(node, path, "is %s, which cannot be read: %v", formatValue(node), err)
 	}
 }
 
-// shown formats a value for a message.
-func shown(node *yaml.Node) string {
+// formatValue formats a value for a message.
+func formatValue(node *yaml.Node) string {
 	const long = 60
 	switch {
 	case node.Kind == yaml.MappingNode:
@@ -353,18 +354,18 @@ func shown(node *yaml.Node) string {
 	return node.Value
 }
 
-// misfits checks a document, which may be nil.
-func misfits(document *yaml.Node) []misfit {
-	if wrong := kindMisfits(document); len(wrong) > 0 {
+// checkForm checks a document, which may be nil.
+func checkForm(document *yaml.Node) []formError {
+	if wrong := checkKind(document); len(wrong) > 0 {
 		return wrong
 	}
-	f := &form{within: map[*yaml.Node]bool{}}
-	f.check(document, reflect.TypeFor[Configuration](), "")
-	return f.misfits
+	f := &formChecker{activeNodes: map[*yaml.Node]bool{}}
+	f.checkValue(document, reflect.TypeFor[Configuration](), "")
+	return f.errors
 }
 
-// asErrors adds file, line and column in the form that editors and terminals open.
-func asErrors(file string, wrong []misfit) error {
+// joinFormErrors adds file, line and column in the form that editors and terminals open.
+func joinFormErrors(file string, wrong []formError) error {
 	var lines []error
 	for _, m := range wrong {
 		text := m.message
@@ -376,21 +377,21 @@ func asErrors(file string, wrong []misfit) error {
 	return errors.Join(lines...)
 }
 
-// placeOf returns the position of a field, or of its nearest existing parent. It points to a scalar
-// value itself, otherwise to the key.
-func placeOf(document *yaml.Node, path string) (line, column int) {
-	node := target(document)
+// positionOf returns the position of a field, or of its nearest existing parent. It points to a
+// scalar value itself, otherwise to the key.
+func positionOf(document *yaml.Node, path string) (line, column int) {
+	node := resolveAlias(document)
 	line, column = node.Line, node.Column
 	for _, name := range strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		if i, err := strconv.Atoi(name); err == nil && node.Kind == yaml.SequenceNode && i < len(node.Content) {
-			node = target(node.Content[i])
+			node = resolveAlias(node.Content[i])
 			line, column = node.Line, node.Column
 			continue
 		}
 		if node.Kind != yaml.MappingNode {
 			break
 		}
-		key, value := entry(node, name)
+		key, value := mappingField(node, name)
 		if value == nil {
 			break
 		}

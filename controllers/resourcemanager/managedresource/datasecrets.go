@@ -19,15 +19,15 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// secret reads a data Secret, from the cache if possible.
-func (r *Reconciler) secret(ctx context.Context, data apply.Ref) (*unstructured.Unstructured, error) {
-	if r.Data.Secrets != nil {
-		return r.Data.Secrets(ctx, data)
+// readDataSecret reads a data Secret, from the cache if possible.
+func (r *Reconciler) readDataSecret(ctx context.Context, data apply.Ref) (*unstructured.Unstructured, error) {
+	if r.Data.Read != nil {
+		return r.Data.Read(ctx, data)
 	}
-	return cachedOrLive(ctx, r.Source, data)
+	return getCachedOrLive(ctx, r.Source, data)
 }
 
-func cachedOrLive(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
+func getCachedOrLive(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
 	obj, err := c.Get(ctx, ref)
 	if err == nil || !apierrors.IsNotFound(err) || c.HoldsAll(ref.GroupKind()) {
 		return obj, err
@@ -35,14 +35,14 @@ func cachedOrLive(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstru
 	return c.GetLive(ctx, ref)
 }
 
-// objects reads and decodes the data Secrets. It returns errors of single documents together with
-// the objects of the others.
-func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, checksum, reason string, err error) {
+// readObjects reads and decodes the data Secrets. It returns errors of single documents together
+// with the objects of the others.
+func (r *Reconciler) readObjects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, checksum, reason string, err error) {
 	sum := sha256.New()
 	var problems []error
 	for _, secretRef := range mr.Spec.SecretRefs {
 		data := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: mr.Namespace, Name: secretRef.Name}
-		obj, err := r.secret(ctx, data)
+		obj, err := r.readDataSecret(ctx, data)
 		if err != nil {
 			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, r.Source.Explain(data, "read", err)
 		}
@@ -69,13 +69,13 @@ func (r *Reconciler) objects(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	return objects, hex.EncodeToString(sum.Sum(nil)), "", nil
 }
 
-// Changed says how a ManagedResource differs from its last application; empty if it does not. A
-// caller that only restores objects must not apply newer content.
-func (r *Reconciler) Changed(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) string {
+// ChangeSinceApply says how a ManagedResource differs from its last application; empty if it does
+// not. A caller that only restores objects must not apply newer content.
+func (r *Reconciler) ChangeSinceApply(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) string {
 	if mr.Status.ObservedGeneration != mr.Generation {
 		return "was changed since its objects were applied"
 	}
-	_, checksum, _, err := r.objects(ctx, mr)
+	_, checksum, _, err := r.readObjects(ctx, mr)
 	switch {
 	case err != nil:
 		return "has no data Secret that can be read"
@@ -85,10 +85,10 @@ func (r *Reconciler) Changed(ctx context.Context, mr *resourcesv1alpha1.ManagedR
 	return ""
 }
 
-// Declared returns the objects in the data Secrets of a ManagedResource, as far as they are
+// DeclaredObjects returns the objects in the data Secrets of a ManagedResource, as far as they are
 // readable. Their namespaces are not resolved: a missing one may stand for "default". The reason is
 // that of the condition for the error.
-func (r *Reconciler) Declared(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, reason string, err error) {
-	objects, _, reason, err = r.objects(ctx, mr)
+func (r *Reconciler) DeclaredObjects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (objects []*unstructured.Unstructured, reason string, err error) {
+	objects, _, reason, err = r.readObjects(ctx, mr)
 	return objects, reason, err
 }

@@ -68,7 +68,7 @@ func MutatingWebhookConfiguration(c Configuration) (*admissionregistrationv1.Mut
 		if !webhook.enabled {
 			continue
 		}
-		made, err := webhook.made(c.Target)
+		made, err := webhook.build(c.Target)
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ type mutatingWebhook struct {
 	timeout      int32
 }
 
-func (w mutatingWebhook) made(target admission.Target) (admissionregistrationv1.MutatingWebhook, error) {
+func (w mutatingWebhook) build(target admission.Target) (admissionregistrationv1.MutatingWebhook, error) {
 	config, err := target.ClientConfig(w.path)
 	if err != nil {
 		return admissionregistrationv1.MutatingWebhook{}, err
@@ -132,9 +132,9 @@ func (c Configuration) mutating() []mutatingWebhook {
 	podCreation := rules("", "v1", []string{"pods"}, admissionregistrationv1.Create)
 	changes := []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update}
 	never := ptr.To(admissionregistrationv1.NeverReinvocationPolicy)
-	injected := notIn(KubernetesServiceHostInject, "disable")
+	injected := labelNot(KubernetesServiceHostInject, "disable")
 	// Its own pods would wait for themselves.
-	notItself := notIn(gardencorev1beta1.LabelApp, c.name())
+	notItself := labelNot(gardencorev1beta1.LabelApp, c.name())
 	systemNamespaces := namespaces.DeepCopy()
 	if c.Responsibility == ForRuntime {
 		systemNamespaces.MatchLabels = map[string]string{ConsiderSystemComponentsConfig: "true"}
@@ -143,29 +143,29 @@ func (c Configuration) mutating() []mutatingWebhook {
 	available.MatchLabels = map[string]string{gardencorev1beta1.HighAvailabilityConfigConsider: "true"}
 	return []mutatingWebhook{
 		{enabled: c.Webhooks.ProjectedTokenMount.Enabled, name: "projected-token-mount", path: PathProjectedTokenMount, rules: podCreation,
-			namespaces: namespaces, objects: pods(without(SkipProjectedTokenMount), notItself)},
+			namespaces: namespaces, objects: podSelector(labelAbsent(SkipProjectedTokenMount), notItself)},
 		{enabled: c.Webhooks.HighAvailabilityConfig.Enabled, name: "high-availability-config", path: PathHighAvailabilityConfig,
 			rules: slices.Concat(rules("apps", "v1", []string{"deployments", "statefulsets"}, changes...),
 				rules("autoscaling", "v2", []string{"horizontalpodautoscalers"}, changes...)),
-			namespaces: available, objects: c.managed(where(without(availability.Skip))), match: admissionregistrationv1.Equivalent},
+			namespaces: available, objects: c.managed(selectorOf(labelAbsent(availability.Skip))), match: admissionregistrationv1.Equivalent},
 		{enabled: c.Webhooks.PodSchedulerName.Enabled, name: "pod-scheduler-name", path: PathPodSchedulerName, rules: podCreation,
-			namespaces: where(), objects: pods(), policy: admissionregistrationv1.Ignore},
+			namespaces: selectorOf(), objects: podSelector(), policy: admissionregistrationv1.Ignore},
 		{enabled: c.Webhooks.SeccompProfile.Enabled, name: "seccomp-profile", path: PathSeccompProfile, rules: podCreation,
-			namespaces: namespaces, objects: pods(without(SkipSeccompProfile), notItself)},
+			namespaces: namespaces, objects: podSelector(labelAbsent(SkipSeccompProfile), notItself)},
 		{enabled: c.Webhooks.KubernetesServiceHost.Enabled, name: "kubernetes-service-host", path: PathKubernetesServiceHost, rules: podCreation,
-			namespaces: where(injected), objects: pods(injected), policy: admissionregistrationv1.Ignore, reinvocation: never, timeout: shortTimeoutSeconds},
+			namespaces: selectorOf(injected), objects: podSelector(injected), policy: admissionregistrationv1.Ignore, reinvocation: never, timeout: shortTimeoutSeconds},
 		{enabled: c.Webhooks.PodKubeAPIServerLoadBalancing.Enabled, name: "pod-kube-apiserver-load-balancing", path: PathPodKubeAPIServerLoadBalancing, rules: podCreation,
-			namespaces: labelled(gardencorev1beta1.GardenRole, gardencorev1beta1.GardenRoleShoot), objects: pods()},
+			namespaces: labelSelector(gardencorev1beta1.GardenRole, gardencorev1beta1.GardenRoleShoot), objects: podSelector()},
 		{enabled: c.Webhooks.PodKubeAPIServerLoadBalancing.Enabled && c.VirtualGarden, name: "pod-virtual-garden-kube-apiserver-load-balancing", path: PathPodKubeAPIServerLoadBalancing,
-			rules: podCreation, namespaces: labelled(corev1.LabelMetadataName, gardencorev1beta1.GardenNamespace), objects: pods(notItself)},
+			rules: podCreation, namespaces: labelSelector(corev1.LabelMetadataName, gardencorev1beta1.GardenNamespace), objects: podSelector(notItself)},
 		{enabled: c.Webhooks.SystemComponentsConfig.Enabled, name: "system-components-config", path: PathSystemComponentsConfig, rules: podCreation,
-			namespaces: systemNamespaces, objects: c.managed(pods(without(SkipSystemComponentsConfig)))},
+			namespaces: systemNamespaces, objects: c.managed(podSelector(labelAbsent(SkipSystemComponentsConfig)))},
 		{enabled: c.Webhooks.EndpointSliceHints.Enabled, name: "endpoint-slice-hints", path: PathEndpointSliceHints, rules: rules("discovery.k8s.io", "v1", []string{"endpointslices"}, changes...),
-			namespaces: namespaces, objects: labelled(ConsiderEndpointSliceHints, "true"), match: admissionregistrationv1.Equivalent},
+			namespaces: namespaces, objects: labelSelector(ConsiderEndpointSliceHints, "true"), match: admissionregistrationv1.Equivalent},
 		{enabled: c.Webhooks.PodTopologySpreadConstraints.Enabled, name: "pod-topology-spread-constraints", path: PathPodTopologySpreadConstraints, rules: podCreation,
-			namespaces: namespaces, objects: c.managed(pods(notItself, without(SkipPodTopologySpreadConstraints)))},
+			namespaces: namespaces, objects: c.managed(podSelector(notItself, labelAbsent(SkipPodTopologySpreadConstraints)))},
 		{enabled: c.Webhooks.VPAInPlaceUpdates.Enabled, name: "vpa-in-place-updates", path: PathVPAInPlaceUpdates, rules: rules("autoscaling.k8s.io", "v1", []string{"verticalpodautoscalers"}, changes...),
-			namespaces: namespaces, objects: where(without(SkipVPAInPlaceUpdates)), match: admissionregistrationv1.Equivalent, reinvocation: never},
+			namespaces: namespaces, objects: selectorOf(labelAbsent(SkipVPAInPlaceUpdates)), match: admissionregistrationv1.Equivalent, reinvocation: never},
 	}
 }
 
@@ -173,10 +173,10 @@ func (c Configuration) mutating() []mutatingWebhook {
 func (c Configuration) namespaces() *metav1.LabelSelector {
 	system := metav1.LabelSelectorRequirement{Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: []string{metav1.NamespaceSystem, "kubernetes-dashboard"}}
 	if c.Responsibility == ForTarget {
-		return where(system)
+		return selectorOf(system)
 	}
 	system.Operator = metav1.LabelSelectorOpNotIn
-	return where(metav1.LabelSelectorRequirement{Key: gardencorev1beta1.GardenRole, Operator: metav1.LabelSelectorOpExists}, system)
+	return selectorOf(metav1.LabelSelectorRequirement{Key: gardencorev1beta1.GardenRole, Operator: metav1.LabelSelectorOpExists}, system)
 }
 
 // managed limits a selector to Gardener's objects where others deploy, too.
@@ -192,23 +192,23 @@ func rules(group, version string, resources []string, operations ...admissionreg
 		Rule: admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{version}, Resources: resources}}}
 }
 
-func where(requirements ...metav1.LabelSelectorRequirement) *metav1.LabelSelector {
+func selectorOf(requirements ...metav1.LabelSelectorRequirement) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: requirements}
 }
 
-// pods excludes mirror pods of static pods.
-func pods(requirements ...metav1.LabelSelectorRequirement) *metav1.LabelSelector {
-	return where(append(requirements, notIn(staticPod, "true"))...)
+// podSelector excludes mirror pods of static pods.
+func podSelector(requirements ...metav1.LabelSelectorRequirement) *metav1.LabelSelector {
+	return selectorOf(append(requirements, labelNot(staticPod, "true"))...)
 }
 
-func labelled(label, value string) *metav1.LabelSelector {
+func labelSelector(label, value string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{label: value}}
 }
 
-func without(label string) metav1.LabelSelectorRequirement {
+func labelAbsent(label string) metav1.LabelSelectorRequirement {
 	return metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpDoesNotExist}
 }
 
-func notIn(label, value string) metav1.LabelSelectorRequirement {
+func labelNot(label, value string) metav1.LabelSelectorRequirement {
 	return metav1.LabelSelectorRequirement{Key: label, Operator: metav1.LabelSelectorOpNotIn, Values: []string{value}}
 }

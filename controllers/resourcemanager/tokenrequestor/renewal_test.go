@@ -15,29 +15,29 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestOrderOf(t *testing.T) {
+func TestParseTokenOrder(t *testing.T) {
 	name, namespace := annotationName, annotationNamespace
 	account := types.NamespacedName{Namespace: "kube-system", Name: "scheduler"}
 	for title, test := range map[string]struct {
 		annotations     map[string]string
 		targetNamespace string
-		want            order
+		want            tokenOrder
 		problem         string
 	}{
-		"defaults":         {annotations: map[string]string{name: "scheduler", namespace: "kube-system"}, want: order{account: account, expiration: 12 * time.Hour}},
+		"defaults":         {annotations: map[string]string{name: "scheduler", namespace: "kube-system"}, want: tokenOrder{account: account, expiration: 12 * time.Hour}},
 		"no name":          {annotations: map[string]string{namespace: "kube-system"}, problem: "annotation " + name + " is missing"},
 		"no namespace":     {annotations: map[string]string{name: "scheduler"}, problem: "annotation " + namespace + " is missing"},
-		"target namespace": {annotations: map[string]string{name: "scheduler", namespace: "other"}, targetNamespace: "seed-a", want: order{account: types.NamespacedName{Namespace: "seed-a", Name: "scheduler"}, expiration: 12 * time.Hour}},
+		"target namespace": {annotations: map[string]string{name: "scheduler", namespace: "other"}, targetNamespace: "seed-a", want: tokenOrder{account: types.NamespacedName{Namespace: "seed-a", Name: "scheduler"}, expiration: 12 * time.Hour}},
 		"everything": {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationLabels: `{"a":"b"}`, annotationExpiration: "90m", annotationInjectCA: "true", annotationTargetName: "t", annotationTargetNS: "ns"},
-			want: order{account: account, labels: map[string]string{"a": "b"}, expiration: 90 * time.Minute, injectCA: true, target: types.NamespacedName{Namespace: "ns", Name: "t"}}},
+			want: tokenOrder{account: account, labels: map[string]string{"a": "b"}, expiration: 90 * time.Minute, injectCA: true, target: types.NamespacedName{Namespace: "ns", Name: "t"}}},
 		"labels are no JSON":  {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationLabels: "a=b"}, problem: annotationLabels},
 		"no duration":         {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationExpiration: "12"}, problem: annotationExpiration},
 		"negative":            {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationExpiration: "-1h"}, problem: annotationExpiration},
-		"half a target":       {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationTargetName: "t"}, want: order{account: account, expiration: 12 * time.Hour}},
-		"no boolean is false": {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationInjectCA: "yes"}, want: order{account: account, expiration: 12 * time.Hour}},
+		"half a target":       {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationTargetName: "t"}, want: tokenOrder{account: account, expiration: 12 * time.Hour}},
+		"no boolean is false": {annotations: map[string]string{name: "scheduler", namespace: "kube-system", annotationInjectCA: "yes"}, want: tokenOrder{account: account, expiration: 12 * time.Hour}},
 	} {
 		t.Run(title, func(t *testing.T) {
-			have, err := orderOf(test.annotations, test.targetNamespace)
+			have, err := parseTokenOrder(test.annotations, test.targetNamespace)
 			if test.problem != "" {
 				require.ErrorContains(t, err, test.problem)
 				return
@@ -56,16 +56,16 @@ func jwt(issued time.Time, life time.Duration, uid string) string {
 
 func TestClaims(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
-	c, ok := claimsOf(jwt(now, time.Hour, "uid"))
+	c, ok := parseClaims(jwt(now, time.Hour, "uid"))
 	require.True(t, ok)
-	assert.Equal(t, claims{issued: now, expires: now.Add(time.Hour), account: "uid"}, c)
+	assert.Equal(t, tokenClaims{issued: now, expires: now.Add(time.Hour), account: "uid"}, c)
 	for _, token := range []string{"", "abc", "a.b.c", "a." + base64.RawURLEncoding.EncodeToString([]byte("{}")) + ".c", jwt(now, -time.Hour, "uid")} {
-		_, ok := claimsOf(token)
+		_, ok := parseClaims(token)
 		assert.False(t, ok, token)
 	}
 	// Our clock is three hours slow: that does not extend the lifetime of a token.
-	assert.Equal(t, time.Hour, lifetime(jwt(now, time.Hour, ""), now.Add(time.Hour), now.Add(-3*time.Hour)))
-	assert.Equal(t, time.Hour, lifetime("opaque", now.Add(time.Hour), now))
+	assert.Equal(t, time.Hour, tokenLifetime(jwt(now, time.Hour, ""), now.Add(time.Hour), now.Add(-3*time.Hour)))
+	assert.Equal(t, time.Hour, tokenLifetime("opaque", now.Add(time.Hour), now))
 }
 
 func TestRenewAfter(t *testing.T) {
@@ -83,39 +83,39 @@ func TestRenewAfter(t *testing.T) {
 	}
 }
 
-func TestDue(t *testing.T) {
+func TestRenewalReason(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	at := func(d time.Duration) string { return now.Add(d).UTC().Format(time.RFC3339) }
 	for name, test := range map[string]struct {
-		held       held
+		held       tokenState
 		annotation string
 		renewed    time.Time
 		why        string
 		wait       time.Duration
 	}{
-		"there is time":             {held: held{token: "x"}, annotation: at(time.Hour), wait: time.Hour},
+		"there is time":             {held: tokenState{token: "x"}, annotation: at(time.Hour), wait: time.Hour},
 		"no token":                  {annotation: at(time.Hour), why: "there is no token"},
-		"another bundle":            {held: held{token: "x", bundleDiffers: true}, annotation: at(time.Hour), why: "the CA bundle is another one"},
-		"asked for":                 {held: held{token: "x"}, why: "a renewal is asked for"},
-		"not a time":                {held: held{token: "x"}, annotation: "soon", why: "the time of the renewal is not readable"},
-		"time":                      {held: held{token: "x"}, annotation: at(0), why: "it is time"},
-		"long ago":                  {held: held{token: "x"}, annotation: at(-time.Hour), why: "it is time"},
-		"written by a wrong clock":  {held: held{token: "x"}, annotation: at(25 * time.Hour), why: "the time of the renewal is more than a day ahead"},
-		"expires before":            {held: held{token: jwt(now.Add(-4*time.Hour), 12*time.Hour, "")}, annotation: at(20 * time.Hour), wait: 6*time.Hour + 48*time.Minute},
-		"expired":                   {held: held{token: jwt(now.Add(-13*time.Hour), 12*time.Hour, "")}, annotation: at(5 * time.Hour), why: "the token is about to expire"},
-		"expired, says a bad clock": {held: held{token: jwt(now.Add(-13*time.Hour), 12*time.Hour, "")}, annotation: at(5 * time.Hour), renewed: now.Add(-time.Minute), wait: 5 * time.Hour},
-		"expired since":             {held: held{token: jwt(now.Add(-13*time.Hour), 12*time.Hour, "")}, annotation: at(5 * time.Hour), renewed: now.Add(-2 * time.Hour), why: "the token is about to expire"},
+		"another bundle":            {held: tokenState{token: "x", bundleDiffers: true}, annotation: at(time.Hour), why: "the CA bundle is another one"},
+		"asked for":                 {held: tokenState{token: "x"}, why: "a renewal is asked for"},
+		"not a time":                {held: tokenState{token: "x"}, annotation: "soon", why: "the time of the renewal is not readable"},
+		"time":                      {held: tokenState{token: "x"}, annotation: at(0), why: "it is time"},
+		"long ago":                  {held: tokenState{token: "x"}, annotation: at(-time.Hour), why: "it is time"},
+		"written by a wrong clock":  {held: tokenState{token: "x"}, annotation: at(25 * time.Hour), why: "the time of the renewal is more than a day ahead"},
+		"expires before":            {held: tokenState{token: jwt(now.Add(-4*time.Hour), 12*time.Hour, "")}, annotation: at(20 * time.Hour), wait: 6*time.Hour + 48*time.Minute},
+		"expired":                   {held: tokenState{token: jwt(now.Add(-13*time.Hour), 12*time.Hour, "")}, annotation: at(5 * time.Hour), why: "the token is about to expire"},
+		"expired, says a bad clock": {held: tokenState{token: jwt(now.Add(-13*time.Hour), 12*time.Hour, "")}, annotation: at(5 * time.Hour), renewed: now.Add(-time.Minute), wait: 5 * time.Hour},
+		"expired since":             {held: tokenState{token: jwt(now.Add(-13*time.Hour), 12*time.Hour, "")}, annotation: at(5 * time.Hour), renewed: now.Add(-2 * time.Hour), why: "the token is about to expire"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			why, wait := due(test.held, test.annotation, now, test.renewed)
+			why, wait := renewalReason(test.held, test.annotation, now, test.renewed)
 			assert.Equal(t, test.why, why)
 			assert.Equal(t, test.wait, wait)
 		})
 	}
 }
 
-// access is a kubeconfig with a second user and a second cluster, which must not change.
-const access = `apiVersion: v1
+// kubeconfigText is a kubeconfig with a second user and a second cluster, which must not change.
+const kubeconfigText = `apiVersion: v1
 kind: Config
 current-context: main
 contexts:
@@ -129,37 +129,37 @@ users:
 - {name: main, user: {token: TOKEN}}
 `
 
-func TestFilled(t *testing.T) {
+func TestDataWithToken(t *testing.T) {
 	k := func(token string) []byte {
-		return []byte(strings.ReplaceAll(access, "TOKEN", fmt.Sprintf("%q", token)))
+		return []byte(strings.ReplaceAll(kubeconfigText, "TOKEN", fmt.Sprintf("%q", token)))
 	}
 	for name, test := range map[string]struct {
 		data   map[string][]byte
 		bundle []byte
-		before held
+		before tokenState
 		want   map[string][]byte
 	}{
 		"nothing":           {want: map[string][]byte{keyToken: []byte("new"), keyBundle: nil}},
-		"token":             {data: map[string][]byte{keyToken: []byte("old")}, before: held{token: "old"}, want: map[string][]byte{keyToken: []byte("new"), keyBundle: nil}},
-		"bundle":            {data: map[string][]byte{keyToken: []byte("old")}, bundle: []byte("ca"), before: held{token: "old", bundleDiffers: true}, want: map[string][]byte{keyToken: []byte("new"), keyBundle: []byte("ca")}},
-		"bundle is there":   {data: map[string][]byte{keyToken: []byte("old"), keyBundle: []byte("ca")}, bundle: []byte("ca"), before: held{token: "old"}, want: map[string][]byte{keyToken: []byte("new"), keyBundle: []byte("ca")}},
-		"kubeconfig":        {data: map[string][]byte{keyKubeconfig: k("old")}, before: held{token: "old"}, want: map[string][]byte{keyKubeconfig: k("new")}},
+		"token":             {data: map[string][]byte{keyToken: []byte("old")}, before: tokenState{token: "old"}, want: map[string][]byte{keyToken: []byte("new"), keyBundle: nil}},
+		"bundle":            {data: map[string][]byte{keyToken: []byte("old")}, bundle: []byte("ca"), before: tokenState{token: "old", bundleDiffers: true}, want: map[string][]byte{keyToken: []byte("new"), keyBundle: []byte("ca")}},
+		"bundle is there":   {data: map[string][]byte{keyToken: []byte("old"), keyBundle: []byte("ca")}, bundle: []byte("ca"), before: tokenState{token: "old"}, want: map[string][]byte{keyToken: []byte("new"), keyBundle: []byte("ca")}},
+		"kubeconfig":        {data: map[string][]byte{keyKubeconfig: k("old")}, before: tokenState{token: "old"}, want: map[string][]byte{keyKubeconfig: k("new")}},
 		"kubeconfig, empty": {data: map[string][]byte{keyKubeconfig: k("")}, want: map[string][]byte{keyKubeconfig: k("new")}},
 		"kubeconfig, token": {data: map[string][]byte{keyKubeconfig: k(""), keyToken: []byte("ignored")}, want: map[string][]byte{keyKubeconfig: k("new")}},
-		"kubeconfig, bundle": {data: map[string][]byte{keyKubeconfig: k("old")}, bundle: []byte("new"), before: held{token: "old", bundleDiffers: true},
+		"kubeconfig, bundle": {data: map[string][]byte{keyKubeconfig: k("old")}, bundle: []byte("new"), before: tokenState{token: "old", bundleDiffers: true},
 			want: map[string][]byte{keyKubeconfig: []byte(strings.ReplaceAll(string(k("new")), "b2xk", "bmV3"))}},
-		"kubeconfig, bundle is there": {data: map[string][]byte{keyKubeconfig: k("old")}, bundle: []byte("old"), before: held{token: "old"}, want: map[string][]byte{keyKubeconfig: k("new")}},
+		"kubeconfig, bundle is there": {data: map[string][]byte{keyKubeconfig: k("old")}, bundle: []byte("old"), before: tokenState{token: "old"}, want: map[string][]byte{keyKubeconfig: k("new")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before, err := holds(test.data, test.bundle)
+			before, err := readTokenState(test.data, test.bundle)
 			require.NoError(t, err)
 			assert.Equal(t, test.before, before)
-			have, err := filled(test.data, "new", test.bundle)
+			have, err := dataWithToken(test.data, "new", test.bundle)
 			require.NoError(t, err)
 			require.Len(t, have, len(test.want))
 			for key, value := range test.want {
 				if key == keyKubeconfig {
-					assert.YAMLEq(t, string(normal(t, value)), string(have[key]))
+					assert.YAMLEq(t, string(normalizeKubeconfig(t, value)), string(have[key]))
 				} else {
 					assert.Equal(t, value, have[key], key)
 				}
@@ -168,8 +168,9 @@ func TestFilled(t *testing.T) {
 	}
 }
 
-// normal formats a kubeconfig like the code under test: mandatory lists that are empty.
-func normal(t *testing.T, raw []byte) []byte {
+// normalizeKubeconfig formats a kubeconfig like the code under test: mandatory lists that are
+// empty.
+func normalizeKubeconfig(t *testing.T, raw []byte) []byte {
 	var o map[string]any
 	require.NoError(t, yaml.Unmarshal(raw, &o))
 	out, err := yaml.Marshal(o)
@@ -182,16 +183,16 @@ func TestBadKubeconfigs(t *testing.T) {
 		"not YAML":   {"{secret: 'hunter2", "is no kubeconfig"},
 		"wrong type": {"users: hunter2", "is no kubeconfig"},
 		"empty":      {"", "no context"},
-		"no context": {strings.ReplaceAll(access, "current-context: main", "current-context: none"), "no context"},
-		"no user":    {strings.ReplaceAll(access, "name: main, user:", "name: hunter2, user:"), "no user"},
-		"no cluster": {strings.ReplaceAll(access, "name: main, cluster:", "name: hunter2, cluster:"), "no cluster"},
+		"no context": {strings.ReplaceAll(kubeconfigText, "current-context: main", "current-context: none"), "no context"},
+		"no user":    {strings.ReplaceAll(kubeconfigText, "name: main, user:", "name: hunter2, user:"), "no user"},
+		"no cluster": {strings.ReplaceAll(kubeconfigText, "name: main, cluster:", "name: hunter2, cluster:"), "no cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := map[string][]byte{keyKubeconfig: []byte(test.text)}
-			_, err := holds(data, []byte("ca"))
+			_, err := readTokenState(data, []byte("ca"))
 			require.ErrorContains(t, err, test.problem)
 			assert.NotContains(t, err.Error(), "hunter2")
-			_, err = filled(data, "new", []byte("ca"))
+			_, err = dataWithToken(data, "new", []byte("ca"))
 			require.ErrorContains(t, err, test.problem)
 			assert.NotContains(t, err.Error(), "hunter2")
 		})
@@ -207,18 +208,19 @@ func TestExpirations(t *testing.T) {
 	garden, err := newMetrics(registry, ClassGarden)
 	require.NoError(t, err)
 	for i := range 100 {
-		shoot.expiration(types.NamespacedName{Namespace: "a", Name: fmt.Sprint(i)}, now.Add(time.Duration(i)*time.Second))
+		shoot.setExpiration(types.NamespacedName{Namespace: "a", Name: fmt.Sprint(i)}, now.Add(time.Duration(i)*time.Second))
 	}
-	garden.expiration(types.NamespacedName{Namespace: "a", Name: "0"}, now.Add(time.Hour))
+	garden.setExpiration(types.NamespacedName{Namespace: "a", Name: "0"}, now.Add(time.Hour))
 	n, err := testutil.GatherAndCount(registry)
 	require.NoError(t, err)
 	assert.Equal(t, 4, n)
-	assert.EqualValues(t, now.Unix(), earliest(t, registry, ClassShoot))
-	assert.EqualValues(t, now.Add(time.Hour).Unix(), earliest(t, registry, ClassGarden))
-	shoot.expiration(types.NamespacedName{Namespace: "a", Name: "0"}, now.Add(time.Hour)) // renewed
+	assert.EqualValues(t, now.Unix(), earliestExpiration(t, registry, ClassShoot))
+	assert.EqualValues(t, now.Add(time.Hour).Unix(), earliestExpiration(t, registry, ClassGarden))
+	// renewed
+	shoot.setExpiration(types.NamespacedName{Namespace: "a", Name: "0"}, now.Add(time.Hour))
 	shoot.forget(types.NamespacedName{Namespace: "a", Name: "1"})
-	assert.EqualValues(t, now.Add(2*time.Second).Unix(), earliest(t, registry, ClassShoot))
+	assert.EqualValues(t, now.Add(2*time.Second).Unix(), earliestExpiration(t, registry, ClassShoot))
 	garden.forget(types.NamespacedName{Namespace: "a", Name: "0"})
 	garden.forget(types.NamespacedName{Namespace: "a", Name: "never"})
-	assert.EqualValues(t, -1, earliest(t, registry, ClassGarden))
+	assert.EqualValues(t, -1, earliestExpiration(t, registry, ClassGarden))
 }
