@@ -247,7 +247,7 @@ var changes = []struct {
 
 // TestWhatIsNeverRecreated: the engine never recreates objects of protected kinds.
 func TestWhatIsNeverRecreated(t *testing.T) {
-	for _, gk := range conventions.Protected() {
+	for _, gk := range conventions.ProtectedKinds() {
 		o := func(region string) *unstructured.Unstructured {
 			return &unstructured.Unstructured{Object: map[string]any{"apiVersion": schema.GroupVersion{Group: gk.Group, Version: "v1"}.String(), "kind": gk.Kind,
 				"metadata": map[string]any{"name": "a", "annotations": map[string]any{"resources.gardener.cloud/delete-on-invalid-update": "true"}},
@@ -324,7 +324,7 @@ func second(_, new *unstructured.Unstructured) *unstructured.Unstructured { retu
 // TestPredictionsComeTrue applies the same changes to an API server.
 func TestPredictionsComeTrue(t *testing.T) {
 	apiserver.Needed(t)
-	engine := conventions.NewEngine(apply.Options{Protected: conventions.Protected()})
+	engine := conventions.NewEngine(apply.Options{Protected: conventions.ProtectedKinds()})
 	api, err := dynamic.NewForConfig(plan.ServerConfig())
 	require.NoError(t, err)
 	cluster, err := conventions.NewCluster("test", plan.ServerConfig(), apply.ClusterOptions{})

@@ -25,6 +25,6 @@ func puller(cmd *cobra.Command) *charts.Puller {
 // withCharts pulls the charts of a landscape's Extensions with the Secrets that it declares.
 func withCharts(cmd *cobra.Command, l *landscapes.Landscape) render.Setting {
 	return render.WithCharts(func(wanted []gardencorev1.OCIRepository) map[string]render.Chart {
-		return puller(cmd).All(cmd.Context(), wanted, func(name string) (map[string][]byte, error) { return revisions.DeclaredSecret(l, name) })
+		return puller(cmd).PullAll(cmd.Context(), wanted, func(name string) (map[string][]byte, error) { return revisions.DeclaredSecret(l, name) })
 	})
 }

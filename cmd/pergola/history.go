@@ -44,7 +44,7 @@ held, that the last sync failed, there or on a seed, or that the source cannot b
 			if err != nil {
 				return err
 			}
-			silence, err := handle.Silence(cmd.Context())
+			silence, err := handle.StaleOperator(cmd.Context())
 			if err != nil {
 				silence = nil // without permission to read the Lease, nothing is shown about it
 			}
@@ -113,7 +113,7 @@ func printHistory(w io.Writer, l *landscapev1alpha1.Landscape, object *objectFla
 			what = r.Message
 		}
 		if what == r.Subject {
-			for _, part := range append([]string{operator.PassedText(r.Approvals)}, r.TakenUp...) {
+			for _, part := range append([]string{operator.UsedApprovalsText(r.Approvals)}, r.TakenUp...) {
 				if part != "" {
 					what = part + "; " + what
 				}

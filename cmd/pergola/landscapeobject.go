@@ -57,7 +57,7 @@ func (o *objectFlags) key(name string) receiver.Key {
 }
 
 // handle returns the Landscape that an argument names.
-func (o *objectFlags) handle(name string) (*operator.Handle, error) {
+func (o *objectFlags) handle(name string) (*operator.LandscapeClient, error) {
 	key := o.key(name)
 	if key.Name == "" || key.Namespace == "" || strings.ContainsAny(key.Name, "/.") {
 		return nil, fmt.Errorf("%q is no Landscape in a cluster: give NAME or NAMESPACE/NAME, not a folder%s", name, namedBy(name))
@@ -69,7 +69,7 @@ func (o *objectFlags) handle(name string) (*operator.Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	return operator.NewHandle(config, key, clock.RealClock{}, person())
+	return operator.NewLandscapeClient(config, key, clock.RealClock{}, person())
 }
 
 // namedBy names the landscape of a folder, for users who pass the folder; "" for other folders.

@@ -90,8 +90,8 @@ func (o *operatorFlags) run(cmd *cobra.Command) error {
 	}
 	defer end()
 	role := &operator.Role{
-		Config: config, Outside: !isInCluster(o.kubeconfig), Namespace: o.namespace, Catalogue: catalogue(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
-		Serve: operator.Serving{
+		Config: config, OutsideCluster: !isInCluster(o.kubeconfig), Namespace: o.namespace, Catalogue: catalogue(cmd), Evaluator: pool, CacheDir: dir, FileSources: o.files, Version: version,
+		Serving: operator.Serving{
 			Address: o.address, HealthPort: o.ports.health, MetricsPort: o.ports.metrics, ReceiverPort: o.receivers, ReceiverProxies: proxies,
 			OnListen: func(health, metrics, receivers string) {
 				log.Info("listening", "health", health, "metrics", metrics, "receivers", receivers)

@@ -25,7 +25,7 @@ func newRollback() *cobra.Command {
 says that it is pinned, by whom and why. The deletion gate holds as for any other revision; so does validation, and signatures are
 verified. The lasting way back is a revert in Git.
 
-REVISION is a commit of the history (pergola history), at least its first four digits; any whole commit of the repository; or "` + operator.Previous + `":
+REVISION is a commit of the history (pergola history), at least its first four digits; any whole commit of the repository; or "` + operator.PreviousRevision + `":
 what was applied before the present one.`,
 		Example: `  pergola rollback production previous --reason "the new image crashes"
   pergola rollback production 3f2a91c

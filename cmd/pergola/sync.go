@@ -22,14 +22,14 @@ const operatorLook = 10 * time.Second
 // operatorWatch detects that no operator would execute a requested sync.
 type operatorWatch struct {
 	object *objectFlags
-	handle *operator.Handle
+	handle *operator.LandscapeClient
 	clock  clock.PassiveClock
 }
 
 // look returns a finding if no operator runs. Without permission to read its Lease this is unknown,
 // and the command continues.
 func (w *operatorWatch) look(ctx context.Context) error {
-	silence, err := w.handle.Silence(ctx)
+	silence, err := w.handle.StaleOperator(ctx)
 	if err != nil || silence == nil {
 		return nil
 	}

@@ -21,16 +21,16 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// limits bound a chart. Large extensions need a tenth of them.
-var limits = source.Limits{Transferred: 16 << 20, Unpacked: 64 << 20, File: 4 << 20, Object: 4 << 20, Files: 5000}
+// chartLimits bound a chart. Large extensions need a tenth of them.
+var chartLimits = source.Limits{Transferred: 16 << 20, Unpacked: 64 << 20, File: 4 << 20, Object: 4 << 20, Files: 5000}
 
 const (
 	// pullTimeout is the timeout of one request to a registry.
 	pullTimeout = 30 * time.Second
-	// tagAge is how long the digest of a tag is cached.
-	tagAge = time.Minute
-	// kept is the maximum number of charts in memory.
-	kept = 64
+	// tagCacheTTL is how long the digest of a tag is cached.
+	tagCacheTTL = time.Minute
+	// maxCharts is the maximum number of charts in memory.
+	maxCharts = 64
 )
 
 // Credentials are the data of the Secrets that a chart's reference names; nil for none.
@@ -52,18 +52,18 @@ type Puller struct {
 
 	mu     sync.Mutex
 	charts map[string]render.Chart
-	tags   map[string]tag
+	tags   map[string]resolvedTag
 }
 
-// tag is the last known digest of a tag.
-type tag struct {
-	digest string
-	at     time.Time
+// resolvedTag is the last known digest of a tag.
+type resolvedTag struct {
+	digest     string
+	resolvedAt time.Time
 }
 
-// All returns charts by their references. A chart that cannot be pulled has a Problem. read returns
-// the data of a Secret that a reference names.
-func (p *Puller) All(ctx context.Context, named []gardencorev1.OCIRepository, read func(secret string) (map[string][]byte, error)) map[string]render.Chart {
+// PullAll returns charts by their references. A chart that cannot be pulled has a Problem. read
+// returns the data of a Secret that a reference names.
+func (p *Puller) PullAll(ctx context.Context, named []gardencorev1.OCIRepository, read func(secret string) (map[string][]byte, error)) map[string]render.Chart {
 	out := map[string]render.Chart{}
 	for _, n := range named {
 		ref, err := render.ParseChartReference(n)
@@ -104,8 +104,8 @@ func CredentialsOf(n gardencorev1.OCIRepository, read func(string) (map[string][
 // keyCABundle is the key of a Secret with certificates (upstream's).
 const keyCABundle = "bundle.crt"
 
-// Pull returns a chart. It pulls a digest once. It resolves a tag again after tagAge, and returns
-// the previous chart while the registry does not answer.
+// Pull returns a chart. It pulls a digest once. It resolves a tag again after tagCacheTTL, and
+// returns the previous chart while the registry does not answer.
 func (p *Puller) Pull(ctx context.Context, named gardencorev1.OCIRepository, with func() (Credentials, error)) (render.Chart, error) {
 	ref, err := render.ParseChartReference(named)
 	if err != nil {
@@ -114,7 +114,7 @@ func (p *Puller) Pull(ctx context.Context, named gardencorev1.OCIRepository, wit
 	p.mu.Lock()
 	known := p.charts[ref.Digest]
 	if ref.Digest == "" {
-		if seen := p.tags[ref.String()]; seen.digest != "" && p.clock().Since(seen.at) < tagAge {
+		if seen := p.tags[ref.String()]; seen.digest != "" && p.clockOrDefault().Since(seen.resolvedAt) < tagCacheTTL {
 			known = p.charts[seen.digest]
 		}
 	}
@@ -122,7 +122,7 @@ func (p *Puller) Pull(ctx context.Context, named gardencorev1.OCIRepository, wit
 	if known.Digest != "" {
 		return known, nil
 	}
-	chart, err := p.pull(ctx, ref, with)
+	chart, err := p.pullFromRegistry(ctx, ref, with)
 	if err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -131,30 +131,30 @@ func (p *Puller) Pull(ctx context.Context, named gardencorev1.OCIRepository, wit
 		}
 		return chart, fmt.Errorf("chart %s cannot be pulled: %w", ref, err)
 	}
-	p.keep(ref, chart)
+	p.storeChart(ref, chart)
 	return chart, nil
 }
 
-func (p *Puller) clock() clock.PassiveClock {
+func (p *Puller) clockOrDefault() clock.PassiveClock {
 	return cmp.Or[clock.PassiveClock](p.Clock, clock.RealClock{})
 }
 
-func (p *Puller) keep(ref render.ChartReference, chart render.Chart) {
+func (p *Puller) storeChart(ref render.ChartReference, chart render.Chart) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.charts) >= kept || p.charts == nil {
-		p.charts, p.tags = map[string]render.Chart{}, map[string]tag{}
+	if len(p.charts) >= maxCharts || p.charts == nil {
+		p.charts, p.tags = map[string]render.Chart{}, map[string]resolvedTag{}
 	}
 	p.charts[chart.Digest] = chart
-	p.tags[ref.String()] = tag{chart.Digest, p.clock().Now()}
+	p.tags[ref.String()] = resolvedTag{chart.Digest, p.clockOrDefault().Now()}
 }
 
-func (p *Puller) pull(ctx context.Context, ref render.ChartReference, with func() (Credentials, error)) (render.Chart, error) {
+func (p *Puller) pullFromRegistry(ctx context.Context, ref render.ChartReference, with func() (Credentials, error)) (render.Chart, error) {
 	credentials, err := with()
 	if err != nil {
 		return render.Chart{}, err
 	}
-	remote, err := p.remote(ref, credentials)
+	remote, err := p.openRegistry(ref, credentials)
 	if err != nil {
 		return render.Chart{}, err
 	}
@@ -174,10 +174,10 @@ func (p *Puller) pull(ctx context.Context, ref render.ChartReference, with func(
 	return render.NewChart(head.Commit, files)
 }
 
-func (p *Puller) remote(ref render.ChartReference, with Credentials) (source.Remote, error) {
+func (p *Puller) openRegistry(ref render.ChartReference, with Credentials) (source.Remote, error) {
 	options := source.Options{
 		URL: "oci://" + ref.Repository, Ref: landscapev1alpha1.Reference{Tag: ref.Tag, Digest: ref.Digest},
-		Timeout: pullTimeout, Proxy: p.Proxy, Limits: limits, Clock: p.clock(),
+		Timeout: pullTimeout, Proxy: p.Proxy, Limits: chartLimits, Clock: p.clockOrDefault(),
 	}
 	if p.Dir != "" {
 		sum := sha256.Sum256([]byte(ref.Repository))

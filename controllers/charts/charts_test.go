@@ -15,12 +15,12 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// registry is a registry that requires a login.
-type registry struct{ *chartregistry.Registry }
+// loginRegistry is a registry that requires a login.
+type loginRegistry struct{ *chartregistry.Registry }
 
-func newRegistry(t *testing.T) registry { return registry{chartregistry.New(t)} }
+func newLoginRegistry(t *testing.T) loginRegistry { return loginRegistry{chartregistry.New(t)} }
 
-func (r registry) secrets(t *testing.T, password string) func(string) (map[string][]byte, error) {
+func (r loginRegistry) loginSecrets(t *testing.T, password string) func(string) (map[string][]byte, error) {
 	return func(name string) (map[string][]byte, error) {
 		if name == "authority" {
 			return map[string][]byte{"bundle.crt": r.CA()}, nil
@@ -29,7 +29,7 @@ func (r registry) secrets(t *testing.T, password string) func(string) (map[strin
 	}
 }
 
-func (r registry) named(ref string) gardencorev1.OCIRepository {
+func (r loginRegistry) chartReference(ref string) gardencorev1.OCIRepository {
 	ref = r.Host() + "/" + chartregistry.Repository + ref
 	return gardencorev1.OCIRepository{Ref: &ref, PullSecretRef: &corev1.LocalObjectReference{Name: "login"}, CABundleSecretRef: &corev1.LocalObjectReference{Name: "authority"}}
 }
@@ -42,13 +42,13 @@ func chartFiles(version string) map[string]string {
 }
 
 func TestPull(t *testing.T) {
-	r := newRegistry(t)
+	r := newLoginRegistry(t)
 	first := r.Push(t, "v1", chartFiles("1.0.0"))
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	p := &Puller{Dir: t.TempDir(), Clock: clock}
 	pull := func(p *Puller, ref, password string) render.Chart {
 		t.Helper()
-		all := p.All(t.Context(), []gardencorev1.OCIRepository{r.named(ref)}, r.secrets(t, password))
+		all := p.PullAll(t.Context(), []gardencorev1.OCIRepository{r.chartReference(ref)}, r.loginSecrets(t, password))
 		require.Len(t, all, 1)
 		for _, c := range all {
 			return c
@@ -79,9 +79,9 @@ func TestPull(t *testing.T) {
 	assert.Contains(t, pull(again, ":v1", chartregistry.Password).Problem, "status 503", "what a tag names is not")
 }
 
-func TestWhatIsNoChart(t *testing.T) {
+func TestInvalidCharts(t *testing.T) {
 	large := chartFiles("1.0.0")
-	large["watcher/large"] = strings.Repeat("x", int(limits.File)+1)
+	large["watcher/large"] = strings.Repeat("x", int(chartLimits.File)+1)
 	for name, test := range map[string]struct {
 		files map[string]string
 		want  string
@@ -91,9 +91,9 @@ func TestWhatIsNoChart(t *testing.T) {
 		"a large file":  {large, "cannot be pulled"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRegistry(t)
+			r := newLoginRegistry(t)
 			r.Push(t, "v1", test.files)
-			for _, c := range (&Puller{}).All(t.Context(), []gardencorev1.OCIRepository{r.named(":v1")}, r.secrets(t, chartregistry.Password)) {
+			for _, c := range (&Puller{}).PullAll(t.Context(), []gardencorev1.OCIRepository{r.chartReference(":v1")}, r.loginSecrets(t, chartregistry.Password)) {
 				assert.Contains(t, c.Problem, test.want)
 				assert.Empty(t, c.Digest)
 			}
@@ -101,9 +101,9 @@ func TestWhatIsNoChart(t *testing.T) {
 	}
 }
 
-func TestSecretsThatAreNotThere(t *testing.T) {
-	r := newRegistry(t)
-	all := (&Puller{}).All(t.Context(), []gardencorev1.OCIRepository{r.named(":v1")}, func(name string) (map[string][]byte, error) {
+func TestMissingSecrets(t *testing.T) {
+	r := newLoginRegistry(t)
+	all := (&Puller{}).PullAll(t.Context(), []gardencorev1.OCIRepository{r.chartReference(":v1")}, func(name string) (map[string][]byte, error) {
 		return map[string][]byte{corev1.DockerConfigJsonKey: []byte(`{"auths":{}}`)}, nil
 	})
 	for _, c := range all {

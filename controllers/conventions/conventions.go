@@ -12,10 +12,10 @@ import (
 // NewEngine returns an engine with these conventions. Options that are set take precedence.
 func NewEngine(o apply.Options) *apply.Engine {
 	if o.Keys == (apply.Keys{}) {
-		o.Keys = Keys()
+		o.Keys = ManagedResourceKeys()
 	}
 	if o.Protected == nil {
-		o.Protected = Protected()
+		o.Protected = ProtectedKinds()
 	}
 	if o.Former == nil {
 		o.Former = takeoverManagers()
@@ -30,13 +30,14 @@ func NewEngine(o apply.Options) *apply.Engine {
 // selects the objects that an engine of NewEngine applies.
 func NewCluster(name string, config *rest.Config, o apply.ClusterOptions) (*apply.Cluster, error) {
 	if o.Selector == "" {
-		o.Selector = Keys().Selector()
+		o.Selector = ManagedResourceKeys().Selector()
 	}
 	return apply.NewCluster(name, config, o)
 }
 
-// Keys are the keys of upstream's ManagedResource contract (pkg/apis/resources/v1alpha1).
-func Keys() apply.Keys {
+// ManagedResourceKeys are the keys of upstream's ManagedResource contract
+// (pkg/apis/resources/v1alpha1).
+func ManagedResourceKeys() apply.Keys {
 	const p = "resources.gardener.cloud/"
 	return apply.Keys{
 		ManagedByLabel:  p + "managed-by",
@@ -58,8 +59,9 @@ func Keys() apply.Keys {
 	}
 }
 
-// Protected are the kinds whose deletion loses data or clusters that an apply does not bring back.
-func Protected() []schema.GroupKind {
+// ProtectedKinds are the kinds whose deletion loses data or clusters that an apply does not bring
+// back.
+func ProtectedKinds() []schema.GroupKind {
 	return []schema.GroupKind{
 		{Kind: "PersistentVolumeClaim"}, {Kind: "PersistentVolume"}, {Kind: "Namespace"},
 		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"},

@@ -40,7 +40,7 @@ func (p *testSeed) serveShootAPI(controlPlane string) {
 	require.NoError(p, err)
 	_, err = client.CoreV1().Secrets(controlPlane).Create(p.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: access.SecretName}, Data: map[string][]byte{access.Key: raw}}, metav1.CreateOptions{})
 	require.NoError(p, err)
-	keys, labels := conventions.Keys(), map[string]string{"role": "apiserver"}
+	keys, labels := conventions.ManagedResourceKeys(), map[string]string{"role": "apiserver"}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
 	_, err = client.AppsV1().Deployments(controlPlane).Create(p.ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver", Labels: map[string]string{keys.ManagedByLabel: keys.ManagedByValue}},

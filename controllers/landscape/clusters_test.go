@@ -85,5 +85,5 @@ func TestWhoOverwritesInTheClusterIsToldInGit(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(l.Release)
 	c.noteKeeper(testContext(t))
-	assert.Equal(t, `overwrite it with the annotation `+conventions.Keys().ForceConflicts+`: "true" in Git, as operator-1 applies the landscape`, c.forceHint(ref))
+	assert.Equal(t, `overwrite it with the annotation `+conventions.ManagedResourceKeys().ForceConflicts+`: "true" in Git, as operator-1 applies the landscape`, c.forceHint(ref))
 }

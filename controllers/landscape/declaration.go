@@ -14,7 +14,7 @@ import (
 // noDeclaration reports whether an annotation is not desired state: it is a one-shot request, or a
 // remnant of the client that applied the object.
 func noDeclaration(key, _ string) bool {
-	keys := conventions.Keys()
+	keys := conventions.ManagedResourceKeys()
 	return slices.Contains([]string{
 		gardencorev1beta1.GardenerOperation, gardencorev1beta1.GardenerTimestamp, keys.Origin, keys.Description, seedpublication.AnnotationUsedApprovals,
 		seedpublication.AnnotationReport, AnnotationOperationID, "kubectl.kubernetes.io/last-applied-configuration",
@@ -29,7 +29,7 @@ func DeclarationOf(live *unstructured.Unstructured) *unstructured.Unstructured {
 		metadata["namespace"] = live.GetNamespace()
 	}
 	labels := live.GetLabels()
-	delete(labels, conventions.Keys().ManagedByLabel)
+	delete(labels, conventions.ManagedResourceKeys().ManagedByLabel)
 	if len(labels) > 0 {
 		metadata["labels"] = toAny(labels)
 	}

@@ -24,7 +24,7 @@ func (c *Converger) forceHint(ref apply.Ref) string {
 	kept := c.role.keptBy
 	c.mu.Unlock()
 	if kept != "" {
-		return fmt.Sprintf("overwrite it with the annotation %s: \"true\" in Git, as %s applies the landscape", conventions.Keys().ForceConflicts, kept)
+		return fmt.Sprintf("overwrite it with the annotation %s: \"true\" in Git, as %s applies the landscape", conventions.ManagedResourceKeys().ForceConflicts, kept)
 	}
 	if c.options.Take.ForceHint == nil {
 		return "force"

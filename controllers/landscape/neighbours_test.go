@@ -41,7 +41,7 @@ func originOf(t *testing.T, name string) string {
 	t.Helper()
 	live, err := resource(t, testMaps, "default").Get(testContext(t), name, metav1.GetOptions{})
 	require.NoError(t, err)
-	return live.GetAnnotations()[conventions.Keys().Origin]
+	return live.GetAnnotations()[conventions.ManagedResourceKeys().Origin]
 }
 
 // TestMovesAreHandedOver checks that an object that moves to another landscape is handed over,

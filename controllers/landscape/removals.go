@@ -237,7 +237,7 @@ func (c *Converger) declaredRefs() map[string]map[apply.Ref]bool {
 
 // writeRecord applies a ConfigMap with the labels that the live cache selects.
 func (c *Converger) writeRecord(ctx context.Context, ref apply.Ref, bundle string, data map[string]any, manager string) error {
-	keys := conventions.Keys()
+	keys := conventions.ManagedResourceKeys()
 	object := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data, "metadata": map[string]any{
 		"name": ref.Name, "namespace": ref.Namespace, "labels": map[string]any{keys.ManagedByLabel: keys.ManagedByValue,
 			owner.LabelInventory: "landscape." + c.landscape.Config.Name, owner.LabelBundle: bundle, owner.LabelCluster: Runtime},

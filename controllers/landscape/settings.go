@@ -44,14 +44,14 @@ func progressingThreshold(l *landscapes.Landscape) *time.Duration {
 
 // prometheis returns how to reach the Prometheus instances of the garden; nil unless the feature
 // gate for their health checks is on.
-func prometheis(l *landscapes.Landscape, outside bool) func(*rest.Config) prometheus.Reach {
+func prometheis(l *landscapes.Landscape, outside bool) func(*rest.Config) prometheus.ServerAccess {
 	switch {
 	case !l.Config.Spec.FeatureGates.On()[landscapev1alpha1.FeaturePrometheusHealthChecks]:
 		return nil
 	case outside:
-		return prometheus.Outside
+		return prometheus.APIServerAccess
 	}
-	return prometheus.Inside
+	return prometheus.InClusterAccess
 }
 
 // Gate returns the deletion gate of a landscape with the approved ids.

@@ -59,7 +59,7 @@ func forgetLandscapes(t *testing.T) {
 		}
 		for _, kind := range []schema.GroupVersionResource{shoots, testMaps} {
 			require.NoError(t, resource(t, kind, "default").DeleteCollection(context.Background(), metav1.DeleteOptions{},
-				metav1.ListOptions{LabelSelector: conventions.Keys().Selector()}))
+				metav1.ListOptions{LabelSelector: conventions.ManagedResourceKeys().Selector()}))
 		}
 	})
 }

@@ -6,16 +6,16 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// typeEvent is the type of a Kubernetes event in metrics.
-const typeEvent landscapev1alpha1.NotificationType = "event"
+// kubernetesEventType is the type of a Kubernetes event in metrics.
+const kubernetesEventType landscapev1alpha1.NotificationType = "event"
 
 // Results of notifications.
 const (
-	sent       = "sent"
-	failed     = "failed"     // rejected, or out of retries
-	dropped    = "dropped"    // the queue was full
-	repeated   = "repeated"   // sent before
-	superseded = "superseded" // replaced by a newer one
+	resultSent       = "sent"
+	resultFailed     = "failed"     // rejected, or out of retries
+	resultDropped    = "dropped"    // the queue was full
+	resultRepeated   = "repeated"   // sent before
+	resultSuperseded = "superseded" // replaced by a newer one
 )
 
 type metrics struct {

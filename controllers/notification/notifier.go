@@ -23,28 +23,28 @@ type Options struct {
 	TargetURL func(Event) string
 	// Proxy for webhooks and forges, as http.ProxyFromEnvironment; nil: none.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Repeat is the minimum time between equal webhooks or events. Default: 10m.
-	Repeat time.Duration
-	// Grace is the time to send the rest once the context of Start has ended. Default: 5s.
-	Grace time.Duration
+	// RepeatInterval is the minimum time between equal webhooks or events. Default: 10m.
+	RepeatInterval time.Duration
+	// GracePeriod is the time to send the rest once the context of Start has ended. Default: 5s.
+	GracePeriod time.Duration
 }
 
 // Notifier sends events to destinations. It is a Runnable of a manager and a prometheus.Collector.
 type Notifier struct {
 	Options
-	metrics *metrics
-	records *records
+	metrics      *metrics
+	eventRecords *eventRecords
 
-	mu      sync.Mutex
-	sinks   map[sinkKey]*sink
-	work    context.Context // nil until Start
-	ending  chan struct{}   // closed when the context of Start ends
-	over    bool            // further events are ignored
-	workers sync.WaitGroup
+	mu          sync.Mutex
+	queues      map[queueKey]*destinationQueue
+	workContext context.Context // nil until Start
+	stopping    chan struct{}   // closed when the context of Start ends
+	isStopped   bool            // further events are ignored
+	workers     sync.WaitGroup
 }
 
-// sinkKey is one destination of one Landscape.
-type sinkKey struct {
+// queueKey is one destination of one Landscape.
+type queueKey struct {
 	landscape types.NamespacedName
 	name      string
 }
@@ -57,14 +57,14 @@ func New(options Options) *Notifier {
 	if options.Log.GetSink() == nil {
 		options.Log = logr.Discard()
 	}
-	if options.Repeat <= 0 {
-		options.Repeat = 10 * time.Minute
+	if options.RepeatInterval <= 0 {
+		options.RepeatInterval = 10 * time.Minute
 	}
-	if options.Grace <= 0 {
-		options.Grace = 5 * time.Second
+	if options.GracePeriod <= 0 {
+		options.GracePeriod = 5 * time.Second
 	}
-	n := &Notifier{Options: options, metrics: newMetrics(), sinks: map[sinkKey]*sink{}, ending: make(chan struct{})}
-	n.records = newRecords(options.Recorder, options.Clock, options.Repeat, n.metrics)
+	n := &Notifier{Options: options, metrics: newMetrics(), queues: map[queueKey]*destinationQueue{}, stopping: make(chan struct{})}
+	n.eventRecords = newEventRecords(options.Recorder, options.Clock, options.RepeatInterval, n.metrics)
 	return n
 }
 
@@ -77,55 +77,55 @@ func (n *Notifier) Notify(event Event, to []Destination) {
 	if event.Severity == "" {
 		event.Severity = Info
 	}
-	event = redacted(event, to)
-	n.records.record(event)
+	event = redactEvent(event, to)
+	n.eventRecords.recordEvent(event)
 
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.over {
+	if n.isStopped {
 		return
 	}
 	wanted := map[string]bool{}
 	for _, d := range to {
 		wanted[d.Name] = true
-		key := sinkKey{event.Landscape, d.Name}
-		s := n.sinks[key]
+		key := queueKey{event.Landscape, d.Name}
+		s := n.queues[key]
 		if s == nil {
-			s = newSink(n, key)
-			n.sinks[key] = s
+			s = newDestinationQueue(n, key)
+			n.queues[key] = s
 		}
-		if s.take(event, d) {
-			n.run(s)
+		if s.enqueue(event, d) {
+			n.startQueue(s)
 		}
 	}
-	for key, s := range n.sinks {
+	for key, s := range n.queues {
 		if key.landscape == event.Landscape && !wanted[key.name] {
-			s.leave()
-			delete(n.sinks, key)
+			s.clear()
+			delete(n.queues, key)
 		}
 	}
 }
 
-// run starts a sink's worker if it has events and does not run. Callers hold the lock.
-func (n *Notifier) run(s *sink) {
-	if n.work == nil || s.working || len(s.queue) == 0 {
+// startQueue starts a sink's worker if it has events and does not run. Callers hold the lock.
+func (n *Notifier) startQueue(s *destinationQueue) {
+	if n.workContext == nil || s.isWorking || len(s.items) == 0 {
 		return
 	}
-	s.working = true
-	n.workers.Go(func() { s.work(n.work) })
+	s.isWorking = true
+	n.workers.Go(func() { s.sendQueued(n.workContext) })
 }
 
 // Forget drops the queued events of a Landscape that no longer exists.
 func (n *Notifier) Forget(landscape types.NamespacedName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for key, s := range n.sinks {
+	for key, s := range n.queues {
 		if key.landscape == landscape {
-			s.leave()
-			delete(n.sinks, key)
+			s.clear()
+			delete(n.queues, key)
 		}
 	}
-	n.records.forget(landscape)
+	n.eventRecords.forgetLandscape(landscape)
 }
 
 // Start sends events until the context ends. Queued events then have Grace; all workers have ended
@@ -134,16 +134,16 @@ func (n *Notifier) Start(ctx context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	n.mu.Lock()
-	n.work = work
-	for _, s := range n.sinks {
-		n.run(s)
+	n.workContext = work
+	for _, s := range n.queues {
+		n.startQueue(s)
 	}
 	n.mu.Unlock()
 
 	<-ctx.Done()
 	n.mu.Lock()
-	n.over = true
-	close(n.ending)
+	n.isStopped = true
+	close(n.stopping)
 	n.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
@@ -152,16 +152,16 @@ func (n *Notifier) Start(ctx context.Context) error {
 	}()
 	select {
 	case <-done:
-	case <-n.Clock.After(n.Grace):
+	case <-n.Clock.After(n.GracePeriod):
 		n.Log.Info("what waits to be told is given up: there is no time for it any more")
 		cancel()
 		<-done
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for key, s := range n.sinks {
-		s.leave()
-		delete(n.sinks, key)
+	for key, s := range n.queues {
+		s.clear()
+		delete(n.queues, key)
 	}
 	return nil
 }

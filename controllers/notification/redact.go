@@ -10,27 +10,27 @@ import (
 
 // Bounds of notifications, in bytes and entries.
 const (
-	longestMessage = 8 << 10
-	longestDetail  = 2 << 10
-	mostDetails    = 32
+	maxMessageBytes = 8 << 10
+	maxDetailBytes  = 2 << 10
+	maxDetails      = 32
 )
 
-// userInfo matches a URL's user and password.
-var userInfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#\s@]*@`)
+// userInfoPattern matches a URL's user and password.
+var userInfoPattern = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#\s@]*@`)
 
-// redacted returns an event without credentials of URLs and tokens of destinations, and bounded in
-// size.
-func redacted(e Event, to []Destination) Event {
-	e.SourceURL = hide(e.SourceURL, to)
-	e.Message = cut(printable(hide(e.Message, to)), longestMessage)
-	e.Reason = cut(printable(hide(e.Reason, to)), 128)
-	e.Revision = cut(printable(hide(e.Revision, to)), 512)
+// redactEvent returns an event without credentials of URLs and tokens of destinations, and bounded
+// in size.
+func redactEvent(e Event, to []Destination) Event {
+	e.SourceURL = hideSecrets(e.SourceURL, to)
+	e.Message = truncateText(removeControlCharacters(hideSecrets(e.Message, to)), maxMessageBytes)
+	e.Reason = truncateText(removeControlCharacters(hideSecrets(e.Reason, to)), 128)
+	e.Revision = truncateText(removeControlCharacters(hideSecrets(e.Revision, to)), 512)
 	detail := map[string]string{}
 	for _, key := range sortedKeys(e.Detail) {
-		if len(detail) == mostDetails {
+		if len(detail) == maxDetails {
 			break
 		}
-		detail[cut(printable(hide(key, to)), 64)] = cut(printable(hide(e.Detail[key], to)), longestDetail)
+		detail[truncateText(removeControlCharacters(hideSecrets(key, to)), 64)] = truncateText(removeControlCharacters(hideSecrets(e.Detail[key], to)), maxDetailBytes)
 	}
 	e.Detail = nil
 	if len(detail) > 0 {
@@ -39,17 +39,17 @@ func redacted(e Event, to []Destination) Event {
 	return e
 }
 
-func hide(text string, to []Destination) string {
+func hideSecrets(text string, to []Destination) string {
 	for _, d := range to {
 		if token := strings.TrimSpace(string(d.Token)); len(token) >= 4 {
 			text = strings.ReplaceAll(text, token, "[secret]")
 		}
 	}
-	return userInfo.ReplaceAllString(text, "$1")
+	return userInfoPattern.ReplaceAllString(text, "$1")
 }
 
-// printable removes control characters except line breaks.
-func printable(text string) string {
+// removeControlCharacters removes control characters except line breaks.
+func removeControlCharacters(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && !unicode.IsPrint(r) {
 			return -1
@@ -58,8 +58,8 @@ func printable(text string) string {
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// cut shortens a text to so many bytes, between characters.
-func cut(text string, most int) string {
+// truncateText shortens a text to so many bytes, between characters.
+func truncateText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -29,24 +29,24 @@ import (
 // suffixAgeKey ends the keys of a decryption Secret that hold age identities.
 const suffixAgeKey = ".agekey"
 
-// secrets reads Secrets one by one, because the operator may not list them.
-type secrets struct {
+// secretReader reads Secrets one by one, because the operator may not list them.
+type secretReader struct {
 	client    client.Reader
 	namespace string
-	// outside returns the address of the virtual garden for a process outside the runtime cluster.
-	// It is nil inside.
-	outside func(context.Context) (string, error)
+	// virtualAddress returns the address of the virtual garden for a process outside the runtime
+	// cluster. It is nil inside.
+	virtualAddress func(context.Context) (string, error)
 }
 
-// data returns the data of a Secret in the Landscape's namespace. field is the referring field.
-func (s secrets) data(ctx context.Context, ref *landscapev1alpha1.LocalSecretReference, field string) (map[string][]byte, error) {
+// dataOf returns the data of a Secret in the Landscape's namespace. field is the referring field.
+func (s secretReader) dataOf(ctx context.Context, ref *landscapev1alpha1.LocalSecretReference, field string) (map[string][]byte, error) {
 	if ref == nil {
 		return nil, nil
 	}
-	return s.at(ctx, client.ObjectKey{Namespace: s.namespace, Name: ref.Name}, field)
+	return s.read(ctx, client.ObjectKey{Namespace: s.namespace, Name: ref.Name}, field)
 }
 
-func (s secrets) at(ctx context.Context, key client.ObjectKey, field string) (map[string][]byte, error) {
+func (s secretReader) read(ctx context.Context, key client.ObjectKey, field string) (map[string][]byte, error) {
 	secret := &corev1.Secret{}
 	err := s.client.Get(ctx, key, secret)
 	switch {
@@ -58,13 +58,13 @@ func (s secrets) at(ctx context.Context, key client.ObjectKey, field string) (ma
 	return secret.Data, nil
 }
 
-// identities returns the age keys of the decryption Secret.
-func (s secrets) identities(ctx context.Context, d *landscapev1alpha1.Decryption) ([]age.Identity, error) {
+// ageIdentities returns the age keys of the decryption Secret.
+func (s secretReader) ageIdentities(ctx context.Context, d *landscapev1alpha1.Decryption) ([]age.Identity, error) {
 	if d == nil {
 		return nil, nil
 	}
 	const field = "spec.decryption.secretRef"
-	data, err := s.data(ctx, &d.SecretRef, field)
+	data, err := s.dataOf(ctx, &d.SecretRef, field)
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +85,9 @@ func (s secrets) identities(ctx context.Context, d *landscapev1alpha1.Decryption
 	return out, nil
 }
 
-// locked returns an error if no key decrypts some of the Secrets of a revision. The revision then
-// cannot be applied, and the previous one stays.
-func locked(object *landscapev1alpha1.Landscape, r *revision) error {
+// checkDecrypted returns an error if no key decrypts some of the Secrets of a revision. The
+// revision then cannot be applied, and the previous one stays.
+func checkDecrypted(object *landscapev1alpha1.Landscape, r *revision) error {
 	var names []string
 	for ref := range landscape.Locked(r.landscape) {
 		names = append(names, ref.String())
@@ -100,18 +100,18 @@ func locked(object *landscapev1alpha1.Landscape, r *revision) error {
 	if d := object.Spec.Decryption; d != nil {
 		hint = fmt.Sprintf("put an age key that they are encrypted for into Secret %s (spec.decryption.secretRef), under a key that ends in %s", d.SecretRef.Name, suffixAgeKey)
 	}
-	return fmt.Errorf("revision %s: %s: %s: %s", r.Revision(), landscape.NoKey(r.landscape), listed(names), hint)
+	return fmt.Errorf("revision %s: %s: %s: %s", r.Revision(), landscape.NoKey(r.landscape), joinLimited(names), hint)
 }
 
-// virtual returns the access to the virtual garden and a text that changes with it; nil for no
-// access. Without a secretRef it is derived from the Garden in the runtime cluster, only for
+// virtualAccess returns the access to the virtual garden and a text that changes with it; nil for
+// no access. Without a secretRef it is derived from the Garden in the runtime cluster, only for
 // Landscapes in the Garden's namespace.
-func (s secrets) virtual(ctx context.Context, clusters *landscapev1alpha1.Clusters, options apply.ClusterOptions) (*rest.Config, string, error) {
+func (s secretReader) virtualAccess(ctx context.Context, clusters *landscapev1alpha1.Clusters, options apply.ClusterOptions) (*rest.Config, string, error) {
 	if clusters == nil || clusters.Virtual == nil || clusters.Virtual.SecretRef == nil {
 		if s.namespace != access.NamespaceOfGarden {
 			return nil, "", nil
 		}
-		return access.Late(s.source(options)), "derived", nil
+		return access.Late(s.virtualAccessSource(options)), "derived", nil
 	}
 	const field = "spec.clusters.virtual.secretRef"
 	ref := clusters.Virtual.SecretRef
@@ -122,7 +122,7 @@ func (s secrets) virtual(ctx context.Context, clusters *landscapev1alpha1.Cluste
 	if key.Namespace != s.namespace && s.namespace != access.NamespaceOfGarden {
 		return nil, "", fmt.Errorf("%s: namespace %s: only Landscapes in namespace %s may name Secrets of other namespaces", field, key.Namespace, access.NamespaceOfGarden)
 	}
-	data, err := s.at(ctx, key, field)
+	data, err := s.read(ctx, key, field)
 	if err != nil {
 		return nil, "", err
 	}
@@ -141,50 +141,51 @@ func (s secrets) virtual(ctx context.Context, clusters *landscapev1alpha1.Cluste
 	return config, hex.EncodeToString(sum[:]), nil
 }
 
-// source reads the access to the virtual garden as the operator itself, not as the ServiceAccount
-// of the Landscape.
-func (s secrets) source(options apply.ClusterOptions) access.Source {
+// virtualAccessSource reads the access to the virtual garden as the operator itself, not as the
+// ServiceAccount of the Landscape.
+func (s secretReader) virtualAccessSource(options apply.ClusterOptions) access.Source {
 	read := func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}
 		return secret, s.client.Get(ctx, key, secret)
 	}
 	out := access.OfVirtualGarden(read, options.Clock)
-	out.Outside = s.outside
+	out.Outside = s.virtualAddress
 	return out
 }
 
-// clusters holds the connections of a Landscape. A connection and its caches stay until the access
-// changes.
-type clusters struct {
+// clusterConnections holds the connections of a Landscape. A connection and its caches stay until
+// the access changes.
+type clusterConnections struct {
 	runtime, virtual *apply.Cluster
 	// runtimeID and virtualID identify the access that the connections use.
 	runtimeID, virtualID string
 
 	mu sync.Mutex
-	// former are replaced connections. Running work may still use them.
-	former []*apply.Cluster
+	// replaced are replaced connections. Running work may still use them.
+	replaced []*apply.Cluster
 }
 
-// left records a replaced connection; nil is ignored.
-func (c *clusters) left(former *apply.Cluster) {
+// addReplaced records a replaced connection; nil is ignored.
+func (c *clusterConnections) addReplaced(former *apply.Cluster) {
 	if former != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.former = append(c.former, former)
+		c.replaced = append(c.replaced, former)
 	}
 }
 
-// takeFormer hands the replaced connections to the caller, which closes them once they are unused.
-func (c *clusters) takeFormer() []*apply.Cluster {
+// takeReplaced hands the replaced connections to the caller, which closes them once they are
+// unused.
+func (c *clusterConnections) takeReplaced() []*apply.Cluster {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := c.former
-	c.former = nil
+	out := c.replaced
+	c.replaced = nil
 	return out
 }
 
-// connect creates the connections whose access changed. Each gets the wrapper.
-func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transport.WrapperFunc, from secrets, l *landscapev1alpha1.Landscape, options apply.ClusterOptions) error {
+// connectChanged creates the connections whose access changed. Each gets the wrapper.
+func (c *clusterConnections) connectChanged(ctx context.Context, base *rest.Config, wrap transport.WrapperFunc, from secretReader, l *landscapev1alpha1.Landscape, options apply.ClusterOptions) error {
 	account := l.Spec.ServiceAccountName
 	if account != "" {
 		account = "system:serviceaccount:" + l.Namespace + ":" + account
@@ -198,10 +199,10 @@ func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transpor
 		if err != nil {
 			return err
 		}
-		c.left(c.runtime)
+		c.addReplaced(c.runtime)
 		c.runtime, c.runtimeID = next, account
 	}
-	config, id, err := from.virtual(ctx, l.Spec.Clusters, options)
+	config, id, err := from.virtualAccess(ctx, l.Spec.Clusters, options)
 	if err != nil || id == c.virtualID {
 		return err
 	}
@@ -213,13 +214,13 @@ func (c *clusters) connect(ctx context.Context, base *rest.Config, wrap transpor
 			return err
 		}
 	}
-	c.left(c.virtual)
+	c.addReplaced(c.virtual)
 	c.virtual, c.virtualID = next, id
 	return nil
 }
 
 // byName returns the existing connections by cluster name.
-func (c *clusters) byName() map[string]*apply.Cluster {
+func (c *clusterConnections) byName() map[string]*apply.Cluster {
 	out := map[string]*apply.Cluster{}
 	if c.runtime != nil {
 		out[landscape.Runtime] = c.runtime
@@ -230,11 +231,11 @@ func (c *clusters) byName() map[string]*apply.Cluster {
 	return out
 }
 
-func (c *clusters) close() {
-	c.left(c.runtime)
-	c.left(c.virtual)
+func (c *clusterConnections) close() {
+	c.addReplaced(c.runtime)
+	c.addReplaced(c.virtual)
 	c.runtime, c.virtual, c.runtimeID, c.virtualID = nil, nil, "", ""
-	for _, cluster := range c.takeFormer() {
+	for _, cluster := range c.takeReplaced() {
 		cluster.Close()
 	}
 }

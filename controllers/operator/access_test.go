@@ -19,32 +19,32 @@ import (
 	"github.com/pergola-dev/pergola/controllers/landscape"
 )
 
-// TestAccessIsFound: a Landscape beside the Garden without a secretRef waits for the Garden's
-// access, reports that, and continues once it exists.
-func TestAccessIsFound(t *testing.T) {
-	w := newWorld(t)
+// TestGardenAccessIsDerived: a Landscape beside the Garden without a secretRef waits for the
+// Garden's access, reports that, and continues once it exists.
+func TestGardenAccessIsDerived(t *testing.T) {
+	w := newTestEnv(t)
 	w.namespace = access.NamespaceOfGarden
 	err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
 	require.NoError(t, client.IgnoreAlreadyExists(err))
-	r := w.repository("derives")
+	r := w.newRepository("derives")
 	r.commit("something for the virtual garden", map[string]string{"b.yaml": strings.ReplaceAll(r.configMap("b", "1"), ": runtime", ": virtual")})
-	w.start()
-	w.landscape("derives", r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Clusters = nil })
-	w.await("derives", func(l *landscapev1alpha1.Landscape) bool {
-		return strings.HasPrefix(readiness(l), "False ApplyFailed") &&
-			strings.Contains(readiness(l), "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
+	w.startOperator()
+	w.createLandscape("derives", r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Clusters = nil })
+	w.awaitLandscape("derives", func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readyText(l), "False ApplyFailed") &&
+			strings.Contains(readyText(l), "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
 	})
-	assert.Equal(t, "1", w.value("a"), "the runtime cluster does not wait")
-	w.secret(access.SecretName, map[string]string{access.Key: kubeconfig(t)})
-	w.ready("derives", "True")
-	assert.Equal(t, "1", w.value("b"))
+	assert.Equal(t, "1", w.configMapValue("a"), "the runtime cluster does not wait")
+	w.createSecret(access.SecretName, map[string]string{access.Key: kubeconfig(t)})
+	w.awaitReady("derives", "True")
+	assert.Equal(t, "1", w.configMapValue("b"))
 	assert.NotContains(t, w.log.String(), "PRIVATE KEY")
 }
 
-// TestWhoseAccess: only Landscapes beside the Garden get its access, and a secretRef takes
-// precedence.
-func TestWhoseAccess(t *testing.T) {
-	w := newWorld(t)
+// TestVirtualAccessPrecedence: only Landscapes beside the Garden get its access, and a secretRef
+// takes precedence.
+func TestVirtualAccessPrecedence(t *testing.T) {
+	w := newTestEnv(t)
 	named := &landscapev1alpha1.Landscape{}
 	named.Spec.Clusters = &landscapev1alpha1.Clusters{Virtual: &landscapev1alpha1.ClusterAccess{SecretRef: &landscapev1alpha1.SecretKeyReference{Name: "virtual"}}}
 	for name, c := range map[string]struct {
@@ -58,10 +58,10 @@ func TestWhoseAccess(t *testing.T) {
 		"named":             {w.namespace, named, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var all clusters
+			var all clusterConnections
 			defer all.close()
 			connect := func() *apply.Cluster {
-				err := all.connect(t.Context(), server.config, nil, secrets{client: w.client, namespace: c.namespace}, c.object, apply.ClusterOptions{Clock: clock.RealClock{}})
+				err := all.connectChanged(t.Context(), testServer.config, nil, secretReader{client: w.client, namespace: c.namespace}, c.object, apply.ClusterOptions{Clock: clock.RealClock{}})
 				require.NoError(t, err)
 				return all.virtual
 			}
@@ -75,27 +75,27 @@ func TestWhoseAccess(t *testing.T) {
 	}
 }
 
-// TestConnectionsStayWhileTheyAreUsed: a discarded preparation leaves the connections of the
+// TestUsedConnectionsStayOpen: a discarded preparation leaves the connections of the
 // running job open.
-func TestConnectionsStayWhileTheyAreUsed(t *testing.T) {
-	s := quietSyncer(t, landscapev1alpha1.LandscapeStatus{})
-	defer s.tools.clusters.close()
+func TestUsedConnectionsStayOpen(t *testing.T) {
+	s := newTestReconciler(t, landscapev1alpha1.LandscapeStatus{})
+	defer s.shared.clusters.close()
 	connect := func(account string) *apply.Cluster {
 		object := &landscapev1alpha1.Landscape{}
 		object.Spec.ServiceAccountName = account
-		require.NoError(t, s.tools.clusters.connect(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, nil, secrets{namespace: "elsewhere"}, object, apply.ClusterOptions{Clock: s.parts.role.Clock}))
-		return s.tools.clusters.runtime
+		require.NoError(t, s.shared.clusters.connectChanged(t.Context(), &rest.Config{Host: "https://127.0.0.1:1"}, nil, secretReader{namespace: "elsewhere"}, object, apply.ClusterOptions{Clock: s.operator.role.Clock}))
+		return s.shared.clusters.runtime
 	}
 	used := connect("")
-	given := minimal(t, "a")
+	given := minimalRevision(t, "a")
 	other := connect("somebody")
 	assert.NotSame(t, used, other)
-	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Clusters: s.tools.clusters.byName()}, Clock: s.parts.role.Clock})
+	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Clusters: s.shared.clusters.byName()}, Clock: s.operator.role.Clock})
 	require.NoError(t, err)
 	// Another revision is prepared meanwhile.
-	s.isPrepared(&preparation{cancel: func() {}}, &job{revision: given, converger: converger}, nil)
+	s.finishPreparation(&preparation{cancel: func() {}}, &job{revision: given, converger: converger}, nil)
 	assert.Same(t, other, connect("somebody"))
-	assert.Equal(t, []*apply.Cluster{used}, s.tools.clusters.takeFormer())
-	assert.Empty(t, s.tools.clusters.takeFormer())
+	assert.Equal(t, []*apply.Cluster{used}, s.shared.clusters.takeReplaced())
+	assert.Empty(t, s.shared.clusters.takeReplaced())
 	used.Close()
 }

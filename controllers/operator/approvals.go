@@ -12,18 +12,20 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// approvals are the approvals that count for the operator's own clusters.
-func approvals(object *landscapev1alpha1.Landscape, used []string) permit.Approvals {
+// operatorApprovals are the approvals that count for the operator's own clusters.
+func operatorApprovals(object *landscapev1alpha1.Landscape, used []string) permit.Approvals {
 	return permit.Approvals{Given: permit.ApprovalsForSeed("", object.Spec.Approved), Used: used}
 }
 
-// mostCommands is the maximum number of approval ids in a message.
-const mostCommands = 5
+// maxShownApprovals is the maximum number of approval ids in a message.
+const maxShownApprovals = 5
 
-// toApprove returns the approve command for people who follow a sync.
-func (s *syncer) toApprove() string { return toApprove(s.status.now.Held, s.key.String()) }
+// approveCommand returns the approve command for people who follow a sync.
+func (s *landscapeReconciler) approveCommand() string {
+	return approveCommandFor(s.status.desired.Held, s.key.String())
+}
 
-func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
+func approveCommandFor(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 	var ids []string
 	for _, h := range held {
 		if id := ApprovalText(h.Cluster, cmp.Or(h.Together, h.Approval)); id != "" && !slices.Contains(ids, id) {
@@ -34,58 +36,58 @@ func toApprove(held []landscapev1alpha1.HeldDeletion, landscape string) string {
 	switch {
 	case len(ids) == 0:
 		return fmt.Sprintf(": pergola history %s shows what and why", landscape)
-	case len(ids) > mostCommands:
+	case len(ids) > maxShownApprovals:
 		shown = "ID..."
 	}
 	return fmt.Sprintf(": pergola history %[1]s shows what and why, pergola approve %[1]s %[2]s lets it pass", landscape, shown)
 }
 
 // shownApproval returns the approval id that people use. Apply goroutines call it.
-func (s *syncer) shownApproval(id string) string {
-	return ask(s, id, func() string { return approvals(s.object, s.status.now.UsedApprovals).NextID(id) })
+func (s *landscapeReconciler) shownApproval(id string) string {
+	return query(s, id, func() string { return operatorApprovals(s.object, s.status.desired.UsedApprovals).NextID(id) })
 }
 
-// take consumes an approval in a sync. The status records that first, so that the approval never
-// counts again, even after a crash or for another revision. Only the running sync may consume one:
-// a preparation or a maintaining job may not know of later uses. Apply goroutines call it.
-func (s *syncer) take(j *job, id string) bool {
-	return ask(s, false, func() bool { return s.jobs.active == j && j.applying && s.noteTaken(j, id) })
+// useApproval consumes an approval in a sync. The status records that first, so that the approval
+// never counts again, even after a crash or for another revision. Only the running sync may consume
+// one: a preparation or a maintaining job may not know of later uses. Apply goroutines call it.
+func (s *landscapeReconciler) useApproval(j *job, id string) bool {
+	return query(s, false, func() bool { return s.jobs.activeJob == j && j.isApplying && s.recordApprovalUse(j, id) })
 }
 
-// noteTaken records that a sync uses an approval, and reports whether it may.
-func (s *syncer) noteTaken(j *job, id string) bool {
-	if j.given.passed(id) {
+// recordApprovalUse records that a sync uses an approval, and reports whether it may.
+func (s *landscapeReconciler) recordApprovalUse(j *job, id string) bool {
+	if j.permissions.hasUsed(id) {
 		return true
 	}
-	before := s.status.now.UsedApprovals
-	shown, counts := approvals(s.object, before).IsApproved(id)
+	before := s.status.desired.UsedApprovals
+	shown, counts := operatorApprovals(s.object, before).IsApproved(id)
 	if !counts {
 		return false
 	}
-	s.status.now.UsedApprovals = append(slices.Clone(before), shown)
+	s.status.desired.UsedApprovals = append(slices.Clone(before), shown)
 	// If somebody else wrote the status, the next step ends this syncer.
-	s.status.flush(s.life.alive)
+	s.status.writeIfChanged(s.lifetime.ctx)
 	if !slices.Contains(s.status.written.UsedApprovals, shown) {
-		s.status.now.UsedApprovals = before
-		s.parts.role.Log.Warn("that an approval is used cannot be noted, so that nothing passes by it", "landscape", s.key.String(), "approval", shown)
+		s.status.desired.UsedApprovals = before
+		s.operator.role.Log.Warn("that an approval is used cannot be noted, so that nothing passes by it", "landscape", s.key.String(), "approval", shown)
 		return false
 	}
-	j.given.spent = append(j.given.spent, shown)
+	j.permissions.usedApprovals = append(j.permissions.usedApprovals, shown)
 	return true
 }
 
-// useUp ends the use of approvals by a sync, even a failed one: its deletions may have succeeded.
-// Anything held later needs new approvals. A complete sync also uses up the approvals of everything
-// that is not held: they lapse. The results have the ids as they were approved.
-func (s *syncer) useUp(j *job, report *landscape.Report, complete bool) (spent, lapsed []string) {
-	spent = j.given.spent
-	j.given.spent = nil
-	known := approvals(s.object, s.status.now.UsedApprovals).DropWithdrawn()
+// finishApprovals ends the use of approvals by a sync, even a failed one: its deletions may have
+// succeeded. Anything held later needs new approvals. A complete sync also uses up the approvals of
+// everything that is not held: they lapse. The results have the ids as they were approved.
+func (s *landscapeReconciler) finishApprovals(j *job, report *landscape.Report, complete bool) (spent, lapsed []string) {
+	spent = j.permissions.usedApprovals
+	j.permissions.usedApprovals = nil
+	known := operatorApprovals(s.object, s.status.desired.UsedApprovals).DropWithdrawn()
 	if complete {
-		known.Given = permit.ApprovalsForSeed("", j.given.approved)
+		known.Given = permit.ApprovalsForSeed("", j.permissions.approved)
 		lapsed = known.Lapsed(permit.HeldIDs(report.Held))
 	}
-	s.status.now.UsedApprovals = append(known.Used, lapsed...)
+	s.status.desired.UsedApprovals = append(known.Used, lapsed...)
 	return spent, lapsed
 }
 
@@ -95,40 +97,40 @@ func lapsedText(ids []string) string {
 		"status.held has what is held now", strings.Join(ids, ", "))
 }
 
-// PassedText names the approvals that a sync used; empty for none.
-func PassedText(ids []string) string {
+// UsedApprovalsText names the approvals that a sync used; empty for none.
+func UsedApprovalsText(ids []string) string {
 	if len(ids) == 0 {
 		return ""
 	}
-	if more := len(ids) - mostCommands; more > 0 {
-		ids = append(ids[:mostCommands:mostCommands], fmt.Sprintf("and %d more", more))
+	if more := len(ids) - maxShownApprovals; more > 0 {
+		ids = append(ids[:maxShownApprovals:maxShownApprovals], fmt.Sprintf("and %d more", more))
 	}
 	return "passed by approval: " + strings.Join(ids, ", ")
 }
 
-// addFormer adds previously held deletions to the report of a failed sync, except the approved
-// ones.
-func (j *job) addFormer(report *landscape.Report, before []landscapev1alpha1.HeldDeletion) {
+// addPreviouslyHeld adds previously held deletions to the report of a failed sync, except the
+// approved ones.
+func (j *job) addPreviouslyHeld(report *landscape.Report, before []landscapev1alpha1.HeldDeletion) {
 	var former []permit.HeldObjects
 	for _, h := range before {
 		if h.Why.IsZero() {
 			h.Why.Detail = h.Reason // written by an older version
 		}
 		id, together := permit.TrimSuffix(h.Approval), permit.TrimSuffix(cmp.Or(h.Together, h.Approval))
-		if j.given.passed(id) || j.given.passed(together) {
+		if j.permissions.hasUsed(id) || j.permissions.hasUsed(together) {
 			continue
 		}
 		n := slices.IndexFunc(former, func(o permit.HeldObjects) bool { return o.Cluster == h.Cluster && o.Approval == together })
 		if n < 0 {
 			n, former = len(former), append(former, permit.HeldObjects{Cluster: h.Cluster, Approval: together})
 		}
-		former[n].Objects = append(former[n].Objects, apply.Held{Ref: refOf(h.Object), Reason: h.Why, Approval: id})
+		former[n].Objects = append(former[n].Objects, apply.Held{Ref: parseObjectRef(h.Object), Reason: h.Why, Approval: id})
 	}
 	report.Held = permit.WithUnprocessed(report.Held, former)
 }
 
-// refOf parses an object of status.held, which has no API group.
-func refOf(object string) apply.Ref {
+// parseObjectRef parses an object of status.held, which has no API group.
+func parseObjectRef(object string) apply.Ref {
 	kind, name, _ := strings.Cut(object, " ")
 	out := apply.Ref{Kind: kind, Name: name}
 	if namespace, rest, found := strings.Cut(name, "/"); found {
@@ -146,8 +148,8 @@ func heldCount(report *landscape.Report) int {
 	return n
 }
 
-// waitingForApproval returns how many held deletions need an approval, also unreported ones.
-func waitingForApproval(held []landscapev1alpha1.HeldDeletion) int {
+// countAwaitingApproval returns how many held deletions need an approval, also unreported ones.
+func countAwaitingApproval(held []landscapev1alpha1.HeldDeletion) int {
 	n := 0
 	for _, h := range held {
 		switch {
@@ -160,7 +162,7 @@ func waitingForApproval(held []landscapev1alpha1.HeldDeletion) int {
 	return n
 }
 
-func heldOf(report *landscape.Report, approvals permit.Approvals) []landscapev1alpha1.HeldDeletion {
+func heldDeletionsOf(report *landscape.Report, approvals permit.Approvals) []landscapev1alpha1.HeldDeletion {
 	out := report.HeldDeletions()
 	out = out[:min(len(out), landscapev1alpha1.MaximumHeld)]
 	for i := range out {

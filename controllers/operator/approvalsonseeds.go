@@ -27,9 +27,9 @@ func isClusterOfSeed(cluster string) bool {
 	return cluster != landscape.Runtime && cluster != landscape.Virtual
 }
 
-// approvalOf resolves an id that a person gives. The cluster is an optional prefix, required if the
-// id is ambiguous. With onSeed and a seed prefix the id need not be in status.held.
-func approvalOf(held []landscapev1alpha1.HeldDeletion, given string, onSeed bool) (string, error) {
+// resolveApproval resolves an id that a person gives. The cluster is an optional prefix, required
+// if the id is ambiguous. With onSeed and a seed prefix the id need not be in status.held.
+func resolveApproval(held []landscapev1alpha1.HeldDeletion, given string, onSeed bool) (string, error) {
 	cluster, id, named := strings.Cut(given, "/")
 	if !named {
 		cluster, id = "", given

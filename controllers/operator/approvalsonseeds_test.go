@@ -13,30 +13,30 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// TestAnApprovalCountsWhereItIsHeld: a seed that reports the id of another cluster's deletion gets
+// TestApprovalCountsOnItsClusterOnly: a seed that reports the id of another cluster's deletion gets
 // an approval for itself only.
-func TestAnApprovalCountsWhereItIsHeld(t *testing.T) {
+func TestApprovalCountsOnItsClusterOnly(t *testing.T) {
 	id := permit.ApprovalID(landscape.Runtime, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "zz"})
-	held := heldIn(map[string]*seedpublication.Report{
+	held := heldInReports(map[string]*seedpublication.Report{
 		"eu-1": {Held: []seedpublication.Held{{Object: "ConfigMap garden/harmless", Why: change.Reason{Detail: "why"}, Approval: id}}},
 		// This seed has the name of an operator's cluster.
 		landscape.Runtime: {Held: []seedpublication.Held{{Object: "ConfigMap garden/other", Why: change.Reason{Detail: "why"}, Approval: "000000000000"}}},
 	})
 	require.Len(t, held, 1)
-	given, err := approvalOf(held, id, false)
+	given, err := resolveApproval(held, id, false)
 	require.NoError(t, err)
 	assert.Equal(t, "eu-1/"+id, given)
 	l := &landscapev1alpha1.Landscape{}
 	l.Spec.Approved = []string{given, "222222222222", "eu/333333333333", "eu-1/444444444444-2"}
-	assert.Equal(t, []string{"222222222222"}, approvals(l, nil).ActiveIDs(), "the gate of the operator does not know it")
+	assert.Equal(t, []string{"222222222222"}, operatorApprovals(l, nil).ActiveIDs(), "the gate of the operator does not know it")
 	assert.Equal(t, []string{id, "444444444444-2"}, permit.ApprovalsForSeed("eu-1", l.Spec.Approved))
 	assert.Equal(t, []string{"333333333333"}, permit.ApprovalsForSeed("eu", l.Spec.Approved))
 	assert.Empty(t, permit.ApprovalsForSeed("eu-2", l.Spec.Approved))
-	assert.Contains(t, toApprove(held, "garden/demo"), "pergola approve garden/demo eu-1/"+id+" lets")
+	assert.Contains(t, approveCommandFor(held, "garden/demo"), "pergola approve garden/demo eu-1/"+id+" lets")
 }
 
-// TestApprovalOf: an id without a cluster is accepted if it is unambiguous.
-func TestApprovalOf(t *testing.T) {
+// TestResolveApproval: an id without a cluster is accepted if it is unambiguous.
+func TestResolveApproval(t *testing.T) {
 	held := []landscapev1alpha1.HeldDeletion{
 		{Cluster: "runtime", Approval: "a", Together: "all"}, {Cluster: "virtual", Approval: "b"}, {Cluster: "eu-1", Approval: "c", Together: "d"}, {Cluster: "eu-1", Approval: "e", Together: "d"},
 		{Cluster: "eu-1", Approval: "twice"}, {Cluster: "runtime", Approval: "twice"}, {Cluster: "eu-2", Approval: "seeds"}, {Cluster: "eu-1", Approval: "seeds"}, {Cluster: "virtual"},
@@ -53,7 +53,7 @@ func TestApprovalOf(t *testing.T) {
 		{given: "new", onSeed: true, fails: "SEED/new"}, {given: "a", onSeed: true, fails: "SEED/a"}, {given: "c", onSeed: true, want: "eu-1/c"}, {given: "eu-3/new", onSeed: true, want: "eu-3/new"},
 		{given: "twice", onSeed: true, want: "eu-1/twice"}, {given: "/new", onSeed: true, fails: "SEED/"},
 	} {
-		got, err := approvalOf(held, test.given, test.onSeed)
+		got, err := resolveApproval(held, test.given, test.onSeed)
 		if test.fails != "" {
 			assert.ErrorContains(t, err, test.fails, test.given)
 			continue
@@ -63,14 +63,14 @@ func TestApprovalOf(t *testing.T) {
 	}
 }
 
-// TestReportThatIsNotUnderstood: dropped entries of a report are reported.
-func TestReportThatIsNotUnderstood(t *testing.T) {
-	held := heldIn(map[string]*seedpublication.Report{"eu-1": {Dropped: 2}, "eu-2": nil})
+// TestDroppedReportEntriesAreReported: dropped entries of a report are reported.
+func TestDroppedReportEntriesAreReported(t *testing.T) {
+	held := heldInReports(map[string]*seedpublication.Report{"eu-1": {Dropped: 2}, "eu-2": nil})
 	const text = "the report of seed eu-1 is not understood: entries that are left out: 2"
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "Seed eu-1", Reason: text, Why: change.Reason{Code: landscapev1alpha1.HeldReport, Detail: text}}}, held)
-	assert.Zero(t, waitingForApproval(held))
+	assert.Zero(t, countAwaitingApproval(held))
 	assert.Contains(t, heldOnSeedsText(held), "is not understood")
-	held = heldIn(map[string]*seedpublication.Report{"eu-1": {HeldMore: 7, Held: []seedpublication.Held{{Object: "ConfigMap a/b", Why: change.Reason{Detail: "r"}, Approval: "1"}}}})
+	held = heldInReports(map[string]*seedpublication.Report{"eu-1": {HeldMore: 7, Held: []seedpublication.Held{{Object: "ConfigMap a/b", Why: change.Reason{Detail: "r"}, Approval: "1"}}}})
 	assert.Equal(t, "1 deletion or recreation on seed eu-1 waits for an approval; Seed eu-1 on seed eu-1: 7 more are held: Events DeletionHeld tell which", heldOnSeedsText(held))
-	assert.Equal(t, 8, waitingForApproval(held))
+	assert.Equal(t, 8, countAwaitingApproval(held))
 }

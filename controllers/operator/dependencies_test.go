@@ -22,34 +22,34 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestMoveAgainstTheOrder: an object moves to a Landscape from its dependent. The dependent has to
+// TestMoveToDependency: an object moves to a Landscape from its dependent. The dependent has to
 // release it first, so it does not wait for its dependency.
-func TestMoveAgainstTheOrder(t *testing.T) {
-	w := newWorld(t)
-	ground, top := w.repository("ground"), w.repository("top")
+func TestMoveToDependency(t *testing.T) {
+	w := newTestEnv(t)
+	ground, top := w.newRepository("ground"), w.newRepository("top")
 	top.commit("x", map[string]string{"a.yaml": "", "x.yaml": top.configMap("x", "1"), "own.yaml": top.configMap("own", "1")})
-	w.start()
-	w.landscape(ground.name, ground)
-	w.ready(ground.name, "True Applied")
-	w.landscape(top.name, top, func(spec *landscapev1alpha1.LandscapeSpec) {
+	w.startOperator()
+	w.createLandscape(ground.name, ground)
+	w.awaitReady(ground.name, "True Applied")
+	w.createLandscape(top.name, top, func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.DependsOn = []landscapev1alpha1.Dependency{{Name: ground.name}}
 	})
-	w.ready(top.name, "True Applied")
+	w.awaitReady(top.name, "True Applied")
 	origin := func() string {
 		live := &corev1.ConfigMap{}
 		require.NoError(t, w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "x"}, live))
-		return live.Annotations[conventions.Keys().Origin]
+		return live.Annotations[conventions.ManagedResourceKeys().Origin]
 	}
 	require.Contains(t, origin(), top.name)
 	ground.commit("takes x", map[string]string{"x.yaml": ground.configMap("x", "1")})
-	w.await(ground.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.HasPrefix(readiness(l), "False ApplyFailed") && strings.Contains(readiness(l), "landscape "+top.name+" declares this object as well")
+	w.awaitLandscape(ground.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readyText(l), "False ApplyFailed") && strings.Contains(readyText(l), "landscape "+top.name+" declares this object as well")
 	})
 	gives := top.commit("gives x", map[string]string{"x.yaml": ""})
-	w.await(top.name, func(l *landscapev1alpha1.Landscape) bool {
+	w.awaitLandscape(top.name, func(l *landscapev1alpha1.Landscape) bool {
 		return strings.HasSuffix(l.Status.LastAppliedRevision, gives)
 	})
-	w.ready(ground.name, "True Applied")
+	w.awaitReady(ground.name, "True Applied")
 	assert.Contains(t, origin(), ground.name)
 }
 
@@ -61,19 +61,19 @@ func TestReadyAfterARestart(t *testing.T) {
 			l := &landscapev1alpha1.Landscape{}
 			l.Status.LastAppliedRevision = "main@sha1:aaaa"
 			l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: former, Reason: "ApplyFailed"}}
-			s := &syncer{parts: &parts{role: &Role{Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler)}, reader: only{l}, metrics: newMetrics(), desk: &desk{}},
-				object: l, hub: &hub{}, status: &statusWriter{clock: clock.RealClock{}}}
-			s.status.of(l)
-			s.report("")
-			l.Status = s.status.now
-			assert.Equal(t, want, notReady(l))
+			s := &landscapeReconciler{operator: &runningOperator{role: &Role{Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler)}, cacheReader: singleLandscapeReader{l}, metrics: newMetrics(), requestHandler: &requestHandler{}},
+				object: l, broadcaster: &progressBroadcaster{}, status: &statusWriter{clock: clock.RealClock{}}}
+			s.status.setObject(l)
+			s.reportStatus("")
+			l.Status = s.status.desired
+			assert.Equal(t, want, notReadyReason(l))
 		})
 	}
 }
 
-// TestWaitsFor: waitsFor is true only if the last failure has no cause but moved objects. Earlier
-// failures do not count.
-func TestWaitsFor(t *testing.T) {
+// TestIsWaitingForMovesFrom: waitsFor is true only if the last failure has no cause but moved
+// objects. Earlier failures do not count.
+func TestIsWaitingForMovesFrom(t *testing.T) {
 	for name, test := range map[string]struct {
 		status gardencorev1beta1.ConditionStatus
 		reason string
@@ -90,18 +90,18 @@ func TestWaitsFor(t *testing.T) {
 			l := &landscapev1alpha1.Landscape{}
 			l.Name = "below"
 			l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReady, Status: test.status, Reason: test.reason}}
-			other := &syncer{}
-			other.jobs.movesFrom.Store(&test.from)
-			p := &parts{syncers: map[receiver.Key]*running{{Name: "below"}: {syncer: other}}}
-			assert.Equal(t, test.want, p.waitsFor(l, "top"))
-			assert.False(t, (&parts{}).waitsFor(l, "top"), "nobody has tried it in this process")
+			other := &landscapeReconciler{}
+			other.jobs.moveSources.Store(&test.from)
+			p := &runningOperator{reconcilers: map[receiver.Key]*runningReconciler{{Name: "below"}: {reconciler: other}}}
+			assert.Equal(t, test.want, p.isWaitingForMovesFrom(l, "top"))
+			assert.False(t, (&runningOperator{}).isWaitingForMovesFrom(l, "top"), "nobody has tried it in this process")
 		})
 	}
 }
 
-// TestSettled: maintaining the applied revision after a restart is not a verdict on the source's
-// revision. An attempt or an examination is.
-func TestSettled(t *testing.T) {
+// TestNoteVerdict: maintaining the applied revision after a restart is not a verdict on the
+// source's revision. An attempt or an examination is.
+func TestNoteVerdict(t *testing.T) {
 	for name, test := range map[string]struct {
 		last     string
 		examined *examination
@@ -109,42 +109,42 @@ func TestSettled(t *testing.T) {
 	}{
 		"the newest was tried":         {"new", nil, true},
 		"the former is kept":           {"old", nil, false},
-		"the newest is looked at":      {"old", &examination{commitAt: commitAt{"new", "."}}, false},
-		"it was looked at":             {"old", &examination{commitAt: commitAt{"new", "."}, done: true}, true},
-		"it could not be had yet":      {"old", &examination{commitAt: commitAt{"new", "."}, done: true, again: time.Unix(1, 0)}, false},
-		"the one before was looked at": {"old", &examination{commitAt: commitAt{"older", "."}, done: true}, false},
+		"the newest is looked at":      {"old", &examination{commitPath: commitPath{"new", "."}}, false},
+		"it was looked at":             {"old", &examination{commitPath: commitPath{"new", "."}, isDone: true}, true},
+		"it could not be had yet":      {"old", &examination{commitPath: commitPath{"new", "."}, isDone: true, retryAt: time.Unix(1, 0)}, false},
+		"the one before was looked at": {"old", &examination{commitPath: commitPath{"older", "."}, isDone: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &syncer{object: &landscapev1alpha1.Landscape{}, origin: origin{head: source.Head{Commit: "new"}}, jobs: jobs{last: outcome{commitAt: commitAt{test.last, "."}}, examined: test.examined}}
-			s.settles()
-			assert.Equal(t, test.want, s.jobs.settled)
-			s.origin.head.Commit = "newer"
-			s.settles()
-			assert.Equal(t, test.want, s.jobs.settled, "once is enough")
+			s := &landscapeReconciler{object: &landscapev1alpha1.Landscape{}, sourceAccess: sourceState{head: source.Head{Commit: "new"}}, jobs: jobs{lastOutcome: syncOutcome{commitPath: commitPath{test.last, "."}}, examination: test.examined}}
+			s.noteVerdict()
+			assert.Equal(t, test.want, s.jobs.hasVerdict)
+			s.sourceAccess.head.Commit = "newer"
+			s.noteVerdict()
+			assert.Equal(t, test.want, s.jobs.hasVerdict, "once is enough")
 		})
 	}
 }
 
-// TestARepairThatIsHeldCanBeApproved: a held repair is in status.held under its reported id while
+// TestHeldRepairCanBeApproved: a held repair is in status.held under its reported id while
 // it waits.
-func TestARepairThatIsHeldCanBeApproved(t *testing.T) {
-	s := &syncer{status: &statusWriter{}}
+func TestHeldRepairCanBeApproved(t *testing.T) {
+	s := &landscapeReconciler{status: &statusWriter{}}
 	byASync := landscapev1alpha1.HeldDeletion{Cluster: "virtual", Object: "ConfigMap a/x", Reason: "by a sync", Approval: "1"}
-	s.status.now.Held = []landscapev1alpha1.HeldDeletion{byASync}
+	s.status.desired.Held = []landscapev1alpha1.HeldDeletion{byASync}
 	drift := func(name, held, approval string) {
-		s.holdsRepair(landscape.Drift{Cluster: "virtual", Object: apply.Ref{Kind: "ConfigMap", Namespace: "a", Name: name}, Held: held, Approval: approval})
+		s.recordHeldRepair(landscape.Drift{Cluster: "virtual", Object: apply.Ref{Kind: "ConfigMap", Namespace: "a", Name: name}, Held: held, Approval: approval})
 	}
 	drift("x", "again", "1-2")
 	drift("y", "why", "2-3")
 	drift("y", "why not", "2-4")
 	held := landscapev1alpha1.HeldDeletion{Cluster: "virtual", Object: "ConfigMap a/y", Reason: "why not", Approval: "2-4"}
-	assert.Equal(t, []landscapev1alpha1.HeldDeletion{byASync, held}, s.status.now.Held)
+	assert.Equal(t, []landscapev1alpha1.HeldDeletion{byASync, held}, s.status.desired.Held)
 	assert.Contains(t, s.heldText(), "the repair of ConfigMap a/y on cluster virtual waits for an approval")
-	id, err := approvalOf(s.status.now.Held, "2-4", false)
+	id, err := resolveApproval(s.status.desired.Held, "2-4", false)
 	assert.NoError(t, err)
 	assert.Equal(t, "2-4", id)
 	drift("y", "", "")
 	drift("x", "", "")
-	assert.Equal(t, []landscapev1alpha1.HeldDeletion{byASync}, s.status.now.Held, "what a sync holds only a sync ends")
+	assert.Equal(t, []landscapev1alpha1.HeldDeletion{byASync}, s.status.desired.Held, "what a sync holds only a sync ends")
 	assert.Empty(t, s.heldText())
 }

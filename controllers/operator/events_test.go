@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// notes returns the texts of a Landscape's events with a reason.
-func (w *world) notes(landscape, reason string) []string {
+// eventTexts returns the texts of a Landscape's events with a reason.
+func (w *testEnv) eventTexts(landscape, reason string) []string {
 	w.Helper()
 	events := &eventsv1.EventList{}
 	require.NoError(w, w.client.List(context.Background(), events, client.InNamespace(w.namespace)))
@@ -28,8 +28,8 @@ func (w *world) notes(landscape, reason string) []string {
 	return out
 }
 
-// records returns the history records of a commit.
-func records(l *landscapev1alpha1.Landscape, commit string) []landscapev1alpha1.SyncRecord {
+// historyRecords returns the history records of a commit.
+func historyRecords(l *landscapev1alpha1.Landscape, commit string) []landscapev1alpha1.SyncRecord {
 	var out []landscapev1alpha1.SyncRecord
 	for _, r := range l.Status.History {
 		if commitOf(r.Revision) == commit {
@@ -39,46 +39,46 @@ func records(l *landscapev1alpha1.Landscape, commit string) []landscapev1alpha1.
 	return out
 }
 
-// TestInvalidRevisions: each has an event with its own text, and one record in the history, however
-// often it is read.
-func TestInvalidRevisions(t *testing.T) {
-	w := newWorld(t)
-	stop := w.start()
-	s := w.served("invalid")
-	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL))
-	w.applied(s, "", "1")
+// TestInvalidRevisionsAreRecordedOnce: each has an event with its own text, and one record in the
+// history, however often it is read.
+func TestInvalidRevisionsAreRecordedOnce(t *testing.T) {
+	w := newTestEnv(t)
+	stop := w.startOperator()
+	s := w.newServedRepository("invalid")
+	w.followServed(s, repositoryURL(gittest.ServeHTTP(t, s.server.Root).URL))
+	w.awaitApplied(s, "", "1")
 	first := s.push("broken", map[string]string{"b.yaml": "kind: [\n"})
-	w.ready(s.name, "False Invalid: revision main@sha1:"+first)
+	w.awaitReady(s.name, "False Invalid: revision main@sha1:"+first)
 	second := s.push("broken in another way", map[string]string{"b.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: x}\n"})
-	l := w.ready(s.name, "False Invalid: revision main@sha1:"+second)
-	assert.Len(t, records(l, first), 1)
-	assert.Len(t, records(l, second), 1)
-	w.eventually("both are told", func() bool { return len(w.notes(s.name, "Invalid")) == 2 })
-	notes := w.notes(s.name, "Invalid")
+	l := w.awaitReady(s.name, "False Invalid: revision main@sha1:"+second)
+	assert.Len(t, historyRecords(l, first), 1)
+	assert.Len(t, historyRecords(l, second), 1)
+	w.eventually("both are told", func() bool { return len(w.eventTexts(s.name, "Invalid")) == 2 })
+	notes := w.eventTexts(s.name, "Invalid")
 	assert.NotEqual(t, notes[0], notes[1])
 
 	// A person requests a sync, then the operator restarts, and the object changes.
 	requested := func() {
 		t.Helper()
-		w.change(s.name, func(l *landscapev1alpha1.Landscape) {
+		w.changeLandscape(s.name, func(l *landscapev1alpha1.Landscape) {
 			setAnnotation(l, landscapev1alpha1.AnnotationSyncRequested, w.Name()+l.ResourceVersion)
 		})
-		l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		l := w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool {
 			return l.Status.LastHandledSyncRequest == l.Annotations[landscapev1alpha1.AnnotationSyncRequested] && hasStalled(l)
 		})
-		assert.Len(t, records(l, second), 1, "%+v", l.Status.History)
+		assert.Len(t, historyRecords(l, second), 1, "%+v", l.Status.History)
 	}
 	requested()
-	w.restarted(&stop)
+	w.restartOperator(&stop)
 	requested()
-	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.ForceConflicts = true })
-	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+	w.changeLandscape(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.ForceConflicts = true })
+	l = w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return l.Status.ObservedGeneration == l.Generation && hasStalled(l)
 	})
-	assert.Len(t, records(l, second), 1, "%+v", l.Status.History)
-	assert.Len(t, records(l, first), 1)
-	require.Never(t, func() bool { return len(records(w.get(s.name), second)) != 1 }, 2*quick, quick/2)
-	w.applied(s, s.push("mended", map[string]string{"b.yaml": ""}), "1")
+	assert.Len(t, historyRecords(l, second), 1, "%+v", l.Status.History)
+	assert.Len(t, historyRecords(l, first), 1)
+	require.Never(t, func() bool { return len(historyRecords(w.getLandscape(s.name), second)) != 1 }, 2*testInterval, testInterval/2)
+	w.awaitApplied(s, s.push("mended", map[string]string{"b.yaml": ""}), "1")
 }
 
 func hasStalled(l *landscapev1alpha1.Landscape) bool {

@@ -20,216 +20,216 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// inFolders has two landscapes of one name in one repository, each with an immutable object.
-func (r *repository) inFolders(old, new string) map[string]string {
+// twoFolders has two landscapes of one name in one repository, each with an immutable object.
+func (r *testRepository) twoFolders(old, new string) map[string]string {
 	return map[string]string{
-		"old/landscape.yaml": r.config(""), "old/v.yaml": r.immutable("v", old),
-		"new/landscape.yaml": r.config(""), "new/v.yaml": r.immutable("v", new), "new/w.yaml": r.configMap("w", "new"),
+		"old/landscape.yaml": r.landscapeFile(""), "old/v.yaml": r.immutableConfigMap("v", old),
+		"new/landscape.yaml": r.landscapeFile(""), "new/v.yaml": r.immutableConfigMap("v", new), "new/w.yaml": r.configMap("w", "new"),
 	}
 }
 
-func inFolder(path string) func(*landscapev1alpha1.LandscapeSpec) {
+func withFolder(path string) func(*landscapev1alpha1.LandscapeSpec) {
 	return func(spec *landscapev1alpha1.LandscapeSpec) { spec.Source.Path = path }
 }
 
-// moveTo changes the folder in the spec.
-func (w *world) moveTo(name, path string) {
+// setFolder changes the folder in the spec.
+func (w *testEnv) setFolder(name, path string) {
 	w.Helper()
-	w.change(name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Path = path })
+	w.changeLandscape(name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Path = path })
 }
 
-// lose deletes a ConfigMap that the operator then repairs.
-func (w *world) lose(name string) {
+// deleteConfigMap deletes a ConfigMap that the operator then repairs.
+func (w *testEnv) deleteConfigMap(name string) {
 	w.Helper()
 	require.NoError(w, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}))
 }
 
-// TestAnotherFolder: every process rejects the immutable change in another folder, of the same or
-// another commit. The applied revision is maintained from its folder.
-func TestAnotherFolder(t *testing.T) {
+// TestRejectedFolderChange: every process rejects the immutable change in another folder, of the
+// same or another commit. The applied revision is maintained from its folder.
+func TestRejectedFolderChange(t *testing.T) {
 	for name, newer := range map[string]bool{"of the same commit": false, "of another one": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			r := w.repository("folders")
-			commit := r.commit("both", r.inFolders("1", "2"))
-			stop := w.start()
-			w.landscape(r.name, r, inFolder("old"))
-			l := w.ready(r.name, "True Applied: ")
+			w := newTestEnv(t)
+			r := w.newRepository("folders")
+			commit := r.commit("both", r.twoFolders("1", "2"))
+			stop := w.startOperator()
+			w.createLandscape(r.name, r, withFolder("old"))
+			l := w.awaitReady(r.name, "True Applied: ")
 			assert.Equal(t, "old", l.Status.LastAppliedPath)
 			if newer {
 				commit = r.commit("something else", map[string]string{"README.md": "nothing"})
-				w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+				w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
 					return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
 				})
 			}
 			stop()
-			w.moveTo(r.name, "new")
+			w.setFolder(r.name, "new")
 			if newer {
 				commit = r.commit("in the new one", map[string]string{"new/w.yaml": r.configMap("w", "newer")})
 			}
-			w.lose("v")
+			w.deleteConfigMap("v")
 			refused := func() {
 				t.Helper()
-				l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
-					return strings.HasPrefix(readiness(l), "False Invalid: ") && strings.Contains(readiness(l), commit)
+				l := w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
+					return strings.HasPrefix(readyText(l), "False Invalid: ") && strings.Contains(readyText(l), commit)
 				})
-				assert.Contains(t, readiness(l), "must not change: the object is immutable")
-				w.eventually("what is applied is kept", func() bool { return w.value("v") == "1" })
-				assert.Empty(t, w.value("w"))
-				assert.Equal(t, "old", w.get(r.name).Status.LastAppliedPath)
+				assert.Contains(t, readyText(l), "must not change: the object is immutable")
+				w.eventually("what is applied is kept", func() bool { return w.configMapValue("v") == "1" })
+				assert.Empty(t, w.configMapValue("w"))
+				assert.Equal(t, "old", w.getLandscape(r.name).Status.LastAppliedPath)
 			}
-			stop = w.start()
+			stop = w.startOperator()
 			refused()
-			w.lose("v") // between syncs, too
+			w.deleteConfigMap("v") // between syncs, too
 			refused()
 			stop()
-			w.lose("v")
-			w.start()
+			w.deleteConfigMap("v")
+			w.startOperator()
 			refused()
 
-			r.commit("it does not change any more", map[string]string{"new/v.yaml": r.immutable("v", "1")})
-			l = w.ready(r.name, "True Applied: ")
+			r.commit("it does not change any more", map[string]string{"new/v.yaml": r.immutableConfigMap("v", "1")})
+			l = w.awaitReady(r.name, "True Applied: ")
 			assert.Equal(t, "new", l.Status.LastAppliedPath)
-			assert.NotEmpty(t, w.value("w"))
+			assert.NotEmpty(t, w.configMapValue("w"))
 		})
 	}
 }
 
-// TestAnotherFolderWaits: another folder waits for a window as another commit does, also of the
-// same commit and after a restart. Its errors are reported at once.
-func TestAnotherFolderWaits(t *testing.T) {
-	w := newWorld(t)
-	r := w.repository("folders-wait")
-	commit := r.commit("both", r.inFolders("1", "2"))
-	stop := w.start()
-	w.landscape(r.name, r, inFolder("old"))
-	w.ready(r.name, "True Applied: ")
+// TestFolderChangeWaitsForWindow: another folder waits for a window as another commit does, also of
+// the same commit and after a restart. Its errors are reported at once.
+func TestFolderChangeWaitsForWindow(t *testing.T) {
+	w := newTestEnv(t)
+	r := w.newRepository("folders-wait")
+	commit := r.commit("both", r.twoFolders("1", "2"))
+	stop := w.startOperator()
+	w.createLandscape(r.name, r, withFolder("old"))
+	w.awaitReady(r.name, "True Applied: ")
 	stop()
-	w.change(r.name, func(l *landscapev1alpha1.Landscape) {
-		l.Spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: hourly(8), Duration: metav1.Duration{Duration: time.Hour}}}
+	w.changeLandscape(r.name, func(l *landscapev1alpha1.Landscape) {
+		l.Spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: hourlySchedule(8), Duration: metav1.Duration{Duration: time.Hour}}}
 	})
-	w.moveTo(r.name, "new")
-	w.lose("v")
-	w.start()
-	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.HasPrefix(readiness(l), "False Invalid: ") && strings.Contains(readiness(l), "must not change: the object is immutable")
+	w.setFolder(r.name, "new")
+	w.deleteConfigMap("v")
+	w.startOperator()
+	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readyText(l), "False Invalid: ") && strings.Contains(readyText(l), "must not change: the object is immutable")
 	})
-	w.eventually("what is applied is kept", func() bool { return w.value("v") == "1" })
-	right := r.commit("it does not change any more", map[string]string{"new/v.yaml": r.immutable("v", "1")})
-	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.Contains(readiness(l), " Waiting: ") && strings.Contains(readiness(l), right)
+	w.eventually("what is applied is kept", func() bool { return w.configMapValue("v") == "1" })
+	right := r.commit("it does not change any more", map[string]string{"new/v.yaml": r.immutableConfigMap("v", "1")})
+	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readyText(l), " Waiting: ") && strings.Contains(readyText(l), right)
 	})
-	assert.Empty(t, w.value("w"))
-	l := w.get(r.name)
+	assert.Empty(t, w.configMapValue("w"))
+	l := w.getLandscape(r.name)
 	assert.True(t, strings.HasSuffix(l.Status.LastAppliedRevision, commit))
 	assert.Equal(t, "old", l.Status.LastAppliedPath)
-	assert.Contains(t, readiness(l), commit+" (folder old) is applied")
-	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Windows = nil })
-	l = w.ready(r.name, "True Applied: ")
+	assert.Contains(t, readyText(l), commit+" (folder old) is applied")
+	w.changeLandscape(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Windows = nil })
+	l = w.awaitReady(r.name, "True Applied: ")
 	assert.Equal(t, "new", l.Status.LastAppliedPath)
-	assert.Equal(t, "new", w.value("w"))
+	assert.Equal(t, "new", w.configMapValue("w"))
 }
 
-// TestAnotherFolderHalfway: a partial revision is continued from its folder while the next one is
-// rejected, also after a restart.
-func TestAnotherFolderHalfway(t *testing.T) {
-	w := newWorld(t)
-	r := w.repository("folders-halfway")
-	commit := r.commit("both", r.inFolders("1", "1"))
-	stop := w.start()
-	w.landscape(r.name, r, inFolder("old"))
-	w.ready(r.name, "True Applied: ")
+// TestPartialFolderIsContinued: a partial revision is continued from its folder while the next one
+// is rejected, also after a restart.
+func TestPartialFolderIsContinued(t *testing.T) {
+	w := newTestEnv(t)
+	r := w.newRepository("folders-halfway")
+	commit := r.commit("both", r.twoFolders("1", "1"))
+	stop := w.startOperator()
+	w.createLandscape(r.name, r, withFolder("old"))
+	w.awaitReady(r.name, "True Applied: ")
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "w"}, Data: map[string]string{"value": "theirs"}}
 	require.NoError(t, w.client.Create(context.Background(), theirs, client.FieldOwner("mytool")))
-	w.moveTo(r.name, "new")
-	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), "mytool") })
+	w.setFolder(r.name, "new")
+	l := w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readyText(l), "mytool") })
 	assert.Equal(t, []landscapev1alpha1.TriedRevision{{Revision: "main@sha1:" + commit, Path: "new"}}, l.Status.Tried)
 	stop()
-	w.moveTo(r.name, "nowhere")
-	w.lose("v")
-	w.lose("w")
-	w.start()
-	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.Contains(readiness(l), "the folder nowhere (spec.source.path) has no file landscape.yaml")
+	w.setFolder(r.name, "nowhere")
+	w.deleteConfigMap("v")
+	w.deleteConfigMap("w")
+	w.startOperator()
+	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readyText(l), "the folder nowhere (spec.source.path) has no file landscape.yaml")
 	})
 	w.eventually("it is gone on with", func() bool {
-		l := w.get(r.name)
-		return w.value("v") == "1" && w.value("w") == "new" && l.Status.LastAppliedPath == "new" && len(l.Status.Tried) == 0
+		l := w.getLandscape(r.name)
+		return w.configMapValue("v") == "1" && w.configMapValue("w") == "new" && l.Status.LastAppliedPath == "new" && len(l.Status.Tried) == 0
 	})
 }
 
-// TestAnotherFolderWhileTheSourceIsGone: without the source the old folder is applied at its
+// TestFolderChangeWithoutSource: without the source the old folder is applied at its
 // interval, although the cache has the new one.
-func TestAnotherFolderWhileTheSourceIsGone(t *testing.T) {
-	w := newWorld(t)
-	r := w.repository("folders-gone")
-	r.commit("both", r.inFolders("1", "1"))
-	stop := w.start()
-	w.landscape(r.name, r, inFolder("old"))
-	w.ready(r.name, "True Applied: ")
+func TestFolderChangeWithoutSource(t *testing.T) {
+	w := newTestEnv(t)
+	r := w.newRepository("folders-gone")
+	r.commit("both", r.twoFolders("1", "1"))
+	stop := w.startOperator()
+	w.createLandscape(r.name, r, withFolder("old"))
+	w.awaitReady(r.name, "True Applied: ")
 	stop()
-	w.moveTo(r.name, "new")
-	w.lose("v")
+	w.setFolder(r.name, "new")
+	w.deleteConfigMap("v")
 	require.NoError(t, os.Rename(r.dir, r.dir+".away"))
-	w.start()
-	w.eventually("it is kept", func() bool { return w.value("v") == "1" })
-	before := w.syncs()
-	w.change(r.name, func(l *landscapev1alpha1.Landscape) {
+	w.startOperator()
+	w.eventually("it is kept", func() bool { return w.configMapValue("v") == "1" })
+	before := w.countSyncs()
+	w.changeLandscape(r.name, func(l *landscapev1alpha1.Landscape) {
 		l.Annotations = map[string]string{landscapev1alpha1.AnnotationSyncRequested: "now"}
 	})
-	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.LastHandledSyncRequest == "now" })
-	w.lose("v")
-	w.eventually("it is kept", func() bool { return w.value("v") == "1" })
-	assert.LessOrEqual(t, w.syncs()-before, 2)
-	assert.Empty(t, w.value("w"))
+	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.LastHandledSyncRequest == "now" })
+	w.deleteConfigMap("v")
+	w.eventually("it is kept", func() bool { return w.configMapValue("v") == "1" })
+	assert.LessOrEqual(t, w.countSyncs()-before, 2)
+	assert.Empty(t, w.configMapValue("w"))
 	require.NoError(t, os.Rename(r.dir+".away", r.dir))
-	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.LastAppliedPath == "new" })
-	assert.Equal(t, "new", w.value("w"))
+	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.LastAppliedPath == "new" })
+	assert.Equal(t, "new", w.configMapValue("w"))
 }
 
-// TestAnotherFolderIsNotReady: dependents wait for another folder as for another commit.
-func TestAnotherFolderIsNotReady(t *testing.T) {
-	w := newWorld(t)
-	base, top := w.repository("folders-base"), w.repository("folders-top")
-	files := base.inFolders("1", "1")
+// TestFolderChangeBlocksDependents: dependents wait for another folder as for another commit.
+func TestFolderChangeBlocksDependents(t *testing.T) {
+	w := newTestEnv(t)
+	base, top := w.newRepository("folders-base"), w.newRepository("folders-top")
+	files := base.twoFolders("1", "1")
 	for i := range 300 {
 		files[fmt.Sprintf("new/m%d.yaml", i)] = base.configMap(fmt.Sprintf("m%d", i), "x")
 	}
 	base.commit("both", files)
-	w.start()
-	w.landscape(base.name, base, inFolder("old"))
-	w.ready(base.name, "True Applied: ")
-	w.landscape(top.name, top, func(s *landscapev1alpha1.LandscapeSpec) {
+	w.startOperator()
+	w.createLandscape(base.name, base, withFolder("old"))
+	w.awaitReady(base.name, "True Applied: ")
+	w.createLandscape(top.name, top, func(s *landscapev1alpha1.LandscapeSpec) {
 		s.DependsOn = []landscapev1alpha1.Dependency{{Name: base.name}}
 	})
-	w.ready(top.name, "True Applied: ")
-	w.moveTo(base.name, "new")
-	w.await(base.name, func(l *landscapev1alpha1.Landscape) bool {
+	w.awaitReady(top.name, "True Applied: ")
+	w.setFolder(base.name, "new")
+	w.awaitLandscape(base.name, func(l *landscapev1alpha1.Landscape) bool {
 		return condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling) != nil && l.Status.ObservedGeneration == l.Generation
 	})
 	top.commit("a new one", map[string]string{"a.yaml": top.configMap("a", "2")})
-	w.eventually("it is applied", func() bool { return w.value("a") == "2" })
-	assert.Equal(t, "x", w.value("m299"), "all that it depends on is there")
+	w.eventually("it is applied", func() bool { return w.configMapValue("a") == "2" })
+	assert.Equal(t, "x", w.configMapValue("m299"), "all that it depends on is there")
 }
 
-// TestWhoFollowsAnotherFolder: a follower learns that the folder waits, not that the commit is
+// TestFollowFolderChange: a follower learns that the folder waits, not that the commit is
 // applied from the previous folder.
-func TestWhoFollowsAnotherFolder(t *testing.T) {
-	w := newWorld(t)
-	s := w.served("folders-followed")
-	w.secret("hook", map[string]string{"token": "hook-token"})
-	commit := s.push("both", s.inFolders("1", "1"))
-	w.start()
-	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked, inFolder("old"))
-	w.ready(s.name, "True Applied: ")
-	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Path, l.Spec.Windows = "new", closed })
-	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), " Waiting: ") })
+func TestFollowFolderChange(t *testing.T) {
+	w := newTestEnv(t)
+	s := w.newServedRepository("folders-followed")
+	w.createSecret("hook", map[string]string{"token": "hook-token"})
+	commit := s.push("both", s.twoFolders("1", "1"))
+	w.startOperator()
+	w.followServed(s, repositoryURL(gittest.ServeHTTP(t, s.server.Root).URL), w.addReceiver, withFolder("old"))
+	w.awaitReady(s.name, "True Applied: ")
+	w.changeLandscape(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Path, l.Spec.Windows = "new", closedWindows })
+	w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readyText(l), " Waiting: ") })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	last, _, err := w.asks().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: "somebody"}, func(receiver.Progress) {})
+	last, _, err := w.receiverClient().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: "somebody"}, func(receiver.Progress) {})
 	require.NoError(t, err)
 	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
-	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, w.role.Clock, "somebody")
+	handle, err := NewLandscapeClient(testServer.config, receiver.Key{Namespace: w.namespace, Name: s.name}, w.role.Clock, "somebody")
 	require.NoError(t, err)
 	last = receiver.Progress{}
 	// It may still be validated, before it waits.

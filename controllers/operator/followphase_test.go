@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestFollowingNamesThePhase: a revision that is being applied is not reported as queued.
-func TestFollowingNamesThePhase(t *testing.T) {
+// TestFollowReportsApplyingPhase: a revision that is being applied is not reported as queued.
+func TestFollowReportsApplyingPhase(t *testing.T) {
 	for message, test := range map[string]struct{ reason, want string }{
 		"applying main@sha1:abc":         {reasonApplying, receiver.PhaseApplying},
 		"reading abc":                    {reasonReconciling, receiver.PhaseQueued},
@@ -25,14 +25,14 @@ func TestFollowingNamesThePhase(t *testing.T) {
 		l.Status.Conditions = []gardencorev1beta1.Condition{{Type: landscapev1alpha1.LandscapeReconciling, Status: gardencorev1beta1.ConditionTrue, Reason: test.reason,
 			Message: message, LastTransitionTime: metav1.NewTime(noon)},
 			{Type: landscapev1alpha1.LandscapeReady, Status: gardencorev1beta1.ConditionUnknown, Reason: reasonPending, Message: message}}
-		follower := &objectFollower{request: "now"}
-		lines := follower.look(l, nil, noon)
+		follower := &objectFollower{syncRequest: "now"}
+		lines := follower.pollObject(l, nil, noon)
 		require.Len(t, lines, 1)
 		assert.Equal(t, test.want, lines[0].Phase, message)
 		assert.Equal(t, message, lines[0].Message)
 		assert.False(t, lines[0].Done)
 		for range 2 {
-			assert.Empty(t, follower.look(l, nil, noon), "%s is no end", message)
+			assert.Empty(t, follower.pollObject(l, nil, noon), "%s is no end", message)
 		}
 	}
 }

@@ -8,29 +8,29 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// keptRecords is the maximum length of status.history.
-const keptRecords = 20
+// maxHistoryRecords is the maximum length of status.history.
+const maxHistoryRecords = 20
 
-// begun returns the history with a new sync first.
-func begun(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRecord) []landscapev1alpha1.SyncRecord {
+// prependRecord returns the history with a new sync first.
+func prependRecord(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRecord) []landscapev1alpha1.SyncRecord {
 	out := append([]landscapev1alpha1.SyncRecord{r}, history...)
-	return out[:min(len(out), keptRecords)]
+	return out[:min(len(out), maxHistoryRecords)]
 }
 
-// ended closes the newest record if it is open.
-func ended(history []landscapev1alpha1.SyncRecord, at time.Time, r landscapev1alpha1.SyncRecord) {
+// closeRecord closes the newest record if it is open.
+func closeRecord(history []landscapev1alpha1.SyncRecord, at time.Time, r landscapev1alpha1.SyncRecord) {
 	if len(history) == 0 || history[0].EndTime != nil {
 		return
 	}
 	now := metav1.NewTime(at)
 	h := &history[0]
-	h.EndTime, h.Result, h.Message, h.Changed, h.Approvals, h.TakenUp = &now, r.Result, shortened(r.Message), r.Changed, r.Approvals, r.TakenUp
+	h.EndTime, h.Result, h.Message, h.Changed, h.Approvals, h.TakenUp = &now, r.Result, truncateMessage(r.Message), r.Changed, r.Approvals, r.TakenUp
 }
 
-// repeats reports whether the newest attempt of a revision failed with the same message. It skips
-// syncs that only maintained another revision. With replace, a new message overwrites the existing
-// record's message, which stays the only record.
-func repeats(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRecord, message string, replace bool) (same, recorded bool) {
+// matchLastFailure reports whether the newest attempt of a revision failed with the same message.
+// It skips syncs that only maintained another revision. With replace, a new message overwrites the
+// existing record's message, which stays the only record.
+func matchLastFailure(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRecord, message string, replace bool) (same, recorded bool) {
 	for i := range history {
 		h := &history[i]
 		switch {
@@ -38,10 +38,10 @@ func repeats(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRec
 			continue
 		case h.Revision != r.Revision || h.Result != landscapev1alpha1.SyncFailed || h.EndTime == nil:
 			return false, false
-		case h.Message == shortened(message):
+		case h.Message == truncateMessage(message):
 			return true, true
 		case replace:
-			h.Message, h.EndTime = shortened(message), r.StartTime.DeepCopy()
+			h.Message, h.EndTime = truncateMessage(message), r.StartTime.DeepCopy()
 			return false, true
 		}
 		return false, false
@@ -49,8 +49,8 @@ func repeats(history []landscapev1alpha1.SyncRecord, r landscapev1alpha1.SyncRec
 	return false, false
 }
 
-// shortened limits the size of the status.
-func shortened(message string) string {
+// truncateMessage limits the size of the status.
+func truncateMessage(message string) string {
 	const most = 1024
 	if len(message) <= most {
 		return message

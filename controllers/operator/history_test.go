@@ -16,26 +16,26 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestHistoryOfWhatIsDoneAgain: a repeated sync of a commit has its own start time.
-func TestHistoryOfWhatIsDoneAgain(t *testing.T) {
-	w := newWorld(t)
-	r := w.repository("again")
-	w.start()
-	w.landscape("again", r, func(spec *landscapev1alpha1.LandscapeSpec) {
+// TestRepeatedSyncHasOwnRecord: a repeated sync of a commit has its own start time.
+func TestRepeatedSyncHasOwnRecord(t *testing.T) {
+	w := newTestEnv(t)
+	r := w.newRepository("again")
+	w.startOperator()
+	w.createLandscape("again", r, func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.RetryInterval = &metav1.Duration{Duration: time.Hour}
 	})
-	former := w.ready("again", "True Applied").Status.History[0]
+	former := w.awaitReady("again", "True Applied").Status.History[0]
 	taken := corev1ac.ConfigMap("a", w.namespace).WithData(map[string]string{"value": "9"})
 	require.NoError(t, w.client.Apply(context.Background(), taken, client.FieldOwner("somebody"), client.ForceOwnership))
-	w.ready("again", "False DriftNotRepaired")
+	w.awaitReady("again", "False DriftNotRepaired")
 	w.eventually("the times of a status, which are whole seconds, can differ", func() bool { return time.Now().Unix() > former.StartTime.Unix() })
 
-	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: "again"}, clock.RealClock{}, "me")
+	handle, err := NewLandscapeClient(testServer.config, receiver.Key{Namespace: w.namespace, Name: "again"}, clock.RealClock{}, "me")
 	require.NoError(t, err)
 	asked := time.Now().Truncate(time.Second)
 	_, err = handle.Sync(w.Context())
 	require.NoError(t, err)
-	l := w.ready("again", "False ApplyFailed")
+	l := w.awaitReady("again", "False ApplyFailed")
 	record := l.Status.History[0]
 	assert.Equal(t, triggerRequest, record.Trigger)
 	assert.Equal(t, landscapev1alpha1.SyncFailed, record.Result)

@@ -18,88 +18,89 @@ import (
 // job applies a revision, and maintains it until it is stopped.
 type job struct {
 	// attempt describes the first sync of the revision. Later syncs have their own trigger and
-	// purposeDue.
-	attempt   attempt
-	revision  *revision
-	converger *landscape.Converger
-	given     permissions
-	engine    *apply.Engine
-	// completed means that the seeds know that the revision is applied.
-	completed bool
-	told      telling
-	// applying is false while the revision is only maintained.
-	applying bool
-	control  control
-	steps    atomic.Pointer[string]
-	// declaring counts the declarations.
-	declaring declaring
+	// purposeApply.
+	attempt     attempt
+	revision    *revision
+	converger   *landscape.Converger
+	permissions jobPermissions
+	engine      *apply.Engine
+	// isReviewComplete means that the seeds know that the revision is applied.
+	isReviewComplete bool
+	reporting        jobReporting
+	// isApplying is false while the revision is only maintained.
+	isApplying bool
+	control    jobControl
+	lastStep   atomic.Pointer[string]
+	// declarations counts the declarations.
+	declarations declarationProgress
 
-	// tries counts the incomplete attempts in a row of this job and of earlier jobs of the commit.
-	tries   tries
-	pending pendingSeeds
+	// failedAttempts counts the incomplete attempts in a row of this job and of earlier jobs of the
+	// commit.
+	failedAttempts failedAttempts
+	pendingSeeds   pendingSeeds
 }
 
-// permissions are the approvals that a job may use or has used.
-type permissions struct {
+// jobPermissions are the approvals that a job may use or has used.
+type jobPermissions struct {
 	approved []string
-	// seen is what the review of the revision shows; nil if no review is required.
-	seen *permit.Review
-	// spent are the approvals that the running sync used, as people gave them.
-	spent []string
+	// review is what the review of the revision shows; nil if no review is required.
+	review *permit.Review
+	// usedApprovals are the approvals that the running sync used, as people gave them.
+	usedApprovals []string
 }
 
-// passed reports whether the running sync used the approval of an id.
-func (p permissions) passed(id string) bool {
-	return slices.ContainsFunc(p.spent, func(spent string) bool { return permit.TrimSuffix(spent) == id })
+// hasUsed reports whether the running sync used the approval of an id.
+func (p jobPermissions) hasUsed(id string) bool {
+	return slices.ContainsFunc(p.usedApprovals, func(spent string) bool { return permit.TrimSuffix(spent) == id })
 }
 
-// telling says where the running sync is shown, and when it began.
-type telling struct {
-	// record means that the history has the running sync, shown that the last operation is this
-	// sync.
-	record, shown bool
-	began         time.Time
+// jobReporting says where the running sync is shown, and when it began.
+type jobReporting struct {
+	// isInHistory means that the history has the running sync, shown that the last operation is
+	// this sync.
+	isInHistory, isLastOperation bool
+	startedAt                    time.Time
 }
 
-// control stops a job, or makes it apply once more.
-type control struct {
-	stop    context.CancelFunc
-	stopped atomic.Bool
-	done    chan struct{}
-	repeat  chan string
+// jobControl stops a job, or makes it apply once more.
+type jobControl struct {
+	stop           context.CancelFunc
+	isStopped      atomic.Bool
+	done           chan struct{}
+	repeatTriggers chan string
 }
 
 // pendingSeeds are objects that gardenlets have to reconcile.
 type pendingSeeds struct {
 	mu sync.Mutex
-	// written are the objects since the last successful sync.
-	written []*followed
-	// publishedFor are the seeds that a sync published for since then.
-	publishedFor []string
+	// changedOwners are the objects since the last successful sync.
+	changedOwners []*awaitedOwner
+	// publishedSeeds are the seeds that a sync published for since then.
+	publishedSeeds []string
 }
 
-// progress returns a line about the progress.
-func (j *job) progress() string {
+// progressText returns a line about the progress.
+func (j *job) progressText() string {
 	text := "applying " + j.revision.Revision()
-	if steps := j.steps.Load(); steps != nil {
+	if steps := j.lastStep.Load(); steps != nil {
 		text += ": " + *steps
 	}
 	return text
 }
 
-// again applies the revision once more, as a sync of its own that begins now.
-func (j *job) again(trigger string, now time.Time) {
-	j.applying, j.attempt.trigger, j.told.record, j.told.shown, j.told.began = true, trigger, false, false, now
-	j.control.repeat <- trigger
+// applyAgain applies the revision once more, as a sync of its own that begins now.
+func (j *job) applyAgain(trigger string, now time.Time) {
+	j.isApplying, j.attempt.trigger, j.reporting.isInHistory, j.reporting.isLastOperation, j.reporting.startedAt = true, trigger, false, false, now
+	j.control.repeatTriggers <- trigger
 }
 
-// work applies and maintains the revision until the job is stopped.
-func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
+// runJob applies and maintains the revision until the job is stopped.
+func (s *landscapeReconciler) runJob(ctx context.Context, j *job, limit time.Duration) {
 	for {
 		limited, cancel := context.WithTimeout(ctx, limit)
 		report := &landscape.Report{}
-		j.declaring.begin()
-		err := s.safely(func() (err error) {
+		j.declarations.reset()
+		err := s.catchPanic(func() (err error) {
 			unpublished := s.publishReview(limited, j)
 			report, err = j.converger.Apply(limited)
 			// A seed that does not know the review would hold the reviewed deletions.
@@ -109,7 +110,7 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 			if j.converger.GardenEnded() { // nobody is left to publish for
 				return err
 			}
-			if err = errors.Join(err, s.publish(limited, j)); err == nil {
+			if err = errors.Join(err, s.publishForSeeds(limited, j)); err == nil {
 				err = s.completeReview(limited, j)
 			}
 			return err
@@ -120,34 +121,36 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 			return
 		}
 		totals := j.converger.Totals()
-		written := j.takeWritten()
+		written := j.takeAwaitedOwners()
 		if err != nil {
-			j.awaits(written...) // the next sync waits for them, too
+			j.addAwaitedOwners(written...) // the next sync waits for them, too
 		}
-		s.do(func() {
-			s.applied(j, report, totals, err, late, func(message string) bool { return s.await(ctx, j, limit, written, message) })
+		s.enqueue(func() {
+			s.handleSyncResult(j, report, totals, err, late, func(message string) bool { return s.waitForGardenlets(ctx, j, limit, written, message) })
 		})
 		keeping, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		go func() { ended <- s.safely(func() error { return j.converger.Keep(keeping) }) }()
+		go func() { ended <- s.catchPanic(func() error { return j.converger.Keep(keeping) }) }()
 		var looked sync.WaitGroup
-		looked.Go(func() { s.watchSeeds(keeping, j) })
+		looked.Go(func() { s.pollSeedReports(keeping, j) })
 		looked.Go(func() {
 			j.converger.WatchOperations(keeping, func() {
-				s.do(func() { s.asks.operated = s.asks.operated || s.jobs.active == j && !j.applying })
+				s.enqueue(func() {
+					s.requests.operationRequested = s.requests.operationRequested || s.jobs.activeJob == j && !j.isApplying
+				})
 			})
 		})
 		select {
 		case <-ctx.Done():
-		case <-j.control.repeat:
+		case <-j.control.repeatTriggers:
 		case err := <-ended: // a lost lease ends the whole operator
 			ended <- err
 			if fault := new(*panics.Error); errors.As(err, fault) {
-				s.do(func() { s.dropped(j, err) })
+				s.enqueue(func() { s.recordMaintainPanic(j, err) })
 			}
 			select {
 			case <-ctx.Done():
-			case <-j.control.repeat:
+			case <-j.control.repeatTriggers:
 			}
 		}
 		stop()
@@ -159,26 +162,26 @@ func (s *syncer) work(ctx context.Context, j *job, limit time.Duration) {
 	}
 }
 
-// dropped records that a job no longer maintains its revision, which is then read and applied
-// again.
-func (s *syncer) dropped(j *job, err error) {
-	if s.jobs.active != j || s.life.alive.Err() != nil {
+// recordMaintainPanic records that a job no longer maintains its revision, which is then read and
+// applied again.
+func (s *landscapeReconciler) recordMaintainPanic(j *job, err error) {
+	if s.jobs.activeJob != j || s.lifetime.ctx.Err() != nil {
 		return
 	}
-	o := j.outcome(s.parts.role.Clock.Now())
-	o.open, o.problems, o.failures = s.jobs.last.open, []string{err.Error()}, s.jobs.last.failures+1
-	s.jobs.last = o
-	s.status.errors(o.problems)
+	o := j.baseOutcome(s.operator.role.Clock.Now())
+	o.openItems, o.problems, o.failures = s.jobs.lastOutcome.openItems, []string{err.Error()}, s.jobs.lastOutcome.failures+1
+	s.jobs.lastOutcome = o
+	s.status.setErrors(o.problems)
 	s.notify(notification.Failed, notification.Warning, reasonOf(err), err.Error(), o.commit, o.revision)
 }
 
-// safely returns a panic as an error, so that a broken revision or source does not affect other
+// catchPanic returns a panic as an error, so that a broken revision or source does not affect other
 // Landscapes.
-func (s *syncer) safely(work func() error) error {
+func (s *landscapeReconciler) catchPanic(work func() error) error {
 	err := panics.Safe(work)()
 	var fault *panics.Error
 	if errors.As(err, &fault) {
-		s.parts.role.Log.Error("a panic was caught", "landscape", s.key.String(), "error", err, "stack", string(fault.Stack))
+		s.operator.role.Log.Error("a panic was caught", "landscape", s.key.String(), "error", err, "stack", string(fault.Stack))
 	}
 	return err
 }

@@ -13,16 +13,16 @@ import (
 
 // metrics are the operator's metrics, a prometheus.Collector.
 type metrics struct {
-	syncs     *prometheus.CounterVec
-	durations *prometheus.HistogramVec
-	ready     *prometheus.GaugeVec
-	stalled   *prometheus.GaugeVec
-	suspended *prometheus.GaugeVec
-	held      *prometheus.GaugeVec
-	appliedAt *prometheus.GaugeVec
-	objects   *prometheus.GaugeVec
-	polls     *prometheus.CounterVec
-	drift     *prometheus.CounterVec
+	syncs       *prometheus.CounterVec
+	durations   *prometheus.HistogramVec
+	ready       *prometheus.GaugeVec
+	stalled     *prometheus.GaugeVec
+	suspended   *prometheus.GaugeVec
+	held        *prometheus.GaugeVec
+	lastApplied *prometheus.GaugeVec
+	objects     *prometheus.GaugeVec
+	polls       *prometheus.CounterVec
+	drift       *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -38,36 +38,36 @@ func newMetrics() *metrics {
 		syncs: counter("pergola_landscape_sync_total", "Syncs of a Landscape by how they ended.", with("result")),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "pergola_landscape_sync_duration_seconds",
 			Help: "Time that a sync of a Landscape took.", Buckets: []float64{.1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}}, with("result")),
-		ready:     gauge("pergola_landscape_ready", "1 if the Landscape is ready, 0 if not, -1 if unknown.", labels),
-		stalled:   gauge("pergola_landscape_stalled", "1 if nothing gets better before a person changes something.", labels),
-		suspended: gauge("pergola_landscape_suspended", "1 while syncing is paused.", labels),
-		held:      gauge("pergola_landscape_held_objects", "Deletions and recreations that wait for an approval.", labels),
-		appliedAt: gauge("pergola_landscape_last_applied_timestamp_seconds", "When a revision was last applied completely.", labels),
-		objects:   gauge("pergola_landscape_objects", "Objects that are managed, by cluster.", with("cluster")),
-		polls:     counter("pergola_source_requests_total", "Requests for the revision of a source by result: success or failure.", with("result")),
-		drift:     counter("pergola_landscape_drift_total", "Changes of applied objects by somebody else, by cluster and whether they were repaired.", with("cluster", "repaired")),
+		ready:       gauge("pergola_landscape_ready", "1 if the Landscape is ready, 0 if not, -1 if unknown.", labels),
+		stalled:     gauge("pergola_landscape_stalled", "1 if nothing gets better before a person changes something.", labels),
+		suspended:   gauge("pergola_landscape_suspended", "1 while syncing is paused.", labels),
+		held:        gauge("pergola_landscape_held_objects", "Deletions and recreations that wait for an approval.", labels),
+		lastApplied: gauge("pergola_landscape_last_applied_timestamp_seconds", "When a revision was last applied completely.", labels),
+		objects:     gauge("pergola_landscape_objects", "Objects that are managed, by cluster.", with("cluster")),
+		polls:       counter("pergola_source_requests_total", "Requests for the revision of a source by result: success or failure.", with("result")),
+		drift:       counter("pergola_landscape_drift_total", "Changes of applied objects by somebody else, by cluster and whether they were repaired.", with("cluster", "repaired")),
 	}
 }
 
-func (m *metrics) all() []prometheus.Collector {
-	return []prometheus.Collector{m.syncs, m.durations, m.ready, m.stalled, m.suspended, m.held, m.appliedAt, m.objects, m.polls, m.drift}
+func (m *metrics) vectors() []prometheus.Collector {
+	return []prometheus.Collector{m.syncs, m.durations, m.ready, m.stalled, m.suspended, m.held, m.lastApplied, m.objects, m.polls, m.drift}
 }
 
 // Describe implements prometheus.Collector.
 func (m *metrics) Describe(out chan<- *prometheus.Desc) {
-	for _, c := range m.all() {
+	for _, c := range m.vectors() {
 		c.Describe(out)
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (m *metrics) Collect(out chan<- prometheus.Metric) {
-	for _, c := range m.all() {
+	for _, c := range m.vectors() {
 		c.Collect(out)
 	}
 }
 
-func (m *metrics) polled(key receiver.Key, err error) {
+func (m *metrics) countPoll(key receiver.Key, err error) {
 	result := "success"
 	if err != nil {
 		result = "failure"
@@ -75,16 +75,16 @@ func (m *metrics) polled(key receiver.Key, err error) {
 	m.polls.WithLabelValues(key.Namespace, key.Name, result).Inc()
 }
 
-func (m *metrics) synced(key receiver.Key, result landscapev1alpha1.SyncResult, took time.Duration) {
+func (m *metrics) countSync(key receiver.Key, result landscapev1alpha1.SyncResult, took time.Duration) {
 	m.syncs.WithLabelValues(key.Namespace, key.Name, string(result)).Inc()
 	m.durations.WithLabelValues(key.Namespace, key.Name, string(result)).Observe(took.Seconds())
 }
 
-func (m *metrics) applied(key receiver.Key, at time.Time) {
-	m.appliedAt.WithLabelValues(key.Namespace, key.Name).Set(float64(at.Unix()))
+func (m *metrics) setLastApplied(key receiver.Key, at time.Time) {
+	m.lastApplied.WithLabelValues(key.Namespace, key.Name).Set(float64(at.Unix()))
 }
 
-func (m *metrics) drifted(key receiver.Key, cluster string, repaired bool) {
+func (m *metrics) countDrift(key receiver.Key, cluster string, repaired bool) {
 	text := "false"
 	if repaired {
 		text = "true"
@@ -92,7 +92,7 @@ func (m *metrics) drifted(key receiver.Key, cluster string, repaired bool) {
 	m.drift.WithLabelValues(key.Namespace, key.Name, cluster, text).Inc()
 }
 
-func (m *metrics) state(key receiver.Key, status landscapev1alpha1.LandscapeStatus, suspended bool) {
+func (m *metrics) setState(key receiver.Key, status landscapev1alpha1.LandscapeStatus, suspended bool) {
 	value := -1.0
 	if c := condition.Get(status.Conditions, landscapev1alpha1.LandscapeReady); c != nil {
 		switch c.Status {
@@ -103,18 +103,18 @@ func (m *metrics) state(key receiver.Key, status landscapev1alpha1.LandscapeStat
 		}
 	}
 	m.ready.WithLabelValues(key.Namespace, key.Name).Set(value)
-	m.stalled.WithLabelValues(key.Namespace, key.Name).Set(one(condition.Get(status.Conditions, landscapev1alpha1.LandscapeStalled) != nil))
-	m.suspended.WithLabelValues(key.Namespace, key.Name).Set(one(suspended))
+	m.stalled.WithLabelValues(key.Namespace, key.Name).Set(gaugeValue(condition.Get(status.Conditions, landscapev1alpha1.LandscapeStalled) != nil))
+	m.suspended.WithLabelValues(key.Namespace, key.Name).Set(gaugeValue(suspended))
 	m.held.WithLabelValues(key.Namespace, key.Name).Set(float64(len(status.Held)))
 	for _, i := range status.Inventory {
 		m.objects.WithLabelValues(key.Namespace, key.Name, i.Cluster).Set(float64(i.Objects))
 	}
 }
 
-// gone removes the series of a Landscape.
-func (m *metrics) gone(key receiver.Key) {
+// deleteSeries removes the series of a Landscape.
+func (m *metrics) deleteSeries(key receiver.Key) {
 	labels := prometheus.Labels{"namespace": key.Namespace, "landscape": key.Name}
-	for _, v := range []*prometheus.GaugeVec{m.ready, m.stalled, m.suspended, m.held, m.appliedAt, m.objects} {
+	for _, v := range []*prometheus.GaugeVec{m.ready, m.stalled, m.suspended, m.held, m.lastApplied, m.objects} {
 		v.DeletePartialMatch(labels)
 	}
 	for _, v := range []*prometheus.CounterVec{m.syncs, m.polls, m.drift} {
@@ -123,7 +123,7 @@ func (m *metrics) gone(key receiver.Key) {
 	m.durations.DeletePartialMatch(labels)
 }
 
-func one(yes bool) float64 {
+func gaugeValue(yes bool) float64 {
 	if yes {
 		return 1
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestRestartWithWrongObject: an error in the object is reported with its field and blocks new
-// revisions. The applied revision is still maintained, also after a restart.
-func TestRestartWithWrongObject(t *testing.T) {
-	w := newWorld(t)
-	stop := w.start()
+// TestRestartWithMisconfiguredObject: an error in the object is reported with its field and blocks
+// new revisions. The applied revision is still maintained, also after a restart.
+func TestRestartWithMisconfiguredObject(t *testing.T) {
+	w := newTestEnv(t)
+	stop := w.startOperator()
 	tests := map[string]struct {
 		wrong  func(*landscapev1alpha1.LandscapeSpec)
 		says   string
@@ -37,9 +37,9 @@ func TestRestartWithWrongObject(t *testing.T) {
 		"source": {wrong: func(s *landscapev1alpha1.LandscapeSpec) { s.Source = nil }, says: "spec.source is not set", unkept: true},
 		"circle": {says: "spec.dependsOn is a circle"},
 	}
-	all := map[string]*served{}
+	all := map[string]*servedRepository{}
 	for name, test := range tests {
-		s := w.served(name)
+		s := w.newServedRepository(name)
 		all[name] = s
 		if name == "circle" {
 			test.wrong = func(spec *landscapev1alpha1.LandscapeSpec) {
@@ -47,52 +47,52 @@ func TestRestartWithWrongObject(t *testing.T) {
 			}
 			tests[name] = test
 		}
-		w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL))
+		w.followServed(s, repositoryURL(gittest.ServeHTTP(t, s.server.Root).URL))
 	}
 	applied := map[string]string{}
 	for name, s := range all {
-		applied[name] = w.applied(s, "", "1").Status.LastAppliedRevision
+		applied[name] = w.awaitApplied(s, "", "1").Status.LastAppliedRevision
 	}
 	wrong := func(name string) {
 		t.Helper()
-		l := w.await(all[name].name, func(l *landscapev1alpha1.Landscape) bool {
+		l := w.awaitLandscape(all[name].name, func(l *landscapev1alpha1.Landscape) bool {
 			return hasStalled(l) && l.Status.ObservedGeneration == l.Generation && condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReconciling) == nil
 		})
-		assert.Contains(t, readiness(l), tests[name].says)
+		assert.Contains(t, readyText(l), tests[name].says)
 		assert.Contains(t, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled).Message, tests[name].says)
 	}
 	for name, test := range tests {
-		w.change(all[name].name, func(l *landscapev1alpha1.Landscape) { test.wrong(&l.Spec) })
+		w.changeLandscape(all[name].name, func(l *landscapev1alpha1.Landscape) { test.wrong(&l.Spec) })
 		wrong(name)
-		w.repaired(all[name], "1")
+		w.awaitRepaired(all[name], "1")
 	}
-	w.restarted(&stop)
+	w.restartOperator(&stop)
 	next := map[string]string{}
 	for name, s := range all {
 		wrong(name)
 		if tests[name].unkept {
-			w.eventually("it is told", func() bool { return w.told(s.name, reasonNotKept) })
-			l := w.ready(s.name, "False Stalled: spec.source is not set")
-			assert.Contains(t, readiness(l), applied[name]+" was applied last, and nothing keeps it")
+			w.eventually("it is told", func() bool { return w.hasEvent(s.name, reasonNotMaintained) })
+			l := w.awaitReady(s.name, "False Stalled: spec.source is not set")
+			assert.Contains(t, readyText(l), applied[name]+" was applied last, and nothing keeps it")
 			continue
 		}
-		w.repaired(s, "1")
-		w.ready(s.name, "False ")
-		assert.Contains(t, readiness(w.get(s.name)), applied[name]+" stays applied")
-		next[name] = s.set("2")
+		w.awaitRepaired(s, "1")
+		w.awaitReady(s.name, "False ")
+		assert.Contains(t, readyText(w.getLandscape(s.name)), applied[name]+" stays applied")
+		next[name] = s.pushValue("2")
 	}
 	// Another change of the object makes a new sync due, still of the applied revision.
 	for name := range next {
-		w.change(all[name].name, func(l *landscapev1alpha1.Landscape) { l.Spec.ForceConflicts = true })
+		w.changeLandscape(all[name].name, func(l *landscapev1alpha1.Landscape) { l.Spec.ForceConflicts = true })
 		wrong(name)
-		w.repaired(all[name], "1")
-		assert.Equal(t, applied[name], w.get(all[name].name).Status.LastAppliedRevision)
+		w.awaitRepaired(all[name], "1")
+		assert.Equal(t, applied[name], w.getLandscape(all[name].name).Status.LastAppliedRevision)
 	}
 	for name, commit := range next {
-		l := w.get(all[name].name)
+		l := w.getLandscape(all[name].name)
 		before := l.DeepCopy()
 		l.Spec.Windows, l.Spec.DependsOn, l.Spec.Source.Ref = nil, nil, nil
 		require.NoError(t, w.client.Patch(context.Background(), l, client.MergeFrom(before)))
-		w.applied(all[name], commit, "2")
+		w.awaitApplied(all[name], commit, "2")
 	}
 }

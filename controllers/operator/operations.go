@@ -21,21 +21,21 @@ func waitingOperations(report *landscape.Report) (texts, forAnyone []string, ran
 	return texts, forAnyone, ranOut
 }
 
-// executedBy names the recorded operations that a sync executed; empty for none.
-func executedBy(j *job, now, before []landscapev1alpha1.OperationRecord) string {
+// executedText names the recorded operations that a sync executed; empty for none.
+func executedText(j *job, now, before []landscapev1alpha1.OperationRecord) string {
 	var out []string
 	for _, o := range now {
 		known := slices.ContainsFunc(before, func(b landscapev1alpha1.OperationRecord) bool { return b.ID == o.ID })
 		// The status may be lost, and recorded times have whole seconds.
-		if !known && !o.At.Time.Before(j.told.began.Truncate(time.Second)) {
+		if !known && !o.At.Time.Before(j.reporting.startedAt.Truncate(time.Second)) {
 			out = append(out, fmt.Sprintf("operation %s executed: %s of %s", o.ID, o.Operation, o.Object))
 		}
 	}
-	return listed(out)
+	return joinLimited(out)
 }
 
-// takenUp are the requested operations of the Garden that a sync started.
-func takenUp(report *landscape.Report) (out []string) {
+// startedOperations are the requested operations of the Garden that a sync started.
+func startedOperations(report *landscape.Report) (out []string) {
 	for _, one := range report.Owners {
 		if one.RequestedOperation != nil {
 			out = append(out, one.RequestedOperation.String())

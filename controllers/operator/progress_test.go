@@ -15,33 +15,33 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// TestAStepThatIsStoppedHasNotFailed: followers learn that a revision is superseded, not that each
-// step failed.
-func TestAStepThatIsStoppedHasNotFailed(t *testing.T) {
+// TestStoppedStepIsNotReportedAsFailed: followers learn that a revision is superseded, not that
+// each step failed.
+func TestStoppedStepIsNotReportedAsFailed(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	s := &syncer{hub: &hub{}, life: lifetime{alive: over}, post: make(chan func())}
+	s := &landscapeReconciler{broadcaster: &progressBroadcaster{}, lifetime: lifetime{ctx: over}, callbacks: make(chan func())}
 	j := &job{revision: &revision{Snapshot: &source.Snapshot{Head: source.Head{Commit: "a"}}}}
-	lines := s.hub.follow(t.Context(), "")
+	lines := s.broadcaster.follow(t.Context(), "")
 	failed := owner.Event{Owner: "Garden local", Node: "etcd", State: flow.Failed, Error: "Canceled: interrupted before it was done"}
-	s.progressed(j, &steps{}, failed)
+	s.handleStep(j, &reportedSteps{}, failed)
 	assert.Equal(t, "Garden local › etcd: failed: Canceled: interrupted before it was done", (<-lines).Message)
-	j.control.stopped.Store(true)
-	s.progressed(j, &steps{}, failed)
+	j.control.isStopped.Store(true)
+	s.handleStep(j, &reportedSteps{}, failed)
 	assert.Empty(t, lines)
 }
 
-// TestManyDeclarationsAreCounted: many declarations yield a line every few seconds, few yield none.
-func TestManyDeclarationsAreCounted(t *testing.T) {
-	var d declaring
+// TestDeclarationProgress: many declarations yield a line every few seconds, few yield none.
+func TestDeclarationProgress(t *testing.T) {
+	var d declarationProgress
 	totals := func() map[string]int { return map[string]int{"runtime": 1, "virtual": 40} }
 	run := func() (lines []string) {
 		now := time.Unix(0, 0)
-		d.begin()
-		lines = append(lines, d.next(now, "runtime", totals))
+		d.reset()
+		lines = append(lines, d.countObject(now, "runtime", totals))
 		for range 45 { // five of them are deletions
 			now = now.Add(time.Second / 4)
-			lines = append(lines, d.next(now, "virtual", totals))
+			lines = append(lines, d.countObject(now, "virtual", totals))
 		}
 		return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
 	}
@@ -50,19 +50,20 @@ func TestManyDeclarationsAreCounted(t *testing.T) {
 	}
 }
 
-// TestWhoCannotBeToldIsSaid: an unusable destination is in the status, and not only in the log.
-func TestWhoCannotBeToldIsSaid(t *testing.T) {
-	w := newWorld(t)
-	r := w.repository("untold")
-	w.secret("forge", map[string]string{"token": "x"})
-	w.start()
-	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) {
+// TestDestinationErrorsAreInStatus: an unusable destination is in the status, and not only in the
+// log.
+func TestDestinationErrorsAreInStatus(t *testing.T) {
+	w := newTestEnv(t)
+	r := w.newRepository("untold")
+	w.createSecret("forge", map[string]string{"token": "x"})
+	w.startOperator()
+	w.createLandscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.Notifications = []landscapev1alpha1.Notification{{Name: "forge", Type: landscapev1alpha1.NotifyCommitStatus, Provider: "gitea",
 			SecretRef: &landscapev1alpha1.LocalSecretReference{Name: "forge"}}}
 	})
-	w.ready(r.name, "True Applied")
-	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.HasPrefix(readiness(l), "True Applied") &&
-			strings.Contains(readiness(l), `spec.notifications: notification "forge": a commit status cannot be set: the URL of the source names no host`)
+	w.awaitReady(r.name, "True Applied")
+	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.HasPrefix(readyText(l), "True Applied") &&
+			strings.Contains(readyText(l), `spec.notifications: notification "forge": a commit status cannot be set: the URL of the source names no host`)
 	})
 }

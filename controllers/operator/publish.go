@@ -15,12 +15,12 @@ import (
 	"github.com/pergola-dev/pergola/internal/panics"
 )
 
-// publishedAtATime is how many seeds are published for in parallel.
-const publishedAtATime = 8
+// publishParallelism is how many seeds are published for in parallel.
+const publishParallelism = 8
 
-// publish writes the seeds' configuration of a revision into the virtual garden, where their
-// gardenlets read it. A seed needs its Seed object there first.
-func (s *syncer) publish(ctx context.Context, j *job) error {
+// publishForSeeds writes the seeds' configuration of a revision into the virtual garden, where
+// their gardenlets read it. A seed needs its Seed object there first.
+func (s *landscapeReconciler) publishForSeeds(ctx context.Context, j *job) error {
 	l := j.revision.landscape
 	seeds, err := l.Seeds()
 	if err != nil {
@@ -31,14 +31,14 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 		return nil
 	}
 	var decided seedpublication.Decided
-	if j.given.seen != nil {
+	if j.permissions.review != nil {
 		decided.Review = landscapev1alpha1.ReviewRequired
 	}
 	content, err := seedpublication.Of(l, decided)
 	if err != nil {
 		return fmt.Errorf("publishing for seeds: %w", err)
 	}
-	publisher := &seedpublication.Publisher{Engine: j.engine, Clock: s.parts.role.Clock}
+	publisher := &seedpublication.Publisher{Engine: j.engine, Clock: s.operator.role.Clock}
 	var names []string
 	var problems []error
 	for _, seed := range seeds {
@@ -49,9 +49,9 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 		}
 		names = append(names, name)
 	}
-	return errors.Join(append(problems, panics.SideBySide(publishedAtATime, names, func(_ int, name string) error {
+	return errors.Join(append(problems, panics.SideBySide(publishParallelism, names, func(_ int, name string) error {
 		content := content
-		if approved := permit.ApprovalsForSeed(name, j.given.approved); len(approved) > 0 {
+		if approved := permit.ApprovalsForSeed(name, j.permissions.approved); len(approved) > 0 {
 			own := decided
 			own.Approved = approved
 			var err error
@@ -60,35 +60,35 @@ func (s *syncer) publish(ctx context.Context, j *job) error {
 			}
 		}
 		out, err := publisher.Apply(ctx, virtual, content, name, j.revision.Revision())
-		j.published(name, out)
+		j.recordPublication(name, out)
 		return err
 	}))...)
 }
 
 // publishReview sends each seed its reviewed deletions, before the revision itself is applied.
-func (s *syncer) publishReview(ctx context.Context, j *job) error {
-	return s.forSeeds(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error {
+func (s *landscapeReconciler) publishReview(ctx context.Context, j *job) error {
+	return s.forReviewedSeeds(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error {
 		return p.ApplyReview(ctx, virtual, change, seed)
 	})
 }
 
 // completeReview informs the seeds that a revision is applied completely, so that its review no
 // longer allows deletions.
-func (s *syncer) completeReview(ctx context.Context, j *job) error {
-	if j.completed || j.converger.Cluster(landscape.Virtual) == nil {
+func (s *landscapeReconciler) completeReview(ctx context.Context, j *job) error {
+	if j.isReviewComplete || j.converger.Cluster(landscape.Virtual) == nil {
 		return nil
 	}
-	err := s.forSeeds(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, _ permit.SeedChange) error {
+	err := s.forReviewedSeeds(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, _ permit.SeedChange) error {
 		return p.CompleteReview(ctx, virtual, seed)
 	})
-	j.completed = err == nil
+	j.isReviewComplete = err == nil
 	return err
 }
 
-// forSeeds calls work for each seed that the review of a revision shows a change for.
-func (s *syncer) forSeeds(j *job, work func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error) error {
-	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.parts.role.Clock}
-	if virtual == nil || j.given.seen == nil {
+// forReviewedSeeds calls work for each seed that the review of a revision shows a change for.
+func (s *landscapeReconciler) forReviewedSeeds(j *job, work func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error) error {
+	virtual, publisher := j.converger.Cluster(landscape.Virtual), &seedpublication.Publisher{Engine: j.engine, Clock: s.operator.role.Clock}
+	if virtual == nil || j.permissions.review == nil {
 		return nil
 	}
 	seeds, err := j.revision.landscape.Seeds()
@@ -99,8 +99,8 @@ func (s *syncer) forSeeds(j *job, work func(p *seedpublication.Publisher, virtua
 	for _, seed := range seeds {
 		names = append(names, seed.Object.Name)
 	}
-	return panics.SideBySide(publishedAtATime, names, func(_ int, name string) error {
-		change := j.given.seen.ForSeed(name)
+	return panics.SideBySide(publishParallelism, names, func(_ int, name string) error {
+		change := j.permissions.review.ForSeed(name)
 		if len(change.LostObjects)+len(change.CreatedObjects) == 0 {
 			return nil
 		}

@@ -14,21 +14,21 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestRemovalWithoutConfirmation: a commit that only removes a Shoot's file is held, and its other
-// changes are applied.
-func TestRemovalWithoutConfirmation(t *testing.T) {
-	w := newWorld(t)
-	s := w.shoots("removal", nil)
-	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
-	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+// TestUnconfirmedShootRemovalIsHeld: a commit that only removes a Shoot's file is held, and its
+// other changes are applied.
+func TestUnconfirmedShootRemovalIsHeld(t *testing.T) {
+	w := newTestEnv(t)
+	s := w.newShootLandscape("removal", nil)
+	w.startOperator(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+	w.followServed(s, repositoryURL(gittest.ServeHTTP(t, s.server.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.Interval = &metav1.Duration{Duration: time.Second}
 	})
-	w.applied(s, "", "1")
-	uid := w.shoot().GetUID()
+	w.awaitApplied(s, "", "1")
+	uid := w.getShoot().GetUID()
 
 	s.git("rm", "-q", "shoot.yaml")
-	commit := s.set("2")
-	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
+	commit := s.pushValue("2")
+	l := w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		h := l.Status.History
 		return len(h) > 0 && h[0].EndTime != nil && strings.HasSuffix(h[0].Revision, commit)
 	})
@@ -36,32 +36,32 @@ func TestRemovalWithoutConfirmation(t *testing.T) {
 	require.Len(t, l.Status.Held, 1)
 	assert.Contains(t, l.Status.Held[0].Object, "Shoot garden-local/local")
 	assert.Contains(t, l.Status.Held[0].Reason, "put the file back")
-	assert.Equal(t, "2", w.value(s.name))
-	assert.Equal(t, uid, w.shoot().GetUID())
+	assert.Equal(t, "2", w.configMapValue(s.name))
+	assert.Equal(t, uid, w.getShoot().GetUID())
 
 	const stuck = "this version cannot take down a Shoot"
 	assert.Contains(t, l.Status.Held[0].Reason, stuck)
 	assert.Empty(t, l.Status.Held[0].Approval, "no approval leads anywhere")
-	w.ready(s.name, "True Applied: ")
-	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readiness(l), stuck) })
+	w.awaitReady(s.name, "True Applied: ")
+	l = w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return strings.Contains(readyText(l), stuck) })
 	assert.Contains(t, l.Status.History[0].Message, stuck)
-	assert.Equal(t, uid, w.shoot().GetUID())
+	assert.Equal(t, uid, w.getShoot().GetUID())
 }
 
-// TestOperationsThatNobodyTakesUp: pending operations are reported, the rest is applied.
-func TestOperationsThatNobodyTakesUp(t *testing.T) {
-	w := newWorld(t)
+// TestPendingOperationsAreReported: pending operations are reported, the rest is applied.
+func TestPendingOperationsAreReported(t *testing.T) {
+	w := newTestEnv(t)
 	operation := func(name string) string {
 		return "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec: {object: Shoot garden-local/local, operation: " + name + "}\n"
 	}
-	s := w.shoots("operations", map[string]string{"operations/a.yaml": operation("rotate-ssh-keypair"), "operations/b.yaml": operation("maintain")})
-	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+	s := w.newShootLandscape("operations", map[string]string{"operations/a.yaml": operation("rotate-ssh-keypair"), "operations/b.yaml": operation("maintain")})
+	w.startOperator(func(r *Role) { r.Catalogue = smallCatalogue(t) })
 	// The first sync reports it, because the next one is far away.
-	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL))
-	w.applied(s, "", "1")
-	w.ready(s.name, "True Applied: ")
-	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.Contains(readiness(l), "2 operations wait to be taken up")
+	w.followServed(s, repositoryURL(gittest.ServeHTTP(t, s.server.Root).URL))
+	w.awaitApplied(s, "", "1")
+	w.awaitReady(s.name, "True Applied: ")
+	l := w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readyText(l), "2 operations wait to be taken up")
 	})
 	waiting := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting)
 	require.NotNil(t, waiting)
@@ -71,25 +71,25 @@ func TestOperationsThatNobodyTakesUp(t *testing.T) {
 	}
 	h := l.Status.History
 	assert.Contains(t, h[len(h)-1].Message, "no part of Pergola does it in this version", "whoever has pushed it hears of it")
-	w.eventually("it is told", func() bool { return w.told(s.name, reasonOperations) })
-	for _, note := range w.notes(s.name, reasonOperations) {
+	w.eventually("it is told", func() bool { return w.hasEvent(s.name, reasonOperationsPending) })
+	for _, note := range w.eventTexts(s.name, reasonOperationsPending) {
 		assert.NotContains(t, note, "kubectl", "who reads an Event may use another cluster")
 		assert.Contains(t, note, "; to withdraw it, take its annotation gardener.cloud/operation away")
 	}
-	w.applied(s, s.set("2"), "2")
-	assert.Equal(t, waiting.Message, condition.Get(w.ready(s.name, "True Applied: ").Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting).Message, "it is so as long as they wait")
+	w.awaitApplied(s, s.pushValue("2"), "2")
+	assert.Equal(t, waiting.Message, condition.Get(w.awaitReady(s.name, "True Applied: ").Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting).Message, "it is so as long as they wait")
 
 	// An expired operation is not pending.
 	s.push("late", map[string]string{"operations/a.yaml": "", "operations/b.yaml": "",
 		"operations/c.yaml": strings.Replace(operation("reconcile"), "}\n", ", notAfter: 2001-01-01T00:00:00Z}\n", 1)})
-	l = w.await(s.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.Contains(readiness(l), "1 operation ran out and is never executed")
+	l = w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readyText(l), "1 operation ran out and is never executed")
 	})
-	assert.NotContains(t, readiness(l), "to be taken up")
+	assert.NotContains(t, readyText(l), "to be taken up")
 	waiting = condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeOperationsWaiting)
 	require.NotNil(t, waiting)
-	assert.Equal(t, reasonRanOut, waiting.Reason)
+	assert.Equal(t, reasonOperationsExpired, waiting.Reason)
 	assert.Equal(t, "operation c, reconcile on Shoot garden-local/local, ran out and is never executed: its time was over (notAfter 2001-01-01T00:00:00Z) before it could be executed; "+
 		"remove its file, and write another one, under another name, if it is needed still", waiting.Message)
-	w.eventually("it is told as that", func() bool { return w.told(s.name, reasonRanOut) })
+	w.eventually("it is told as that", func() bool { return w.hasEvent(s.name, reasonOperationsExpired) })
 }

@@ -12,33 +12,33 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// tellWaiting ends the followers of a sync that cannot start now.
-func (s *syncer) tellWaiting(suspended string) {
-	wanted, _ := s.wanted()
+// answerWaiting ends the followers of a sync that cannot start now.
+func (s *landscapeReconciler) answerWaiting(suspended string) {
+	wanted, _ := s.wantedCommit()
 	switch {
 	case suspended != "":
-		s.hub.tellAll(receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspendedText(suspended, s.key.String()), Done: true})
-	case s.faults.misconfigured != "": // only a change of the object helps
-		s.hub.tellAll(receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.faults.misconfigured + s.staysApplied(), Done: true})
-	case s.jobs.decided.waiting != "" && wanted != "" && s.examining():
+		s.broadcaster.broadcastToAll(receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseHeld, Message: suspendedText(suspended, s.key.String()), Done: true})
+	case s.faults.misconfiguration != "": // only a change of the object helps
+		s.broadcaster.broadcastToAll(receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.faults.misconfiguration + s.staysAppliedText(), Done: true})
+	case s.jobs.decision.waitReason != "" && wanted != "" && s.isExamining():
 		// The result of the examination is more useful.
-	case s.jobs.decided.waiting != "" && wanted != "" && s.jobs.last.commitAt == s.stated(wanted) && s.jobs.last.validErr != nil:
-		if s.asks.answering {
+	case s.jobs.decision.waitReason != "" && wanted != "" && s.jobs.lastOutcome.commitPath == s.specCommitPath(wanted) && s.jobs.lastOutcome.validErr != nil:
+		if s.requests.isPollRunning {
 			return // the source may have a better one
 		}
-		s.hub.tell(wanted, receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.jobs.last.validErr.Error() + s.staysApplied(), Done: true})
-	case s.jobs.decided.waiting != "" && wanted != "":
-		s.hub.tellAll(receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.revisionOf(wanted) + ": " + s.jobs.decided.waiting, Done: true})
+		s.broadcaster.broadcast(wanted, receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseFailed, Err: s.jobs.lastOutcome.validErr.Error() + s.staysAppliedText(), Done: true})
+	case s.jobs.decision.waitReason != "" && wanted != "":
+		s.broadcaster.broadcastToAll(receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseHeld, Message: s.sourceRevisionOf(wanted) + ": " + s.jobs.decision.waitReason, Done: true})
 	case s.object.Spec.Pin != nil:
 		pin := s.object.Spec.Pin
-		s.hub.others(pin.Revision, receiver.Progress{Time: s.parts.role.Clock.Now(), Phase: receiver.PhaseHeld, Done: true,
+		s.broadcaster.broadcastToOthers(pin.Revision, receiver.Progress{Time: s.operator.role.Clock.Now(), Phase: receiver.PhaseHeld, Done: true,
 			Message: pinnedText(pin, s.key.String())})
 	}
 }
 
 // pinnedText explains the pin to followers of other revisions.
 func pinnedText(pin *landscapev1alpha1.Pin, landscape string) string {
-	return view{is: revisionsShown{pin: pin}}.pinned() + "nothing else is applied before it is taken off (pergola rollback " + landscape + " --unpin)"
+	return conditionInput{revisions: revisionNames{pin: pin}}.pinPrefix() + "nothing else is applied before it is taken off (pergola rollback " + landscape + " --unpin)"
 }
 
 // suspendedText explains the suspension to followers of a sync.
@@ -46,100 +46,100 @@ func suspendedText(suspended, landscape string) string {
 	return "nothing is applied, because the Landscape is " + suspended + "; to go on: pergola resume " + landscape
 }
 
-// report updates the status.
-func (s *syncer) report(suspended string) {
-	s.tellWaiting(suspended)
-	s.tellMisfits()
-	v := view{
-		object: objectShown{missing: s.faults.toldMissing, misconfigured: s.faults.misconfigured, nameTaken: s.faults.misconfigured != "" && s.faults.nameTaken, suspended: suspended},
-		now:    goingOn{asking: s.asks.asking, waiting: s.jobs.decided.waiting},
-		is:     revisionsShown{attempted: s.named(s.jobs.last.revision, s.jobs.last.folder), applied: s.appliedName(), pin: s.object.Spec.Pin}, read: readShown{sourceErr: s.origin.pollFailed, validErr: s.jobs.last.validErr}, last: lastShown{problems: s.jobs.last.problems, permanent: s.jobs.last.permanent}, withheld: withheld{held: s.jobs.last.open.held + len(s.found.heldDrift) + len(s.found.onSeeds), heldText: s.heldText(), heldWaiting: s.jobs.last.open.waits + waitingForApproval(s.found.heldDrift) + waitingForApproval(s.found.onSeeds), operations: s.jobs.last.open.operations, ranOut: s.jobs.last.open.ranOut},
+// reportStatus updates the status.
+func (s *landscapeReconciler) reportStatus(suspended string) {
+	s.answerWaiting(suspended)
+	s.reportObjectFaults()
+	v := conditionInput{
+		objectState: objectState{missingDependencies: s.faults.reportedMissing, misconfiguration: s.faults.misconfiguration, isNameTaken: s.faults.misconfiguration != "" && s.faults.isNameTaken, suspendReason: suspended},
+		current:     currentWork{isPolling: s.requests.awaitsPoll, waitReason: s.jobs.decision.waitReason},
+		revisions:   revisionNames{attempted: s.revisionName(s.jobs.lastOutcome.revision, s.jobs.lastOutcome.folder), applied: s.appliedRevisionName(), pin: s.object.Spec.Pin}, readState: readState{sourceErr: s.sourceAccess.pollErr, validErr: s.jobs.lastOutcome.validErr}, lastSync: lastSyncState{problems: s.jobs.lastOutcome.problems, isPermanent: s.jobs.lastOutcome.isPermanent}, pending: pendingWork{heldCount: s.jobs.lastOutcome.openItems.heldCount + len(s.findings.heldRepairs) + len(s.findings.heldOnSeeds), heldText: s.heldText(), awaitingApproval: s.jobs.lastOutcome.openItems.awaitingApproval + countAwaitingApproval(s.findings.heldRepairs) + countAwaitingApproval(s.findings.heldOnSeeds), operations: s.jobs.lastOutcome.openItems.operations, expiredOperations: s.jobs.lastOutcome.openItems.expiredOperations},
 	}
-	if v.read.sourceErr == nil {
-		v.read.sourceErr = s.jobs.last.fetchErr
+	if v.readState.sourceErr == nil {
+		v.readState.sourceErr = s.jobs.lastOutcome.fetchErr
 	}
 	// Other Landscapes wait for this one to be ready, so the result of an earlier process counts
 	// until this one has its own.
-	ready := condition.Get(s.status.now.Conditions, landscapev1alpha1.LandscapeReady)
-	s.settles()
-	v.now.unsettled = !s.jobs.settled && ready != nil && ready.Status != gardencorev1beta1.ConditionTrue
-	v.last.unkept = s.notKeptNow()
-	if s.origin.head.Commit != "" {
-		v.is.wanted = s.origin.head.Revision()
+	ready := condition.Get(s.status.desired.Conditions, landscapev1alpha1.LandscapeReady)
+	s.noteVerdict()
+	v.current.awaitsVerdict = !s.jobs.hasVerdict && ready != nil && ready.Status != gardencorev1beta1.ConditionTrue
+	v.lastSync.maintainErr = s.maintainError()
+	if s.sourceAccess.head.Commit != "" {
+		v.revisions.wanted = s.sourceAccess.head.Revision()
 	}
-	if v.is.pin != nil {
-		if s.origin.head.Commit != v.is.pin.Revision {
-			v.is.newer = v.is.wanted
+	if v.revisions.pin != nil {
+		if s.sourceAccess.head.Commit != v.revisions.pin.Revision {
+			v.revisions.excludedByPin = v.revisions.wanted
 		}
-		v.is.wanted = v.is.pin.Revision
+		v.revisions.wanted = v.revisions.pin.Revision
 	}
-	attempted := s.jobs.last.revision
-	if v.is.attempted == "" {
-		v.is.attempted, attempted = v.is.applied, s.status.now.LastAppliedRevision
+	attempted := s.jobs.lastOutcome.revision
+	if v.revisions.attempted == "" {
+		v.revisions.attempted, attempted = v.revisions.applied, s.status.desired.LastAppliedRevision
 	}
-	unread := s.jobs.last.fetchErr != nil
-	if s.jobs.active != nil {
-		v.last.notes = slices.Clone(s.jobs.active.revision.notes)
-		if failed := &s.jobs.active.tries; failed.failures > 0 && !s.jobs.active.applying && s.jobs.last.commitAt != s.jobs.active.revision.at() {
-			v.last.notes = append(v.last.notes, fmt.Sprintf("%s is tried again: %s", s.named(s.jobs.active.revision.Revision(), s.jobs.active.revision.folder), listed(failed.problems)))
+	unread := s.jobs.lastOutcome.fetchErr != nil
+	if s.jobs.activeJob != nil {
+		v.lastSync.notes = slices.Clone(s.jobs.activeJob.revision.notes)
+		if failed := &s.jobs.activeJob.failedAttempts; failed.count > 0 && !s.jobs.activeJob.isApplying && s.jobs.lastOutcome.commitPath != s.jobs.activeJob.revision.commitPath() {
+			v.lastSync.notes = append(v.lastSync.notes, fmt.Sprintf("%s is tried again: %s", s.revisionName(s.jobs.activeJob.revision.Revision(), s.jobs.activeJob.revision.folder), joinLimited(failed.problems)))
 		}
-		if s.jobs.active.applying {
-			v.now.syncing, v.now.applying = s.jobs.active.progress(), true
-			attempted = s.jobs.active.revision.Revision()
-			v.is.attempted = s.named(attempted, s.jobs.active.revision.folder)
-			unread = unread && s.jobs.last.commitAt == s.jobs.active.revision.at()
-		}
-	}
-	v.read.unread = unread
-	if s.jobs.preparing != nil && !s.jobs.preparing.purpose.isFormer() {
-		v.now.syncing, v.now.applying = "reading "+s.jobs.preparing.commit, false
-		if appliedAt(&s.status.now) != s.jobs.preparing.commitAt {
-			attempted, v.read.reading = s.revisionOf(s.jobs.preparing.commit), true
-			v.is.attempted = s.named(attempted, s.jobs.preparing.folder)
+		if s.jobs.activeJob.isApplying {
+			v.current.syncProgress, v.current.isApplying = s.jobs.activeJob.progressText(), true
+			attempted = s.jobs.activeJob.revision.Revision()
+			v.revisions.attempted = s.revisionName(attempted, s.jobs.activeJob.revision.folder)
+			unread = unread && s.jobs.lastOutcome.commitPath == s.jobs.activeJob.revision.commitPath()
 		}
 	}
-	if s.examining() {
-		v.now.validating = "validating " + s.jobs.examined.commit + ", which waits"
+	v.readState.isUnread = unread
+	if s.jobs.preparation != nil && !s.jobs.preparation.purpose.isForAppliedRevision() {
+		v.current.syncProgress, v.current.isApplying = "reading "+s.jobs.preparation.commit, false
+		if appliedCommitPath(&s.status.desired) != s.jobs.preparation.commitPath {
+			attempted, v.readState.isReading = s.sourceRevisionOf(s.jobs.preparation.commit), true
+			v.revisions.attempted = s.revisionName(attempted, s.jobs.preparation.folder)
+		}
 	}
-	if v.now.syncing == "" {
-		v.is.halfway = s.halfwayName()
+	if s.isExamining() {
+		v.current.validationProgress = "validating " + s.jobs.examination.commit + ", which waits"
+	}
+	if v.current.syncProgress == "" {
+		v.revisions.partial = s.partialRevisionName()
 	}
 	// Deletions that an earlier sync held stay held until another sync reports otherwise.
-	if before := len(heldHere(s.status.now.Held)) - len(s.found.heldDrift); s.jobs.last.open.held == 0 && before > 0 {
-		v.withheld.heldWaiting += waitingForApproval(heldHere(s.status.now.Held)) - waitingForApproval(s.found.heldDrift)
-		v.withheld.held, v.withheld.heldText = v.withheld.held+before, joined(fmt.Sprintf("deletions and recreations that a former sync has held wait for an approval: %d", before), v.withheld.heldText)
+	if before := len(heldByOperator(s.status.desired.Held)) - len(s.findings.heldRepairs); s.jobs.lastOutcome.openItems.heldCount == 0 && before > 0 {
+		v.pending.awaitingApproval += countAwaitingApproval(heldByOperator(s.status.desired.Held)) - countAwaitingApproval(s.findings.heldRepairs)
+		v.pending.heldCount, v.pending.heldText = v.pending.heldCount+before, joinNonEmpty(fmt.Sprintf("deletions and recreations that a former sync has held wait for an approval: %d", before), v.pending.heldText)
 	}
-	if s.found.gardenlets != nil {
-		v.now.gardenlets = s.found.gardenlets.text
+	if s.findings.gardenletWaiter != nil {
+		v.current.gardenletsText = s.findings.gardenletWaiter.waitText
 	}
-	v.last.notes = slices.Concat(v.last.notes, s.parts.untold(s.key))
-	v.found.drift = s.found.drift
-	for _, lines := range s.found.unhealthy {
-		v.found.unhealthy = append(v.found.unhealthy, lines...)
+	v.lastSync.notes = slices.Concat(v.lastSync.notes, s.operator.destinationErrors(s.key))
+	v.clusters.drift = s.findings.unrepairedDrift
+	for _, lines := range s.findings.unhealthyConditions {
+		v.clusters.unhealthy = append(v.clusters.unhealthy, lines...)
 	}
-	s.status.set(v, attempted, s.object.Generation)
-	s.status.next(s.retryAt())
-	s.parts.metrics.state(s.key, s.status.now, suspended != "")
+	s.status.setConditions(v, attempted, s.object.Generation)
+	s.status.setNextSync(s.nextRetryTime())
+	s.operator.metrics.setState(s.key, s.status.desired, suspended != "")
 }
 
-// settles notes that the source's revision has a verdict: it was attempted, or it waits and was
+// noteVerdict notes that the source's revision has a verdict: it was attempted, or it waits and was
 // validated. Maintaining the applied revision does not count.
-func (s *syncer) settles() {
-	wanted, _ := s.wanted()
-	e := s.jobs.examined
-	s.jobs.settled = s.jobs.settled || wanted != "" && (s.jobs.last.commitAt == s.stated(wanted) || e != nil && e.done && e.again.IsZero() && e.commitAt == s.stated(wanted))
+func (s *landscapeReconciler) noteVerdict() {
+	wanted, _ := s.wantedCommit()
+	e := s.jobs.examination
+	s.jobs.hasVerdict = s.jobs.hasVerdict || wanted != "" && (s.jobs.lastOutcome.commitPath == s.specCommitPath(wanted) || e != nil && e.isDone && e.retryAt.IsZero() && e.commitPath == s.specCommitPath(wanted))
 }
 
-// retryAt returns when a failed or waiting sync is retried; zero if there is none.
-func (s *syncer) retryAt() time.Time {
-	if s.jobs.decided.waiting != "" || s.jobs.decided.trigger == "" && s.jobs.last.failures > 0 && !s.jobs.last.permanent {
-		return s.jobs.decided.at
+// nextRetryTime returns when a failed or waiting sync is retried; zero if there is none.
+func (s *landscapeReconciler) nextRetryTime() time.Time {
+	if s.jobs.decision.waitReason != "" || s.jobs.decision.trigger == "" && s.jobs.lastOutcome.failures > 0 && !s.jobs.lastOutcome.isPermanent {
+		return s.jobs.decision.nextCheck
 	}
 	return time.Time{}
 }
 
-// earliest returns the earlier of two times; a zero time does not count.
-func earliest(a, b time.Time) time.Time {
+// earlierTime returns the earlier of two times; a zero time does not count.
+func earlierTime(a, b time.Time) time.Time {
 	switch {
 	case a.IsZero():
 		return b

@@ -20,15 +20,15 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// TestEndsWhileItFetches: a terminating operator does not wait for a hanging server, and the next
+// TestStopDuringFetch: a terminating operator does not wait for a hanging server, and the next
 // one continues.
-func TestEndsWhileItFetches(t *testing.T) {
-	w := newWorld(t)
-	s := w.served("fetching")
-	server := gittest.ServeHTTP(t, s.bare.Root)
-	waiting, release := hang(t, server, http.MethodPost)
-	stop := w.start()
-	w.follow(s, repositoryURL(server.URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+func TestStopDuringFetch(t *testing.T) {
+	w := newTestEnv(t)
+	s := w.newServedRepository("fetching")
+	server := gittest.ServeHTTP(t, s.server.Root)
+	waiting, release := hangServer(t, server, http.MethodPost)
+	stop := w.startOperator()
+	w.followServed(s, repositoryURL(server.URL), func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.Source.Timeout = &metav1.Duration{Duration: 10 * time.Minute}
 	})
 	w.eventually("it fetches", func() bool { return waiting.Load() > 0 })
@@ -36,17 +36,17 @@ func TestEndsWhileItFetches(t *testing.T) {
 	stop()
 	assert.Less(t, time.Since(began), 20*time.Second)
 	release()
-	w.start()
-	w.applied(s, "", "1")
+	w.startOperator()
+	w.awaitApplied(s, "", "1")
 }
 
-// TestKilledWhileItApplies: an operator that dies between two requests, without a status write or a
+// TestCrashDuringApply: an operator that dies between two requests, without a status write or a
 // lease release, leaves a sync that the next one completes.
-func TestKilledWhileItApplies(t *testing.T) {
+func TestCrashDuringApply(t *testing.T) {
 	const count = 200
-	w := newWorld(t)
-	s := w.served("killed")
-	server := gittest.ServeHTTP(t, s.bare.Root)
+	w := newTestEnv(t)
+	s := w.newServedRepository("killed")
+	server := gittest.ServeHTTP(t, s.server.Root)
 	files := map[string]string{}
 	for i := range count {
 		name := fmt.Sprintf("many-%d", i)
@@ -55,42 +55,42 @@ func TestKilledWhileItApplies(t *testing.T) {
 	next := s.push("many", files)
 	p := newProxy(t)
 	writes := 0
-	p.deadly = func(r request) bool {
+	p.isLastRequest = func(r recordedRequest) bool {
 		if r.method == http.MethodPatch && strings.Contains(r.uri, "/configmaps/many") {
 			writes++
 		}
 		return writes > count/2
 	}
-	w.dies = true
-	stop := w.start(func(r *Role) { r.Config = p.config() })
-	w.follow(s, repositoryURL(server.URL))
+	w.mayFail = true
+	stop := w.startOperator(func(r *Role) { r.Config = p.clientConfig() })
+	w.followServed(s, repositoryURL(server.URL))
 	select {
-	case <-p.dead:
+	case <-p.killed:
 	case <-time.After(time.Minute):
 		require.Fail(t, "it does not come so far")
 	}
 	stop()
-	l := w.get(s.name)
+	l := w.getLandscape(s.name)
 	assert.Empty(t, l.Status.LastAppliedRevision)
 	require.Len(t, l.Status.History, 1)
 	assert.Nil(t, l.Status.History[0].EndTime, "nobody could write that it ended")
-	there := w.many()
+	there := w.countManyObjects()
 	assert.Positive(t, there)
 	assert.Less(t, there, count)
 
-	w.unlock()
-	w.start()
-	l = w.applied(s, next, "1")
-	assert.Equal(t, count, w.many())
+	w.deleteLease()
+	w.startOperator()
+	l = w.awaitApplied(s, next, "1")
+	assert.Equal(t, count, w.countManyObjects())
 	require.GreaterOrEqual(t, len(l.Status.History), 2)
 	assert.Equal(t, landscapev1alpha1.SyncInterrupted, l.Status.History[1].Result)
 	// The next operator owns the earlier objects.
 	s.push("another", map[string]string{"many-0.yaml": s.configMap("many-0", "y")})
-	w.eventually("the object is changed", func() bool { return w.value("many-0") == "y" })
+	w.eventually("the object is changed", func() bool { return w.configMapValue("many-0") == "y" })
 }
 
-// many counts the many objects.
-func (w *world) many() int {
+// countManyObjects counts the many objects.
+func (w *testEnv) countManyObjects() int {
 	w.Helper()
 	list := &corev1.ConfigMapList{}
 	require.NoError(w, w.client.List(context.Background(), list, client.InNamespace(w.namespace)))
@@ -103,29 +103,29 @@ func (w *world) many() int {
 	return n
 }
 
-// hooked adds a receiver to a Landscape.
-func (w *world) hooked(spec *landscapev1alpha1.LandscapeSpec) {
+// addReceiver adds a receiver to a Landscape.
+func (w *testEnv) addReceiver(spec *landscapev1alpha1.LandscapeSpec) {
 	spec.Source.Interval = &metav1.Duration{Duration: time.Hour}
 	spec.Receivers = []landscapev1alpha1.Receiver{{Name: "push", Type: landscapev1alpha1.ReceiverHMAC, SecretRef: landscapev1alpha1.LocalSecretReference{Name: "hook"}}}
 }
 
-func (w *world) asks() *receiver.Client {
-	return &receiver.Client{URL: w.receivers, Token: []byte("hook-token"), HTTP: &http.Client{}, Clock: clock.RealClock{}}
+func (w *testEnv) receiverClient() *receiver.Client {
+	return &receiver.Client{URL: w.receiverAddress, Token: []byte("hook-token"), HTTP: &http.Client{}, Clock: clock.RealClock{}}
 }
 
-// TestFlood: a thousand authentic requests at once are one sync and a handful of requests to the
-// source.
-func TestFlood(t *testing.T) {
-	w := newWorld(t)
-	s := w.served("flood")
-	server := gittest.ServeHTTP(t, s.bare.Root)
-	w.secret("hook", map[string]string{"token": "hook-token"})
-	w.start()
-	w.follow(s, repositoryURL(server.URL), w.hooked)
-	w.applied(s, "", "1")
+// TestRequestFloodIsOneSync: a thousand authentic requests at once are one sync and a handful of
+// requests to the source.
+func TestRequestFloodIsOneSync(t *testing.T) {
+	w := newTestEnv(t)
+	s := w.newServedRepository("flood")
+	server := gittest.ServeHTTP(t, s.server.Root)
+	w.createSecret("hook", map[string]string{"token": "hook-token"})
+	w.startOperator()
+	w.followServed(s, repositoryURL(server.URL), w.addReceiver)
+	w.awaitApplied(s, "", "1")
 	server.Reset()
-	next := s.set("2")
-	ask := w.asks()
+	next := s.pushValue("2")
+	ask := w.receiverClient()
 	done := make(chan int, 8)
 	for worker := range 8 {
 		go func() {
@@ -144,44 +144,44 @@ func TestFlood(t *testing.T) {
 		taken += <-done
 	}
 	assert.Positive(t, taken)
-	l := w.applied(s, next, "2")
+	l := w.awaitApplied(s, next, "2")
 	assert.Len(t, l.Status.History, 2)
 	requests, _ := server.Reset()
 	assert.LessOrEqual(t, len(requests), 20, requests)
 }
 
-// TestFollow: a push gets its final result: applied, invalid or held.
-func TestFollow(t *testing.T) {
-	w := newWorld(t)
-	s := w.served("follow")
-	server := gittest.ServeHTTP(t, s.bare.Root)
-	w.secret("hook", map[string]string{"token": "hook-token"})
+// TestFollowPush: a push gets its final result: applied, invalid or held.
+func TestFollowPush(t *testing.T) {
+	w := newTestEnv(t)
+	s := w.newServedRepository("follow")
+	server := gittest.ServeHTTP(t, s.server.Root)
+	w.createSecret("hook", map[string]string{"token": "hook-token"})
 	files := map[string]string{}
 	for i := range 6 {
 		name := fmt.Sprintf("f%d", i)
 		files[name+".yaml"] = s.configMap(name, "x")
 	}
 	s.push("more", files)
-	w.start()
-	w.follow(s, repositoryURL(server.URL), w.hooked, func(spec *landscapev1alpha1.LandscapeSpec) {
+	w.startOperator()
+	w.followServed(s, repositoryURL(server.URL), w.addReceiver, func(spec *landscapev1alpha1.LandscapeSpec) {
 		most := int32(2)
 		spec.DeletionGate = &landscapev1alpha1.DeletionGate{MaxDeletions: &most}
 	})
-	w.applied(s, "", "1")
+	w.awaitApplied(s, "", "1")
 	ask := func(commit string) receiver.Progress {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		last, followed, err := w.asks().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: fmt.Sprint(time.Now().UnixNano())}, func(receiver.Progress) {})
+		last, followed, err := w.receiverClient().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: fmt.Sprint(time.Now().UnixNano())}, func(receiver.Progress) {})
 		require.NoError(t, err)
 		assert.True(t, followed)
 		assert.True(t, last.Done)
 		return last
 	}
-	good := s.set("2")
+	good := s.pushValue("2")
 	last := ask(good)
 	assert.Equal(t, []string{receiver.PhaseApplied, ""}, []string{last.Phase, last.Err}, last.Message)
-	assert.Equal(t, "2", w.value(s.name))
+	assert.Equal(t, "2", w.configMapValue(s.name))
 	assert.Equal(t, receiver.PhaseApplied, ask(good).Phase, "once more: it is there already")
 
 	last = ask(s.push("break", map[string]string{"a.yaml": "a: b: c\n"}))
@@ -195,25 +195,25 @@ func TestFollow(t *testing.T) {
 	last = ask(s.push("fewer", files))
 	assert.Equal(t, receiver.PhaseHeld, last.Phase)
 	assert.Contains(t, last.Message, "6 deletions and recreations wait for an approval")
-	assert.Equal(t, "x", w.value("f1"))
+	assert.Equal(t, "x", w.configMapValue("f1"))
 }
 
-// TestTwoOwners: the first Landscape keeps an object, the other one reports the conflict, and
-// nobody writes.
-func TestTwoOwners(t *testing.T) {
-	w := newWorld(t)
-	first, second := w.served("first"), w.served("second")
-	clusters := server.config
-	server, other := gittest.ServeHTTP(t, first.bare.Root), gittest.ServeHTTP(t, second.bare.Root)
+// TestTwoLandscapesDeclareOneObject: the first Landscape keeps an object, the other one reports the
+// conflict, and nobody writes.
+func TestTwoLandscapesDeclareOneObject(t *testing.T) {
+	w := newTestEnv(t)
+	first, second := w.newServedRepository("first"), w.newServedRepository("second")
+	clusters := testServer.config
+	server, other := gittest.ServeHTTP(t, first.server.Root), gittest.ServeHTTP(t, second.server.Root)
 	often := func(spec *landscapev1alpha1.LandscapeSpec) { spec.Interval = &metav1.Duration{Duration: time.Second} }
-	w.start()
+	w.startOperator()
 	first.push("shared", map[string]string{"shared.yaml": first.configMap("shared", "first")})
-	w.follow(first, repositoryURL(server.URL), often)
-	w.applied(first, "", "1")
+	w.followServed(first, repositoryURL(server.URL), often)
+	w.awaitApplied(first, "", "1")
 	second.push("shared", map[string]string{"shared.yaml": second.configMap("shared", "second")})
-	w.follow(second, repositoryURL(other.URL), often)
-	l := w.ready(second.name, "False ApplyFailed")
-	assert.Contains(t, readiness(l), "landscape "+first.name+" declares this object as well")
+	w.followServed(second, repositoryURL(other.URL), often)
+	l := w.awaitReady(second.name, "False ApplyFailed")
+	assert.Contains(t, readyText(l), "landscape "+first.name+" declares this object as well")
 	version := func() string {
 		cm := &corev1.ConfigMap{}
 		require.NoError(t, w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: "shared"}, cm))
@@ -221,9 +221,9 @@ func TestTwoOwners(t *testing.T) {
 	}
 	before := version()
 	require.Never(t, func() bool { return version() != before }, 5*time.Second, 100*time.Millisecond, "somebody writes")
-	assert.Equal(t, "first", w.value("shared"))
-	w.applied(first, "", "1")
-	assert.True(t, strings.HasPrefix(readiness(w.get(second.name)), "False ApplyFailed"))
+	assert.Equal(t, "first", w.configMapValue("shared"))
+	w.awaitApplied(first, "", "1")
+	assert.True(t, strings.HasPrefix(readyText(w.getLandscape(second.name)), "False ApplyFailed"))
 
 	tree, err := Tree(t.Context(), clusters, time.Now())
 	require.NoError(t, err)

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// sampleOfReview is how many Shoots are rendered if a change affects them from outside. They
+	// reviewSampleSize is how many Shoots are rendered if a change affects them from outside. They
 	// stand for all.
-	sampleOfReview = 32
-	// partsOfReview is how many owners are rendered at a time, which bounds memory.
-	partsOfReview = 8
+	reviewSampleSize = 32
+	// reviewBatchSize is how many owners are rendered at a time, which bounds memory.
+	reviewBatchSize = 8
 )
 
-// basesOf returns the commits that a new one is compared with: the last applied one, and those
+// reviewBases returns the commits that a new one is compared with: the last applied one, and those
 // attempted since. Without any it is the zero value alone.
-func basesOf(status *landscapev1alpha1.LandscapeStatus, next commitAt) []commitAt {
-	out := []commitAt{appliedAt(status)}
-	for _, tried := range triedBeside(status.Tried, next) {
-		if at := triedAt(tried); !slices.Contains(out, at) {
+func reviewBases(status *landscapev1alpha1.LandscapeStatus, next commitPath) []commitPath {
+	out := []commitPath{appliedCommitPath(status)}
+	for _, tried := range otherTriedRevisions(status.Tried, next) {
+		if at := triedCommitPath(tried); !slices.Contains(out, at) {
 			out = append(out, at)
 		}
 	}
@@ -38,7 +38,7 @@ func basesOf(status *landscapev1alpha1.LandscapeStatus, next commitAt) []commitA
 }
 
 // reviewID names a comparison. It stays the same while a commit is retried.
-func reviewID(bases []commitAt, next commitAt) string {
+func reviewID(bases []commitPath, next commitPath) string {
 	names := make([]string, len(bases))
 	for i, base := range bases {
 		names[i] = base.commit
@@ -49,14 +49,14 @@ func reviewID(bases []commitAt, next commitAt) string {
 	return strings.Join(names, ",") + ".." + next.commit + ":" + next.folder
 }
 
-// reviewed returns the deletions and recreations that a reviewer could see. It compares the last
-// applied revision and each later attempt with the new one. A revert of a partial attempt thus
+// reviewChanges returns the deletions and recreations that a reviewer could see. It compares the
+// last applied revision and each later attempt with the new one. A revert of a partial attempt thus
 // shows what it deletes. An unreadable base shows nothing, which a note says.
-func (r *reading) reviewed(ctx context.Context, next *revision) (*permit.Review, error) {
-	bases := basesOf(&r.object.Status, next.at())
-	out := permit.NewReview(reviewID(bases, next.at()), change.Plan{})
+func (r *revisionReader) reviewChanges(ctx context.Context, next *revision) (*permit.Review, error) {
+	bases := reviewBases(&r.object.Status, next.commitPath())
+	out := permit.NewReview(reviewID(bases, next.commitPath()), change.Plan{})
 	for _, base := range bases {
-		former, err := r.former(ctx, next, base)
+		former, err := r.readBase(ctx, next, base)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -64,45 +64,45 @@ func (r *reading) reviewed(ctx context.Context, next *revision) (*permit.Review,
 			next.notes = append(next.notes, fmt.Sprintf("revision %s cannot be compared with it, so that all is held that it deletes and that no other one shows: %s", base.commit, err))
 			continue
 		}
-		if err := r.compare(ctx, former, next, out); err != nil {
+		if err := r.compareWithBase(ctx, former, next, out); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// former reads a commit that is compared with the new one; nil for none. It does not validate it.
-func (r *reading) former(ctx context.Context, next *revision, at commitAt) (*landscapes.Landscape, error) {
+// readBase reads a commit that is compared with the new one; nil for none. It does not validate it.
+func (r *revisionReader) readBase(ctx context.Context, next *revision, at commitPath) (*landscapes.Landscape, error) {
 	switch {
 	case at.commit == "":
 		return nil, nil
-	case r.active != nil && r.active.at() == at:
-		return r.active.landscape, nil
-	case at == next.at():
+	case r.activeRevision != nil && r.activeRevision.commitPath() == at:
+		return r.activeRevision.landscape, nil
+	case at == next.commitPath():
 		return next.landscape, nil
-	case r.loaded[at] != nil:
-		return r.loaded[at], nil
+	case r.loadedBases[at] != nil:
+		return r.loadedBases[at], nil
 	}
 	snapshot, err := r.remote.At(ctx, at.commit)
 	if err != nil {
 		return nil, err
 	}
-	l, _, err := r.load(ctx, snapshot, at.folder)
+	l, _, err := r.loadLandscape(ctx, snapshot, at.folder)
 	if err == nil {
-		r.loaded[at] = l
+		r.loadedBases[at] = l
 	}
 	return l, err
 }
 
-// compare renders the affected owners in parts: the Garden for the operator's clusters, Seeds and
-// Shoots for the seeds.
-func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, next *revision, out *permit.Review) error {
+// compareWithBase renders the affected owners in parts: the Garden for the operator's clusters,
+// Seeds and Shoots for the seeds.
+func (r *revisionReader) compareWithBase(ctx context.Context, former *landscapes.Landscape, next *revision, out *permit.Review) error {
 	reach, err := render.Reached(r.catalogue, render.State{Landscape: former, Name: "the former revision", Partial: true},
-		render.State{Landscape: next.landscape}, render.At(r.now), render.Sparingly(sampleOfReview))
+		render.State{Landscape: next.landscape}, render.At(r.now), render.Sparingly(reviewSampleSize))
 	if err != nil {
-		return invalid("revision %s: %s", next.Revision(), err)
+		return newInvalidError("revision %s: %s", next.Revision(), err)
 	}
-	out.AddItems(plan.Bundles(declaredPlaces(former, next.landscape)).Items...)
+	out.AddItems(plan.Bundles(differingDeclarations(former, next.landscape)).Items...)
 	oldCluster, newCluster := reach.Old.ClusterOf(), reach.New.ClusterOf()
 	before, homes, sampled := map[string]bool{}, map[string]permit.SeedLocation{}, map[string]bool{}
 	for _, in := range reach.Old.Inputs {
@@ -120,13 +120,13 @@ func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, nex
 			sampled[o.String()] = true
 		}
 	}
-	for part := range reach.Parts(partsOfReview) {
+	for part := range reach.Parts(reviewBatchSize) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		old, new, _, err := part.Render() // earlier errors do not matter
 		if err != nil {
-			return invalid("revision %s: %s", next.Revision(), err)
+			return newInvalidError("revision %s: %s", next.Revision(), err)
 		}
 		for _, item := range plan.Bundles(plan.Placed(old, oldCluster), plan.Placed(new, newCluster)).Items {
 			if kind, _, _ := strings.Cut(item.Owner, " "); kind == owner.Garden {
@@ -142,9 +142,9 @@ func (r *reading) compare(ctx context.Context, former *landscapes.Landscape, nex
 	return nil
 }
 
-// declaredPlaces returns the declared objects that differ between two landscapes, for the
+// differingDeclarations returns the declared objects that differ between two landscapes, for the
 // operator's clusters.
-func declaredPlaces(former, next *landscapes.Landscape) (before, after []plan.Place) {
+func differingDeclarations(former, next *landscapes.Landscape) (before, after []plan.Place) {
 	if former == nil {
 		return nil, landscape.Declared(next, landscape.Locked(next))
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// forSeed reads a ConfigMap for the demonstration's Seed, nil if it does not exist.
-func (w *world) forSeed(name string) *corev1.ConfigMap {
+// seedConfigMap reads a ConfigMap for the demonstration's Seed, nil if it does not exist.
+func (w *testEnv) seedConfigMap(name string) *corev1.ConfigMap {
 	w.Helper()
 	o := &corev1.ConfigMap{}
 	err := w.client.Get(context.Background(), client.ObjectKey{Namespace: seedpublication.Namespace("local"), Name: name}, o)
@@ -31,11 +31,11 @@ func (w *world) forSeed(name string) *corev1.ConfigMap {
 	return o
 }
 
-// writtenForSeed returns a function that waits for the next write to the Seed's two ConfigMaps and
-// returns its name.
-func (w *world) writtenForSeed() (next func() string) {
+// watchSeedConfigMaps returns a function that waits for the next write to the Seed's two ConfigMaps
+// and returns its name.
+func (w *testEnv) watchSeedConfigMaps() (next func() string) {
 	w.Helper()
-	c, err := client.NewWithWatch(server.config, client.Options{})
+	c, err := client.NewWithWatch(testServer.config, client.Options{})
 	require.NoError(w, err)
 	list := &corev1.ConfigMapList{}
 	require.NoError(w, c.List(context.Background(), list, client.InNamespace(seedpublication.Namespace("local"))))
@@ -60,10 +60,10 @@ func (w *world) writtenForSeed() (next func() string) {
 	}
 }
 
-// TestSeedsLearnOfTheReview: reviewed deletions on a seed are published for its gardenlet before
-// the change itself. Restored objects no longer count.
-func TestSeedsLearnOfTheReview(t *testing.T) {
-	w := newWorld(t)
+// TestReviewIsPublishedForSeeds: reviewed deletions on a seed are published for its gardenlet
+// before the change itself. Restored objects no longer count.
+func TestReviewIsPublishedForSeeds(t *testing.T) {
+	w := newTestEnv(t)
 	w.Cleanup(func() {
 		// The namespace may not exist.
 		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
@@ -79,14 +79,14 @@ func TestSeedsLearnOfTheReview(t *testing.T) {
 	files := more("m1", "m2", "m3")
 	shoot := strings.Replace(shootFile(t), "  region: local\n", "  region: local\n  seedName: local\n", 1)
 	files["shoot.yaml"] = shoot
-	s := w.shoots("unseen", files)
-	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
-	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+	s := w.newShootLandscape("unseen", files)
+	w.startOperator(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+	w.followServed(s, repositoryURL(gittest.ServeHTTP(t, s.server.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.Review = landscapev1alpha1.ReviewRequired
 	})
-	w.applied(s, "", "1")
-	require.NotNil(t, w.forSeed(seedpublication.PointerName))
-	assert.Nil(t, w.forSeed(seedpublication.ReviewName), "nothing was lost yet")
+	w.awaitApplied(s, "", "1")
+	require.NotNil(t, w.seedConfigMap(seedpublication.PointerName))
+	assert.Nil(t, w.seedConfigMap(seedpublication.ReviewName), "nothing was lost yet")
 	parts := &corev1.SecretList{}
 	require.NoError(t, w.client.List(context.Background(), parts, client.InNamespace(seedpublication.Namespace("local"))))
 	published := ""
@@ -95,16 +95,16 @@ func TestSeedsLearnOfTheReview(t *testing.T) {
 	}
 	assert.Contains(t, published, "review: Required", "the gardenlet knows that a review is demanded")
 
-	first := w.forSeed(seedpublication.PointerName).ResourceVersion
-	written := w.writtenForSeed()
-	w.applied(s, s.push("one less", more("m2", "m3")), "1")
+	first := w.seedConfigMap(seedpublication.PointerName).ResourceVersion
+	written := w.watchSeedConfigMaps()
+	w.awaitApplied(s, s.push("one less", more("m2", "m3")), "1")
 	assert.Equal(t, seedpublication.ReviewName, written(), "what was seen comes first")
 	assert.Equal(t, seedpublication.PointerName, written())
 	assert.Equal(t, seedpublication.ReviewName, written(), "and that it is done comes last")
-	lost := func() string { return w.forSeed(seedpublication.ReviewName).Data["seen"] }
+	lost := func() string { return w.seedConfigMap(seedpublication.ReviewName).Data["seen"] }
 	assert.Contains(t, lost(), `"object":"/ConfigMap {control-plane}/m1","owners":["shoot garden-local/local"]`)
 	assert.NotContains(t, lost(), "/m2")
-	pointer := w.forSeed(seedpublication.PointerName)
+	pointer := w.seedConfigMap(seedpublication.PointerName)
 	assert.NotEqual(t, first, pointer.ResourceVersion)
 	version := func(o metav1.Object) int {
 		n, err := strconv.Atoi(o.GetResourceVersion())
@@ -113,18 +113,18 @@ func TestSeedsLearnOfTheReview(t *testing.T) {
 	}
 
 	// Restored objects are void.
-	w.applied(s, s.push("there again", more("m1", "m3")), "1")
+	w.awaitApplied(s, s.push("there again", more("m1", "m3")), "1")
 	assert.NotContains(t, lost(), "/m1")
 	assert.Contains(t, lost(), "/m2")
-	before := version(w.forSeed(seedpublication.ReviewName))
-	w.applied(s, s.push("a purpose", map[string]string{"shoot.yaml": strings.Replace(shoot, "purpose: evaluation", "purpose: development", 1)}), "1")
-	assert.Equal(t, before, version(w.forSeed(seedpublication.ReviewName)), "nothing to say")
+	before := version(w.seedConfigMap(seedpublication.ReviewName))
+	w.awaitApplied(s, s.push("a purpose", map[string]string{"shoot.yaml": strings.Replace(shoot, "purpose: evaluation", "purpose: development", 1)}), "1")
+	assert.Equal(t, before, version(w.seedConfigMap(seedpublication.ReviewName)), "nothing to say")
 }
 
-// TestWhatStaysIsNotLost: a Shoot without its file is held with all its objects, which are not
+// TestHeldShootLosesNothing: a Shoot without its file is held with all its objects, which are not
 // lost. Without a required review, the published one is removed.
-func TestWhatStaysIsNotLost(t *testing.T) {
-	w := newWorld(t)
+func TestHeldShootLosesNothing(t *testing.T) {
+	w := newTestEnv(t)
 	w.Cleanup(func() {
 		// The namespace may not exist.
 		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
@@ -134,20 +134,20 @@ func TestWhatStaysIsNotLost(t *testing.T) {
 	for name, text := range extra {
 		files[name] = text
 	}
-	s := w.shoots("staying", files)
-	w.start(func(r *Role) { r.Catalogue = smallCatalogue(t) })
-	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+	s := w.newShootLandscape("staying", files)
+	w.startOperator(func(r *Role) { r.Catalogue = smallCatalogue(t) })
+	w.followServed(s, repositoryURL(gittest.ServeHTTP(t, s.server.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.Review = landscapev1alpha1.ReviewRequired
 	})
-	w.applied(s, "", "1")
+	w.awaitApplied(s, "", "1")
 	s.git("rm", "-q", "shoot.yaml")
-	w.applied(s, s.push("a Shoot goes, and something of the Seed", map[string]string{"components/seed/a/kustomization.yaml": "", "components/seed/a/x.yaml": ""}), "1")
-	w.eventually("the seed knows", func() bool { return w.forSeed(seedpublication.ReviewName) != nil })
-	review := w.forSeed(seedpublication.ReviewName)
+	w.awaitApplied(s, s.push("a Shoot goes, and something of the Seed", map[string]string{"components/seed/a/kustomization.yaml": "", "components/seed/a/x.yaml": ""}), "1")
+	w.eventually("the seed knows", func() bool { return w.seedConfigMap(seedpublication.ReviewName) != nil })
+	review := w.seedConfigMap(seedpublication.ReviewName)
 	assert.Contains(t, review.Data["seen"], `"object":"/ConfigMap garden/x","owners":["seed local"]`)
 	assert.NotContains(t, review.Data["seen"], "shoot ")
 	assert.Equal(t, review.Data["number"], review.Data["complete"], "all of it is applied")
 
-	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Review = "" })
-	w.eventually("it is taken back", func() bool { return w.forSeed(seedpublication.ReviewName) == nil })
+	w.changeLandscape(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Review = "" })
+	w.eventually("it is taken back", func() bool { return w.seedConfigMap(seedpublication.ReviewName) == nil })
 }

@@ -24,30 +24,31 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// recreatable is a ConfigMap that may be recreated if it is immutable.
-func (r *repository) recreatable(name, value string) string {
+// recreatableConfigMap is a ConfigMap that may be recreated if it is immutable.
+func (r *testRepository) recreatableConfigMap(name, value string) string {
 	return strings.Replace(r.configMap(name, value), "annotations: {", "annotations: {resources.gardener.cloud/delete-on-invalid-update: \"true\", ", 1)
 }
 
-// TestReview: with a required review, only deletions and recreations in the difference of the two
-// revisions are allowed. Others are held, whatever the revision says; fewer are applied.
-func TestReview(t *testing.T) {
-	w := newWorld(t)
-	s := w.served("review")
-	w.secret("hook", map[string]string{"token": "hook-token"})
-	files := map[string]string{"landscape.yaml": s.config("  review: Required\n"), "r1.yaml": s.recreatable("r1", "1"), "r2.yaml": s.recreatable("r2", "1")}
+// TestReviewLimitsDeletions: with a required review, only deletions and recreations in the
+// difference of the two revisions are allowed. Others are held, whatever the revision says; fewer
+// are applied.
+func TestReviewLimitsDeletions(t *testing.T) {
+	w := newTestEnv(t)
+	s := w.newServedRepository("review")
+	w.createSecret("hook", map[string]string{"token": "hook-token"})
+	files := map[string]string{"landscape.yaml": s.landscapeFile("  review: Required\n"), "r1.yaml": s.recreatableConfigMap("r1", "1"), "r2.yaml": s.recreatableConfigMap("r2", "1")}
 	for i := range 6 {
 		files[fmt.Sprintf("d%d.yaml", i)] = s.configMap(fmt.Sprintf("d%d", i), "x")
 	}
 	first := s.push("more", files)
-	w.start()
-	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), w.hooked, func(spec *landscapev1alpha1.LandscapeSpec) {
+	w.startOperator()
+	w.followServed(s, repositoryURL(gittest.ServeHTTP(t, s.server.Root).URL), w.addReceiver, func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.Review = landscapev1alpha1.ReviewRequired
 	})
-	w.applied(s, first, "1")
+	w.awaitApplied(s, first, "1")
 	ask := func(commit string) receiver.Progress {
 		t.Helper()
-		last, followed, err := w.asks().Ask(t.Context(), w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(receiver.Progress) {})
+		last, followed, err := w.receiverClient().Ask(t.Context(), w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(receiver.Progress) {})
 		require.NoError(t, err)
 		assert.True(t, followed)
 		return last
@@ -57,86 +58,88 @@ func TestReview(t *testing.T) {
 	second := s.push("two deletions", map[string]string{"d0.yaml": "", "d1.yaml": ""})
 	last := ask(second)
 	assert.Equal(t, receiver.PhaseApplied, last.Phase, last)
-	w.applied(s, second, "1")
-	assert.Empty(t, w.value("d0")+w.value("d1"))
+	w.awaitApplied(s, second, "1")
+	assert.Empty(t, w.configMapValue("d0")+w.configMapValue("d1"))
 
 	// Better: one of two objects no longer exists.
 	require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "d2"}}))
-	w.eventually("drift is repaired", func() bool { return w.value("d2") == "x" })
+	w.eventually("drift is repaired", func() bool { return w.configMapValue("d2") == "x" })
 	w.suspend(s.name, true)
 	require.NoError(t, w.client.Delete(context.Background(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "d2"}}))
 	// Two commits between two syncs are one difference.
 	s.push("one deletion", map[string]string{"d2.yaml": ""})
 	third := s.push("another", map[string]string{"d3.yaml": ""})
-	_, _, err := w.asks().Ask(t.Context(), w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: third, By: "ada"}, nil)
+	_, _, err := w.receiverClient().Ask(t.Context(), w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: third, By: "ada"}, nil)
 	require.NoError(t, err)
 	w.suspend(s.name, false)
-	w.applied(s, third, "1")
-	assert.Empty(t, w.value("d2")+w.value("d3"))
+	w.awaitApplied(s, third, "1")
+	assert.Empty(t, w.configMapValue("d2")+w.configMapValue("d3"))
 
 	// Worse: the difference shows two changes, but one of the objects was made immutable and has to
 	// be recreated.
 	frozen := &corev1.ConfigMap{}
 	frozen.Namespace, frozen.Name = w.namespace, "r1"
 	require.NoError(t, w.client.Patch(context.Background(), frozen, client.RawPatch(types.MergePatchType, []byte(`{"immutable": true}`))))
-	fourth := s.push("changes", map[string]string{"r1.yaml": s.recreatable("r1", "2"), "r2.yaml": s.recreatable("r2", "2"), "d4.yaml": ""})
+	fourth := s.push("changes", map[string]string{"r1.yaml": s.recreatableConfigMap("r1", "2"), "r2.yaml": s.recreatableConfigMap("r2", "2"), "d4.yaml": ""})
 	last = ask(fourth)
 	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
-	l := w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
+	l := w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
 	assert.Equal(t, "it is not in the reviewed difference", l.Status.Held[0].Reason)
 	assert.Contains(t, last.Message, "1 deletion or recreation waits for an approval: pergola history "+w.namespace+"/"+s.name+
 		" shows what and why, pergola approve "+w.namespace+"/"+s.name+" "+l.Status.Held[0].Approval+" lets it pass")
 	w.eventually("it is told", func() bool {
-		notes := w.notes(s.name, reasonHeld)
+		notes := w.eventTexts(s.name, reasonHeld)
 		return len(notes) == 1 && strings.Contains(notes[0], "pergola approve")
 	})
 	assert.Equal(t, "ConfigMap "+w.namespace+"/r1", l.Status.Held[0].Object)
 	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
-	assert.True(t, strings.HasPrefix(readiness(l), "True Applied: main@sha1:"+fourth+" is applied; 1 deletion or recreation waits for an approval"), readiness(l))
-	assert.Equal(t, []string{"1", "2", ""}, []string{w.value("r1"), w.value("r2"), w.value("d4")}, "the rest is applied")
+	assert.True(t, strings.HasPrefix(readyText(l), "True Applied: main@sha1:"+fourth+" is applied; 1 deletion or recreation waits for an approval"), readyText(l))
+	assert.Equal(t, []string{"1", "2", ""}, []string{w.configMapValue("r1"), w.configMapValue("r2"), w.configMapValue("d4")}, "the rest is applied")
 	// The next commit needs no review, and does not show it either.
-	fifth := s.push("no review", map[string]string{"landscape.yaml": s.config(""), "d5.yaml": ""})
+	fifth := s.push("no review", map[string]string{"landscape.yaml": s.landscapeFile(""), "d5.yaml": ""})
 	last = ask(fifth)
 	assert.Equal(t, receiver.PhaseHeld, last.Phase, last)
-	assert.Equal(t, []string{"1", ""}, []string{w.value("r1"), w.value("d5")})
+	assert.Equal(t, []string{"1", ""}, []string{w.configMapValue("r1"), w.configMapValue("d5")})
 
-	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "me")
+	handle, err := NewLandscapeClient(testServer.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "me")
 	require.NoError(t, err)
 	require.NoError(t, handle.Approve(context.Background(), []string{l.Status.Held[0].Approval}, false))
-	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 && w.value("r1") == "2" })
+	w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool {
+		return len(l.Status.Held) == 0 && w.configMapValue("r1") == "2"
+	})
 }
 
-// TestHeldAfterAReview: a review shows two deletions that the gate holds. The unapproved one stays
-// held for its original reason.
-func TestHeldAfterAReview(t *testing.T) {
-	w := newWorld(t)
-	r := w.repository("part")
+// TestUnapprovedDeletionKeepsItsReason: a review shows two deletions that the gate holds. The
+// unapproved one stays held for its original reason.
+func TestUnapprovedDeletionKeepsItsReason(t *testing.T) {
+	w := newTestEnv(t)
+	r := w.newRepository("part")
 	r.commit("more", map[string]string{"b.yaml": r.configMap("b", "1"), "c.yaml": r.configMap("c", "1")})
-	stop := w.start()
+	stop := w.startOperator()
 	none := int32(0)
-	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) {
+	w.createLandscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.Review, spec.DeletionGate = landscapev1alpha1.ReviewRequired, &landscapev1alpha1.DeletionGate{MaxDeletions: &none}
 	})
-	w.ready(r.name, "True Applied: ")
+	w.awaitReady(r.name, "True Applied: ")
 	r.commit("less", map[string]string{"b.yaml": "", "c.yaml": ""})
-	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 2 })
+	l := w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 2 })
 	const reason = "every deletion on cluster runtime needs approval"
 	assert.Equal(t, reason, l.Status.Held[1].Reason)
 	other := l.Status.Held[1].Object
-	handle, err := NewHandle(server.config, receiver.Key{Namespace: w.namespace, Name: r.name}, clock.RealClock{}, "me")
+	handle, err := NewLandscapeClient(testServer.config, receiver.Key{Namespace: w.namespace, Name: r.name}, clock.RealClock{}, "me")
 	require.NoError(t, err)
 	require.NoError(t, handle.Approve(context.Background(), []string{l.Status.Held[0].Approval}, false))
-	l = w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
+	l = w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 1 })
 	assert.Equal(t, other, l.Status.Held[0].Object)
 	assert.Equal(t, "it is held since before: "+reason, l.Status.Held[0].Reason)
-	l = w.await(r.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.History[0].EndTime != nil })
+	l = w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.History[0].EndTime != nil })
 	assert.Equal(t, l.Spec.Approved[:1], l.Status.History[0].Approvals, l.Status.History[0].Message)
-	assert.Contains(t, l.Status.History[0].Message, PassedText(l.Spec.Approved[:1]))
+	assert.Contains(t, l.Status.History[0].Message, UsedApprovalsText(l.Spec.Approved[:1]))
 	stop()
-	w.start()
+	w.startOperator()
 	r.commit("another", map[string]string{"a.yaml": r.configMap("a", "2")})
-	w.eventually("it is applied", func() bool { return w.value("a") == "2" })
-	l = w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+	w.eventually("it is applied", func() bool { return w.configMapValue("a") == "2" })
+	l = w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
 		return len(l.Status.Held) == 1 && l.Status.History[0].EndTime != nil
 	})
 	assert.Equal(t, "it is held since before: "+reason, l.Status.Held[0].Reason, "the same one, and once")
@@ -145,142 +148,142 @@ func TestHeldAfterAReview(t *testing.T) {
 
 // TestRevertWithReview: a revert of a partial commit shows the deletion of its objects.
 func TestRevertWithReview(t *testing.T) {
-	w := newWorld(t)
-	r := w.repository("revert")
-	w.start()
-	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired })
-	w.ready(r.name, "True Applied: ")
+	w := newTestEnv(t)
+	r := w.newRepository("revert")
+	w.startOperator()
+	w.createLandscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired })
+	w.awaitReady(r.name, "True Applied: ")
 	ended := func(commit string) *landscapev1alpha1.Landscape {
-		return w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
 			return len(l.Status.History) > 0 && l.Status.History[0].EndTime != nil && strings.HasSuffix(l.Status.History[0].Revision, commit)
 		})
 	}
 	bad := strings.Replace(r.configMap("nowhere", "1"), "namespace: "+r.namespace, "namespace: is-not-there", 1)
 	l := ended(r.commit("bad", map[string]string{"b.yaml": r.configMap("b", "1"), "bad.yaml": bad}))
 	require.Equal(t, landscapev1alpha1.SyncFailed, l.Status.History[0].Result)
-	require.Equal(t, "1", w.value("b"))
+	require.Equal(t, "1", w.configMapValue("b"))
 	r.git("revert", "--no-edit", "HEAD")
 	l = ended(strings.TrimSpace(r.git("rev-parse", "HEAD")))
 	assert.Equal(t, landscapev1alpha1.SyncSucceeded, l.Status.History[0].Result, l.Status.History[0].Message)
-	assert.Empty(t, w.value("b"))
+	assert.Empty(t, w.configMapValue("b"))
 }
 
-// TestKeptIsNoRevert: maintaining the applied revision after a restart does not revert a partial
-// revision. Its objects stay until a commit removes them.
-func TestKeptIsNoRevert(t *testing.T) {
-	w := newWorld(t)
-	r := w.repository("kept")
-	stop := w.start()
-	w.landscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired })
-	w.ready(r.name, "True Applied: ")
+// TestMaintainIsNotARevert: maintaining the applied revision after a restart does not revert a
+// partial revision. Its objects stay until a commit removes them.
+func TestMaintainIsNotARevert(t *testing.T) {
+	w := newTestEnv(t)
+	r := w.newRepository("kept")
+	stop := w.startOperator()
+	w.createLandscape(r.name, r, func(spec *landscapev1alpha1.LandscapeSpec) { spec.Review = landscapev1alpha1.ReviewRequired })
+	w.awaitReady(r.name, "True Applied: ")
 	bad := strings.Replace(r.configMap("nowhere", "1"), "namespace: "+r.namespace, "namespace: is-not-there", 1)
 	failed := r.commit("bad", map[string]string{"b.yaml": r.configMap("b", "1"), "bad.yaml": bad})
-	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
 		return len(l.Status.History) > 0 && l.Status.History[0].EndTime != nil && strings.HasSuffix(l.Status.History[0].Revision, failed)
 	})
-	require.Equal(t, "1", w.value("b"))
+	require.Equal(t, "1", w.configMapValue("b"))
 	stop()
-	w.change(r.name, func(l *landscapev1alpha1.Landscape) {
+	w.changeLandscape(r.name, func(l *landscapev1alpha1.Landscape) {
 		l.Spec.Windows = []landscapev1alpha1.SyncWindow{{Schedule: "nonsense", Duration: metav1.Duration{Duration: time.Hour}}}
 	})
-	w.start()
-	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
-		return strings.Contains(readiness(l), failed+" began since and was not completed, and it cannot go on: spec.windows[0]: schedule")
+	w.startOperator()
+	l := w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
+		return strings.Contains(readyText(l), failed+" began since and was not completed, and it cannot go on: spec.windows[0]: schedule")
 	})
-	assert.Equal(t, "1", w.value("b"))
+	assert.Equal(t, "1", w.configMapValue("b"))
 	assert.Empty(t, l.Status.Held)
 }
 
-// TestNothingToCompareWith: a revision is applied although the previous one is unreadable. All its
-// deletions are held, and the reason is reported.
-func TestNothingToCompareWith(t *testing.T) {
-	w := newWorld(t)
-	r := w.repository("moved")
-	stop := w.start()
-	w.landscape(r.name, r, demandsReview)
-	w.ready(r.name, "True Applied: ")
+// TestUnreadableBaseHoldsDeletions: a revision is applied although the previous one is unreadable.
+// All its deletions are held, and the reason is reported.
+func TestUnreadableBaseHoldsDeletions(t *testing.T) {
+	w := newTestEnv(t)
+	r := w.newRepository("moved")
+	stop := w.startOperator()
+	w.createLandscape(r.name, r, requireReview)
+	w.awaitReady(r.name, "True Applied: ")
 	first := r.commit("b", map[string]string{"b.yaml": r.configMap("b", "1")})
-	w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+	w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
 		return strings.HasSuffix(l.Status.LastAppliedRevision, first)
 	})
 	stop()
-	another := w.repository(r.name) // it never had that commit
+	another := w.newRepository(r.name) // it never had that commit
 	commit := another.commit("moved", map[string]string{"a.yaml": r.configMap("a", "2")})
-	w.change(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.URL = "file://" + another.dir })
-	w.start()
-	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+	w.changeLandscape(r.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.URL = "file://" + another.dir })
+	w.startOperator()
+	l := w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
 		return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
 	})
-	assert.Equal(t, []string{"2", "1"}, []string{w.value("a"), w.value("b")})
-	assert.Contains(t, readiness(l), "cannot be compared with it, so that all is held that it deletes")
+	assert.Equal(t, []string{"2", "1"}, []string{w.configMapValue("a"), w.configMapValue("b")})
+	assert.Contains(t, readyText(l), "cannot be compared with it, so that all is held that it deletes")
 	require.Len(t, l.Status.Held, 1)
 	assert.Equal(t, "ConfigMap "+w.namespace+"/b", l.Status.Held[0].Object)
 }
 
-// TestAnotherFolderIsReviewed: a move to another folder is compared with the previous one, so that
+// TestFolderChangeIsReviewed: a move to another folder is compared with the previous one, so that
 // its deletions are reviewed.
-func TestAnotherFolderIsReviewed(t *testing.T) {
-	w := newWorld(t)
-	r := w.repository("moved")
+func TestFolderChangeIsReviewed(t *testing.T) {
+	w := newTestEnv(t)
+	r := w.newRepository("moved")
 	r.commit("b", map[string]string{"b.yaml": r.configMap("b", "1")})
-	stop := w.start()
-	w.landscape(r.name, r, demandsReview)
-	w.ready(r.name, "True Applied: ")
+	stop := w.startOperator()
+	w.createLandscape(r.name, r, requireReview)
+	w.awaitReady(r.name, "True Applied: ")
 	stop()
-	commit := r.commit("moved", map[string]string{"landscape.yaml": "", "a.yaml": "", "b.yaml": "", "prod/landscape.yaml": r.config(""), "prod/a.yaml": r.configMap("a", "2")})
-	w.moveTo(r.name, "prod")
-	w.start()
-	l := w.await(r.name, func(l *landscapev1alpha1.Landscape) bool {
+	commit := r.commit("moved", map[string]string{"landscape.yaml": "", "a.yaml": "", "b.yaml": "", "prod/landscape.yaml": r.landscapeFile(""), "prod/a.yaml": r.configMap("a", "2")})
+	w.setFolder(r.name, "prod")
+	w.startOperator()
+	l := w.awaitLandscape(r.name, func(l *landscapev1alpha1.Landscape) bool {
 		return strings.HasSuffix(l.Status.LastAppliedRevision, commit)
 	})
-	assert.Equal(t, []string{"2", ""}, []string{w.value("a"), w.value("b")})
+	assert.Equal(t, []string{"2", ""}, []string{w.configMapValue("a"), w.configMapValue("b")})
 	assert.Empty(t, l.Status.Held)
 }
 
-// TestAReviewIsOfWhatIsInTheClusters: a preparation is repeated if another revision was applied or
+// TestOutdatedReview: a preparation is repeated if another revision was applied or
 // attempted since its review. Retries of a revision share one review.
-func TestAReviewIsOfWhatIsInTheClusters(t *testing.T) {
+func TestOutdatedReview(t *testing.T) {
 	status := func(applied string, tried ...string) *landscapev1alpha1.LandscapeStatus {
-		return &landscapev1alpha1.LandscapeStatus{LastAppliedRevision: applied, LastAppliedPath: ".", Tried: thoseTried(tried...)}
+		return &landscapev1alpha1.LandscapeStatus{LastAppliedRevision: applied, LastAppliedPath: ".", Tried: triedRevisions(tried...)}
 	}
-	assert.Equal(t, []commitAt{{}}, basesOf(status(""), commitAt{"d", "."}))
-	assert.Equal(t, []commitAt{{"a", "."}, {"b", "."}, {"c", "."}}, basesOf(status("main@sha1:a", "main@sha1:b", "main@sha1:a", "main@sha1:c", "main@sha1:d"), commitAt{"d", "."}))
-	assert.Equal(t, "..d:.", reviewID(basesOf(status(""), commitAt{"d", "."}), commitAt{"d", "."}))
-	assert.Equal(t, "a:.,d:...d:new", reviewID(basesOf(status("main@sha1:a", "main@sha1:d"), commitAt{"d", "new"}), commitAt{"d", "new"}), "the same commit in another folder")
-	j := &job{given: permissions{seen: &permit.Review{ID: "a,b..d:."}}, revision: &revision{folder: ".", Snapshot: &source.Snapshot{Head: source.Head{Commit: "d"}}}}
-	assert.False(t, j.outdated(status("main@sha1:a", "main@sha1:b")))
-	assert.False(t, j.outdated(status("main@sha1:a", "main@sha1:b", "main@sha1:d")))
-	assert.True(t, j.outdated(status("main@sha1:b")))
-	assert.True(t, j.outdated(status("main@sha1:a", "main@sha1:b", "main@sha1:c")))
-	j.given.seen = nil
-	assert.False(t, j.outdated(status("main@sha1:b")), "no review is asked for")
+	assert.Equal(t, []commitPath{{}}, reviewBases(status(""), commitPath{"d", "."}))
+	assert.Equal(t, []commitPath{{"a", "."}, {"b", "."}, {"c", "."}}, reviewBases(status("main@sha1:a", "main@sha1:b", "main@sha1:a", "main@sha1:c", "main@sha1:d"), commitPath{"d", "."}))
+	assert.Equal(t, "..d:.", reviewID(reviewBases(status(""), commitPath{"d", "."}), commitPath{"d", "."}))
+	assert.Equal(t, "a:.,d:...d:new", reviewID(reviewBases(status("main@sha1:a", "main@sha1:d"), commitPath{"d", "new"}), commitPath{"d", "new"}), "the same commit in another folder")
+	j := &job{permissions: jobPermissions{review: &permit.Review{ID: "a,b..d:."}}, revision: &revision{folder: ".", Snapshot: &source.Snapshot{Head: source.Head{Commit: "d"}}}}
+	assert.False(t, j.isOutdated(status("main@sha1:a", "main@sha1:b")))
+	assert.False(t, j.isOutdated(status("main@sha1:a", "main@sha1:b", "main@sha1:d")))
+	assert.True(t, j.isOutdated(status("main@sha1:b")))
+	assert.True(t, j.isOutdated(status("main@sha1:a", "main@sha1:b", "main@sha1:c")))
+	j.permissions.review = nil
+	assert.False(t, j.isOutdated(status("main@sha1:b")), "no review is asked for")
 }
 
-// remembering is a source that records the requested commits.
-type remembering struct {
+// recordingRemote is a source that records the requested commits.
+type recordingRemote struct {
 	source.Remote
-	asked []string
+	requestedCommits []string
 }
 
-func (r *remembering) At(_ context.Context, commit string) (*source.Snapshot, error) {
-	r.asked = append(r.asked, commit)
+func (r *recordingRemote) At(_ context.Context, commit string) (*source.Snapshot, error) {
+	r.requestedCommits = append(r.requestedCommits, commit)
 	return &source.Snapshot{Head: source.Head{Commit: commit}, FS: minimalFiles}, nil
 }
 
-// TestWhatIsComparedIsReadOnce: the update validation and the review share the applied revision,
+// TestReviewBaseIsReadOnce: the update validation and the review share the applied revision,
 // which is not the maintained one after a failed sync.
-func TestWhatIsComparedIsReadOnce(t *testing.T) {
+func TestReviewBaseIsReadOnce(t *testing.T) {
 	object := &landscapev1alpha1.Landscape{}
-	object.Status = landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", LastAppliedPath: ".", Tried: thoseTried("main@sha1:b", "main@sha1:c")}
-	remote := &remembering{}
-	r := &reading{catalogue: components.FS, now: noon, object: object, remote: remote, active: minimal(t, "c"), loaded: map[commitAt]*landscapes.Landscape{}}
-	next := minimal(t, "d")
-	former, note, err := r.applied(t.Context(), next)
+	object.Status = landscapev1alpha1.LandscapeStatus{LastAppliedRevision: "main@sha1:a", LastAppliedPath: ".", Tried: triedRevisions("main@sha1:b", "main@sha1:c")}
+	remote := &recordingRemote{}
+	r := &revisionReader{catalogue: components.FS, now: noon, object: object, remote: remote, activeRevision: minimalRevision(t, "c"), loadedBases: map[commitPath]*landscapes.Landscape{}}
+	next := minimalRevision(t, "d")
+	former, note, err := r.readApplied(t.Context(), next)
 	require.NoError(t, err)
 	assert.NotNil(t, former)
 	assert.Empty(t, note)
-	seen, err := r.reviewed(t.Context(), next)
+	seen, err := r.reviewChanges(t.Context(), next)
 	require.NoError(t, err)
 	assert.Equal(t, "a,b,c..d:.", seen.ID)
-	assert.Equal(t, []string{"a", "b"}, remote.asked)
+	assert.Equal(t, []string{"a", "b"}, remote.requestedCommits)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// TestWhatAShootLosesIsSeenOnItsSeed: losses inside a Shoot are for the gardenlet of its seed.
-func TestWhatAShootLosesIsSeenOnItsSeed(t *testing.T) {
+// TestShootLossesAreReviewedOnSeed: losses inside a Shoot are for the gardenlet of its seed.
+func TestShootLossesAreReviewedOnSeed(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../../landscapes/local")))
 	load := func() *landscapes.Landscape {
@@ -37,9 +37,9 @@ func TestWhatAShootLosesIsSeenOnItsSeed(t *testing.T) {
     metadata: {name: "gardener.cloud:target:kube-scheduler"}
     $patch: delete
 `), 0o600))
-	r := &reading{catalogue: components.FS, now: time.Now()}
+	r := &revisionReader{catalogue: components.FS, now: time.Now()}
 	out := permit.NewReview("test", change.Plan{})
-	require.NoError(t, r.compare(t.Context(), former, &revision{landscape: load()}, out))
+	require.NoError(t, r.compareWithBase(t.Context(), former, &revision{landscape: load()}, out))
 	assert.Empty(t, out.ForSeed("other").LostObjects)
 	var lost []string
 	for object, owners := range out.ForSeed("local").LostObjects {

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/source"
 )
 
-// TestFormerRevisionAsShown: names in the history identify revisions of all kinds of sources.
-func TestFormerRevisionAsShown(t *testing.T) {
+// TestResolveRevisionFromHistory: names in the history identify revisions of all kinds of sources.
+func TestResolveRevisionFromHistory(t *testing.T) {
 	commit, digest, other := strings.Repeat("3f2a", 10), "sha256:"+strings.Repeat("7d31", 16), "sha256:7d31"+strings.Repeat("0", 60)
 	for revision, shown := range map[string]string{
 		"main@sha1:" + commit: "main@3f2a3f2a3f",
@@ -24,15 +24,15 @@ func TestFormerRevisionAsShown(t *testing.T) {
 		l := &landscapev1alpha1.Landscape{}
 		l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: revision}, {Revision: other}}
 		for _, called := range []string{shown, strings.TrimPrefix(shown, "latest@"), revision} {
-			found, err := formerRevision(l, called)
+			found, err := resolveRevision(l, called)
 			require.NoError(t, err, called)
 			assert.Equal(t, commitOf(revision), found, called)
 		}
 	}
 	l := &landscapev1alpha1.Landscape{}
 	l.Status.History = []landscapev1alpha1.SyncRecord{{Revision: digest}, {Revision: other}}
-	_, err := formerRevision(l, "sha256:7d31")
+	_, err := resolveRevision(l, "sha256:7d31")
 	assert.ErrorContains(t, err, "begins several revisions")
-	_, err = formerRevision(l, "sha256:7d3")
+	_, err = resolveRevision(l, "sha256:7d3")
 	assert.ErrorContains(t, err, "begins no revision of the history")
 }

@@ -38,9 +38,9 @@ import (
 type Role struct {
 	// Config is the access to the runtime cluster.
 	Config *rest.Config
-	// Outside means that the process runs outside the runtime cluster and cannot resolve its
+	// OutsideCluster means that the process runs outside the runtime cluster and cannot resolve its
 	// Services.
-	Outside bool
+	OutsideCluster bool
 	// Namespace of the Landscapes; empty for all.
 	Namespace string
 	// Catalogue of components, normally components.FS.
@@ -52,7 +52,7 @@ type Role struct {
 	// FileSources allows repositories in local folders (file://). Anyone who may write a Landscape
 	// can then read all of them.
 	FileSources bool
-	Serve       Serving
+	Serving     Serving
 	// PolicyNamespaces select further namespaces, besides Gardener's, for the Garden's network
 	// policies.
 	PolicyNamespaces []labels.Selector
@@ -78,36 +78,36 @@ type Serving struct {
 	OnListen func(health, metrics, receivers string)
 }
 
-// parts are the components of the running role.
-type parts struct {
-	role     *Role
-	mgr      manager.Manager
-	client   client.Client
-	reader   client.Reader // reads Landscapes from the cache
-	notifier *notification.Notifier
-	metrics  *metrics
-	desk     *desk
-	// building is locked during evaluation, validation and rendering.
-	building *sync.Mutex
+// runningOperator are the components of the running role.
+type runningOperator struct {
+	role           *Role
+	mgr            manager.Manager
+	client         client.Client
+	cacheReader    client.Reader // reads Landscapes from the cache
+	notifier       *notification.Notifier
+	metrics        *metrics
+	requestHandler *requestHandler
+	// renderLock is locked during evaluation, validation and rendering.
+	renderLock *sync.Mutex
 
-	mu      sync.Mutex
-	lease   *landscape.Lease
-	waiting string // why this replica does not work
-	stores  map[receiver.Key]*kept.Store
-	syncers map[receiver.Key]*running
-	// names maps a Landscape's name to the namespace that owns it.
-	names map[string]string
+	mu               sync.Mutex
+	lease            *landscape.Lease
+	notWorkingReason string // why this replica does not work
+	validationCaches map[receiver.Key]*kept.Store
+	reconcilers      map[receiver.Key]*runningReconciler
+	// nameOwners maps a Landscape's name to the namespace that owns it.
+	nameOwners map[string]string
 }
 
-// running is a syncer with its stop function.
-type running struct {
-	syncer *syncer
-	stop   context.CancelFunc
-	done   chan struct{}
+// runningReconciler is a syncer with its stop function.
+type runningReconciler struct {
+	reconciler *landscapeReconciler
+	stop       context.CancelFunc
+	done       chan struct{}
 }
 
-// sure reports whether this replica surely holds the lease.
-func (p *parts) sure() bool {
+// holdsLease reports whether this replica surely holds the lease.
+func (p *runningOperator) holdsLease() bool {
 	p.mu.Lock()
 	lease := p.lease
 	p.mu.Unlock()
@@ -116,18 +116,18 @@ func (p *parts) sure() bool {
 
 // Run works until ctx ends. It fails when the lease is lost.
 func (r *Role) Run(ctx context.Context) error {
-	p := &parts{role: r, metrics: newMetrics(), building: &sync.Mutex{}, stores: map[receiver.Key]*kept.Store{}, syncers: map[receiver.Key]*running{}, names: map[string]string{}}
-	if err := p.manager(); err != nil {
+	p := &runningOperator{role: r, metrics: newMetrics(), renderLock: &sync.Mutex{}, validationCaches: map[receiver.Key]*kept.Store{}, reconcilers: map[receiver.Key]*runningReconciler{}, nameOwners: map[string]string{}}
+	if err := p.setUpManager(); err != nil {
 		return fmt.Errorf("preparing the operator: %w", err)
 	}
-	serve, err := p.listen()
+	serve, err := p.listenOnPorts()
 	if err != nil {
 		return fmt.Errorf("preparing the operator: %w", err)
 	}
-	return p.run(ctx, serve)
+	return p.serveAndLead(ctx, serve)
 }
 
-func (p *parts) manager() error {
+func (p *runningOperator) setUpManager() error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), landscapev1alpha1.AddToScheme(scheme)); err != nil {
 		return err
@@ -146,25 +146,25 @@ func (p *parts) manager() error {
 	if p.mgr, err = manager.New(config, options); err != nil {
 		return err
 	}
-	p.client, p.reader = p.mgr.GetClient(), p.mgr.GetCache()
+	p.client, p.cacheReader = p.mgr.GetClient(), p.mgr.GetCache()
 	p.notifier = notification.New(notification.Options{Recorder: p.mgr.GetEventRecorder(userAgent), Log: logr.FromSlogHandler(p.role.Log.Handler()), Clock: clock.RealClock{}})
-	p.desk = newDesk(p)
-	return errors.Join(p.mgr.Add(p.notifier), p.mgr.Add(manager.RunnableFunc(p.lead)))
+	p.requestHandler = newRequestHandler(p)
+	return errors.Join(p.mgr.Add(p.notifier), p.mgr.Add(manager.RunnableFunc(p.runAsLeader)))
 }
 
-// collectors registers all metrics of this role.
-func (p *parts) collectors() (*prometheus.Registry, error) {
+// newMetricsRegistry registers all metrics of this role.
+func (p *runningOperator) newMetricsRegistry() (*prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
 	var problems []error
 	for _, c := range processCollectors() {
 		problems = append(problems, registry.Register(c))
 	}
-	problems = append(problems, registry.Register(p.metrics), registry.Register(p.notifier), registry.Register(p.desk.handler))
+	problems = append(problems, registry.Register(p.metrics), registry.Register(p.notifier), registry.Register(p.requestHandler.receiver))
 	return registry, errors.Join(problems...)
 }
 
-// run starts the servers first, so that probes can report missing prerequisites.
-func (p *parts) run(ctx context.Context, serve func(context.Context) error) error {
+// serveAndLead starts the servers first, so that probes can report missing prerequisites.
+func (p *runningOperator) serveAndLead(ctx context.Context, serve func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	served := make(chan error, 1)
@@ -175,7 +175,7 @@ func (p *parts) run(ctx context.Context, serve func(context.Context) error) erro
 		}
 		served <- err
 	}()
-	err := p.awaitKind(ctx)
+	err := p.waitForLandscapeKind(ctx)
 	if err == nil {
 		err = p.mgr.Start(ctx)
 	}
@@ -197,8 +197,8 @@ func ignoreCanceled(err error) error {
 	return err
 }
 
-// lead waits for the lease, and works while it holds the lease.
-func (p *parts) lead(ctx context.Context) error {
+// runAsLeader waits for the lease, and works while it holds the lease.
+func (p *runningOperator) runAsLeader(ctx context.Context) error {
 	cluster, err := conventions.NewCluster(landscape.Runtime, p.role.Config, apply.ClusterOptions{Clock: p.role.Clock})
 	if err != nil {
 		return err
@@ -208,27 +208,27 @@ func (p *parts) lead(ctx context.Context) error {
 	defer cancel(nil)
 	var lease *landscape.Lease
 	for lease == nil {
-		lease, err = landscape.AcquireOperatorLease(ctx, cluster, p.role.Holder, p.role.Clock, func(err error) { cancel(err) }, p.heldBy)
+		lease, err = landscape.AcquireOperatorLease(ctx, cluster, p.role.Holder, p.role.Clock, func(err error) { cancel(err) }, p.reportLeaseHolder)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
-			p.setWaiting(fmt.Sprintf("the lease cannot be had: %v", err))
+			p.setNotWorkingReason(fmt.Sprintf("the lease cannot be had: %v", err))
 			p.role.Log.Error("the lease cannot be had; it is tried again", "error", err)
-			if !p.sleep(ctx, retryLease) {
+			if !p.sleep(ctx, leaseRetryInterval) {
 				return nil
 			}
 		}
 	}
 	p.mu.Lock()
-	p.lease, p.waiting = lease, ""
+	p.lease, p.notWorkingReason = lease, ""
 	p.mu.Unlock()
 	p.role.Log.Info("working", "holder", p.role.Holder, "namespace", p.role.Namespace, "version", p.role.Version)
 	keeping, stop := context.WithCancel(ctx)
 	var beside sync.WaitGroup
-	beside.Go(func() { p.keepPolicies(keeping) })
+	beside.Go(func() { p.maintainNetworkPolicies(keeping) })
 	beside.Go(func() { p.deployGardenlets(keeping) })
-	err = p.work(ctx)
+	err = p.runReconcilers(ctx)
 	stop()
 	beside.Wait()
 	p.mu.Lock()
@@ -241,11 +241,11 @@ func (p *parts) lead(ctx context.Context) error {
 	return err
 }
 
-// retryLease is the retry interval for the lease and for the CustomResourceDefinition of
+// leaseRetryInterval is the retry interval for the lease and for the CustomResourceDefinition of
 // Landscapes.
-const retryLease = 2 * time.Second
+const leaseRetryInterval = 2 * time.Second
 
-func (p *parts) sleep(ctx context.Context, d time.Duration) bool {
+func (p *runningOperator) sleep(ctx context.Context, d time.Duration) bool {
 	timer := p.role.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -256,19 +256,19 @@ func (p *parts) sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (p *parts) heldBy(held *landscape.HeldError) {
-	p.setWaiting("another instance works: " + held.Error())
+func (p *runningOperator) reportLeaseHolder(held *landscape.HeldError) {
+	p.setNotWorkingReason("another instance works: " + held.Error())
 	p.role.Log.Info("waiting for the lease, which another instance holds", "holder", held.Holder, "lease", held.Lease)
 }
 
-func (p *parts) setWaiting(why string) {
+func (p *runningOperator) setNotWorkingReason(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waiting = why
+	p.notWorkingReason = why
 }
 
-// leases returns the leases that this process holds for its convergers.
-func (p *parts) leases() []*landscape.Lease {
+// ownLeases returns the leases that this process holds for its convergers.
+func (p *runningOperator) ownLeases() []*landscape.Lease {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lease == nil {
@@ -277,11 +277,12 @@ func (p *parts) leases() []*landscape.Lease {
 	return []*landscape.Lease{p.lease}
 }
 
-// keptOf returns the store of a Landscape's validation results, which survives syncs and restarts.
-func (p *parts) keptOf(key receiver.Key) *kept.Store {
+// validationCacheOf returns the store of a Landscape's validation results, which survives syncs and
+// restarts.
+func (p *runningOperator) validationCacheOf(key receiver.Key) *kept.Store {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	store := p.stores[key]
+	store := p.validationCaches[key]
 	if store == nil {
 		if p.role.CacheDir != "" {
 			store = kept.Open(filepath.Join(p.role.CacheDir, "validation"), key.String())
@@ -289,23 +290,23 @@ func (p *parts) keptOf(key receiver.Key) *kept.Store {
 		if store == nil {
 			store = kept.InMemory()
 		}
-		p.stores[key] = store
+		p.validationCaches[key] = store
 	}
 	return store
 }
 
-func (p *parts) secretsOf(l *landscapev1alpha1.Landscape) secrets {
-	out := secrets{client: p.client, namespace: l.Namespace}
-	if p.role.Outside {
-		out.outside = func(ctx context.Context) (string, error) { return landscape.GardenAddress(ctx, p.role.Config) }
+func (p *runningOperator) secretReaderOf(l *landscapev1alpha1.Landscape) secretReader {
+	out := secretReader{client: p.client, namespace: l.Namespace}
+	if p.role.OutsideCluster {
+		out.virtualAddress = func(ctx context.Context) (string, error) { return landscape.GardenAddress(ctx, p.role.Config) }
 	}
 	return out
 }
 
 // landscapeOf reads a Landscape from the cache; nil if it does not exist.
-func (p *parts) landscapeOf(key receiver.Key) (*landscapev1alpha1.Landscape, error) {
+func (p *runningOperator) landscapeOf(key receiver.Key) (*landscapev1alpha1.Landscape, error) {
 	l := &landscapev1alpha1.Landscape{}
-	err := p.reader.Get(context.Background(), key, l) // the cache does not block
+	err := p.cacheReader.Get(context.Background(), key, l) // the cache does not block
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}

@@ -16,56 +16,56 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// listen opens the ports. The returned function serves on them.
-func (p *parts) listen() (func(context.Context) error, error) {
-	registry, err := p.collectors()
+// listenOnPorts opens the ports. The returned function serves on them.
+func (p *runningOperator) listenOnPorts() (func(context.Context) error, error) {
+	registry, err := p.newMetricsRegistry()
 	if err != nil {
 		return nil, err
 	}
 	servers, err := serving.Listen(serving.Options{
-		Address: p.role.Serve.Address, HealthPort: p.role.Serve.HealthPort, MetricsPort: p.role.Serve.MetricsPort, Metrics: registry,
-		Ready: []serving.Question{{Name: "landscapes", Ask: p.ready}},
+		Address: p.role.Serving.Address, HealthPort: p.role.Serving.HealthPort, MetricsPort: p.role.Serving.MetricsPort, Metrics: registry,
+		Ready: []serving.Question{{Name: "landscapes", Ask: p.checkReady}},
 	})
 	if err != nil {
 		return nil, err
 	}
 	var receivers net.Listener
 	address := ""
-	if p.role.Serve.ReceiverPort >= 0 {
-		if receivers, err = net.Listen("tcp", net.JoinHostPort(p.role.Serve.Address, strconv.Itoa(p.role.Serve.ReceiverPort))); err != nil {
+	if p.role.Serving.ReceiverPort >= 0 {
+		if receivers, err = net.Listen("tcp", net.JoinHostPort(p.role.Serving.Address, strconv.Itoa(p.role.Serving.ReceiverPort))); err != nil {
 			return nil, fmt.Errorf("listening for receivers (--receiver-port): %w", err)
 		}
 		address = receivers.Addr().String()
 	}
-	if p.role.Serve.OnListen != nil {
-		p.role.Serve.OnListen(servers.Health, servers.Metrics, address)
+	if p.role.Serving.OnListen != nil {
+		p.role.Serving.OnListen(servers.Health, servers.Metrics, address)
 	}
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return servers.Serve(ctx) })
 		if receivers != nil {
-			group.Go(func() error { return p.receive(ctx, receivers) })
+			group.Go(func() error { return p.serveReceivers(ctx, receivers) })
 		}
 		return group.Wait()
 	}, nil
 }
 
-// receive serves requests for a sync.
-func (p *parts) receive(ctx context.Context, listener net.Listener) error {
-	server := receiver.NewServer(ctx, p.desk.handler, logr.FromSlogHandler(p.role.Log.Handler()))
+// serveReceivers serves requests for a sync.
+func (p *runningOperator) serveReceivers(ctx context.Context, listener net.Listener) error {
+	server := receiver.NewServer(ctx, p.requestHandler.receiver, logr.FromSlogHandler(p.role.Log.Handler()))
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := server.Serve(p.desk.handler.Bounded(listener)); ctx.Err() == nil {
+	if err := server.Serve(p.requestHandler.receiver.Bounded(listener)); ctx.Err() == nil {
 		return fmt.Errorf("answering requests for a sync: %w", err)
 	}
 	return nil
 }
 
-// ready returns nil once Landscapes are cached. A replica that waits for the lease is ready, too:
-// it takes over when the other one ends.
-func (p *parts) ready() error {
+// checkReady returns nil once Landscapes are cached. A replica that waits for the lease is ready,
+// too: it takes over when the other one ends.
+func (p *runningOperator) checkReady() error {
 	p.mu.Lock()
-	waiting := p.waiting
+	waiting := p.notWorkingReason
 	p.mu.Unlock()
 	select {
 	case <-p.mgr.Elected(): // without an election it closes once the caches are started

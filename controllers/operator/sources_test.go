@@ -20,129 +20,129 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestVersions: a Landscape follows the highest signed version. An untrusted signature, a moved tag
-// and a deleted tag leave the applied revision.
-func TestVersions(t *testing.T) {
-	w := newWorld(t)
-	w.start()
-	s := w.served("versions")
+// TestSignedVersions: a Landscape follows the highest signed version. An untrusted signature, a
+// moved tag and a deleted tag leave the applied revision.
+func TestSignedVersions(t *testing.T) {
+	w := newTestEnv(t)
+	w.startOperator()
+	s := w.newServedRepository("versions")
 	key, public := signingKey(t)
 	stranger, _ := signingKey(t)
 	tag := func(name, key, value string) string {
 		t.Helper()
-		s.set(value)
+		s.pushValue(value)
 		args := []string{"tag", "--force", name}
 		if key != "" {
 			args = []string{"-c", "gpg.format=ssh", "-c", "user.signingkey=" + key, "tag", "--force", "--sign", "--message", name, name}
 		}
-		s.bare.Git(args...)
-		s.bare.Git("push", "--quiet", "--force", "origin", "refs/tags/"+name)
-		return s.bare.Git("rev-parse", "HEAD")
+		s.server.Git(args...)
+		s.server.Git("push", "--quiet", "--force", "origin", "refs/tags/"+name)
+		return s.server.Git("rev-parse", "HEAD")
 	}
 	first := tag("v1.0.0", key, "one")
-	w.secret("signers", map[string]string{"ada.pub": public})
-	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
+	w.createSecret("signers", map[string]string{"ada.pub": public})
+	w.followServed(s, repositoryURL(gittest.ServeHTTP(t, s.server.Root).URL), func(spec *landscapev1alpha1.LandscapeSpec) {
 		spec.Source.Ref = &landscapev1alpha1.Reference{SemVer: ">=1.0.0 <2"}
 		spec.Source.Verify = &landscapev1alpha1.Verification{Mode: landscapev1alpha1.VerifyTag, SecretRef: landscapev1alpha1.LocalSecretReference{Name: "signers"}}
 	})
-	l := w.applied(s, first, "one")
+	l := w.awaitApplied(s, first, "one")
 	assert.Equal(t, "v1.0.0@sha1:"+first, l.Status.LastAppliedRevision)
 	assert.NotEmpty(t, l.Status.History[0].Signer)
 
 	for name, key := range map[string]string{"v1.1.0": "", "v1.2.0": stranger} {
 		tag(name, key, name)
-		w.refuses(s, "VerificationFailed", "one")
-		s.bare.Git("push", "--quiet", "origin", ":refs/tags/"+name)
-		w.applied(s, first, "one") // a tag that was never applied may be deleted
+		w.awaitRefused(s, "VerificationFailed", "one")
+		s.server.Git("push", "--quiet", "origin", ":refs/tags/"+name)
+		w.awaitApplied(s, first, "one") // a tag that was never applied may be deleted
 	}
 	second := tag("v1.3.0", key, "3")
-	w.applied(s, second, "3")
+	w.awaitApplied(s, second, "3")
 
 	tag("v1.3.0", key, "4")
-	l = w.refuses(s, "TagRewritten", "3")
+	l = w.awaitRefused(s, "TagRewritten", "3")
 	assert.True(t, hasStalled(l))
-	s.bare.Git("push", "--quiet", "origin", ":refs/tags/v1.3.0")
-	l = w.refuses(s, "ReferenceNotFound", "3")
-	assert.Contains(t, readiness(l), "tag v1.3.0 is gone, and v1.0.0 would be the highest")
+	s.server.Git("push", "--quiet", "origin", ":refs/tags/v1.3.0")
+	l = w.awaitRefused(s, "ReferenceNotFound", "3")
+	assert.Contains(t, readyText(l), "tag v1.3.0 is gone, and v1.0.0 would be the highest")
 	third := tag("v1.4.0", key, "5")
-	w.applied(s, third, "5")
+	w.awaitApplied(s, third, "5")
 	// One commit gets an untrusted tag, then a trusted one. Each counts at once, not at the next
 	// interval.
 	same := func(name, key string) {
 		t.Helper()
-		s.bare.Git("-c", "gpg.format=ssh", "-c", "user.signingkey="+key, "tag", "--sign", "--message", name, name)
-		s.bare.Git("push", "--quiet", "origin", "refs/tags/"+name)
+		s.server.Git("-c", "gpg.format=ssh", "-c", "user.signingkey="+key, "tag", "--sign", "--message", name, name)
+		s.server.Git("push", "--quiet", "origin", "refs/tags/"+name)
 	}
 	same("v1.5.0", stranger)
-	w.refuses(s, "VerificationFailed", "5")
+	w.awaitRefused(s, "VerificationFailed", "5")
 	same("v1.6.0", key)
-	l = w.applied(s, third, "5")
-	w.await(s.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.LastAppliedRevision == "v1.6.0@sha1:"+third })
+	l = w.awaitApplied(s, third, "5")
+	w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return l.Status.LastAppliedRevision == "v1.6.0@sha1:"+third })
 	assert.Empty(t, l.Status.LastErrors)
 	// A person goes back.
-	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Ref.SemVer = ">=1.0.0 <1.3.0" })
-	w.applied(s, first, "one")
+	w.changeLandscape(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Ref.SemVer = ">=1.0.0 <1.3.0" })
+	w.awaitApplied(s, first, "one")
 }
 
 // TestSubmodules: a layer in a submodule is read at the commit that the landscape names.
 func TestSubmodules(t *testing.T) {
-	w := newWorld(t)
-	w.start()
-	s := w.served("modules")
-	base := gittest.New(t, s.bare.Root, "base")
+	w := newTestEnv(t)
+	w.startOperator()
+	s := w.newServedRepository("modules")
+	base := gittest.New(t, s.server.Root, "base")
 	layer := func(value string) string {
 		return base.Push("shared/base.yaml", s.configMap("base-"+s.namespace, value), "base "+value)
 	}
 	layer("1")
-	s.bare.Git("submodule", "--quiet", "add", "../base.git", "base")
-	first := s.push("with a layer", map[string]string{"landscape.yaml": s.config("  layers: [base/shared]\n")})
-	w.follow(s, repositoryURL(gittest.ServeHTTP(t, s.bare.Root).URL))
-	l := w.ready(s.name, "False Invalid")
-	assert.Contains(t, readiness(l), "base")
-	assert.Contains(t, readiness(l), "submodule, which is not read: set source.submodules")
+	s.server.Git("submodule", "--quiet", "add", "../base.git", "base")
+	first := s.push("with a layer", map[string]string{"landscape.yaml": s.landscapeFile("  layers: [base/shared]\n")})
+	w.followServed(s, repositoryURL(gittest.ServeHTTP(t, s.server.Root).URL))
+	l := w.awaitReady(s.name, "False Invalid")
+	assert.Contains(t, readyText(l), "base")
+	assert.Contains(t, readyText(l), "submodule, which is not read: set source.submodules")
 
-	w.change(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Submodules = true })
-	w.applied(s, first, "1")
-	assert.Equal(t, "1", w.value("base-"+s.namespace))
+	w.changeLandscape(s.name, func(l *landscapev1alpha1.Landscape) { l.Spec.Source.Submodules = true })
+	w.awaitApplied(s, first, "1")
+	assert.Equal(t, "1", w.configMapValue("base-"+s.namespace))
 
 	next := layer("2")
-	require.Never(t, func() bool { return w.value("base-"+s.namespace) != "1" }, 3*quick, quick/4)
-	s.bare.Git("-C", "base", "fetch", "--quiet", "origin", "main")
-	s.bare.Git("-C", "base", "checkout", "--quiet", next)
-	w.applied(s, s.push("newer layer", nil), "1")
-	assert.Equal(t, "2", w.value("base-"+s.namespace))
+	require.Never(t, func() bool { return w.configMapValue("base-"+s.namespace) != "1" }, 3*testInterval, testInterval/4)
+	s.server.Git("-C", "base", "fetch", "--quiet", "origin", "main")
+	s.server.Git("-C", "base", "checkout", "--quiet", next)
+	w.awaitApplied(s, s.push("newer layer", nil), "1")
+	assert.Equal(t, "2", w.configMapValue("base-"+s.namespace))
 
 	// The layer's repository disappears: the applied revision stays.
 	gone := layer("3")
-	s.bare.Git("-C", "base", "fetch", "--quiet", "origin", "main")
-	s.bare.Git("-C", "base", "checkout", "--quiet", gone)
+	s.server.Git("-C", "base", "fetch", "--quiet", "origin", "main")
+	s.server.Git("-C", "base", "checkout", "--quiet", gone)
 	require.NoError(t, os.Rename(base.Bare, base.Bare+".away"))
 	third := s.push("layer away", nil)
-	l = w.ready(s.name, "False RepositoryNotFound: submodule base")
-	assert.Contains(t, readiness(l), "stays applied")
-	assert.Equal(t, "2", w.value("base-"+s.namespace))
+	l = w.awaitReady(s.name, "False RepositoryNotFound: submodule base")
+	assert.Contains(t, readyText(l), "stays applied")
+	assert.Equal(t, "2", w.configMapValue("base-"+s.namespace))
 	require.NoError(t, os.Rename(base.Bare+".away", base.Bare))
-	w.applied(s, third, "1")
-	assert.Equal(t, "3", w.value("base-"+s.namespace))
-	require.DirExists(t, filepath.Join(w.cache, "sources", w.namespace, s.name, "modules"))
+	w.awaitApplied(s, third, "1")
+	assert.Equal(t, "3", w.configMapValue("base-"+s.namespace))
+	require.DirExists(t, filepath.Join(w.cacheDir, "sources", w.namespace, s.name, "modules"))
 }
 
-// TestFloodFromManySources: forges, hooks and people announce one push from many addresses at once.
-// All get an answer, and it is one sync.
-func TestFloodFromManySources(t *testing.T) {
-	w := newWorld(t)
-	s := w.served("sources")
-	server := gittest.ServeHTTP(t, s.bare.Root)
-	w.secret("hook", map[string]string{"token": "hook-token"})
-	w.start(func(r *Role) { r.Serve.ReceiverProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
-	w.follow(s, repositoryURL(server.URL), w.hooked, func(spec *landscapev1alpha1.LandscapeSpec) {
+// TestRequestFloodFromManyAddresses: forges, hooks and people announce one push from many addresses
+// at once. All get an answer, and it is one sync.
+func TestRequestFloodFromManyAddresses(t *testing.T) {
+	w := newTestEnv(t)
+	s := w.newServedRepository("sources")
+	server := gittest.ServeHTTP(t, s.server.Root)
+	w.createSecret("hook", map[string]string{"token": "hook-token"})
+	w.startOperator(func(r *Role) { r.Serving.ReceiverProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	w.followServed(s, repositoryURL(server.URL), w.addReceiver, func(spec *landscapev1alpha1.LandscapeSpec) {
 		for name, kind := range map[string]landscapev1alpha1.ReceiverType{"github": landscapev1alpha1.ReceiverGitHub, "gitlab": landscapev1alpha1.ReceiverGitLab} {
 			spec.Receivers = append(spec.Receivers, landscapev1alpha1.Receiver{Name: name, Type: kind, SecretRef: landscapev1alpha1.LocalSecretReference{Name: "hook"}})
 		}
 	})
-	w.applied(s, "", "1")
+	w.awaitApplied(s, "", "1")
 	server.Reset()
-	next := s.set("2")
+	next := s.pushValue("2")
 	const senders = 150
 	statuses := make([]int, senders)
 	var group sync.WaitGroup
@@ -150,7 +150,7 @@ func TestFloodFromManySources(t *testing.T) {
 		group.Go(func() {
 			body := fmt.Sprintf(`{"ref":"refs/heads/main","after":%q,"checkout_sha":%q,"pusher":{"name":"ada %d"},"user_name":"ada %d"}`, next, next, i, i)
 			to := []string{"github", "gitlab"}[i%2]
-			req, err := http.NewRequest(http.MethodPost, w.receivers+"/hooks/"+w.namespace+"/"+s.name+"/"+to, strings.NewReader(body))
+			req, err := http.NewRequest(http.MethodPost, w.receiverAddress+"/hooks/"+w.namespace+"/"+s.name+"/"+to, strings.NewReader(body))
 			if !assert.NoError(t, err) {
 				return
 			}
@@ -174,7 +174,7 @@ func TestFloodFromManySources(t *testing.T) {
 	for i, status := range statuses {
 		assert.Equal(t, http.StatusAccepted, status, i)
 	}
-	l := w.applied(s, next, "2")
+	l := w.awaitApplied(s, next, "2")
 	assert.Len(t, l.Status.History, 2, "one sync for all of them")
 	requests, _ := server.Reset()
 	assert.LessOrEqual(t, len(requests), 20, requests)

@@ -23,125 +23,126 @@ import (
 
 // statusWriter holds the status of a Landscape and writes its changes. It is the only writer.
 type statusWriter struct {
-	client client.Client
-	live   client.Reader // not from the cache
-	sure   func() bool   // this replica surely holds the lease
-	clock  clock.Clock
-	log    *slog.Logger
+	client     client.Client
+	apiReader  client.Reader // not from the cache
+	holdsLease func() bool   // this replica surely holds the lease
+	clock      clock.Clock
+	log        *slog.Logger
 
 	object *landscapev1alpha1.Landscape
-	// stored is the status in the API server, version a resourceVersion of the object with it.
-	stored  landscapev1alpha1.LandscapeStatus
-	version string
-	// now is the desired status, written the last written one.
-	now, written landscapev1alpha1.LandscapeStatus
-	known        bool
-	// progressed is when a change of progress alone was last written.
-	progressed time.Time
+	// serverStatus is the status in the API server, version a resourceVersion of the object with
+	// it.
+	serverStatus    landscapev1alpha1.LandscapeStatus
+	resourceVersion string
+	// desired is the desired status, written the last written one.
+	desired, written landscapev1alpha1.LandscapeStatus
+	isInitialized    bool
+	// progressWrittenAt is when a change of progress alone was last written.
+	progressWrittenAt time.Time
 }
 
-// progressEvery is the minimum interval of writes for progress alone.
-const progressEvery = 2 * time.Second
+// progressWriteInterval is the minimum interval of writes for progress alone.
+const progressWriteInterval = 2 * time.Second
 
-func (w *statusWriter) of(object *landscapev1alpha1.Landscape) (first bool) {
+func (w *statusWriter) setObject(object *landscapev1alpha1.Landscape) (first bool) {
 	// Only the status of the first object counts; later the memory is newer.
 	w.object = object
-	if w.known {
-		if equality.Semantic.DeepEqual(object.Status, w.stored) {
-			w.version = object.ResourceVersion // only another part of it changed
+	if w.isInitialized {
+		if equality.Semantic.DeepEqual(object.Status, w.serverStatus) {
+			w.resourceVersion = object.ResourceVersion // only another part of it changed
 		}
 		return false
 	}
-	w.known = true
-	w.stored, w.version = *object.Status.DeepCopy(), object.ResourceVersion
-	w.now, w.written = *object.Status.DeepCopy(), *object.Status.DeepCopy()
+	w.isInitialized = true
+	w.serverStatus, w.resourceVersion = *object.Status.DeepCopy(), object.ResourceVersion
+	w.desired, w.written = *object.Status.DeepCopy(), *object.Status.DeepCopy()
 	// Older operators did not record the path.
-	if w.now.LastAppliedRevision != "" && w.now.LastAppliedPath == "" {
-		w.now.LastAppliedPath = folderOf(object)
+	if w.desired.LastAppliedRevision != "" && w.desired.LastAppliedPath == "" {
+		w.desired.LastAppliedPath = folderOf(object)
 	}
-	ended(w.now.History, w.clock.Now(), landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "the operator ended in the middle of it"})
+	closeRecord(w.desired.History, w.clock.Now(), landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "the operator ended in the middle of it"})
 	return true
 }
 
-// set updates the conditions and the attempted revision.
-func (w *statusWriter) set(v view, attempted string, generation int64) {
+// setConditions updates the conditions and the attempted revision.
+func (w *statusWriter) setConditions(v conditionInput, attempted string, generation int64) {
 	b := condition.New(w.clock, nil)
-	w.now.Conditions = conditions(b, w.now.Conditions, v)
-	w.now.ObservedGeneration, w.now.HeldCount, w.now.WaitingRevision = generation, int32(v.withheld.heldWaiting), ""
-	if v.waits() {
-		w.now.WaitingRevision = v.is.wanted
+	w.desired.Conditions = updateConditions(b, w.desired.Conditions, v)
+	w.desired.ObservedGeneration, w.desired.HeldCount, w.desired.WaitingRevision = generation, int32(v.pending.awaitingApproval), ""
+	if v.isWaiting() {
+		w.desired.WaitingRevision = v.revisions.wanted
 	}
 	if attempted != "" {
-		w.now.LastAttemptedRevision = attempted
+		w.desired.LastAttemptedRevision = attempted
 	}
 }
 
-// next sets when a failed or waiting sync is retried. Regular syncs are not worth a write.
-func (w *statusWriter) next(at time.Time) {
-	w.now.NextSync = nil
+// setNextSync sets when a failed or waiting sync is retried. Regular syncs are not worth a write.
+func (w *statusWriter) setNextSync(at time.Time) {
+	w.desired.NextSync = nil
 	if !at.IsZero() {
-		w.now.NextSync = &metav1.Time{Time: at.Truncate(time.Second)}
+		w.desired.NextSync = &metav1.Time{Time: at.Truncate(time.Second)}
 	}
 }
 
-// begun opens a record of the history.
-func (w *statusWriter) begun(r landscapev1alpha1.SyncRecord) {
-	w.now.History = begun(w.now.History, r)
+// openRecord opens a record of the history.
+func (w *statusWriter) openRecord(r landscapev1alpha1.SyncRecord) {
+	w.desired.History = prependRecord(w.desired.History, r)
 }
 
-// ended closes the open record.
-func (w *statusWriter) ended(at time.Time, r landscapev1alpha1.SyncRecord) {
-	ended(w.now.History, at, r)
+// closeRecord closes the open record.
+func (w *statusWriter) closeRecord(at time.Time, r landscapev1alpha1.SyncRecord) {
+	closeRecord(w.desired.History, at, r)
 }
 
-// refused records a revision that cannot be applied, and reports whether that is news. An invalid
-// revision has one record, however often it is read.
-func (w *statusWriter) refused(r landscapev1alpha1.SyncRecord, message string, invalid bool) (news bool) {
-	same, recorded := repeats(w.now.History, r, message, invalid)
+// recordRejection records a revision that cannot be applied, and reports whether that is news. An
+// invalid revision has one record, however often it is read.
+func (w *statusWriter) recordRejection(r landscapev1alpha1.SyncRecord, message string, invalid bool) (news bool) {
+	same, recorded := matchLastFailure(w.desired.History, r, message, invalid)
 	if !recorded {
-		w.begun(r)
-		w.ended(r.StartTime.Time, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncFailed, Message: message})
+		w.openRecord(r)
+		w.closeRecord(r.StartTime.Time, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncFailed, Message: message})
 	}
 	return !same
 }
 
-// operation sets the last operation.
-func (w *statusWriter) operation(state gardencorev1beta1.LastOperationState, progress int32, description string) {
-	op := gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeReconcile, State: state, Progress: progress, Description: shortened(description),
+// setOperation sets the last operation.
+func (w *statusWriter) setOperation(state gardencorev1beta1.LastOperationState, progress int32, description string) {
+	op := gardencorev1beta1.LastOperation{Type: gardencorev1beta1.LastOperationTypeReconcile, State: state, Progress: progress, Description: truncateMessage(description),
 		LastUpdateTime: metav1.NewTime(w.clock.Now())}
-	if last := w.now.LastOperation; last != nil && last.State == op.State && last.Progress == op.Progress && last.Description == op.Description {
+	if last := w.desired.LastOperation; last != nil && last.State == op.State && last.Progress == op.Progress && last.Description == op.Description {
 		return
 	}
-	w.now.LastOperation = &op
+	w.desired.LastOperation = &op
 }
 
-// errors sets the errors of the last sync.
-func (w *statusWriter) errors(problems []string) {
-	w.now.LastErrors = nil
+// setErrors sets the errors of the last sync.
+func (w *statusWriter) setErrors(problems []string) {
+	w.desired.LastErrors = nil
 	now := metav1.NewTime(w.clock.Now())
 	for i, p := range problems {
 		if i == 10 {
-			w.now.LastErrors = append(w.now.LastErrors, gardencorev1beta1.LastError{Description: fmt.Sprintf("and %d more", len(problems)-i), LastUpdateTime: &now})
+			w.desired.LastErrors = append(w.desired.LastErrors, gardencorev1beta1.LastError{Description: fmt.Sprintf("and %d more", len(problems)-i), LastUpdateTime: &now})
 			return
 		}
-		w.now.LastErrors = append(w.now.LastErrors, gardencorev1beta1.LastError{Description: shortened(p), Codes: condition.Codes(p), LastUpdateTime: &now})
+		w.desired.LastErrors = append(w.desired.LastErrors, gardencorev1beta1.LastError{Description: truncateMessage(p), Codes: condition.Codes(p), LastUpdateTime: &now})
 	}
 }
 
-// flush writes the status if it changed. It reports whether somebody else wrote it, in which case
-// nothing is written.
-func (w *statusWriter) flush(ctx context.Context) (overtaken bool) {
-	if w.object == nil || equality.Semantic.DeepEqual(w.now, w.written) {
+// writeIfChanged writes the status if it changed. It reports whether somebody else wrote it, in
+// which case nothing is written.
+func (w *statusWriter) writeIfChanged(ctx context.Context) (overtaken bool) {
+	if w.object == nil || equality.Semantic.DeepEqual(w.desired, w.written) {
 		return false
 	}
-	if now := w.clock.Now(); w.onlyProgress() {
-		if now.Sub(w.progressed) < progressEvery {
+	if now := w.clock.Now(); w.isOnlyProgress() {
+		if now.Sub(w.progressWrittenAt) < progressWriteInterval {
 			return false
 		}
-		w.progressed = now
+		w.progressWrittenAt = now
 	}
 	err := w.write(ctx)
-	if errors.Is(err, errOvertaken) {
+	if errors.Is(err, errWrittenByOther) {
 		return true
 	}
 	if err != nil && ctx.Err() == nil {
@@ -150,13 +151,13 @@ func (w *statusWriter) flush(ctx context.Context) (overtaken bool) {
 	return false
 }
 
-// onlyProgress reports whether only the progress of the operation changed.
-func (w *statusWriter) onlyProgress() bool {
-	a, b := w.now.LastOperation, w.written.LastOperation
+// isOnlyProgress reports whether only the progress of the operation changed.
+func (w *statusWriter) isOnlyProgress() bool {
+	a, b := w.desired.LastOperation, w.written.LastOperation
 	if a == nil || b == nil || a.State != b.State {
 		return false
 	}
-	other := *w.now.DeepCopy()
+	other := *w.desired.DeepCopy()
 	other.LastOperation = b
 	for i := range other.Conditions {
 		if c := condition.Get(w.written.Conditions, other.Conditions[i].Type); c != nil && c.Status == other.Conditions[i].Status && c.Reason == other.Conditions[i].Reason {
@@ -166,15 +167,15 @@ func (w *statusWriter) onlyProgress() bool {
 	return equality.Semantic.DeepEqual(other, w.written)
 }
 
-// errOvertaken means that somebody else wrote the status.
-var errOvertaken = errors.New("somebody else has written the status")
+// errWrittenByOther means that somebody else wrote the status.
+var errWrittenByOther = errors.New("somebody else has written the status")
 
 // writeAttempts limits retries after concurrent changes of the object.
 const writeAttempts = 5
 
 // write replaces the status, unless another operator wrote it or the object was recreated.
 func (w *statusWriter) write(ctx context.Context) error {
-	if !w.sure() {
+	if !w.holdsLease() {
 		return nil // the next holder writes it
 	}
 	var err error
@@ -182,8 +183,8 @@ func (w *statusWriter) write(ctx context.Context) error {
 		// A status patch is not rejected for a wrong metadata.uid, only for a failed test.
 		patch, problem := json.Marshal([]map[string]any{
 			{"op": "test", "path": "/metadata/uid", "value": w.object.UID},
-			{"op": "test", "path": "/metadata/resourceVersion", "value": w.version},
-			{"op": "add", "path": "/status", "value": w.now},
+			{"op": "test", "path": "/metadata/resourceVersion", "value": w.resourceVersion},
+			{"op": "add", "path": "/status", "value": w.desired},
 		})
 		if problem != nil {
 			return problem
@@ -191,51 +192,51 @@ func (w *statusWriter) write(ctx context.Context) error {
 		// Patch decodes into stored, where fields that the answer lacks would remain.
 		stored := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: w.object.Namespace, Name: w.object.Name}}
 		if err = w.client.Status().Patch(ctx, stored, client.RawPatch(types.JSONPatchType, patch)); err == nil {
-			w.version, w.stored, w.written = stored.ResourceVersion, stored.Status, *w.now.DeepCopy()
+			w.resourceVersion, w.serverStatus, w.written = stored.ResourceVersion, stored.Status, *w.desired.DeepCopy()
 			return nil
 		}
-		if !isRefused(err) {
+		if !isFailedPatchTest(err) {
 			return client.IgnoreNotFound(err)
 		}
 		live := &landscapev1alpha1.Landscape{}
-		if err := w.live.Get(ctx, client.ObjectKeyFromObject(w.object), live); err != nil {
+		if err := w.apiReader.Get(ctx, client.ObjectKeyFromObject(w.object), live); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		switch {
 		case live.UID != w.object.UID:
 			return nil
-		case !equality.Semantic.DeepEqual(live.Status, w.stored):
-			return errOvertaken
+		case !equality.Semantic.DeepEqual(live.Status, w.serverStatus):
+			return errWrittenByOther
 		}
-		w.version = live.ResourceVersion
+		w.resourceVersion = live.ResourceVersion
 	}
 	return err
 }
 
-// isRefused reports whether a test of a patch failed; the answer does not say which. The answer to
-// an invalid status names the object.
-func isRefused(err error) bool {
+// isFailedPatchTest reports whether a test of a patch failed; the answer does not say which. The
+// answer to an invalid status names the object.
+func isFailedPatchTest(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsInvalid(err) && errors.As(err, &status) && (status.Status().Details == nil || status.Status().Details.Name == "")
 }
 
-// interrupted records that the operator ends.
-func (w *statusWriter) interrupted(at time.Time) {
+// recordInterruption records that the operator ends.
+func (w *statusWriter) recordInterruption(at time.Time) {
 	if w.object == nil {
 		return
 	}
-	w.ended(at, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "the operator ended in the middle of it"})
-	if op := w.now.LastOperation; op != nil && op.State == gardencorev1beta1.LastOperationStateProcessing {
-		w.operation(gardencorev1beta1.LastOperationStateAborted, op.Progress, "the operator ended in the middle of it")
+	w.closeRecord(at, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncInterrupted, Message: "the operator ended in the middle of it"})
+	if op := w.desired.LastOperation; op != nil && op.State == gardencorev1beta1.LastOperationStateProcessing {
+		w.setOperation(gardencorev1beta1.LastOperationStateAborted, op.Progress, "the operator ended in the middle of it")
 	}
-	w.now.Conditions = condition.Remove(w.now.Conditions, landscapev1alpha1.LandscapeReconciling)
+	w.desired.Conditions = condition.Remove(w.desired.Conditions, landscapev1alpha1.LandscapeReconciling)
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	w.flush(ctx)
+	w.writeIfChanged(ctx)
 }
 
-// notReady returns why other Landscapes cannot depend on a Landscape; empty if they can.
-func notReady(l *landscapev1alpha1.Landscape) string {
+// notReadyReason returns why other Landscapes cannot depend on a Landscape; empty if they can.
+func notReadyReason(l *landscapev1alpha1.Landscape) string {
 	ready := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	switch {
 	case ready == nil:

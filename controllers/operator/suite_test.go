@@ -36,71 +36,72 @@ import (
 	"github.com/pergola-dev/pergola/landscapes/evaluation"
 )
 
-// server is the API server that the tests share, both the runtime cluster and the virtual garden.
-var server struct {
+// testServer is the API server that the tests share, both the runtime cluster and the virtual
+// garden.
+var testServer struct {
 	config *rest.Config
 	count  atomic.Int64
 }
 
 func TestMain(m *testing.M) {
-	shortest = quick
-	os.Exit(apiserver.Main(m, func(config *rest.Config) { server.config = config }, crds.All()...))
+	minInterval = testInterval
+	os.Exit(apiserver.Main(m, func(config *rest.Config) { testServer.config = config }, crds.All()...))
 }
 
-// quick is the default interval of polls and retries in tests.
-const quick = 200 * time.Millisecond
+// testInterval is the default interval of polls and retries in tests.
+const testInterval = 200 * time.Millisecond
 
-// world is one operator with its own namespace.
-type world struct {
+// testEnv is one operator with its own namespace.
+type testEnv struct {
 	*testing.T
 	client    client.Client
 	namespace string
-	cache     string
+	cacheDir  string
 	role      *Role
-	// receivers and metrics are the addresses of the operator.
-	receivers, metrics string
-	log                *buffer
-	// dies means that the operator may end with an error.
-	dies bool
+	// receiverAddress and metrics are the addresses of the operator.
+	receiverAddress, metricsAddress string
+	log                             *syncBuffer
+	// mayFail means that the operator may end with an error.
+	mayFail bool
 }
 
-// buffer is a log that may be read while it is written.
-type buffer struct {
+// syncBuffer is a log that may be read while it is written.
+type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (b *buffer) Write(p []byte) (int, error) {
+func (b *syncBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.Write(p)
 }
 
-func (b *buffer) String() string {
+func (b *syncBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.b.String()
 }
 
-func newWorld(t *testing.T) *world {
+func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	apiserver.Needed(t)
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, landscapev1alpha1.AddToScheme(scheme))
-	c, err := client.New(server.config, client.Options{Scheme: scheme})
+	c, err := client.New(testServer.config, client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	w := &world{T: t, client: c, namespace: fmt.Sprintf("op%d", server.count.Add(1)), cache: t.TempDir(), log: &buffer{}}
+	w := &testEnv{T: t, client: c, namespace: fmt.Sprintf("op%d", testServer.count.Add(1)), cacheDir: t.TempDir(), log: &syncBuffer{}}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
-	t.Cleanup(w.forget)
-	w.secret("virtual", map[string]string{"kubeconfig": kubeconfig(t)})
+	t.Cleanup(w.cleanUp)
+	w.createSecret("virtual", map[string]string{"kubeconfig": kubeconfig(t)})
 	return w
 }
 
 // kubeconfig returns a kubeconfig of the server.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
-	c := server.config
+	c := testServer.config
 	data, err := clientcmd.Write(clientcmdapi.Config{
 		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: c.Host, CertificateAuthorityData: c.CAData}},
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{"u": {ClientCertificateData: c.CertData, ClientKeyData: c.KeyData}},
@@ -110,24 +111,24 @@ func kubeconfig(t *testing.T) string {
 	return string(data)
 }
 
-// start runs an operator until stop is called or the test ends.
-func (w *world) start(change ...func(*Role)) (stop func()) {
+// startOperator runs an operator until stop is called or the test ends.
+func (w *testEnv) startOperator(change ...func(*Role)) (stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	listening, ended := make(chan [2]string, 1), make(chan error, 1)
 	w.role = &Role{
-		Config: server.config, Namespace: w.namespace, Catalogue: components.FS, Evaluator: evaluation.InProcess{}, CacheDir: w.cache, FileSources: true, Serve: Serving{HealthPort: -1, MetricsPort: 0, ReceiverPort: 0, OnListen: func(_, metrics, receivers string) { listening <- [2]string{metrics, receivers} }},
-		Holder: fmt.Sprintf("test-%d", server.count.Add(1)), Version: "test", Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.log, w.Output()), nil)),
+		Config: testServer.config, Namespace: w.namespace, Catalogue: components.FS, Evaluator: evaluation.InProcess{}, CacheDir: w.cacheDir, FileSources: true, Serving: Serving{HealthPort: -1, MetricsPort: 0, ReceiverPort: 0, OnListen: func(_, metrics, receivers string) { listening <- [2]string{metrics, receivers} }},
+		Holder: fmt.Sprintf("test-%d", testServer.count.Add(1)), Version: "test", Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(io.MultiWriter(w.log, w.Output()), nil)),
 	}
 	for _, c := range change {
 		c(w.role)
 	}
 	go func() { ended <- w.role.Run(ctx) }()
 	addresses := <-listening
-	w.metrics, w.receivers = "http://127.0.0.1"+addresses[0][strings.LastIndex(addresses[0], ":"):]+"/metrics", "http://127.0.0.1"+addresses[1][strings.LastIndex(addresses[1], ":"):]
+	w.metricsAddress, w.receiverAddress = "http://127.0.0.1"+addresses[0][strings.LastIndex(addresses[0], ":"):]+"/metrics", "http://127.0.0.1"+addresses[1][strings.LastIndex(addresses[1], ":"):]
 	stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; !w.dies {
+		if err := <-ended; !w.mayFail {
 			require.NoError(w, err)
 		}
 	})
@@ -135,9 +136,9 @@ func (w *world) start(change ...func(*Role)) (stop func()) {
 	return stop
 }
 
-// forget deletes the world's objects and inventories from the server, so that tests stay
+// cleanUp deletes the world's objects and inventories from the server, so that tests stay
 // independent. Other Landscapes would read the inventories before they delete an object.
-func (w *world) forget() {
+func (w *testEnv) cleanUp() {
 	ctx := context.Background()
 	landscapes := &landscapev1alpha1.LandscapeList{}
 	require.NoError(w, w.client.List(ctx, landscapes, client.InNamespace(w.namespace)))
@@ -147,25 +148,25 @@ func (w *world) forget() {
 	for _, kind := range []client.Object{&landscapev1alpha1.Landscape{}, &corev1.ConfigMap{}, &corev1.Secret{}} {
 		require.NoError(w, w.client.DeleteAllOf(ctx, kind, client.InNamespace(w.namespace)))
 	}
-	w.unlock()
+	w.deleteLease()
 }
 
-func (w *world) create(o client.Object) {
+func (w *testEnv) create(o client.Object) {
 	w.Helper()
 	require.NoError(w, w.client.Create(context.Background(), o))
 }
 
-func (w *world) secret(name string, data map[string]string) {
+func (w *testEnv) createSecret(name string, data map[string]string) {
 	w.Helper()
 	w.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}, StringData: data})
 }
 
-// landscape creates a Landscape that follows a repository.
-func (w *world) landscape(name string, r *repository, change ...func(*landscapev1alpha1.LandscapeSpec)) {
+// createLandscape creates a Landscape that follows a repository.
+func (w *testEnv) createLandscape(name string, r *testRepository, change ...func(*landscapev1alpha1.LandscapeSpec)) {
 	w.Helper()
 	l := &landscapev1alpha1.Landscape{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: name}}
-	l.Spec.Source = &landscapev1alpha1.Source{URL: "file://" + r.dir, Interval: &metav1.Duration{Duration: quick}}
-	l.Spec.RetryInterval = &metav1.Duration{Duration: quick}
+	l.Spec.Source = &landscapev1alpha1.Source{URL: "file://" + r.dir, Interval: &metav1.Duration{Duration: testInterval}}
+	l.Spec.RetryInterval = &metav1.Duration{Duration: testInterval}
 	l.Spec.Clusters = &landscapev1alpha1.Clusters{Virtual: &landscapev1alpha1.ClusterAccess{SecretRef: &landscapev1alpha1.SecretKeyReference{Name: "virtual"}}}
 	for _, c := range change {
 		c(&l.Spec)
@@ -173,38 +174,38 @@ func (w *world) landscape(name string, r *repository, change ...func(*landscapev
 	w.create(l)
 }
 
-func (w *world) get(name string) *landscapev1alpha1.Landscape {
+func (w *testEnv) getLandscape(name string) *landscapev1alpha1.Landscape {
 	w.Helper()
 	l := &landscapev1alpha1.Landscape{}
 	require.NoError(w, w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: name}, l))
 	return l
 }
 
-// change changes a Landscape.
-func (w *world) change(name string, change func(*landscapev1alpha1.Landscape)) {
+// changeLandscape changes a Landscape.
+func (w *testEnv) changeLandscape(name string, change func(*landscapev1alpha1.Landscape)) {
 	w.Helper()
-	l := w.get(name)
+	l := w.getLandscape(name)
 	before := l.DeepCopy()
 	change(l)
 	require.NoError(w, w.client.Patch(context.Background(), l, client.MergeFrom(before)))
 }
 
-// ready waits for a prefix of the Ready condition: status, reason and message.
-func (w *world) ready(name, want string) *landscapev1alpha1.Landscape {
+// awaitReady waits for a prefix of the Ready condition: status, reason and message.
+func (w *testEnv) awaitReady(name, want string) *landscapev1alpha1.Landscape {
 	w.Helper()
-	return w.await(name, func(l *landscapev1alpha1.Landscape) bool { return strings.HasPrefix(readiness(l), want) })
+	return w.awaitLandscape(name, func(l *landscapev1alpha1.Landscape) bool { return strings.HasPrefix(readyText(l), want) })
 }
 
-func (w *world) await(name string, ok func(*landscapev1alpha1.Landscape) bool) *landscapev1alpha1.Landscape {
+func (w *testEnv) awaitLandscape(name string, ok func(*landscapev1alpha1.Landscape) bool) *landscapev1alpha1.Landscape {
 	w.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for {
-		l := w.get(name)
+		l := w.getLandscape(name)
 		if ok(l) {
 			return l
 		}
 		if time.Now().After(deadline) {
-			require.Fail(w, "the Landscape does not get there", "it is %s\nhistory %+v", readiness(l), l.Status.History)
+			require.Fail(w, "the Landscape does not get there", "it is %s\nhistory %+v", readyText(l), l.Status.History)
 		}
 		select {
 		case <-w.Context().Done():
@@ -214,7 +215,7 @@ func (w *world) await(name string, ok func(*landscapev1alpha1.Landscape) bool) *
 	}
 }
 
-func readiness(l *landscapev1alpha1.Landscape) string {
+func readyText(l *landscapev1alpha1.Landscape) string {
 	c := condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeReady)
 	if c == nil {
 		return "without a condition"
@@ -222,8 +223,8 @@ func readiness(l *landscapev1alpha1.Landscape) string {
 	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 }
 
-// value reads an applied ConfigMap; "" if it does not exist.
-func (w *world) value(name string) string {
+// configMapValue reads an applied ConfigMap; "" if it does not exist.
+func (w *testEnv) configMapValue(name string) string {
 	w.Helper()
 	cm := &corev1.ConfigMap{}
 	err := w.client.Get(context.Background(), client.ObjectKey{Namespace: w.namespace, Name: name}, cm)
@@ -231,35 +232,35 @@ func (w *world) value(name string) string {
 	return cm.Data["value"]
 }
 
-// repository is a Git repository in a folder.
-type repository struct {
+// testRepository is a Git repository in a folder.
+type testRepository struct {
 	*testing.T
 	dir string
 	namespace,
 	name string
 }
 
-// repository creates one with a landscape in it.
-func (w *world) repository(name string) *repository {
+// newRepository creates one with a landscape in it.
+func (w *testEnv) newRepository(name string) *testRepository {
 	w.Helper()
-	r := &repository{T: w.T, dir: w.TempDir(), namespace: w.namespace, name: name}
+	r := &testRepository{T: w.T, dir: w.TempDir(), namespace: w.namespace, name: name}
 	r.git("init", "-q", "-b", "main")
-	r.commit("begin", map[string]string{"landscape.yaml": r.config(""), "a.yaml": r.configMap("a", "1")})
+	r.commit("begin", map[string]string{"landscape.yaml": r.landscapeFile(""), "a.yaml": r.configMap("a", "1")})
 	return r
 }
 
-// config returns a landscape.yaml.
-func (r *repository) config(spec string) string {
+// landscapeFile returns a landscape.yaml.
+func (r *testRepository) landscapeFile(spec string) string {
 	return "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: " + r.name + "}\nspec:\n  catalogue: {version: " + components.Version + "}\n" + spec
 }
 
 // configMap returns a ConfigMap for the runtime cluster.
-func (r *repository) configMap(name, value string) string {
+func (r *testRepository) configMap(name, value string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s\n  namespace: %s\n  annotations: {landscape.pergola.dev/cluster: runtime}\ndata: {value: %q}\n", name, r.namespace, value)
 }
 
 // commit writes files, deletes empty ones, and returns the commit.
-func (r *repository) commit(message string, files map[string]string) string {
+func (r *testRepository) commit(message string, files map[string]string) string {
 	r.Helper()
 	for name, content := range maps.All(files) {
 		path := filepath.Join(r.dir, name)
@@ -275,7 +276,7 @@ func (r *repository) commit(message string, files map[string]string) string {
 	return strings.TrimSpace(r.git("rev-parse", "HEAD"))
 }
 
-func (r *repository) git(args ...string) string {
+func (r *testRepository) git(args ...string) string {
 	r.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = r.dir

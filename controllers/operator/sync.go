@@ -15,48 +15,48 @@ import (
 	"github.com/pergola-dev/pergola/source/receiver"
 )
 
-// start applies a revision, and stops the job of the previous one.
-func (s *syncer) start(p *preparation, j *job) {
-	now := s.parts.role.Clock.Now()
-	ctx, cancel := context.WithCancel(s.life.alive)
-	j.attempt, j.told.began = p.attempt, now
+// startJob applies a revision, and stops the job of the previous one.
+func (s *landscapeReconciler) startJob(p *preparation, j *job) {
+	now := s.operator.role.Clock.Now()
+	ctx, cancel := context.WithCancel(s.lifetime.ctx)
+	j.attempt, j.reporting.startedAt = p.attempt, now
 	j.control.stop = func() { // marks later failures as the effect of the stop
-		j.control.stopped.Store(true)
+		j.control.isStopped.Store(true)
 		cancel()
 	}
-	before := s.jobs.ending
-	s.jobs.ending = nil
-	s.found.unhealthy, s.jobs.unkept, s.found.drift, s.found.heldDrift = nil, nil, nil, nil
-	if w := s.found.gardenlets; w != nil && w.j.revision.at() == j.revision.at() {
-		j.awaits(w.left...)
+	before := s.jobs.pausedDone
+	s.jobs.pausedDone = nil
+	s.findings.unhealthyConditions, s.jobs.maintainFailure, s.findings.unrepairedDrift, s.findings.heldRepairs = nil, nil, nil, nil
+	if w := s.findings.gardenletWaiter; w != nil && w.job.revision.commitPath() == j.revision.commitPath() {
+		j.addAwaitedOwners(w.remaining...)
 	}
-	s.forgetGardenlets()
-	if former := s.jobs.active; former != nil {
-		if former.revision.at() == j.revision.at() {
-			j.awaits(former.takeWritten()...)
-			j.pending.publishedFor, j.tries = former.takePublished(), former.tries
+	s.cancelGardenletWait()
+	if former := s.jobs.activeJob; former != nil {
+		if former.revision.commitPath() == j.revision.commitPath() {
+			j.addAwaitedOwners(former.takeAwaitedOwners()...)
+			j.pendingSeeds.publishedSeeds, j.failedAttempts = former.takePublishedSeeds(), former.failedAttempts
 		}
-		if former.applying && former.told.record {
-			s.status.ended(now, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncSuperseded, Message: "given up for " + j.revision.Revision()})
-			s.parts.metrics.synced(s.key, landscapev1alpha1.SyncSuperseded, now.Sub(former.told.began))
+		if former.isApplying && former.reporting.isInHistory {
+			s.status.closeRecord(now, landscapev1alpha1.SyncRecord{Result: landscapev1alpha1.SyncSuperseded, Message: "given up for " + j.revision.Revision()})
+			s.operator.metrics.countSync(s.key, landscapev1alpha1.SyncSuperseded, now.Sub(former.reporting.startedAt))
 		}
 		former.control.stop()
 		before = former.control.done
 	}
-	s.jobs.active = j
-	unused := s.tools.clusters.takeFormer()
-	if !p.purpose.isFormer() {
-		j.told.shown = true
-		s.status.operation(gardencorev1beta1.LastOperationStateProcessing, 0, j.progress())
+	s.jobs.activeJob = j
+	unused := s.shared.clusters.takeReplaced()
+	if !p.purpose.isForAppliedRevision() {
+		j.reporting.isLastOperation = true
+		s.status.setOperation(gardencorev1beta1.LastOperationStateProcessing, 0, j.progressText())
 		// A retry is neither announced nor recorded before its result differs.
 		if p.trigger != triggerRetry {
-			s.begin(j, now)
+			s.openJobRecord(j, now)
 			s.notify(notification.Pending, notification.Info, reasonReconciling, "applying "+j.revision.Revision(), j.revision.Commit, j.revision.Revision())
 		}
-		s.hub.tell(j.revision.Commit, receiver.Progress{Time: now, Phase: receiver.PhaseApplying, Message: "applying " + j.revision.Revision()})
+		s.broadcaster.broadcast(j.revision.Commit, receiver.Progress{Time: now, Phase: receiver.PhaseApplying, Message: "applying " + j.revision.Revision()})
 	}
-	limit := timeout(&s.object.Spec, &j.revision.landscape.Config.Spec)
-	s.life.background.Go(func() {
+	limit := syncTimeout(&s.object.Spec, &j.revision.landscape.Config.Spec)
+	s.lifetime.background.Go(func() {
 		defer close(j.control.done)
 		if before != nil {
 			<-before
@@ -65,135 +65,135 @@ func (s *syncer) start(p *preparation, j *job) {
 			c.Close()
 		}
 		defer j.converger.Close()
-		s.work(ctx, j, limit)
+		s.runJob(ctx, j, limit)
 	})
 }
 
-// begin opens a record of the history for a job.
-func (s *syncer) begin(j *job, at time.Time) {
-	j.told.record = true
-	s.status.begun(landscapev1alpha1.SyncRecord{
+// openJobRecord opens a record of the history for a job.
+func (s *landscapeReconciler) openJobRecord(j *job, at time.Time) {
+	j.reporting.isInHistory = true
+	s.status.openRecord(landscapev1alpha1.SyncRecord{
 		Revision: j.revision.Revision(), Subject: j.revision.Subject, Author: j.revision.Author, Signer: j.revision.Signer,
 		Trigger: j.attempt.trigger, StartTime: metav1.NewTime(at),
 	})
 }
 
-// applied processes the result of a sync.
-func (s *syncer) applied(j *job, report *landscape.Report, totals map[string]int, err error, late bool, await func(string) bool) {
-	if s.jobs.active != j || s.life.alive.Err() != nil {
+// handleSyncResult processes the result of a sync.
+func (s *landscapeReconciler) handleSyncResult(j *job, report *landscape.Report, totals map[string]int, err error, late bool, await func(string) bool) {
+	if s.jobs.activeJob != j || s.lifetime.ctx.Err() != nil {
 		return
 	}
 	purpose := j.attempt.purpose
-	j.applying, j.attempt.purpose = false, purposeDue
-	now := s.parts.role.Clock.Now()
+	j.isApplying, j.attempt.purpose = false, purposeApply
+	now := s.operator.role.Clock.Now()
 	revision := j.revision.Revision()
 	if err != nil {
-		j.addFormer(report, heldHere(s.status.now.Held))
+		j.addPreviouslyHeld(report, heldByOperator(s.status.desired.Held))
 	}
-	o := j.outcome(now)
-	o.open.held, o.open.waits, o.open.heldText = heldCount(report), waitingForApproval(report.HeldDeletions()), report.HeldText()
+	o := j.baseOutcome(now)
+	o.openItems.heldCount, o.openItems.awaitingApproval, o.openItems.heldText = heldCount(report), countAwaitingApproval(report.HeldDeletions()), report.HeldText()
 	var forAnyone []string
-	o.open.operations, forAnyone, o.open.ranOut = waitingOperations(report)
-	if text := listed(o.open.operations); text != "" && text != listed(s.jobs.last.open.operations) {
-		s.notify(notification.Neutral, notification.Warning, operationsReason(o.open.operations, o.open.ranOut), listed(forAnyone), o.commit, revision)
+	o.openItems.operations, forAnyone, o.openItems.expiredOperations = waitingOperations(report)
+	if text := joinLimited(o.openItems.operations); text != "" && text != joinLimited(s.jobs.lastOutcome.openItems.operations) {
+		s.notify(notification.Neutral, notification.Warning, operationsReason(o.openItems.operations, o.openItems.expiredOperations), joinLimited(forAnyone), o.commit, revision)
 	}
-	spent, lapsed := s.useUp(j, report, err == nil)
-	passed := PassedText(spent)
+	spent, lapsed := s.finishApprovals(j, report, err == nil)
+	passed := UsedApprovalsText(spent)
 	if len(lapsed) > 0 {
-		s.notify(notification.Neutral, notification.Warning, reasonLapsed, lapsedText(lapsed), o.commit, revision)
+		s.notify(notification.Neutral, notification.Warning, reasonApprovalLapsed, lapsedText(lapsed), o.commit, revision)
 	}
-	s.showHeld(stillHeld(heldOf(report, approvals(s.object, s.status.now.UsedApprovals)), heldHere(s.status.now.Held)))
-	executed := executedBy(j, report.Operations, s.status.now.Operations)
+	s.updateHeldStatus(restoreHeldReasons(heldDeletionsOf(report, operatorApprovals(s.object, s.status.desired.UsedApprovals)), heldByOperator(s.status.desired.Held)))
+	executed := executedText(j, report.Operations, s.status.desired.Operations)
 	if len(report.Operations) > 0 {
-		s.status.now.Operations = report.Operations
+		s.status.desired.Operations = report.Operations
 	}
-	s.status.inventory(totals)
+	s.status.setInventory(totals)
 	for _, one := range report.Owners {
-		s.cared(one.Owner, one.Conditions)
+		s.recordOwnerConditions(one.Owner, one.Conditions)
 	}
 	if err != nil {
 		o.problems = owner.Problems(err)
 		if late {
-			o.problems = append([]string{fmt.Sprintf("gave up after %s (spec.timeout)", now.Sub(j.told.began).Round(time.Second))}, o.problems...)
+			o.problems = append([]string{fmt.Sprintf("gave up after %s (spec.timeout)", now.Sub(j.reporting.startedAt).Round(time.Second))}, o.problems...)
 		}
-		o.failures = s.failuresOf(o.commitAt)
+		o.failures = s.failuresInRow(o.commitPath)
 	}
-	same := s.jobs.last.commitAt == o.commitAt && listed(s.jobs.last.problems) == listed(o.problems) && s.jobs.last.open.heldText == o.open.heldText
-	same = same || purpose.isFormer() && err != nil && j.tries.failures > 0 && listed(j.tries.problems) == listed(o.problems)
-	j.tries.note(o.problems, now)
-	if refused := s.jobs.last; purpose == purposeKept && refused.failures > 0 && refused.commitAt != o.commitAt {
+	same := s.jobs.lastOutcome.commitPath == o.commitPath && joinLimited(s.jobs.lastOutcome.problems) == joinLimited(o.problems) && s.jobs.lastOutcome.openItems.heldText == o.openItems.heldText
+	same = same || purpose.isForAppliedRevision() && err != nil && j.failedAttempts.count > 0 && joinLimited(j.failedAttempts.problems) == joinLimited(o.problems)
+	j.failedAttempts.record(o.problems, now)
+	if refused := s.jobs.lastOutcome; purpose == purposeMaintain && refused.failures > 0 && refused.commitPath != o.commitPath {
 		// A maintained revision does not replace the rejected one as the last attempt. Otherwise
 		// the rejected one would be retried at once.
-		refused.open = o.open
+		refused.openItems = o.openItems
 		o = refused
 	}
-	s.jobs.last, s.found.drift, s.found.heldDrift = o, nil, nil
+	s.jobs.lastOutcome, s.findings.unrepairedDrift, s.findings.heldRepairs = o, nil, nil
 	moves := landscape.MovesFrom(err)
-	s.jobs.movesFrom.Store(&moves)
+	s.jobs.moveSources.Store(&moves)
 	result, message := landscapev1alpha1.SyncSucceeded, "nothing had to be written"
 	published := ""
 	if err == nil {
-		published = publishedText(j.takePublished())
+		published = publishedText(j.takePublishedSeeds())
 	}
 	switch {
 	case !report.Written.IsEmpty():
-		message = joined(report.Written.String(), published)
+		message = joinNonEmpty(report.Written.String(), published)
 	case published != "":
 		message = published
 	}
-	taken := takenUp(report)
-	asked := listed(taken)
+	taken := startedOperations(report)
+	asked := joinLimited(taken)
 	// Also if no object changed.
-	if (passed != "" || executed != "" || asked != "") && !j.told.record {
-		s.begin(j, j.told.began)
+	if (passed != "" || executed != "" || asked != "") && !j.reporting.isInHistory {
+		s.openJobRecord(j, j.reporting.startedAt)
 	}
-	message = joined(message, passed, executed, asked)
-	if text := listed(o.open.operations); text != "" {
+	message = joinNonEmpty(message, passed, executed, asked)
+	if text := joinLimited(o.openItems.operations); text != "" {
 		message += "; " + text
 	}
 	switch {
 	case err != nil:
-		result, message = landscapev1alpha1.SyncFailed, joined(passed, asked, listed(j.tries.problems))
-	case o.open.held > 0:
-		result, message = landscapev1alpha1.SyncHeld, message+"; "+o.open.heldText
+		result, message = landscapev1alpha1.SyncFailed, joinNonEmpty(passed, asked, joinLimited(j.failedAttempts.problems))
+	case o.openItems.heldCount > 0:
+		result, message = landscapev1alpha1.SyncHeld, message+"; "+o.openItems.heldText
 	}
-	s.finish(j, landscapev1alpha1.SyncRecord{Result: result, Message: message, Changed: int32(report.Changed), Approvals: spent, TakenUp: taken}, same, await)
+	s.reportSyncResult(j, landscapev1alpha1.SyncRecord{Result: result, Message: message, Changed: int32(report.Changed), Approvals: spent, TakenUp: taken}, same, await)
 }
 
-// finish records and reports the result of a sync.
-func (s *syncer) finish(j *job, record landscapev1alpha1.SyncRecord, same bool, await func(string) bool) {
-	now, revision, commit := s.parts.role.Clock.Now(), j.revision.Revision(), j.revision.Commit
+// reportSyncResult records and reports the result of a sync.
+func (s *landscapeReconciler) reportSyncResult(j *job, record landscapev1alpha1.SyncRecord, same bool, await func(string) bool) {
+	now, revision, commit := s.operator.role.Clock.Now(), j.revision.Revision(), j.revision.Commit
 	// A repeated sync gets a record only if it changed something or its result differs.
-	if !j.told.record && (record.Changed > 0 || !same && (j.told.shown || record.Result != landscapev1alpha1.SyncSucceeded)) {
-		s.begin(j, j.told.began)
+	if !j.reporting.isInHistory && (record.Changed > 0 || !same && (j.reporting.isLastOperation || record.Result != landscapev1alpha1.SyncSucceeded)) {
+		s.openJobRecord(j, j.reporting.startedAt)
 	}
 	result, message := record.Result, record.Message
-	s.status.ended(now, record)
-	s.parts.metrics.synced(s.key, result, now.Sub(j.told.began))
+	s.status.closeRecord(now, record)
+	s.operator.metrics.countSync(s.key, result, now.Sub(j.reporting.startedAt))
 	if result == landscapev1alpha1.SyncFailed {
-		s.status.errors(j.tries.problems)
-		s.status.operation(gardencorev1beta1.LastOperationStateError, s.status.progress(), message)
-		s.hub.tell(commit, receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Message: message, Done: true, Err: message})
+		s.status.setErrors(j.failedAttempts.problems)
+		s.status.setOperation(gardencorev1beta1.LastOperationStateError, s.status.progressPercent(), message)
+		s.broadcaster.broadcast(commit, receiver.Progress{Time: now, Phase: receiver.PhaseFailed, Message: message, Done: true, Err: message})
 		if !same {
 			s.notify(notification.Failed, notification.Warning, reasonApplyFailed, message, commit, revision)
 		}
 		return
 	}
-	s.status.errors(nil)
-	s.status.operation(gardencorev1beta1.LastOperationStateSucceeded, 100, message)
-	s.status.now.LastAppliedRevision, s.status.now.LastAppliedPath, s.status.now.Tried = revision, j.revision.folder, nil
-	s.parts.metrics.applied(s.key, now)
+	s.status.setErrors(nil)
+	s.status.setOperation(gardencorev1beta1.LastOperationStateSucceeded, 100, message)
+	s.status.desired.LastAppliedRevision, s.status.desired.LastAppliedPath, s.status.desired.Tried = revision, j.revision.folder, nil
+	s.operator.metrics.setLastApplied(s.key, now)
 	severity, reason := notification.Info, reasonApplied
 	if !await(message) {
-		s.recordSeeds(revision, "")
-		phase, text := s.endsAs(message)
-		s.hub.tell(commit, receiver.Progress{Time: now, Phase: phase, Message: text, Done: true})
+		s.recordSeedResults(revision, "")
+		phase, text := s.finalPhase(message)
+		s.broadcaster.broadcast(commit, receiver.Progress{Time: now, Phase: phase, Message: text, Done: true})
 	}
 	if result == landscapev1alpha1.SyncHeld {
 		severity, reason = notification.Warning, reasonHeld
-		message += s.toApprove()
+		message += s.approveCommand()
 	}
-	if j.told.record && !same || record.Changed > 0 {
+	if j.reporting.isInHistory && !same || record.Changed > 0 {
 		s.notify(notification.Succeeded, severity, reason, message, commit, revision)
 	}
 }

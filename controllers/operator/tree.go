@@ -58,8 +58,8 @@ type TreeObject struct {
 	OwnedBy string `json:"ownedBy,omitempty"`
 	// AlsoOf are other owners that list and applied the object. It moved between them; only the
 	// object itself tells the current one.
-	AlsoOf []string `json:"alsoOf,omitempty"`
-	entry  apply.Entry
+	AlsoOf         []string `json:"alsoOf,omitempty"`
+	inventoryEntry apply.Entry
 }
 
 // Tree reads the inventories of a cluster. It reads only ConfigMaps, ManagedResources and the two
@@ -98,16 +98,16 @@ func Tree(ctx context.Context, config *rest.Config, now time.Time) ([]TreeOwner,
 		})
 		out = append(out, *o)
 	}
-	nameSeed(out)
-	noteShared(out)
-	noteSilence(ctx, c, out, now)
+	setSeedNames(out)
+	markShared(out)
+	markStale(ctx, c, out, now)
 	slices.SortFunc(out, func(a, b TreeOwner) int { return strings.Compare(a.Owner, b.Owner) })
 	return out, nil
 }
 
-// nameSeed replaces the cluster name seed by the name of the Seed. A cluster with the inventories
-// of a Seed is that seed.
-func nameSeed(owners []TreeOwner) {
+// setSeedNames replaces the cluster name seed by the name of the Seed. A cluster with the
+// inventories of a Seed is that seed.
+func setSeedNames(owners []TreeOwner) {
 	name := ""
 	for _, o := range owners {
 		if seed, is := strings.CutPrefix(o.Owner, owner.Seed+"."); is {
@@ -126,8 +126,8 @@ func nameSeed(owners []TreeOwner) {
 	}
 }
 
-// noteSilence sets Silence. An unreadable Lease is ignored.
-func noteSilence(ctx context.Context, c client.Reader, owners []TreeOwner, now time.Time) {
+// markStale sets Silence. An unreadable Lease is ignored.
+func markStale(ctx context.Context, c client.Reader, owners []TreeOwner, now time.Time) {
 	leases := func(ctx context.Context, namespace, name string) (*coordinationv1.Lease, error) {
 		lease := &coordinationv1.Lease{}
 		return lease, c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, lease)
@@ -154,17 +154,17 @@ func treeBundle(ctx context.Context, c client.Reader, cm *unstructured.Unstructu
 		return b
 	}
 	for _, e := range entries {
-		o := TreeObject{Object: e.Ref.String(), Source: e.Source, Leaving: e.Leaving, entry: e}
+		o := TreeObject{Object: e.Ref.String(), Source: e.Source, Leaving: e.Leaving, inventoryEntry: e}
 		if e.Kind == "ManagedResource" {
-			o.Objects, b.Error = carried(ctx, c, e.Ref)
+			o.Objects, b.Error = managedResourceObjects(ctx, c, e.Ref)
 		}
 		b.Objects = append(b.Objects, o)
 	}
 	return b
 }
 
-// carried returns the objects that a ManagedResource applied.
-func carried(ctx context.Context, c client.Reader, ref apply.Ref) ([]TreeObject, string) {
+// managedResourceObjects returns the objects that a ManagedResource applied.
+func managedResourceObjects(ctx context.Context, c client.Reader, ref apply.Ref) ([]TreeObject, string) {
 	mr := &unstructured.Unstructured{}
 	mr.SetGroupVersionKind(resourcesv1alpha1.SchemeGroupVersion.WithKind("ManagedResource"))
 	if err := c.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, mr); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// TestNameSeed: inventories have the role of a cluster; people look for its name.
-func TestNameSeed(t *testing.T) {
+// TestSetSeedNames: inventories have the role of a cluster; people look for its name.
+func TestSetSeedNames(t *testing.T) {
 	bundles := func(clusters ...string) (out []TreeBundle) {
 		for _, c := range clusters {
 			out = append(out, TreeBundle{Name: "b", Cluster: c})
@@ -17,17 +17,17 @@ func TestNameSeed(t *testing.T) {
 		return out
 	}
 	owners := []TreeOwner{{Owner: "garden.g", Bundles: bundles("runtime", "virtual")}, {Owner: "seed.one", Bundles: bundles("seed")}, {Owner: "shoot.garden-a.b", Bundles: bundles("seed")}}
-	nameSeed(owners)
+	setSeedNames(owners)
 	assert.Equal(t, []TreeOwner{{Owner: "garden.g", Bundles: bundles("runtime", "virtual")}, {Owner: "seed.one", Bundles: bundles("one")}, {Owner: "shoot.garden-a.b", Bundles: bundles("one")}}, owners)
 	unknown := []TreeOwner{{Owner: "shoot.garden-a.b", Bundles: bundles("seed")}}
-	nameSeed(unknown)
+	setSeedNames(unknown)
 	assert.Equal(t, "seed", unknown[0].Bundles[0].Cluster)
 }
 
-// TestNoteShared: an object that two landscapes declare is shown with its actual owner.
-func TestNoteShared(t *testing.T) {
+// TestMarkShared: an object that two landscapes declare is shown with its actual owner.
+func TestMarkShared(t *testing.T) {
 	object := func(name, applied string, leaving bool) TreeObject {
-		return TreeObject{Object: name, Leaving: leaving, entry: apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Applied: applied}}
+		return TreeObject{Object: name, Leaving: leaving, inventoryEntry: apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Applied: applied}}
 	}
 	of := func(owner, cluster string, objects ...TreeObject) TreeOwner {
 		return TreeOwner{Owner: owner, Bundles: []TreeBundle{{Cluster: cluster, Objects: objects}}}
@@ -37,7 +37,7 @@ func TestNoteShared(t *testing.T) {
 		of("landscape.two", "runtime", object("both", "", false), object("moved", "x", false), object("nobody", "", false), object("leaves", "", false)),
 		of("landscape.three", "virtual", object("both", "", false)),
 	}
-	noteShared(owners)
+	markShared(owners)
 	said := map[string][]string{}
 	for _, o := range owners {
 		for _, shown := range o.Bundles[0].Objects {

@@ -2,16 +2,16 @@ package operator
 
 import "slices"
 
-// noteShared sets the owners of objects in several inventories. An inventory lists objects before
+// markShared sets the owners of objects in several inventories. An inventory lists objects before
 // they are applied. It keeps unapplied entries for objects of another owner.
-func noteShared(owners []TreeOwner) {
+func markShared(owners []TreeOwner) {
 	type place struct{ cluster, group, kind, namespace, name string }
 	listed := map[place]map[string]bool{} // by owner, whether it applied the object
 	each := func(f func(o *TreeObject, at place, owner string)) {
 		for _, owner := range owners {
 			for _, b := range owner.Bundles {
 				for i := range b.Objects {
-					ref := b.Objects[i].entry.Ref
+					ref := b.Objects[i].inventoryEntry.Ref
 					f(&b.Objects[i], place{b.Cluster, ref.GVK().Group, ref.Kind, ref.Namespace, ref.Name}, owner.Owner)
 				}
 			}
@@ -21,7 +21,7 @@ func noteShared(owners []TreeOwner) {
 		if listed[at] == nil {
 			listed[at] = map[string]bool{}
 		}
-		listed[at][owner] = listed[at][owner] || o.entry.Applied != "" || o.Leaving
+		listed[at][owner] = listed[at][owner] || o.inventoryEntry.Applied != "" || o.Leaving
 	})
 	each(func(o *TreeObject, at place, owner string) {
 		var others []string

@@ -12,72 +12,72 @@ import (
 
 // windowState says whether new revisions may be applied.
 type windowState struct {
-	open bool
-	// changes is the next opening; zero if there is none within the search, or if it is open.
-	changes time.Time
+	isOpen bool
+	// opensAt is the next opening; zero if there is none within the search, or if it is open.
+	opensAt time.Time
 }
 
-func neverOpens(s windowState) bool { return !s.open && s.changes.IsZero() }
+func isNeverOpen(s windowState) bool { return !s.isOpen && s.opensAt.IsZero() }
 
-// The search for a time when all lists are open checks at most mostOpenings openings within
-// mostYears after the first. Without one in mostYears the windows never open; after mostOpenings
+// The search for a time when all lists are open checks at most maxOpenings openings within
+// maxYears after the first. Without one in maxYears the windows never open; after maxOpenings
 // the next opening is when to check again.
 const (
-	mostOpenings = 400
-	mostYears    = 2
-	// everyOpening exceeds the openings in that time of windows that open every half hour.
-	everyOpening = 40_000
+	maxOpenings = 400
+	maxYears    = 2
+	// unlimitedOpenings exceeds the openings in that time of windows that open every half hour.
+	unlimitedOpenings = 40_000
 )
 
-// windowsAt returns the state of several lists, which all have to be open. An empty list is always
-// open.
-func windowsAt(now time.Time, lists ...[]landscapev1alpha1.SyncWindow) (windowState, error) {
-	return windowsWithin(now, mostOpenings, lists...)
+// windowStateAt returns the state of several lists, which all have to be open. An empty list is
+// always open.
+func windowStateAt(now time.Time, lists ...[]landscapev1alpha1.SyncWindow) (windowState, error) {
+	return findCommonOpening(now, maxOpenings, lists...)
 }
 
-func windowsWithin(now time.Time, most int, lists ...[]landscapev1alpha1.SyncWindow) (windowState, error) {
-	state, err := allAt(now, lists)
-	if err != nil || state.open {
+func findCommonOpening(now time.Time, most int, lists ...[]landscapev1alpha1.SyncWindow) (windowState, error) {
+	state, err := allWindowsAt(now, lists)
+	if err != nil || state.isOpen {
 		return state, err
 	}
-	at, last := state.changes, state.changes.AddDate(mostYears, 0, 0)
+	at, last := state.opensAt, state.opensAt.AddDate(maxYears, 0, 0)
 	for range most {
 		if at.IsZero() || at.After(last) {
 			return windowState{}, nil
 		}
-		then, err := allAt(at, lists)
-		if err != nil || then.open {
-			return windowState{changes: at}, err
+		then, err := allWindowsAt(at, lists)
+		if err != nil || then.isOpen {
+			return windowState{opensAt: at}, err
 		}
-		at = then.changes
+		at = then.opensAt
 	}
-	return windowState{changes: at}, nil
+	return windowState{opensAt: at}, nil
 }
 
-// allAt is like windowsAt, but changes is a time before which not all lists are open.
-func allAt(now time.Time, lists [][]landscapev1alpha1.SyncWindow) (windowState, error) {
-	all := windowState{open: true}
+// allWindowsAt is like windowStateAt, but changes is a time before which not all lists are open.
+func allWindowsAt(now time.Time, lists [][]landscapev1alpha1.SyncWindow) (windowState, error) {
+	all := windowState{isOpen: true}
 	for _, list := range lists {
-		one, err := windowAt(now, list)
+		one, err := anyWindowAt(now, list)
 		if err != nil {
 			return windowState{}, err
 		}
-		if !one.open {
-			if one.changes.IsZero() {
+		if !one.isOpen {
+			if one.opensAt.IsZero() {
 				return windowState{}, nil
 			}
-			all.open = false
-			if all.changes.Before(one.changes) {
-				all.changes = one.changes
+			all.isOpen = false
+			if all.opensAt.Before(one.opensAt) {
+				all.opensAt = one.opensAt
 			}
 		}
 	}
 	return all, nil
 }
 
-func windowAt(now time.Time, list []landscapev1alpha1.SyncWindow) (windowState, error) {
+func anyWindowAt(now time.Time, list []landscapev1alpha1.SyncWindow) (windowState, error) {
 	if len(list) == 0 {
-		return windowState{open: true}, nil
+		return windowState{isOpen: true}, nil
 	}
 	state := windowState{}
 	for i, w := range list {
@@ -85,26 +85,26 @@ func windowAt(now time.Time, list []landscapev1alpha1.SyncWindow) (windowState, 
 		if err != nil {
 			return windowState{}, fmt.Errorf("spec.windows[%d]: %w", i, err)
 		}
-		open, next := windowOf(now, schedule, zone, w.Duration.Duration)
+		open, next := scheduleStateAt(now, schedule, zone, w.Duration.Duration)
 		if open {
-			return windowState{open: true}, nil
+			return windowState{isOpen: true}, nil
 		}
-		if !next.IsZero() && (state.changes.IsZero() || next.Before(state.changes)) {
-			state.changes = next
+		if !next.IsZero() && (state.opensAt.IsZero() || next.Before(state.opensAt)) {
+			state.opensAt = next
 		}
 	}
 	return state, nil
 }
 
-// mostShift exceeds any clock change.
-const mostShift = 3 * time.Hour
+// maxClockShift exceeds any clock change.
+const maxClockShift = 3 * time.Hour
 
-// windowOf reports whether a window is open, and when it opens next. The schedule is wall clock
-// time, the duration real time. A skipped beginning counts as if clocks had not been put forward. A
-// repeated one opens the first time (as in RFC 5545).
-func windowOf(now time.Time, schedule cron.Schedule, zone *time.Location, duration time.Duration) (open bool, next time.Time) {
+// scheduleStateAt reports whether a window is open, and when it opens next. The schedule is wall
+// clock time, the duration real time. A skipped beginning counts as if clocks had not been put
+// forward. A repeated one opens the first time (as in RFC 5545).
+func scheduleStateAt(now time.Time, schedule cron.Schedule, zone *time.Location, duration time.Duration) (open bool, next time.Time) {
 	var last time.Time // end of the search, once the window is known to be closed
-	for wall := schedule.Next(wallClock(now.Add(-duration), zone).Add(-mostShift)); !wall.IsZero() && (last.IsZero() || wall.Before(last)); wall = schedule.Next(wall) {
+	for wall := schedule.Next(wallClock(now.Add(-duration), zone).Add(-maxClockShift)); !wall.IsZero() && (last.IsZero() || wall.Before(last)); wall = schedule.Next(wall) {
 		began := instantOf(wall, zone)
 		switch {
 		case !began.After(now.Add(-duration)):
@@ -112,7 +112,7 @@ func windowOf(now time.Time, schedule cron.Schedule, zone *time.Location, durati
 		case !began.After(now):
 			return true, time.Time{}
 		case next.IsZero():
-			last = wall.Add(mostShift)
+			last = wall.Add(maxClockShift)
 		}
 		if next.IsZero() || began.Before(next) {
 			next = began

@@ -12,9 +12,9 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// TestWindowsWhenClocksChange: a window opens once at each beginning for its duration, whatever
+// TestWindowsAcrossClockChanges: a window opens once at each beginning for its duration, whatever
 // clocks do.
-func TestWindowsWhenClocksChange(t *testing.T) {
+func TestWindowsAcrossClockChanges(t *testing.T) {
 	// Clock changes in 2026: Berlin from 02:00 to 03:00 at 01:00Z of March 29, and from 03:00 to
 	// 02:00 at 01:00Z of October 25. New York from 02:00 to 03:00 at 07:00Z of March 8, and from
 	// 02:00 to 01:00 at 06:00Z of November 1. Lord Howe changes by half an hour.
@@ -51,38 +51,38 @@ func TestWindowsWhenClocksChange(t *testing.T) {
 			was := false
 			promised := time.Time{}
 			for now := at(test.from); now.Before(at(test.to)); now = now.Add(time.Minute) {
-				state, err := windowsAt(now, list)
+				state, err := windowStateAt(now, list)
 				require.NoError(t, err)
-				if state.open != was {
+				if state.isOpen != was {
 					changes = append(changes, now.Format("2006-01-02T15:04"))
-					if state.open && !promised.IsZero() {
+					if state.isOpen && !promised.IsZero() {
 						assert.Equal(t, promised, now, "it opens when it was said to")
 					}
 				}
-				if !state.open {
-					assert.True(t, state.changes.After(now), "%s: %s", now, state.changes)
-					promised = state.changes
+				if !state.isOpen {
+					assert.True(t, state.opensAt.After(now), "%s: %s", now, state.opensAt)
+					promised = state.opensAt
 				}
-				was = state.open
+				was = state.isOpen
 			}
 			assert.Equal(t, test.open, changes)
 		})
 	}
 }
 
-func TestWindowsOfOtherForms(t *testing.T) {
+func TestWindowScheduleForms(t *testing.T) {
 	for _, schedule := range []string{"@every 1h", "TZ=Asia/Tokyo 0 8 * * *", "CRON_TZ=Asia/Tokyo 0 8 * * *"} {
-		_, err := windowsAt(noon, []landscapev1alpha1.SyncWindow{{Schedule: schedule, Duration: metav1.Duration{Duration: time.Hour}}})
+		_, err := windowStateAt(noon, []landscapev1alpha1.SyncWindow{{Schedule: schedule, Duration: metav1.Duration{Duration: time.Hour}}})
 		require.ErrorContains(t, err, fmt.Sprintf("spec.windows[0]: schedule %q", schedule))
 		require.ErrorContains(t, err, "timeZone")
 	}
-	state, err := windowsAt(noon, []landscapev1alpha1.SyncWindow{{Schedule: "@daily", Duration: metav1.Duration{Duration: 13 * time.Hour}}})
+	state, err := windowStateAt(noon, []landscapev1alpha1.SyncWindow{{Schedule: "@daily", Duration: metav1.Duration{Duration: 13 * time.Hour}}})
 	require.NoError(t, err)
-	assert.True(t, state.open)
+	assert.True(t, state.isOpen)
 	// A long window with frequent beginnings costs no more than others.
 	began := time.Now()
 	for range 100 {
-		_, err = windowsAt(noon, []landscapev1alpha1.SyncWindow{{Schedule: "* * * * *", Duration: metav1.Duration{Duration: 1000 * time.Hour}}})
+		_, err = windowStateAt(noon, []landscapev1alpha1.SyncWindow{{Schedule: "* * * * *", Duration: metav1.Duration{Duration: 1000 * time.Hour}}})
 		require.NoError(t, err)
 	}
 	assert.Less(t, time.Since(began), 20*time.Second)

@@ -212,7 +212,7 @@ func (s *flowSteps) confirmDeletions(ctx context.Context, cluster *apply.Cluster
 // removeKeepAnnotations removes keep annotations from definitions without foreign objects, and
 // reports whether any was removed.
 func (s *flowSteps) removeKeepAnnotations(ctx context.Context, cluster *apply.Cluster, entries []apply.Entry, used map[apply.Ref]string) (waits bool, err error) {
-	keep := conventions.Keys().KeepObject
+	keep := conventions.ManagedResourceKeys().KeepObject
 	for _, e := range entries {
 		if e.Kind != "CustomResourceDefinition" || used[e.Ref] != "" {
 			continue

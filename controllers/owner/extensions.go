@@ -93,7 +93,7 @@ func (r *Reconciler) pullCharts(ctx context.Context, o *ownerSession) map[string
 	if r.Charts == nil {
 		return nil
 	}
-	return r.Charts.All(ctx, o.Input.WantedCharts(), func(secret string) (map[string][]byte, error) {
+	return r.Charts.PullAll(ctx, o.Input.WantedCharts(), func(secret string) (map[string][]byte, error) {
 		ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: o.Input.ReferenceNamespace(), Name: secret}
 		live, err := o.Home.GetLive(ctx, ref)
 		if err != nil {

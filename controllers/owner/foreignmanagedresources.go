@@ -120,7 +120,7 @@ func listInNamespace(ctx context.Context, c *apply.Cluster, gvk schema.GroupVers
 	if err != nil {
 		return nil, c.Explain(ref, "list", err)
 	}
-	keys := conventions.Keys()
+	keys := conventions.ManagedResourceKeys()
 	others := keys.ManagedByLabel + "!=" + keys.ManagedByValue
 	if len(labelled) > 0 {
 		others += "," + labelled.String()

@@ -47,7 +47,7 @@ func (r *Reconciler) checkPrometheuses(ctx context.Context, o *ownerSession) (*h
 			replicas = 1
 		}
 		for i := range replicas {
-			servers = append(servers, &server{pod: prometheus.Pod(p.GetName(), i)})
+			servers = append(servers, &server{pod: prometheus.PodName(p.GetName(), i)})
 		}
 	}
 	reach := r.ConditionSettings.PrometheusAccess(o.Local.RESTConfig())
@@ -64,15 +64,15 @@ func (r *Reconciler) checkPrometheuses(ctx context.Context, o *ownerSession) (*h
 }
 
 // checkPrometheusPod checks one server.
-func checkPrometheusPod(ctx context.Context, reach prometheus.Reach, namespace, pod string) *health.Verdict {
+func checkPrometheusPod(ctx context.Context, reach prometheus.ServerAccess, namespace, pod string) *health.Verdict {
 	v := &health.Verdict{Kind: "Pod", Namespace: namespace, Name: pod}
-	client, err := reach.Client(namespace, pod)
+	client, err := reach.NewClient(namespace, pod)
 	trouble := ""
 	if err == nil {
 		trouble, err = prometheus.Check(ctx, client)
 	}
 	switch {
-	case err != nil && reach.Doubtful, err == nil && trouble == "":
+	case err != nil && reach.MayBeBlocked, err == nil && trouble == "":
 		return nil
 	case err != nil:
 		v.Reason, v.Message = reasonPrometheusError, "whether it sees what it should cannot be told: "+strings.Join(Problems(err), "; ")

@@ -53,9 +53,9 @@ func newFakePrometheuses(t *testing.T) *fakePrometheuses {
 	return p
 }
 
-func (p *fakePrometheuses) accessFunc(doubtful bool) func(*rest.Config) prometheus.Reach {
-	return func(*rest.Config) prometheus.Reach {
-		return prometheus.Reach{Doubtful: doubtful, Client: func(_, pod string) (api.Client, error) {
+func (p *fakePrometheuses) accessFunc(doubtful bool) func(*rest.Config) prometheus.ServerAccess {
+	return func(*rest.Config) prometheus.ServerAccess {
+		return prometheus.ServerAccess{MayBeBlocked: doubtful, NewClient: func(_, pod string) (api.Client, error) {
 			return api.NewClient(api.Config{Address: p.server.URL + "/" + pod})
 		}}
 	}
@@ -148,7 +148,7 @@ func TestUnreachablePrometheusesAreIgnored(t *testing.T) {
 	all.server.Close()
 	assert.Nil(t, checkPrometheusPod(t.Context(), reach, "garden", "prometheus-garden-0"))
 	assert.NotNil(t, checkPrometheusPod(t.Context(), all.accessFunc(false)(nil), "garden", "prometheus-garden-0"), "in the cluster it has to answer")
-	none := prometheus.Reach{Client: func(string, string) (api.Client, error) { return nil, errors.New("no way") }}
+	none := prometheus.ServerAccess{NewClient: func(string, string) (api.Client, error) { return nil, errors.New("no way") }}
 	v = checkPrometheusPod(context.Background(), none, "garden", "p")
 	require.NotNil(t, v)
 	assert.Equal(t, reasonPrometheusError, v.Reason)

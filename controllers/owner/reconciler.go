@@ -70,7 +70,7 @@ type ConditionSettings struct {
 	ExistenceOnly bool
 	// PrometheusAccess returns the access to a cluster's Prometheus servers, whose health checks
 	// care reads; nil disables that.
-	PrometheusAccess func(*rest.Config) prometheus.Reach
+	PrometheusAccess func(*rest.Config) prometheus.ServerAccess
 	// CareInterval is the time between health checks during a reconciliation (upstream: 30 s).
 	CareInterval time.Duration
 }

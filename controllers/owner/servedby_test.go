@@ -40,7 +40,7 @@ func (s *webhookSite) createDeployment() {
 	s.Helper()
 	labels := map[string]string{"app": "hooks"}
 	_, err := s.client.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "hooks", Labels: map[string]string{conventions.Keys().ManagedByLabel: conventions.Keys().ManagedByValue}},
+		ObjectMeta: metav1.ObjectMeta{Name: "hooks", Labels: map[string]string{conventions.ManagedResourceKeys().ManagedByLabel: conventions.ManagedResourceKeys().ManagedByValue}},
 		Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "hooks", Image: "hooks"}}}}},
 	}, metav1.CreateOptions{})

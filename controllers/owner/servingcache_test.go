@@ -69,7 +69,7 @@ func newShootSite(t *testing.T, api *rest.Config) *shootSite {
 	s.run.reconciler.Render = render.Options{Catalogue: components.FS}
 	labels := map[string]string{"app": "kubernetes", "role": "apiserver"}
 	_, err = s.seed.AppsV1().Deployments(s.ns).Create(s.ctx, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver", Labels: map[string]string{conventions.Keys().ManagedByLabel: conventions.Keys().ManagedByValue}},
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-apiserver", Labels: map[string]string{conventions.ManagedResourceKeys().ManagedByLabel: conventions.ManagedResourceKeys().ManagedByValue}},
 		Spec: appsv1.DeploymentSpec{Replicas: ptr.To(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "kube-apiserver", Image: "kube-apiserver"}}}}},
 	}, metav1.CreateOptions{})
@@ -358,7 +358,7 @@ func TestObjectsInAShootWaitForAPIServer(t *testing.T) {
 			s.replacePod(reachableAddress)
 			s.mustApply(s.roleBindingBundle(false, "one"))
 			other := s.object("{apiVersion: resources.gardener.cloud/v1alpha1, kind: ManagedResource, spec: {secretRefs: []}, metadata: {name: other, namespace: NS, " +
-				"finalizers: [resources.gardener.cloud/gardener-resource-manager], labels: {" + conventions.Keys().ManagedByLabel + ": " + conventions.Keys().ManagedByValue + "}}}")
+				"finalizers: [resources.gardener.cloud/gardener-resource-manager], labels: {" + conventions.ManagedResourceKeys().ManagedByLabel + ": " + conventions.ManagedResourceKeys().ManagedByValue + "}}}")
 			_, err := s.resource("managedresources", s.ns).Create(s.ctx, other, metav1.CreateOptions{})
 			require.NoError(s, err)
 			s.isDisconnected.Store(true)

@@ -18,41 +18,41 @@ import (
 	"github.com/pergola-dev/pergola/internal/addresses"
 )
 
-// Query selects one series of value 1 if all is well, else one of value 0 per trouble, with labels
-// that name it.
-const Query = "healthcheck:up"
+// HealthQuery selects one series of value 1 if all is well, else one of value 0 per trouble, with
+// labels that name it.
+const HealthQuery = "healthcheck:up"
 
 const (
-	// answerTime is the timeout of one server.
-	answerTime = 5 * time.Second
-	// maxTrouble is the maximum length of the reported trouble, in bytes.
-	maxTrouble = 400
+	// queryTimeout is the timeout of one server.
+	queryTimeout = 5 * time.Second
+	// maxTroubleBytes is the maximum length of the reported trouble, in bytes.
+	maxTroubleBytes = 400
 )
 
 // Check queries one server. trouble is the trouble that it reports, empty for none. An error means
 // that nothing is known.
 func Check(ctx context.Context, server api.Client) (trouble string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	// The zero time means the server's time.
-	value, warnings, err := promv1.NewAPI(server).Query(ctx, Query, time.Time{})
+	value, warnings, err := promv1.NewAPI(server).Query(ctx, HealthQuery, time.Time{})
 	if err != nil {
-		return "", fmt.Errorf("asking for %s: %w", Query, addresses.Error(err))
+		return "", fmt.Errorf("asking for %s: %w", HealthQuery, addresses.Error(err))
 	}
 	if len(warnings) > 0 {
-		return "", fmt.Errorf("asking for %s: it warns: %s", Query, strings.Join(warnings, "; "))
+		return "", fmt.Errorf("asking for %s: it warns: %s", HealthQuery, strings.Join(warnings, "; "))
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return "", fmt.Errorf("asking for %s: it answers with a %s in the place of a vector", Query, value.Type())
+		return "", fmt.Errorf("asking for %s: it answers with a %s in the place of a vector", HealthQuery, value.Type())
 	}
-	return judge(vector)
+	return evaluateVector(vector)
 }
 
-// judge evaluates an answer. A contradictory answer is an error: the rules are wrong.
-func judge(vector model.Vector) (trouble string, err error) {
+// evaluateVector evaluates an answer. A contradictory answer is an error: the rules are wrong.
+func evaluateVector(vector model.Vector) (trouble string, err error) {
 	if len(vector) == 0 {
-		return "", errors.New("it has no series " + Query + ": its rules have not been evaluated yet, or are missing")
+		return "", errors.New("it has no series " + HealthQuery + ": its rules have not been evaluated yet, or are missing")
 	}
 	well, other := 0, false
 	samples := make([]string, 0, len(vector))
@@ -67,7 +67,7 @@ func judge(vector model.Vector) (trouble string, err error) {
 		samples = append(samples, fmt.Sprintf("%s => %s", sample.Metric, sample.Value))
 	}
 	slices.Sort(samples)
-	told := shortened(strings.Join(samples, ", "))
+	told := truncateTrouble(strings.Join(samples, ", "))
 	switch {
 	case other || well > 1 || well == 1 && len(vector) > 1:
 		return "", errors.New("it contradicts itself: " + told)
@@ -77,9 +77,9 @@ func judge(vector model.Vector) (trouble string, err error) {
 	return told, nil
 }
 
-func shortened(text string) string {
-	if len(text) <= maxTrouble {
+func truncateTrouble(text string) string {
+	if len(text) <= maxTroubleBytes {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxTrouble], "") + "…"
+	return strings.ToValidUTF8(text[:maxTroubleBytes], "") + "…"
 }

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// answered returns a Prometheus answer with samples in the form `LABELS VALUE`.
-func answered(samples ...string) string {
+// queryResponse returns a Prometheus answer with samples in the form `LABELS VALUE`.
+func queryResponse(samples ...string) string {
 	var out []string
 	for _, s := range samples {
 		labels, value, _ := strings.Cut(s, " ")
@@ -28,12 +28,12 @@ func answered(samples ...string) string {
 }
 
 const (
-	well = `"__name__":"healthcheck:up" 1`
-	down = `"__name__":"healthcheck:up","job":"etcd","task":"target:down" 0`
+	healthySample   = `"__name__":"healthcheck:up" 1`
+	unhealthySample = `"__name__":"healthcheck:up","job":"etcd","task":"target:down" 0`
 )
 
-// serving is a Prometheus with a fixed answer to the query.
-func serving(t *testing.T, status int, body string) *httptest.Server {
+// newPrometheusServer is a Prometheus with a fixed answer to the query.
+func newPrometheusServer(t *testing.T, status int, body string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/v1/query" || r.FormValue("query") != "healthcheck:up" || r.FormValue("time") != "" {
@@ -57,25 +57,25 @@ func TestCheck(t *testing.T) {
 		body         string
 		trouble, err string
 	}{
-		"all is well": {200, answered(well), "", ""},
-		"a target":    {200, answered(down), `healthcheck:up{job="etcd", task="target:down"} => 0`, ""},
-		"two, in any order": {200, answered(down, `"__name__":"healthcheck:up","job":"a","task":"target:down" 0`),
+		"all is well": {200, queryResponse(healthySample), "", ""},
+		"a target":    {200, queryResponse(unhealthySample), `healthcheck:up{job="etcd", task="target:down"} => 0`, ""},
+		"two, in any order": {200, queryResponse(unhealthySample, `"__name__":"healthcheck:up","job":"a","task":"target:down" 0`),
 			`healthcheck:up{job="a", task="target:down"} => 0, healthcheck:up{job="etcd", task="target:down"} => 0`, ""},
-		"no rules":               {200, answered(), "", "it has no series healthcheck:up: its rules have not been evaluated yet, or are missing"},
-		"well and not":           {200, answered(well, down), "", `it contradicts itself: healthcheck:up => 1, healthcheck:up{job="etcd", task="target:down"} => 0`},
-		"well twice":             {200, answered(well, `"job":"a" 1`), "", `it contradicts itself: healthcheck:up => 1, {job="a"} => 1`},
-		"another value":          {200, answered(`"__name__":"healthcheck:up" 0.5`), "", "it contradicts itself: healthcheck:up => 0.5"},
-		"no number":              {200, answered(`"__name__":"healthcheck:up" NaN`), "", "it contradicts itself: healthcheck:up => NaN"},
+		"no rules":               {200, queryResponse(), "", "it has no series healthcheck:up: its rules have not been evaluated yet, or are missing"},
+		"well and not":           {200, queryResponse(healthySample, unhealthySample), "", `it contradicts itself: healthcheck:up => 1, healthcheck:up{job="etcd", task="target:down"} => 0`},
+		"well twice":             {200, queryResponse(healthySample, `"job":"a" 1`), "", `it contradicts itself: healthcheck:up => 1, {job="a"} => 1`},
+		"another value":          {200, queryResponse(`"__name__":"healthcheck:up" 0.5`), "", "it contradicts itself: healthcheck:up => 0.5"},
+		"no number":              {200, queryResponse(`"__name__":"healthcheck:up" NaN`), "", "it contradicts itself: healthcheck:up => NaN"},
 		"a scalar":               {200, `{"status": "success", "data": {"resultType": "scalar", "result": [1767225600, "1"]}}`, "", "asking for healthcheck:up: it answers with a scalar in the place of a vector"},
 		"with a warning":         {200, `{"status": "success", "warnings": ["remote read failed"], "data": {"resultType": "vector", "result": []}}`, "", "asking for healthcheck:up: it warns: remote read failed"},
 		"an error of the query":  {422, `{"status": "error", "errorType": "execution", "error": "too many samples"}`, "", "asking for healthcheck:up: execution: too many samples"},
 		"a server that starts":   {503, `Service Unavailable`, "", "asking for healthcheck:up: "},
 		"a page of somebody":     {200, `<html>`, "", "asking for healthcheck:up: bad_response: "},
-		"more than can be told":  {200, answered(long...), `healthcheck:up{job="j00", task="target:down"} => 0, `, ""},
+		"more than can be told":  {200, queryResponse(long...), `healthcheck:up{job="j00", task="target:down"} => 0, `, ""},
 		"another server's error": {404, `not here`, "", "asking for healthcheck:up: client_error: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, err := api.NewClient(api.Config{Address: serving(t, c.status, c.body).URL})
+			client, err := api.NewClient(api.Config{Address: newPrometheusServer(t, c.status, c.body).URL})
 			require.NoError(t, err)
 			trouble, err := Check(t.Context(), client)
 			if c.err != "" {
@@ -85,7 +85,7 @@ func TestCheck(t *testing.T) {
 			}
 			require.NoError(t, err)
 			if len(c.body) > 1000 {
-				assert.LessOrEqual(t, len(trouble), maxTrouble+len("…"))
+				assert.LessOrEqual(t, len(trouble), maxTroubleBytes+len("…"))
 				assert.True(t, strings.HasPrefix(trouble, c.trouble) && strings.HasSuffix(trouble, "…"), trouble)
 				return
 			}
@@ -94,8 +94,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckEnds: a silent server does not outlast the caller's context.
-func TestCheckEnds(t *testing.T) {
+// TestCheckTimeout: a silent server does not outlast the caller's context.
+func TestCheckTimeout(t *testing.T) {
 	silent := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-silent }))
 	t.Cleanup(server.Close)
@@ -108,16 +108,16 @@ func TestCheckEnds(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-// TestInside: in the cluster a server has the name of its pod.
-func TestInside(t *testing.T) {
-	server := serving(t, 200, answered(well))
+// TestInClusterAccess: in the cluster a server has the name of its pod.
+func TestInClusterAccess(t *testing.T) {
+	server := newPrometheusServer(t, 200, queryResponse(healthySample))
 	var dialed string
-	reach := Inside(&rest.Config{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+	reach := InClusterAccess(&rest.Config{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		dialed = address
 		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 	}})
-	assert.False(t, reach.Doubtful)
-	client, err := reach.Client("garden", Pod("longterm", 1))
+	assert.False(t, reach.MayBeBlocked)
+	client, err := reach.NewClient("garden", PodName("longterm", 1))
 	require.NoError(t, err)
 	trouble, err := Check(t.Context(), client)
 	require.NoError(t, err)
@@ -125,24 +125,24 @@ func TestInside(t *testing.T) {
 	assert.Equal(t, "prometheus-longterm-1.prometheus-operated.garden.svc:9090", dialed)
 }
 
-// TestOutside: from elsewhere the request goes through the API server with the kubeconfig's user,
-// even with read access only.
-func TestOutside(t *testing.T) {
+// TestAPIServerAccess: from elsewhere the request goes through the API server with the kubeconfig's
+// user, even with read access only.
+func TestAPIServerAccess(t *testing.T) {
 	asked := make(chan string, 9)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.Method + " " + r.URL.Path
 		assert.Equal(t, "Basic "+base64.StdEncoding.EncodeToString([]byte("admin:secret")), r.Header.Get("Authorization"))
-		assert.Equal(t, Query, r.FormValue("query"))
+		assert.Equal(t, HealthQuery, r.FormValue("query"))
 		if r.Method != http.MethodGet {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		fmt.Fprint(w, answered(down))
+		fmt.Fprint(w, queryResponse(unhealthySample))
 	}))
 	t.Cleanup(server.Close)
-	reach := Outside(&rest.Config{Host: server.URL + "/behind", Username: "admin", Password: "secret"})
-	assert.True(t, reach.Doubtful)
-	client, err := reach.Client("garden", Pod("garden", 0))
+	reach := APIServerAccess(&rest.Config{Host: server.URL + "/behind", Username: "admin", Password: "secret"})
+	assert.True(t, reach.MayBeBlocked)
+	client, err := reach.NewClient("garden", PodName("garden", 0))
 	require.NoError(t, err)
 	trouble, err := Check(t.Context(), client)
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestOutside(t *testing.T) {
 	assert.Equal(t, "GET "+path, <-asked)
 	assert.Empty(t, asked)
 
-	_, err = Outside(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CertData: []byte("hunter2"), KeyData: []byte("hunter2")}}).Client("garden", "p")
+	_, err = APIServerAccess(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{CertData: []byte("hunter2"), KeyData: []byte("hunter2")}}).NewClient("garden", "p")
 	require.Error(t, err)
 	assert.NotContains(t, err.Error(), "hunter2")
 }

@@ -79,7 +79,7 @@ func SourceOptions(namespace string) apply.ClusterOptions {
 
 // applyKeys are upstream's keys with the managed-by value of this manager.
 func applyKeys(managedBy string) apply.Keys {
-	k := conventions.Keys()
+	k := conventions.ManagedResourceKeys()
 	if managedBy != "" {
 		k.ManagedByValue = managedBy
 	}

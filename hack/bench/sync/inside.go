@@ -42,8 +42,8 @@ func inside(ctx context.Context, kubeconfig, cache, profile string) (err error) 
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	role := &operator.Role{
 		Config: config, Namespace: namespace, Catalogue: components.FS, Evaluator: evaluation.InProcess{}, CacheDir: cache, Version: components.Version,
-		Serve:  operator.Serving{HealthPort: -1, MetricsPort: -1, OnListen: func(_, _, receivers string) { log.Info("listening", "receivers", receivers) }},
-		Holder: "profiled-" + strings.ReplaceAll(profile, "/", "-"), Clock: clock.RealClock{}, Log: log,
+		Serving: operator.Serving{HealthPort: -1, MetricsPort: -1, OnListen: func(_, _, receivers string) { log.Info("listening", "receivers", receivers) }},
+		Holder:  "profiled-" + strings.ReplaceAll(profile, "/", "-"), Clock: clock.RealClock{}, Log: log,
 	}
 	return role.Run(ctx)
 }
