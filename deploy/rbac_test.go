@@ -291,8 +291,8 @@ func TestOperatorConverges(t *testing.T) {
 	config.Impersonate.UserName = "system:serviceaccount:garden:pergola-operator"
 	config.Wrap(requests.wrap)
 	c, err := landscape.New(examples(t)[0], landscape.Options{
-		Catalogue: components.FS, Connect: landscape.Connections{Configs: map[string]*rest.Config{landscape.Runtime: config}}, OnlyGarden: true,
-		Clock: clock.RealClock{}, Self: landscape.Self{Holder: "test", Version: components.Version}, Permits: landscape.Permits{Gate: permit.DefaultGate()}, Pace: landscape.Pace{StepTimeout: 15 * time.Second},
+		Catalogue: components.FS, Connections: landscape.Connections{Configs: map[string]*rest.Config{landscape.Runtime: config}}, OnlyGarden: true,
+		Clock: clock.RealClock{}, Process: landscape.ProcessIdentity{Holder: "test", Version: components.Version}, Permits: landscape.Permits{Gate: permit.DefaultGate()}, Timing: landscape.Timing{StepTimeout: 15 * time.Second},
 	})
 	require.NoError(t, err)
 	defer c.Close()

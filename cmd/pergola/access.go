@@ -39,7 +39,7 @@ func (a *accessFlags) add(cmd *cobra.Command) {
 func (a accessFlags) reach() string {
 	out := ""
 	for _, k := range a.kubeconfigs {
-		out += " --kubeconfig " + landscape.Quoted(k)
+		out += " --kubeconfig " + landscape.QuoteArgument(k)
 	}
 	return out
 }
@@ -50,10 +50,10 @@ func (a accessFlags) access(l *landscapes.Landscape) (landscape.Access, error) {
 	if a.timeout <= 0 {
 		return landscape.Access{}, fmt.Errorf("--timeout %s: want a time above zero, such as 15m", a.timeout)
 	}
-	out := landscape.Access{ByName: map[string]string{}}
+	out := landscape.Access{KubeconfigByCluster: map[string]string{}}
 	for _, k := range a.kubeconfigs {
 		name, path := kubeconfigFlag(k)
-		_, repeated := out.ByName[name]
+		_, repeated := out.KubeconfigByCluster[name]
 		switch {
 		case repeated:
 			return out, fmt.Errorf("--kubeconfig %s: cluster %q has two kubeconfigs: give one", k, name)
@@ -61,21 +61,21 @@ func (a accessFlags) access(l *landscapes.Landscape) (landscape.Access, error) {
 			if err := knownCluster(l, name); err != nil {
 				return out, fmt.Errorf("--kubeconfig %s: %w", k, err)
 			}
-			out.ByName[name] = path
+			out.KubeconfigByCluster[name] = path
 		default:
-			out.Default = append(out.Default, path)
+			out.DefaultKubeconfigs = append(out.DefaultKubeconfigs, path)
 		}
 		if err := isFile(path); err != nil {
 			return out, fmt.Errorf("--kubeconfig %s: %w; give PATH, or NAME=PATH", k, err)
 		}
 	}
-	out.Named = len(out.Default) > 0
-	if !out.Named {
-		out.Default = filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
+	out.FromCommandLine = len(out.DefaultKubeconfigs) > 0
+	if !out.FromCommandLine {
+		out.DefaultKubeconfigs = filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar))
 	}
-	out.Given = len(out.Default) > 0
-	if len(out.Default) == 0 {
-		out.Default = []string{clientcmd.RecommendedHomeFile}
+	out.ChosenByPerson = len(out.DefaultKubeconfigs) > 0
+	if len(out.DefaultKubeconfigs) == 0 {
+		out.DefaultKubeconfigs = []string{clientcmd.RecommendedHomeFile}
 	}
 	return out, nil
 }
@@ -110,7 +110,7 @@ func knownCluster(l *landscapes.Landscape, name string) error {
 	if err != nil {
 		return err
 	}
-	known = append(known, landscape.Access{}.ReachableClusters(l)...)
+	known = append(known, landscape.Access{}.ClustersWithAccess(l)...)
 	slices.Sort(known)
 	if known = slices.Compact(known); l.Incomplete || slices.Contains(known, name) {
 		return nil
@@ -136,13 +136,13 @@ func newConverger(cmd *cobra.Command, l *landscapes.Landscape, flags accessFlags
 	if options.Permits.Gate, err = gateOf(l, approved); err != nil {
 		return nil, err
 	}
-	options.Take.Force = func(r apply.Ref) bool { return slices.Contains(forced, r.String()) }
-	options.Take.ForceHint = func(r apply.Ref) string {
+	options.Takeover.Force = func(r apply.Ref) bool { return slices.Contains(forced, r.String()) }
+	options.Takeover.ForceHint = func(r apply.Ref) string {
 		return fmt.Sprintf("overwrite it with pergola apply %s --force-conflicts %q%s", l.Dir, r, flags.reach())
 	}
 	if progress != nil {
-		options.Hear.OnEvent, options.Hear.OnObject, options.Hear.OnDrift = progress.event, progress.object, progress.drift
-		options.Hear.OnWaiting = progress.waiting
+		options.Listeners.OnEvent, options.Listeners.OnObject, options.Listeners.OnDrift = progress.event, progress.object, progress.drift
+		options.Listeners.OnLeaseWait = progress.waiting
 	}
 	return landscape.New(l, options)
 }
@@ -153,15 +153,15 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, access landsc
 	configs, reach := map[string]*rest.Config{}, map[string]string{}
 	var problems []error
 	for _, name := range names {
-		if configs[landscape.Runtime] == nil && access.Derives(l, name) {
-			continue // the runtime cluster's problem is reported
+		if configs[landscape.Runtime] == nil && access.IsDerived(l, name) {
+			continue // it is found in the runtime cluster, about which there is a problem already
 		}
 		config, err := configOf(access, l, name, configs[landscape.Runtime])
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		configs[name], reach[name] = config, access.Flags(l, name)
+		configs[name], reach[name] = config, access.KubectlFlags(l, name)
 	}
 	if configs[landscape.Runtime] == nil {
 		return landscape.Options{}, errors.Join(problems...)
@@ -170,22 +170,22 @@ func convergerOptions(cmd *cobra.Command, l *landscapes.Landscape, access landsc
 		fmt.Fprintln(cmd.ErrOrStderr(), "Warning:", p)
 	}
 	return landscape.Options{
-		Catalogue: catalogue(cmd),
-		Reuse:     landscape.Reuse{Charts: puller(cmd)},
-		Connect:   landscape.Connections{Configs: configs, Flags: reach, Outside: true},
-		Clock:     clock.RealClock{},
-		Self:      landscape.Self{Holder: holderOf("apply"), Version: version},
-		Pace:      landscape.Pace{Thresholds: landscape.Thresholds(l)},
+		Catalogue:   catalogue(cmd),
+		Shared:      landscape.SharedState{Charts: puller(cmd)},
+		Connections: landscape.Connections{Configs: configs, KubectlFlags: reach, OutsideCluster: true},
+		Clock:       clock.RealClock{},
+		Process:     landscape.ProcessIdentity{Holder: holderOf("apply"), Version: version},
+		Timing:      landscape.Timing{Thresholds: landscape.ConditionThresholds(l)},
 	}, nil
 }
 
 // configOf returns the configured access to a cluster. For the virtual garden it can be derived
 // from the runtime cluster.
 func configOf(access landscape.Access, l *landscapes.Landscape, name string, runtime *rest.Config) (*rest.Config, error) {
-	if runtime != nil && access.Derives(l, name) {
-		return landscape.DeriveVirtual(l, runtime, clock.RealClock{})
+	if runtime != nil && access.IsDerived(l, name) {
+		return landscape.VirtualGardenConfig(l, runtime, clock.RealClock{})
 	}
-	return access.Config(l, name)
+	return access.RESTConfig(l, name)
 }
 
 // convergerOf loads a valid landscape and connects to its clusters, for commands that apply
@@ -222,18 +222,18 @@ func statusOf(cmd *cobra.Command, dir string, flags accessFlags) (c *landscape.C
 	if err != nil {
 		return nil, "", err
 	}
-	if l.Config.Name == "" || l.Config.Spec.Clusters == nil && len(access.ByName) == 0 {
-		return nil, "", refused // the landscape or its clusters cannot be determined
+	if l.Config.Name == "" || l.Config.Spec.Clusters == nil && len(access.KubeconfigByCluster) == 0 {
+		return nil, "", refused // which landscape, or which clusters, cannot be read
 	}
-	options, err := convergerOptions(cmd, l, access, access.ReachableClusters(l))
+	options, err := convergerOptions(cmd, l, access, access.ClustersWithAccess(l))
 	if err != nil {
 		return nil, "", err
 	}
-	c, err = landscape.NewApplied(l, options)
+	c, err = landscape.NewFromInventories(l, options)
 	return c, fmt.Sprintf("its files are not valid, see pergola validate %s: shown is what was applied before, and nothing is judged or compared", dir), err
 }
 
 // gateOf returns the deletion gate of a landscape.
 func gateOf(l *landscapes.Landscape, approved []string) (permit.Gate, error) {
-	return landscape.Gate(l, approved)
+	return landscape.DeletionGate(l, approved)
 }

@@ -69,7 +69,7 @@ cluster or a Secret could not be compared (the first lines say so then); 0 with 
 
 Every object that Pergola makes is in the inventory of a bundle (a ConfigMap ` + owner.InventoryPrefix + `* in namespace
 garden, or status.resources of a ManagedResource), except:
-` + landscape.DescribeExemptions(),
+` + landscape.DescribeUninventoriedKinds(),
 		Example: `  pergola apply landscapes/local
   pergola apply landscapes/local --dry-run
   pergola apply landscapes/local --watch          # keep repairing drift, follow the files
@@ -123,7 +123,7 @@ func (a *applying) load() (*landscapes.Landscape, error) {
 	if _, err := a.access.access(l); err != nil || a.dry {
 		return l, err
 	}
-	if err := landscape.CheckKeys(l); err != nil {
+	if err := landscape.CheckDecryptable(l); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -162,7 +162,7 @@ func printDryRun(w io.Writer, p change.Plan, err error, output string, colored b
 	if err == nil || output != plan.FormatText {
 		return plan.Print(w, p, output, colored)
 	}
-	p.Notes = landscape.Remarks(p)
+	p.Notes = landscape.NotesWithoutProblems(p)
 	fmt.Fprintln(w, "Incomplete: some parts could not be compared, their changes are not shown.")
 	for _, problem := range owner.Problems(err) {
 		fmt.Fprintln(w, "  "+printable(problem))
@@ -195,7 +195,7 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 	a.progress.finish()
 	a.held, a.locked = held(report), false
 	printHeld(a.cmd.ErrOrStderr(), report)
-	for _, o := range report.Waiting {
+	for _, o := range report.PendingOperations {
 		label := "Waits: "
 		if o.Expired {
 			label = "Not done: "
@@ -215,8 +215,8 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 		if limited.Err() != nil {
 			fmt.Fprintf(a.cmd.ErrOrStderr(), "Gave up after %s (--timeout).\n", time.Since(started).Round(time.Second))
 		}
-		a.locked = errors.As(err, new(*landscape.HeldError))
-		if !a.locked && !a.watching { // the holder of a lease is printed with advice
+		a.locked = errors.As(err, new(*landscape.LeaseHeldError))
+		if !a.locked && !a.watching { // who holds a lease says what to do
 			fmt.Fprintln(a.cmd.ErrOrStderr(), "Next: repair that and run apply again; it completes what is missing.")
 		}
 		return exitOf(err)
@@ -229,7 +229,7 @@ func (a *applying) converge(ctx context.Context, c *landscape.Converger) error {
 }
 
 // summary returns what a run wrote, in one sentence.
-func summary(report *landscape.Report, took time.Duration) string {
+func summary(report *landscape.RunReport, took time.Duration) string {
 	text := "nothing had to be written"
 	if !report.Written.IsEmpty() {
 		text = report.Written.String()
@@ -241,7 +241,7 @@ func summary(report *landscape.Report, took time.Duration) string {
 }
 
 // printProblems prints the failures, one a line and causes first, then the steps that they block.
-func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
+func printProblems(cmd *cobra.Command, report *landscape.RunReport, err error) {
 	problems := owner.Problems(err)
 	noun := "problems"
 	if len(problems) == 1 {
@@ -268,7 +268,7 @@ func printProblems(cmd *cobra.Command, report *landscape.Report, err error) {
 }
 
 // printHeld prints which deletions and recreations are held, grouped by reason.
-func printHeld(w io.Writer, report *landscape.Report) {
+func printHeld(w io.Writer, report *landscape.RunReport) {
 	for _, h := range report.Held {
 		var reasons []change.Reason
 		objects := map[change.Reason][]string{}
@@ -299,7 +299,7 @@ func printHeld(w io.Writer, report *landscape.Report) {
 }
 
 // held counts the held objects.
-func held(report *landscape.Report) int {
+func held(report *landscape.RunReport) int {
 	n := 0
 	for _, h := range report.Held {
 		n += len(h.Objects)
@@ -307,11 +307,11 @@ func held(report *landscape.Report) int {
 	return n
 }
 
-func printReport(cmd *cobra.Command, report *landscape.Report, err error) error {
+func printReport(cmd *cobra.Command, report *landscape.RunReport, err error) error {
 	out := struct {
-		*landscape.Report
+		*landscape.RunReport
 		Errors []string `json:"errors,omitempty"`
-	}{Report: report, Errors: owner.Problems(err)}
+	}{RunReport: report, Errors: owner.Problems(err)}
 	enc := json.NewEncoder(cmd.OutOrStdout())
 	enc.SetIndent("", "  ")
 	return enc.Encode(out)

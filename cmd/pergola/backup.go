@@ -153,11 +153,11 @@ func (b *backingUp) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[st
 		if name == landscape.Virtual || len(b.clusters) > 0 && name != landscape.Runtime && !slices.Contains(b.clusters, name) {
 			continue
 		}
-		config, err := access.Config(l, name)
+		config, err := access.RESTConfig(l, name)
 		if err != nil {
 			return clusters, err
 		}
-		if clusters[name], err = conventions.NewCluster(name, config, apply.ClusterOptions{Kubectl: strings.TrimSpace("kubectl " + access.Flags(l, name))}); err != nil {
+		if clusters[name], err = conventions.NewCluster(name, config, apply.ClusterOptions{Kubectl: strings.TrimSpace("kubectl " + access.KubectlFlags(l, name))}); err != nil {
 			return clusters, fmt.Errorf("cluster %s: %w", name, err)
 		}
 	}

@@ -58,11 +58,11 @@ held, that the last sync failed, there or on a seed, or that the source cannot b
 					Pin        *landscapev1alpha1.Pin              `json:"pin,omitempty"`
 					Waiting    string                              `json:"waiting,omitempty"`
 					Source     string                              `json:"sourceFailure,omitempty"`
-					Silence    *landscape.Silence                  `json:"operatorSilent,omitempty"`
+					Silence    *landscape.StaleRole                `json:"operatorSilent,omitempty"`
 				}{append([]landscapev1alpha1.SyncRecord{}, l.Status.History...), l.Status.Held, l.Status.Operations, l.Spec.Pin, waitingText(l), sourceText(l), silence})
 			} else {
 				if silence != nil {
-					fmt.Fprintf(cmd.OutOrStdout(), "%s; %s\n", printable(noOperator(silence, time.Now())), landscape.StartOperator(object.kubectl()))
+					fmt.Fprintf(cmd.OutOrStdout(), "%s; %s\n", printable(noOperator(silence, time.Now())), landscape.StartOperatorHint(object.kubectl()))
 				}
 				err = printHistory(cmd.OutOrStdout(), l, &object, widthOf(cmd.OutOrStdout()))
 			}

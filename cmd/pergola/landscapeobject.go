@@ -88,10 +88,10 @@ func (o *objectFlags) kubectl() string { return "kubectl" + o.reach() }
 func (o *objectFlags) reach() string {
 	out := ""
 	if o.kubeconfig != "" {
-		out += " --kubeconfig " + landscape.Quoted(o.kubeconfig)
+		out += " --kubeconfig " + landscape.QuoteArgument(o.kubeconfig)
 	}
 	if o.context != "" {
-		out += " --context " + landscape.Quoted(o.context)
+		out += " --context " + landscape.QuoteArgument(o.context)
 	}
 	return out
 }

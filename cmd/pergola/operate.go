@@ -70,7 +70,7 @@ seen within --timeout.`,
 				}
 			}})
 			switch {
-			case errors.As(err, new(*landscape.NotPossibleError)), errors.As(err, new(*landscape.UnattendedError)), err != nil && last != "":
+			case errors.As(err, new(*landscape.OperationNotPossibleError)), errors.As(err, new(*landscape.NoHandlerError)), err != nil && last != "":
 				return commands.Finding{Err: err}
 			case err != nil:
 				return err

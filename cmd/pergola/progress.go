@@ -173,7 +173,7 @@ func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
 }
 
 // waiting prints that the run pauses, and why.
-func (p *progress) waiting(w landscape.Waiting) {
+func (p *progress) waiting(w landscape.LeaseWait) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.line("… "+w.String(), color.FgYellow)
@@ -184,11 +184,11 @@ func (p *progress) drift(d landscape.Drift) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if d.HandedOver {
-		p.line(fmt.Sprintf("= %s on %s %s: handed over, and left as it is", d.Object, d.Cluster, d.What), color.Faint)
+		p.line(fmt.Sprintf("= %s on %s %s: handed over, and left as it is", d.Object, d.Cluster, d.Description), color.Faint)
 	} else if d.Repaired {
-		p.line(fmt.Sprintf("↻ %s on %s %s: repaired", d.Object, d.Cluster, d.What), color.FgCyan)
+		p.line(fmt.Sprintf("↻ %s on %s %s: repaired", d.Object, d.Cluster, d.Description), color.FgCyan)
 	} else {
-		p.line(fmt.Sprintf("✗ %s on %s %s: not repaired: %s", d.Object, d.Cluster, d.What, oneLine(d.Error, 500)), color.FgRed)
+		p.line(fmt.Sprintf("✗ %s on %s %s: not repaired: %s", d.Object, d.Cluster, d.Description, oneLine(d.Error, 500)), color.FgRed)
 	}
 }
 

@@ -43,7 +43,7 @@ not valid. Exit code 2 says that a cluster does not answer.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, invalid, err := statusOf(cmd, args[0], access)
 			if revisions.IsMissing(err) {
-				return fmt.Errorf("%w; status takes the folder of a landscape. What is known of a Landscape in a cluster by its name shows pergola history %s", err, landscape.Quoted(args[0]))
+				return fmt.Errorf("%w; status takes the folder of a landscape. What is known of a Landscape in a cluster by its name shows pergola history %s", err, landscape.QuoteArgument(args[0]))
 			}
 			if err != nil {
 				return err
@@ -61,7 +61,7 @@ not valid. Exit code 2 says that a cluster does not answer.`,
 				return err
 			}
 			switch {
-			case s.Unreachable():
+			case s.HasUnreachable():
 				return exitError{exitUsage}
 			case !s.Ready:
 				return errFinding
@@ -105,7 +105,7 @@ func watchStatus(cmd *cobra.Command, c *landscape.Converger, what landscape.Stat
 				fmt.Fprint(cmd.OutOrStdout(), "\x1b[H\x1b[2J")
 			}
 			fmt.Fprint(cmd.OutOrStdout(), b.String())
-		} else if last == nil || !s.Same(*last) {
+		} else if last == nil || !s.IsSameState(*last) {
 			if err := printStatus(cmd, s, output); err != nil {
 				return err
 			}

@@ -33,11 +33,11 @@ func (w *operatorWatch) look(ctx context.Context) error {
 	if err != nil || silence == nil {
 		return nil
 	}
-	return commands.Finding{Err: fmt.Errorf("%s. The sync was asked for, and begins when one runs: %s", noOperator(silence, w.clock.Now()), landscape.StartOperator(w.object.kubectl()))}
+	return commands.Finding{Err: fmt.Errorf("%s. The sync was asked for, and begins when one runs: %s", noOperator(silence, w.clock.Now()), landscape.StartOperatorHint(w.object.kubectl()))}
 }
 
 // noOperator says since when no operator runs.
-func noOperator(silence *landscape.Silence, now time.Time) string {
+func noOperator(silence *landscape.StaleRole, now time.Time) string {
 	return "no operator runs: " + silence.Text(now)
 }
 

@@ -50,7 +50,7 @@ func TestTreeSaysWhoIsNotReconciledAnyMore(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	since := now.Add(-5 * time.Minute)
 	var b strings.Builder
-	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: "garden.g"}, {Owner: "seed.one", Silence: &landscape.Silence{Lease: "garden/x", Holder: "g-1", Since: &since}}}, now))
+	require.NoError(t, printTree(&b, []operator.TreeOwner{{Owner: "garden.g"}, {Owner: "seed.one", Silence: &landscape.StaleRole{Lease: "garden/x", Holder: "g-1", LastRenewal: &since}}}, now))
 	assert.Equal(t, "garden.g\nseed.one  (nobody reconciles it: g-1 renewed its lease garden/x last 5m ago)\n0 objects\n", b.String())
 }
 

@@ -192,7 +192,7 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 // noteEncrypted prints how many Secrets no key decrypts: without a key, changed or moved encrypted
 // values are not found.
 func (v *validation) noteEncrypted(l *landscapes.Landscape, found []schemas.Violation) {
-	n := len(landscape.Locked(l))
+	n := len(landscape.UndecryptableSecrets(l))
 	if n == 0 || slices.ContainsFunc(found, func(v schemas.Violation) bool { return v.Rule == "landscape/sops" }) {
 		return // the findings already say what is wrong with them
 	}

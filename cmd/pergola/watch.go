@@ -20,9 +20,9 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 	stderr := a.cmd.ErrOrStderr()
 	var first error
 	began := false
-	following := landscape.Following{
-		Clock:       clock.RealClock{},
-		Fingerprint: func() (string, error) { return a.fingerprint(l) },
+	following := landscape.FileFollower{
+		Clock:            clock.RealClock{},
+		FilesFingerprint: func() (string, error) { return a.fingerprint(l) },
 		Reload: func(context.Context) (*landscape.Converger, error) {
 			var next *landscapes.Landscape
 			var c *landscape.Converger
@@ -58,7 +58,7 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 			}
 			again := time.Duration(0)
 			if err != nil {
-				again = landscape.FollowRetry(attempt)
+				again = landscape.ApplyRetryPause(attempt)
 				fmt.Fprintf(stderr, "Tried again in %s, and as soon as the files change. What could be applied is kept until then.\n", again)
 			}
 			if !began {

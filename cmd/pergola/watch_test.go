@@ -22,14 +22,14 @@ func TestHelpSaysExitCodesAndWhatIsApplied(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	report := &landscape.Report{}
+	report := &landscape.RunReport{}
 	assert.Equal(t, "Applied in 1.2s: nothing had to be written.", summary(report, 1234*time.Millisecond))
 	report.Written = tally.ChangeCounts{Deleted: 2}
 	assert.Equal(t, "Applied in 1s: 2 objects deleted.", summary(report, time.Second))
 	report.Written = tally.ChangeCounts{Deleting: 1}
 	assert.Equal(t, "Applied in 1s: 1 object is being deleted.", summary(report, time.Second), "it has a finalizer")
 	report.Written = tally.ChangeCounts{Created: 260, Changed: 5, Carriers: 20}
-	kept := &landscape.Report{Held: []permit.HeldObjects{{Cluster: "runtime", Approval: "abc", Objects: []apply.Held{
+	kept := &landscape.RunReport{Held: []permit.HeldObjects{{Cluster: "runtime", Approval: "abc", Objects: []apply.Held{
 		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: change.Reason{Detail: "too many"}, Approval: "123"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: change.Reason{Detail: "a Shoot"}},
 		{Ref: apply.Ref{Kind: "Role", Namespace: "a", Name: "d"}, Reason: change.Reason{Detail: "too many"}},
 	}}}}

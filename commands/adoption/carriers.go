@@ -53,7 +53,7 @@ func list(ctx context.Context, c *apply.Cluster, kind schema.GroupVersionKind, n
 // objects, but their controller is stopped.
 func (a *Adopter) checkCarriers(ctx context.Context, r *Report) error {
 	runtime := a.Converger.Cluster(landscape.Runtime)
-	known := a.Converger.Carriers()[landscape.Runtime]
+	known := a.Converger.ManagedResourceNames()[landscape.Runtime]
 	kept, missing := 0, []string{}
 	for _, namespace := range carrying {
 		found, err := list(ctx, runtime, managedResources, namespace)
@@ -87,7 +87,7 @@ const gardenClass = "garden"
 func (a *Adopter) checkExtensions(ctx context.Context, r *Report) error {
 	runtime := a.Converger.Cluster(landscape.Runtime)
 	rendered := map[string]bool{}
-	for _, place := range a.Converger.Rendered() {
+	for _, place := range a.Converger.RenderedObjects() {
 		if place.Cluster == landscape.Runtime {
 			for _, o := range place.Bundle.Objects {
 				rendered[apply.RefOf(o.Unstructured).String()] = true
@@ -115,7 +115,7 @@ func (a *Adopter) checkExtensions(ctx context.Context, r *Report) error {
 	}
 	var extensions []string
 	for i := range found {
-		if ref := apply.RefOf(&found[i]); !a.Converger.Declares(landscape.Runtime, ref) {
+		if ref := apply.RefOf(&found[i]); !a.Converger.IsDeclared(landscape.Runtime, ref) {
 			extensions = append(extensions, ref.String())
 		}
 	}

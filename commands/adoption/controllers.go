@@ -196,7 +196,7 @@ func putBackBy(o *unstructured.Unstructured) string {
 // renderedImages returns the images of Deployments by cluster, namespace and name.
 func (a *Adopter) renderedImages() map[string]string {
 	out := map[string]string{}
-	for _, place := range a.Converger.Rendered() {
+	for _, place := range a.Converger.RenderedObjects() {
 		for _, o := range place.Bundle.Objects {
 			if o.GetKind() == "Deployment" {
 				out[place.Cluster+" "+o.GetNamespace()+"/"+o.GetName()] = imageOf(o.Unstructured)
@@ -219,7 +219,7 @@ var (
 // seeds returns the seeds of the landscape, hosts first: the gardenlet of the host seed restores
 // the gardenlet of a managed seed.
 func (a *Adopter) seeds(ctx context.Context) ([]string, error) {
-	names := a.Converger.Seeds()
+	names := a.Converger.SeedNames()
 	virtual := a.Converger.Cluster(landscape.Virtual)
 	if virtual == nil || len(names) < 2 {
 		return names, nil
@@ -290,7 +290,7 @@ func (a *Adopter) checkSeeds(ctx context.Context, r *Report, found []Controller)
 	if err != nil {
 		return err
 	}
-	names := a.Converger.Seeds()
+	names := a.Converger.SeedNames()
 	for i := range live {
 		name, on := live[i].GetName(), 0
 		for j := range shoots {

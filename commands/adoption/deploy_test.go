@@ -294,7 +294,7 @@ func (u *upstream) deploy(dir string) {
 	c := u.process(0)
 	_, err = c.Plan(u.context())
 	u.rendered = map[string]*unstructured.Unstructured{}
-	for _, place := range c.Rendered() {
+	for _, place := range c.RenderedObjects() {
 		for _, o := range place.Bundle.Objects {
 			u.rendered[place.Cluster+" "+keyOf(o.Unstructured)] = o.Unstructured
 		}

@@ -113,7 +113,7 @@ func TestPodsThatAWebhookKeepsAsTheyAre(t *testing.T) {
 	l, _, err := landscapes.Load(ctx, dir, landscapes.Options{})
 	require.NoError(t, err)
 	converger := func() *landscape.Converger {
-		c, err := landscape.New(l, landscape.Options{Catalogue: catalogue, Connect: landscape.Connections{Configs: map[string]*rest.Config{landscape.Runtime: config}}, Clock: clock.RealClock{}, Permits: landscape.Permits{Gate: permit.DefaultGate()}, Self: landscape.Self{Holder: "test"}})
+		c, err := landscape.New(l, landscape.Options{Catalogue: catalogue, Connections: landscape.Connections{Configs: map[string]*rest.Config{landscape.Runtime: config}}, Clock: clock.RealClock{}, Permits: landscape.Permits{Gate: permit.DefaultGate()}, Process: landscape.ProcessIdentity{Holder: "test"}})
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
 		return c

@@ -13,7 +13,7 @@ import (
 // checkStorage reports missing volume claims of etcd-druid: with another name etcd would start
 // empty.
 func (a *Adopter) checkStorage(ctx context.Context, r *Report) error {
-	for _, place := range a.Converger.Rendered() {
+	for _, place := range a.Converger.RenderedObjects() {
 		if place.Cluster != landscape.Runtime {
 			continue
 		}

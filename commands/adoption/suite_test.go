@@ -162,14 +162,14 @@ func (s *stage) process(steps time.Duration) *landscape.Converger {
 	found, err := l.Validate(context.Background(), schemas.Options{})
 	require.NoError(s, err)
 	require.False(s, schemas.HasErrors(append(violations, found...)), "%v", append(violations, found...))
-	gate, err := landscape.Gate(l, nil)
+	gate, err := landscape.DeletionGate(l, nil)
 	require.NoError(s, err)
 	c, err := landscape.New(l, landscape.Options{
-		Catalogue: components.FS,
-		Connect:   landscape.Connections{Configs: s.world.configs},
-		Clock:     clock.RealClock{},
-		Self:      landscape.Self{Holder: "adoption " + s.Name(), Version: components.Version},
-		Pace:      landscape.Pace{Thresholds: landscape.Thresholds(l), CareInterval: time.Second, StepTimeout: steps}, Permits: landscape.Permits{Gate: gate},
+		Catalogue:   components.FS,
+		Connections: landscape.Connections{Configs: s.world.configs},
+		Clock:       clock.RealClock{},
+		Process:     landscape.ProcessIdentity{Holder: "adoption " + s.Name(), Version: components.Version},
+		Timing:      landscape.Timing{Thresholds: landscape.ConditionThresholds(l), CareInterval: time.Second, StepTimeout: steps}, Permits: landscape.Permits{Gate: gate},
 	})
 	require.NoError(s, err)
 	s.Cleanup(c.Close)
@@ -177,7 +177,7 @@ func (s *stage) process(steps time.Duration) *landscape.Converger {
 }
 
 // apply applies the landscape; steps shortens the timeout of each step.
-func (s *stage) apply(steps time.Duration) (*landscape.Report, error) {
+func (s *stage) apply(steps time.Duration) (*landscape.RunReport, error) {
 	s.Helper()
 	c := s.process(steps)
 	defer c.Close()

@@ -48,7 +48,7 @@ func (a *Adopter) checkAPI(ctx context.Context, r *Report) error {
 		return err
 	}
 	wanted := false
-	for _, place := range a.Converger.Rendered() {
+	for _, place := range a.Converger.RenderedObjects() {
 		for _, o := range place.Bundle.Objects {
 			wanted = wanted || place.Cluster == landscape.Virtual && o.GetKind() == "APIService" && o.GetName() == gardenAPIService
 		}
@@ -122,7 +122,7 @@ func (a *Adopter) checkIdentity(ctx context.Context, r *Report) error {
 
 // issuers returns the token issuers that the rendered API server accepts; the first one is its own.
 func (a *Adopter) issuers() []string {
-	for _, place := range a.Converger.Rendered() {
+	for _, place := range a.Converger.RenderedObjects() {
 		for _, o := range place.Bundle.Objects {
 			if o.GetKind() == "Deployment" && o.GetName() == apiServer {
 				return flags(o.Unstructured, "--service-account-issuer=")

@@ -101,9 +101,9 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 	if err != nil {
 		return change.Plan{}, commands.Finding{Err: err}
 	}
-	sealed := landscape.Locked(old.Landscape)
-	maps.Copy(sealed, landscape.Locked(new.Landscape))
-	before, after, same := landscape.Differing(old.Landscape, new.Landscape, sealed)
+	sealed := landscape.UndecryptableSecrets(old.Landscape)
+	maps.Copy(sealed, landscape.UndecryptableSecrets(new.Landscape))
+	before, after, same := landscape.ChangedDeclarations(old.Landscape, new.Landscape, sealed)
 	withShoots(before, reach.Old)
 	withShoots(after, reach.New)
 	renderedBefore, renderedAfter, wrong, err := sides(reach)
@@ -122,7 +122,7 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 	p.Items = append(p.Items, landscape.PlannedOperations(old.Landscape, new.Landscape, c.Now)...)
 	p.Sort()
 	preview.KeepBack(&p, old.Landscape, new.Landscape, refused)
-	gate, err := landscape.Gate(new.Landscape, nil)
+	gate, err := landscape.DeletionGate(new.Landscape, nil)
 	if err != nil {
 		return p, err
 	}
@@ -215,8 +215,8 @@ func (c Comparison) everything(r Revision) ([]plan.Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	rendered, _, _, err := sides(all) // relevant errors are already in the notes
-	return append(landscape.Declared(r.Landscape, nil), rendered...), err
+	rendered, _, _, err := sides(all) // what is wrong with it has a note already, where it counts
+	return append(landscape.DeclarationBundles(r.Landscape, nil), rendered...), err
 }
 
 // state returns a revision for rendering.

@@ -100,7 +100,7 @@ func keepReferred(p *change.Plan, old, new *landscapes.Landscape) {
 			if d == nil || reasons[name] != "" || isHeldOwner(name.Kind) {
 				continue
 			}
-			reasons[name] = landscape.ReferredHeld(apply.RefOf(holder.Object()))
+			reasons[name] = landscape.ReferenceHoldText(apply.RefOf(holder.Object()))
 			ofGarden[name] = isGarden(holder)
 			holders = append(holders, d)
 		}
@@ -137,7 +137,7 @@ func TakeEnding(p *change.Plan, old, new *landscapes.Landscape) []change.Item {
 	var ending []change.Item
 	for i := range old.Declarations {
 		d := &old.Declarations[i]
-		if stays[d.ObjectName()] || !landscape.Goes(d.Object()) {
+		if stays[d.ObjectName()] || !landscape.IsDeletedWithFile(d.Object()) {
 			continue
 		}
 		garden := change.RefOf(d.Object())
@@ -223,7 +223,7 @@ func removedOwners(old, new *landscapes.Landscape) []*landscapes.Declaration {
 		declared[new.Declarations[i].ObjectName()] = true
 	}
 	for i := range old.Declarations {
-		if d := &old.Declarations[i]; isHeldOwner(d.GroupVersionKind().GroupKind()) && !declared[d.ObjectName()] && !landscape.Goes(d.Object()) {
+		if d := &old.Declarations[i]; isHeldOwner(d.GroupVersionKind().GroupKind()) && !declared[d.ObjectName()] && !landscape.IsDeletedWithFile(d.Object()) {
 			out = append(out, d)
 		}
 	}
@@ -232,7 +232,7 @@ func removedOwners(old, new *landscapes.Landscape) []*landscapes.Declaration {
 
 func whyRemovalHeld(l *landscapes.Landscape, d *landscapes.Declaration) string {
 	file := d.Position("metadata.name").File
-	text, back := landscape.RemovalHeld(apply.RefOf(d.Object())), "put "+file+" back"
+	text, back := landscape.RemovalHoldText(apply.RefOf(d.Object())), "put "+file+" back"
 	if _, err := fs.Stat(l.FS, path.Join(l.Path, file)); err == nil {
 		text = strings.Replace(text, "its file is gone", file+" does not declare it any more", 1)
 		back = "declare it there again"
@@ -273,7 +273,7 @@ const fieldDeletionConfirmed = "metadata.annotations[confirmation.gardener.cloud
 
 // IsRemovalHeld reports whether a finding is about a removal that is not carried out.
 func IsRemovalHeld(v schemas.Violation) bool {
-	return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
+	return v.Rule == schemas.RuleDeletionConfirm && landscape.IsHeldOnRemoval(v.Kind)
 }
 
 // reached adapts the commands in a text to the cluster of a kind: with flags for its access, or
@@ -283,11 +283,11 @@ func reached(l *landscapes.Landscape, kind, text string) string {
 	if kind == "Garden" {
 		cluster = landscape.Runtime
 	}
-	return apply.CommandsAt(strings.TrimSpace("kubectl "+landscape.Access{}.Flags(l, cluster)), cluster, text)
+	return apply.CommandsAt(strings.TrimSpace("kubectl "+landscape.Access{}.KubectlFlags(l, cluster)), cluster, text)
 }
 
 func isHeldOwner(gk schema.GroupKind) bool {
-	return strings.HasSuffix(gk.Group, ".gardener.cloud") && landscape.HoldsRemoval(gk.Kind)
+	return strings.HasSuffix(gk.Group, ".gardener.cloud") && landscape.IsHeldOnRemoval(gk.Kind)
 }
 
 // seedsOfShoots maps Shoots to the Seeds that they declare.

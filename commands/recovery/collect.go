@@ -85,14 +85,14 @@ func (s Source) garden(ctx context.Context, name string) (*unstructured.Unstruct
 		return nil, err
 	case garden == nil:
 		return nil, fmt.Errorf("cluster %s has no Garden: there is nothing to back up", landscape.Runtime)
-	case garden.GetAnnotations()[landscape.AnnotationUnfinished] != "":
+	case garden.GetAnnotations()[landscape.AnnotationRestoreUnfinished] != "":
 		return nil, fmt.Errorf("the Garden of cluster %s is being restored: a backup of it would not be complete; go on with pergola restore", landscape.Runtime)
 	}
 	return garden, nil
 }
 
 func gardenOf(live *unstructured.Unstructured) Garden {
-	out := Garden{Name: live.GetName(), UID: landscape.IdentityOf(live)}
+	out := Garden{Name: live.GetName(), UID: landscape.ExternalUID(live)}
 	out.ClusterIdentity, _, _ = unstructured.NestedString(live.Object, "spec", "virtualCluster", "gardener", "clusterIdentity")
 	out.Credentials, _, _ = unstructured.NestedMap(live.Object, "status", "credentials")
 	return out
@@ -167,7 +167,7 @@ func (s Source) cluster(ctx context.Context, name string, garden *unstructured.U
 	}
 	out = append(out, certificates...)
 	if name == landscape.Runtime {
-		referred := landscape.ReferredNames(garden)
+		referred := landscape.ReferencedNames(garden)
 		if err := l.ofLandscapes(ctx, referred); err != nil {
 			return nil, err
 		}

@@ -142,7 +142,7 @@ func (l *lister) ofLandscapes(ctx context.Context, names map[string]bool) error 
 		return l.cluster.Explain(apply.Ref{APIVersion: resource.GroupVersion().String(), Kind: "Landscape", Namespace: owner.InventoryNamespace}, "list", err)
 	}
 	for i := range list.Items {
-		maps.Copy(names, landscape.ReferredNames(&list.Items[i]))
+		maps.Copy(names, landscape.ReferencedNames(&list.Items[i]))
 	}
 	return nil
 }

@@ -210,14 +210,14 @@ func (r *Restorer) planRuntime(ctx context.Context, p *Plan, cluster *apply.Clus
 	switch {
 	case live == nil:
 		step.Action, p.unfinished = Create, true
-	case landscape.IdentityOf(live) != garden.UID:
+	case landscape.ExternalUID(live) != garden.UID:
 		step.Action = Refuse
-		step.Reason = fmt.Sprintf("it is another one: its UID is %s, and in the backup %s", landscape.IdentityOf(live), garden.UID)
-	case live.GetAnnotations()[landscape.AnnotationUnfinished] == "":
+		step.Reason = fmt.Sprintf("it is another one: its UID is %s, and in the backup %s", landscape.ExternalUID(live), garden.UID)
+	case live.GetAnnotations()[landscape.AnnotationRestoreUnfinished] == "":
 		step.Action = Unchanged
-	case live.GetAnnotations()[landscape.AnnotationUnfinished] != r.Archive.Manifest.ID:
+	case live.GetAnnotations()[landscape.AnnotationRestoreUnfinished] != r.Archive.Manifest.ID:
 		step.Action = Refuse
-		step.Reason = fmt.Sprintf("backup %s is being restored to it: go on with that one", live.GetAnnotations()[landscape.AnnotationUnfinished])
+		step.Reason = fmt.Sprintf("backup %s is being restored to it: go on with that one", live.GetAnnotations()[landscape.AnnotationRestoreUnfinished])
 	default:
 		step.Action, p.unfinished = Complete, true
 	}

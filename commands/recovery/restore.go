@@ -47,11 +47,11 @@ func (r *Restorer) Restore(ctx context.Context) (*Plan, error) {
 		return p, nil
 	}
 	for _, name := range p.clusters() {
-		if err := r.Converger.LockFor(ctx, name); err != nil {
+		if err := r.Converger.AcquireLease(ctx, name); err != nil {
 			return p, err
 		}
 	}
-	ctx, cancel := r.Converger.WhileLeased(ctx)
+	ctx, cancel := r.Converger.WithLeaseContext(ctx)
 	defer cancel()
 	// Previous holders may have written until they released the leases.
 	if p, err = r.Plan(ctx); err != nil {
@@ -65,7 +65,7 @@ func (r *Restorer) Restore(ctx context.Context) (*Plan, error) {
 		if err := r.Converger.EnsureNamespace(ctx, landscape.Runtime, owner.InventoryNamespace); err != nil {
 			return p, err
 		}
-		if err := r.Converger.BeginGarden(ctx, m.ID, m.Garden.UID); err != nil {
+		if err := r.Converger.BeginGardenRestore(ctx, m.ID, m.Garden.UID); err != nil {
 			return p, err
 		}
 	}
@@ -75,7 +75,7 @@ func (r *Restorer) Restore(ctx context.Context) (*Plan, error) {
 		}
 	}
 	if p.unfinished {
-		if err := r.Converger.EndGarden(ctx, m.ID, m.Garden.UID, m.Garden.Credentials); err != nil {
+		if err := r.Converger.FinishGardenRestore(ctx, m.ID, m.Garden.UID, m.Garden.Credentials); err != nil {
 			return p, err
 		}
 		r.tell(p.Steps[0])

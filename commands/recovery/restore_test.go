@@ -104,7 +104,7 @@ func TestRecovery(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, record.Data, 2)
 	garden := after.garden()
-	assert.NotContains(t, garden.GetAnnotations(), landscape.AnnotationUnfinished)
+	assert.NotContains(t, garden.GetAnnotations(), landscape.AnnotationRestoreUnfinished)
 	assert.NotEqual(t, uid, string(garden.GetUID()))
 	assert.Equal(t, credentials(before.garden()), credentials(garden))
 	p, err = after.restorer(a).Restore(ctx)

@@ -116,8 +116,8 @@ func (s *site) open() {
 	maps.Copy(configs, s.seeds)
 	var err error
 	s.c, err = landscape.New(s.land, landscape.Options{
-		Catalogue: catalogue(s.T), Connect: landscape.Connections{Configs: configs}, Clock: clock.RealClock{}, Permits: landscape.Permits{Gate: permit.DefaultGate()},
-		Self: landscape.Self{Holder: fmt.Sprintf("test-%p", s.c)}, Pace: landscape.Pace{Thresholds: condition.Thresholds{}, StepTimeout: 30 * time.Second},
+		Catalogue: catalogue(s.T), Connections: landscape.Connections{Configs: configs}, Clock: clock.RealClock{}, Permits: landscape.Permits{Gate: permit.DefaultGate()},
+		Process: landscape.ProcessIdentity{Holder: fmt.Sprintf("test-%p", s.c)}, Timing: landscape.Timing{Thresholds: condition.Thresholds{}, StepTimeout: 30 * time.Second},
 	})
 	require.NoError(s, err)
 	s.Cleanup(s.c.Close)

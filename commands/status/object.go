@@ -37,7 +37,7 @@ func (v view) objectLines(o *landscape.ObjectStatus) []string {
 	var out []string
 	no, yellow := v.mark(gardencorev1beta1.ConditionFalse)+" ", color.FgYellow
 	if o.Waits.Operator != nil {
-		out = append(out, no+"no operator runs, and nothing is synced: "+printable.Line(o.Waits.Operator.Text(v.status.At)), "  "+landscape.StartOperator("kubectl"+v.status.Reach))
+		out = append(out, no+"no operator runs, and nothing is synced: "+printable.Line(o.Waits.Operator.Text(v.status.At)), "  "+landscape.StartOperatorHint("kubectl"+v.status.RuntimeFlags))
 	}
 	if o.Suspension != nil {
 		out = append(out, v.paint("SUSPENDED", yellow)+landscape.SuspensionText(o.Suspension))
@@ -81,10 +81,10 @@ func (v view) objectLines(o *landscape.ObjectStatus) []string {
 		switch {
 		case o.Held.Count == 1:
 			count = "1 held deletion or recreation waits"
-		case o.Held.InPart:
+		case o.Held.IsMinimum:
 			count = "at least " + count
 		}
-		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s%s", count, printable.Line(o.Namespace+"/"+o.Name), v.status.Reach))
+		out = append(out, v.mark(gardencorev1beta1.ConditionProgressing)+fmt.Sprintf(" %s for approval: pergola history %s%s", count, printable.Line(o.Namespace+"/"+o.Name), v.status.RuntimeFlags))
 	}
 	return out
 }

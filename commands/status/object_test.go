@@ -57,11 +57,11 @@ func failed(o *landscape.ObjectStatus) {
 	o.FailedSync = &landscapev1alpha1.SyncRecord{Revision: "main@sha1:" + strings.Repeat("f", 40), Result: landscapev1alpha1.SyncFailed, EndTime: &end, Message: "no quota"}
 }
 
-func waits(w landscape.ObjectWaits) func(*landscape.ObjectStatus) {
+func waits(w landscape.PendingCauses) func(*landscape.ObjectStatus) {
 	return func(o *landscape.ObjectStatus) { o.Waits = w }
 }
 
-func held(h landscape.ObjectHeld) func(*landscape.ObjectStatus) {
+func held(h landscape.HeldCounts) func(*landscape.ObjectStatus) {
 	return func(o *landscape.ObjectStatus) { o.Held = h }
 }
 
@@ -91,20 +91,20 @@ func TestPrintSaysWhatTheLandscapeObjectSays(t *testing.T) {
 			changes{isReady(false, "", ""), func(o *landscape.ObjectStatus) { o.Revision = "" }},
 			"Synced from Git by Landscape garden/local: nothing was applied completely yet\n  ✗ the operator has not looked at it yet\n",
 		},
-		"operations wait": {changes{waits(landscape.ObjectWaits{Operations: "operation a: nobody\ndoes it"})}, head + "  … operation a: nobody does it\n"},
+		"operations wait": {changes{waits(landscape.PendingCauses{Operations: "operation a: nobody\ndoes it"})}, head + "  … operation a: nobody does it\n"},
 		"a window is closed": {
 			changes{isReady(true, "Waiting", "main@sha1:a is applied; main@sha1:b: waiting for the next window")},
 			head + "  … a sync waits: main@sha1:a is applied; main@sha1:b: waiting for the next window\n",
 		},
 		"the first one waits":    {changes{isReady(false, "Waiting", "waiting for Landscape base")}, head + "  ✗ a sync waits: waiting for Landscape base\n"},
-		"one is held":            {changes{held(landscape.ObjectHeld{Count: 1})}, head + "  … 1 held deletion or recreation waits for approval: pergola history garden/local\n"},
-		"some are held":          {changes{held(landscape.ObjectHeld{Count: 3})}, head + "  … 3 held deletions and recreations wait for approval: pergola history garden/local\n"},
-		"many are held":          {changes{held(landscape.ObjectHeld{Count: 50, InPart: true})}, head + "  … at least 50 held deletions and recreations wait for approval: pergola history garden/local\n"},
-		"as many as are said":    {changes{held(landscape.ObjectHeld{Count: 214})}, head + "  … 214 held deletions and recreations wait for approval: pergola history garden/local\n"},
-		"gardenlets are at work": {changes{waits(landscape.ObjectWaits{Gardenlets: "waiting for the gardenlets: Seed a"})}, head + "  … waiting for the gardenlets: Seed a\n"},
-		"another one is missing": {changes{waits(landscape.ObjectWaits{Dependencies: "Landscape base does not exist"})}, head + "  … Landscape base does not exist\n"},
+		"one is held":            {changes{held(landscape.HeldCounts{Count: 1})}, head + "  … 1 held deletion or recreation waits for approval: pergola history garden/local\n"},
+		"some are held":          {changes{held(landscape.HeldCounts{Count: 3})}, head + "  … 3 held deletions and recreations wait for approval: pergola history garden/local\n"},
+		"many are held":          {changes{held(landscape.HeldCounts{Count: 50, IsMinimum: true})}, head + "  … at least 50 held deletions and recreations wait for approval: pergola history garden/local\n"},
+		"as many as are said":    {changes{held(landscape.HeldCounts{Count: 214})}, head + "  … 214 held deletions and recreations wait for approval: pergola history garden/local\n"},
+		"gardenlets are at work": {changes{waits(landscape.PendingCauses{Gardenlets: "waiting for the gardenlets: Seed a"})}, head + "  … waiting for the gardenlets: Seed a\n"},
+		"another one is missing": {changes{waits(landscape.PendingCauses{Dependencies: "Landscape base does not exist"})}, head + "  … Landscape base does not exist\n"},
 		"all at once": {
-			changes{suspended(&landscapev1alpha1.Suspension{Reason: "x", By: "alice"}), pinned, failed, held(landscape.ObjectHeld{Count: 2})},
+			changes{suspended(&landscapev1alpha1.Suspension{Reason: "x", By: "alice"}), pinned, failed, held(landscape.HeldCounts{Count: 2})},
 			head + "  SUSPENDED by alice until pergola resume: x\n  PINNED to " + commit + " by bob: the new image crashes\n" +
 				"  ✗ the last sync failed 5m ago, of main@ffffffffff: no quota\n  … 2 held deletions and recreations wait for approval: pergola history garden/local\n",
 		},
@@ -125,7 +125,7 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 	require.NoError(t, err)
 	status := func(config *rest.Config) landscape.Status {
 		t.Helper()
-		c, err := landscape.New(l, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Flags: map[string]string{landscape.Runtime: "--context run"}, Configs: map[string]*rest.Config{landscape.Runtime: config, landscape.Virtual: config, "local": config}}, Clock: clocktesting.NewFakeClock(noon)})
+		c, err := landscape.New(l, landscape.Options{Catalogue: components.FS, Connections: landscape.Connections{KubectlFlags: map[string]string{landscape.Runtime: "--context run"}, Configs: map[string]*rest.Config{landscape.Runtime: config, landscape.Virtual: config, "local": config}}, Clock: clocktesting.NewFakeClock(noon)})
 		require.NoError(t, err)
 		defer c.Close()
 		return c.Status(testContext(t), landscape.StatusOptions{})
@@ -206,7 +206,7 @@ func TestStatusFindsTheLandscapeObject(t *testing.T) {
 
 // TestStatusSaysWhatASeedHolds: deletions that gardenlets hold are also printed at the Seed.
 func TestStatusSaysWhatASeedHolds(t *testing.T) {
-	v := view{status: landscape.Status{Object: object(held(landscape.ObjectHeld{Count: 4, On: map[string]int{"virtual": 1, "eu-1": 1, "eu-2": 2}}))}}
+	v := view{status: landscape.Status{Object: object(held(landscape.HeldCounts{Count: 4, ByCluster: map[string]int{"virtual": 1, "eu-1": 1, "eu-2": 2}}))}}
 	held := func(name string) []branch { return v.owner(landscape.OwnerStatus{Kind: "Seed", Name: name}).children }
 	assert.Equal(t, []branch{{text: "… 1 deletion or recreation is held on it for an approval: pergola history garden/local"}}, held("eu-1"))
 	assert.Equal(t, []branch{{text: "… 2 deletions and recreations are held on it for an approval: pergola history garden/local"}}, held("eu-2"))

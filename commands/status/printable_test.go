@@ -47,14 +47,14 @@ func TestStatusIsPrintable(t *testing.T) {
 	statuses := func() []landscape.Status {
 		s := example()
 		s.Invalid, s.ObjectUnknown = "broken", "forbidden"
-		s.Owners[0].Keeper = "pergola operator"
+		s.Owners[0].Reconciler = "pergola operator"
 		s.HandedOver = []change.HandedOver{{Path: "spec.replicas", By: "hpa"}}
-		s.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Revision: "main@sha1:0a1b", Reason: "Other", Message: "why", Held: landscape.ObjectHeld{Count: 2, On: map[string]int{"one": 2}},
+		s.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Revision: "main@sha1:0a1b", Reason: "Other", Message: "why", Held: landscape.HeldCounts{Count: 2, ByCluster: map[string]int{"one": 2}},
 			Suspension: &landscapev1alpha1.Suspension{By: "alice", Reason: "etcd"}, Pin: &landscapev1alpha1.Pin{Revision: "x", By: "bob", Reason: "y"},
-			FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0a1c", Message: "no", StartTime: metav1.NewTime(noon.Add(-time.Hour))}, Waits: landscape.ObjectWaits{Dependencies: "a", Gardenlets: "b", Operations: "c"}}
+			FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0a1c", Message: "no", StartTime: metav1.NewTime(noon.Add(-time.Hour))}, Waits: landscape.PendingCauses{Dependencies: "a", Gardenlets: "b", Operations: "c"}}
 		waits, silent := s, s
 		waits.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Reason: "Other", Message: "why"}
-		silent.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Waits: landscape.ObjectWaits{Operator: &landscape.Silence{Lease: "garden/x", Holder: "pod", Since: before(time.Hour)}}}
+		silent.Object = &landscape.ObjectStatus{Namespace: "garden", Name: "local", Waits: landscape.PendingCauses{Operator: &landscape.StaleRole{Lease: "garden/x", Holder: "pod", LastRenewal: before(time.Hour)}}}
 		return []landscape.Status{s, waits, silent}
 	}
 	for i, s := range statuses() {

@@ -70,8 +70,8 @@ func (v view) undeclared() []branch {
 	out := branch{text: v.mark(gardencorev1beta1.ConditionProgressing) + " not in Git any more"}
 	for _, u := range v.status.Undeclared {
 		text := fmt.Sprintf("%s on %s: ", u.Object, u.Cluster)
-		if u.Held != "" {
-			text += "kept: " + u.Held
+		if u.HoldReason != "" {
+			text += "kept: " + u.HoldReason
 		} else {
 			text += "the next apply deletes it, if the deletion gate lets it"
 		}
@@ -113,12 +113,12 @@ func (v view) owner(o landscape.OwnerStatus) branch {
 	for _, c := range o.Conditions {
 		add(fmt.Sprintf("%s %-32s %s", v.mark(c.Status), printable.Line(string(c.Type)), oneLine(c.Message)))
 	}
-	if object := v.status.Object; object != nil && o.Kind == "Seed" && object.Held.On[o.Name] > 0 {
+	if object := v.status.Object; object != nil && o.Kind == "Seed" && object.Held.ByCluster[o.Name] > 0 {
 		count := "1 deletion or recreation is"
-		if n := object.Held.On[o.Name]; n > 1 {
+		if n := object.Held.ByCluster[o.Name]; n > 1 {
 			count = fmt.Sprintf("%d deletions and recreations are", n)
 		}
-		add(fmt.Sprintf("%s %s held on it for an approval: pergola history %s%s", v.mark(gardencorev1beta1.ConditionProgressing), count, printable.Line(object.Namespace+"/"+object.Name), v.status.Reach))
+		add(fmt.Sprintf("%s %s held on it for an approval: pergola history %s%s", v.mark(gardencorev1beta1.ConditionProgressing), count, printable.Line(object.Namespace+"/"+object.Name), v.status.RuntimeFlags))
 	}
 	if len(o.Bundles) > 0 {
 		add("bundles: "+bundleCounts(o.Bundles), v.bundles(o.Bundles)...)
@@ -132,12 +132,12 @@ func (v view) owner(o landscape.OwnerStatus) branch {
 // judged says when the state was determined.
 func (v view) judged(o landscape.OwnerStatus) string {
 	switch {
-	case o.JudgedAt == nil:
+	case o.HealthCheckedAt == nil:
 		return ""
-	case v.status.Live && o.JudgedAt.Equal(v.status.At):
+	case v.status.Live && o.HealthCheckedAt.Equal(v.status.At):
 		return " now"
 	}
-	return " as of " + v.ago(*o.JudgedAt)
+	return " as of " + v.ago(*o.HealthCheckedAt)
 }
 
 // ago returns an age relative to the status; clock skew does not make it negative.
@@ -231,9 +231,9 @@ func hints(s landscape.Status) []string {
 	var collect func([]landscape.OwnerStatus)
 	collect = func(owners []landscape.OwnerStatus) {
 		for _, o := range owners {
-			unkept = unkept || o.Missing.Keeper
-			if o.Keeper != "" {
-				keepers[o.Keeper] = true
+			unkept = unkept || o.Missing.Reconciler
+			if o.Reconciler != "" {
+				keepers[o.Reconciler] = true
 			}
 			collect(o.Shoots)
 		}

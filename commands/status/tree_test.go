@@ -37,7 +37,7 @@ func succeeded(d time.Duration) *gardencorev1beta1.LastOperation {
 func example() landscape.Status {
 	return landscape.Status{Landscape: "local", At: noon, Owners: []landscape.OwnerStatus{
 		{
-			Kind: "Garden", Name: "local", Cluster: "runtime", Ready: true, LastOperation: succeeded(time.Minute), JudgedAt: before(12 * time.Second), Missing: landscape.OwnerMissing{Keeper: true},
+			Kind: "Garden", Name: "local", Cluster: "runtime", Ready: true, LastOperation: succeeded(time.Minute), HealthCheckedAt: before(12 * time.Second), Missing: landscape.OwnerMissing{Reconciler: true},
 			Rotations:  []string{"rotation of certificateAuthorities: Prepared; when all clients have changed over, ask for rotate-ca-complete"},
 			Conditions: []gardencorev1beta1.Condition{{Type: "RuntimeComponentsHealthy", Status: "True", Message: "fine"}, {Type: "VirtualComponentsHealthy", Status: "Unknown", Message: "who\nknows"}},
 			Bundles: []owner.BundleState{
@@ -46,18 +46,18 @@ func example() landscape.Status {
 			},
 		},
 		{
-			Kind: "Seed", Name: "one", Cluster: "one", Missing: landscape.OwnerMissing{Keeper: true},
+			Kind: "Seed", Name: "one", Cluster: "one", Missing: landscape.OwnerMissing{Reconciler: true},
 			LastOperation: &gardencorev1beta1.LastOperation{Type: "Create", State: "Error", Progress: 40, Description: "no\nluck", LastUpdateTime: metav1.NewTime(noon.Add(time.Second))},
 			Conditions:    []gardencorev1beta1.Condition{{Type: "SeedSystemComponentsHealthy", Status: "False", Message: "broken"}},
 			Shoots: []landscape.OwnerStatus{
-				{Kind: "Shoot", Namespace: "a", Name: "b", Cluster: "one", Conditions: []gardencorev1beta1.Condition{{Type: "ControlPlaneHealthy", Status: "Progressing", Message: "soon"}}, Missing: landscape.OwnerMissing{Keeper: true}},
-				{Kind: "Shoot", Namespace: "a", Name: "c", Cluster: "one", Unreachable: "virtual", Error: "does not answer", Missing: landscape.OwnerMissing{Keeper: true, State: true}},
-				{Kind: "Shoot", Namespace: "a", Name: "d", Cluster: "one", Error: "not allowed", Missing: landscape.OwnerMissing{Keeper: true, State: true}},
+				{Kind: "Shoot", Namespace: "a", Name: "b", Cluster: "one", Conditions: []gardencorev1beta1.Condition{{Type: "ControlPlaneHealthy", Status: "Progressing", Message: "soon"}}, Missing: landscape.OwnerMissing{Reconciler: true}},
+				{Kind: "Shoot", Namespace: "a", Name: "c", Cluster: "one", Unreachable: "virtual", Error: "does not answer", Missing: landscape.OwnerMissing{Reconciler: true, State: true}},
+				{Kind: "Shoot", Namespace: "a", Name: "d", Cluster: "one", Error: "not allowed", Missing: landscape.OwnerMissing{Reconciler: true, State: true}},
 			},
 		},
 		{Kind: "-", Name: "-", Error: "seed two: no access"},
-	}, Undeclared: []landscape.Undeclared{
-		{Cluster: "virtual", Object: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "e"}, Held: "its file is gone"},
+	}, Undeclared: []landscape.UndeclaredObject{
+		{Cluster: "virtual", Object: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "e"}, HoldReason: "its file is gone"},
 		{Cluster: "virtual", Object: apply.Ref{Kind: "Quota", Namespace: "a", Name: "f"}},
 	}}
 }
@@ -101,7 +101,7 @@ func TestStatusOfClustersThatDoNotAnswer(t *testing.T) {
 	for _, name := range []string{landscape.Runtime, landscape.Virtual, "local"} {
 		configs[name] = &rest.Config{Host: "https://127.0.0.1:1"}
 	}
-	c, err := landscape.New(l, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Configs: configs}, Clock: clocktesting.NewFakeClock(noon)})
+	c, err := landscape.New(l, landscape.Options{Catalogue: components.FS, Connections: landscape.Connections{Configs: configs}, Clock: clocktesting.NewFakeClock(noon)})
 	require.NoError(t, err)
 	defer c.Close()
 	for _, o := range []landscape.StatusOptions{{}, {Live: true, Components: true}} {
@@ -119,7 +119,7 @@ func TestStatusBeforeTheFirstApply(t *testing.T) {
 	apiserver.Needed(t)
 	l, _, err := landscapes.Load(t.Context(), "../../landscapes/local", landscapes.Options{})
 	require.NoError(t, err)
-	c, err := landscape.New(l, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Configs: map[string]*rest.Config{landscape.Runtime: server.config, landscape.Virtual: server.config, "local": server.config}}, Clock: clocktesting.NewFakeClock(noon)})
+	c, err := landscape.New(l, landscape.Options{Catalogue: components.FS, Connections: landscape.Connections{Configs: map[string]*rest.Config{landscape.Runtime: server.config, landscape.Virtual: server.config, "local": server.config}}, Clock: clocktesting.NewFakeClock(noon)})
 	require.NoError(t, err)
 	defer c.Close()
 	for _, o := range []landscape.StatusOptions{{}, {Live: true, Components: true}} {
@@ -133,15 +133,15 @@ func TestStatusBeforeTheFirstApply(t *testing.T) {
 
 func TestStatusSaysWhoReconciles(t *testing.T) {
 	s := example()
-	s.Live, s.Owners[0].JudgedAt = true, &noon
+	s.Live, s.Owners[0].HealthCheckedAt = true, &noon
 	assert.Contains(t, text(s), "Garden local on runtime: Ready now, ")
 	assert.Contains(t, text(s), "\nConditions are judged now; nothing was written.\n")
 	assert.NotContains(t, text(s), "Nobody")
 
 	s = example()
-	s.Owners[0].Keeper, s.Owners[0].Missing.Keeper = "laptop_7", false
+	s.Owners[0].Reconciler, s.Owners[0].Missing.Reconciler = "laptop_7", false
 	assert.Contains(t, text(s), "\nlaptop_7 reconciles it.\nNobody reconciles the others: ")
-	s.Owners[1].Missing.Keeper, s.Owners[1].Shoots[0].Missing.Keeper, s.Owners[1].Shoots[1].Missing.Keeper, s.Owners[1].Shoots[2].Missing.Keeper = false, false, false, false
+	s.Owners[1].Missing.Reconciler, s.Owners[1].Shoots[0].Missing.Reconciler, s.Owners[1].Shoots[1].Missing.Reconciler, s.Owners[1].Shoots[2].Missing.Reconciler = false, false, false, false
 	assert.NotContains(t, text(s), "Nobody", "what is not known, or ourselves, is not claimed")
 }
 
@@ -149,7 +149,7 @@ func TestStatusSaysWhoReconciles(t *testing.T) {
 // --live.
 func TestPrintOfFilesThatAreNotValid(t *testing.T) {
 	s := landscape.Status{Landscape: "local", At: noon, Invalid: "its files are not valid", Owners: []landscape.OwnerStatus{
-		{Kind: "Shoot", Namespace: "garden-a", Name: "b", Cluster: "far", Missing: landscape.OwnerMissing{Keeper: true}},
+		{Kind: "Shoot", Namespace: "garden-a", Name: "b", Cluster: "far", Missing: landscape.OwnerMissing{Reconciler: true}},
 		{Kind: "-", Name: "-", Error: "seed far: no access to cluster far"},
 	}}
 	assert.Equal(t, `Landscape local: not ready

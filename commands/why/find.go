@@ -83,7 +83,7 @@ func (e *explainer) searchDeclared(s *search) {
 		ref := change.Ref{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Namespace: d.Namespace(), Name: d.Name()}
 		if fit, _ := s.question.fit(ref); fit != fitsNot && clusters == nil {
 			clusters = map[change.Ref]string{}
-			for _, place := range landscape.Declared(e.landscape, nil) {
+			for _, place := range landscape.DeclarationBundles(e.landscape, nil) {
 				for _, o := range place.Bundle.Objects {
 					clusters[change.RefOf(o.Unstructured)] = place.Cluster
 				}

@@ -18,7 +18,7 @@ func handedOver(m match, live *unstructured.Unstructured, list steps) []change.H
 		return nil
 	}
 	asked := list.names()
-	out := landscape.HandedOver(m.object, live)
+	out := landscape.HandedOverFields(m.object, live)
 	out = slices.DeleteFunc(out, func(h change.HandedOver) bool {
 		n := min(len(h.Steps), len(asked))
 		return !slices.Equal(h.Steps[:n], asked[:n])

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Serves reports whether a pod has neither ended nor is being deleted, and has an address for TCP.
-// Played pods have no address, or a multicast one.
-func Serves(pod corev1.Pod) bool {
+// IsPodServing reports whether a pod has neither ended nor is being deleted, and has an address for
+// TCP. Played pods have no address, or a multicast one.
+func IsPodServing(pod corev1.Pod) bool {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return false
 	}

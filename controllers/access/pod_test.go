@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestServes(t *testing.T) {
+func TestIsPodServing(t *testing.T) {
 	now := metav1.Now()
 	for name, c := range map[string]struct {
 		pod  corev1.Pod
@@ -27,6 +27,6 @@ func TestServes(t *testing.T) {
 		"evicted":                 {corev1.Pod{Status: corev1.PodStatus{PodIP: "10.1.2.3", Phase: corev1.PodFailed}}, false},
 		"on its way out (asleep)": {corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now}, Status: corev1.PodStatus{PodIP: "10.1.2.3"}}, false},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, Serves(c.pod)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, IsPodServing(c.pod)) })
 	}
 }

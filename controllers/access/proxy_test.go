@@ -11,52 +11,52 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// proxy counts requests and rejects them.
-type proxy struct {
+// rejectingProxy counts requests and rejects them.
+type rejectingProxy struct {
 	*httptest.Server
-	asked []string
+	requests []string
 }
 
-func newProxy(t *testing.T) *proxy {
+func newRejectingProxy(t *testing.T) *rejectingProxy {
 	t.Helper()
-	p := &proxy{}
+	p := &rejectingProxy{}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.asked = append(p.asked, r.Method+" "+r.Host)
+		p.requests = append(p.requests, r.Method+" "+r.Host)
 		w.WriteHeader(http.StatusBadGateway)
 	}))
 	t.Cleanup(p.Close)
 	return p
 }
 
-// TestProxy checks that requests use the proxy of the Secret's cluster unless the kubeconfig has
-// its own.
-func TestProxy(t *testing.T) {
-	given, own := newProxy(t), newProxy(t)
+// TestProxyOfSecretCluster checks that requests use the proxy of the Secret's cluster unless the
+// kubeconfig has its own.
+func TestProxyOfSecretCluster(t *testing.T) {
+	given, own := newRejectingProxy(t), newRejectingProxy(t)
 	address, err := url.Parse(given.URL)
 	require.NoError(t, err)
-	s := newServer(t, "one")
+	s := newTokenServer(t, "one")
 	server, err := url.Parse(s.URL)
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		own            bool
-		expect, others *proxy
+		expect, others *rejectingProxy
 	}{"given": {expect: given, others: own}, "its own": {own: true, expect: own, others: given}} {
 		t.Run(name, func(t *testing.T) {
-			given.asked, own.asked = nil, nil
-			p := &place{}
-			p.put(s.kubeconfig(t, func(cluster *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+			given.requests, own.requests = nil, nil
+			p := &secretStore{}
+			p.setSecret(s.kubeconfig(t, func(cluster *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 				if c.own {
 					cluster.ProxyURL = own.URL
 				}
 			}), nil)
-			l := newLate(t, p)
-			source := OfVirtualGarden(p.read, l.clock)
+			l := newConnectionTest(t, p)
+			source := VirtualGardenSource(p.readSecret, l.clock)
 			source.Proxy = http.ProxyURL(address)
-			l.config = Late(source)
+			l.config = LazyConfig(source)
 			_, _, err := l.send(http.MethodGet, "")
 			require.ErrorContains(t, err, "Bad Gateway")
-			assert.Contains(t, c.expect.asked, "CONNECT "+server.Host)
-			assert.Empty(t, c.others.asked)
+			assert.Contains(t, c.expect.requests, "CONNECT "+server.Host)
+			assert.Empty(t, c.others.requests)
 		})
 	}
 }

@@ -15,15 +15,15 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// labelMade marks a Secret of Publish. A Secret without it belongs to somebody else.
+// labelPublished marks a Secret of Publish. A Secret without it belongs to somebody else.
 const (
-	labelMade = "access.pergola.dev/made"
-	valueMade = "true"
+	labelPublished = "access.pergola.dev/made"
+	valuePublished = "true"
 )
 
 // IsPublished reports whether Publish has written a Secret.
 func IsPublished(name string, labels map[string]string) bool {
-	return name == SecretName && labels[labelMade] == valueMade
+	return name == SecretName && labels[labelPublished] == valuePublished
 }
 
 const fieldManager = "pergola"
@@ -42,31 +42,31 @@ func Publish(ctx context.Context, client kubernetes.Interface, namespace, genera
 		return false, fmt.Errorf("reading the generated Secret %s/%s: %w", namespace, generated, err)
 	}
 	for attempt := 1; ; attempt++ {
-		written, err := publish(ctx, client, namespace, from.Data[Key], former)
+		written, err := publishOnce(ctx, client, namespace, from.Data[KubeconfigKey], former)
 		if err == nil || attempt == publishAttempts || !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			return written, err
 		}
 	}
 }
 
-func publish(ctx context.Context, client kubernetes.Interface, namespace string, kubeconfig, former []byte) (written bool, err error) {
+func publishOnce(ctx context.Context, client kubernetes.Interface, namespace string, kubeconfig, former []byte) (written bool, err error) {
 	secrets := client.CoreV1().Secrets(namespace)
 	live, err := secrets.Get(ctx, SecretName, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		made := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: SecretName, Labels: map[string]string{labelMade: valueMade}},
-			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{Key: kubeconfig},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: SecretName, Labels: map[string]string{labelPublished: valuePublished}},
+			Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{KubeconfigKey: kubeconfig},
 		}
 		_, err = secrets.Create(ctx, made, metav1.CreateOptions{FieldManager: fieldManager})
 		return err == nil, err
 	case err != nil:
 		return false, err
-	case !IsPublished(live.Name, live.Labels), bytes.Equal(live.Data[Key], kubeconfig), isSignedBy(live.Data[Key], former):
+	case !IsPublished(live.Name, live.Labels), bytes.Equal(live.Data[KubeconfigKey], kubeconfig), isSignedBy(live.Data[KubeconfigKey], former):
 		return false, nil
 	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": live.ResourceVersion}, "data": map[string][]byte{Key: kubeconfig},
+		"metadata": map[string]any{"resourceVersion": live.ResourceVersion}, "data": map[string][]byte{KubeconfigKey: kubeconfig},
 	})
 	if err != nil {
 		return false, fmt.Errorf("preparing the patch: %T", err) // may quote the content
@@ -81,7 +81,7 @@ func isSignedBy(kubeconfig, authority []byte) bool {
 	if len(authority) == 0 {
 		return false
 	}
-	config, err := Kubeconfig(kubeconfig)
+	config, err := ParseKubeconfig(kubeconfig)
 	if err != nil {
 		return false
 	}

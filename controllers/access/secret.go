@@ -17,20 +17,20 @@ import (
 // request in the catalogue.
 const SecretName = "gardener-internal"
 
-// Key is the key of the kubeconfig in the Secret.
-const Key = "kubeconfig"
+// KubeconfigKey is the key of the kubeconfig in the Secret.
+const KubeconfigKey = "kubeconfig"
 
-// NamespaceOfGarden is the namespace of the virtual garden's control plane.
-const NamespaceOfGarden = "garden"
+// GardenNamespace is the namespace of the virtual garden's control plane.
+const GardenNamespace = "garden"
 
-// VirtualGarden is the address of the virtual garden in the runtime cluster.
-const VirtualGarden = "https://virtual-garden-kube-apiserver." + NamespaceOfGarden + ".svc.cluster.local"
+// VirtualGardenURL is the address of the virtual garden in the runtime cluster.
+const VirtualGardenURL = "https://virtual-garden-kube-apiserver." + GardenNamespace + ".svc.cluster.local"
 
 // dialTimeout limits the time to open a connection.
 const dialTimeout = 5 * time.Second
 
-// Kubeconfig parses a kubeconfig from a Secret. Its errors contain nothing of the content.
-func Kubeconfig(raw []byte) (*rest.Config, error) {
+// ParseKubeconfig parses a kubeconfig from a Secret. Its errors contain nothing of the content.
+func ParseKubeconfig(raw []byte) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(raw)
 	if err != nil {
 		// The cause may quote the content.
@@ -45,14 +45,14 @@ func Kubeconfig(raw []byte) (*rest.Config, error) {
 	return config, nil
 }
 
-// configOf returns the REST config of a Secret. outside replaces an address that only the cluster
-// of the Secret resolves; it is empty for a process in that cluster.
-func configOf(secret *corev1.Secret, outside string) (*rest.Config, error) {
-	raw := secret.Data[Key]
+// restConfigOf returns the REST config of a Secret. outside replaces an address that only the
+// cluster of the Secret resolves; it is empty for a process in that cluster.
+func restConfigOf(secret *corev1.Secret, outside string) (*rest.Config, error) {
+	raw := secret.Data[KubeconfigKey]
 	if len(raw) == 0 {
-		return nil, fmt.Errorf("it has no key %s", Key)
+		return nil, fmt.Errorf("it has no key %s", KubeconfigKey)
 	}
-	config, err := Kubeconfig(raw)
+	config, err := ParseKubeconfig(raw)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func configOf(secret *corev1.Secret, outside string) (*rest.Config, error) {
 		return nil, errors.New("the kubeconfig in its Secret has no address that can be read")
 	}
 	server.User = nil // errors would contain it
-	if outside != "" && isInside(server.Hostname()) {
+	if outside != "" && isClusterInternalHost(server.Hostname()) {
 		if server, err = url.Parse(outside); err != nil || server.Host == "" {
 			return nil, fmt.Errorf("%q is no address", outside)
 		}
@@ -71,8 +71,9 @@ func configOf(secret *corev1.Secret, outside string) (*rest.Config, error) {
 	return config, nil
 }
 
-// isInside reports whether only a cluster resolves a host name, as the name of a Service.
-func isInside(host string) bool {
+// isClusterInternalHost reports whether only a cluster resolves a host name, as the name of a
+// Service.
+func isClusterInternalHost(host string) bool {
 	if host == "localhost" || net.ParseIP(host) != nil {
 		return false
 	}

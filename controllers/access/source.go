@@ -20,28 +20,28 @@ import (
 // Source describes where the access to an API server is stored.
 type Source struct {
 	// Names for errors: the API server (Of: "the virtual garden"), and the object that its Secret
-	// comes with (MadeWith: "the Garden").
-	Of, MadeWith string
+	// comes with (SecretCreator: "the Garden").
+	Target, SecretCreator string
 	// Secret contains the kubeconfig; Read reads it.
-	Secret types.NamespacedName
-	Read   Reader
-	// Inside is the address in the cluster of the Secret, for errors: requests use the address of
-	// the kubeconfig.
-	Inside string
-	// Outside returns the external address, which replaces one that only that cluster resolves. It
-	// is nil for a process in that cluster.
-	Outside func(context.Context) (string, error)
+	Secret     types.NamespacedName
+	ReadSecret SecretReader
+	// InternalURL is the address in the cluster of the Secret, for errors: requests use the address
+	// of the kubeconfig.
+	InternalURL string
+	// ExternalURL returns the external address, which replaces one that only that cluster resolves.
+	// It is nil for a process in that cluster.
+	ExternalURL func(context.Context) (string, error)
 	// Proxy is the proxy for the cluster of the Secret, which this API server needs as well. A
 	// proxy in the kubeconfig has precedence. Nil uses HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy func(*http.Request) (*url.URL, error)
 	Clock clock.PassiveClock
 }
 
-// Reader reads a Secret.
-type Reader func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
+// SecretReader reads a Secret.
+type SecretReader func(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error)
 
-// ReaderOf returns a Reader for the Secrets of a cluster.
-func ReaderOf(config *rest.Config) (Reader, error) {
+// NewSecretReader returns a Reader for the Secrets of a cluster.
+func NewSecretReader(config *rest.Config) (SecretReader, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -51,67 +51,67 @@ func ReaderOf(config *rest.Config) (Reader, error) {
 	}, nil
 }
 
-// OfVirtualGarden returns the source of access to the virtual garden.
-func OfVirtualGarden(read Reader, clk clock.PassiveClock) Source {
+// VirtualGardenSource returns the source of access to the virtual garden.
+func VirtualGardenSource(read SecretReader, clk clock.PassiveClock) Source {
 	return Source{
-		Of: "the virtual garden", MadeWith: "the Garden", Secret: types.NamespacedName{Namespace: NamespaceOfGarden, Name: SecretName},
-		Read: read, Inside: VirtualGarden, Clock: clk,
+		Target: "the virtual garden", SecretCreator: "the Garden", Secret: types.NamespacedName{Namespace: GardenNamespace, Name: SecretName},
+		ReadSecret: read, InternalURL: VirtualGardenURL, Clock: clk,
 	}
 }
 
-// OfShoot returns the source of access to a Shoot whose control plane is in a namespace of the
+// ShootSource returns the source of access to a Shoot whose control plane is in a namespace of the
 // seed.
-func OfShoot(shoot, namespace string, read Reader, clk clock.PassiveClock) Source {
+func ShootSource(shoot, namespace string, read SecretReader, clk clock.PassiveClock) Source {
 	return Source{
-		Of: "the API server of Shoot " + shoot, MadeWith: "the Shoot", Secret: types.NamespacedName{Namespace: namespace, Name: SecretName},
-		Read: read, Inside: "https://kube-apiserver." + namespace + ".svc.cluster.local", Clock: clk,
+		Target: "the API server of Shoot " + shoot, SecretCreator: "the Shoot", Secret: types.NamespacedName{Namespace: namespace, Name: SecretName},
+		ReadSecret: read, InternalURL: "https://kube-apiserver." + namespace + ".svc.cluster.local", Clock: clk,
 	}
 }
 
-// OfRegisteredSeed returns the source of a gardenlet's access to the virtual garden. The
+// RegisteredSeedSource returns the source of a gardenlet's access to the virtual garden. The
 // registration of the seed creates its Secret there.
-func OfRegisteredSeed(secret types.NamespacedName, read Reader, clk clock.PassiveClock) Source {
-	return Source{Of: "the virtual garden", MadeWith: "the registration of the seed", Secret: secret, Read: read, Inside: VirtualGarden, Clock: clk}
+func RegisteredSeedSource(secret types.NamespacedName, read SecretReader, clk clock.PassiveClock) Source {
+	return Source{Target: "the virtual garden", SecretCreator: "the registration of the seed", Secret: secret, ReadSecret: read, InternalURL: VirtualGardenURL, Clock: clk}
 }
 
 // MissingError means that the Secret with the access does not exist yet.
 type MissingError struct {
-	Of, MadeWith string
-	Secret       types.NamespacedName
+	Target, SecretCreator string
+	Secret                types.NamespacedName
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s has no access yet: Secret %s is made with %s", e.Of, e.Secret, e.MadeWith)
+	return fmt.Sprintf("%s has no access yet: Secret %s is made with %s", e.Target, e.Secret, e.SecretCreator)
 }
 
 // IsMissing reports whether a request failed because the access does not exist yet.
 func IsMissing(err error) bool { return errors.As(err, new(*MissingError)) }
 
-// read returns the REST config of the Secret, and a version that changes with it.
-func (s Source) read(ctx context.Context) (config *rest.Config, version string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+// loadConfig returns the REST config of the Secret, and a version that changes with it.
+func (s Source) loadConfig(ctx context.Context) (config *rest.Config, version string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, secretReadTimeout)
 	defer cancel()
-	secret, err := s.Read(ctx, s.Secret)
+	secret, err := s.ReadSecret(ctx, s.Secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, "", &MissingError{Of: s.Of, MadeWith: s.MadeWith, Secret: s.Secret}
+		return nil, "", &MissingError{Target: s.Target, SecretCreator: s.SecretCreator, Secret: s.Secret}
 	case err != nil:
-		return nil, "", fmt.Errorf("access to %s: reading Secret %s: %w", s.Of, s.Secret, err)
+		return nil, "", fmt.Errorf("access to %s: reading Secret %s: %w", s.Target, s.Secret, err)
 	}
 	outside := ""
-	if s.Outside != nil {
-		if outside, err = s.Outside(ctx); err != nil {
-			return nil, "", fmt.Errorf("access to %s: %w", s.Of, err)
+	if s.ExternalURL != nil {
+		if outside, err = s.ExternalURL(ctx); err != nil {
+			return nil, "", fmt.Errorf("access to %s: %w", s.Target, err)
 		}
 	}
-	if config, err = configOf(secret, outside); err != nil {
-		return nil, "", fmt.Errorf("access to %s, Secret %s: %w", s.Of, s.Secret, err)
+	if config, err = restConfigOf(secret, outside); err != nil {
+		return nil, "", fmt.Errorf("access to %s, Secret %s: %w", s.Target, s.Secret, err)
 	}
 	if config.Proxy == nil {
 		config.Proxy = s.Proxy
 	}
-	return config, digest(secret.Data[Key]) + " " + config.Host, nil
+	return config, sha256Hex(secret.Data[KubeconfigKey]) + " " + config.Host, nil
 }
 
-// readTimeout limits the time to read the Secret.
-const readTimeout = 10 * time.Second
+// secretReadTimeout limits the time to read the Secret.
+const secretReadTimeout = 10 * time.Second

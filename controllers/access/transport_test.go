@@ -31,52 +31,52 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// place imitates the cluster with the Secret.
-type place struct {
-	mu    sync.Mutex
-	raw   []byte
-	err   error
-	reads int
+// secretStore imitates the cluster with the Secret.
+type secretStore struct {
+	mu         sync.Mutex
+	kubeconfig []byte
+	err        error
+	reads      int
 }
 
-func (p *place) put(raw []byte, err error) {
+func (p *secretStore) setSecret(raw []byte, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.raw, p.err = raw, err
+	p.kubeconfig, p.err = raw, err
 }
 
-func (p *place) count() int {
+func (p *secretStore) readCount() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.reads
 }
 
-func (p *place) read(_ context.Context, key types.NamespacedName) (*corev1.Secret, error) {
+func (p *secretStore) readSecret(_ context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reads++
 	switch {
 	case p.err != nil:
 		return nil, p.err
-	case p.raw == nil:
+	case p.kubeconfig == nil:
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, key.Name)
 	}
-	return &corev1.Secret{Data: map[string][]byte{Key: p.raw}}, nil
+	return &corev1.Secret{Data: map[string][]byte{KubeconfigKey: p.kubeconfig}}, nil
 }
 
-// server accepts one token, which may change, and echoes the request.
-type server struct {
+// tokenServer accepts one token, which may change, and echoes the request.
+type tokenServer struct {
 	*httptest.Server
-	token atomic.Value
-	seen  atomic.Int64
+	token    atomic.Value
+	requests atomic.Int64
 }
 
-func newServer(t *testing.T, token string) *server {
+func newTokenServer(t *testing.T, token string) *tokenServer {
 	t.Helper()
-	s := &server{}
+	s := &tokenServer{}
 	s.token.Store(token)
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.seen.Add(1)
+		s.requests.Add(1)
 		if r.Header.Get("Authorization") != "Bearer "+s.token.Load().(string) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -88,7 +88,7 @@ func newServer(t *testing.T, token string) *server {
 	return s
 }
 
-func (s *server) kubeconfig(t *testing.T, change ...func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)) []byte {
+func (s *tokenServer) kubeconfig(t *testing.T, change ...func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)) []byte {
 	t.Helper()
 	cluster := &clientcmdapi.Cluster{Server: s.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})}
 	user := &clientcmdapi.AuthInfo{Token: s.token.Load().(string)}
@@ -103,27 +103,27 @@ func (s *server) kubeconfig(t *testing.T, change ...func(*clientcmdapi.Cluster, 
 	return raw
 }
 
-// late is a connection with its clock for a test.
-type late struct {
+// connectionTest is a connection with its clock for a test.
+type connectionTest struct {
 	*testing.T
 	config *rest.Config
 	clock  *testingclock.FakePassiveClock
 }
 
-func newLate(t *testing.T, p *place, outside ...string) *late {
-	l := &late{T: t, clock: testingclock.NewFakePassiveClock(time.Unix(1700000000, 0))}
-	source := OfVirtualGarden(p.read, l.clock)
+func newConnectionTest(t *testing.T, p *secretStore, outside ...string) *connectionTest {
+	l := &connectionTest{T: t, clock: testingclock.NewFakePassiveClock(time.Unix(1700000000, 0))}
+	source := VirtualGardenSource(p.readSecret, l.clock)
 	if len(outside) > 0 {
-		source.Outside = func(context.Context) (string, error) { return outside[0], nil }
+		source.ExternalURL = func(context.Context) (string, error) { return outside[0], nil }
 	}
-	l.config = Late(source)
+	l.config = LazyConfig(source)
 	return l
 }
 
-func (l *late) after(d time.Duration) { l.clock.SetTime(l.clock.Now().Add(d)) }
+func (l *connectionTest) advance(d time.Duration) { l.clock.SetTime(l.clock.Now().Add(d)) }
 
 // send sends a request and returns status and body.
-func (l *late) send(method, body string) (int, string, error) {
+func (l *connectionTest) send(method, body string) (int, string, error) {
 	l.Helper()
 	client, err := rest.HTTPClientFor(l.config)
 	require.NoError(l, err)
@@ -143,7 +143,7 @@ func (l *late) send(method, body string) (int, string, error) {
 	return resp.StatusCode, string(text), nil
 }
 
-func (l *late) works(method, body string) {
+func (l *connectionTest) mustSend(method, body string) {
 	l.Helper()
 	status, text, err := l.send(method, body)
 	require.NoError(l, err)
@@ -151,154 +151,154 @@ func (l *late) works(method, body string) {
 	assert.Equal(l, method+" /api/v1"+body, text)
 }
 
-func TestMissingThenThere(t *testing.T) {
-	p, s := &place{}, newServer(t, "one")
-	l := newLate(t, p)
+func TestSecretAppearsLater(t *testing.T) {
+	p, s := &secretStore{}, newTokenServer(t, "one")
+	l := newConnectionTest(t, p)
 	_, _, err := l.send(http.MethodGet, "")
 	require.Error(t, err)
 	assert.True(t, IsMissing(err))
 	assert.ErrorContains(t, err, "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
-	assert.False(t, IsThere(t.Context(), l.config))
-	assert.Equal(t, 1, p.count(), "it is not read for each request")
+	assert.False(t, HasCredentials(t.Context(), l.config))
+	assert.Equal(t, 1, p.readCount(), "it is not read for each request")
 
-	p.put(s.kubeconfig(t), nil)
-	l.after(pause)
-	assert.True(t, IsThere(t.Context(), l.config))
-	l.works(http.MethodGet, "")
-	l.works(http.MethodPatch, "{}")
-	assert.Equal(t, 2, p.count())
+	p.setSecret(s.kubeconfig(t), nil)
+	l.advance(minReloadPause)
+	assert.True(t, HasCredentials(t.Context(), l.config))
+	l.mustSend(http.MethodGet, "")
+	l.mustSend(http.MethodPatch, "{}")
+	assert.Equal(t, 2, p.readCount())
 	bundle, err := CABundle(t.Context(), l.config)
 	require.NoError(t, err)
 	assert.Contains(t, string(bundle), "BEGIN CERTIFICATE")
 }
 
-// TestReadAgain checks that rejected access is reloaded, and that the request is repeated with its
-// body.
-func TestReadAgain(t *testing.T) {
+// TestRejectedAccessIsReloaded checks that rejected access is reloaded, and that the request is
+// repeated with its body.
+func TestRejectedAccessIsReloaded(t *testing.T) {
 	for name, c := range map[string]struct {
 		// change runs between two requests, and returns the server that answers from then on.
-		change func(t *testing.T, p *place, s *server) *server
+		change func(t *testing.T, p *secretStore, s *tokenServer) *tokenServer
 		method string
 		body   string
 	}{
-		"another token": {func(t *testing.T, p *place, s *server) *server {
+		"another token": {func(t *testing.T, p *secretStore, s *tokenServer) *tokenServer {
 			s.token.Store("two")
-			p.put(s.kubeconfig(t), nil)
+			p.setSecret(s.kubeconfig(t), nil)
 			return s
 		}, http.MethodPost, "content"},
-		"another server with another authority, at the same name": {func(t *testing.T, p *place, s *server) *server {
-			next := newServer(t, "one")
-			p.put(next.kubeconfig(t), nil)
+		"another server with another authority, at the same name": {func(t *testing.T, p *secretStore, s *tokenServer) *tokenServer {
+			next := newTokenServer(t, "one")
+			p.setSecret(next.kubeconfig(t), nil)
 			s.Close()
 			return next
 		}, http.MethodPatch, "content"},
-		"a renewed token before the old one ends": {func(t *testing.T, p *place, s *server) *server {
-			p.put(s.kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.DisableCompression = true }), nil)
+		"a renewed token before the old one ends": {func(t *testing.T, p *secretStore, s *tokenServer) *tokenServer {
+			p.setSecret(s.kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.DisableCompression = true }), nil)
 			return s
 		}, http.MethodGet, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, s := &place{}, newServer(t, "one")
-			p.put(s.kubeconfig(t), nil)
-			l := newLate(t, p)
-			l.works(http.MethodGet, "")
+			p, s := &secretStore{}, newTokenServer(t, "one")
+			p.setSecret(s.kubeconfig(t), nil)
+			l := newConnectionTest(t, p)
+			l.mustSend(http.MethodGet, "")
 			next := c.change(t, p, s)
-			l.after(maxAge)
-			before := next.seen.Load()
-			l.works(c.method, c.body)
-			assert.Equal(t, int64(1), next.seen.Load()-before, "what is old is not used")
-			assert.Equal(t, 2, p.count())
+			l.advance(maxSecretAge)
+			before := next.requests.Load()
+			l.mustSend(c.method, c.body)
+			assert.Equal(t, int64(1), next.requests.Load()-before, "what is old is not used")
+			assert.Equal(t, 2, p.readCount())
 		})
 	}
 }
 
-// TestRotatedAtOnce checks that the first failing request detects a rotation, whatever the age of
-// the cache.
-func TestRotatedAtOnce(t *testing.T) {
-	p, s := &place{}, newServer(t, "one")
-	p.put(s.kubeconfig(t), nil)
-	l := newLate(t, p)
-	l.works(http.MethodGet, "")
+// TestRotationIsDetectedAtOnce checks that the first failing request detects a rotation, whatever
+// the age of the cache.
+func TestRotationIsDetectedAtOnce(t *testing.T) {
+	p, s := &secretStore{}, newTokenServer(t, "one")
+	p.setSecret(s.kubeconfig(t), nil)
+	l := newConnectionTest(t, p)
+	l.mustSend(http.MethodGet, "")
 	s.token.Store("two")
-	p.put(s.kubeconfig(t), nil)
-	l.after(pause)
-	l.works(http.MethodPost, "content")
-	assert.Equal(t, int64(3), s.seen.Load())
+	p.setSecret(s.kubeconfig(t), nil)
+	l.advance(minReloadPause)
+	l.mustSend(http.MethodPost, "content")
+	assert.Equal(t, int64(3), s.requests.Load())
 
 	// With another CA, the certificate fails before anything is sent.
-	p.put(s.kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.CertificateAuthorityData = otherAuthority }), nil)
-	l.after(maxAge)
+	p.setSecret(s.kubeconfig(t, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.CertificateAuthorityData = otherCA }), nil)
+	l.advance(maxSecretAge)
 	_, _, err := l.send(http.MethodPost, "content")
 	require.ErrorContains(t, err, "certificate")
-	p.put(s.kubeconfig(t), nil)
-	l.after(pause)
-	l.works(http.MethodPost, "content")
+	p.setSecret(s.kubeconfig(t), nil)
+	l.advance(minReloadPause)
+	l.mustSend(http.MethodPost, "content")
 }
 
-func TestRefusedForGood(t *testing.T) {
-	p, s := &place{}, newServer(t, "one")
-	p.put(s.kubeconfig(t), nil)
-	l := newLate(t, p)
-	l.works(http.MethodGet, "")
+func TestPermanentRejection(t *testing.T) {
+	p, s := &secretStore{}, newTokenServer(t, "one")
+	p.setSecret(s.kubeconfig(t), nil)
+	l := newConnectionTest(t, p)
+	l.mustSend(http.MethodGet, "")
 	s.token.Store("two")
-	l.after(pause)
+	l.advance(minReloadPause)
 	for range 3 {
 		status, _, err := l.send(http.MethodGet, "")
 		require.NoError(t, err)
 		assert.Equal(t, http.StatusUnauthorized, status, "the answer is that of the server")
 	}
-	assert.Equal(t, 2, p.count(), "it is read once for a crowd of requests")
-	assert.Equal(t, int64(4), s.seen.Load(), "nothing is sent again in vain")
+	assert.Equal(t, 2, p.readCount(), "it is read once for a crowd of requests")
+	assert.Equal(t, int64(4), s.requests.Load(), "nothing is sent again in vain")
 }
 
-// TestDownForLong checks that an API server that is down for long causes few reads. After it has
-// worked again, the next rotation is detected at once.
-func TestDownForLong(t *testing.T) {
-	p, s := &place{}, newServer(t, "one")
+// TestLongOutageCausesFewReads checks that an API server that is down for long causes few reads.
+// After it has worked again, the next rotation is detected at once.
+func TestLongOutageCausesFewReads(t *testing.T) {
+	p, s := &secretStore{}, newTokenServer(t, "one")
 	good := s.kubeconfig(t)
-	p.put(good, nil)
-	l := newLate(t, p)
-	l.works(http.MethodGet, "")
+	p.setSecret(good, nil)
+	l := newConnectionTest(t, p)
+	l.mustSend(http.MethodGet, "")
 	s.token.Store("two")
 	const minutes = 60
 	for range minutes * 4 {
-		l.after(15 * time.Second)
+		l.advance(15 * time.Second)
 		_, _, err := l.send(http.MethodGet, "")
 		require.NoError(t, err)
 	}
-	assert.Less(t, p.count(), minutes/2)
+	assert.Less(t, p.readCount(), minutes/2)
 	s.token.Store("one")
-	l.works(http.MethodGet, "")
-	before := p.count()
+	l.mustSend(http.MethodGet, "")
+	before := p.readCount()
 	s.token.Store("three")
-	p.put(s.kubeconfig(t), nil)
-	l.after(pause)
-	l.works(http.MethodGet, "")
-	assert.Equal(t, before+1, p.count())
+	p.setSecret(s.kubeconfig(t), nil)
+	l.advance(minReloadPause)
+	l.mustSend(http.MethodGet, "")
+	assert.Equal(t, before+1, p.readCount())
 }
 
-// TestKeptWhileTheSecretCannotBeRead checks that the cached access stays while the cluster of the
-// Secret is down or the Secret no longer exists.
-func TestKeptWhileTheSecretCannotBeRead(t *testing.T) {
+// TestAccessStaysWhileSecretIsUnreadable checks that the cached access stays while the cluster of
+// the Secret is down or the Secret no longer exists.
+func TestAccessStaysWhileSecretIsUnreadable(t *testing.T) {
 	for name, err := range map[string]error{"down": errors.New("connection refused"), "gone": nil} {
 		t.Run(name, func(t *testing.T) {
-			p, s := &place{}, newServer(t, "one")
-			p.put(s.kubeconfig(t), nil)
-			l := newLate(t, p)
-			l.works(http.MethodGet, "")
-			p.put(nil, err)
-			l.after(maxAge)
-			l.works(http.MethodGet, "")
-			assert.Equal(t, 2, p.count())
+			p, s := &secretStore{}, newTokenServer(t, "one")
+			p.setSecret(s.kubeconfig(t), nil)
+			l := newConnectionTest(t, p)
+			l.mustSend(http.MethodGet, "")
+			p.setSecret(nil, err)
+			l.advance(maxSecretAge)
+			l.mustSend(http.MethodGet, "")
+			assert.Equal(t, 2, p.readCount())
 		})
 	}
 }
 
-// TestErrorsWithoutContent checks that no error quotes the Secret.
-func TestErrorsWithoutContent(t *testing.T) {
+// TestErrorsDoNotQuoteSecret checks that no error quotes the Secret.
+func TestErrorsDoNotQuoteSecret(t *testing.T) {
 	const secret = "hunter2"
-	s := newServer(t, secret)
-	closed := newServer(t, secret)
+	s := newTokenServer(t, secret)
+	closed := newTokenServer(t, secret)
 	closed.Close()
 	for name, c := range map[string]struct {
 		raw  []byte
@@ -321,9 +321,9 @@ func TestErrorsWithoutContent(t *testing.T) {
 		"not allowed":   {nil, errors.New("secrets is forbidden"), "reading Secret garden/gardener-internal: secrets is forbidden"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &place{}
-			p.put(c.raw, c.err)
-			_, _, err := newLate(t, p).send(http.MethodGet, "")
+			p := &secretStore{}
+			p.setSecret(c.raw, c.err)
+			_, _, err := newConnectionTest(t, p).send(http.MethodGet, "")
 			require.ErrorContains(t, err, c.want)
 			assert.NotContains(t, err.Error(), secret)
 			assert.False(t, IsMissing(err), "somebody has to do something about it")
@@ -331,15 +331,15 @@ func TestErrorsWithoutContent(t *testing.T) {
 	}
 }
 
-// TestAddress checks that the external address replaces only addresses that the cluster alone
-// resolves.
-func TestAddress(t *testing.T) {
-	s := newServer(t, "one")
+// TestExternalAddress checks that the external address replaces only addresses that the cluster
+// alone resolves.
+func TestExternalAddress(t *testing.T) {
+	s := newTokenServer(t, "one")
 	for name, c := range map[string]struct {
 		server, outside, want string
 	}{
-		"in the cluster":               {VirtualGarden, "", VirtualGarden},
-		"from elsewhere":               {VirtualGarden, "https://api.garden.example", "https://api.garden.example"},
+		"in the cluster":               {VirtualGardenURL, "", VirtualGardenURL},
+		"from elsewhere":               {VirtualGardenURL, "https://api.garden.example", "https://api.garden.example"},
 		"short name, as upstream's":    {"https://virtual-garden-kube-apiserver", "https://api.garden.example", "https://api.garden.example"},
 		"a port":                       {"https://virtual-garden-kube-apiserver.garden.svc:443", "https://api.garden.example", "https://api.garden.example"},
 		"an address of somebody else":  {"https://garden.example:6443/path", "https://api.garden.example", "https://garden.example:6443/path"},
@@ -348,24 +348,25 @@ func TestAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw := s.kubeconfig(t, func(k *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { k.Server = c.server })
-			config, err := configOf(&corev1.Secret{Data: map[string][]byte{Key: raw}}, c.outside)
+			config, err := restConfigOf(&corev1.Secret{Data: map[string][]byte{KubeconfigKey: raw}}, c.outside)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, config.Host)
 		})
 	}
 }
 
-// TestGivesUp checks that a caller whose context ends does not wait for another reader.
-func TestGivesUp(t *testing.T) {
+// TestCancelledCallerDoesNotWait checks that a caller whose context ends does not wait for another
+// reader.
+func TestCancelledCallerDoesNotWait(t *testing.T) {
 	reading, end := make(chan struct{}), make(chan struct{})
-	source := OfVirtualGarden(func(ctx context.Context, _ types.NamespacedName) (*corev1.Secret, error) {
+	source := VirtualGardenSource(func(ctx context.Context, _ types.NamespacedName) (*corev1.Secret, error) {
 		close(reading)
 		<-end
 		return nil, errors.New("it is down")
 	}, nil)
-	config := Late(source)
+	config := LazyConfig(source)
 	var group sync.WaitGroup
-	group.Go(func() { IsThere(context.Background(), config) })
+	group.Go(func() { HasCredentials(context.Background(), config) })
 	<-reading
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -375,8 +376,8 @@ func TestGivesUp(t *testing.T) {
 	group.Wait()
 }
 
-// otherAuthority is a CA that has signed nothing in these tests.
-var otherAuthority = func() []byte {
+// otherCA is a CA that has signed nothing in these tests.
+var otherCA = func() []byte {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		panic(err)

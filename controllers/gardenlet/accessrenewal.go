@@ -39,7 +39,7 @@ func renewalOperations() []string {
 
 // accessRenewal renews the access to the virtual garden.
 type accessRenewal struct {
-	access access.Own
+	access access.TokenRenewer
 	// requests receives the Seed that requests a renewal.
 	requests chan *unstructured.Unstructured
 }
@@ -47,7 +47,7 @@ type accessRenewal struct {
 // prepareGardenAccess prepares the connection to the virtual garden, with access from a Secret of
 // the seed.
 func (g *Gardenlet) prepareGardenAccess() error {
-	read, err := access.ReaderOf(g.options.Local)
+	read, err := access.NewSecretReader(g.options.Local)
 	if err != nil {
 		return fmt.Errorf("seed %s: %w", g.options.Seed, err)
 	}
@@ -55,11 +55,11 @@ func (g *Gardenlet) prepareGardenAccess() error {
 	if err != nil {
 		return fmt.Errorf("seed %s: %w", g.options.Seed, err)
 	}
-	connection := access.Late(access.OfRegisteredSeed(g.options.GardenSecret, read, g.options.Clock))
+	connection := access.LazyConfig(access.RegisteredSeedSource(g.options.GardenSecret, read, g.options.Clock))
 	connection.UserAgent = g.options.Local.UserAgent
 	g.options.Garden = connection
 	g.services.accessRenewal = &accessRenewal{
-		access: access.Own{Connection: withFence(connection, g.isSoleWriter), Secrets: secrets, FieldManager: "gardenlet"}, requests: make(chan *unstructured.Unstructured, 1),
+		access: access.TokenRenewer{Connection: withFence(connection, g.isSoleWriter), Secrets: secrets, FieldManager: "gardenlet"}, requests: make(chan *unstructured.Unstructured, 1),
 	}
 	return nil
 }
@@ -122,8 +122,8 @@ func (g *Gardenlet) runAccessRenewal(ctx context.Context) {
 func (g *Gardenlet) timeUntilRenewal(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	due, err := g.services.accessRenewal.access.Due(ctx)
-	if errors.Is(err, access.ErrNotOwn) {
+	due, err := g.services.accessRenewal.access.RenewalTime(ctx)
+	if errors.Is(err, access.ErrNotRenewable) {
 		return expiryCheckInterval, nil // the issuer renews it, until the Seed requests it here
 	}
 	if err != nil || due.IsZero() {

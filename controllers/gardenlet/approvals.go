@@ -53,7 +53,7 @@ func (g *Gardenlet) lapseApprovals(ctx context.Context, at *ownerWorker, s *sett
 	if report == nil {
 		return
 	}
-	former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.options.Seed))
+	former := seedpublication.ReadSeedReport(g.objects.get(kindSeed, "", g.options.Seed))
 	var before map[string]bool
 	at.mu.Lock()
 	switch {
@@ -130,10 +130,10 @@ func lapsedApprovalText(id, approve string, approvals permit.Approvals, held []p
 }
 
 // reportedApprovalIDs returns the ids that approve the reported held deletions.
-func reportedApprovalIDs(held []seedpublication.Held) map[string]bool {
+func reportedApprovalIDs(held []seedpublication.HeldObject) map[string]bool {
 	out := map[string]bool{}
 	for _, h := range held {
-		out[permit.TrimSuffix(h.Approval)], out[permit.TrimSuffix(h.Together)] = true, true
+		out[permit.TrimSuffix(h.Approval)], out[permit.TrimSuffix(h.GroupApproval)] = true, true
 	}
 	delete(out, "")
 	return out
@@ -146,7 +146,7 @@ func (g *Gardenlet) publishUsedApprovals(ctx context.Context) {
 	if s == nil || seed == nil {
 		return
 	}
-	patch, differs := seedpublication.NoteUsedApprovals(seed, g.approvals(s).Used)
+	patch, differs := seedpublication.UsedApprovalsPatch(seed, g.approvals(s).Used)
 	if !differs {
 		return
 	}

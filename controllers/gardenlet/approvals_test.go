@@ -160,7 +160,7 @@ func TestALateApprovalAfterARestart(t *testing.T) {
 // TestReportedApprovalIDs: a report of an earlier process lists the ids of an owner's holds as they
 // were given.
 func TestReportedApprovalIDs(t *testing.T) {
-	former := &seedpublication.Report{Held: []seedpublication.Held{{Owner: "Seed x", Cluster: "x", Object: "ConfigMap a/b", Approval: "a-2", Together: "b"}, {Owner: "Seed x", Approval: "d"}, {Owner: "Seed y", Approval: "c"}}}
+	former := &seedpublication.SeedReport{Held: []seedpublication.HeldObject{{Owner: "Seed x", Cluster: "x", Object: "ConfigMap a/b", Approval: "a-2", GroupApproval: "b"}, {Owner: "Seed x", Approval: "d"}, {Owner: "Seed y", Approval: "c"}}}
 	assert.Equal(t, map[string]bool{"a": true, "b": true, "d": true}, reportedApprovalIDs(heldByOwner(former.Held, "Seed x")))
 }
 

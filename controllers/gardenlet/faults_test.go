@@ -57,7 +57,7 @@ func TestUnusablePublications(t *testing.T) {
 		p.overlay("late")
 		next, err := seedpublication.New(p.content(), "main@4")
 		require.NoError(t, err)
-		next.Since = time.Now()
+		next.PublishedAt = time.Now()
 		pointer := next.Pointer(p.name)
 		_, err = p.resourceClient("ConfigMap", pointer.GetNamespace()).Apply(p.ctx, pointer.GetName(), pointer, metav1.ApplyOptions{FieldManager: "test", Force: true})
 		require.NoError(t, err)
@@ -75,9 +75,9 @@ func TestUnusablePublications(t *testing.T) {
 	})
 	t.Run("the pointer is no pointer", func(t *testing.T) {
 		p.TB = t
-		p.patch("ConfigMap", seedpublication.Namespace(p.name), seedpublication.PointerName, `{"data":{"digest":"nonsense"}}`)
+		p.patch("ConfigMap", seedpublication.SeedNamespace(p.name), seedpublication.PointerName, `{"data":{"digest":"nonsense"}}`)
 		p.eventually("that is told", func() bool { return p.condition("SettingsUpToDate") == "False PublicationInvalid" })
-		require.NoError(t, p.resourceClient("ConfigMap", seedpublication.Namespace(p.name)).Delete(p.ctx, seedpublication.PointerName, metav1.DeleteOptions{}))
+		require.NoError(t, p.resourceClient("ConfigMap", seedpublication.SeedNamespace(p.name)).Delete(p.ctx, seedpublication.PointerName, metav1.DeleteOptions{}))
 		p.eventually("that, too", func() bool { return p.condition("SettingsUpToDate") == "False PublicationMissing" })
 		assert.NotEmpty(t, p.configMapValue("garden", "a-"+p.name, "overlaid"))
 		assert.NoError(t, g.checkSettings(), "it still works with the former ones")

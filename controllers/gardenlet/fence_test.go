@@ -30,18 +30,18 @@ func TestFenceBlocksWrites(t *testing.T) {
 	g.mu.Lock()
 	lease := g.heartbeatState.lease
 	g.mu.Unlock()
-	hold := func(l *landscape.Lease) {
+	hold := func(l *landscape.SharedLease) {
 		g.mu.Lock()
 		g.heartbeatState.lease = l
 		g.mu.Unlock()
 	}
 	for _, to := range []*apply.Cluster{g.connections.garden, g.connections.local} {
 		hold(nil)
-		require.ErrorIs(t, write(to, "fence-"+p.name), landscape.ErrUnsure)
+		require.ErrorIs(t, write(to, "fence-"+p.name), landscape.ErrLeaseUncertain)
 		hold(lease)
 		require.NoError(t, write(to, "fence-"+p.name))
 	}
 	require.NoError(t, g.stop())
-	require.ErrorIs(t, write(g.connections.local, "after-"+p.name), landscape.ErrUnsure, "the lease is given back")
+	require.ErrorIs(t, write(g.connections.local, "after-"+p.name), landscape.ErrLeaseUncertain, "the lease is given back")
 	assert.False(t, g.isSoleWriter())
 }

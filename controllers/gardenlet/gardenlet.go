@@ -140,7 +140,7 @@ type connections struct {
 type services struct {
 	metrics *metrics
 	// tokens requests the access tokens of the Shoots.
-	tokens *accesstokens.Keeper
+	tokens *accesstokens.Requester
 	// policies maintains the network policies of namespaces.
 	policies *namespacepolicies.Controller
 	// accessRenewal renews the access to the virtual garden.
@@ -186,7 +186,7 @@ type seedRecords struct {
 
 // heartbeatState is the lease of this process, and the state of its heartbeat.
 type heartbeatState struct {
-	lease *landscape.Lease
+	lease *landscape.SharedLease
 	// leaseHolder is the current holder while this process waits for the lease.
 	leaseHolder string
 	// lastSuccess is the time of the last successful heartbeat, silent the error of the latest one.
@@ -223,9 +223,9 @@ func New(o Options) (*Gardenlet, error) {
 		}
 	}
 	g.seedRecords.approvalUses, g.seedRecords.records = permit.NewUseLedger(g.connections.local, seedConfigMapRef(approvalUsesConfigMap), "gardenlet"), permit.NewConfigMapStore[permit.ConvergenceRecord](g.connections.local, seedConfigMapRef(recordsConfigMap), "gardenlet")
-	g.connections.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Take: landscape.Takeover{Force: func(apply.Ref) bool { return g.connections.forceConflicts.Load() }}})
+	g.connections.engine = landscape.NewEngine(&landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}, landscape.Options{Clock: o.Clock, Takeover: landscape.Takeover{Force: func(apply.Ref) bool { return g.connections.forceConflicts.Load() }}})
 	g.services.metrics = newMetrics()
-	g.services.tokens = &accesstokens.Keeper{Clock: o.Clock, Log: o.Log}
+	g.services.tokens = &accesstokens.Requester{Clock: o.Clock, Log: o.Log}
 	if g.services.policies, err = namespacepolicies.New(g.connections.local.RESTConfig(), namespacepolicies.Options{Role: namespacepolicies.RoleGardenlet, ExtraNamespaces: o.PolicyNamespaces, Clock: o.Clock, Log: o.Log}); err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (g *Gardenlet) close() {
 // withFence returns a configuration that sends no writes once another gardenlet may be active.
 func withFence(config *rest.Config, sure func() bool) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.Wrap(landscape.Fence(sure))
+	config.Wrap(landscape.NewWriteFence(sure))
 	return config
 }
 
@@ -256,7 +256,7 @@ func (g *Gardenlet) isSoleWriter() bool {
 	g.mu.Lock()
 	lease := g.heartbeatState.lease
 	g.mu.Unlock()
-	return lease != nil && lease.Sure()
+	return lease != nil && lease.IsSure()
 }
 
 // Run reconciles the seed until ctx ends. It fails when the lease is lost, because another
@@ -266,7 +266,7 @@ func (g *Gardenlet) Run(ctx context.Context) error {
 	// client-go's watches log to the same handler.
 	ctx, stop := context.WithCancelCause(logr.NewContext(ctx, logr.FromSlogHandler(g.options.Log.Handler())))
 	defer stop(nil)
-	lease, err := landscape.AcquireGardenletLease(ctx, g.connections.leases, g.options.Holder, g.options.Clock, func(err error) { stop(err) }, func(held *landscape.HeldError) {
+	lease, err := landscape.AcquireGardenletLease(ctx, g.connections.leases, g.options.Holder, g.options.Clock, func(err error) { stop(err) }, func(held *landscape.LeaseHeldError) {
 		g.options.Log.Info("another gardenlet looks after the seed, waiting for its lease", "holder", held.Holder)
 		g.mu.Lock()
 		g.heartbeatState.leaseHolder = held.Holder

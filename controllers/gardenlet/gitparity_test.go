@@ -41,7 +41,7 @@ func TestRenderMatchesGit(t *testing.T) {
 			}
 		}
 	}
-	c, err := seedpublication.Of(l, seedpublication.Decided{})
+	c, err := seedpublication.ContentOf(l, seedpublication.ObjectSettings{})
 	require.NoError(t, err)
 	p, err := seedpublication.New(c, "main@1")
 	require.NoError(t, err)

@@ -28,5 +28,5 @@ func (g *Gardenlet) checkOwnerHealth(ctx context.Context) {
 	g.mu.Lock()
 	lease := g.heartbeatState.lease
 	g.mu.Unlock()
-	lease.NoteJudged(began)
+	lease.RecordHealthCheck(began)
 }

@@ -81,8 +81,8 @@ func TestReportIsWrittenBeforeStatus(t *testing.T) {
 	p.eventually("it is reconciled", one)
 	ref := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: p.controlPlane("one"), Name: "d"}
 	now := p.readReport()
-	assert.Equal(t, []seedpublication.Held{{Owner: "Shoot " + namespace + "/one", Cluster: p.name, Object: ref.String(),
-		Why: change.Reason{Code: landscapev1alpha1.HeldEveryDeletion, Cluster: p.name}, Approval: permit.ApprovalID(p.name, ref)}}, now.Held)
+	assert.Equal(t, []seedpublication.HeldObject{{Owner: "Shoot " + namespace + "/one", Cluster: p.name, Object: ref.String(),
+		Reason: change.Reason{Code: landscapev1alpha1.HeldEveryDeletion, Cluster: p.name}, Approval: permit.ApprovalID(p.name, ref)}}, now.Held)
 	assert.Empty(t, now.Converging)
 	assert.Equal(t, 1, written(before))
 

@@ -66,7 +66,7 @@ func (g *Gardenlet) syncOwners(ctx context.Context) {
 	apart := map[string]string{}
 	consider := func(kind string, object *unstructured.Unstructured) {
 		id := kind + " " + strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
-		why := seedpublication.LeftAlone(object)
+		why := seedpublication.IgnoreReason(object)
 		g.warnOnce(object, reasonLeftAlone, why)
 		g.warnOnce(object, reasonOperationIgnored, ignoredOperationMessage(object, why, g.supportedOperations()))
 		if why != "" {

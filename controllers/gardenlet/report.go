@@ -46,10 +46,10 @@ func (g *Gardenlet) restoreHoldReasons(at *ownerWorker, o *unstructured.Unstruct
 	at.mu.Lock()
 	known, judged := at.held, at.isHeldKnown
 	at.mu.Unlock()
-	if former := seedpublication.ReadReport(g.objects.get(kindSeed, "", g.options.Seed)); former != nil && !judged {
+	if former := seedpublication.ReadSeedReport(g.objects.get(kindSeed, "", g.options.Seed)); former != nil && !judged {
 		for _, h := range former.Held {
 			if h.Owner == reportOwnerName(o) {
-				before[h.Cluster+" "+h.Object] = h.Why
+				before[h.Cluster+" "+h.Object] = h.Reason
 			}
 		}
 	}
@@ -80,9 +80,9 @@ func reportOwnerName(o *unstructured.Unstructured) string {
 
 // report returns the state of the seed. Holds that an earlier process reported count for owners
 // that this process has not reconciled yet.
-func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Report {
+func (g *Gardenlet) report(former *seedpublication.SeedReport) seedpublication.SeedReport {
 	g.mu.Lock()
-	s, out := g.publication.settings, seedpublication.Report{Digest: g.publication.syncedDigest}
+	s, out := g.publication.settings, seedpublication.SeedReport{Digest: g.publication.syncedDigest}
 	g.mu.Unlock()
 	sites, names := g.fleet.Owners(), map[*ownerWorker]string{}
 	for _, at := range sites {
@@ -111,9 +111,9 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		for _, h := range held {
 			for _, o := range h.Objects {
 				known[h.Cluster+" "+o.Ref.String()] = true
-				held := seedpublication.Held{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Why: o.Reason, Approval: approvals.NextID(o.Approval)}
+				held := seedpublication.HeldObject{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: approvals.NextID(o.Approval)}
 				if h.Approval != o.Approval {
-					held.Together = approvals.NextID(h.Approval)
+					held.GroupApproval = approvals.NextID(h.Approval)
 				}
 				out.Held = append(out.Held, held)
 			}
@@ -123,12 +123,12 @@ func (g *Gardenlet) report(former *seedpublication.Report) seedpublication.Repor
 		}
 		for _, h := range former.Held {
 			if h.Owner == name && !known[h.Cluster+" "+h.Object] {
-				h.Approval, h.Together = approvals.NextID(permit.TrimSuffix(h.Approval)), approvals.NextID(permit.TrimSuffix(h.Together))
+				h.Approval, h.GroupApproval = approvals.NextID(permit.TrimSuffix(h.Approval)), approvals.NextID(permit.TrimSuffix(h.GroupApproval))
 				out.Held = append(out.Held, h)
 			}
 		}
 	}
-	slices.SortStableFunc(out.Held, func(a, b seedpublication.Held) int {
+	slices.SortStableFunc(out.Held, func(a, b seedpublication.HeldObject) int {
 		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Object, b.Object))
 	})
 	return out
@@ -142,7 +142,7 @@ type reportWriter struct {
 	// Seed at that time, held its held deletions.
 	lastPatch   map[string]any
 	seedVersion string
-	lastHeld    []seedpublication.Held
+	lastHeld    []seedpublication.HeldObject
 }
 
 // finishedRun describes a finished reconciliation that the status does not show yet.
@@ -178,7 +178,7 @@ func (g *Gardenlet) writeReport(ctx context.Context, done *finishedRun) error {
 	if seed == nil || assessed == "" {
 		return nil
 	}
-	former := seedpublication.ReadReport(seed)
+	former := seedpublication.ReadSeedReport(seed)
 	now := g.report(former)
 	if done != nil {
 		before := last.lastHeld
@@ -193,11 +193,11 @@ func (g *Gardenlet) writeReport(ctx context.Context, done *finishedRun) error {
 			now = g.report(former)
 		}
 	}
-	_, differs, err := seedpublication.NoteReport(seed, now)
+	_, differs, err := seedpublication.ReportPatch(seed, now)
 	if err != nil {
 		return err
 	}
-	patch, _, err := seedpublication.NoteReport(&unstructured.Unstructured{Object: map[string]any{}}, now)
+	patch, _, err := seedpublication.ReportPatch(&unstructured.Unstructured{Object: map[string]any{}}, now)
 	if err != nil {
 		return err
 	}
@@ -213,6 +213,6 @@ func (g *Gardenlet) writeReport(ctx context.Context, done *finishedRun) error {
 }
 
 // heldByOwner returns the held deletions of one owner.
-func heldByOwner(all []seedpublication.Held, name string) []seedpublication.Held {
-	return slices.DeleteFunc(slices.Clone(all), func(h seedpublication.Held) bool { return h.Owner != name })
+func heldByOwner(all []seedpublication.HeldObject, name string) []seedpublication.HeldObject {
+	return slices.DeleteFunc(slices.Clone(all), func(h seedpublication.HeldObject) bool { return h.Owner != name })
 }

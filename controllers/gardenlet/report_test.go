@@ -17,14 +17,14 @@ import (
 )
 
 // readReport returns the report in the annotation of the Seed.
-func (p *testSeed) readReport() seedpublication.Report {
+func (p *testSeed) readReport() seedpublication.SeedReport {
 	p.Helper()
 	o, err := p.resourceClient("Seed", "").Get(p.ctx, p.name, metav1.GetOptions{})
 	require.NoError(p, err)
-	if r := seedpublication.ReadReport(o); r != nil {
+	if r := seedpublication.ReadSeedReport(o); r != nil {
 		return *r
 	}
-	return seedpublication.Report{}
+	return seedpublication.SeedReport{}
 }
 
 // TestReport: the Seed lists the digest of the publication, the owners that are not reconciled with
@@ -47,7 +47,7 @@ func TestReport(t *testing.T) {
 	p.spec = ", components: {seed: {b: {enabled: false}}}"
 	published = p.publish("main@2")
 	p.eventually("the second one, too", done(published.Digest))
-	want := []seedpublication.Held{{Owner: "Seed " + p.name, Cluster: p.name, Object: "ConfigMap garden/" + b, Why: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: permit.ApprovalID(p.name, ref)}}
+	want := []seedpublication.HeldObject{{Owner: "Seed " + p.name, Cluster: p.name, Object: "ConfigMap garden/" + b, Reason: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: permit.ApprovalID(p.name, ref)}}
 	assert.Equal(t, want, p.readReport().Held, "it is held by then")
 	require.NoError(t, g.stop())
 
@@ -73,7 +73,7 @@ func TestGateHoldAfterReview(t *testing.T) {
 	reason := func() string {
 		held := p.readReport().Held
 		require.Len(t, held, 1)
-		return held[0].Why.String()
+		return held[0].Reason.String()
 	}
 	done := func(spec, revision string, approved ...string) {
 		t.Helper()

@@ -122,7 +122,7 @@ func (g *Gardenlet) readReview() (*permit.SeedReview, error) {
 }
 
 func (g *Gardenlet) publishedReview() *unstructured.Unstructured {
-	return g.objects.get(kindReview, seedpublication.Namespace(g.options.Seed), seedpublication.ReviewName)
+	return g.objects.get(kindReview, seedpublication.SeedNamespace(g.options.Seed), seedpublication.ReviewName)
 }
 
 // reviewVersion changes with every publication of reviews.

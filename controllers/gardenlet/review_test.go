@@ -67,7 +67,7 @@ func (p *testSeed) publishReview(id string, lost map[string][]string) {
 			c.AddLost(object, owner)
 		}
 	}
-	require.NoError(p, p.publisher.ApplyReview(p.ctx, p.virtualCluster, c, p.name))
+	require.NoError(p, p.publisher.PublishReview(p.ctx, p.virtualCluster, c, p.name))
 }
 
 func (p *testSeed) isHeldForReview(about, object string) func() bool {
@@ -115,7 +115,7 @@ func TestUnreviewedDeletionIsHeld(t *testing.T) {
 	p.eventually("it is there again", there)
 	c := permit.SeedChange{ID: "3"}
 	c.AddCreated(object, "seed "+p.name)
-	require.NoError(t, p.publisher.ApplyReview(p.ctx, p.virtualCluster, c, p.name))
+	require.NoError(t, p.publisher.PublishReview(p.ctx, p.virtualCluster, c, p.name))
 	p.spec = without
 	p.publish("main@4")
 	p.eventually("the former review does not count any more", func() bool {
@@ -180,7 +180,7 @@ func TestAPIChangesNeedNoReview(t *testing.T) {
 	// A setting removes the component from all Shoots.
 	assert.True(t, there("made")())
 	p.publishReview("2", nil)
-	r, err := seedpublication.ReadReview(g.objects.get(kindReview, seedpublication.Namespace(p.name), seedpublication.ReviewName))
+	r, err := seedpublication.ReadReview(g.objects.get(kindReview, seedpublication.SeedNamespace(p.name), seedpublication.ReviewName))
 	require.NoError(t, err)
 	assert.True(t, r.HasLoss("shoot "+namespace+"/made", false, object, 0), "what those in Git were seen to lose")
 	p.spec = ", components: {shoot: {c: {enabled: false}}}"
@@ -421,7 +421,7 @@ func TestRecreatedShootNeedsReview(t *testing.T) {
 
 func getPublishedConfigMap(t *testing.T, p *testSeed, configMap string) *unstructured.Unstructured {
 	t.Helper()
-	o, err := p.resourceClient("ConfigMap", seedpublication.Namespace(p.name)).Get(p.ctx, configMap, metav1.GetOptions{})
+	o, err := p.resourceClient("ConfigMap", seedpublication.SeedNamespace(p.name)).Get(p.ctx, configMap, metav1.GetOptions{})
 	require.NoError(t, err)
 	return o
 }

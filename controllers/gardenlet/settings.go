@@ -108,7 +108,7 @@ func reasonOf(err error) string {
 
 // readSettings returns the published settings; if they did not change, the current ones.
 func (g *Gardenlet) readSettings(ctx context.Context) (*settings, error) {
-	own := seedpublication.Namespace(g.options.Seed)
+	own := seedpublication.SeedNamespace(g.options.Seed)
 	pointer := g.objects.get(kindPointer, own, seedpublication.PointerName)
 	if pointer == nil {
 		return nil, errNoPublication
@@ -144,7 +144,7 @@ func (g *Gardenlet) prepareSettings(ctx context.Context, p *seedpublication.Publ
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}
-	gate, err := landscape.Gate(l, nil) // each reconciliation sets the approvals
+	gate, err := landscape.DeletionGate(l, nil) // each reconciliation sets the approvals
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}
@@ -162,7 +162,7 @@ func (g *Gardenlet) prepareSettings(ctx context.Context, p *seedpublication.Publ
 		Engine: g.connections.engine, Render: renderOptions(g, l), Clock: g.options.Clock, Gate: gate,
 		Gardener:    gardencorev1beta1.Gardener{ID: g.options.Holder, Name: "pergola-gardenlet", Version: g.options.Version},
 		StepTimeout: g.options.Pace.StepTimeout, Tokens: g.services.tokens, Hooks: owner.Hooks{OnEvent: g.options.OnEvent, OnObject: g.options.OnObject},
-		ConditionSettings: owner.ConditionSettings{Thresholds: landscape.Thresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.options.Pace.CareInterval},
+		ConditionSettings: owner.ConditionSettings{Thresholds: landscape.ConditionThresholds(l), HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, CareInterval: g.options.Pace.CareInterval},
 	}
 	if t := l.Config.Spec.ManagedResourceProgressingThreshold; t != nil {
 		s.reconciler.ConditionSettings.ProgressingThreshold = &t.Duration
@@ -226,11 +226,11 @@ func settingsDigest(l *landscapes.Landscape, p *seedpublication.Publication, kin
 			}
 		}
 	}
-	sum.Write(p.Domains())
+	sum.Write(p.DefaultDomains())
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // publicationPart returns a part of a publication.
 func (g *Gardenlet) publicationPart(name string) *unstructured.Unstructured {
-	return g.objects.get(kindPart, seedpublication.Namespace(g.options.Seed), name)
+	return g.objects.get(kindPart, seedpublication.SeedNamespace(g.options.Seed), name)
 }

@@ -38,7 +38,7 @@ func (p *testSeed) serveShootAPI(controlPlane string) {
 		Contexts:  map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u"}}, CurrentContext: "x",
 	})
 	require.NoError(p, err)
-	_, err = client.CoreV1().Secrets(controlPlane).Create(p.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: access.SecretName}, Data: map[string][]byte{access.Key: raw}}, metav1.CreateOptions{})
+	_, err = client.CoreV1().Secrets(controlPlane).Create(p.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: access.SecretName}, Data: map[string][]byte{access.KubeconfigKey: raw}}, metav1.CreateOptions{})
 	require.NoError(p, err)
 	keys, labels := conventions.ManagedResourceKeys(), map[string]string{"role": "apiserver"}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}

@@ -252,7 +252,7 @@ func (p *testSeed) configMapValue(namespace, name, key string) string {
 func (p *testSeed) controlPlane(shoot string) string { return "shoot--" + p.project + "--" + shoot }
 
 // publish acts as the operator: it publishes a landscape with the overlays of the test.
-func (p *testSeed) publish(revision string) seedpublication.Outcome {
+func (p *testSeed) publish(revision string) seedpublication.PublishResult {
 	p.Helper()
 	out, err := p.publisher.Apply(p.ctx, p.virtualCluster, p.content(), p.name, revision)
 	require.NoError(p, err)
@@ -268,7 +268,7 @@ func (p *testSeed) content() *seedpublication.Content {
 	l, violations, err := landscapes.LoadFS(p.ctx, files, ".", landscapes.Options{})
 	require.NoError(p, err)
 	require.Empty(p, violations)
-	c, err := seedpublication.Of(l, seedpublication.Decided{Approved: p.approvals, Review: p.review})
+	c, err := seedpublication.ContentOf(l, seedpublication.ObjectSettings{Approved: p.approvals, Review: p.review})
 	require.NoError(p, err)
 	return c
 }

@@ -55,7 +55,7 @@ func newGardenObjects(g *Gardenlet) (*gardenObjects, error) {
 	core := func(kind, plural, namespace, fields string) *watchedKind {
 		return &watchedKind{kind: kind, gvr: gardencorev1beta1.SchemeGroupVersion.WithResource(plural), namespace: namespace, fields: fields}
 	}
-	own := seedpublication.Namespace(g.options.Seed)
+	own := seedpublication.SeedNamespace(g.options.Seed)
 	secrets, configMaps := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	o := &gardenObjects{g: g, kinds: []*watchedKind{
 		core(kindSeed, "seeds", "", "metadata.name="+g.options.Seed),

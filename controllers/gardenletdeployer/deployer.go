@@ -85,7 +85,7 @@ func (d *Deployer) Run(ctx context.Context) error {
 		case <-changed:
 		case <-timer.C():
 		}
-		there := ctx.Err() == nil && access.IsThere(ctx, d.virtual.RESTConfig())
+		there := ctx.Err() == nil && access.HasCredentials(ctx, d.virtual.RESTConfig())
 		if changed == nil && there {
 			// retried if the kind is not served yet
 			changed, _ = d.virtual.Subscribe(ctx, kindGardenlet)

@@ -140,10 +140,10 @@ func (d *Deployer) targetCluster(ctx context.Context, g *seedmanagementv1alpha1.
 	if err != nil {
 		return nil, withReason(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: %w", err))
 	}
-	if len(data[access.Key]) == 0 {
-		return nil, withReason(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: the Secret %s has no key %s", name, access.Key))
+	if len(data[access.KubeconfigKey]) == 0 {
+		return nil, withReason(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: the Secret %s has no key %s", name, access.KubeconfigKey))
 	}
-	config, err := access.Kubeconfig(data[access.Key])
+	config, err := access.ParseKubeconfig(data[access.KubeconfigKey])
 	if err != nil {
 		return nil, withReason(reasonSecret, fmt.Errorf("spec.kubeconfigSecretRef: Secret %s: %w", name, err))
 	}

@@ -26,14 +26,14 @@ const (
 	bootstrapPause    = 250 * time.Millisecond
 )
 
-// isOvertaken reports whether the only error is a conflict on the inventory.
-func isOvertaken(err error) bool {
+// isInventoryConflict reports whether the only error is a conflict on the inventory.
+func isInventoryConflict(err error) bool {
 	var all apply.Errors
 	return errors.As(err, &all) && !slices.ContainsFunc(all, func(e *apply.ObjectError) bool { return e.Object != (apply.Ref{}) || !apierrors.IsConflict(e.Err) })
 }
 
 func (c *Converger) bootstrapInventory() apply.Inventory {
-	return apply.NewConfigMapInventory(c.links.clusters[Runtime], owner.InventoryNamespace, owner.InventoryPrefix+"landscape-bootstrap",
+	return apply.NewConfigMapInventory(c.connections.clusters[Runtime], owner.InventoryNamespace, owner.InventoryPrefix+"landscape-bootstrap",
 		map[string]string{owner.LabelBundle: "bootstrap", owner.LabelCluster: Runtime})
 }
 
@@ -43,13 +43,13 @@ func (c *Converger) applyBootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := apply.Set{Name: bootstrapSet, FormerNames: []string{c.setID("bootstrap")}, Objects: objects, FieldManager: FieldManager}
+	s := apply.Set{Name: bootstrapSet, FormerNames: []string{c.setName("bootstrap")}, Objects: objects, FieldManager: FieldManager}
 	for attempt := 1; ; attempt++ {
 		err := c.applySet(ctx, Runtime, "bootstrap", s, c.bootstrapInventory(), apply.ApplyOptions{})
 		if err == nil {
-			return apply.AwaitServed(ctx, c.options.Clock, c.links.clusters[Runtime], objects)
+			return apply.AwaitServed(ctx, c.options.Clock, c.connections.clusters[Runtime], objects)
 		}
-		if attempt == bootstrapAttempts || !isOvertaken(err) {
+		if attempt == bootstrapAttempts || !isInventoryConflict(err) {
 			return err
 		}
 		timer := c.options.Clock.NewTimer(bootstrapPause)

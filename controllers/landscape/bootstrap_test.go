@@ -26,10 +26,10 @@ func TestSeveralLandscapesBootstrapAtOnce(t *testing.T) {
 	problems := make([]error, many)
 	var group sync.WaitGroup
 	for i := range many {
-		w := newWritten(t, fmt.Sprintf("boot-%d", i), nil)
+		w := newFolderLandscape(t, fmt.Sprintf("boot-%d", i), nil)
 		l, _, err := landscapes.Load(t.Context(), w.dir, landscapes.Options{})
 		require.NoError(t, err)
-		c, err := connect(l, Options{Connect: Connections{Configs: map[string]*rest.Config{Runtime: rest.CopyConfig(server.config)}}, Clock: clock.RealClock{}, Permits: Permits{Gate: permit.DefaultGate()}, Self: Self{Holder: "test"}})
+		c, err := newConverger(l, Options{Connections: Connections{Configs: map[string]*rest.Config{Runtime: rest.CopyConfig(server.config)}}, Clock: clock.RealClock{}, Permits: Permits{Gate: permit.DefaultGate()}, Process: ProcessIdentity{Holder: "test"}})
 		require.NoError(t, err)
 		t.Cleanup(c.Close)
 		group.Go(func() { problems[i] = c.applyBootstrap(testContext(t)) })
@@ -38,13 +38,13 @@ func TestSeveralLandscapesBootstrapAtOnce(t *testing.T) {
 	require.NoError(t, errors.Join(problems...))
 }
 
-func TestOnlyAnInventoryIsOvertaken(t *testing.T) {
+func TestIsInventoryConflict(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "x", errors.New("it was modified"))
 	inventory := &apply.ObjectError{Op: "write the inventory", Err: fmt.Errorf("writing: %w", conflict)}
 	object := &apply.ObjectError{Object: apply.Ref{Kind: "ConfigMap", Name: "a"}, Err: conflict}
 	other := &apply.ObjectError{Err: errors.New("no disk")}
-	assert.True(t, isOvertaken(apply.Errors{inventory}))
-	assert.False(t, isOvertaken(apply.Errors{inventory, object}), "a field of another manager does not go by itself")
-	assert.False(t, isOvertaken(apply.Errors{other}))
-	assert.False(t, isOvertaken(conflict))
+	assert.True(t, isInventoryConflict(apply.Errors{inventory}))
+	assert.False(t, isInventoryConflict(apply.Errors{inventory, object}), "a field of another manager does not go by itself")
+	assert.False(t, isInventoryConflict(apply.Errors{other}))
+	assert.False(t, isInventoryConflict(conflict))
 }

@@ -27,15 +27,15 @@ const (
 
 // Access lists the sources of kubeconfigs besides landscape.yaml.
 type Access struct {
-	// ByName maps cluster names to kubeconfig files (--kubeconfig NAME=PATH).
-	ByName map[string]string
-	// Default kubeconfig files, merged (--kubeconfig PATH, or the KUBECONFIG list).
-	Default []string
-	// Named means that the default files come from a command line, so another command does not know
-	// them.
-	Named bool
-	// Given means that a person named the default files with --kubeconfig or KUBECONFIG.
-	Given bool
+	// KubeconfigByCluster maps cluster names to kubeconfig files (--kubeconfig NAME=PATH).
+	KubeconfigByCluster map[string]string
+	// DefaultKubeconfigs kubeconfig files, merged (--kubeconfig PATH, or the KUBECONFIG list).
+	DefaultKubeconfigs []string
+	// FromCommandLine means that the default files come from a command line, so another command
+	// does not know them.
+	FromCommandLine bool
+	// ChosenByPerson means that a person named the default files with --kubeconfig or KUBECONFIG.
+	ChosenByPerson bool
 }
 
 // ClusterNames returns the clusters of a landscape: runtime, virtual, then its seeds.
@@ -52,13 +52,13 @@ func ClusterNames(l *landscapes.Landscape) ([]string, error) {
 	return append([]string{Runtime, Virtual}, names...), nil
 }
 
-// Config returns the REST config of one cluster.
-func (a Access) Config(l *landscapes.Landscape, name string) (*rest.Config, error) {
+// RESTConfig returns the REST config of one cluster.
+func (a Access) RESTConfig(l *landscapes.Landscape, name string) (*rest.Config, error) {
 	access, declared := declaredAccess(l.Config.Spec.Clusters, name)
-	rules := &clientcmd.ClientConfigLoadingRules{Precedence: a.Default}
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: a.DefaultKubeconfigs}
 	overrides := &clientcmd.ConfigOverrides{}
 	source := "the default kubeconfig"
-	switch path, ok := a.ByName[name]; {
+	switch path, ok := a.KubeconfigByCluster[name]; {
 	case ok:
 		rules.ExplicitPath, source = path, path
 	case declared && access.SecretRef != nil:
@@ -80,14 +80,14 @@ func (a Access) Config(l *landscapes.Landscape, name string) (*rest.Config, erro
 			return nil, fmt.Errorf("cluster %s: its kubeconfig cannot be read: %w", name, err)
 		}
 	}
-	if rules.ExplicitPath == "" && !anyFile(a.Default) {
-		if a.Given {
-			return nil, fmt.Errorf("cluster %s: context %q is wanted, but %s does not exist: give the path of a kubeconfig that has it", name, overrides.CurrentContext, strings.Join(a.Default, ", "))
+	if rules.ExplicitPath == "" && !hasAnyFile(a.DefaultKubeconfigs) {
+		if a.ChosenByPerson {
+			return nil, fmt.Errorf("cluster %s: context %q is wanted, but %s does not exist: give the path of a kubeconfig that has it", name, overrides.CurrentContext, strings.Join(a.DefaultKubeconfigs, ", "))
 		}
 		return nil, fmt.Errorf("cluster %s: context %q is wanted, but there is no kubeconfig: set KUBECONFIG, or give --kubeconfig PATH or --kubeconfig %s=PATH", name, overrides.CurrentContext, name)
 	}
 	if wanted := overrides.CurrentContext; wanted != "" {
-		if err := hasContext(rules, wanted); err != nil {
+		if err := checkContext(rules, wanted); err != nil {
 			return nil, fmt.Errorf("cluster %s: context %q of %s: %w", name, wanted, source, err)
 		}
 	}
@@ -99,13 +99,13 @@ func (a Access) Config(l *landscapes.Landscape, name string) (*rest.Config, erro
 	return config, nil
 }
 
-// Flags returns the flags for kubectl, or for commands of Pergola that need one cluster. It omits
-// what the environment sets.
-func (a Access) Flags(l *landscapes.Landscape, name string) string {
+// KubectlFlags returns the flags for kubectl, or for commands of Pergola that need one cluster. It
+// omits what the environment sets.
+func (a Access) KubectlFlags(l *landscapes.Landscape, name string) string {
 	access, declared := declaredAccess(l.Config.Spec.Clusters, name)
 	var out []string
-	if path, ok := a.ByName[name]; ok {
-		return "--kubeconfig " + Quoted(path)
+	if path, ok := a.KubeconfigByCluster[name]; ok {
+		return "--kubeconfig " + QuoteArgument(path)
 	}
 	switch {
 	case !declared:
@@ -114,39 +114,39 @@ func (a Access) Flags(l *landscapes.Landscape, name string) string {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(l.Dir, path)
 		}
-		out = append(out, "--kubeconfig "+Quoted(path))
-	case a.Named:
-		out = append(out, "--kubeconfig "+Quoted(a.fileOf(access.Context)))
+		out = append(out, "--kubeconfig "+QuoteArgument(path))
+	case a.FromCommandLine:
+		out = append(out, "--kubeconfig "+QuoteArgument(a.fileWithContext(access.Context)))
 	}
 	if declared && access.Context != "" {
-		out = append(out, "--context "+Quoted(access.Context))
+		out = append(out, "--context "+QuoteArgument(access.Context))
 	}
 	return strings.Join(out, " ")
 }
 
-// fileOf returns the first default file that has a context.
-func (a Access) fileOf(context string) string {
-	for _, file := range a.Default {
+// fileWithContext returns the first default file that has a context.
+func (a Access) fileWithContext(context string) string {
+	for _, file := range a.DefaultKubeconfigs {
 		if config, err := clientcmd.LoadFromFile(file); err == nil && config.Contexts[context] != nil {
 			return file
 		}
 	}
-	return a.Default[0]
+	return a.DefaultKubeconfigs[0]
 }
 
-// plainArgument matches arguments that need no quotes in a shell.
-var plainArgument = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+// argumentWithoutQuotes matches arguments that need no quotes in a shell.
+var argumentWithoutQuotes = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
-// Quoted returns an argument as one writes it in a shell.
-func Quoted(argument string) string {
-	if plainArgument.MatchString(argument) {
+// QuoteArgument returns an argument as one writes it in a shell.
+func QuoteArgument(argument string) string {
+	if argumentWithoutQuotes.MatchString(argument) {
 		return argument
 	}
 	return "'" + strings.ReplaceAll(argument, "'", `'\''`) + "'"
 }
 
-// hasContext returns an error that lists the existing contexts if the wanted one does not exist.
-func hasContext(rules *clientcmd.ClientConfigLoadingRules, wanted string) error {
+// checkContext returns an error that lists the existing contexts if the wanted one does not exist.
+func checkContext(rules *clientcmd.ClientConfigLoadingRules, wanted string) error {
 	config, err := rules.Load()
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func hasContext(rules *clientcmd.ClientConfigLoadingRules, wanted string) error 
 		strings.Join(slices.Sorted(maps.Keys(config.Contexts)), ", "))
 }
 
-func anyFile(paths []string) bool {
+func hasAnyFile(paths []string) bool {
 	for _, p := range paths {
 		if _, err := os.Stat(p); err == nil {
 			return true

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-func TestAccessThatIsNotThere(t *testing.T) {
+func TestMissingAccess(t *testing.T) {
 	dir := t.TempDir()
 	there, missing := filepath.Join(dir, "config"), filepath.Join(dir, "nope")
 	require.NoError(t, os.WriteFile(there, []byte(`{apiVersion: v1, kind: Config,
@@ -25,16 +25,16 @@ func TestAccessThatIsNotThere(t *testing.T) {
 		context string
 		want    string
 	}{
-		"there":              {Access{Default: []string{there}, Given: true}, "a", ""},
-		"named, not there":   {Access{Default: []string{missing}, Given: true}, "a", missing + " does not exist"},
-		"default, not there": {Access{Default: []string{missing}}, "a", "there is no kubeconfig: set KUBECONFIG"},
-		"by name, not there": {Access{ByName: map[string]string{Runtime: missing}}, "a", missing + ": no such file"},
-		"other contexts":     {Access{Default: []string{there}, Given: true}, "x", "use one of a, b"},
+		"there":              {Access{DefaultKubeconfigs: []string{there}, ChosenByPerson: true}, "a", ""},
+		"named, not there":   {Access{DefaultKubeconfigs: []string{missing}, ChosenByPerson: true}, "a", missing + " does not exist"},
+		"default, not there": {Access{DefaultKubeconfigs: []string{missing}}, "a", "there is no kubeconfig: set KUBECONFIG"},
+		"by name, not there": {Access{KubeconfigByCluster: map[string]string{Runtime: missing}}, "a", missing + ": no such file"},
+		"other contexts":     {Access{DefaultKubeconfigs: []string{there}, ChosenByPerson: true}, "x", "use one of a, b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &landscapes.Landscape{Config: &landscapev1alpha1.Landscape{}}
 			l.Config.Spec.Clusters = &landscapev1alpha1.Clusters{Runtime: &landscapev1alpha1.ClusterAccess{Context: c.context}}
-			_, err := c.access.Config(l, Runtime)
+			_, err := c.access.RESTConfig(l, Runtime)
 			if c.want == "" {
 				require.NoError(t, err)
 				return
@@ -44,9 +44,9 @@ func TestAccessThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestFlagsOfACluster checks that the commands in hints use the intended cluster, whatever the
+// TestKubectlFlags checks that the commands in hints use the intended cluster, whatever the
 // current context is.
-func TestFlagsOfACluster(t *testing.T) {
+func TestKubectlFlags(t *testing.T) {
 	dir := t.TempDir()
 	other, own := filepath.Join(dir, "other"), filepath.Join(dir, "own file")
 	require.NoError(t, os.WriteFile(other, []byte("apiVersion: v1\nkind: Config\n"), 0o600))
@@ -61,29 +61,29 @@ func TestFlagsOfACluster(t *testing.T) {
 		cluster string
 		want    string
 	}{
-		"of the environment":          {Access{Default: []string{own}}, Runtime, "--context c"},
-		"of the command line":         {Access{Default: []string{other, own}, Named: true}, Runtime, "--kubeconfig '" + own + "' --context c"},
-		"named for it":                {Access{ByName: map[string]string{Runtime: other}}, Runtime, "--kubeconfig " + other},
-		"of the landscape":            {Access{Default: []string{own}, Named: true}, "file", "--kubeconfig /land/k --context 'x y'"},
-		"not known":                   {Access{Default: []string{own}}, Virtual, ""},
-		"of the cluster it is called": {Access{Default: []string{own}}, "secret", ""},
+		"of the environment":          {Access{DefaultKubeconfigs: []string{own}}, Runtime, "--context c"},
+		"of the command line":         {Access{DefaultKubeconfigs: []string{other, own}, FromCommandLine: true}, Runtime, "--kubeconfig '" + own + "' --context c"},
+		"named for it":                {Access{KubeconfigByCluster: map[string]string{Runtime: other}}, Runtime, "--kubeconfig " + other},
+		"of the landscape":            {Access{DefaultKubeconfigs: []string{own}, FromCommandLine: true}, "file", "--kubeconfig /land/k --context 'x y'"},
+		"not known":                   {Access{DefaultKubeconfigs: []string{own}}, Virtual, ""},
+		"of the cluster it is called": {Access{DefaultKubeconfigs: []string{own}}, "secret", ""},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.access.Flags(l, c.cluster)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, c.access.KubectlFlags(l, c.cluster)) })
 	}
 }
 
-// TestWhoOverwritesInTheClusterIsToldInGit checks that the hint names Git where an operator applies
+// TestForceHintNamesGit checks that the hint names Git where an operator applies
 // the landscape, because another run gets no lease.
-func TestWhoOverwritesInTheClusterIsToldInGit(t *testing.T) {
-	w := newWritten(t, "forced", nil)
-	w.changes = func(o *Options) { o.Take.ForceHint = func(apply.Ref) string { return "by hand" } }
-	c := w.converger()
+func TestForceHintNamesGit(t *testing.T) {
+	w := newFolderLandscape(t, "forced", nil)
+	w.changeOptions = func(o *Options) { o.Takeover.ForceHint = func(apply.Ref) string { return "by hand" } }
+	c := w.newConverger()
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "a"}
-	c.noteKeeper(testContext(t))
+	c.recordOtherHolder(testContext(t))
 	assert.Equal(t, "by hand", c.forceHint(ref))
-	l, err := AcquireOperatorLease(testContext(t), c.links.clusters[Runtime], "operator-1", w.clock, func(error) {}, nil)
+	l, err := AcquireOperatorLease(testContext(t), c.connections.clusters[Runtime], "operator-1", w.clock, func(error) {}, nil)
 	require.NoError(t, err)
 	t.Cleanup(l.Release)
-	c.noteKeeper(testContext(t))
+	c.recordOtherHolder(testContext(t))
 	assert.Equal(t, `overwrite it with the annotation `+conventions.ManagedResourceKeys().ForceConflicts+`: "true" in Git, as operator-1 applies the landscape`, c.forceHint(ref))
 }

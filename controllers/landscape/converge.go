@@ -20,42 +20,42 @@ import (
 // Apply reconciles the landscape once: leases, bootstrap, the Garden; as soon as the virtual garden
 // serves, also its declarations, the Seeds and the Shoots. A failure stops only steps that depend
 // on it. The review, and approvals in use, count until a run succeeds.
-func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
+func (c *Converger) Apply(ctx context.Context) (report *RunReport, err error) {
 	defer func() {
 		c.runs.EndRun(err == nil)
 		report = report.snapshot()
 	}()
-	c.now.report = Report{}
+	c.currentRun.report = RunReport{}
 	c.runs.BeginRun()
-	c.forgetDrift()
-	c.forgetForeseen()
-	c.forgetEnded()
-	if err := CheckKeys(c.landscape); err != nil {
-		return &c.now.report, err
+	c.resetDrift()
+	c.resetDryRun()
+	c.resetGardenDeletion()
+	if err := CheckDecryptable(c.landscape); err != nil {
+		return &c.currentRun.report, err
 	}
-	ctx, cancel := c.whileLeased(ctx)
+	ctx, cancel := c.withLeaseContext(ctx)
 	defer cancel()
-	if c.links.clusters[Runtime] == nil {
-		return &c.now.report, errors.Join(c.members.unbound...)
+	if c.connections.clusters[Runtime] == nil {
+		return &c.currentRun.report, errors.Join(c.members.accessErrors...)
 	}
-	problems := slices.Clone(c.members.unbound)
-	parts := split(c.landscape)
+	problems := slices.Clone(c.members.accessErrors)
+	parts := splitByCluster(c.landscape)
 	c.mu.Lock()
 	c.countDeclared(parts)
 	c.mu.Unlock()
 	c.sightLeases(ctx)
-	if err := c.lock(ctx, Runtime, leaseOperator); err != nil {
-		return &c.now.report, errors.Join(append(problems, err)...)
+	if err := c.acquireRoleLease(ctx, Runtime, operatorLease); err != nil {
+		return &c.currentRun.report, errors.Join(append(problems, err)...)
 	}
 	if err := c.applyBootstrap(ctx); err != nil {
-		return &c.now.report, errors.Join(append(problems, fmt.Errorf("bootstrap of the runtime cluster: %w", err))...)
+		return &c.currentRun.report, errors.Join(append(problems, fmt.Errorf("bootstrap of the runtime cluster: %w", err))...)
 	}
 	if err := c.applyDeclarations(ctx, Runtime, parts[Runtime]); err != nil {
 		problems = append(problems, fmt.Errorf("declarations of the runtime cluster: %w", err))
 	}
 	problems = append(problems, c.runOperations(ctx, Runtime))
-	if ending, err := c.endGarden(ctx); ending {
-		return &c.now.report, errors.Join(append(problems, err, c.lostLease())...)
+	if ending, err := c.deleteGarden(ctx); ending {
+		return &c.currentRun.report, errors.Join(append(problems, err, c.leaseError())...)
 	}
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
@@ -75,24 +75,24 @@ func (c *Converger) Apply(ctx context.Context) (report *Report, err error) {
 	if running {
 		gardenErr = <-ended
 	}
-	c.judgeAgain(ctx)
-	problems = append(problems, gardenErr, rest, c.lostLease())
-	return &c.now.report, errors.Join(problems...)
+	c.recheckHealth(ctx)
+	problems = append(problems, gardenErr, rest, c.leaseError())
+	return &c.currentRun.report, errors.Join(problems...)
 }
 
 // convergeVirtual applies the declarations of the virtual garden, then reconciles the Seeds with
 // their Shoots.
 func (c *Converger) convergeVirtual(ctx context.Context, d *declarations) error {
-	if c.links.clusters[Virtual] == nil {
+	if c.connections.clusters[Virtual] == nil {
 		return nil
 	}
 	seed := apply.Ref{APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: "Seed"}
-	if _, err := c.links.clusters[Virtual].Mapping(ctx, seed.GVK()); err != nil {
-		if access.IsMissing(err) && !c.hasVirtual(ctx, d) {
+	if _, err := c.connections.clusters[Virtual].Mapping(ctx, seed.GVK()); err != nil {
+		if access.IsMissing(err) && !c.hasVirtualObjects(ctx, d) {
 			return nil
 		}
 		return &owner.FollowsError{Err: fmt.Errorf("declarations of the virtual garden, Seeds and Shoots: not reconciled, because the virtual garden is not ready: %w",
-			c.links.clusters[Virtual].Explain(seed, "read", err))}
+			c.connections.clusters[Virtual].Explain(seed, "read", err))}
 	}
 	var declared error
 	if err := c.applyDeclarations(ctx, Virtual, d); err != nil {
@@ -113,7 +113,7 @@ func (c *Converger) convergeGarden(ctx context.Context, ready func()) error {
 	for _, o := range c.members.all {
 		if o.Input.Owner.Kind == owner.Garden {
 			o.OnTargetReady = ready
-			return errors.Join(c.members.fleet.Converge(ctx, []fleet.Member[*member]{c.member(o)})...)
+			return errors.Join(c.members.fleet.Converge(ctx, []fleet.Member[*convergedOwner]{c.fleetMember(o)})...)
 		}
 	}
 	return nil
@@ -122,10 +122,10 @@ func (c *Converger) convergeGarden(ctx context.Context, ready func()) error {
 // convergeSeeds reconciles all Seeds in parallel, each followed by its own Shoots: an unreachable
 // seed does not slow others.
 func (c *Converger) convergeSeeds(ctx context.Context) error {
-	var members []fleet.Member[*member]
+	var members []fleet.Member[*convergedOwner]
 	for _, o := range c.members.all {
 		if o.Input.Owner.Kind != owner.Garden {
-			members = append(members, c.member(o))
+			members = append(members, c.fleetMember(o))
 		}
 	}
 	var problems []error
@@ -143,32 +143,32 @@ func (c *Converger) convergeSeeds(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// giveUp sets the conditions of a seed and its Shoots to unknown in the virtual garden, unless
+// markUnknown sets the conditions of a seed and its Shoots to unknown in the virtual garden, unless
 // another process reconciles them.
-func (c *Converger) giveUp(ctx context.Context, seed *member, cause error) {
-	if errors.As(cause, new(*HeldError)) || ctx.Err() != nil {
+func (c *Converger) markUnknown(ctx context.Context, seed *convergedOwner, cause error) {
+	if errors.As(cause, new(*LeaseHeldError)) || ctx.Err() != nil {
 		return
 	}
 	for _, o := range c.members.all {
 		if o == seed || o.Input.Owner.Kind == owner.Shoot && o.Local == seed.Local {
-			c.members.reconciler.GiveUp(ctx, o.Owner, o.now(), cause)
+			c.members.reconciler.GiveUp(ctx, o.Owner, o.state(), cause)
 		}
 	}
 }
 
 // convergeOne reconciles one owner. A panic becomes an error of this owner, so that others
 // continue: its inputs are untrusted.
-func (c *Converger) convergeOne(ctx context.Context, o *member) (err error) {
+func (c *Converger) convergeOne(ctx context.Context, o *convergedOwner) (err error) {
 	defer panics.Catch(&err)
-	if err := c.accepted(o); err != nil {
+	if err := c.checkDeclarationApplied(o); err != nil {
 		return err
 	}
-	if err := c.identify(ctx, o); err != nil {
+	if err := c.loadLiveOwner(ctx, o); err != nil {
 		return fmt.Errorf("%s: %w", o, err)
 	}
-	_, report, err := c.members.reconciler.Reconcile(ctx, o.Owner, o.now())
+	_, report, err := c.members.reconciler.Reconcile(ctx, o.Owner, o.state())
 	if report != nil {
-		c.noteOwner(report)
+		c.addOwnerReport(report)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", o, err)
@@ -176,12 +176,12 @@ func (c *Converger) convergeOne(ctx context.Context, o *member) (err error) {
 	return nil
 }
 
-// noteOwner adds the result of an owner to the report.
-func (c *Converger) noteOwner(report *owner.Report) {
+// addOwnerReport adds the result of an owner to the report.
+func (c *Converger) addOwnerReport(report *owner.Report) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now.report.Owners = append(c.now.report.Owners, report)
-	c.now.report.Written.AddCounts(report.ChangeCounts)
-	c.now.report.Changed = c.now.report.Written.Total()
-	c.now.report.Held = append(c.now.report.Held, report.Held...)
+	c.currentRun.report.Owners = append(c.currentRun.report.Owners, report)
+	c.currentRun.report.Written.AddCounts(report.ChangeCounts)
+	c.currentRun.report.Changed = c.currentRun.report.Written.Total()
+	c.currentRun.report.Held = append(c.currentRun.report.Held, report.Held...)
 }

@@ -35,24 +35,24 @@ import (
 // Options of a Converger.
 type Options struct {
 	// Catalogue of components, normally components.FS.
-	Catalogue fs.FS
-	Connect   Connections
-	Hear      Listeners
-	// Checked means that render.CheckLandscape has found no error; the check is skipped.
-	Checked bool
-	Reuse   Reuse
+	Catalogue   fs.FS
+	Connections Connections
+	Listeners   Listeners
+	// RenderChecked means that render.CheckLandscape has found no error; the check is skipped.
+	RenderChecked bool
+	Shared        SharedState
 	// OnlyGarden leaves Seeds and Shoots to gardenlets, and contacts no seed, as gardener-operator
 	// does.
 	OnlyGarden bool
 	Clock      clock.WithTicker
-	Self       Self
-	Pace       Pace
+	Process    ProcessIdentity
+	Timing     Timing
 	Permits    Permits
-	// CurrentAt returns when the files of the landscape were known to be the newest; default: the
-	// time of New. Another landscape waits for a run with files newer than its question before it
-	// deletes objects that may have moved here.
-	CurrentAt func() time.Time
-	Take      Takeover
+	// FilesCurrentAt returns when the files of the landscape were known to be the newest; default:
+	// the time of New. Another landscape waits for a run with files newer than its question before
+	// it deletes objects that may have moved here.
+	FilesCurrentAt func() time.Time
+	Takeover       Takeover
 }
 
 // Connections contains the access to the clusters, and existing connections.
@@ -63,56 +63,57 @@ type Connections struct {
 	// Close leaves them open. With Engine, they preserve caches between the convergers of
 	// successive revisions, so unchanged objects cost nothing.
 	Clusters map[string]*apply.Cluster
-	// Flags are the flags of kubectl or Pergola for a cluster of Configs, by cluster name, for
-	// commands in hints.
-	Flags map[string]string
+	// KubectlFlags are the flags of kubectl or Pergola for a cluster of Configs, by cluster name,
+	// for commands in hints.
+	KubectlFlags map[string]string
 	// Engine to apply with; nil makes one. NewEngine must have made it for a landscape with the
 	// same spec.forceConflicts.
 	Engine *apply.Engine
 	// Leases that the process holds: this converger neither acquires nor releases them.
-	Leases []*Lease
-	// Outside means that the process does not run in the runtime cluster, so it cannot resolve
-	// names of Services.
-	Outside bool
+	Leases []*SharedLease
+	// OutsideCluster means that the process does not run in the runtime cluster, so it cannot
+	// resolve names of Services.
+	OutsideCluster bool
 }
 
 // Listeners receive events; each may be nil.
 type Listeners struct {
-	// OnCare receives the conditions of an owner after each health check.
-	OnCare   func(owner string, conditions []gardencorev1beta1.Condition)
+	// OnHealth receives the conditions of an owner after each health check.
+	OnHealth func(owner string, conditions []gardencorev1beta1.Condition)
 	OnEvent  func(owner.Event)
 	OnObject func(owner, bundle string, r apply.ObjectResult)
-	// OnWaiting is called when a run waits for a lease, concurrently for several leases.
-	OnWaiting func(Waiting)
+	// OnLeaseWait is called when a run waits for a lease, concurrently for several leases.
+	OnLeaseWait func(LeaseWait)
 	// OnDrift is called for repairs while a landscape is watched.
 	OnDrift func(Drift)
 }
 
-// Reuse contains state that successive convergers of a landscape share.
-type Reuse struct {
+// SharedState contains state that successive convergers of a landscape share.
+type SharedState struct {
 	// Charts pulls and caches the charts of Extensions; nil pulls none.
 	Charts *charts.Puller
-	// Renders caches rendered results between convergers; nil makes a converger render each owner.
-	Renders *renders.Cache
-	// Tokens requests the tokens of control planes across convergers; nil makes a converger do so
-	// until Close.
-	Tokens *accesstokens.Keeper
-	// Memory of permissions that convergers share; nil gives each its own.
-	Memory *permit.RunMemory
+	// RenderCache caches rendered results between convergers; nil makes a converger render each
+	// owner.
+	RenderCache *renders.Cache
+	// TokenRequester requests the tokens of control planes across convergers; nil makes a converger
+	// do so until Close.
+	TokenRequester *accesstokens.Requester
+	// PermitMemory of permissions that convergers share; nil gives each its own.
+	PermitMemory *permit.RunMemory
 }
 
-// Self describes this process.
-type Self struct {
+// ProcessIdentity describes this process.
+type ProcessIdentity struct {
 	// Holder is the identity in the leases.
 	Holder string
-	// Retries means that the process retries after a failure; lastOperation shows it.
-	Retries bool
+	// RetriesFailures means that the process retries after a failure; lastOperation shows it.
+	RetriesFailures bool
 	// Version of this program, for status.gardener.
 	Version string
 }
 
-// Pace contains timeouts and intervals.
-type Pace struct {
+// Timing contains timeouts and intervals.
+type Timing struct {
 	Thresholds condition.Thresholds
 	// StepTimeout shortens the timeouts of flow steps; zero leaves them unchanged.
 	StepTimeout time.Duration
@@ -127,9 +128,9 @@ type Permits struct {
 	// Reviewed are the reviewed deletions and recreations; others are held. nil requires no review.
 	// They are valid until everything was applied once.
 	Reviewed *permit.Review
-	// Shown maps the id that follows from the objects to the id that people approve; nil means that
-	// they are equal.
-	Shown func(id string) string
+	// DisplayedID maps the id that follows from the objects to the id that people approve; nil
+	// means that they are equal.
+	DisplayedID func(id string) string
 }
 
 // Takeover contains the rules for fields that others own.
@@ -142,100 +143,100 @@ type Takeover struct {
 
 // Converger reconciles one landscape. It contains the connections and the last rendered results.
 type Converger struct {
-	landscape *landscapes.Landscape
-	options   Options
-	links     links
-	members   members
+	landscape   *landscapes.Landscape
+	options     Options
+	connections clusterConnections
+	members     ownerSet
 	// runs makes reviews and approvals count once.
-	runs *permit.RunLedger
-	role roleHeld
+	runs       *permit.RunLedger
+	leaseState roleLeaseState
 
-	mu    sync.Mutex
-	now   runState
-	drift driftState
-	ahead foresight
-	// reports of the gardenlets, by the name of the Seed, from the time when an owner was
+	mu         sync.Mutex
+	currentRun runState
+	drift      driftState
+	dryRun     dryRunState
+	// seedReports of the gardenlets, by the name of the Seed, from the time when an owner was
 	// identified.
-	reports map[string]*seedpublication.Report
-	// totals are the numbers of declared objects by cluster; nil before they are counted.
-	totals    map[string]int
-	admission admission
-	// made is the creation time of this converger.
-	made time.Time
+	seedReports map[string]*seedpublication.SeedReport
+	// declaredTotals are the numbers of declared objects by cluster; nil before they are counted.
+	declaredTotals map[string]int
+	admission      admissionChecker
+	// createdAt is the creation time of this converger.
+	createdAt time.Time
 }
 
-// links contains the connections of a converger, and the engine that uses them.
-type links struct {
+// clusterConnections contains the connections of a converger, and the engine that uses them.
+type clusterConnections struct {
 	clusters map[string]*apply.Cluster
-	// opened are the connections that this converger must close.
-	opened []*apply.Cluster
-	// tokens ends with this converger; nil if it belongs to another one.
-	tokens *accesstokens.Keeper
-	engine *apply.Engine
+	// ownedClusters are the connections that this converger must close.
+	ownedClusters []*apply.Cluster
+	// ownedRequester ends with this converger; nil if it belongs to another one.
+	ownedRequester *accesstokens.Requester
+	engine         *apply.Engine
 }
 
-// members contains the owners of a landscape.
-type members struct {
-	reconciler *owner.Reconciler
-	all        []*member
-	fleet      *fleet.Fleet[*member]
-	unbound    []error
-	// applied means that the owners come from the inventories, see NewApplied.
-	applied bool
+// ownerSet contains the owners of a landscape.
+type ownerSet struct {
+	reconciler   *owner.Reconciler
+	all          []*convergedOwner
+	fleet        *fleet.Fleet[*convergedOwner]
+	accessErrors []error
+	// fromInventories means that the owners come from the inventories, see NewFromInventories.
+	fromInventories bool
 }
 
-// roleHeld is the state of the leases of a converger.
-type roleHeld struct {
-	// alive ends when a lease is lost: another process may reconcile now.
-	alive  context.Context
-	die    context.CancelCauseFunc
-	leases []*lease
-	// sighted are leases of other processes, by cluster and name, see sightLeases.
-	sighted map[string]sighting
-	// keptBy is the other process that applies the landscape, as of the last plan; empty if there
-	// is none.
-	keptBy string
+// roleLeaseState is the state of the leases of a converger.
+type roleLeaseState struct {
+	// leaseContext ends when a lease is lost: another process may reconcile now.
+	leaseContext context.Context
+	cancelLeases context.CancelCauseFunc
+	leases       []*heldLease
+	// sightings are leases of other processes, by cluster and name, see sightLeases.
+	sightings map[string]leaseSighting
+	// otherHolder is the other process that applies the landscape, as of the last plan; empty if
+	// there is none.
+	otherHolder string
 }
 
 // runState is the result of the current or last run.
 type runState struct {
-	report Report
-	// ending are Gardens whose deletion this run has started, ended those whose deletion is
-	// complete.
-	ending, ended map[apply.Ref]bool
-	// refused are the declarations that could not be applied.
-	refused map[apply.Ref]bool
-	// declared are the clusters whose declarations were applied completely.
-	declared map[string]bool
-	// unapplied are the objects that the current repair has skipped.
-	unapplied map[apply.Ref]bool
-	// handed are the declared fields that controllers own.
-	handed map[apply.Ref][]change.HandedOver
+	report RunReport
+	// deletingGardens are Gardens whose deletion this run has started, ended those whose deletion
+	// is complete.
+	deletingGardens, deletedGardens map[apply.Ref]bool
+	// failedDeclarations are the declarations that could not be applied.
+	failedDeclarations map[apply.Ref]bool
+	// appliedClusters are the clusters whose declarations were applied completely.
+	appliedClusters map[string]bool
+	// skippedByRepair are the objects that the current repair has skipped.
+	skippedByRepair map[apply.Ref]bool
+	// handedOver are the declared fields that controllers own.
+	handedOver map[apply.Ref][]change.HandedOver
 }
 
 // driftState is the known drift.
 type driftState struct {
-	// drifts contains the failed repairs since the last apply; repairing means that a repair is
+	// bySet contains the failed repairs since the last apply; repairing means that a repair is
 	// running.
-	drifts    map[driftSet]standing
+	bySet     map[driftSet]setProblems
 	repairing bool
 }
 
-// foresight contains the state for predicting Seeds and Shoots after an apply.
-type foresight struct {
-	// foreseen are the Seeds and Shoots as an apply would leave them, where they differ from the
-	// live ones, see inforce.go.
-	foreseen map[apply.Ref]*unstructured.Unstructured
-	filler   *render.Filler
-	// mutations choose the values that Shoots leave open.
-	mutations *mutation.Surroundings
-	// coming are the objects that a plan would create.
-	coming *coming.PlannedPrerequisites
+// dryRunState contains the state for predicting Seeds and Shoots after an apply.
+type dryRunState struct {
+	// ownerResults are the Seeds and Shoots as an apply would leave them, where they differ from
+	// the live ones, see inforce.go.
+	ownerResults map[apply.Ref]*unstructured.Unstructured
+	defaulter    *render.Filler
+	// shootMutations choose the values that Shoots leave open.
+	shootMutations *mutation.Surroundings
+	// plannedObjects are the objects that a plan would create.
+	plannedObjects *coming.PlannedPrerequisites
 }
 
 // New prepares the clusters of a landscape without any request.
 func New(l *landscapes.Landscape, options Options) (*Converger, error) {
-	c, err := connect(l, options)
+	c, err := newConverger(l, options)
 	if err != nil {
 		return nil, err
 	}
@@ -246,32 +247,32 @@ func New(l *landscapes.Landscape, options Options) (*Converger, error) {
 	return c, nil
 }
 
-// connect returns a converger with clusters and without owners.
-func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
-	if options.Pace.CareInterval <= 0 {
-		options.Pace.CareInterval = careInterval
+// newConverger returns a converger with clusters and without owners.
+func newConverger(l *landscapes.Landscape, options Options) (*Converger, error) {
+	if options.Timing.CareInterval <= 0 {
+		options.Timing.CareInterval = defaultCareInterval
 	}
-	gate, runs := permit.NewRunLedger(options.Permits.Gate, options.Permits.Reviewed, options.Reuse.Memory)
+	gate, runs := permit.NewRunLedger(options.Permits.Gate, options.Permits.Reviewed, options.Shared.PermitMemory)
 	options.Permits.Gate = gate
-	c := &Converger{landscape: l, options: options, runs: runs, links: links{clusters: map[string]*apply.Cluster{}, engine: options.Connect.Engine}, members: members{fleet: newFleet(options.Clock)}, ahead: foresight{coming: &coming.PlannedPrerequisites{}}, made: options.Clock.Now()}
-	if c.links.engine == nil {
+	c := &Converger{landscape: l, options: options, runs: runs, connections: clusterConnections{clusters: map[string]*apply.Cluster{}, engine: options.Connections.Engine}, members: ownerSet{fleet: newFleet(options.Clock)}, dryRun: dryRunState{plannedObjects: &coming.PlannedPrerequisites{}}, createdAt: options.Clock.Now()}
+	if c.connections.engine == nil {
 		own := options
-		own.Take.ForceHint = c.forceHint
-		c.links.engine = NewEngine(l, own)
+		own.Takeover.ForceHint = c.forceHint
+		c.connections.engine = NewEngine(l, own)
 	}
-	c.role.alive, c.role.die = context.WithCancelCause(context.Background())
-	maps.Copy(c.links.clusters, options.Connect.Clusters)
-	for name, config := range options.Connect.Configs {
-		if c.links.clusters[name] != nil {
+	c.leaseState.leaseContext, c.leaseState.cancelLeases = context.WithCancelCause(context.Background())
+	maps.Copy(c.connections.clusters, options.Connections.Clusters)
+	for name, config := range options.Connections.Configs {
+		if c.connections.clusters[name] != nil {
 			continue
 		}
-		cluster, err := conventions.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock, Kubectl: strings.TrimSpace("kubectl " + options.Connect.Flags[name])})
+		cluster, err := conventions.NewCluster(name, config, apply.ClusterOptions{Clock: options.Clock, Kubectl: strings.TrimSpace("kubectl " + options.Connections.KubectlFlags[name])})
 		if err != nil {
 			c.Close()
 			return nil, fmt.Errorf("cluster %s: %w", name, err)
 		}
-		c.links.clusters[name] = cluster
-		c.links.opened = append(c.links.opened, cluster)
+		c.connections.clusters[name] = cluster
+		c.connections.ownedClusters = append(c.connections.ownedClusters, cluster)
 	}
 	return c, nil
 }
@@ -280,7 +281,7 @@ func connect(l *landscapes.Landscape, options Options) (*Converger, error) {
 func (c *Converger) prepareOwners() error {
 	options, l := c.options, c.landscape
 	settings := []render.Setting{render.At(options.Clock.Now())}
-	if options.Checked {
+	if options.RenderChecked {
 		settings = append(settings, render.Checked())
 	}
 	rendering, err := render.LandscapeOptions(options.Catalogue, l, settings...)
@@ -292,50 +293,50 @@ func (c *Converger) prepareOwners() error {
 		return err
 	}
 	c.members.reconciler = &owner.Reconciler{
-		Engine: c.links.engine, Render: rendering, RenderCache: options.Reuse.Renders, Clock: options.Clock, Gate: options.Permits.Gate,
-		Gardener: gardencorev1beta1.Gardener{ID: options.Self.Holder, Name: options.Self.Holder, Version: options.Self.Version},
-		Charts:   options.Reuse.Charts, Prerequisites: c.ahead.coming, Tokens: c.keeper(), RetriesFailures: options.Self.Retries, StepTimeout: options.Pace.StepTimeout,
+		Engine: c.connections.engine, Render: rendering, RenderCache: options.Shared.RenderCache, Clock: options.Clock, Gate: options.Permits.Gate,
+		Gardener: gardencorev1beta1.Gardener{ID: options.Process.Holder, Name: options.Process.Holder, Version: options.Process.Version},
+		Charts:   options.Shared.Charts, Prerequisites: c.dryRun.plannedObjects, Tokens: c.tokenRequester(), RetriesFailures: options.Process.RetriesFailures, StepTimeout: options.Timing.StepTimeout,
 		ConditionSettings: owner.ConditionSettings{
-			Thresholds: options.Pace.Thresholds, HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
-			PrometheusAccess: prometheis(l, options.Connect.Outside), CareInterval: options.Pace.CareInterval,
+			Thresholds: options.Timing.Thresholds, HealthRules: judging.Rules, ExistenceOnly: judging.ExistenceOnly, ProgressingThreshold: progressingThreshold(l),
+			PrometheusAccess: prometheusReach(l, options.Connections.OutsideCluster), CareInterval: options.Timing.CareInterval,
 		},
-		Hooks: owner.Hooks{OnEvent: options.Hear.OnEvent, OnObject: c.object},
+		Hooks: owner.Hooks{OnEvent: options.Listeners.OnEvent, OnObject: c.reportObject},
 	}
 	if err := c.findOwners(); err != nil {
 		return err
 	}
-	c.enlist()
+	c.fillFleet()
 	return nil
 }
 
-// keeper returns the Keeper for the tokens of control planes.
-func (c *Converger) keeper() *accesstokens.Keeper {
-	if c.options.Reuse.Tokens != nil {
-		return c.options.Reuse.Tokens
+// tokenRequester returns the Keeper for the tokens of control planes.
+func (c *Converger) tokenRequester() *accesstokens.Requester {
+	if c.options.Shared.TokenRequester != nil {
+		return c.options.Shared.TokenRequester
 	}
-	c.links.tokens = &accesstokens.Keeper{Clock: c.options.Clock}
-	return c.links.tokens
+	c.connections.ownedRequester = &accesstokens.Requester{Clock: c.options.Clock}
+	return c.connections.ownedRequester
 }
 
 // Cluster returns the connection to one cluster, nil if there is none.
-func (c *Converger) Cluster(name string) *apply.Cluster { return c.links.clusters[name] }
+func (c *Converger) Cluster(name string) *apply.Cluster { return c.connections.clusters[name] }
 
 // Close closes all connections and releases the leases.
 func (c *Converger) Close() {
-	c.links.tokens.Close()
+	c.connections.ownedRequester.Close()
 	c.mu.Lock()
-	leases := c.role.leases
-	c.role.leases = nil
+	leases := c.leaseState.leases
+	c.leaseState.leases = nil
 	c.mu.Unlock()
 	var group sync.WaitGroup
 	for _, l := range leases {
 		group.Go(l.release)
 	}
 	group.Wait()
-	c.role.die(nil)
-	for _, cluster := range c.links.opened {
+	c.leaseState.cancelLeases(nil)
+	for _, cluster := range c.connections.ownedClusters {
 		cluster.Close()
-		c.links.engine.Forget(cluster)
+		c.connections.engine.Forget(cluster)
 	}
 }
 
@@ -360,38 +361,38 @@ func (c *Converger) findOwners() error {
 		local := Runtime
 		switch in.Owner.Kind {
 		case owner.Garden:
-			o.Home, o.Target = c.links.clusters[Runtime], c.links.clusters[Virtual]
+			o.Home, o.Target = c.connections.clusters[Runtime], c.connections.clusters[Virtual]
 		case owner.Seed:
-			o.Home, local = c.links.clusters[Virtual], in.Owner.Name
-			o.Input.SeedIsGarden = in.SeedIsGarden || isSame(c.links.clusters[Runtime], c.links.clusters[local])
+			o.Home, local = c.connections.clusters[Virtual], in.Owner.Name
+			o.Input.SeedIsGarden = in.SeedIsGarden || isSameCluster(c.connections.clusters[Runtime], c.connections.clusters[local])
 		case owner.Shoot:
-			o.Home, local = c.links.clusters[Virtual], seedOf[in.Owner.Namespace+"/"+in.Owner.Name]
+			o.Home, local = c.connections.clusters[Virtual], seedOf[in.Owner.Namespace+"/"+in.Owner.Name]
 		}
-		o.Local = c.links.clusters[local]
+		o.Local = c.connections.clusters[local]
 		if o.Home == nil || o.Local == nil {
-			c.members.unbound = append(c.members.unbound, fmt.Errorf("%s: %w", in.Owner, c.noAccess(&o, local)))
+			c.members.accessErrors = append(c.members.accessErrors, fmt.Errorf("%s: %w", in.Owner, c.noAccessError(&o, local)))
 			continue
 		}
-		m := c.add(o)
+		m := c.addOwner(o)
 		if in.Owner.Kind == owner.Shoot {
 			// The connection uses the Input of the member, which each run refines.
 			if err := owner.ConnectShoot(&m.Owner, true, nil, apply.ClusterOptions{Clock: c.options.Clock}); err != nil {
 				return fmt.Errorf("%s: %w", m, err)
 			}
-			c.links.opened = append(c.links.opened, m.Target)
+			c.connections.ownedClusters = append(c.connections.ownedClusters, m.Target)
 		}
 	}
 	return nil
 }
 
-// isSame reports whether two connections lead to one API server.
-func isSame(a, b *apply.Cluster) bool {
+// isSameCluster reports whether two connections lead to one API server.
+func isSameCluster(a, b *apply.Cluster) bool {
 	return a != nil && b != nil && a.RESTConfig().Host == b.RESTConfig().Host && a.RESTConfig().APIPath == b.RESTConfig().APIPath
 }
 
-// noAccess returns an error about the missing cluster of an owner. It lists declared clusters
+// noAccessError returns an error about the missing cluster of an owner. It lists declared clusters
 // without a Seed, which may be misspelt names.
-func (c *Converger) noAccess(o *owner.Owner, local string) error {
+func (c *Converger) noAccessError(o *owner.Owner, local string) error {
 	missing := local
 	if o.Local != nil {
 		missing = Virtual

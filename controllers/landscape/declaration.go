@@ -11,9 +11,9 @@ import (
 	"github.com/pergola-dev/pergola/controllers/seedpublication"
 )
 
-// noDeclaration reports whether an annotation is not desired state: it is a one-shot request, or a
-// remnant of the client that applied the object.
-func noDeclaration(key, _ string) bool {
+// isTransientAnnotation reports whether an annotation is not desired state: it is a one-shot
+// request, or a remnant of the client that applied the object.
+func isTransientAnnotation(key, _ string) bool {
 	keys := conventions.ManagedResourceKeys()
 	return slices.Contains([]string{
 		gardencorev1beta1.GardenerOperation, gardencorev1beta1.GardenerTimestamp, keys.Origin, keys.Description, seedpublication.AnnotationUsedApprovals,
@@ -34,7 +34,7 @@ func DeclarationOf(live *unstructured.Unstructured) *unstructured.Unstructured {
 		metadata["labels"] = toAny(labels)
 	}
 	annotations := live.GetAnnotations()
-	maps.DeleteFunc(annotations, noDeclaration)
+	maps.DeleteFunc(annotations, isTransientAnnotation)
 	if len(annotations) > 0 {
 		metadata["annotations"] = toAny(annotations)
 	}

@@ -26,13 +26,13 @@ const AnnotationCluster = landscapes.AnnotationCluster
 type declarations struct {
 	objects []*unstructured.Unstructured
 	sources map[apply.Ref]string
-	// locked are Secrets that no key decrypts: their data cannot be applied or compared.
-	locked []lockedSecret
+	// undecryptable are Secrets that no key decrypts: their data cannot be applied or compared.
+	undecryptable []undecryptableSecret
 }
 
-// split sorts the declarations by cluster. The operator's kinds and the objects that the Garden
-// refers to belong to the runtime cluster, all others to the virtual garden.
-func split(l *landscapes.Landscape) map[string]*declarations {
+// splitByCluster sorts the declarations by cluster. The operator's kinds and the objects that the
+// Garden refers to belong to the runtime cluster, all others to the virtual garden.
+func splitByCluster(l *landscapes.Landscape) map[string]*declarations {
 	out := map[string]*declarations{
 		Runtime: {sources: map[apply.Ref]string{}}, Virtual: {sources: map[apply.Ref]string{}},
 	}
@@ -45,10 +45,10 @@ func split(l *landscapes.Landscape) map[string]*declarations {
 		obj := d.Copy()
 		target := out[landscapes.ClusterOf(obj, referenced)]
 		if d.Secret == landscapes.SecretEncrypted {
-			target.locked = append(target.locked, lockedSecretOf(d))
+			target.undecryptable = append(target.undecryptable, newUndecryptableSecret(d))
 			continue
 		}
-		obj.SetAnnotations(without(obj.GetAnnotations(), AnnotationCluster))
+		obj.SetAnnotations(withoutKey(obj.GetAnnotations(), AnnotationCluster))
 		target.objects = append(target.objects, obj)
 		target.sources[apply.RefOf(obj)] = fmt.Sprintf("%s:%d", d.File, d.Line)
 	}
@@ -56,9 +56,9 @@ func split(l *landscapes.Landscape) map[string]*declarations {
 }
 
 // count returns the number of objects for a cluster, including undecryptable Secrets.
-func (d *declarations) count() int { return len(d.objects) + len(d.locked) }
+func (d *declarations) count() int { return len(d.objects) + len(d.undecryptable) }
 
-func without(m map[string]string, key string) map[string]string {
+func withoutKey(m map[string]string, key string) map[string]string {
 	delete(m, key)
 	if len(m) == 0 {
 		return nil
@@ -68,111 +68,111 @@ func without(m map[string]string, key string) map[string]string {
 
 // declarationSet returns the set of declarations for the engine.
 func (c *Converger) declarationSet(name string, d *declarations) apply.Set {
-	return apply.Set{Name: c.setID(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources, RebuildFrom: apply.KindsOf(d.objects...),
-		KeepSources: true, Yields: handedOverFields(), TakeBack: true, TakeBackFrom: isPerson}
+	return apply.Set{Name: c.setName(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources, RebuildFrom: apply.KindsOf(d.objects...),
+		KeepSources: true, Yields: engineHandoverRules(), TakeBack: true, TakeBackFrom: isPersonManager}
 }
 
-func (c *Converger) setID(name string) string {
+func (c *Converger) setName(name string) string {
 	return "landscape." + c.landscape.Config.Name + "/" + name
 }
 
 func (c *Converger) declarationInventory(name string) apply.Inventory {
-	return apply.NewConfigMapInventory(c.links.clusters[Runtime], owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, name),
+	return apply.NewConfigMapInventory(c.connections.clusters[Runtime], owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, name),
 		map[string]string{owner.LabelInventory: "landscape." + c.landscape.Config.Name, owner.LabelBundle: name, owner.LabelCluster: name})
 }
 
 // applyDeclarations applies the declarations of one cluster. The engine modifies the objects:
 // afterwards they are as sent.
 func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *declarations) error {
-	if err := lockedError(d.locked, c.landscape.Keys); err != nil {
+	if err := undecryptableError(d.undecryptable, c.landscape.Keys); err != nil {
 		return err
 	}
-	around, err := c.lookAround(ctx, cluster)
+	around, err := c.readOtherLandscapes(ctx, cluster)
 	if err != nil {
 		return err
 	}
-	ending, removed, err := c.withoutEnding(ctx, cluster, d)
+	ending, removed, err := c.withoutDeletingGardens(ctx, cluster, d)
 	if err != nil {
 		return err
 	}
-	leaving, err := c.extensionLeaves(ctx, cluster, d)
+	leaving, err := c.hasRemovedExtension(ctx, cluster, d)
 	if err != nil {
 		return err
 	}
-	options := apply.ApplyOptions{DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, GivenUp: around.givenUp,
-		Admit: c.admit, Complete: c.complete, AllowEmpty: removed, NoWait: ending || leaving}
-	judged := c.newJudge(ctx, cluster, len(d.objects), around)
-	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.keepHeld(cluster, judged.prune(entries)) }
+	options := apply.ApplyOptions{DesiredElsewhere: around.isDesiredElsewhere, DeclaredBy: around.isDeclaredBy, GivenUp: around.hasGivenUp,
+		Admit: c.admitChange, Complete: c.completeDeclaration, AllowEmpty: removed, NoWait: ending || leaving}
+	judged := c.newDeletionJudge(ctx, cluster, len(d.objects), around)
+	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.reportHeld(cluster, judged.prune(entries)) }
 	kept := c.runs.IsMaintaining()
 	if kept {
 		options.NoDelete = true
 		// An incomplete sync is left to the next sync and its window.
-		options.Repair = !c.areApplied(cluster)
+		options.Repair = !c.isApplied(cluster)
 	}
 	options.HoldRecreate = func(e apply.Entry) *change.Reason {
-		if held := c.keepHeld(cluster, judged.recreate(e)); len(held) > 0 {
+		if held := c.reportHeld(cluster, judged.recreate(e)); len(held) > 0 {
 			return &held[0].Reason
 		}
 		return nil
 	}
 	set := c.declarationSet(cluster, d)
 	set.Private = true
-	err = around.explain(c.applySet(ctx, cluster, DeclarationsBundle, set, c.declarationInventory(cluster), options))
-	c.admission.end()
+	err = around.explainConflicts(c.applySet(ctx, cluster, DeclarationsBundle, set, c.declarationInventory(cluster), options))
+	c.admission.releaseRules()
 	if !kept && err == nil {
-		c.noteApplied(cluster)
+		c.markApplied(cluster)
 	}
 	if err != nil || kept {
-		around.removals.keepUndeclared(cluster, d.objects)
+		around.removals.preserveUndeclared(cluster, d.objects)
 	}
 	if err == nil && removed {
-		err = c.forgetEmpty(ctx)
+		err = c.removeEmptyInventory(ctx)
 	}
 	return errors.Join(err, c.saveRemovals(ctx, cluster, around.removals))
 }
 
-// noteApplied records that the declarations of a cluster were applied. That remains true if a later
+// markApplied records that the declarations of a cluster were applied. That remains true if a later
 // apply of the same declarations fails.
-func (c *Converger) noteApplied(cluster string) {
+func (c *Converger) markApplied(cluster string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now.declared == nil {
-		c.now.declared = map[string]bool{}
+	if c.currentRun.appliedClusters == nil {
+		c.currentRun.appliedClusters = map[string]bool{}
 	}
-	c.now.declared[cluster] = true
+	c.currentRun.appliedClusters[cluster] = true
 }
 
-func (c *Converger) areApplied(cluster string) bool {
+func (c *Converger) isApplied(cluster string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now.declared[cluster]
+	return c.currentRun.appliedClusters[cluster]
 }
 
 func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s apply.Set, inv apply.Inventory, options apply.ApplyOptions) error {
 	options.OnObject = func(r apply.ObjectResult) {
-		c.object("landscape "+c.landscape.Config.Name, bundle, r)
+		c.reportObject("landscape "+c.landscape.Config.Name, bundle, r)
 	}
-	result, err := c.links.engine.Apply(ctx, c.links.clusters[cluster], s, inv, options)
+	result, err := c.connections.engine.Apply(ctx, c.connections.clusters[cluster], s, inv, options)
 	if result != nil {
-		c.count(result)
+		c.countWrites(result)
 		for _, o := range result.Objects {
 			if options.Repair && o.Action == apply.Skipped && o.Err == nil {
-				c.noteNotApplied(o.Ref)
+				c.recordSkipped(o.Ref)
 				continue
 			}
-			c.note(o.Ref, o.Action == apply.Failed || o.Action == apply.Skipped)
-			c.noteHandedOver(cluster, o.Ref, o.HandedOver)
-			c.noteTakenBack(cluster, o)
+			c.recordApplyResult(o.Ref, o.Action == apply.Failed || o.Action == apply.Skipped)
+			c.recordHandedOver(cluster, o.Ref, o.HandedOver)
+			c.reportReverted(cluster, o)
 		}
 	}
 	return err
 }
 
-// keepHeld adds held deletions to the report.
-func (c *Converger) keepHeld(cluster string, verdicts []permit.HeldObjects) []apply.Held {
+// reportHeld adds held deletions to the report.
+func (c *Converger) reportHeld(cluster string, verdicts []permit.HeldObjects) []apply.Held {
 	var out []apply.Held
 	for _, v := range verdicts {
-		c.hold(cluster, v.Objects, v.Approval)
+		c.addHeld(cluster, v.Objects, v.Approval)
 		out = append(out, v.Objects...)
 	}
 	return out

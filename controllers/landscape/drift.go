@@ -18,139 +18,140 @@ type Drift struct {
 	Cluster string    `json:"cluster"`
 	Object  apply.Ref `json:"object"`
 	// Text of the drift: deleted, or the changed fields and their managers.
-	What     string `json:"what"`
-	Repaired bool   `json:"repaired"`
-	// HandedOver means that nothing is repaired: the change is the task of its manager.
+	Description string `json:"what"`
+	Repaired    bool   `json:"repaired"`
+	// HandedOverFields means that nothing is repaired: the change is the task of its manager.
 	HandedOver bool   `json:"handedOver,omitempty"`
 	Error      string `json:"error,omitempty"`
-	// Held is why the recreation is held, for people; Why is the same as fields, and Approval the
-	// id to approve it. Empty if it is not held.
-	Held     string        `json:"held,omitempty"`
-	Why      change.Reason `json:"why,omitzero"`
-	Approval string        `json:"approval,omitempty"`
-	At       time.Time     `json:"at"`
-	// Standing lists why objects, including this one, differ from Git: one text for each failed
+	// HoldText is why the recreation is held, for people; Why is the same as fields, and Approval
+	// the id to approve it. Empty if it is not held.
+	HoldText   string        `json:"held,omitempty"`
+	HoldReason change.Reason `json:"why,omitzero"`
+	Approval   string        `json:"approval,omitempty"`
+	At         time.Time     `json:"at"`
+	// OpenProblems lists why objects, including this one, differ from Git: one text for each failed
 	// repair.
-	Standing []string `json:"standing,omitempty"`
+	OpenProblems []string `json:"standing,omitempty"`
 }
 
 // driftSet identifies a set of objects on a cluster.
 type driftSet struct{ cluster, name string }
 
-// standing contains the failed repairs of a set.
-type standing struct {
+// setProblems contains the failed repairs of a set.
+type setProblems struct {
 	// problems by object.
 	problems map[apply.Ref]string
-	// told is the last drift event that was reported as repaired. The event repeats while other
-	// objects of its set fail.
-	told string
+	// lastReported is the last drift event that was reported as repaired. The event repeats while
+	// other objects of its set fail.
+	lastReported string
 }
 
-// repair applies the set of an object again: unchanged objects cost nothing. It returns false if
-// that failed, even for another object of the set.
-func (c *Converger) repair(ctx context.Context, e apply.DriftEvent) bool {
-	found, ok := c.answer(ctx, e, func() (bool, error) { return c.repairDeclared(ctx, e) })
+// repairDrift applies the set of an object again: unchanged objects cost nothing. It returns false
+// if that failed, even for another object of the set.
+func (c *Converger) repairDrift(ctx context.Context, e apply.DriftEvent) bool {
+	found, ok := c.repairAndReport(ctx, e, func() (bool, error) { return c.repairDeclared(ctx, e) })
 	if !found {
 		return c.members.fleet.Repair(ctx, e)
 	}
 	return ok
 }
 
-// answer runs a repair and reports the result. The repair returns whether it found the set.
-func (c *Converger) answer(ctx context.Context, e apply.DriftEvent, repair func() (bool, error)) (found, ok bool) {
+// repairAndReport runs a repair and reports the result. The repair returns whether it found the
+// set.
+func (c *Converger) repairAndReport(ctx context.Context, e apply.DriftEvent, repair func() (bool, error)) (found, ok bool) {
 	c.mu.Lock()
-	before := len(c.now.report.Held)
+	before := len(c.currentRun.report.Held)
 	c.mu.Unlock()
-	c.enterRepair(true)
+	c.setRepairing(true)
 	found, err := repair()
-	c.enterRepair(false)
+	c.setRepairing(false)
 	if !found || ctx.Err() != nil {
 		return found, err == nil
 	}
 	problems := problemsByObject(e.Ref, err)
-	held, approval := c.heldSince(before, e.Cluster, e.Ref)
+	held, approval := c.recreationHold(before, e.Cluster, e.Ref)
 	c.mu.Lock()
-	stood := maps.Clone(c.drift.drifts[driftSet{e.Cluster, e.Set}].problems)
+	stood := maps.Clone(c.drift.bySet[driftSet{e.Cluster, e.Set}].problems)
 	c.mu.Unlock()
 	for ref := range stood { // held and reported before: still true
-		if why, id := c.heldSince(before, e.Cluster, ref); !why.IsZero() && problems[ref] == "" {
-			problems[ref] = heldText(why, id)
+		if why, id := c.recreationHold(before, e.Cluster, ref); !why.IsZero() && problems[ref] == "" {
+			problems[ref] = holdText(why, id)
 		}
 	}
-	for ref := range c.takeNotApplied() {
+	for ref := range c.takeSkipped() {
 		if problems[ref] == "" && (ref == e.Ref || stood[ref] != "") {
-			problems[ref] = notApplied
+			problems[ref] = skippedRepairText
 		}
 	}
 	if !held.IsZero() && problems[e.Ref] == "" {
-		problems[e.Ref] = heldText(held, approval)
+		problems[e.Ref] = holdText(held, approval)
 	}
 	set := driftSet{e.Cluster, e.Set}
 	c.mu.Lock()
-	if c.drift.drifts == nil {
-		c.drift.drifts = map[driftSet]standing{}
+	if c.drift.bySet == nil {
+		c.drift.bySet = map[driftSet]setProblems{}
 	}
-	former := c.drift.drifts[set]
+	former := c.drift.bySet[set]
 	this := fmt.Sprint(e.Ref, e.At.UnixNano())
-	next := standing{problems: problems, told: former.told}
+	next := setProblems{problems: problems, lastReported: former.lastReported}
 	if problems[e.Ref] == "" {
-		next.told = this
+		next.lastReported = this
 	}
-	c.drift.drifts[set] = next
-	all := c.standingLocked()
+	c.drift.bySet[set] = next
+	all := c.openProblemsLocked()
 	c.mu.Unlock()
 
-	d := Drift{Cluster: e.Cluster, Object: e.Ref, What: DescribeDrift(e), At: c.options.Clock.Now(), Error: problems[e.Ref], Held: held.String(), Why: held, Approval: approval, Standing: all}
+	d := Drift{Cluster: e.Cluster, Object: e.Ref, Description: DescribeDrift(e), At: c.options.Clock.Now(), Error: problems[e.Ref], HoldText: held.String(), HoldReason: held, Approval: approval, OpenProblems: all}
 	d.HandedOver = d.Error == "" && c.isHandedOver(e)
 	d.Repaired = d.Error == "" && !d.HandedOver
-	if d.Error != "" || former.problems[e.Ref] != "" || former.told != this {
-		c.tellDrift(d)
+	if d.Error != "" || former.problems[e.Ref] != "" || former.lastReported != this {
+		c.reportDrift(d)
 	}
 	for ref := range former.problems {
 		if ref != e.Ref && problems[ref] == "" {
-			c.tellDrift(Drift{Cluster: e.Cluster, Object: ref, What: "was changed", Repaired: true, At: d.At, Standing: all})
+			c.reportDrift(Drift{Cluster: e.Cluster, Object: ref, Description: "was changed", Repaired: true, At: d.At, OpenProblems: all})
 		}
 	}
 	return true, err == nil
 }
 
-// notApplied is why an object is not repaired.
-const notApplied = "Git declares it otherwise than it was applied last, and that could not be applied yet"
+// skippedRepairText is why an object is not repaired.
+const skippedRepairText = "Git declares it otherwise than it was applied last, and that could not be applied yet"
 
-// noteNotApplied records objects that a repair skipped because their declaration has changed.
-func (c *Converger) noteNotApplied(refs ...apply.Ref) {
+// recordSkipped records objects that a repair skipped because their declaration has changed.
+func (c *Converger) recordSkipped(refs ...apply.Ref) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.now.unapplied == nil {
-		c.now.unapplied = map[apply.Ref]bool{}
+	if c.currentRun.skippedByRepair == nil {
+		c.currentRun.skippedByRepair = map[apply.Ref]bool{}
 	}
 	for _, ref := range refs {
-		c.now.unapplied[ref] = true
+		c.currentRun.skippedByRepair[ref] = true
 	}
 }
 
-// takeNotApplied returns and clears the objects that the last repair skipped.
-func (c *Converger) takeNotApplied() map[apply.Ref]bool {
+// takeSkipped returns and clears the objects that the last repair skipped.
+func (c *Converger) takeSkipped() map[apply.Ref]bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	out := c.now.unapplied
-	c.now.unapplied = nil
+	out := c.currentRun.skippedByRepair
+	c.currentRun.skippedByRepair = nil
 	return out
 }
 
-// heldSince returns why the recreation of an object is held, and the id to approve it; empty if it
-// is not. It ignores entries from before the repair.
-func (c *Converger) heldSince(before int, cluster string, ref apply.Ref) (reason change.Reason, approval string) {
+// recreationHold returns why the recreation of an object is held, and the id to approve it; empty
+// if it is not. It ignores entries from before the repair.
+func (c *Converger) recreationHold(before int, cluster string, ref apply.Ref) (reason change.Reason, approval string) {
 	c.mu.Lock()
-	since := slices.Clone(c.now.report.Held[min(before, len(c.now.report.Held)):])
+	since := slices.Clone(c.currentRun.report.Held[min(before, len(c.currentRun.report.Held)):])
 	c.mu.Unlock()
 	for _, h := range since {
 		for _, o := range h.Objects {
 			if h.Cluster != cluster || o.Ref != ref {
 				continue
 			}
-			if approval = o.Approval; c.options.Permits.Shown != nil {
-				approval = c.options.Permits.Shown(approval)
+			if approval = o.Approval; c.options.Permits.DisplayedID != nil {
+				approval = c.options.Permits.DisplayedID(approval)
 			}
 			return o.Reason, approval
 		}
@@ -158,7 +159,7 @@ func (c *Converger) heldSince(before int, cluster string, ref apply.Ref) (reason
 	return change.Reason{}, ""
 }
 
-func heldText(reason change.Reason, approval string) string {
+func holdText(reason change.Reason, approval string) string {
 	text := "held: " + reason.String()
 	if approval != "" {
 		text += "; approving " + approval + " lets it pass"
@@ -166,23 +167,23 @@ func heldText(reason change.Reason, approval string) string {
 	return text
 }
 
-// forgetDrift resets the drift at the start of a run: a repair that still fails fails the run.
-func (c *Converger) forgetDrift() {
+// resetDrift resets the drift at the start of a run: a repair that still fails fails the run.
+func (c *Converger) resetDrift() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drift.drifts = nil
+	c.drift.bySet = nil
 }
 
-func (c *Converger) tellDrift(d Drift) {
-	if c.options.Hear.OnDrift != nil {
-		c.options.Hear.OnDrift(d)
+func (c *Converger) reportDrift(d Drift) {
+	if c.options.Listeners.OnDrift != nil {
+		c.options.Listeners.OnDrift(d)
 	}
 }
 
-// standingLocked returns the problems of all sets; the caller holds c.mu.
-func (c *Converger) standingLocked() []string {
+// openProblemsLocked returns the problems of all sets; the caller holds c.mu.
+func (c *Converger) openProblemsLocked() []string {
 	var out []string
-	for _, s := range c.drift.drifts {
+	for _, s := range c.drift.bySet {
 		out = slices.AppendSeq(out, maps.Values(s.problems))
 	}
 	slices.Sort(out)
@@ -223,34 +224,34 @@ func problemsByObject(drifted apply.Ref, err error) map[apply.Ref]string {
 	return out
 }
 
-// enterRepair marks the writes from now on as a repair, which is reported.
-func (c *Converger) enterRepair(is bool) {
+// setRepairing marks the writes from now on as a repair, which is reported.
+func (c *Converger) setRepairing(is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.drift.repairing = is
 }
 
-// noteTakenBack reports edits that an apply has found and reverted while nobody watched.
-func (c *Converger) noteTakenBack(cluster string, r apply.ObjectResult) {
+// reportReverted reports edits that an apply has found and reverted while nobody watched.
+func (c *Converger) reportReverted(cluster string, r apply.ObjectResult) {
 	c.mu.Lock()
 	repairing := c.drift.repairing
 	c.mu.Unlock()
 	if len(r.TakenBack) > 0 && !repairing {
-		c.tellDrift(Drift{Cluster: cluster, Object: r.Ref, What: "was changed: " + strings.Join(r.TakenBack, ", "), Repaired: true, At: c.options.Clock.Now()})
+		c.reportDrift(Drift{Cluster: cluster, Object: r.Ref, Description: "was changed: " + strings.Join(r.TakenBack, ", "), Repaired: true, At: c.options.Clock.Now()})
 	}
 }
 
 // repairDeclared applies a set of declarations, or the bootstrap, again.
 func (c *Converger) repairDeclared(ctx context.Context, e apply.DriftEvent) (found bool, err error) {
-	if !c.holds(Runtime, leaseOperator) {
+	if !c.hasLease(Runtime, operatorLease) {
 		return false, nil
 	}
 	if e.Set == bootstrapSet {
 		return true, c.applyBootstrap(ctx)
 	}
 	for _, name := range []string{Runtime, Virtual} {
-		if e.Set == c.setID(name) && e.Cluster == name {
-			return true, c.applyDeclarations(ctx, name, split(c.landscape)[name])
+		if e.Set == c.setName(name) && e.Cluster == name {
+			return true, c.applyDeclarations(ctx, name, splitByCluster(c.landscape)[name])
 		}
 	}
 	return false, nil

@@ -20,20 +20,20 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// heard collects the drift reports of a converger.
-type heard struct {
+// driftLog collects the drift reports of a converger.
+type driftLog struct {
 	mu  sync.Mutex
 	all []Drift
 }
 
-func (h *heard) hear(d Drift) {
+func (h *driftLog) add(d Drift) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, d)
 }
 
-// about returns the last report about a Shoot, and their number.
-func (h *heard) about(shoot string) (last Drift, n int) {
+// lastOf returns the last report about a Shoot, and their number.
+func (h *driftLog) lastOf(shoot string) (last Drift, n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, d := range h.all {
@@ -44,30 +44,30 @@ func (h *heard) about(shoot string) (last Drift, n int) {
 	return last, n
 }
 
-// kept is a landscape that was applied and is watched, as the operator does.
-func kept(t *testing.T, name string, shoots ...string) (*written, *heard) {
+// newWatchedLandscape is a landscape that was applied and is watched, as the operator does.
+func newWatchedLandscape(t *testing.T, name string, shoots ...string) (*folderLandscape, *driftLog) {
 	t.Helper()
 	files := map[string]string{}
 	for _, s := range shoots {
 		files[s+".yaml"] = shootFile(s)
 	}
-	return keptFiles(t, name, files, permit.DefaultGate())
+	return newWatchedFiles(t, name, files, permit.DefaultGate())
 }
 
-func keptFiles(t *testing.T, name string, files map[string]string, gate permit.Gate) (*written, *heard) {
+func newWatchedFiles(t *testing.T, name string, files map[string]string, gate permit.Gate) (*folderLandscape, *driftLog) {
 	t.Helper()
-	w, h := newWritten(t, name, files), &heard{}
+	w, h := newFolderLandscape(t, name, files), &driftLog{}
 	w.gate = gate
-	w.changes = func(o *Options) {
-		o.Connect.Leases, o.Hear.OnDrift = []*Lease{{lease: &lease{cluster: Runtime, name: leaseOperator}}}, h.hear
-		o.Pace.CareInterval = time.Minute
+	w.changeOptions = func(o *Options) {
+		o.Connections.Leases, o.Listeners.OnDrift = []*SharedLease{{lease: &heldLease{cluster: Runtime, name: operatorLease}}}, h.add
+		o.Timing.CareInterval = time.Minute
 	}
 	c := w.mustSync()
 	ctx, cancel := context.WithCancel(testContext(t))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		assert.NoError(t, c.Keep(ctx))
+		assert.NoError(t, c.Maintain(ctx))
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -79,108 +79,108 @@ func keptFiles(t *testing.T, name string, files map[string]string, gate permit.G
 // TestEditsByHandAreReverted checks that edits by people of declared fields are reverted, as the
 // description of the object says, and reported with field and manager.
 func TestEditsByHandAreReverted(t *testing.T) {
-	w, h := kept(t, "edits", "edited")
+	w, h := newWatchedLandscape(t, "edits", "edited")
 	for _, manager := range []string{"kubectl-edit", "kubectl-patch", "kubectl-client-side-apply", "kubectl", "before-first-apply"} {
-		_, before := h.about("edited")
+		_, before := h.lastOf("edited")
 		w.clock.Step(time.Second)
-		annotate(t, "edited", manager, `{"spec":{"purpose":"testing","maintenance":{"autoUpdate":{"machineImageVersion":false}}}}`)
+		patchShoot(t, "edited", manager, `{"spec":{"purpose":"testing","maintenance":{"autoUpdate":{"machineImageVersion":false}}}}`)
 		eventually(t, "it is told: "+manager, func() bool {
-			_, n := h.about("edited")
+			_, n := h.lastOf("edited")
 			return n > before
 		})
-		told, _ := h.about("edited")
+		told, _ := h.lastOf("edited")
 		assert.True(t, told.Repaired, "%+v", told)
-		assert.Contains(t, told.What, "spec.purpose (by "+manager+")")
-		assert.Contains(t, told.What, "spec.maintenance.autoUpdate.machineImageVersion (by "+manager+")")
-		assert.Empty(t, told.Standing)
-		assert.Equal(t, "evaluation", value(t, liveShoot(t, "edited"), "spec.purpose"))
+		assert.Contains(t, told.Description, "spec.purpose (by "+manager+")")
+		assert.Contains(t, told.Description, "spec.maintenance.autoUpdate.machineImageVersion (by "+manager+")")
+		assert.Empty(t, told.OpenProblems)
+		assert.Equal(t, "evaluation", fieldValue(t, liveShoot(t, "edited"), "spec.purpose"))
 	}
 	assert.Contains(t, liveShoot(t, "edited").GetAnnotations()["resources.gardener.cloud/description"], "Changes made by hand are reverted")
 }
 
-// TestWhatIsNotRepairedStands checks that a field of an unknown controller is not overwritten. The
-// conflict is reported once, and stays a problem until somebody resolves it. Other objects are
+// TestFailedRepairStaysReported checks that a field of an unknown controller is not overwritten.
+// The conflict is reported once, and stays a problem until somebody resolves it. Other objects are
 // repaired meanwhile.
-func TestWhatIsNotRepairedStands(t *testing.T) {
-	w, h := kept(t, "stands", "contested", "other")
-	annotate(t, "contested", "some-controller", `{"spec":{"purpose":"testing"}}`)
-	eventually(t, "it is told", func() bool { _, n := h.about("contested"); return n > 0 })
-	told, _ := h.about("contested")
+func TestFailedRepairStaysReported(t *testing.T) {
+	w, h := newWatchedLandscape(t, "stands", "contested", "other")
+	patchShoot(t, "contested", "some-controller", `{"spec":{"purpose":"testing"}}`)
+	eventually(t, "it is told", func() bool { _, n := h.lastOf("contested"); return n > 0 })
+	told, _ := h.lastOf("contested")
 	assert.False(t, told.Repaired)
 	for _, part := range []string{"contested.yaml:", "Shoot default/contested", "spec.purpose is owned by some-controller",
 		"kubectl get shoot -n default contested -o yaml --show-managed-fields", "or force"} {
-		assert.Contains(t, strings.Join(told.Standing, "\n"), part)
+		assert.Contains(t, strings.Join(told.OpenProblems, "\n"), part)
 	}
-	require.Len(t, told.Standing, 1)
+	require.Len(t, told.OpenProblems, 1)
 
-	annotate(t, "other", "kubectl-edit", `{"spec":{"purpose":"testing"}}`)
-	eventually(t, "the other is repaired", func() bool { d, _ := h.about("other"); return d.Repaired })
-	d, others := h.about("other")
-	assert.Equal(t, told.Standing, d.Standing, "the first stands all the same")
-	assert.Equal(t, "evaluation", value(t, liveShoot(t, "other"), "spec.purpose"))
+	patchShoot(t, "other", "kubectl-edit", `{"spec":{"purpose":"testing"}}`)
+	eventually(t, "the other is repaired", func() bool { d, _ := h.lastOf("other"); return d.Repaired })
+	d, others := h.lastOf("other")
+	assert.Equal(t, told.OpenProblems, d.OpenProblems, "the first stands all the same")
+	assert.Equal(t, "evaluation", fieldValue(t, liveShoot(t, "other"), "spec.purpose"))
 
 	w.clock.Step(2 * time.Minute) // retried without success
-	annotate(t, "contested", "some-controller", `{"spec":{"purpose":"evaluation"}}`)
+	patchShoot(t, "contested", "some-controller", `{"spec":{"purpose":"evaluation"}}`)
 	eventually(t, "it is settled", func() bool {
 		w.clock.Step(2 * time.Minute)
-		d, _ := h.about("contested")
+		d, _ := h.lastOf("contested")
 		return d.Repaired
 	})
-	d, _ = h.about("contested")
-	assert.Empty(t, d.Standing)
-	_, n := h.about("other")
+	d, _ = h.lastOf("contested")
+	assert.Empty(t, d.OpenProblems)
+	_, n := h.lastOf("other")
 	assert.Equal(t, others, n, "it is not told that it is repaired once more")
 }
 
-// TestHeldRepairsAreNotRepaired checks that a repair whose recreation the gate holds is reported as
-// not repaired, with the id to approve it.
-func TestHeldRepairsAreNotRepaired(t *testing.T) {
+// TestHeldRepairsAreReportedAsFailed checks that a repair whose recreation the gate holds is
+// reported as not repaired, with the id to approve it.
+func TestHeldRepairsAreReportedAsFailed(t *testing.T) {
 	gate := permit.DefaultGate()
 	gate.MaxDeletions = permit.Limit(0)
-	_, h := keptFiles(t, "frozen", map[string]string{"map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: frozen, namespace: default}\ndata: {a: b}\n"}, gate)
-	_, err := resource(t, testMaps, "default").Patch(t.Context(), "frozen", types.MergePatchType, []byte(`{"immutable":true,"data":{"a":"c"}}`), metav1.PatchOptions{FieldManager: "kubectl-patch"})
+	_, h := newWatchedFiles(t, "frozen", map[string]string{"map.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: frozen, namespace: default}\ndata: {a: b}\n"}, gate)
+	_, err := resourceClient(t, configMapResource, "default").Patch(t.Context(), "frozen", types.MergePatchType, []byte(`{"immutable":true,"data":{"a":"c"}}`), metav1.PatchOptions{FieldManager: "kubectl-patch"})
 	require.NoError(t, err)
-	eventually(t, "it is told", func() bool { _, n := h.about("frozen"); return n > 0 })
-	d, _ := h.about("frozen")
+	eventually(t, "it is told", func() bool { _, n := h.lastOf("frozen"); return n > 0 })
+	d, _ := h.lastOf("frozen")
 	assert.False(t, d.Repaired, "%+v", d)
 	assert.Regexp(t, "^held: .*; approving [0-9a-f]{12} lets it pass$", d.Error)
-	require.Len(t, d.Standing, 1)
+	require.Len(t, d.OpenProblems, 1)
 }
 
-// TestEditsWhileNobodyWatchesAreTold checks that the next sync finds and reports edits from before.
-func TestEditsWhileNobodyWatchesAreTold(t *testing.T) {
-	h := &heard{}
-	w := newWritten(t, "unwatched", map[string]string{"shoot.yaml": shootFile("unwatched")})
-	w.changes = func(o *Options) { o.Hear.OnDrift = h.hear }
+// TestUnwatchedEditsAreReported checks that the next sync finds and reports edits from before.
+func TestUnwatchedEditsAreReported(t *testing.T) {
+	h := &driftLog{}
+	w := newFolderLandscape(t, "unwatched", map[string]string{"shoot.yaml": shootFile("unwatched")})
+	w.changeOptions = func(o *Options) { o.Listeners.OnDrift = h.add }
 	w.mustSync()
-	annotate(t, "unwatched", "kubectl-edit", `{"spec":{"purpose":"testing"}}`)
+	patchShoot(t, "unwatched", "kubectl-edit", `{"spec":{"purpose":"testing"}}`)
 	w.mustSync()
-	told, n := h.about("unwatched")
+	told, n := h.lastOf("unwatched")
 	assert.Equal(t, 1, n)
-	assert.Equal(t, "was changed: spec.purpose (by kubectl-edit)", told.What)
+	assert.Equal(t, "was changed: spec.purpose (by kubectl-edit)", told.Description)
 	assert.True(t, told.Repaired)
-	assert.Equal(t, "evaluation", value(t, liveShoot(t, "unwatched"), "spec.purpose"))
+	assert.Equal(t, "evaluation", fieldValue(t, liveShoot(t, "unwatched"), "spec.purpose"))
 }
 
 // TestEditsThatAreNotReverted checks that an edit that the API forbids to revert stays a problem. A
 // field that anybody may change is handed over, and is not a problem.
 func TestEditsThatAreNotReverted(t *testing.T) {
-	w, h := kept(t, "unreverted", "raised", "asleep")
-	annotate(t, "raised", "kubectl-edit", `{"spec":{"kubernetes":{"version":"1.34.0"}}}`)
-	eventually(t, "it is told", func() bool { _, n := h.about("raised"); return n > 0 })
-	told, _ := h.about("raised")
+	w, h := newWatchedLandscape(t, "unreverted", "raised", "asleep")
+	patchShoot(t, "raised", "kubectl-edit", `{"spec":{"kubernetes":{"version":"1.34.0"}}}`)
+	eventually(t, "it is told", func() bool { _, n := h.lastOf("raised"); return n > 0 })
+	told, _ := h.lastOf("raised")
 	assert.False(t, told.Repaired)
-	require.Len(t, told.Standing, 1)
-	assert.Contains(t, told.Standing[0], "Shoot default/raised")
-	assert.Contains(t, told.Standing[0], "spec.kubernetes.version")
+	require.Len(t, told.OpenProblems, 1)
+	assert.Contains(t, told.OpenProblems[0], "Shoot default/raised")
+	assert.Contains(t, told.OpenProblems[0], "spec.kubernetes.version")
 
 	w.clock.Step(time.Second)
-	annotate(t, "asleep", "kubectl-edit", `{"spec":{"hibernation":{"enabled":true}}}`)
-	eventually(t, "it is told", func() bool { _, n := h.about("asleep"); return n > 0 })
-	d, _ := h.about("asleep")
+	patchShoot(t, "asleep", "kubectl-edit", `{"spec":{"hibernation":{"enabled":true}}}`)
+	eventually(t, "it is told", func() bool { _, n := h.lastOf("asleep"); return n > 0 })
+	d, _ := h.lastOf("asleep")
 	assert.True(t, d.HandedOver, "%+v", d)
-	assert.Equal(t, told.Standing, d.Standing)
-	assert.Equal(t, true, value(t, liveShoot(t, "asleep"), "spec.hibernation.enabled"))
+	assert.Equal(t, told.OpenProblems, d.OpenProblems)
+	assert.Equal(t, true, fieldValue(t, liveShoot(t, "asleep"), "spec.hibernation.enabled"))
 }
 
 func TestProblemsByObject(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // NewEngine returns the engine for a landscape; successive convergers share it.
 func NewEngine(l *landscapes.Landscape, options Options) *apply.Engine {
 	return conventions.NewEngine(apply.Options{
-		Clock: options.Clock, Force: forces(l, options.Take.Force), ForceHint: options.Take.ForceHint, Kin: managedresource.IsFieldManager,
+		Clock: options.Clock, Force: forcePredicate(l, options.Takeover.Force), ForceHint: options.Takeover.ForceHint, Kin: managedresource.IsFieldManager,
 	})
 }
 
@@ -21,33 +21,33 @@ func NewEngine(l *landscapes.Landscape, options Options) *apply.Engine {
 // landscape, the hint names Git, because another run gets no lease.
 func (c *Converger) forceHint(ref apply.Ref) string {
 	c.mu.Lock()
-	kept := c.role.keptBy
+	kept := c.leaseState.otherHolder
 	c.mu.Unlock()
 	if kept != "" {
 		return fmt.Sprintf("overwrite it with the annotation %s: \"true\" in Git, as %s applies the landscape", conventions.ManagedResourceKeys().ForceConflicts, kept)
 	}
-	if c.options.Take.ForceHint == nil {
+	if c.options.Takeover.ForceHint == nil {
 		return "force"
 	}
-	return c.options.Take.ForceHint(ref)
+	return c.options.Takeover.ForceHint(ref)
 }
 
-// noteKeeper records the other process that applies the landscape, if there is one.
-func (c *Converger) noteKeeper(ctx context.Context) {
-	if c.links.clusters[Runtime] == nil || c.holds(Runtime, leaseOperator) {
+// recordOtherHolder records the other process that applies the landscape, if there is one.
+func (c *Converger) recordOtherHolder(ctx context.Context) {
+	if c.connections.clusters[Runtime] == nil || c.hasLease(Runtime, operatorLease) {
 		return
 	}
-	keeper, err := c.keeperOf(ctx, c.links.clusters[Runtime], leaseOperator)
-	if err != nil || keeper.holder == c.options.Self.Holder {
+	keeper, err := c.readRoleHolder(ctx, c.connections.clusters[Runtime], operatorLease)
+	if err != nil || keeper.holder == c.options.Process.Holder {
 		return // other reads report the cause
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.role.keptBy = keeper.holder
+	c.leaseState.otherHolder = keeper.holder
 }
 
-// forces returns a predicate: whether to take over fields of an object from others. The landscape
-// sets it for all, a person for some.
-func forces(l *landscapes.Landscape, some func(apply.Ref) bool) func(apply.Ref) bool {
+// forcePredicate returns a predicate: whether to take over fields of an object from others. The
+// landscape sets it for all, a person for some.
+func forcePredicate(l *landscapes.Landscape, some func(apply.Ref) bool) func(apply.Ref) bool {
 	return func(ref apply.Ref) bool { return l.Config.Spec.ForceConflicts || some != nil && some(ref) }
 }

@@ -32,7 +32,7 @@ import (
 // garden: a reference, a load balancer, etcd-druid and its Etcd.
 func faultyCatalogue(t *testing.T) fs.FS {
 	t.Helper()
-	out := derivedCatalogue(t, someSecret).(fstest.MapFS)
+	out := derivedCatalogue(t, caRequest).(fstest.MapFS)
 	component := func(name, condition, object string) {
 		out["garden/"+name+"/component.cue"] = &fstest.MapFile{Data: []byte("package component\n\ncomponent: {\n\tcondition: \"" + condition + "\"\n\tbundles: \"" + name +
 			"\": {cluster: \"runtime\", direct: true, source: cue: [" + object + "]}\n}\n")}
@@ -58,38 +58,38 @@ gateway: {apply: ["gateway"], after: first: "applied"}
 	return out
 }
 
-// line is a TCP proxy to a server that can be cut.
-type line struct {
+// tcpProxy is a TCP proxy to a server that can be cut.
+type tcpProxy struct {
 	testing.TB
-	to, address string
+	target, address string
 
-	mu    sync.Mutex
-	at    net.Listener
-	conns []net.Conn
+	mu       sync.Mutex
+	listener net.Listener
+	conns    []net.Conn
 }
 
-func newLine(t *testing.T, to string) *line {
+func newTCPProxy(t *testing.T, to string) *tcpProxy {
 	t.Helper()
-	l := &line{TB: t, to: to, address: "127.0.0.1:0"}
-	l.mend()
+	l := &tcpProxy{TB: t, target: to, address: "127.0.0.1:0"}
+	l.listen()
 	t.Cleanup(l.cut)
 	return l
 }
 
-func (l *line) mend() {
+func (l *tcpProxy) listen() {
 	l.Helper()
 	at, err := net.Listen("tcp", l.address)
 	require.NoError(l, err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at, l.address = at, at.Addr().String()
+	l.listener, l.address = at, at.Addr().String()
 	go func() {
 		for {
 			from, err := at.Accept()
 			if err != nil {
 				return
 			}
-			to, err := net.Dial("tcp", l.to)
+			to, err := net.Dial("tcp", l.target)
 			if err != nil {
 				from.Close()
 				continue
@@ -108,23 +108,23 @@ func copyAll(to, from net.Conn) {
 	to.Close()
 }
 
-func (l *line) cut() {
+func (l *tcpProxy) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.at.Close()
+	l.listener.Close()
 	for _, c := range l.conns {
 		c.Close()
 	}
 	l.conns = nil
 }
 
-// faulty is a Garden with injected faults.
-type faulty struct {
-	*derived
+// faultyGarden is a Garden with injected faults.
+type faultyGarden struct {
+	*derivedLandscape
 	objects dynamic.Interface
 }
 
-func (f *faulty) in(group, version, plural, namespace string) dynamic.ResourceInterface {
+func (f *faultyGarden) resourceClient(group, version, plural, namespace string) dynamic.ResourceInterface {
 	r := f.objects.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: plural})
 	if namespace == "" {
 		return r
@@ -132,16 +132,16 @@ func (f *faulty) in(group, version, plural, namespace string) dynamic.ResourceIn
 	return r.Namespace(namespace)
 }
 
-func (f *faulty) gardens() dynamic.ResourceInterface {
-	return f.in("operator.gardener.cloud", "v1alpha1", "gardens", "")
+func (f *faultyGarden) gardens() dynamic.ResourceInterface {
+	return f.resourceClient("operator.gardener.cloud", "v1alpha1", "gardens", "")
 }
 
-// fails applies and expects a failure with these texts, also in the status of the Garden.
+// applyFails applies and expects a failure with these texts, also in the status of the Garden.
 // Conditions have the form "Status Reason".
-func (f *faulty) fails(conditions map[string]string, says ...string) {
+func (f *faultyGarden) applyFails(conditions map[string]string, says ...string) {
 	f.Helper()
-	f.c.members.reconciler.StepTimeout = 1500 * time.Millisecond
-	_, err := f.c.Apply(testContext(f.T))
+	f.converger.members.reconciler.StepTimeout = 1500 * time.Millisecond
+	_, err := f.converger.Apply(testContext(f.T))
 	require.Error(f, err)
 	operation, got := f.status()
 	assert.Equal(f, "Reconcile Error", operation["type"].(string)+" "+operation["state"].(string))
@@ -154,11 +154,11 @@ func (f *faulty) fails(conditions map[string]string, says ...string) {
 	}
 }
 
-// goesOn applies after the cause is removed, and expects success.
-func (f *faulty) goesOn() {
+// applySucceeds applies after the cause is removed, and expects success.
+func (f *faultyGarden) applySucceeds() {
 	f.Helper()
-	f.c.members.reconciler.StepTimeout = 2 * time.Minute
-	_, err := f.c.Apply(testContext(f.T))
+	f.converger.members.reconciler.StepTimeout = 2 * time.Minute
+	_, err := f.converger.Apply(testContext(f.T))
 	require.NoError(f, err)
 	operation, got := f.status()
 	assert.Equal(f, "Reconcile Succeeded", operation["type"].(string)+" "+operation["state"].(string))
@@ -167,7 +167,7 @@ func (f *faulty) goesOn() {
 	}, got)
 }
 
-func (f *faulty) status() (map[string]any, map[string]string) {
+func (f *faultyGarden) status() (map[string]any, map[string]string) {
 	f.Helper()
 	garden, err := f.gardens().Get(testContext(f.T), "derived", metav1.GetOptions{})
 	require.NoError(f, err)
@@ -184,7 +184,7 @@ func (f *faulty) status() (map[string]any, map[string]string) {
 }
 
 // setStatus writes the status of an object as its controller would.
-func (f *faulty) setStatus(r dynamic.ResourceInterface, name, text string) {
+func (f *faultyGarden) setStatus(r dynamic.ResourceInterface, name, text string) {
 	f.Helper()
 	live, err := r.Get(testContext(f.T), name, metav1.GetOptions{})
 	require.NoError(f, err)
@@ -195,14 +195,14 @@ func (f *faulty) setStatus(r dynamic.ResourceInterface, name, text string) {
 	require.NoError(f, err)
 }
 
-// TestFaultsOfAGarden checks that each fault of a Garden leads to its own condition and error, and
+// TestGardenFaults checks that each fault of a Garden leads to its own condition and error, and
 // that independent steps proceed. After the cause is removed, the next reconciliation succeeds
 // without help.
-func TestFaultsOfAGarden(t *testing.T) {
+func TestGardenFaults(t *testing.T) {
 	needsServer(t)
 	garden := strings.Replace(derivedGarden, "kubernetes: {version: 1.34.1}", "kubernetes: {version: 1.34.1, kubeAPIServer: {auditWebhook: {kubeconfigSecretName: audit}}}", 1)
-	f := &faulty{derived: newDerivedOf(t, map[string]string{"garden.yaml": garden}, faultyCatalogue(t))}
-	f.forgetInside("inside")
+	f := &faultyGarden{derivedLandscape: newDerivedWithCatalogue(t, map[string]string{"garden.yaml": garden}, faultyCatalogue(t))}
+	f.deleteObjectsAtEnd("inside")
 	var err error
 	f.objects, err = dynamic.NewForConfig(f.runtime)
 	require.NoError(t, err)
@@ -218,7 +218,7 @@ func TestFaultsOfAGarden(t *testing.T) {
 	declared.SetFinalizers([]string{"gardener.cloud/operator"})
 	_, err = f.gardens().Create(ctx, declared, metav1.CreateOptions{})
 	require.NoError(t, err)
-	f.fails(nil, `there is the Garden "earlier" already, and only one is possible`)
+	f.applyFails(nil, `there is the Garden "earlier" already, and only one is possible`)
 	list, err := secrets.List(ctx, metav1.ListOptions{})
 	if !apierrors.IsNotFound(err) {
 		require.NoError(t, err)
@@ -229,42 +229,42 @@ func TestFaultsOfAGarden(t *testing.T) {
 	require.NoError(t, err)
 
 	t.Log("a Secret that is missing, a load balancer that nobody makes, and an etcd-druid that does not become ready")
-	f.fails(map[string]string{"RuntimeComponentsHealthy": "False DeploymentUnhealthy", "VirtualComponentsHealthy": "False EtcdMissing"},
+	f.applyFails(map[string]string{"RuntimeComponentsHealthy": "False DeploymentUnhealthy", "VirtualComponentsHealthy": "False EtcdMissing"},
 		"object not found: Secret garden/audit in cluster runtime (spec.virtualCluster.kubernetes.kubeAPIServer.auditWebhook.kubeconfigSecretName)",
 		"Service default/gateway", "the load balancer has no address yet", "Deployment garden/etcd-druid")
 	_, err = f.client.CoreV1().ConfigMaps("default").Get(ctx, "first", metav1.GetOptions{})
 	require.NoError(t, err, "what needs none of it is done")
 	_, err = secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "audit"}, StringData: map[string]string{"kubeconfig": "{apiVersion: v1, kind: Config}"}}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	f.fails(map[string]string{"RuntimeComponentsHealthy": "False DeploymentUnhealthy"}, "the load balancer has no address yet", "Deployment garden/etcd-druid")
+	f.applyFails(map[string]string{"RuntimeComponentsHealthy": "False DeploymentUnhealthy"}, "the load balancer has no address yet", "Deployment garden/etcd-druid")
 	operation, _ := f.status()
 	assert.NotContains(t, operation["description"], "Secret garden/audit")
-	f.setStatus(f.in("apps", "v1", "deployments", "garden"), "etcd-druid", `status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [
+	f.setStatus(f.resourceClient("apps", "v1", "deployments", "garden"), "etcd-druid", `status: {observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [
 		{type: Available, status: "True", lastUpdateTime: "2026-01-01T00:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z"},
 		{type: Progressing, status: "True", reason: NewReplicaSetAvailable, lastUpdateTime: "2026-01-01T00:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`)
-	f.fails(map[string]string{"RuntimeComponentsHealthy": "False ServiceUnhealthy", "VirtualComponentsHealthy": "False EtcdUnhealthy"}, "the load balancer has no address yet", "Etcd garden/virtual-garden-etcd-main")
-	f.setStatus(f.in("druid.gardener.cloud", "v1alpha1", "etcds", "garden"), "virtual-garden-etcd-main",
+	f.applyFails(map[string]string{"RuntimeComponentsHealthy": "False ServiceUnhealthy", "VirtualComponentsHealthy": "False EtcdUnhealthy"}, "the load balancer has no address yet", "Etcd garden/virtual-garden-etcd-main")
+	f.setStatus(f.resourceClient("druid.gardener.cloud", "v1alpha1", "etcds", "garden"), "virtual-garden-etcd-main",
 		`status: {observedGeneration: 1, ready: true, conditions: [{type: AllMembersUpdated, status: "True", lastUpdateTime: "2026-01-01T00:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z", reason: x, message: x}]}`)
-	f.fails(map[string]string{"RuntimeComponentsHealthy": "False ServiceUnhealthy"}, "the load balancer has no address yet")
-	f.setStatus(f.in("", "v1", "services", "default"), "gateway", `status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}`)
+	f.applyFails(map[string]string{"RuntimeComponentsHealthy": "False ServiceUnhealthy"}, "the load balancer has no address yet")
+	f.setStatus(f.resourceClient("", "v1", "services", "default"), "gateway", `status: {loadBalancer: {ingress: [{ip: 192.0.2.1}]}}`)
 	at, err := url.Parse(server.config.Host)
 	require.NoError(t, err)
-	way := newLine(t, at.Host)
-	f.serveAt("https://" + way.address)
-	f.goesOn()
+	way := newTCPProxy(t, at.Host)
+	f.createAccessAt("https://" + way.address)
+	f.applySucceeds()
 
 	t.Log("an API server of the virtual garden that dies after it was found ready")
-	inside := resource(t, testMaps, "default")
+	inside := resourceClient(t, configMapResource, "default")
 	require.NoError(t, inside.Delete(ctx, "inside", metav1.DeleteOptions{}))
 	f.onEvent = func(e owner.Event) {
 		if e.Node == "init-virtual" && e.State == flow.Healthy {
 			way.cut()
 		}
 	}
-	f.fails(map[string]string{"VirtualGardenAPIServerAvailable": "False VirtualGardenAPIServerDown", "RuntimeComponentsHealthy": "True RuntimeComponentsRunning"}, "cluster virtual", "Unreachable")
+	f.applyFails(map[string]string{"VirtualGardenAPIServerAvailable": "False VirtualGardenAPIServerDown", "RuntimeComponentsHealthy": "True RuntimeComponentsRunning"}, "cluster virtual", "Unreachable")
 	f.onEvent = nil
-	way.mend()
-	f.goesOn()
+	way.listen()
+	f.applySucceeds()
 	_, err = inside.Get(ctx, "inside", metav1.GetOptions{})
 	require.NoError(t, err)
 
@@ -278,9 +278,9 @@ func TestFaultsOfAGarden(t *testing.T) {
 	old := ca()
 	_, err = secrets.Patch(ctx, old.Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"valid-until-time":"1"}}}`), metav1.PatchOptions{})
 	require.NoError(t, err)
-	f.goesOn()
+	f.applySucceeds()
 	assert.NotEqual(t, old.Data, ca().Data, "it is replaced")
 	replaced := ca().Name
-	f.goesOn()
+	f.applySucceeds()
 	assert.Equal(t, replaced, ca().Name, "once")
 }

@@ -22,79 +22,79 @@ import (
 
 // Leases of the roles, with upstream's names: only the holder reconciles.
 const (
-	leaseNamespace = "garden"
-	leaseOperator  = "gardener-operator-leader-election"
-	leaseGardenlet = "gardenlet-leader-election"
+	leasesNamespace = "garden"
+	operatorLease   = "gardener-operator-leader-election"
+	gardenletLease  = "gardenlet-leader-election"
 )
 
-// annotationJudged on a Lease is the time of the last complete health check by its holder. The
-// times of conditions do not show it, because unchanged conditions are not written.
-const annotationJudged = "landscape.pergola.dev/judged"
+// annotationHealthChecked on a Lease is the time of the last complete health check by its holder.
+// The times of conditions do not show it, because unchanged conditions are not written.
+const annotationHealthChecked = "landscape.pergola.dev/judged"
 
 // A holder that cannot renew stops before another process may take over. Upstream's leader election
 // uses 15 seconds and 10 seconds. An API server with few CPUs may not answer for that long while it
 // adds the CRDs of a Garden. So these are twice as long.
 const (
-	leaseDuration = 30 * time.Second
-	leaseDeadline = 20 * time.Second
-	leaseRenew    = 5 * time.Second
-	// leaseRetry is the interval for checking the holder of a lease, and for repeating a failed
-	// renewal.
-	leaseRetry = 500 * time.Millisecond
-	// leaseAbandoned exceeds any clock difference: a holder with an older renewal has ended.
-	leaseAbandoned = 10 * time.Minute
+	leaseDuration      = 30 * time.Second
+	leaseRenewDeadline = 20 * time.Second
+	leaseRenewInterval = 5 * time.Second
+	// leaseRetryInterval is the interval for checking the holder of a lease, and for repeating a
+	// failed renewal.
+	leaseRetryInterval = 500 * time.Millisecond
+	// leaseAbandonedAfter exceeds any clock difference: a holder with an older renewal has ended.
+	leaseAbandonedAfter = 10 * time.Minute
 )
 
-// HeldError names the process that holds the lease.
-type HeldError struct {
+// LeaseHeldError names the process that holds the lease.
+type LeaseHeldError struct {
 	Cluster, Lease, Holder string
 	Since, Renewed         time.Time
 	duration               time.Duration
 }
 
-func (e *HeldError) Error() string {
-	if e.resident() {
-		return e.beside()
+func (e *LeaseHeldError) Error() string {
+	if e.isPermanent() {
+		return e.permanentHolderText()
 	}
-	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s (renewed %s): wait until it is done, or stop it", e.Cluster, leaseNamespace, e.Lease, HolderText(e.Holder), e.Renewed.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s (renewed %s): wait until it is done, or stop it", e.Cluster, leasesNamespace, e.Lease, HolderText(e.Holder), e.Renewed.UTC().Format(time.RFC3339))
 }
 
-// residents matches the identities of processes that hold a lease until they end: Pergola's and
-// upstream's operator and gardenlet (host names are pod names).
-var residents = regexp.MustCompile(`_pergola-(operator|gardenlet)_|^(gardener-operator|gardenlet)-`)
+// permanentHolders matches the identities of processes that hold a lease until they end: Pergola's
+// and upstream's operator and gardenlet (host names are pod names).
+var permanentHolders = regexp.MustCompile(`_pergola-(operator|gardenlet)_|^(gardener-operator|gardenlet)-`)
 
-func (e *HeldError) resident() bool { return residents.MatchString(e.Holder) }
+func (e *LeaseHeldError) isPermanent() bool { return permanentHolders.MatchString(e.Holder) }
 
-// beside explains what to do while such a process runs. Suspending the Landscape does not help: its
-// operator keeps the lease.
-func (e *HeldError) beside() string {
+// permanentHolderText explains what to do while such a process runs. Suspending the Landscape does
+// not help: its operator keeps the lease.
+func (e *LeaseHeldError) permanentHolderText() string {
 	where := fmt.Sprintf("cluster %s: %%s: %s has had lease %s/%s since %s (renewed %s): %%s; pergola diff --live and apply --dry-run work beside it",
-		e.Cluster, HolderText(e.Holder), leaseNamespace, e.Lease, e.Since.UTC().Format(time.RFC3339), e.Renewed.UTC().Format(time.RFC3339))
-	if e.Lease == leaseGardenlet {
+		e.Cluster, HolderText(e.Holder), leasesNamespace, e.Lease, e.Since.UTC().Format(time.RFC3339), e.Renewed.UTC().Format(time.RFC3339))
+	if e.Lease == gardenletLease {
 		return fmt.Sprintf(where, "a gardenlet looks after this seed", "what is pushed reaches it by the operator; to apply from here, stop it first")
 	}
 	return fmt.Sprintf(where, "an operator applies what is in Git here", "push the change, or have what was pushed applied now by pergola sync LANDSCAPE; to apply from here, stop it first")
 }
 
-// sounds reports whether an operator or gardenlet has renewed within its lease duration, by our
+// isRenewing reports whether an operator or gardenlet has renewed within its lease duration, by our
 // clock. It is also true right after a crash; then the caller retries.
-func (e *HeldError) sounds(now time.Time) bool {
-	return e.resident() && now.Sub(e.Renewed).Abs() < e.duration
+func (e *LeaseHeldError) isRenewing(now time.Time) bool {
+	return e.isPermanent() && now.Sub(e.Renewed).Abs() < e.duration
 }
 
-func (e *HeldError) same(o *HeldError) bool {
+func (e *LeaseHeldError) isSameRenewal(o *LeaseHeldError) bool {
 	return e != nil && o != nil && e.Holder == o.Holder && e.Renewed.Equal(o.Renewed)
 }
 
-// lease is a lease that this process holds.
-type lease struct {
+// heldLease is a lease that this process holds.
+type heldLease struct {
 	cluster, name, holder string
 	clock                 clock.WithTicker
 
-	mu     sync.Mutex
-	client kubernetes.Interface
-	lost   func(error)
-	judged time.Time
+	mu              sync.Mutex
+	client          kubernetes.Interface
+	onLost          func(error)
+	lastHealthCheck time.Time
 	// renewed is the send time of the last successful renewal; zero once the lease is lost.
 	renewed time.Time
 
@@ -102,27 +102,27 @@ type lease struct {
 	done sync.WaitGroup
 }
 
-// leaseNotice is the delay before waiting for a lease is reported to a person.
-const leaseNotice = time.Second
+// leaseWaitNotice is the delay before waiting for a lease is reported to a person.
+const leaseWaitNotice = time.Second
 
-// Waiting describes the wait for a lease until it is clear whether its holder is alive.
-type Waiting struct {
-	// Held describes the lease and its holder.
-	Held *HeldError
-	// For is the remaining wait if the holder does not renew.
-	For time.Duration
+// LeaseWait describes the wait for a lease until it is clear whether its holder is alive.
+type LeaseWait struct {
+	// HeldBy describes the lease and its holder.
+	HeldBy *LeaseHeldError
+	// Remaining is the remaining wait if the holder does not renew.
+	Remaining time.Duration
 }
 
-// sighting is a lease of another process, and since when its content is unchanged.
-type sighting struct {
-	held  *HeldError
+// leaseSighting is a lease of another process, and since when its content is unchanged.
+type leaseSighting struct {
+	held  *LeaseHeldError
 	since time.Time
 }
 
 // String returns one line for people.
-func (w Waiting) String() string {
+func (w LeaseWait) String() string {
 	return fmt.Sprintf("cluster %s: lease %s/%s is held by %s since %s (renewed %s): waiting up to %s more to see whether it is alive",
-		w.Held.Cluster, leaseNamespace, w.Held.Lease, w.Held.Holder, w.Held.Since.UTC().Format(time.RFC3339), w.Held.Renewed.UTC().Format(time.RFC3339), w.For.Round(time.Second))
+		w.HeldBy.Cluster, leasesNamespace, w.HeldBy.Lease, w.HeldBy.Holder, w.HeldBy.Since.UTC().Format(time.RFC3339), w.HeldBy.Renewed.UTC().Format(time.RFC3339), w.Remaining.Round(time.Second))
 }
 
 // acquireLease acquires a free lease. It watches a held one until it is clear whether the holder is
@@ -132,41 +132,43 @@ func (w Waiting) String() string {
 // because it does not end.
 //
 // seen is an earlier sighting of the lease, so that waits for several leases overlap; waiting is
-// called once after leaseNotice.
-func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker, lost func(error), seen sighting, waiting func(Waiting)) (*lease, error) {
-	l := &lease{cluster: c.Name(), name: name, holder: holder, clock: clk}
-	if err := l.adopt(c, lost); err != nil {
+// called once after leaseWaitNotice.
+func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker, lost func(error), seen leaseSighting, waiting func(LeaseWait)) (*heldLease, error) {
+	l := &heldLease{cluster: c.Name(), name: name, holder: holder, clock: clk}
+	if err := l.attach(c, lost); err != nil {
 		return nil, err
 	}
-	tick := clk.NewTicker(leaseRetry)
+	tick := clk.NewTicker(leaseRetryInterval)
 	defer tick.Stop()
 	first, since, began := seen.held, seen.since, clk.Now()
-	var dead *HeldError
+	var dead *LeaseHeldError
 	told := waiting == nil
 	for {
 		sent := clk.Now()
-		err := l.write(ctx, func(held *HeldError) bool { return held.same(dead) || clk.Since(held.Renewed) > leaseAbandoned })
+		err := l.acquireOrRenew(ctx, func(held *LeaseHeldError) bool {
+			return held.isSameRenewal(dead) || clk.Since(held.Renewed) > leaseAbandonedAfter
+		})
 		if err == nil {
-			l.noteRenewed(sent)
-			l.keep()
+			l.recordRenewal(sent)
+			l.startRenewal()
 			return l, nil
 		}
-		var held *HeldError
+		var held *LeaseHeldError
 		switch {
 		case !errors.As(err, &held):
-			return nil, c.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: leaseNamespace, Name: name}, "acquire", err)
-		case waiting != nil && held.sounds(clk.Now()):
+			return nil, c.Explain(apply.Ref{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: leasesNamespace, Name: name}, "acquire", err)
+		case waiting != nil && held.isRenewing(clk.Now()):
 			return nil, err
 		case first == nil:
 			first, since = held, clk.Now()
-		case !held.same(first):
+		case !held.isSameRenewal(first):
 			return nil, err
 		case clk.Since(since) >= held.duration:
 			dead = held
 			continue
-		case !told && clk.Since(began) >= leaseNotice:
+		case !told && clk.Since(began) >= leaseWaitNotice:
 			told = true
-			waiting(Waiting{Held: held, For: held.duration - clk.Since(since)})
+			waiting(LeaseWait{HeldBy: held, Remaining: held.duration - clk.Since(since)})
 		}
 		select {
 		case <-ctx.Done():
@@ -176,42 +178,42 @@ func acquireLease(ctx context.Context, c *apply.Cluster, name, holder string, cl
 	}
 }
 
-// sight returns who else holds a lease; the sighting is empty if nobody does.
-func sight(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker) (sighting, error) {
-	l := &lease{cluster: c.Name(), name: name, holder: holder, clock: clk}
-	if err := l.adopt(c, nil); err != nil {
-		return sighting{}, err
+// sightLease returns who else holds a lease; the sighting is empty if nobody does.
+func sightLease(ctx context.Context, c *apply.Cluster, name, holder string, clk clock.WithTicker) (leaseSighting, error) {
+	l := &heldLease{cluster: c.Name(), name: name, holder: holder, clock: clk}
+	if err := l.attach(c, nil); err != nil {
+		return leaseSighting{}, err
 	}
-	current, err := l.client.CoordinationV1().Leases(leaseNamespace).Get(ctx, name, metav1.GetOptions{})
+	current, err := l.client.CoordinationV1().Leases(leasesNamespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return sighting{}, err
+		return leaseSighting{}, err
 	}
-	return sighting{held: l.heldBy(current), since: clk.Now()}, nil
+	return leaseSighting{held: l.otherHolder(current), since: clk.Now()}, nil
 }
 
-// adopt makes the lease use the connection and the callback of another converger.
-func (l *lease) adopt(c *apply.Cluster, lost func(error)) error {
+// attach makes the lease use the connection and the callback of another converger.
+func (l *heldLease) attach(c *apply.Cluster, lost func(error)) error {
 	client, err := kubernetes.NewForConfig(c.RESTConfig())
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", c.Name(), err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.client, l.lost = client, lost
+	l.client, l.onLost = client, lost
 	return nil
 }
 
-func (l *lease) api() kubernetes.Interface {
+func (l *heldLease) currentClient() kubernetes.Interface {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.client
 }
 
-// write acquires or renews the lease. It takes the lease of another holder only if mayTake allows
-// it, else it returns a HeldError.
-func (l *lease) write(ctx context.Context, mayTake func(*HeldError) bool) error {
+// acquireOrRenew acquires or renews the lease. It takes the lease of another holder only if mayTake
+// allows it, else it returns a LeaseHeldError.
+func (l *heldLease) acquireOrRenew(ctx context.Context, mayTake func(*LeaseHeldError) bool) error {
 	for {
-		err := l.writeOnce(ctx, mayTake)
+		err := l.tryAcquireOrRenew(ctx, mayTake)
 		// After a conflict, read the lease again.
 		if ctx.Err() != nil || !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 			return err
@@ -219,44 +221,44 @@ func (l *lease) write(ctx context.Context, mayTake func(*HeldError) bool) error 
 	}
 }
 
-func (l *lease) writeOnce(ctx context.Context, mayTake func(*HeldError) bool) error {
-	leases := l.api().CoordinationV1().Leases(leaseNamespace)
+func (l *heldLease) tryAcquireOrRenew(ctx context.Context, mayTake func(*LeaseHeldError) bool) error {
+	leases := l.currentClient().CoordinationV1().Leases(leasesNamespace)
 	current, err := leases.Get(ctx, l.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		if err := l.ensureNamespace(ctx); err != nil {
 			return err
 		}
 		created := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: l.name}}
-		l.fill(created)
+		l.setHolder(created)
 		_, err = leases.Create(ctx, created, metav1.CreateOptions{})
 		return err
 	}
 	if err != nil {
 		return err
 	}
-	if held := l.heldBy(current); held != nil && (mayTake == nil || !mayTake(held)) {
+	if held := l.otherHolder(current); held != nil && (mayTake == nil || !mayTake(held)) {
 		return held
 	}
-	l.fill(current)
+	l.setHolder(current)
 	_, err = leases.Update(ctx, current, metav1.UpdateOptions{})
 	return err
 }
 
-// heldBy returns who else holds the lease, nil if nobody does.
-func (l *lease) heldBy(current *coordinationv1.Lease) *HeldError {
+// otherHolder returns who else holds the lease, nil if nobody does.
+func (l *heldLease) otherHolder(current *coordinationv1.Lease) *LeaseHeldError {
 	holder := ptr.Deref(current.Spec.HolderIdentity, "")
 	if holder == "" || holder == l.holder {
 		return nil
 	}
-	return &HeldError{
+	return &LeaseHeldError{
 		Cluster: l.cluster, Lease: l.name, Holder: holder,
 		Since: ptr.Deref(current.Spec.AcquireTime, metav1.MicroTime{}).Time, Renewed: ptr.Deref(current.Spec.RenewTime, metav1.MicroTime{}).Time,
 		duration: time.Duration(ptr.Deref(current.Spec.LeaseDurationSeconds, 0)) * time.Second,
 	}
 }
 
-// fill sets this process as the holder from now on.
-func (l *lease) fill(current *coordinationv1.Lease) {
+// setHolder sets this process as the holder from now on.
+func (l *heldLease) setHolder(current *coordinationv1.Lease) {
 	now := metav1.NewMicroTime(l.clock.Now())
 	spec := &current.Spec
 	if ptr.Deref(spec.HolderIdentity, "") != l.holder {
@@ -266,38 +268,39 @@ func (l *lease) fill(current *coordinationv1.Lease) {
 	spec.HolderIdentity, spec.LeaseDurationSeconds, spec.RenewTime = &l.holder, ptr.To(int32(leaseDuration/time.Second)), &now
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.judged.IsZero() {
-		metav1.SetMetaDataAnnotation(&current.ObjectMeta, annotationJudged, l.judged.UTC().Format(time.RFC3339))
+	if !l.lastHealthCheck.IsZero() {
+		metav1.SetMetaDataAnnotation(&current.ObjectMeta, annotationHealthChecked, l.lastHealthCheck.UTC().Format(time.RFC3339))
 	}
 }
 
-// noteJudged stores a time that the next renewal writes.
-func (l *lease) noteJudged(at time.Time) {
+// recordHealthCheck stores a time that the next renewal writes.
+func (l *heldLease) recordHealthCheck(at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.judged = at
+	l.lastHealthCheck = at
 }
 
-func (l *lease) judgedAt() time.Time {
+func (l *heldLease) healthCheckedAt() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.judged
+	return l.lastHealthCheck
 }
 
-func (l *lease) ensureNamespace(ctx context.Context) error {
-	_, err := l.api().CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leaseNamespace}}, metav1.CreateOptions{})
+func (l *heldLease) ensureNamespace(ctx context.Context) error {
+	_, err := l.currentClient().CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: leasesNamespace}}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	return err
 }
 
-// keep renews the lease until release, and reports its loss: another process may reconcile then.
-func (l *lease) keep() {
+// startRenewal renews the lease until release, and reports its loss: another process may reconcile
+// then.
+func (l *heldLease) startRenewal() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.stop = cancel
 	l.done.Go(func() {
-		renewed, wait := l.clock.Now(), leaseRenew
+		renewed, wait := l.clock.Now(), leaseRenewInterval
 		for {
 			timer := l.clock.NewTimer(wait)
 			select {
@@ -307,52 +310,52 @@ func (l *lease) keep() {
 			case <-timer.C():
 			}
 			started := l.clock.Now()
-			attempt, cancel := context.WithTimeout(ctx, max(leaseDeadline-started.Sub(renewed), leaseRetry))
-			err := l.write(attempt, nil)
+			attempt, cancel := context.WithTimeout(ctx, max(leaseRenewDeadline-started.Sub(renewed), leaseRetryInterval))
+			err := l.acquireOrRenew(attempt, nil)
 			cancel()
 			switch {
 			case ctx.Err() != nil:
 				return
 			case err == nil:
-				renewed, wait = started, leaseRenew
-				l.noteRenewed(started)
-			case errors.As(err, new(*HeldError)):
-				l.tellLost(err)
+				renewed, wait = started, leaseRenewInterval
+				l.recordRenewal(started)
+			case errors.As(err, new(*LeaseHeldError)):
+				l.reportLost(err)
 				return
-			case l.clock.Since(renewed) >= leaseDeadline:
-				l.tellLost(fmt.Errorf("cluster %s: lease %s/%s could not be renewed for %s: %w", l.cluster, leaseNamespace, l.name, leaseDeadline, err))
+			case l.clock.Since(renewed) >= leaseRenewDeadline:
+				l.reportLost(fmt.Errorf("cluster %s: lease %s/%s could not be renewed for %s: %w", l.cluster, leasesNamespace, l.name, leaseRenewDeadline, err))
 				return
 			default:
-				wait = leaseRetry
+				wait = leaseRetryInterval
 			}
 		}
 	})
 }
 
-func (l *lease) noteRenewed(at time.Time) {
+func (l *heldLease) recordRenewal(at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.renewed = at
 }
 
-// sure reports whether no other process can hold the lease. A process that was paused may not know
-// yet that it has lost it.
-func (l *lease) sure() bool {
+// isSure reports whether no other process can hold the lease. A process that was paused may not
+// know yet that it has lost it.
+func (l *heldLease) isSure() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.renewed.IsZero() && l.clock.Since(l.renewed) < leaseDuration
 }
 
-func (l *lease) tellLost(err error) {
+func (l *heldLease) reportLost(err error) {
 	l.mu.Lock()
-	lost := l.lost
+	lost := l.onLost
 	l.renewed = time.Time{}
 	l.mu.Unlock()
 	lost(&owner.LeaseLostError{Err: err})
 }
 
 // release releases the lease, so that the next holder need not wait.
-func (l *lease) release() {
+func (l *heldLease) release() {
 	l.stop()
 	l.done.Wait()
 	l.mu.Lock()
@@ -360,12 +363,12 @@ func (l *lease) release() {
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	leases := l.api().CoordinationV1().Leases(leaseNamespace)
+	leases := l.currentClient().CoordinationV1().Leases(leasesNamespace)
 	current, err := leases.Get(ctx, l.name, metav1.GetOptions{})
 	if err != nil || ptr.Deref(current.Spec.HolderIdentity, "") != l.holder {
 		return
 	}
-	l.fill(current)
+	l.setHolder(current)
 	current.Spec.HolderIdentity = nil
 	// An error is harmless, because the lease expires.
 	_, _ = leases.Update(ctx, current, metav1.UpdateOptions{})

@@ -31,32 +31,32 @@ const (
 	annotationTimestamp = "gardener.cloud/timestamp"
 	// operationRedeploy on a Gardenlet is an operation of the operator.
 	operationRedeploy = "force-redeploy"
-	// watchInterval is the interval at which a followed operation is read.
-	watchInterval = time.Second
-	// takeUpTime is the time within which a running gardenlet, even a busy one, starts an
+	// operationPollInterval is the interval at which a followed operation is read.
+	operationPollInterval = time.Second
+	// operationStartTime is the time within which a running gardenlet, even a busy one, starts an
 	// operation: until then nothing is reported.
-	takeUpTime = 20 * time.Second
+	operationStartTime = 20 * time.Second
 )
 
-// NotPossibleError means that an operation cannot be requested now.
-type NotPossibleError struct {
+// OperationNotPossibleError means that an operation cannot be requested now.
+type OperationNotPossibleError struct {
 	Operation, Object string
 	Obstacles         []schemas.Obstacle
-	// live is the object at that time.
-	live *unstructured.Unstructured
+	// object is the object at that time.
+	object *unstructured.Unstructured
 }
 
-// Waits reports whether the only obstacle is another operation that has not started yet.
-func (e *NotPossibleError) Waits() bool {
+// IsQueued reports whether the only obstacle is another operation that has not started yet.
+func (e *OperationNotPossibleError) IsQueued() bool {
 	return len(e.Obstacles) == 1 && e.Obstacles[0].Withdraw != ""
 }
 
-func (e *NotPossibleError) Error() string {
-	return fmt.Sprintf("%s: %s cannot be asked for: %s", e.Object, e.Operation, e.reasons(func(o schemas.Obstacle) string { return o.Withdraw }))
+func (e *OperationNotPossibleError) Error() string {
+	return fmt.Sprintf("%s: %s cannot be asked for: %s", e.Object, e.Operation, e.obstacleText(func(o schemas.Obstacle) string { return o.Withdraw }))
 }
 
-// reasons lists all obstacles, and how to withdraw other operations.
-func (e *NotPossibleError) reasons(withdraw func(schemas.Obstacle) string) string {
+// obstacleText lists all obstacles, and how to withdraw other operations.
+func (e *OperationNotPossibleError) obstacleText(withdraw func(schemas.Obstacle) string) string {
 	var out []string
 	for _, o := range e.Obstacles {
 		out = append(out, o.Text)
@@ -67,8 +67,8 @@ func (e *NotPossibleError) reasons(withdraw func(schemas.Obstacle) string) strin
 	return strings.Join(out, "; ")
 }
 
-// possible returns an error if the object cannot run the operation in its present state.
-func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation string) error {
+// checkPossible returns an error if the object cannot run the operation in its present state.
+func checkPossible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation string) error {
 	obstacles, err := schemas.OperationPossible(ctx, live, operation)
 	if err != nil {
 		return fmt.Errorf("checking the operation: %w", err)
@@ -83,14 +83,14 @@ func possible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Un
 		for i := range obstacles {
 			obstacles[i].Text, obstacles[i].Withdraw = cluster.CommandsHere(obstacles[i].Text), cluster.CommandsHere(obstacles[i].Withdraw)
 		}
-		return &NotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Obstacles: obstacles, live: live}
+		return &OperationNotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Obstacles: obstacles, object: live}
 	}
 	return nil
 }
 
-// ask sets the annotation of an operation exactly once: in one write with the mark, and only if the
-// object has not changed.
-func ask(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation, mark string, now time.Time) error {
+// requestOperation sets the annotation of an operation exactly once: in one write with the mark,
+// and only if the object has not changed.
+func requestOperation(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation, mark string, now time.Time) error {
 	annotations := map[string]any{annotationOperation: operation}
 	if operation == schemas.OperationConfirmDeletion {
 		annotations = map[string]any{owner.AnnotationConfirmDeletion: "true", annotationTimestamp: now.UTC().Format(time.RFC3339Nano)}
@@ -116,7 +116,7 @@ func ask(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstruc
 	return nil
 }
 
-func operatedRef(kind, namespace, name string) apply.Ref {
+func operationTarget(kind, namespace, name string) apply.Ref {
 	version := gardencorev1beta1.SchemeGroupVersion.String()
 	switch kind {
 	case "Garden":
@@ -156,9 +156,9 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 		return err
 	}
 	kind, namespace, name, _ := landscapes.ParseOperated(o.Object)
-	cluster, ref := c.links.clusters[operatedCluster(kind)], operatedRef(kind, namespace, name)
+	cluster, ref := c.connections.clusters[operationCluster(kind)], operationTarget(kind, namespace, name)
 	if cluster == nil {
-		return fmt.Errorf("no access to cluster %s: set spec.clusters in landscape.yaml, or give --kubeconfig %[1]s=PATH", operatedCluster(kind))
+		return fmt.Errorf("no access to cluster %s: set spec.clusters in landscape.yaml, or give --kubeconfig %[1]s=PATH", operationCluster(kind))
 	}
 	asked := c.options.Clock.Now()
 	for attempt := 0; ; attempt++ {
@@ -166,10 +166,10 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 		if err != nil {
 			return cluster.Explain(ref, "read", err)
 		}
-		if err := possible(ctx, cluster, live, o.Operation); err != nil {
+		if err := checkPossible(ctx, cluster, live, o.Operation); err != nil {
 			return err
 		}
-		err = ask(ctx, cluster, live, o.Operation, "", asked)
+		err = requestOperation(ctx, cluster, live, o.Operation, "", asked)
 		if err == nil {
 			break
 		}
@@ -180,7 +180,7 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 	if o.Operation == schemas.OperationConfirmDeletion {
 		return nil
 	}
-	if !isDone(kind, o.Operation) && o.OnProgress != nil {
+	if !isImplemented(kind, o.Operation) && o.OnProgress != nil {
 		o.OnProgress(cluster.CommandsHere(fmt.Sprintf("asked for, but no part of Pergola does it in this version: the annotation stays, and blocks other operations, until a controller takes it up; "+
 			"to withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation)))
 	}
@@ -190,23 +190,23 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 	return c.followOperation(ctx, cluster, ref, o, asked)
 }
 
-// isDone reports whether a part of Pergola runs an operation: the gardenlet, the operator, or the
-// reconciler of the Garden. The table is in docs/ownership.md.
-func isDone(kind, operation string) bool {
+// isImplemented reports whether a part of Pergola runs an operation: the gardenlet, the operator,
+// or the reconciler of the Garden. The table is in docs/ownership.md.
+func isImplemented(kind, operation string) bool {
 	switch kind {
 	case "Garden":
 		return operation != schemas.OperationConfirmDeletion
 	case "Shoot":
 		return operation == "reconcile" || operation == "retry"
 	case "Seed":
-		return operation == "reconcile" || endsWithAnnotation(kind, operation)
+		return operation == "reconcile" || isAnnotationOnly(kind, operation)
 	}
-	return endsWithAnnotation(kind, operation)
+	return isAnnotationOnly(kind, operation)
 }
 
-// endsWithAnnotation reports whether an operation has no lastOperation: its controller removes the
+// isAnnotationOnly reports whether an operation has no lastOperation: its controller removes the
 // annotation at the end.
-func endsWithAnnotation(kind, operation string) bool {
+func isAnnotationOnly(kind, operation string) bool {
 	switch kind {
 	case "Seed":
 		return operation == gardencorev1beta1.GardenerOperationRenewKubeconfig || operation == gardencorev1beta1.SeedOperationRenewGardenAccessSecrets ||
@@ -219,9 +219,9 @@ func endsWithAnnotation(kind, operation string) bool {
 
 // followOperation waits until the operation has started and ended.
 func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster, ref apply.Ref, o Operation, asked time.Time) error {
-	tick := c.options.Clock.NewTicker(watchInterval)
+	tick := c.options.Clock.NewTicker(operationPollInterval)
 	defer tick.Stop()
-	said, attended := "", attendance{cluster: cluster, runtime: c.links.clusters[Runtime], synced: c.readObject, reach: c.options.Connect.Flags[Runtime], operation: o.Operation}
+	said, attended := "", handlerCheck{cluster: cluster, runtime: c.connections.clusters[Runtime], readObject: c.readLandscapeObject, runtimeFlags: c.options.Connections.KubectlFlags[Runtime], operation: o.Operation}
 	tell := func(text string) {
 		if text != said && o.OnProgress != nil {
 			o.OnProgress(text)
@@ -236,49 +236,50 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 		case err != nil && ctx.Err() == nil && !apply.IsPassing(cluster.Explain(ref, "read", err)):
 			return cluster.Explain(ref, "read", err)
 		case err == nil && live.GetAnnotations()[annotationOperation] == o.Operation:
-			if err := attended.look(ctx, live, asked, c.options.Clock.Now()); err != nil {
+			if err := attended.checkHandler(ctx, live, asked, c.options.Clock.Now()); err != nil {
 				return err
 			}
-			if c.options.Clock.Since(asked) < takeUpTime {
+			if c.options.Clock.Since(asked) < operationStartTime {
 				break
 			}
-			text := notTakenUp
-			if isDone(ref.Kind, o.Operation) { // else Operate has reported that
+			text := notStartedText
+			if isImplemented(ref.Kind, o.Operation) { // else Operate has reported that
 				text += cluster.CommandsHere(fmt.Sprintf("; other operations wait for that. To withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
 			}
 			tell(text)
-		case err == nil && endsWithAnnotation(ref.Kind, o.Operation):
+		case err == nil && isAnnotationOnly(ref.Kind, o.Operation):
 			tell("it was done")
 			return nil
 		case err == nil:
-			text, ended, err := outcomeOf(live, asked)
+			text, ended, err := operationOutcome(live, asked)
 			tell(text)
 			if ended {
 				return err
 			}
 		}
-		if err := nextLook(ctx, tick); err != nil {
-			return notEnded(o.Operation, ref, said, err)
+		if err := waitForTick(ctx, tick); err != nil {
+			return unfinishedError(o.Operation, ref, said, err)
 		}
 	}
 }
 
-// notTakenUp starts the text that is reported while the annotation is on the object.
-const notTakenUp = "nobody has taken it up yet"
+// notStartedText starts the text that is reported while the annotation is on the object.
+const notStartedText = "nobody has taken it up yet"
 
-// notEnded returns an error about an operation that is no longer followed, with its progress.
-func notEnded(operation string, ref apply.Ref, said string, err error) error {
+// unfinishedError returns an error about an operation that is no longer followed, with its
+// progress.
+func unfinishedError(operation string, ref apply.Ref, said string, err error) error {
 	when := "in time"
 	if !errors.Is(err, context.DeadlineExceeded) {
 		when = "before it was interrupted"
 	}
-	if said == "" || strings.HasPrefix(said, notTakenUp) { // no progress was seen
+	if said == "" || strings.HasPrefix(said, notStartedText) { // no progress was seen
 		return fmt.Errorf("%s on %s was asked for, and nobody has taken it up %s: it stays asked for", operation, ref, when)
 	}
 	return fmt.Errorf("%s on %s was taken up, and is not known to have ended %s: it goes on without you (%s)", operation, ref, when, said)
 }
 
-func nextLook(ctx context.Context, tick clock.Ticker) error {
+func waitForTick(ctx context.Context, tick clock.Ticker) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -287,9 +288,9 @@ func nextLook(ctx context.Context, tick clock.Ticker) error {
 	}
 }
 
-// outcomeOf reads status.lastOperation: its text, whether it has ended since the request, and its
-// error. Times in a status have a precision of seconds.
-func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, ended bool, err error) {
+// operationOutcome reads status.lastOperation: its text, whether it has ended since the request,
+// and its error. Times in a status have a precision of seconds.
+func operationOutcome(live *unstructured.Unstructured, asked time.Time) (text string, ended bool, err error) {
 	raw, found, _ := unstructured.NestedMap(live.Object, "status", "lastOperation")
 	var last gardencorev1beta1.LastOperation
 	if !found || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &last) != nil {
@@ -301,7 +302,7 @@ func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, e
 	}
 	switch last.State {
 	case gardencorev1beta1.LastOperationStateSucceeded:
-		next := nextOf(live)
+		next := nextRotationStep(live)
 		if next != "" {
 			text = strings.TrimSuffix(text, ".")
 		}
@@ -312,9 +313,9 @@ func outcomeOf(live *unstructured.Unstructured, asked time.Time) (text string, e
 	return text, false, nil
 }
 
-// nextOf returns the next step of a Garden's credential rotation after the operation; empty if
-// there is none.
-func nextOf(live *unstructured.Unstructured) string {
+// nextRotationStep returns the next step of a Garden's credential rotation after the operation;
+// empty if there is none.
+func nextRotationStep(live *unstructured.Unstructured) string {
 	status, _, _ := unstructured.NestedMap(live.Object, "status")
 	state, err := rotation.ReadState(status)
 	if live.GetKind() != "Garden" || err != nil {

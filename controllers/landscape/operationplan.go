@@ -32,8 +32,8 @@ func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []change.I
 		if o.Operation == schemas.OperationConfirmDeletion {
 			annotation, value = owner.AnnotationConfirmDeletion, "true"
 		}
-		what := fmt.Sprintf("the operation %s is asked for, once%s", o.Operation, follows(precedes(asked, o)))
-		if !isDone(o.Kind, o.Operation) && o.Operation != schemas.OperationConfirmDeletion {
+		what := fmt.Sprintf("the operation %s is asked for, once%s", o.Operation, queuePositionText(precedingOperation(asked, o)))
+		if !isImplemented(o.Kind, o.Operation) && o.Operation != schemas.OperationConfirmDeletion {
 			what += "; no part of Pergola does it in this version"
 		}
 		asked = append(asked, o)
@@ -46,6 +46,6 @@ func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []change.I
 
 // operationItem returns the item of a plan for an operation, without action.
 func operationItem(l *landscapes.Landscape, o landscapes.Operation) change.Item {
-	return change.Item{Cluster: operatedCluster(o.Kind), Owner: "landscape " + l.Config.Name, Bundle: "operations", Object: operatedRef(o.Kind, o.Namespace, o.Name),
+	return change.Item{Cluster: operationCluster(o.Kind), Owner: "landscape " + l.Config.Name, Bundle: "operations", Object: operationTarget(o.Kind, o.Namespace, o.Name),
 		Origin: fmt.Sprintf("%s:%d", o.File, o.Line)}
 }

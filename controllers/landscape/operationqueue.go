@@ -12,29 +12,29 @@ import (
 // An object has one annotation for operations. So several operations on one object are requested
 // one by one, each after the previous one has started.
 
-// queued returns what an operation waits for when another one blocks it. If the other one is from
-// Git and was requested a moment ago, withdrawing it would be wrong.
-func (c *Converger) queued(o landscapes.Operation, e *NotPossibleError, records *operationRecords) waitsFor {
-	reason := waitsFor{e.reasons(func(o schemas.Obstacle) string { return o.Withdraw }), e.reasons(func(schemas.Obstacle) string { return schemas.WithdrawAnywhere })}
-	id, ours := strings.CutPrefix(e.live.GetAnnotations()[AnnotationOperationID], c.operationMark(""))
+// queueReason returns what an operation waits for when another one blocks it. If the other one is
+// from Git and was requested a moment ago, withdrawing it would be wrong.
+func (c *Converger) queueReason(o landscapes.Operation, e *OperationNotPossibleError, records *operationLedger) pendingReason {
+	reason := pendingReason{e.obstacleText(func(o schemas.Obstacle) string { return o.Withdraw }), e.obstacleText(func(schemas.Obstacle) string { return schemas.WithdrawAnywhere })}
+	id, ours := strings.CutPrefix(e.object.GetAnnotations()[AnnotationOperationID], c.operationMark(""))
 	first := records.byID[id]
-	if !ours || id == o.ID || first.Object != o.Object() || first.Operation != e.live.GetAnnotations()[annotationOperation] {
+	if !ours || id == o.ID || first.Object != o.Object() || first.Operation != e.object.GetAnnotations()[annotationOperation] {
 		return reason // not requested by this landscape
 	}
 	text := fmt.Sprintf("operation %s, %s, on the same object was asked for %s, and this one is asked for with the first sync after that one was taken up",
 		id, first.Operation, first.At.UTC().Format(time.RFC3339))
 	switch {
-	case !isDone(o.Kind, first.Operation):
+	case !isImplemented(o.Kind, first.Operation):
 		text += ", which no part of Pergola does in this version"
-	case c.options.Clock.Since(first.At) < takeUpTime:
-		return everywhere(text)
+	case c.options.Clock.Since(first.At) < operationStartTime:
+		return samePendingReason(text)
 	}
-	return waitsFor{text + ": " + reason.here, text + ": " + reason.anywhere}
+	return pendingReason{text + ": " + reason.localText, text + ": " + reason.portableText}
 }
 
-// precedes returns the operation of a change on the same object that another one must wait for; nil
-// if there is none. A confirmation has its own annotation and blocks nothing.
-func precedes(asked []landscapes.Operation, o landscapes.Operation) *landscapes.Operation {
+// precedingOperation returns the operation of a change on the same object that another one must
+// wait for; nil if there is none. A confirmation has its own annotation and blocks nothing.
+func precedingOperation(asked []landscapes.Operation, o landscapes.Operation) *landscapes.Operation {
 	if o.Operation == schemas.OperationConfirmDeletion {
 		return nil
 	}
@@ -46,13 +46,13 @@ func precedes(asked []landscapes.Operation, o landscapes.Operation) *landscapes.
 	return nil
 }
 
-// follows describes the operation that delays another one in a diff.
-func follows(first *landscapes.Operation) string {
+// queuePositionText describes the operation that delays another one in a diff.
+func queuePositionText(first *landscapes.Operation) string {
 	if first == nil {
 		return ""
 	}
 	text := fmt.Sprintf(", with the first sync after operation %s, %s, on the same object was taken up", first.ID, first.Operation)
-	if !isDone(first.Kind, first.Operation) {
+	if !isImplemented(first.Kind, first.Operation) {
 		text += ", which no part of Pergola does in this version: it waits until a controller does, or until that one is withdrawn"
 	}
 	return text

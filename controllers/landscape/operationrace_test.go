@@ -11,18 +11,18 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// TestOperationBesideAController checks that an operation is retried when somebody writes the
+// TestOperationDuringConcurrentWrite checks that an operation is retried when somebody writes the
 // object between the read and the request. It fails no sync, and is requested once.
-func TestOperationBesideAController(t *testing.T) {
-	w := newWritten(t, "race", map[string]string{"race.yaml": shootFile("race")})
+func TestOperationDuringConcurrentWrite(t *testing.T) {
+	w := newFolderLandscape(t, "race", map[string]string{"race.yaml": shootFile("race")})
 	w.mustSync()
 	w.write("operations/one.yaml", operationFile("Shoot default/race", "reconcile"))
 	between := sync.OnceFunc(func() {
-		annotate(t, "race", "gardenlet", `{"metadata":{"annotations":{"example.com/written":"meanwhile"}}}`)
+		patchShoot(t, "race", "gardenlet", `{"metadata":{"annotations":{"example.com/written":"meanwhile"}}}`)
 	})
 	asked := 0
-	w.changes = func(o *Options) {
-		o.Connect.Configs[Virtual].Wrap(transport.WrapperFunc(func(next http.RoundTripper) http.RoundTripper {
+	w.changeOptions = func(o *Options) {
+		o.Connections.Configs[Virtual].Wrap(transport.WrapperFunc(func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/shoots/race") && strings.Contains(r.URL.RawQuery, managerOperation) {
 					asked++
@@ -32,9 +32,9 @@ func TestOperationBesideAController(t *testing.T) {
 			})
 		}))
 	}
-	c := w.converger()
+	c := w.newConverger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
 	assert.Equal(t, 2, asked)
-	assert.Equal(t, "reconcile", takeUp(t, "race"))
-	assert.Empty(t, c.now.report.Waiting)
+	assert.Equal(t, "reconcile", takeOperation(t, "race"))
+	assert.Empty(t, c.currentRun.report.PendingOperations)
 }

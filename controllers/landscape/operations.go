@@ -34,8 +34,8 @@ const (
 	operationsBundle = "operations"
 	operationPrefix  = "op."
 	managerOperation = "pergola-operate"
-	// shownOperations limits the operations in a status.
-	shownOperations = 50
+	// maxShownOperations limits the operations in a status.
+	maxShownOperations = 50
 )
 
 // States of a record.
@@ -55,29 +55,29 @@ type operationRecord struct {
 	At        time.Time `json:"at"`
 }
 
-// operationRecords are the records of a landscape, read from the server because the live cache may
+// operationLedger are the records of a landscape, read from the server because the live cache may
 // be late.
-type operationRecords struct {
-	c       *Converger
-	ref     apply.Ref
-	version string
-	byID    map[string]operationRecord
+type operationLedger struct {
+	converger *Converger
+	ref       apply.Ref
+	version   string
+	byID      map[string]operationRecord
 }
 
-func (c *Converger) operationRecords(ctx context.Context) (*operationRecords, error) {
-	r := &operationRecords{c: c, ref: configMaps, byID: map[string]operationRecord{}}
+func (c *Converger) operationRecords(ctx context.Context) (*operationLedger, error) {
+	r := &operationLedger{converger: c, ref: configMapRef, byID: map[string]operationRecord{}}
 	r.ref.Namespace, r.ref.Name = owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, operationsBundle)
 	return r, r.read(ctx)
 }
 
-func (r *operationRecords) read(ctx context.Context) error {
-	live, err := r.c.links.clusters[Runtime].GetLive(ctx, r.ref)
+func (r *operationLedger) read(ctx context.Context) error {
+	live, err := r.converger.connections.clusters[Runtime].GetLive(ctx, r.ref)
 	if apierrors.IsNotFound(err) {
 		r.version = ""
 		return nil
 	}
 	if err != nil {
-		return r.c.links.clusters[Runtime].Explain(r.ref, "read", err)
+		return r.converger.connections.clusters[Runtime].Explain(r.ref, "read", err)
 	}
 	r.version = live.GetResourceVersion()
 	data, _, _ := unstructured.NestedStringMap(live.Object, "data")
@@ -96,13 +96,13 @@ func (r *operationRecords) read(ctx context.Context) error {
 }
 
 // write stores the record of one operation, unless the records have changed since they were read.
-func (r *operationRecords) write(ctx context.Context, id string, record operationRecord) error {
+func (r *operationLedger) write(ctx context.Context, id string, record operationRecord) error {
 	text, err := json.Marshal(record)
 	if err != nil {
 		return err
 	}
 	if r.version == "" {
-		if err := r.c.writeRecord(ctx, r.ref, operationsBundle, map[string]any{}, managerRecords); err != nil {
+		if err := r.converger.writeRecord(ctx, r.ref, operationsBundle, map[string]any{}, managerRecords); err != nil {
 			return err
 		}
 		if err := r.read(ctx); err != nil {
@@ -113,22 +113,22 @@ func (r *operationRecords) write(ctx context.Context, id string, record operatio
 	if err != nil {
 		return err
 	}
-	answer, err := r.c.configMapClient().Patch(ctx, r.ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: managerOperation})
+	answer, err := r.converger.configMapClient().Patch(ctx, r.ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: managerOperation})
 	if err != nil {
-		return r.c.links.clusters[Runtime].Explain(r.ref, "write", err)
+		return r.converger.connections.clusters[Runtime].Explain(r.ref, "write", err)
 	}
 	r.version, r.byID[id] = answer.GetResourceVersion(), record
 	return nil
 }
 
-// operationTries limits the attempts for an operation in one run when others write the object.
-const operationTries = 5
+// maxOperationTries limits the attempts for an operation in one run when others write the object.
+const maxOperationTries = 5
 
 // runOperations executes the pending operations on objects of one cluster. An operation that waits
 // for another one is reported without an error; an operation that the object cannot run is an
 // error. The next run retries both.
 func (c *Converger) runOperations(ctx context.Context, cluster string) error {
-	if c.links.clusters[Runtime] == nil || c.links.clusters[cluster] == nil || len(c.landscape.Operations) == 0 && !c.hasOperationRecords(ctx) {
+	if c.connections.clusters[Runtime] == nil || c.connections.clusters[cluster] == nil || len(c.landscape.Operations) == 0 && !c.hasOperationRecords(ctx) {
 		return nil
 	}
 	records, err := c.operationRecords(ctx)
@@ -137,65 +137,65 @@ func (c *Converger) runOperations(ctx context.Context, cluster string) error {
 	}
 	var problems []error
 	for _, o := range c.landscape.Operations {
-		if ctx.Err() != nil || operatedCluster(o.Kind) != cluster {
+		if ctx.Err() != nil || operationCluster(o.Kind) != cluster {
 			continue
 		}
 		_, asked := records.byID[o.ID]
 		err := c.runOperation(ctx, records, o)
 		// After a conflict, repeat the read; the object may no longer be able to run the operation.
-		for tries := 1; apierrors.IsConflict(err) && tries < operationTries && ctx.Err() == nil; tries++ {
+		for tries := 1; apierrors.IsConflict(err) && tries < maxOperationTries && ctx.Err() == nil; tries++ {
 			err = c.runOperation(ctx, records, o)
 		}
-		var impossible *NotPossibleError
+		var impossible *OperationNotPossibleError
 		switch {
-		case errors.As(err, &impossible) && impossible.Waits():
-			c.noteWaiting(o, c.queued(o, impossible, records), false)
+		case errors.As(err, &impossible) && impossible.IsQueued():
+			c.reportPending(o, c.queueReason(o, impossible, records), false)
 		case err != nil:
 			problems = append(problems, fmt.Errorf("%s:%d: operation %s, %s on %s: %w", o.File, o.Line, o.ID, o.Operation, o.Object(), err))
 		default:
-			c.noteWaiting(o, c.untaken(o, records.byID[o.ID], asked), records.byID[o.ID].State == operationExpired)
+			c.reportPending(o, c.notStartedReason(o, records.byID[o.ID], asked), records.byID[o.ID].State == operationExpired)
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now.report.Operations = records.executed()
+	c.currentRun.report.Operations = records.executedOperations()
 	return errors.Join(problems...)
 }
 
-// noteWaiting adds a pending operation to the report, if there is a reason.
-func (c *Converger) noteWaiting(o landscapes.Operation, why waitsFor, expired bool) {
-	if why.here == "" {
+// reportPending adds a pending operation to the report, if there is a reason.
+func (c *Converger) reportPending(o landscapes.Operation, why pendingReason, expired bool) {
+	if why.localText == "" {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.now.report.Waiting = append(c.now.report.Waiting, WaitingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: why.here, Anywhere: why.anywhere, Expired: expired})
+	c.currentRun.report.PendingOperations = append(c.currentRun.report.PendingOperations, PendingOperation{ID: o.ID, Object: o.Object(), Operation: o.Operation, Reason: why.localText, PortableReason: why.portableText, Expired: expired})
 }
 
-// waitsFor is why an operation is pending: for people with the landscape, and for people who may
-// use another cluster.
-type waitsFor struct{ here, anywhere string }
+// pendingReason is why an operation is pending: for people with the landscape, and for people who
+// may use another cluster.
+type pendingReason struct{ localText, portableText string }
 
-func everywhere(text string) waitsFor { return waitsFor{text, text} }
+func samePendingReason(text string) pendingReason { return pendingReason{text, text} }
 
-// untaken returns why a recorded operation has not started; empty if it has, or if that is unknown.
-// A recent one may start in a moment, unless no part of Pergola runs it. It uses the live cache
-// without a request.
-func (c *Converger) untaken(o landscapes.Operation, record operationRecord, before bool) waitsFor {
-	cluster := c.links.clusters[operatedCluster(o.Kind)]
+// notStartedReason returns why a recorded operation has not started; empty if it has, or if that is
+// unknown. A recent one may start in a moment, unless no part of Pergola runs it. It uses the live
+// cache without a request.
+func (c *Converger) notStartedReason(o landscapes.Operation, record operationRecord, before bool) pendingReason {
+	cluster := c.connections.clusters[operationCluster(o.Kind)]
 	if record.State == operationExpired {
-		return everywhere(fmt.Sprintf("its time was over (notAfter %s) before it could be executed; remove its file, and write another one, under another name, if it is needed still", o.NotAfter.UTC().Format(time.RFC3339)))
+		return samePendingReason(fmt.Sprintf("its time was over (notAfter %s) before it could be executed; remove its file, and write another one, under another name, if it is needed still", o.NotAfter.UTC().Format(time.RFC3339)))
 	}
 	// The text stays equal while it waits, so that it is reported once.
-	waits := func(asked *unstructured.Unstructured) waitsFor {
+	waits := func(asked *unstructured.Unstructured) pendingReason {
 		but := ""
-		if !isDone(o.Kind, o.Operation) {
+		if !isImplemented(o.Kind, o.Operation) {
 			but = ", but no part of Pergola does it in this version"
 		}
 		text := fmt.Sprintf("it was asked for %s%s: %s; ", record.At.UTC().Format(time.RFC3339), but, schemas.OperationWaiting(asked))
-		return waitsFor{here: text + cluster.CommandsHere(schemas.WithdrawOperation(asked)), anywhere: text + schemas.WithdrawAnywhere}
+		return pendingReason{localText: text + cluster.CommandsHere(schemas.WithdrawOperation(asked)), portableText: text + schemas.WithdrawAnywhere}
 	}
-	if !before && record.State == operationDone && o.Operation != schemas.OperationConfirmDeletion && !isDone(o.Kind, o.Operation) {
+	if !before && record.State == operationDone && o.Operation != schemas.OperationConfirmDeletion && !isImplemented(o.Kind, o.Operation) {
 		asked := &unstructured.Unstructured{} // not in the cache yet
 		asked.SetKind(o.Kind)
 		asked.SetNamespace(o.Namespace)
@@ -203,29 +203,29 @@ func (c *Converger) untaken(o landscapes.Operation, record operationRecord, befo
 		asked.SetAnnotations(map[string]string{annotationOperation: o.Operation})
 		return waits(asked)
 	}
-	live := cluster.Cached(c.operated(o))
-	if isDone(o.Kind, o.Operation) && c.options.Clock.Since(record.At) < takeUpTime || !before || live == nil || live.GetAnnotations()[AnnotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {
-		return waitsFor{}
+	live := cluster.Cached(c.operationTargetOf(o))
+	if isImplemented(o.Kind, o.Operation) && c.options.Clock.Since(record.At) < operationStartTime || !before || live == nil || live.GetAnnotations()[AnnotationOperationID] != c.operationMark(o.ID) || live.GetAnnotations()[annotationOperation] != o.Operation {
+		return pendingReason{}
 	}
 	return waits(live)
 }
 
 // hasOperationRecords checks the live cache, so a landscape without operations causes no request.
 func (c *Converger) hasOperationRecords(ctx context.Context) bool {
-	ref := configMaps
+	ref := configMapRef
 	ref.Namespace, ref.Name = owner.InventoryNamespace, inventoryName(c.landscape.Config.Name, operationsBundle)
-	_, err := c.links.clusters[Runtime].Get(ctx, ref)
+	_, err := c.connections.clusters[Runtime].Get(ctx, ref)
 	return err == nil
 }
 
-func operatedCluster(kind string) string {
+func operationCluster(kind string) string {
 	if kind == "Garden" {
 		return Runtime
 	}
 	return Virtual
 }
 
-func (c *Converger) runOperation(ctx context.Context, records *operationRecords, o landscapes.Operation) error {
+func (c *Converger) runOperation(ctx context.Context, records *operationLedger, o landscapes.Operation) error {
 	record, known := records.byID[o.ID]
 	switch {
 	case known && record.Digest != o.Digest:
@@ -236,14 +236,14 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 		record = operationRecord{Digest: o.Digest, Object: o.Object(), Operation: o.Operation, State: operationExpired, At: c.options.Clock.Now().UTC()}
 		return records.write(ctx, o.ID, record)
 	}
-	target := c.operated(o)
-	live, err := c.links.clusters[operatedCluster(o.Kind)].GetLive(ctx, target)
+	target := c.operationTargetOf(o)
+	live, err := c.connections.clusters[operationCluster(o.Kind)].GetLive(ctx, target)
 	gone := apierrors.IsNotFound(err)
 	switch {
 	case meta.IsNoMatchError(err), gone && !known:
-		return fmt.Errorf("there is no such object on cluster %s", operatedCluster(o.Kind))
+		return fmt.Errorf("there is no such object on cluster %s", operationCluster(o.Kind))
 	case err != nil && !gone:
-		return c.links.clusters[operatedCluster(o.Kind)].Explain(target, "read", err)
+		return c.connections.clusters[operationCluster(o.Kind)].Explain(target, "read", err)
 	}
 	if known {
 		// The process ended after recording the intent. A recreated object does not show whether
@@ -253,7 +253,7 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 			return records.write(ctx, o.ID, record)
 		}
 	}
-	if err := possible(ctx, c.links.clusters[operatedCluster(o.Kind)], live, o.Operation); err != nil {
+	if err := checkPossible(ctx, c.connections.clusters[operationCluster(o.Kind)], live, o.Operation); err != nil {
 		return err
 	}
 	if !known {
@@ -262,7 +262,7 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 			return err
 		}
 	}
-	if err := ask(ctx, c.links.clusters[operatedCluster(o.Kind)], live, o.Operation, c.operationMark(o.ID), c.options.Clock.Now()); err != nil {
+	if err := requestOperation(ctx, c.connections.clusters[operationCluster(o.Kind)], live, o.Operation, c.operationMark(o.ID), c.options.Clock.Now()); err != nil {
 		return err
 	}
 	record.State, record.At = operationDone, c.options.Clock.Now().UTC()
@@ -272,18 +272,18 @@ func (c *Converger) runOperation(ctx context.Context, records *operationRecords,
 // operationMark returns the id of an operation, unique among landscapes.
 func (c *Converger) operationMark(id string) string { return c.landscape.Config.Name + "/" + id }
 
-func (c *Converger) operated(o landscapes.Operation) apply.Ref {
-	return operatedRef(o.Kind, o.Namespace, o.Name)
+func (c *Converger) operationTargetOf(o landscapes.Operation) apply.Ref {
+	return operationTarget(o.Kind, o.Namespace, o.Name)
 }
 
-// executed returns the operations for status.operations, newest first.
-func (r *operationRecords) executed() []landscapev1alpha1.OperationRecord {
+// executedOperations returns the operations for status.operations, newest first.
+func (r *operationLedger) executedOperations() []landscapev1alpha1.OperationRecord {
 	var out []landscapev1alpha1.OperationRecord
-	for _, id := range sortedNames(r.byID) {
+	for _, id := range sortedKeys(r.byID) {
 		if record := r.byID[id]; record.State == operationDone {
 			out = append(out, landscapev1alpha1.OperationRecord{ID: id, Object: record.Object, Operation: record.Operation, At: metav1.NewTime(record.At)})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b landscapev1alpha1.OperationRecord) int { return b.At.Time.Compare(a.At.Time) })
-	return out[:min(len(out), shownOperations)]
+	return out[:min(len(out), maxShownOperations)]
 }

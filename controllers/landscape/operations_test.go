@@ -19,112 +19,112 @@ func operationFile(object, operation string) string {
 	return fmt.Sprintf("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: %s\n  operation: %s\n", object, operation)
 }
 
-// takeUp imitates the controller of a Shoot.
-func takeUp(t *testing.T, name string) string {
+// takeOperation imitates the controller of a Shoot.
+func takeOperation(t *testing.T, name string) string {
 	t.Helper()
 	operation := liveShoot(t, name).GetAnnotations()[annotationOperation]
-	annotate(t, name, "gardenlet", `{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`)
+	patchShoot(t, name, "gardenlet", `{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`)
 	return operation
 }
 
 func TestOperationsAreExecutedOnce(t *testing.T) {
-	w := newWritten(t, "ops", map[string]string{"shoot.yaml": shootFile("ops"), "operations/first.yaml": operationFile("Shoot default/ops", "reconcile")})
+	w := newFolderLandscape(t, "ops", map[string]string{"shoot.yaml": shootFile("ops"), "operations/first.yaml": operationFile("Shoot default/ops", "reconcile")})
 	c := w.mustSync()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	assert.Equal(t, "reconcile", takeUp(t, "ops"))
-	require.Len(t, c.now.report.Operations, 1)
-	assert.Equal(t, "first", c.now.report.Operations[0].ID)
-	assert.Equal(t, "Shoot default/ops", c.now.report.Operations[0].Object)
+	assert.Equal(t, "reconcile", takeOperation(t, "ops"))
+	require.Len(t, c.currentRun.report.Operations, 1)
+	assert.Equal(t, "first", c.currentRun.report.Operations[0].ID)
+	assert.Equal(t, "Shoot default/ops", c.currentRun.report.Operations[0].Object)
 
 	for range 2 {
 		w.mustSync()
-		require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
-		assert.Empty(t, takeUp(t, "ops"), "not again")
+		require.NoError(t, w.newConverger().runOperations(testContext(t), Virtual))
+		assert.Empty(t, takeOperation(t, "ops"), "not again")
 	}
 
 	w.write("operations/first.yaml", operationFile("Shoot default/ops", "retry"))
-	err := w.converger().runOperations(testContext(t), Virtual)
+	err := w.newConverger().runOperations(testContext(t), Virtual)
 	require.ErrorContains(t, err, "operations/first.yaml:5: operation first, retry on Shoot default/ops")
 	require.ErrorContains(t, err, "an id is used once")
-	assert.Empty(t, takeUp(t, "ops"))
+	assert.Empty(t, takeOperation(t, "ops"))
 
 	w.remove("operations/first.yaml")
-	require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
+	require.NoError(t, w.newConverger().runOperations(testContext(t), Virtual))
 	w.write("operations/first.yaml", operationFile("Shoot default/ops", "reconcile"))
-	require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
-	assert.Empty(t, takeUp(t, "ops"), "it was executed already")
+	require.NoError(t, w.newConverger().runOperations(testContext(t), Virtual))
+	assert.Empty(t, takeOperation(t, "ops"), "it was executed already")
 
 	w.write("operations/second.yaml", operationFile("Shoot default/ops", "retry"))
-	annotate(t, "ops", "somebody", `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
-	c = w.converger()
+	patchShoot(t, "ops", "somebody", `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
+	c = w.newConverger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual), "it is in nobody's way")
-	require.Len(t, c.now.report.Waiting, 1)
+	require.Len(t, c.currentRun.report.PendingOperations, 1)
 	assert.Equal(t, `operation second, retry on Shoot default/ops: the operation "maintain" of Shoot default/ops was not taken up yet, `+
-		`and blocks others until a controller that does it has; to withdraw it, on cluster virtual: kubectl annotate shoot -n default ops gardener.cloud/operation-`, c.now.report.Waiting[0].String())
-	assert.Equal(t, "maintain", takeUp(t, "ops"))
-	c = w.converger()
+		`and blocks others until a controller that does it has; to withdraw it, on cluster virtual: kubectl annotate shoot -n default ops gardener.cloud/operation-`, c.currentRun.report.PendingOperations[0].String())
+	assert.Equal(t, "maintain", takeOperation(t, "ops"))
+	c = w.newConverger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	assert.Empty(t, c.now.report.Waiting, "it was asked for a moment ago")
+	assert.Empty(t, c.currentRun.report.PendingOperations, "it was asked for a moment ago")
 	c = w.mustSync()
-	w.clock.Step(takeUpTime - 2*time.Second) // the sync took a second
+	w.clock.Step(operationStartTime - 2*time.Second) // the sync took a second
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	assert.Empty(t, c.now.report.Waiting, "a gardenlet may be busy")
+	assert.Empty(t, c.currentRun.report.PendingOperations, "a gardenlet may be busy")
 	w.clock.Step(time.Second)
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	require.Len(t, c.now.report.Waiting, 1)
-	assert.Contains(t, c.now.report.Waiting[0].String(), "operation second, retry on Shoot default/ops: it was asked for 20")
-	assert.Contains(t, c.now.report.Waiting[0].String(), `the operation "retry" of Shoot default/ops was not taken up yet`)
-	assert.Equal(t, "retry", takeUp(t, "ops"))
-	assert.Len(t, c.now.report.Operations, 2)
+	require.Len(t, c.currentRun.report.PendingOperations, 1)
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].String(), "operation second, retry on Shoot default/ops: it was asked for 20")
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].String(), `the operation "retry" of Shoot default/ops was not taken up yet`)
+	assert.Equal(t, "retry", takeOperation(t, "ops"))
+	assert.Len(t, c.currentRun.report.Operations, 2)
 	c = w.mustSync()
 	eventually(t, "the cache knows", func() bool {
-		live := c.links.clusters[Virtual].Cached(c.operated(c.landscape.Operations[1]))
+		live := c.connections.clusters[Virtual].Cached(c.operationTargetOf(c.landscape.Operations[1]))
 		return live != nil && live.GetAnnotations()[annotationOperation] == ""
 	})
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	assert.Empty(t, c.now.report.Waiting)
+	assert.Empty(t, c.currentRun.report.PendingOperations)
 
 	w.write("operations/nobody.yaml", operationFile("Shoot default/ops", "rotate-ssh-keypair"))
-	c = w.converger()
+	c = w.newConverger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	require.Len(t, c.now.report.Waiting, 1, "nobody does it: that is known at once")
-	assert.Contains(t, c.now.report.Waiting[0].String(), "operation nobody, rotate-ssh-keypair on Shoot default/ops: it was asked for 20")
-	assert.Contains(t, c.now.report.Waiting[0].Reason, `no part of Pergola does it in this version: the operation "rotate-ssh-keypair" of Shoot default/ops was not taken up yet`)
-	assert.Contains(t, c.now.report.Waiting[0].Reason, "kubectl annotate shoot -n default ops gardener.cloud/operation-")
-	assert.Equal(t, "rotate-ssh-keypair", takeUp(t, "ops"))
+	require.Len(t, c.currentRun.report.PendingOperations, 1, "nobody does it: that is known at once")
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].String(), "operation nobody, rotate-ssh-keypair on Shoot default/ops: it was asked for 20")
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].Reason, `no part of Pergola does it in this version: the operation "rotate-ssh-keypair" of Shoot default/ops was not taken up yet`)
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].Reason, "kubectl annotate shoot -n default ops gardener.cloud/operation-")
+	assert.Equal(t, "rotate-ssh-keypair", takeOperation(t, "ops"))
 	w.remove("operations/nobody.yaml")
 
 	w.write("operations/late.yaml", operationFile("Shoot default/ops", "reconcile")+"  notAfter: 2001-01-01T00:00:00Z\n")
-	c = w.converger()
+	c = w.newConverger()
 	require.NoError(t, c.runOperations(testContext(t), Virtual))
-	assert.Empty(t, takeUp(t, "ops"))
-	assert.Len(t, c.now.report.Operations, 3)
-	require.Len(t, c.now.report.Waiting, 1)
-	assert.Contains(t, c.now.report.Waiting[0].Reason, "its time was over (notAfter 2001-01-01T00:00:00Z)")
-	assert.True(t, c.now.report.Waiting[0].Expired)
+	assert.Empty(t, takeOperation(t, "ops"))
+	assert.Len(t, c.currentRun.report.Operations, 3)
+	require.Len(t, c.currentRun.report.PendingOperations, 1)
+	assert.Contains(t, c.currentRun.report.PendingOperations[0].Reason, "its time was over (notAfter 2001-01-01T00:00:00Z)")
+	assert.True(t, c.currentRun.report.PendingOperations[0].Expired)
 
 	w.remove("operations/late.yaml")
 	w.write("operations/wrong.yaml", operationFile("Shoot default/ops", "rotate-ca-complete"))
-	annotate(t, "ops", "gardenlet", `{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`)
-	c = w.converger()
+	patchShoot(t, "ops", "gardenlet", `{"metadata":{"annotations":{"gardener.cloud/operation":null}}}`)
+	c = w.newConverger()
 	err = c.runOperations(testContext(t), Virtual)
 	require.ErrorContains(t, err, "operations/wrong.yaml:5: operation wrong, rotate-ca-complete on Shoot default/ops", "what it cannot do is an error")
-	assert.Empty(t, c.now.report.Waiting)
+	assert.Empty(t, c.currentRun.report.PendingOperations)
 }
 
 // TestOperationsOnOneObjectFollowEachOther checks that the second operation of a commit on one
 // object waits for the first. A hint to withdraw the first appears only if nobody handles it.
 func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
-	w := newWritten(t, "queue", map[string]string{"shoot.yaml": shootFile("queue"),
+	w := newFolderLandscape(t, "queue", map[string]string{"shoot.yaml": shootFile("queue"),
 		"operations/a.yaml": operationFile("Shoot default/queue", "reconcile"), "operations/b.yaml": operationFile("Shoot default/queue", "rotate-ssh-keypair"),
 		"operations/c.yaml": operationFile("Shoot default/queue", "retry")})
 	w.mustSync()
 	waiting := func() []string {
 		t.Helper()
-		c := w.converger()
+		c := w.newConverger()
 		require.NoError(t, c.runOperations(testContext(t), Virtual))
 		var out []string
-		for _, o := range c.now.report.Waiting {
+		for _, o := range c.currentRun.report.PendingOperations {
 			out = append(out, o.String())
 		}
 		return out
@@ -134,12 +134,12 @@ func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
 	for i, id := range []string{"b, rotate-ssh-keypair", "c, retry"} {
 		assert.Regexp(t, "^operation "+id+" on Shoot default/queue: operation a, reconcile, on the same object was asked for 20[-0-9:TZ]+, and this one is asked for with the first sync after that one was taken up$", got[i])
 	}
-	w.clock.Step(takeUpTime + time.Second)
+	w.clock.Step(operationStartTime + time.Second)
 	got = waiting()
 	require.Len(t, got, 2, got)
 	assert.Contains(t, got[0], "after that one was taken up: the operation \"reconcile\" of Shoot default/queue was not taken up yet, and blocks others until a controller that does it has; to withdraw it, on cluster virtual: kubectl ")
 
-	assert.Equal(t, "reconcile", takeUp(t, "queue"))
+	assert.Equal(t, "reconcile", takeOperation(t, "queue"))
 	got = waiting()
 	require.Len(t, got, 2, got)
 	assert.Contains(t, got[1], "operation c, retry on Shoot default/queue: operation b, rotate-ssh-keypair, on the same object was asked for 20")
@@ -147,23 +147,23 @@ func TestOperationsOnOneObjectFollowEachOther(t *testing.T) {
 	assert.Contains(t, got[1], "kubectl annotate shoot -n default queue gardener.cloud/operation-")
 
 	// The mark of the last operation from Git stays; it must not be mistaken for this one.
-	annotate(t, "queue", "somebody", `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
+	patchShoot(t, "queue", "somebody", `{"metadata":{"annotations":{"gardener.cloud/operation":"maintain"}}}`)
 	got = waiting()
 	require.Len(t, got, 1, got)
 	assert.Contains(t, got[0], "operation c, retry on Shoot default/queue: the operation \"maintain\" of Shoot default/queue was not taken up yet")
-	assert.Equal(t, "maintain", takeUp(t, "queue"))
+	assert.Equal(t, "maintain", takeOperation(t, "queue"))
 	assert.Empty(t, waiting())
-	assert.Equal(t, "retry", takeUp(t, "queue"))
+	assert.Equal(t, "retry", takeOperation(t, "queue"))
 }
 
 // TestOperationsSurviveACrash checks that a crash at any point neither loses an operation nor
 // repeats it.
 func TestOperationsSurviveACrash(t *testing.T) {
-	w := newWritten(t, "crash", map[string]string{"shoot.yaml": shootFile("crash"), "operations/one.yaml": operationFile("Shoot default/crash", "reconcile")})
+	w := newFolderLandscape(t, "crash", map[string]string{"shoot.yaml": shootFile("crash"), "operations/one.yaml": operationFile("Shoot default/crash", "reconcile")})
 	w.mustSync()
-	c := w.converger()
+	c := w.newConverger()
 	o := c.landscape.Operations[0]
-	intend := func(id string) *operationRecords {
+	intend := func(id string) *operationLedger {
 		records, err := c.operationRecords(testContext(t))
 		require.NoError(t, err)
 		require.NoError(t, records.write(testContext(t), id, operationRecord{Digest: o.Digest, Object: o.Object(), Operation: o.Operation,
@@ -172,38 +172,38 @@ func TestOperationsSurviveACrash(t *testing.T) {
 	}
 	t.Run("after the intent", func(t *testing.T) {
 		intend("one")
-		require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
-		assert.Equal(t, "reconcile", takeUp(t, "crash"))
-		require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
-		assert.Empty(t, takeUp(t, "crash"))
+		require.NoError(t, w.newConverger().runOperations(testContext(t), Virtual))
+		assert.Equal(t, "reconcile", takeOperation(t, "crash"))
+		require.NoError(t, w.newConverger().runOperations(testContext(t), Virtual))
+		assert.Empty(t, takeOperation(t, "crash"))
 	})
 	t.Run("after the annotation", func(t *testing.T) {
 		intend("one") // as if the completion was not recorded
-		require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
-		assert.Empty(t, takeUp(t, "crash"))
+		require.NoError(t, w.newConverger().runOperations(testContext(t), Virtual))
+		assert.Empty(t, takeOperation(t, "crash"))
 	})
 	t.Run("of an object that was made anew since", func(t *testing.T) {
 		intend("one")
-		annotate(t, "crash", "somebody", `{"metadata":{"annotations":{"landscape.pergola.dev/operation-id":null}}}`)
-		require.NoError(t, resource(t, shoots, "default").Delete(testContext(t), "crash", metav1.DeleteOptions{}))
-		w.eventuallySyncs()
-		require.NoError(t, w.converger().runOperations(testContext(t), Virtual))
-		assert.Empty(t, takeUp(t, "crash"))
+		patchShoot(t, "crash", "somebody", `{"metadata":{"annotations":{"landscape.pergola.dev/operation-id":null}}}`)
+		require.NoError(t, resourceClient(t, shootResource, "default").Delete(testContext(t), "crash", metav1.DeleteOptions{}))
+		w.syncEventually()
+		require.NoError(t, w.newConverger().runOperations(testContext(t), Virtual))
+		assert.Empty(t, takeOperation(t, "crash"))
 	})
 	t.Run("two at a time", func(t *testing.T) {
 		w.write("operations/two.yaml", operationFile("Shoot default/crash", "retry"))
-		a, b := w.converger(), w.converger()
+		a, b := w.newConverger(), w.newConverger()
 		stale, err := a.operationRecords(testContext(t))
 		require.NoError(t, err)
 		require.NoError(t, b.runOperations(testContext(t), Virtual))
-		assert.Equal(t, "retry", takeUp(t, "crash"))
+		assert.Equal(t, "retry", takeOperation(t, "crash"))
 		err = a.runOperation(testContext(t), stale, a.landscape.Operations[1])
 		require.Error(t, err, "its records are old")
-		assert.Empty(t, takeUp(t, "crash"))
+		assert.Empty(t, takeOperation(t, "crash"))
 	})
 }
 
-func (w *written) eventuallySyncs() {
+func (w *folderLandscape) syncEventually() {
 	w.Helper()
 	require.Eventually(w, func() bool {
 		_, err := w.sync()
@@ -212,7 +212,7 @@ func (w *written) eventuallySyncs() {
 }
 
 func TestOperate(t *testing.T) {
-	w := newWritten(t, "operate", map[string]string{"shoot.yaml": shootFile("operate")})
+	w := newFolderLandscape(t, "operate", map[string]string{"shoot.yaml": shootFile("operate")})
 	c := w.mustSync()
 	operate := func(operation string) error {
 		return c.Operate(testContext(t), Operation{Object: "Shoot default/operate", Operation: operation})
@@ -230,16 +230,16 @@ func TestOperate(t *testing.T) {
 		err := operate(operation)
 		if want == "" {
 			if err == nil {
-				takeUp(t, "operate")
+				takeOperation(t, "operate")
 			}
 			continue
 		}
 		require.ErrorContains(t, err, want, operation)
-		assert.Empty(t, takeUp(t, "operate"), operation)
+		assert.Empty(t, takeOperation(t, "operate"), operation)
 	}
 	require.NoError(t, operate("reconcile"))
 	require.ErrorContains(t, operate("retry"), `the operation "reconcile" of Shoot default/operate was not taken up yet`)
-	assert.Equal(t, "reconcile", takeUp(t, "operate"))
+	assert.Equal(t, "reconcile", takeOperation(t, "operate"))
 	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot operate", Operation: "reconcile"}), "lacks the namespace")
 	require.ErrorContains(t, c.Operate(testContext(t), Operation{Object: "Shoot default/nothing", Operation: "reconcile"}), "not found")
 
@@ -248,7 +248,7 @@ func TestOperate(t *testing.T) {
 		require.NoError(t, c.Operate(testContext(t), Operation{Object: "Shoot default/operate", Operation: operation, OnProgress: func(s string) { said += s }}))
 		assert.Contains(t, said, told, operation)
 		assert.Equal(t, told == "", said == "", operation)
-		takeUp(t, "operate")
+		takeOperation(t, "operate")
 	}
 	require.NoError(t, operate("confirm-deletion"))
 	assert.Equal(t, "true", liveShoot(t, "operate").GetAnnotations()["confirmation.gardener.cloud/deletion"])
@@ -258,7 +258,7 @@ func TestOperateWaits(t *testing.T) {
 	for state, fails := range map[string]bool{"Succeeded": false, "Failed": true} {
 		t.Run(state, func(t *testing.T) {
 			name := "waits-" + strings.ToLower(state)
-			w := newWritten(t, name, map[string]string{"shoot.yaml": shootFile(name)})
+			w := newFolderLandscape(t, name, map[string]string{"shoot.yaml": shootFile(name)})
 			c := w.mustSync()
 			var said []string
 			ended := make(chan error, 1)
@@ -267,7 +267,7 @@ func TestOperateWaits(t *testing.T) {
 			}()
 			eventually(t, "it was asked for", func() bool { return liveShoot(t, name).GetAnnotations()[annotationOperation] == "reconcile" })
 			eventually(t, "the wait began", w.clock.HasWaiters)
-			takeUp(t, name)
+			takeOperation(t, name)
 			status := func(state string) {
 				live := liveShoot(t, name)
 				require.NoError(t, unstructured.SetNestedMap(live.Object, map[string]any{"type": "Reconcile", "state": state, "progress": int64(50),
@@ -276,14 +276,14 @@ func TestOperateWaits(t *testing.T) {
 				for field, v := range map[string]any{"gardener": map[string]any{"id": "a", "name": "a", "version": "1"}, "hibernated": false, "technicalID": "x"} {
 					require.NoError(t, unstructured.SetNestedField(live.Object, v, "status", field))
 				}
-				_, err := resource(t, shoots, "default").UpdateStatus(testContext(t), live, metav1.UpdateOptions{FieldManager: "gardenlet"})
+				_, err := resourceClient(t, shootResource, "default").UpdateStatus(testContext(t), live, metav1.UpdateOptions{FieldManager: "gardenlet"})
 				require.NoError(t, err)
 			}
 			status("Processing")
-			w.clock.Step(watchInterval)
+			w.clock.Step(operationPollInterval)
 			status(state)
 			eventually(t, "it ends", func() bool {
-				w.clock.Step(watchInterval)
+				w.clock.Step(operationPollInterval)
 				return len(ended) > 0
 			})
 			err := <-ended
@@ -296,7 +296,7 @@ func TestOperateWaits(t *testing.T) {
 		})
 	}
 	t.Run("not for ever", func(t *testing.T) {
-		w := newWritten(t, "waits-long", map[string]string{"shoot.yaml": shootFile("waits-long")})
+		w := newFolderLandscape(t, "waits-long", map[string]string{"shoot.yaml": shootFile("waits-long")})
 		c := w.mustSync()
 		ctx, cancel := context.WithCancel(testContext(t))
 		ended, began := make(chan error, 1), w.clock.Now()
@@ -312,13 +312,13 @@ func TestOperateWaits(t *testing.T) {
 		}()
 		eventually(t, "it is said that nobody does it", func() bool {
 			if w.clock.HasWaiters() {
-				w.clock.Step(watchInterval)
+				w.clock.Step(operationPollInterval)
 			}
 			return len(said) > 0
 		})
 		first := <-said
 		assert.Contains(t, first.text, "nobody has taken it up yet")
-		assert.GreaterOrEqual(t, first.at, takeUpTime, "that is no alarm while somebody may be about to")
+		assert.GreaterOrEqual(t, first.at, operationStartTime, "that is no alarm while somebody may be about to")
 		cancel()
 		err := <-ended
 		require.ErrorContains(t, err, "reconcile on Shoot default/waits-long was asked for, and nobody has taken it up before it was interrupted: it stays asked for")
@@ -326,10 +326,10 @@ func TestOperateWaits(t *testing.T) {
 	})
 }
 
-// TestOperateEndsWhereNobodyIsThere checks that Operate stops waiting if nobody handles the
-// operation: at once if no gardenlet of the seed runs, else after takeUpTime.
-func TestOperateEndsWhereNobodyIsThere(t *testing.T) {
-	w := newWritten(t, "alone", map[string]string{"shoot.yaml": shootFile("alone")})
+// TestOperateStopsWithoutHandler checks that Operate stops waiting if nobody handles the
+// operation: at once if no gardenlet of the seed runs, else after operationStartTime.
+func TestOperateStopsWithoutHandler(t *testing.T) {
+	w := newFolderLandscape(t, "alone", map[string]string{"shoot.yaml": shootFile("alone")})
 	c := w.mustSync()
 	follow := func(object, operation string) chan error {
 		ended := make(chan error, 1)
@@ -341,28 +341,28 @@ func TestOperateEndsWhereNobodyIsThere(t *testing.T) {
 	ended, began := follow("Shoot default/alone", "maintain"), w.clock.Now()
 	eventually(t, "it ends", func() bool {
 		if w.clock.HasWaiters() {
-			w.clock.Step(watchInterval)
+			w.clock.Step(operationPollInterval)
 		}
 		return len(ended) > 0
 	})
 	err := <-ended
-	require.ErrorAs(t, err, new(*UnattendedError))
+	require.ErrorAs(t, err, new(*NoHandlerError))
 	require.ErrorContains(t, err, "maintain on Shoot default/alone was asked for, and nobody has taken it up within 20s; no part of Pergola does it in this version. It stays asked for")
 	require.ErrorContains(t, err, "; to withdraw it, on cluster virtual: kubectl annotate shoot -n default alone gardener.cloud/operation-")
-	assert.GreaterOrEqual(t, w.clock.Since(began), takeUpTime)
-	assert.Equal(t, "maintain", takeUp(t, "alone"))
+	assert.GreaterOrEqual(t, w.clock.Since(began), operationStartTime)
+	assert.Equal(t, "maintain", takeOperation(t, "alone"))
 
 	live := liveShoot(t, "alone")
 	require.NoError(t, unstructured.SetNestedField(live.Object, "far", "spec", "seedName"))
-	look := attendance{cluster: c.links.clusters[Virtual], operation: "reconcile"}
-	err = look.look(testContext(t), live, w.clock.Now(), w.clock.Now())
+	look := handlerCheck{cluster: c.connections.clusters[Virtual], operation: "reconcile"}
+	err = look.checkHandler(testContext(t), live, w.clock.Now(), w.clock.Now())
 	require.ErrorContains(t, err, "reconcile on Shoot default/alone was asked for, and nobody does it: no gardenlet of seed far runs: nobody ever had its lease gardener-system-seed-lease/far. It stays asked for, and begins when one runs; to withdraw it, on cluster virtual: kubectl ")
-	require.NoError(t, look.look(testContext(t), live, w.clock.Now(), w.clock.Now()), "it was looked a moment ago")
+	require.NoError(t, look.checkHandler(testContext(t), live, w.clock.Now(), w.clock.Now()), "it was looked a moment ago")
 }
 
-func TestOperationsOfAGardenAreForTheRuntime(t *testing.T) {
-	assert.Equal(t, Runtime, operatedCluster("Garden"))
-	assert.Equal(t, Virtual, operatedCluster("Shoot"))
+func TestGardenOperationsUseRuntimeCluster(t *testing.T) {
+	assert.Equal(t, Runtime, operationCluster("Garden"))
+	assert.Equal(t, Virtual, operationCluster("Shoot"))
 	kind, namespace, name, problem := landscapes.ParseOperated("Garden local")
 	assert.Equal(t, []string{"Garden", "", "local", ""}, []string{kind, namespace, name, problem})
 }

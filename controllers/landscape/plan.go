@@ -17,11 +17,11 @@ import (
 // noteIncomplete starts the note about the problems of an incomplete plan.
 const noteIncomplete = "incomplete: "
 
-// noteNotMade is the note of a plan for a virtual garden without access.
-const noteNotMade = "the virtual garden is not made yet: everything in it is to be created, as far as its API server will admit it"
+// noteVirtualPending is the note of a plan for a virtual garden without access.
+const noteVirtualPending = "the virtual garden is not made yet: everything in it is to be created, as far as its API server will admit it"
 
-// Remarks returns the notes of a plan, without the note that repeats its error.
-func Remarks(p change.Plan) []string {
+// NotesWithoutProblems returns the notes of a plan, without the note that repeats its error.
+func NotesWithoutProblems(p change.Plan) []string {
 	return slices.DeleteFunc(slices.Clone(p.Notes), func(note string) bool { return strings.HasPrefix(note, noteIncomplete) })
 }
 
@@ -30,7 +30,7 @@ func Remarks(p change.Plan) []string {
 // a note says so.
 func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 	p := change.Plan{From: "live", To: "landscape " + c.landscape.Config.Name}
-	problems := append([]error{}, c.members.unbound...)
+	problems := append([]error{}, c.members.accessErrors...)
 	totals := map[string]int{}
 	add := func(items []change.Item, unchanged int, err error) {
 		p.Items = append(p.Items, items...)
@@ -39,52 +39,52 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 			problems = append(problems, err)
 		}
 	}
-	c.noteKeeper(ctx)
-	c.forgetForeseen()
-	parts := split(c.landscape)
+	c.recordOtherHolder(ctx)
+	c.resetDryRun()
+	parts := splitByCluster(c.landscape)
 	for _, name := range []string{Runtime, Virtual} {
-		p.Notes, p.LeftOut = append(p.Notes, lockedNotes(parts[name].locked)...), p.LeftOut+len(parts[name].locked)
-		if c.isNotMade(ctx, name) {
-			found := plan.Bundles(nil, slices.DeleteFunc(Declared(c.landscape, nil), func(p plan.Place) bool { return p.Cluster != name }))
+		p.Notes, p.LeftOut = append(p.Notes, undecryptableNotes(parts[name].undecryptable)...), p.LeftOut+len(parts[name].undecryptable)
+		if c.isVirtualPending(ctx, name) {
+			found := plan.Bundles(nil, slices.DeleteFunc(DeclarationBundles(c.landscape, nil), func(p plan.Place) bool { return p.Cluster != name }))
 			for i := range found.Items {
 				found.Items[i].Owner = "landscape " + c.landscape.Config.Name
 			}
-			add(withoutLocked(found.Items, parts[name].locked), 0, nil)
+			add(withoutUndecryptable(found.Items, parts[name].undecryptable), 0, nil)
 			if len(found.Items) > 0 {
-				p.Notes = append(p.Notes, noteNotMade)
+				p.Notes = append(p.Notes, noteVirtualPending)
 			}
-		} else if c.links.clusters[name] != nil {
+		} else if c.connections.clusters[name] != nil {
 			found, err := c.planDeclarations(ctx, name, parts[name])
 			add(found.Items, found.Unchanged, err)
 			p.HandedOver = append(p.HandedOver, found.HandedOver...)
 			for _, h := range found.HandedOver {
-				c.noteHandedOver(name, h.Object, append(c.now.handed[h.Object], h))
+				c.recordHandedOver(name, h.Object, append(c.currentRun.handedOver[h.Object], h))
 			}
 		} else {
 			problems = append(problems, fmt.Errorf("declarations of the %s cluster: no access to it: set spec.clusters.%s in landscape.yaml, or give --kubeconfig %s=PATH", name, name, name))
 		}
 	}
 	for _, o := range c.members.all {
-		if err := c.accepted(o); err != nil {
+		if err := c.checkDeclarationApplied(o); err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		if err := c.identify(ctx, o); err != nil && !errors.As(err, new(*owner.FollowsError)) {
+		if err := c.loadLiveOwner(ctx, o); err != nil && !errors.As(err, new(*owner.FollowsError)) {
 			problems = append(problems, fmt.Errorf("%s: %w", o, err))
 			continue
 		}
-		_, items, unchanged, err := c.members.reconciler.Plan(ctx, o.Owner, o.now())
-		c.holdAsSeed(ctx, o, items)
+		_, items, unchanged, err := c.members.reconciler.Plan(ctx, o.Owner, o.state())
+		c.markSeedHolds(ctx, o, items)
 		if err != nil {
 			err = fmt.Errorf("%s: %w", o, err)
 		}
 		add(items, unchanged, err)
-		for _, b := range o.now().Bundles() {
+		for _, b := range o.state().Bundles() {
 			totals[o.ClusterName(b)] += len(b.Objects)
 		}
 	}
 	p.Sort()
-	c.gateOf(&p).MarkHeld(&p, totals)
+	c.gateForPlan(&p).MarkHeld(&p, totals)
 	err := errors.Join(problems...)
 	if found := owner.Problems(err); len(found) > 0 {
 		p.Notes = append(p.Notes, noteIncomplete+"what these problems concern could not be compared: "+strings.Join(found, "; "))
@@ -93,7 +93,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 }
 
 func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *declarations) (change.Plan, error) {
-	around, err := c.lookAround(ctx, cluster)
+	around, err := c.readOtherLandscapes(ctx, cluster)
 	if err != nil {
 		return change.Plan{}, err
 	}
@@ -102,24 +102,24 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 		if err != nil {
 			return change.Plan{}, err
 		}
-		c.ahead.coming.Add(cluster, brought...)
+		c.dryRun.plannedObjects.Add(cluster, brought...)
 		// created with the lease
-		c.ahead.coming.AddNamespaces(cluster, owner.InventoryNamespace)
+		c.dryRun.plannedObjects.AddNamespaces(cluster, owner.InventoryNamespace)
 	}
 	s := c.declarationSet(cluster, d)
 	ids, stays := map[apply.Ref]string{}, map[apply.Ref]bool{}
-	_, removed, err := c.withoutEnding(ctx, cluster, d)
+	_, removed, err := c.withoutDeletingGardens(ctx, cluster, d)
 	if err != nil {
 		return change.Plan{}, err
 	}
 	s.Objects = d.objects
-	judged := c.newJudge(ctx, cluster, len(s.Objects)+len(d.locked), around)
-	found, err := c.links.engine.Plan(ctx, c.links.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
-		AllowEmpty: len(d.locked) > 0 || removed, // not empty with their key
-		Admit:      c.admit, Complete: c.complete, Foreseen: c.foresees, DesiredElsewhere: around.desiredElsewhere, DeclaredBy: around.declaredBy, GivenUp: around.givenUp,
+	judged := c.newDeletionJudge(ctx, cluster, len(s.Objects)+len(d.undecryptable), around)
+	found, err := c.connections.engine.Plan(ctx, c.connections.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
+		AllowEmpty: len(d.undecryptable) > 0 || removed, // not empty with their key
+		Admit:      c.admitChange, Complete: c.completeDeclaration, Foreseen: c.recordDryRun, DesiredElsewhere: around.isDesiredElsewhere, DeclaredBy: around.isDeclaredBy, GivenUp: around.hasGivenUp,
 		ApprovePrune: func(entries []apply.Entry) []apply.Held {
 			var held []apply.Held
-			for _, v := range judged.prune(slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return isLocked(d.locked, e.Ref) })) {
+			for _, v := range judged.prune(slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return isUndecryptable(d.undecryptable, e.Ref) })) {
 				held = append(held, v.Objects...)
 				for _, o := range v.Objects {
 					ids[o.Ref], stays[o.Ref] = v.Approval, v.Approval == ""
@@ -128,10 +128,10 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 			return held
 		},
 	})
-	err = c.ahead.coming.ResolveErrors(found.Items, around.explain(err))
-	found.Items = withoutLocked(found.Items, d.locked)
+	err = c.dryRun.plannedObjects.ResolveErrors(found.Items, around.explainConflicts(err))
+	found.Items = withoutUndecryptable(found.Items, d.undecryptable)
 	for i := range found.Items {
-		c.note(found.Items[i].Object, found.Items[i].Action == change.Fail)
+		c.recordApplyResult(found.Items[i].Object, found.Items[i].Action == change.Fail)
 		found.Items[i].Owner, found.Items[i].Bundle = "landscape "+c.landscape.Config.Name, "declarations"
 		if ref := found.Items[i].Object; found.Items[i].Action == change.Hold && !stays[ref] {
 			found.Items[i].Approval = permit.ApprovalID(cluster, ref)

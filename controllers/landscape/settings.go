@@ -18,8 +18,8 @@ import (
 // 1m).
 const defaultThreshold = time.Minute
 
-// Thresholds returns the condition thresholds of landscape.yaml.
-func Thresholds(l *landscapes.Landscape) condition.Thresholds {
+// ConditionThresholds returns the condition thresholds of landscape.yaml.
+func ConditionThresholds(l *landscapes.Landscape) condition.Thresholds {
 	out := condition.Thresholds{}
 	for _, name := range []gardencorev1beta1.ConditionType{
 		"VirtualGardenAPIServerAvailable", "RuntimeComponentsHealthy", "VirtualComponentsHealthy", "ObservabilityComponentsHealthy",
@@ -42,9 +42,9 @@ func progressingThreshold(l *landscapes.Landscape) *time.Duration {
 	return nil
 }
 
-// prometheis returns how to reach the Prometheus instances of the garden; nil unless the feature
-// gate for their health checks is on.
-func prometheis(l *landscapes.Landscape, outside bool) func(*rest.Config) prometheus.ServerAccess {
+// prometheusReach returns how to reach the Prometheus instances of the garden; nil unless the
+// feature gate for their health checks is on.
+func prometheusReach(l *landscapes.Landscape, outside bool) func(*rest.Config) prometheus.ServerAccess {
 	switch {
 	case !l.Config.Spec.FeatureGates.On()[landscapev1alpha1.FeaturePrometheusHealthChecks]:
 		return nil
@@ -54,8 +54,8 @@ func prometheis(l *landscapes.Landscape, outside bool) func(*rest.Config) promet
 	return prometheus.InClusterAccess
 }
 
-// Gate returns the deletion gate of a landscape with the approved ids.
-func Gate(l *landscapes.Landscape, approved []string) (permit.Gate, error) {
+// DeletionGate returns the deletion gate of a landscape with the approved ids.
+func DeletionGate(l *landscapes.Landscape, approved []string) (permit.Gate, error) {
 	gate := permit.DefaultGate()
 	gate.Approved = map[string]bool{}
 	for _, id := range approved {

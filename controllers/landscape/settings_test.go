@@ -18,42 +18,42 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-func converger(t *testing.T, spec string) (*Converger, error) {
+func newConvergerWithSpec(t *testing.T, spec string) (*Converger, error) {
 	t.Helper()
 	l, _, err := landscapes.LoadFS(t.Context(), fstest.MapFS{"landscape.yaml": &fstest.MapFile{
 		Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: test}\nspec:\n  gardenAPI: crd\n" + spec),
 	}}, ".", landscapes.Options{})
 	require.NoError(t, err)
-	c, err := New(l, Options{Catalogue: components.FS, Connect: Connections{Configs: map[string]*rest.Config{Runtime: {Host: "https://127.0.0.1:1"}}}, Clock: clocktesting.NewFakeClock(noon)})
+	c, err := New(l, Options{Catalogue: components.FS, Connections: Connections{Configs: map[string]*rest.Config{Runtime: {Host: "https://127.0.0.1:1"}}}, Clock: clocktesting.NewFakeClock(noon)})
 	if err == nil {
 		t.Cleanup(c.Close)
 	}
 	return c, err
 }
 
-// TestSettingsOfHealth checks that the health settings of landscape.yaml reach the reconciler.
-func TestSettingsOfHealth(t *testing.T) {
-	c, err := converger(t, "")
+// TestHealthSettings checks that the health settings of landscape.yaml reach the reconciler.
+func TestHealthSettings(t *testing.T) {
+	c, err := newConvergerWithSpec(t, "")
 	require.NoError(t, err)
 	assert.Nil(t, c.members.reconciler.ConditionSettings.HealthRules)
 	assert.False(t, c.members.reconciler.ConditionSettings.ExistenceOnly)
 	assert.Nil(t, c.members.reconciler.ConditionSettings.ProgressingThreshold)
 
-	c, err = converger(t, "  managedResourceProgressingThreshold: 1h\n  health: {otherKinds: Existence}\n")
+	c, err = newConvergerWithSpec(t, "  managedResourceProgressingThreshold: 1h\n  health: {otherKinds: Existence}\n")
 	require.NoError(t, err)
 	assert.True(t, c.members.reconciler.ConditionSettings.ExistenceOnly)
 	require.NotNil(t, c.members.reconciler.ConditionSettings.ProgressingThreshold)
 	assert.Equal(t, time.Hour, *c.members.reconciler.ConditionSettings.ProgressingThreshold)
 
-	_, err = converger(t, "  health: {rules: [{kind: Pod, healthy: obj}]}\n")
+	_, err = newConvergerWithSpec(t, "  health: {rules: [{kind: Pod, healthy: obj}]}\n")
 	assert.ErrorContains(t, err, "landscape.yaml: spec.health: rules[0].healthy:1:1: undeclared reference to 'obj'", "a landscape that is not valid is not converged")
 }
 
-// TestARuleOfALandscapeDecides checks that a health rule decides about a live object.
-func TestARuleOfALandscapeDecides(t *testing.T) {
+// TestHealthRuleDecides checks that a health rule decides about a live object.
+func TestHealthRuleDecides(t *testing.T) {
 	cluster, client := testCluster(t), testClient(t)
 	ctx := testContext(t)
-	c, err := converger(t, `  health:
+	c, err := newConvergerWithSpec(t, `  health:
     rules:
     - kind: ConfigMap
       healthy: self.?data.?ready.orValue("") == "yes"

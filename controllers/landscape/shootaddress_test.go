@@ -24,16 +24,16 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-type answers func(*http.Request) (*http.Response, error)
+type roundTripFunc func(*http.Request) (*http.Response, error)
 
-func (a answers) RoundTrip(req *http.Request) (*http.Response, error) { return a(req) }
+func (a roundTripFunc) RoundTrip(req *http.Request) (*http.Response, error) { return a(req) }
 
 // TestConnectionOfAShootFollowsItsDomain checks that a connection uses the domain of the Shoot in
 // the virtual garden, which Git need not declare.
 func TestConnectionOfAShootFollowsItsDomain(t *testing.T) {
 	secret, err := json.Marshal(&corev1.Secret{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		Data: map[string][]byte{access.Key: []byte(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+		Data: map[string][]byte{access.KubeconfigKey: []byte(`{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
 			clusters: [{name: c, cluster: {server: "https://kube-apiserver"}}], users: [{name: u, user: {token: t}}]}`)},
 	})
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func TestConnectionOfAShootFollowsItsDomain(t *testing.T) {
 		Host:  "https://127.0.0.1:1",
 		Proxy: func(req *http.Request) (*url.URL, error) { asked = append(asked, req.URL.Host); return nil, refused },
 		WrapTransport: func(http.RoundTripper) http.RoundTripper {
-			return answers(func(req *http.Request) (*http.Response, error) {
+			return roundTripFunc(func(req *http.Request) (*http.Response, error) {
 				header := http.Header{"Content-Type": {"application/json"}}
 				return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(string(secret))), Request: req}, nil
 			})
@@ -54,11 +54,11 @@ func TestConnectionOfAShootFollowsItsDomain(t *testing.T) {
 	other := func() *rest.Config { return &rest.Config{Host: "https://127.0.0.1:1"} }
 	clock := clocktesting.NewFakeClock(noon)
 	c, err := New(l, Options{Catalogue: components.FS, Clock: clock,
-		Connect: Connections{Configs: map[string]*rest.Config{Runtime: other(), Virtual: other(), "local": seed}}})
+		Connections: Connections{Configs: map[string]*rest.Config{Runtime: other(), Virtual: other(), "local": seed}}})
 	require.NoError(t, err)
 	defer c.Close()
 
-	at := slices.IndexFunc(c.members.all, func(m *member) bool { return m.Input.Owner.Kind == owner.Shoot })
+	at := slices.IndexFunc(c.members.all, func(m *convergedOwner) bool { return m.Input.Owner.Kind == owner.Shoot })
 	require.GreaterOrEqual(t, at, 0)
 	m := c.members.all[at]
 	sends, err := rest.TransportFor(m.Target.RESTConfig())

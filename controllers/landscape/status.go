@@ -42,14 +42,14 @@ type Status struct {
 	Object *ObjectStatus `json:"object,omitempty"`
 	// ObjectUnknown is why the object could not be read.
 	ObjectUnknown string `json:"objectUnknown,omitempty"`
-	// Undeclared are applied objects without a declaration.
-	Undeclared []Undeclared `json:"undeclared,omitempty"`
-	// HandedOver are declared fields that controllers own.
+	// UndeclaredObject are applied objects without a declaration.
+	Undeclared []UndeclaredObject `json:"undeclared,omitempty"`
+	// HandedOverFields are declared fields that controllers own.
 	HandedOver []change.HandedOver `json:"handedOver,omitempty"`
 
-	// Reach contains the flags of commands for the runtime cluster, with a leading space; may be
-	// empty.
-	Reach string `json:"-"`
+	// RuntimeFlags contains the flags of commands for the runtime cluster, with a leading space;
+	// may be empty.
+	RuntimeFlags string `json:"-"`
 }
 
 // OwnerStatus is one line of the tree, with its conditions.
@@ -63,10 +63,10 @@ type OwnerStatus struct {
 	Conditions    []gardencorev1beta1.Condition    `json:"conditions,omitempty"`
 	// Rotations of credentials that are not complete, and their next steps.
 	Rotations []string `json:"rotations,omitempty"`
-	// JudgedAt is the time of the last health check, if known.
-	JudgedAt *time.Time `json:"judgedAt,omitempty"`
-	// Keeper is the process that reconciles the owner, empty if there is none.
-	Keeper string `json:"keeper,omitempty"`
+	// HealthCheckedAt is the time of the last health check, if known.
+	HealthCheckedAt *time.Time `json:"judgedAt,omitempty"`
+	// Reconciler is the process that reconciles the owner, empty if there is none.
+	Reconciler string `json:"keeper,omitempty"`
 	// Bundles have the health at the time of the request; nil unless requested.
 	Bundles []owner.BundleState `json:"bundles,omitempty"`
 	// Unreachable is the cluster with the status, if it does not answer.
@@ -81,8 +81,8 @@ type OwnerStatus struct {
 
 // OwnerMissing lists what an owner lacks.
 type OwnerMissing struct {
-	// Keeper is true if no process reconciles the owner.
-	Keeper bool
+	// Reconciler is true if no process reconciles the owner.
+	Reconciler bool
 	// State is true if nothing is known of the owner, not even whether it exists.
 	State bool
 }
@@ -93,22 +93,22 @@ type StatusOptions struct {
 	Live bool
 	// Components checks every bundle.
 	Components bool
-	// Invalid is Status.Invalid, for a Converger of NewApplied, which cannot check health.
+	// Invalid is Status.Invalid, for a Converger of NewFromInventories, which cannot check health.
 	Invalid string
 }
 
 // Status reads the state of every owner. It reports unreachable clusters in the result.
 func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
-	if c.members.applied {
+	if c.members.fromInventories {
 		o.Live, o.Components = false, false // these need rendered files
-		c.findApplied(ctx)
+		c.loadAppliedOwners(ctx)
 	}
-	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: !c.members.applied, Invalid: o.Invalid, Reach: c.reach()}
+	out := Status{Landscape: c.landscape.Config.Name, At: c.options.Clock.Now(), Live: o.Live, Ready: !c.members.fromInventories, Invalid: o.Invalid, RuntimeFlags: c.runtimeFlags()}
 	if o.Live || o.Components {
-		c.foresee(ctx)
+		c.dryRunVirtualOwners(ctx)
 	}
 	states := make([]OwnerStatus, len(c.members.all))
-	keepers := c.keepers(ctx)
+	keepers := c.readRoleHolders(ctx)
 	var wait sync.WaitGroup
 	for i, one := range c.members.all {
 		wait.Go(func() {
@@ -118,27 +118,27 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 			})()
 			if err != nil {
 				states[i] = emptyStatus(one)
-				states[i].Error, states[i].Missing.State = inWords(err), true
+				states[i].Error, states[i].Missing.State = errorText(err), true
 			}
 			if cluster, name := leaseOf(one); keepers[cluster+" "+name] != nil {
-				keepers[cluster+" "+name].describe(&states[i], c.options.Self.Holder)
+				keepers[cluster+" "+name].fillStatus(&states[i], c.options.Process.Holder)
 			}
 		})
 	}
 	wait.Go(func() {
 		// The owners report a cluster that does not answer.
-		object, err := c.readObject(ctx, out.At)
+		object, err := c.readLandscapeObject(ctx, out.At)
 		if out.Object = object; err != nil && !isUnreachable(err) {
-			out.ObjectUnknown = inWords(err)
+			out.ObjectUnknown = errorText(err)
 		}
 	})
 	wait.Wait()
 	if out.Object != nil {
 		for i := range states {
-			states[i].Error = strings.TrimSuffix(states[i].Error, runApply)
+			states[i].Error = strings.TrimSuffix(states[i].Error, runApplyHint)
 		}
 	}
-	c.age(ctx, states, o.Live, out.At)
+	c.markStaleOwners(ctx, states, o.Live, out.At)
 	// The Landscape object, if any, decides for a landscape without owners.
 	out.Ready = out.Ready && (out.Object == nil && len(c.members.all) > 0 || out.Object != nil && out.Object.Ready)
 	shoots := map[string][]OwnerStatus{}
@@ -167,10 +167,10 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 		out.Owners = append(out.Owners, shoots[seed]...) // Shoots without a Seed
 	}
 	// An object may be declared in a file that could not be read.
-	if !c.members.applied {
-		out.Undeclared, out.HandedOver = c.undeclared(ctx, out.Object), c.handedOver(ctx)
+	if !c.members.fromInventories {
+		out.Undeclared, out.HandedOver = c.undeclaredObjects(ctx, out.Object), c.findHandedOver(ctx)
 	}
-	for _, err := range c.members.unbound {
+	for _, err := range c.members.accessErrors {
 		out.Ready = false
 		s := OwnerStatus{Kind: "-", Name: "-", Error: err.Error()}
 		if isUnreachable(err) {
@@ -181,65 +181,68 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 	return out
 }
 
-// Unreachable reports whether a cluster did not answer, so that the status is incomplete.
-func (s Status) Unreachable() bool { return slices.ContainsFunc(s.Owners, OwnerStatus.isUnreachable) }
+// HasUnreachable reports whether a cluster did not answer, so that the status is incomplete.
+func (s Status) HasUnreachable() bool {
+	return slices.ContainsFunc(s.Owners, OwnerStatus.isUnreachable)
+}
 
 func (s OwnerStatus) isUnreachable() bool {
 	return s.Unreachable != "" || slices.ContainsFunc(s.Shoots, OwnerStatus.isUnreachable)
 }
 
-// wordsError is an error whose text is inWords.
-type wordsError struct{ error }
+// textError is an error whose text is errorText.
+type textError struct{ error }
 
-func (e wordsError) Error() string { return inWords(e.error) }
-func (e wordsError) Unwrap() error { return e.error }
+func (e textError) Error() string { return errorText(e.error) }
+func (e textError) Unwrap() error { return e.error }
 
-func emptyStatus(o *member) OwnerStatus {
+func emptyStatus(o *convergedOwner) OwnerStatus {
 	return OwnerStatus{Kind: o.Ref.Kind, Namespace: o.Ref.Namespace, Name: o.Ref.Name, Cluster: o.Local.Name()}
 }
 
-// reach returns the flags of commands for the runtime cluster, with a leading space.
-func (c *Converger) reach() string {
-	if flags := c.options.Connect.Flags[Runtime]; flags != "" {
+// runtimeFlags returns the flags of commands for the runtime cluster, with a leading space.
+func (c *Converger) runtimeFlags() string {
+	if flags := c.options.Connections.KubectlFlags[Runtime]; flags != "" {
 		return " " + flags
 	}
 	return ""
 }
 
-func (c *Converger) ownerStatus(ctx context.Context, o *member, options StatusOptions, now time.Time) OwnerStatus {
+func (c *Converger) ownerStatus(ctx context.Context, o *convergedOwner, options StatusOptions, now time.Time) OwnerStatus {
 	s := emptyStatus(o)
 	seen, err := owner.ReadOwnerStatus(ctx, o.Home, o.Ref)
 	if err != nil {
-		s.Error, s.Missing.State = unread(o, err), !isAbsent(err)
+		s.Error, s.Missing.State = statusErrorText(o, err), !isAbsent(err)
 		if isUnreachable(err) {
 			s.Unreachable = o.Home.Name()
 		}
 		return s
 	}
 	op := seen.LastOperation
-	s.LastOperation, s.Conditions, s.Rotations, s.JudgedAt = op, seen.Conditions, seen.Rotations, judgedAt(op, seen.Conditions)
+	s.LastOperation, s.Conditions, s.Rotations, s.HealthCheckedAt = op, seen.Conditions, seen.Rotations, newestTime(op, seen.Conditions)
 	if options.Live || options.Components {
-		c.inspect(ctx, o, options, &s, now)
+		c.inspectOwner(ctx, o, options, &s, now)
 	}
 	s.Ready = s.Error == "" && op != nil && op.State == gardencorev1beta1.LastOperationStateSucceeded
 	s.Ready = s.Ready && condition.AllTrue(s.Conditions)
 	return s
 }
 
-// runApply ends the error about a missing owner; it is removed where an operator applies the
+// runApplyHint ends the error about a missing owner; it is removed where an operator applies the
 // landscape.
-const runApply = " (run pergola apply)"
+const runApplyHint = " (run pergola apply)"
 
-// unread explains why the status of an owner could not be read, with a hint.
-func unread(o *member, err error) string {
+// statusErrorText explains why the status of an owner could not be read, with a hint.
+func statusErrorText(o *convergedOwner, err error) string {
 	if isAbsent(err) {
-		return fmt.Sprintf("it is not on cluster %s, because what Git declares was not applied there yet%s", o.Home.Name(), runApply)
+		return fmt.Sprintf("it is not on cluster %s, because what Git declares was not applied there yet%s", o.Home.Name(), runApplyHint)
 	}
-	return inWords(err)
+	return errorText(err)
 }
 
-// inWords returns an error in one line. For a cluster that does not answer, that is the only cause.
-func inWords(err error) string {
+// errorText returns an error in one line. For a cluster that does not answer, that is the only
+// cause.
+func errorText(err error) string {
 	var object *apply.ObjectError
 	if isUnreachable(err) && errors.As(err, &object) {
 		return fmt.Sprintf("%s (%s)", object.Message, object.Hint)
@@ -262,77 +265,77 @@ func isUnreachable(err error) bool {
 	return reason == apply.Unreachable || reason == apply.Timeout || reason == apply.CertificateExpired
 }
 
-// inspect computes the health of an owner from live objects.
-func (c *Converger) inspect(ctx context.Context, o *member, options StatusOptions, s *OwnerStatus, now time.Time) {
-	err := c.identify(ctx, o)
+// inspectOwner computes the health of an owner from live objects.
+func (c *Converger) inspectOwner(ctx context.Context, o *convergedOwner, options StatusOptions, s *OwnerStatus, now time.Time) {
+	err := c.loadLiveOwner(ctx, o)
 	var found *owner.Inspection
 	if err == nil {
-		found, err = c.members.reconciler.Inspect(ctx, o.Owner, o.now())
+		found, err = c.members.reconciler.Inspect(ctx, o.Owner, o.state())
 	}
 	if err != nil {
-		s.Error = inWords(err)
+		s.Error = errorText(err)
 	}
 	if found == nil {
 		return
 	}
 	if options.Live {
-		s.Conditions, s.JudgedAt = found.Conditions, &now
+		s.Conditions, s.HealthCheckedAt = found.Conditions, &now
 	}
 	if options.Components {
 		s.Bundles = found.Bundles
 	}
 }
 
-// judgedAt returns the newest time in a status. The last health check may be later, because
+// newestTime returns the newest time in a status. The last health check may be later, because
 // unchanged conditions keep their times.
-func judgedAt(op *gardencorev1beta1.LastOperation, conditions []gardencorev1beta1.Condition) *time.Time {
+func newestTime(op *gardencorev1beta1.LastOperation, conditions []gardencorev1beta1.Condition) *time.Time {
 	var out *time.Time
 	if op != nil {
-		out = later(out, op.LastUpdateTime.Time)
+		out = latest(out, op.LastUpdateTime.Time)
 	}
 	for _, c := range conditions {
-		out = later(out, c.LastUpdateTime.Time)
+		out = latest(out, c.LastUpdateTime.Time)
 	}
 	return out
 }
 
-func later(a *time.Time, b time.Time) *time.Time {
+func latest(a *time.Time, b time.Time) *time.Time {
 	if b.IsZero() || a != nil && !b.After(*a) {
 		return a
 	}
 	return &b
 }
 
-// keeper is the reconciling process according to a lease.
-type keeper struct {
-	holder string
-	judged time.Time
+// roleHolder is the reconciling process according to a lease.
+type roleHolder struct {
+	holder          string
+	healthCheckedAt time.Time
 }
 
-func (k *keeper) describe(s *OwnerStatus, self string) {
-	s.Missing.Keeper = k.holder == ""
+func (k *roleHolder) fillStatus(s *OwnerStatus, self string) {
+	s.Missing.Reconciler = k.holder == ""
 	if k.holder != self {
-		s.Keeper = k.holder
+		s.Reconciler = k.holder
 	}
-	if s.JudgedAt != nil {
-		s.JudgedAt = later(s.JudgedAt, k.judged)
+	if s.HealthCheckedAt != nil {
+		s.HealthCheckedAt = latest(s.HealthCheckedAt, k.healthCheckedAt)
 	}
 }
 
-// keepers reads the leases of all owners, by cluster and name. It omits unreadable ones.
-func (c *Converger) keepers(ctx context.Context) map[string]*keeper {
+// readRoleHolders reads the leases of all owners, by cluster and name. It omits unreadable ones.
+func (c *Converger) readRoleHolders(ctx context.Context) map[string]*roleHolder {
 	clusters := map[string]*apply.Cluster{}
 	names := map[string]string{}
 	for _, o := range c.members.all {
 		cluster, name := leaseOf(o)
 		clusters[cluster+" "+name], names[cluster+" "+name] = o.Local, name
 	}
-	out := map[string]*keeper{}
+	out := map[string]*roleHolder{}
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	for key, cluster := range clusters {
 		group.Go(func() {
-			if k, err := c.keeperOf(ctx, cluster, names[key]); err == nil {
+			if k, err := c.readRoleHolder(ctx, cluster, names[key]); err == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				out[key] = k
@@ -341,48 +344,48 @@ func (c *Converger) keepers(ctx context.Context) map[string]*keeper {
 	}
 	group.Wait()
 	// Recent health checks of this process reach its leases only with the next renewal.
-	for _, l := range c.heldLeases() {
-		if k := out[l.cluster+" "+l.name]; k != nil && l.judgedAt().After(k.judged) {
-			k.judged = l.judgedAt()
+	for _, l := range c.ownLeases() {
+		if k := out[l.cluster+" "+l.name]; k != nil && l.healthCheckedAt().After(k.healthCheckedAt) {
+			k.healthCheckedAt = l.healthCheckedAt()
 		}
 	}
 	return out
 }
 
-func (c *Converger) keeperOf(ctx context.Context, cluster *apply.Cluster, name string) (*keeper, error) {
+func (c *Converger) readRoleHolder(ctx context.Context, cluster *apply.Cluster, name string) (*roleHolder, error) {
 	client, err := kubernetes.NewForConfig(cluster.RESTConfig())
 	if err != nil {
 		return nil, err
 	}
-	found, err := client.CoordinationV1().Leases(leaseNamespace).Get(ctx, name, metav1.GetOptions{})
+	found, err := client.CoordinationV1().Leases(leasesNamespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
-	out := &keeper{}
+	out := &roleHolder{}
 	// Clocks differ a little, so a holder counts for twice the lease duration.
 	if renewed := found.Spec.RenewTime; renewed != nil && c.options.Clock.Since(renewed.Time) < 2*leaseDuration {
 		out.holder = ptr.Deref(found.Spec.HolderIdentity, "")
 	}
-	if at, err := time.Parse(time.RFC3339, found.Annotations[annotationJudged]); err == nil {
-		out.judged = at
+	if at, err := time.Parse(time.RFC3339, found.Annotations[annotationHealthChecked]); err == nil {
+		out.healthCheckedAt = at
 	}
 	return out, nil
 }
 
-// Same reports whether two statuses differ in nothing but their times.
-func (s Status) Same(o Status) bool {
-	return reflect.DeepEqual(s.timeless(), o.timeless())
+// IsSameState reports whether two statuses differ in nothing but their times.
+func (s Status) IsSameState(o Status) bool {
+	return reflect.DeepEqual(s.withoutTimes(), o.withoutTimes())
 }
 
-func (s Status) timeless() Status {
-	s.At, s.Owners = time.Time{}, timeless(s.Owners)
+func (s Status) withoutTimes() Status {
+	s.At, s.Owners = time.Time{}, ownersWithoutTimes(s.Owners)
 	return s
 }
 
-func timeless(in []OwnerStatus) []OwnerStatus {
+func ownersWithoutTimes(in []OwnerStatus) []OwnerStatus {
 	out := make([]OwnerStatus, 0, len(in))
 	for _, o := range in {
-		o.JudgedAt, o.Shoots = nil, timeless(o.Shoots)
+		o.HealthCheckedAt, o.Shoots = nil, ownersWithoutTimes(o.Shoots)
 		out = append(out, o)
 	}
 	return out

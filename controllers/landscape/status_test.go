@@ -17,25 +17,25 @@ import (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-func before(d time.Duration) *time.Time {
+func noonMinus(d time.Duration) *time.Time {
 	at := noon.Add(-d)
 	return &at
 }
 
-func succeeded(d time.Duration) *gardencorev1beta1.LastOperation {
+func succeededOperation(d time.Duration) *gardencorev1beta1.LastOperation {
 	return &gardencorev1beta1.LastOperation{Type: "Reconcile", State: "Succeeded", Progress: 100, LastUpdateTime: metav1.NewTime(noon.Add(-d))}
 }
 
 // TestObjectStatusAsJSON checks that embedded groups are inlined, in a stable order.
 func TestObjectStatusAsJSON(t *testing.T) {
-	got, err := json.Marshal(Status{Landscape: "local", At: noon, Reach: " --context x", Owners: []OwnerStatus{
-		{Kind: "Seed", Name: "one", Cluster: "one", Keeper: "laptop", Missing: OwnerMissing{Keeper: true, State: true}},
+	got, err := json.Marshal(Status{Landscape: "local", At: noon, RuntimeFlags: " --context x", Owners: []OwnerStatus{
+		{Kind: "Seed", Name: "one", Cluster: "one", Reconciler: "laptop", Missing: OwnerMissing{Reconciler: true, State: true}},
 	}, Object: &ObjectStatus{
 		Namespace: "garden", Name: "local", Ready: true, Reason: "Applied", Message: "it <is>",
 		Suspension: &landscapev1alpha1.Suspension{Reason: "x", By: "alice"}, Pin: &landscapev1alpha1.Pin{Revision: "r", By: "bob", Reason: "y"}, Revision: "main@sha1:0a",
 		FailedSync: &landscapev1alpha1.SyncRecord{Revision: "main@sha1:0b", Result: landscapev1alpha1.SyncFailed, StartTime: metav1.NewTime(noon), Message: "no quota"},
-		Held:       ObjectHeld{Count: 50, InPart: true, On: map[string]int{"one": 2, "runtime": 48}, reasons: map[string]string{"a": "b"}},
-		Waits:      ObjectWaits{Dependencies: "a", Gardenlets: "b", Operator: &Silence{Lease: "garden/x", Holder: "pod"}, Operations: "c"},
+		Held:       HeldCounts{Count: 50, IsMinimum: true, ByCluster: map[string]int{"one": 2, "runtime": 48}, reasons: map[string]string{"a": "b"}},
+		Waits:      PendingCauses{Dependencies: "a", Gardenlets: "b", Operator: &StaleRole{Lease: "garden/x", Holder: "pod"}, Operations: "c"},
 	}})
 	require.NoError(t, err)
 	assert.Equal(t, `{"landscape":"local","at":"2026-01-01T12:00:00Z","live":false,"ready":false,"owners":[`+
@@ -50,69 +50,69 @@ func TestObjectStatusAsJSON(t *testing.T) {
 	assert.Equal(t, `{"namespace":"garden","name":"local","ready":false}`, string(got))
 }
 
-func TestStatusIsTheSameInSpiteOfItsAge(t *testing.T) {
+func TestIsSameStateIgnoresTimes(t *testing.T) {
 	example := func() Status {
 		return Status{Landscape: "local", At: noon, Owners: []OwnerStatus{
-			{Kind: "Garden", Name: "local", JudgedAt: before(12 * time.Second)}, {Kind: "Seed", Name: "one", Shoots: []OwnerStatus{{Kind: "Shoot", Name: "b"}}},
+			{Kind: "Garden", Name: "local", HealthCheckedAt: noonMinus(12 * time.Second)}, {Kind: "Seed", Name: "one", Shoots: []OwnerStatus{{Kind: "Shoot", Name: "b"}}},
 		}}
 	}
 	s, later := example(), example()
-	later.At, later.Owners[0].JudgedAt = noon.Add(time.Hour), &noon
-	assert.True(t, s.Same(later))
+	later.At, later.Owners[0].HealthCheckedAt = noon.Add(time.Hour), &noon
+	assert.True(t, s.IsSameState(later))
 	later.Owners[1].Shoots[0].Ready = true
-	assert.False(t, s.Same(later))
-	assert.NotNil(t, s.Owners[0].JudgedAt, "comparing changes nothing")
+	assert.False(t, s.IsSameState(later))
+	assert.NotNil(t, s.Owners[0].HealthCheckedAt, "comparing changes nothing")
 }
 
-func TestJudgedAtIsTheNewestTime(t *testing.T) {
+func TestNewestTime(t *testing.T) {
 	condition := func(d time.Duration) gardencorev1beta1.Condition {
 		return gardencorev1beta1.Condition{LastUpdateTime: metav1.NewTime(noon.Add(-d))}
 	}
-	assert.Nil(t, judgedAt(nil, nil))
-	assert.Nil(t, judgedAt(&gardencorev1beta1.LastOperation{}, []gardencorev1beta1.Condition{{}}))
-	assert.Equal(t, before(2*time.Second), judgedAt(succeeded(3*time.Second), []gardencorev1beta1.Condition{condition(time.Minute), condition(2 * time.Second)}))
-	assert.Equal(t, before(time.Second), judgedAt(succeeded(time.Second), []gardencorev1beta1.Condition{condition(time.Minute)}))
+	assert.Nil(t, newestTime(nil, nil))
+	assert.Nil(t, newestTime(&gardencorev1beta1.LastOperation{}, []gardencorev1beta1.Condition{{}}))
+	assert.Equal(t, noonMinus(2*time.Second), newestTime(succeededOperation(3*time.Second), []gardencorev1beta1.Condition{condition(time.Minute), condition(2 * time.Second)}))
+	assert.Equal(t, noonMinus(time.Second), newestTime(succeededOperation(time.Second), []gardencorev1beta1.Condition{condition(time.Minute)}))
 }
 
-// TestKeeper checks that the lease gives the reconciling process, while it renews, and the time of
-// the last complete health check.
-func TestKeeper(t *testing.T) {
-	l := newLeased(t)
-	c := bare(clocktesting.NewFakeClock(noon), nil)
-	read := func() *keeper {
+// TestReadRoleHolder checks that the lease gives the reconciling process, while it renews, and the
+// time of the last complete health check.
+func TestReadRoleHolder(t *testing.T) {
+	l := newLeaseTest(t)
+	c := newBareConverger(clocktesting.NewFakeClock(noon), nil)
+	read := func() *roleHolder {
 		t.Helper()
-		k, err := c.keeperOf(testContext(t), testCluster(t), l.name)
+		k, err := c.readRoleHolder(testContext(t), testCluster(t), l.name)
 		require.NoError(t, err)
 		return k
 	}
-	_, err := c.keeperOf(testContext(t), testCluster(t), l.name)
+	_, err := c.readRoleHolder(testContext(t), testCluster(t), l.name)
 	require.Error(t, err, "there is no lease yet")
-	l.write("laptop", noon.Add(-leaseRenew))
-	assert.Equal(t, &keeper{holder: "laptop"}, read())
-	l.write("laptop", noon.Add(-time.Minute))
-	assert.Equal(t, &keeper{}, read(), "it has crashed")
-	l.write("", noon)
-	assert.Equal(t, &keeper{}, read(), "it was given back")
+	l.writeAs("laptop", noon.Add(-leaseRenewInterval))
+	assert.Equal(t, &roleHolder{holder: "laptop"}, read())
+	l.writeAs("laptop", noon.Add(-time.Minute))
+	assert.Equal(t, &roleHolder{}, read(), "it has crashed")
+	l.writeAs("", noon)
+	assert.Equal(t, &roleHolder{}, read(), "it was given back")
 
-	own := newLeased(t)
+	own := newLeaseTest(t)
 	l.name = own.name
 	own.clock = clocktesting.NewFakeClock(noon)
 	got, err := own.acquire(testCluster(t), "laptop")
 	require.NoError(t, err)
-	got.noteJudged(noon.Add(-3 * time.Second))
+	got.recordHealthCheck(noon.Add(-3 * time.Second))
 	got.release()
 	k := read()
-	assert.True(t, k.judged.Equal(noon.Add(-3*time.Second)), "the last judgement is known after the holder has gone: %s", k.judged)
+	assert.True(t, k.healthCheckedAt.Equal(noon.Add(-3*time.Second)), "the last judgement is known after the holder has gone: %s", k.healthCheckedAt)
 
-	s := OwnerStatus{JudgedAt: before(time.Hour)}
-	k.describe(&s, "me")
-	assert.True(t, s.Missing.Keeper)
-	assert.True(t, s.JudgedAt.Equal(k.judged))
+	s := OwnerStatus{HealthCheckedAt: noonMinus(time.Hour)}
+	k.fillStatus(&s, "me")
+	assert.True(t, s.Missing.Reconciler)
+	assert.True(t, s.HealthCheckedAt.Equal(k.healthCheckedAt))
 	s = OwnerStatus{}
-	(&keeper{holder: "me", judged: noon}).describe(&s, "me")
+	(&roleHolder{holder: "me", healthCheckedAt: noon}).fillStatus(&s, "me")
 	assert.Equal(t, OwnerStatus{}, s, "an owner without status was never judged; we are nobody else")
 }
 
-func TestExemptionsNameEachLeaseOnce(t *testing.T) {
-	assert.Contains(t, DescribeExemptions(), fmt.Sprintf("\n  Leases garden/%s (runtime cluster) and garden/%s (seeds)\n", leaseOperator, leaseGardenlet))
+func TestUninventoriedKindsNameEachLeaseOnce(t *testing.T) {
+	assert.Contains(t, DescribeUninventoriedKinds(), fmt.Sprintf("\n  Leases garden/%s (runtime cluster) and garden/%s (seeds)\n", operatorLease, gardenletLease))
 }

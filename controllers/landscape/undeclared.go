@@ -9,23 +9,23 @@ import (
 	"github.com/pergola-dev/pergola/schemas/across"
 )
 
-// Undeclared is an object that was applied from Git, and that Git no longer declares.
-type Undeclared struct {
+// UndeclaredObject is an object that was applied from Git, and that Git no longer declares.
+type UndeclaredObject struct {
 	Cluster string    `json:"cluster"`
 	Object  apply.Ref `json:"object"`
-	// Held is why it is held; empty if the next apply deletes it, within the deletion gate.
-	Held string `json:"held,omitempty"`
+	// HoldReason is why it is held; empty if the next apply deletes it, within the deletion gate.
+	HoldReason string `json:"held,omitempty"`
 }
 
-// undeclared returns the undeclared objects of the inventories. The Landscape object gives the
-// reasons why they are held. It omits inventories that cannot be read: the owners report those
+// undeclaredObjects returns the undeclared objects of the inventories. The Landscape object gives
+// the reasons why they are held. It omits inventories that cannot be read: the owners report those
 // errors.
-func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Undeclared {
-	if c.links.clusters[Runtime] == nil {
+func (c *Converger) undeclaredObjects(ctx context.Context, object *ObjectStatus) []UndeclaredObject {
+	if c.connections.clusters[Runtime] == nil {
 		return nil
 	}
-	parts := split(c.landscape)
-	var out []Undeclared
+	parts := splitByCluster(c.landscape)
+	var out []UndeclaredObject
 	for _, cluster := range []string{Runtime, Virtual} {
 		entries, err := c.declarationInventory(cluster).Load(ctx)
 		if err != nil {
@@ -33,32 +33,32 @@ func (c *Converger) undeclared(ctx context.Context, object *ObjectStatus) []Unde
 		}
 		declared := map[apply.Ref]bool{}
 		for ref := range parts[cluster].sources {
-			declared[withoutVersion(ref)] = true
+			declared[versionlessRef(ref)] = true
 		}
-		for _, s := range parts[cluster].locked {
-			declared[withoutVersion(s.ref)] = true
+		for _, s := range parts[cluster].undecryptable {
+			declared[versionlessRef(s.ref)] = true
 		}
-		gone := slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return declared[withoutVersion(e.Ref)] })
-		referred := keptWith(gone, func(e apply.Entry) bool { return isOwner(e.GroupKind()) && !c.confirmed(ctx, e.Ref) },
-			// see judge.keepReferred
-			func(ref apply.Ref) []across.Referred { return c.referredToBy(ctx, cluster, ref) })
+		gone := slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return declared[versionlessRef(e.Ref)] })
+		referred := heldReferences(gone, func(e apply.Entry) bool { return isOwnerKind(e.GroupKind()) && !c.isDeletionConfirmed(ctx, e.Ref) },
+			// see judge.holdReferenced
+			func(ref apply.Ref) []across.Referred { return c.referencesOf(ctx, cluster, ref) })
 		for _, e := range gone {
-			u := Undeclared{Cluster: cluster, Object: e.Ref, Held: object.whyHeld(cluster, e.Ref)}
+			u := UndeclaredObject{Cluster: cluster, Object: e.Ref, HoldReason: object.holdReason(cluster, e.Ref)}
 			if holder, is := referred[e.Ref]; is {
-				u.Held = ReferredHeld(holder)
+				u.HoldReason = ReferenceHoldText(holder)
 			}
-			if isOwner(e.GroupKind()) && !c.confirmed(ctx, e.Ref) {
-				u.Held = c.links.clusters[cluster].CommandsHere(RemovalHeld(e.Ref))
+			if isOwnerKind(e.GroupKind()) && !c.isDeletionConfirmed(ctx, e.Ref) {
+				u.HoldReason = c.connections.clusters[cluster].CommandsHere(RemovalHoldText(e.Ref))
 			}
 			out = append(out, u)
 		}
 	}
-	slices.SortFunc(out, func(a, b Undeclared) int { return strings.Compare(a.Object.String(), b.Object.String()) })
+	slices.SortFunc(out, func(a, b UndeclaredObject) int { return strings.Compare(a.Object.String(), b.Object.String()) })
 	return out
 }
 
-// withoutVersion returns a key for an object across all versions of its kind.
-func withoutVersion(ref apply.Ref) apply.Ref {
+// versionlessRef returns a key for an object across all versions of its kind.
+func versionlessRef(ref apply.Ref) apply.Ref {
 	if group, _, found := strings.Cut(ref.APIVersion, "/"); found {
 		ref.APIVersion = group
 	} else {

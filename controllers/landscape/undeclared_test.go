@@ -9,13 +9,13 @@ import (
 	"github.com/pergola-dev/pergola/apply"
 )
 
-// TestStatusSaysWhyAnObjectIsKept checks that the status of an undeclared object that the operator
+// TestStatusShowsHoldReason checks that the status of an undeclared object that the operator
 // holds shows the reason, and not that the next apply deletes it.
-func TestStatusSaysWhyAnObjectIsKept(t *testing.T) {
-	w := newWritten(t, "undeclared", map[string]string{"a.yaml": mapFile("un-held", "un-free", "un-stays")})
+func TestStatusShowsHoldReason(t *testing.T) {
+	w := newFolderLandscape(t, "undeclared", map[string]string{"a.yaml": mapFile("un-held", "un-free", "un-stays")})
 	w.mustSync()
 	w.write("a.yaml", mapFile("un-stays"))
-	c := w.converger()
+	c := w.newConverger()
 	object := objectStatus(landscapeObject(func(l *landscapev1alpha1.Landscape) {
 		l.Status.Held = []landscapev1alpha1.HeldDeletion{
 			{Cluster: Virtual, Object: "ConfigMap default/un-held", Reason: "every deletion on cluster virtual needs approval", Approval: "1"},
@@ -25,6 +25,6 @@ func TestStatusSaysWhyAnObjectIsKept(t *testing.T) {
 	ref := func(name string) apply.Ref {
 		return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: name}
 	}
-	assert.Equal(t, []Undeclared{{Virtual, ref("un-free"), ""}, {Virtual, ref("un-held"), "every deletion on cluster virtual needs approval"}}, c.undeclared(testContext(t), object))
-	assert.Equal(t, []Undeclared{{Virtual, ref("un-free"), ""}, {Virtual, ref("un-held"), ""}}, c.undeclared(testContext(t), nil))
+	assert.Equal(t, []UndeclaredObject{{Virtual, ref("un-free"), ""}, {Virtual, ref("un-held"), "every deletion on cluster virtual needs approval"}}, c.undeclaredObjects(testContext(t), object))
+	assert.Equal(t, []UndeclaredObject{{Virtual, ref("un-free"), ""}, {Virtual, ref("un-held"), ""}}, c.undeclaredObjects(testContext(t), nil))
 }

@@ -89,7 +89,7 @@ func (s secretReader) ageIdentities(ctx context.Context, d *landscapev1alpha1.De
 // revision then cannot be applied, and the previous one stays.
 func checkDecrypted(object *landscapev1alpha1.Landscape, r *revision) error {
 	var names []string
-	for ref := range landscape.Locked(r.landscape) {
+	for ref := range landscape.UndecryptableSecrets(r.landscape) {
 		names = append(names, ref.String())
 	}
 	if len(names) == 0 {
@@ -100,7 +100,7 @@ func checkDecrypted(object *landscapev1alpha1.Landscape, r *revision) error {
 	if d := object.Spec.Decryption; d != nil {
 		hint = fmt.Sprintf("put an age key that they are encrypted for into Secret %s (spec.decryption.secretRef), under a key that ends in %s", d.SecretRef.Name, suffixAgeKey)
 	}
-	return fmt.Errorf("revision %s: %s: %s: %s", r.Revision(), landscape.NoKey(r.landscape), joinLimited(names), hint)
+	return fmt.Errorf("revision %s: %s: %s: %s", r.Revision(), landscape.MissingKeyText(r.landscape), joinLimited(names), hint)
 }
 
 // virtualAccess returns the access to the virtual garden and a text that changes with it; nil for
@@ -108,10 +108,10 @@ func checkDecrypted(object *landscapev1alpha1.Landscape, r *revision) error {
 // Landscapes in the Garden's namespace.
 func (s secretReader) virtualAccess(ctx context.Context, clusters *landscapev1alpha1.Clusters, options apply.ClusterOptions) (*rest.Config, string, error) {
 	if clusters == nil || clusters.Virtual == nil || clusters.Virtual.SecretRef == nil {
-		if s.namespace != access.NamespaceOfGarden {
+		if s.namespace != access.GardenNamespace {
 			return nil, "", nil
 		}
-		return access.Late(s.virtualAccessSource(options)), "derived", nil
+		return access.LazyConfig(s.virtualAccessSource(options)), "derived", nil
 	}
 	const field = "spec.clusters.virtual.secretRef"
 	ref := clusters.Virtual.SecretRef
@@ -119,8 +119,8 @@ func (s secretReader) virtualAccess(ctx context.Context, clusters *landscapev1al
 	if key.Namespace == "" {
 		key.Namespace = s.namespace
 	}
-	if key.Namespace != s.namespace && s.namespace != access.NamespaceOfGarden {
-		return nil, "", fmt.Errorf("%s: namespace %s: only Landscapes in namespace %s may name Secrets of other namespaces", field, key.Namespace, access.NamespaceOfGarden)
+	if key.Namespace != s.namespace && s.namespace != access.GardenNamespace {
+		return nil, "", fmt.Errorf("%s: namespace %s: only Landscapes in namespace %s may name Secrets of other namespaces", field, key.Namespace, access.GardenNamespace)
 	}
 	data, err := s.read(ctx, key, field)
 	if err != nil {
@@ -128,12 +128,12 @@ func (s secretReader) virtualAccess(ctx context.Context, clusters *landscapev1al
 	}
 	entry := ref.Key
 	if entry == "" {
-		entry = access.Key
+		entry = access.KubeconfigKey
 	}
 	if len(data[entry]) == 0 {
 		return nil, "", fmt.Errorf("%s: Secret %s has no key %s", field, key, entry)
 	}
-	config, err := access.Kubeconfig(data[entry])
+	config, err := access.ParseKubeconfig(data[entry])
 	if err != nil {
 		return nil, "", fmt.Errorf("access to the virtual garden: %w", err)
 	}
@@ -148,8 +148,8 @@ func (s secretReader) virtualAccessSource(options apply.ClusterOptions) access.S
 		secret := &corev1.Secret{}
 		return secret, s.client.Get(ctx, key, secret)
 	}
-	out := access.OfVirtualGarden(read, options.Clock)
-	out.Outside = s.virtualAddress
+	out := access.VirtualGardenSource(read, options.Clock)
+	out.ExternalURL = s.virtualAddress
 	return out
 }
 

@@ -23,7 +23,7 @@ import (
 // Garden's access, reports that, and continues once it exists.
 func TestGardenAccessIsDerived(t *testing.T) {
 	w := newTestEnv(t)
-	w.namespace = access.NamespaceOfGarden
+	w.namespace = access.GardenNamespace
 	err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}})
 	require.NoError(t, client.IgnoreAlreadyExists(err))
 	r := w.newRepository("derives")
@@ -35,7 +35,7 @@ func TestGardenAccessIsDerived(t *testing.T) {
 			strings.Contains(readyText(l), "the virtual garden has no access yet: Secret garden/gardener-internal is made with the Garden")
 	})
 	assert.Equal(t, "1", w.configMapValue("a"), "the runtime cluster does not wait")
-	w.createSecret(access.SecretName, map[string]string{access.Key: kubeconfig(t)})
+	w.createSecret(access.SecretName, map[string]string{access.KubeconfigKey: kubeconfig(t)})
 	w.awaitReady("derives", "True")
 	assert.Equal(t, "1", w.configMapValue("b"))
 	assert.NotContains(t, w.log.String(), "PRIVATE KEY")
@@ -53,7 +53,7 @@ func TestVirtualAccessPrecedence(t *testing.T) {
 		there     bool
 		late      bool
 	}{
-		"beside the Garden": {access.NamespaceOfGarden, &landscapev1alpha1.Landscape{}, true, true},
+		"beside the Garden": {access.GardenNamespace, &landscapev1alpha1.Landscape{}, true, true},
 		"elsewhere":         {w.namespace, &landscapev1alpha1.Landscape{}, false, false},
 		"named":             {w.namespace, named, true, false},
 	} {
@@ -69,7 +69,7 @@ func TestVirtualAccessPrecedence(t *testing.T) {
 			require.Equal(t, c.there, first != nil)
 			assert.Same(t, first, connect(), "it stays as long as the access is the same")
 			if c.there {
-				assert.Equal(t, c.late, access.IsLate(first.RESTConfig()))
+				assert.Equal(t, c.late, access.IsLazyConfig(first.RESTConfig()))
 			}
 		})
 	}
@@ -90,7 +90,7 @@ func TestUsedConnectionsStayOpen(t *testing.T) {
 	given := minimalRevision(t, "a")
 	other := connect("somebody")
 	assert.NotSame(t, used, other)
-	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Connect: landscape.Connections{Clusters: s.shared.clusters.byName()}, Clock: s.operator.role.Clock})
+	converger, err := landscape.New(given.landscape, landscape.Options{Catalogue: components.FS, Connections: landscape.Connections{Clusters: s.shared.clusters.byName()}, Clock: s.operator.role.Clock})
 	require.NoError(t, err)
 	// Another revision is prepared meanwhile.
 	s.finishPreparation(&preparation{cancel: func() {}}, &job{revision: given, converger: converger}, nil)

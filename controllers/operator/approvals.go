@@ -79,7 +79,7 @@ func (s *landscapeReconciler) recordApprovalUse(j *job, id string) bool {
 // finishApprovals ends the use of approvals by a sync, even a failed one: its deletions may have
 // succeeded. Anything held later needs new approvals. A complete sync also uses up the approvals of
 // everything that is not held: they lapse. The results have the ids as they were approved.
-func (s *landscapeReconciler) finishApprovals(j *job, report *landscape.Report, complete bool) (spent, lapsed []string) {
+func (s *landscapeReconciler) finishApprovals(j *job, report *landscape.RunReport, complete bool) (spent, lapsed []string) {
 	spent = j.permissions.usedApprovals
 	j.permissions.usedApprovals = nil
 	known := operatorApprovals(s.object, s.status.desired.UsedApprovals).DropWithdrawn()
@@ -110,7 +110,7 @@ func UsedApprovalsText(ids []string) string {
 
 // addPreviouslyHeld adds previously held deletions to the report of a failed sync, except the
 // approved ones.
-func (j *job) addPreviouslyHeld(report *landscape.Report, before []landscapev1alpha1.HeldDeletion) {
+func (j *job) addPreviouslyHeld(report *landscape.RunReport, before []landscapev1alpha1.HeldDeletion) {
 	var former []permit.HeldObjects
 	for _, h := range before {
 		if h.Why.IsZero() {
@@ -140,7 +140,7 @@ func parseObjectRef(object string) apply.Ref {
 }
 
 // heldCount returns how many deletions and recreations are held.
-func heldCount(report *landscape.Report) int {
+func heldCount(report *landscape.RunReport) int {
 	n := 0
 	for _, h := range report.Held {
 		n += len(h.Objects)
@@ -162,7 +162,7 @@ func countAwaitingApproval(held []landscapev1alpha1.HeldDeletion) int {
 	return n
 }
 
-func heldDeletionsOf(report *landscape.Report, approvals permit.Approvals) []landscapev1alpha1.HeldDeletion {
+func heldDeletionsOf(report *landscape.RunReport, approvals permit.Approvals) []landscapev1alpha1.HeldDeletion {
 	out := report.HeldDeletions()
 	out = out[:min(len(out), landscapev1alpha1.MaximumHeld)]
 	for i := range out {

@@ -21,7 +21,7 @@ func TestFinishApprovals(t *testing.T) {
 			s.object.Spec.Approved = []string{"a", "a-2", "b"}
 			s.status.desired.UsedApprovals = []string{"a", "a-2", "withdrawn"}
 			j := &job{permissions: jobPermissions{approved: []string{"c", "seed/c"}, usedApprovals: []string{"a-2"}}}
-			spent, lapsed := s.finishApprovals(j, &landscape.Report{}, complete)
+			spent, lapsed := s.finishApprovals(j, &landscape.RunReport{}, complete)
 			assert.Equal(t, []string{"a-2"}, spent)
 			assert.Equal(t, map[bool][]string{true: {"c"}}[complete], lapsed, "once a whole sync has seen what is held; of one on a seed its gardenlet says so")
 			assert.Equal(t, append([]string{"a", "a-2"}, lapsed...), s.status.desired.UsedApprovals, "what is not approved any more can be given anew")
@@ -43,7 +43,7 @@ func TestAddPreviouslyHeld(t *testing.T) {
 		{Cluster: "runtime", Object: "Namespace passed", Approval: "c"}, {Cluster: "runtime", Object: "Namespace one", Reason: "protected", Approval: "e", Together: "g"},
 		{Cluster: "runtime", Object: "Namespace two", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "f", Together: "g"}, {Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone", Why: change.Reason{Detail: "its file is gone"}},
 	}
-	report := &landscape.Report{Held: []permit.HeldObjects{{Cluster: "virtual", Approval: "d", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "seen"}, Reason: change.Reason{Detail: "new"}, Approval: "d"}}}}}
+	report := &landscape.RunReport{Held: []permit.HeldObjects{{Cluster: "virtual", Approval: "d", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "seen"}, Reason: change.Reason{Detail: "new"}, Approval: "d"}}}}}
 	(&job{permissions: jobPermissions{usedApprovals: []string{"c"}}}).addPreviouslyHeld(report, before)
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{
 		{Cluster: "virtual", Object: "Secret default/seen", Reason: "new", Why: change.Reason{Detail: "new"}, Approval: "d"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "b-2"},

@@ -17,10 +17,10 @@ import (
 // an approval for itself only.
 func TestApprovalCountsOnItsClusterOnly(t *testing.T) {
 	id := permit.ApprovalID(landscape.Runtime, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "zz"})
-	held := heldInReports(map[string]*seedpublication.Report{
-		"eu-1": {Held: []seedpublication.Held{{Object: "ConfigMap garden/harmless", Why: change.Reason{Detail: "why"}, Approval: id}}},
+	held := heldInReports(map[string]*seedpublication.SeedReport{
+		"eu-1": {Held: []seedpublication.HeldObject{{Object: "ConfigMap garden/harmless", Reason: change.Reason{Detail: "why"}, Approval: id}}},
 		// This seed has the name of an operator's cluster.
-		landscape.Runtime: {Held: []seedpublication.Held{{Object: "ConfigMap garden/other", Why: change.Reason{Detail: "why"}, Approval: "000000000000"}}},
+		landscape.Runtime: {Held: []seedpublication.HeldObject{{Object: "ConfigMap garden/other", Reason: change.Reason{Detail: "why"}, Approval: "000000000000"}}},
 	})
 	require.Len(t, held, 1)
 	given, err := resolveApproval(held, id, false)
@@ -65,12 +65,12 @@ func TestResolveApproval(t *testing.T) {
 
 // TestDroppedReportEntriesAreReported: dropped entries of a report are reported.
 func TestDroppedReportEntriesAreReported(t *testing.T) {
-	held := heldInReports(map[string]*seedpublication.Report{"eu-1": {Dropped: 2}, "eu-2": nil})
+	held := heldInReports(map[string]*seedpublication.SeedReport{"eu-1": {Dropped: 2}, "eu-2": nil})
 	const text = "the report of seed eu-1 is not understood: entries that are left out: 2"
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "eu-1", Object: "Seed eu-1", Reason: text, Why: change.Reason{Code: landscapev1alpha1.HeldReport, Detail: text}}}, held)
 	assert.Zero(t, countAwaitingApproval(held))
 	assert.Contains(t, heldOnSeedsText(held), "is not understood")
-	held = heldInReports(map[string]*seedpublication.Report{"eu-1": {HeldMore: 7, Held: []seedpublication.Held{{Object: "ConfigMap a/b", Why: change.Reason{Detail: "r"}, Approval: "1"}}}})
+	held = heldInReports(map[string]*seedpublication.SeedReport{"eu-1": {HeldMore: 7, Held: []seedpublication.HeldObject{{Object: "ConfigMap a/b", Reason: change.Reason{Detail: "r"}, Approval: "1"}}}})
 	assert.Equal(t, "1 deletion or recreation on seed eu-1 waits for an approval; Seed eu-1 on seed eu-1: 7 more are held: Events DeletionHeld tell which", heldOnSeedsText(held))
 	assert.Equal(t, 8, countAwaitingApproval(held))
 }

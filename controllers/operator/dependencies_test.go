@@ -132,7 +132,7 @@ func TestHeldRepairCanBeApproved(t *testing.T) {
 	byASync := landscapev1alpha1.HeldDeletion{Cluster: "virtual", Object: "ConfigMap a/x", Reason: "by a sync", Approval: "1"}
 	s.status.desired.Held = []landscapev1alpha1.HeldDeletion{byASync}
 	drift := func(name, held, approval string) {
-		s.recordHeldRepair(landscape.Drift{Cluster: "virtual", Object: apply.Ref{Kind: "ConfigMap", Namespace: "a", Name: name}, Held: held, Approval: approval})
+		s.recordHeldRepair(landscape.Drift{Cluster: "virtual", Object: apply.Ref{Kind: "ConfigMap", Namespace: "a", Name: name}, HoldText: held, Approval: approval})
 	}
 	drift("x", "again", "1-2")
 	drift("y", "why", "2-3")

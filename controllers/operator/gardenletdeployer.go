@@ -17,22 +17,22 @@ import (
 func (p *runningOperator) deployGardenlets(ctx context.Context) {
 	runtime := rest.CopyConfig(p.role.Config)
 	runtime.UserAgent, runtime.WarningHandler = userAgent, rest.NoWarnings{}
-	read, err := access.ReaderOf(runtime)
+	read, err := access.NewSecretReader(runtime)
 	if err != nil {
 		p.role.Log.Error("no gardenlets are installed", "error", err)
 		return
 	}
 	address := func(ctx context.Context) (string, error) { return landscape.GardenAddress(ctx, runtime) }
-	source := access.OfVirtualGarden(read, p.role.Clock)
+	source := access.VirtualGardenSource(read, p.role.Clock)
 	source.Proxy = runtime.Proxy
 	if p.role.OutsideCluster {
-		source.Outside = address
+		source.ExternalURL = address
 	}
-	virtual := access.Late(source)
+	virtual := access.LazyConfig(source)
 	virtual.UserAgent, virtual.WarningHandler = userAgent, rest.NoWarnings{}
 	fenced := rest.CopyConfig(runtime)
-	fenced.Wrap(landscape.Fence(p.holdsLease))
-	virtual.Wrap(landscape.Fence(p.holdsLease))
+	fenced.Wrap(landscape.NewWriteFence(p.holdsLease))
+	virtual.Wrap(landscape.NewWriteFence(p.holdsLease))
 	// Clients log their watches to the operator's log.
 	ctx = logr.NewContext(ctx, logr.FromSlogHandler(p.role.Log.Handler()))
 	d := &gardenletdeployer.Deployer{Runtime: fenced, Virtual: virtual, Address: address, Charts: &charts.Puller{Clock: p.role.Clock}, Clock: p.role.Clock, Log: p.role.Log}

@@ -18,15 +18,15 @@ import (
 // without a Landscape.
 func TestGardenletsAreDeployedWithoutLandscape(t *testing.T) {
 	w := newTestEnv(t)
-	if err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: access.NamespaceOfGarden}}); client.IgnoreAlreadyExists(err) != nil {
+	if err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: access.GardenNamespace}}); client.IgnoreAlreadyExists(err) != nil {
 		require.NoError(t, err)
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: access.NamespaceOfGarden, Name: access.SecretName}, StringData: map[string]string{access.Key: kubeconfig(t)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: access.GardenNamespace, Name: access.SecretName}, StringData: map[string]string{access.KubeconfigKey: kubeconfig(t)}}
 	w.create(secret)
 	t.Cleanup(func() { require.NoError(t, w.client.Delete(context.Background(), secret)) })
 	g := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"deployment": map[string]any{}}}}
 	g.SetGroupVersionKind(seedmanagementv1alpha1.SchemeGroupVersion.WithKind("Gardenlet"))
-	g.SetNamespace(access.NamespaceOfGarden)
+	g.SetNamespace(access.GardenNamespace)
 	g.SetName("another")
 	w.create(g)
 	t.Cleanup(func() { require.NoError(t, w.client.Delete(context.Background(), g)) })

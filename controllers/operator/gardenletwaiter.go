@@ -48,8 +48,8 @@ func (j *job) recordChangedOwner(r apply.ObjectResult) {
 }
 
 // recordPublication records a publication for a seed if it changed something.
-func (j *job) recordPublication(seed string, o seedpublication.Outcome) {
-	if o.Changed == 0 {
+func (j *job) recordPublication(seed string, o seedpublication.PublishResult) {
+	if o.ChangedObjects == 0 {
 		return
 	}
 	j.addAwaitedOwners(&awaitedOwner{ref: seedRef(seed), publicationDigest: o.Digest})
@@ -327,7 +327,7 @@ func (w *gardenletWaiter) checkOwners(ctx context.Context, left []*awaitedOwner)
 // followersState returns the state of the owners that are reconciled after a Seed. Its gardenlet
 // writes the report before it marks the Seed as reconciled.
 func followersState(live *unstructured.Unstructured, done string) (state gardencorev1beta1.LastOperationState, text string) {
-	if r := seedpublication.ReadReport(live); r != nil {
+	if r := seedpublication.ReadSeedReport(live); r != nil {
 		// The Shoots wait for the Seed.
 		if name := ownerName(apply.RefOf(live)); slices.Contains(r.Failing, name) {
 			return gardencorev1beta1.LastOperationStateError, joinNonEmpty("its gardenlet reports that it cannot do all of it, and tries again; its log says why", done)
@@ -342,7 +342,7 @@ func followersState(live *unstructured.Unstructured, done string) (state gardenc
 // rereadReports reads the reports of fresh seeds from the API server. The gardenlet writes the
 // report before a Shoot's status, but the cache may see them in another order. The cached report of
 // an unreadable Seed counts.
-func (w *gardenletWaiter) rereadReports(ctx context.Context, reports map[string]*seedpublication.Report) {
+func (w *gardenletWaiter) rereadReports(ctx context.Context, reports map[string]*seedpublication.SeedReport) {
 	for seed := range w.seedStates.finished {
 		if _, ours := reports[seed]; !ours {
 			continue
@@ -355,14 +355,14 @@ func (w *gardenletWaiter) rereadReports(ctx context.Context, reports map[string]
 
 // publicationState returns how far the gardenlet of a Seed is with its publication.
 func (w *gardenletWaiter) publicationState(ctx context.Context, live *unstructured.Unstructured, f *awaitedOwner) (state gardencorev1beta1.LastOperationState, text string) {
-	r := seedpublication.ReadReport(live)
+	r := seedpublication.ReadSeedReport(live)
 	if !hasGardenlet(live) {
 		// Without a gardenlet nothing uses the publication.
 		return gardencorev1beta1.LastOperationStateSucceeded, ""
 	}
 	if r == nil && w.isWithoutReport(live.GetName()) {
 		text = "its gardenlet does not say what it has taken up, as those of older versions do not: it is not waited for"
-		if why := seedpublication.UnreadReport(live); why != "" {
+		if why := seedpublication.ReportProblem(live); why != "" {
 			text = why + "; it is not waited for"
 		}
 		w.addNote(f, text)

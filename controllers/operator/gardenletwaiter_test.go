@@ -30,7 +30,7 @@ import (
 )
 
 // writeSeedReport writes a report of the demonstration Seed's gardenlet.
-func (w *testEnv) writeSeedReport(r seedpublication.Report) {
+func (w *testEnv) writeSeedReport(r seedpublication.SeedReport) {
 	w.Helper()
 	text, err := json.Marshal(r)
 	require.NoError(w, err)
@@ -56,8 +56,8 @@ func TestPublishedText(t *testing.T) {
 	j := &job{}
 	assert.Empty(t, publishedText(j.takePublishedSeeds()))
 	for _, seed := range []string{"b", "a"} {
-		j.recordPublication(seed, seedpublication.Outcome{Changed: 2})
-		j.recordPublication("same", seedpublication.Outcome{})
+		j.recordPublication(seed, seedpublication.PublishResult{ChangedObjects: 2})
+		j.recordPublication("same", seedpublication.PublishResult{})
 	}
 	assert.Equal(t, "settings and overlays were published for the gardenlets of seeds a, b", publishedText(j.takePublishedSeeds()))
 	assert.Empty(t, j.takePublishedSeeds(), "it is told once")
@@ -71,7 +71,7 @@ func TestSyncWaitsForPublication(t *testing.T) {
 	w := newTestEnv(t)
 	w.Cleanup(func() {
 		// The namespace may not exist.
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.SeedNamespace("local")))
 	})
 	overlay := func(value string) map[string]string {
 		return map[string]string{"components/shoot/b/kustomization.yaml": "resources: [x.yaml]\n",
@@ -93,7 +93,7 @@ func TestSyncWaitsForPublication(t *testing.T) {
 	w.awaitLandscape(s.name, working("waiting for the gardenlets: "))
 	w.awaitLandscape(s.name, working("Seed local, which no gardenlet looks after yet, Shoot garden-local/local on seed local"))
 	digest := func() string { return w.seedConfigMap(seedpublication.PointerName).Data["digest"] }
-	w.writeSeedReport(seedpublication.Report{Digest: digest()})
+	w.writeSeedReport(seedpublication.SeedReport{Digest: digest()})
 	w.markReconciled("Seed", "")
 	w.markReconciled("Shoot", "garden-local")
 	w.awaitLandscape(s.name, working(""))
@@ -135,9 +135,9 @@ func TestSyncWaitsForPublication(t *testing.T) {
 	}
 	const shoot = "Shoot garden-local/local"
 	ends, lines := pushed(s.push("another overlay", overlay("2")), func() {
-		w.writeSeedReport(seedpublication.Report{Digest: digest(), Converging: []string{shoot}})
+		w.writeSeedReport(seedpublication.SeedReport{Digest: digest(), Converging: []string{shoot}})
 		w.awaitLandscape(s.name, working("Seed local: 1 to reconcile with what was published: "+shoot))
-		w.writeSeedReport(seedpublication.Report{Digest: digest()})
+		w.writeSeedReport(seedpublication.SeedReport{Digest: digest()})
 	})
 	for _, end := range ends {
 		assert.Equal(t, receiver.PhaseApplied, end.Phase, end)
@@ -146,29 +146,29 @@ func TestSyncWaitsForPublication(t *testing.T) {
 	}
 	assert.Contains(t, lines, "Waiting settings and overlays were published for the gardenlet of seed local; waiting for the gardenlets: Seed local\nWaiting Seed local: 1 to reconcile with what was published: "+shoot)
 
-	held := seedpublication.Held{Owner: shoot, Cluster: "local", Object: "ConfigMap shoot--local--local/x", Why: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: "0123456789ab"}
+	held := seedpublication.HeldObject{Owner: shoot, Cluster: "local", Object: "ConfigMap shoot--local--local/x", Reason: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: "0123456789ab"}
 	// A change of the Seed alone affects its Shoots: their held deletions are held at the end, too.
 	seed := readLocalFile(t, "seeds/local.yaml") + emptySecrets("virtual", "seed-dns-local", "backup-local")
 	require.Contains(t, seed, "169.254.169.254/32")
 	files = overlay("2") // nothing else is published
 	files["seed.yaml"] = strings.Replace(seed, "169.254.169.254/32", "169.254.169.253/32", 1)
 	ends, lines = pushed(s.push("the Seed", files), func() {
-		w.writeSeedReport(seedpublication.Report{Digest: digest(), Converging: []string{shoot}})
+		w.writeSeedReport(seedpublication.SeedReport{Digest: digest(), Converging: []string{shoot}})
 		w.markReconciled("Seed", "")
 		w.awaitLandscape(s.name, working("Seed local: 1 to reconcile with it: "+shoot))
-		w.writeSeedReport(seedpublication.Report{Digest: digest(), Held: []seedpublication.Held{held}})
+		w.writeSeedReport(seedpublication.SeedReport{Digest: digest(), Held: []seedpublication.HeldObject{held}})
 	})
 	for _, end := range ends {
 		assert.Equal(t, receiver.PhaseHeld, end.Phase, end)
 		assert.Contains(t, end.Message, "1 deletion or recreation on seed local waits for an approval")
 	}
 	assert.NotContains(t, lines, "settings and overlays were published")
-	w.writeSeedReport(seedpublication.Report{Digest: digest()})
+	w.writeSeedReport(seedpublication.SeedReport{Digest: digest()})
 	w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 })
 
 	// The Landscape shows the held deletions with the approve command.
 	ends, _ = pushed(s.push("a third", overlay("3")), func() {
-		w.writeSeedReport(seedpublication.Report{Digest: digest(), Held: []seedpublication.Held{held}})
+		w.writeSeedReport(seedpublication.SeedReport{Digest: digest(), Held: []seedpublication.HeldObject{held}})
 	})
 	for _, end := range ends {
 		assert.Equal(t, receiver.PhaseHeld, end.Phase, end)
@@ -176,7 +176,7 @@ func TestSyncWaitsForPublication(t *testing.T) {
 		assert.Contains(t, end.Message, "pergola approve "+w.namespace+"/"+s.name+" local/0123456789ab lets it pass")
 	}
 	l := w.getLandscape(s.name)
-	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "local", Object: held.Object, Reason: held.Why.String(), Why: held.Why, Approval: held.Approval}}, l.Status.Held)
+	assert.Equal(t, []landscapev1alpha1.HeldDeletion{{Cluster: "local", Object: held.Object, Reason: held.Reason.String(), Why: held.Reason, Approval: held.Approval}}, l.Status.Held)
 	assert.True(t, hasHeldDeletions(l))
 	assert.Equal(t, landscapev1alpha1.SyncHeld, l.Status.History[0].Result)
 	assert.Contains(t, readyText(l), "on seed local waits for an approval")
@@ -184,7 +184,7 @@ func TestSyncWaitsForPublication(t *testing.T) {
 	handle, err := NewLandscapeClient(testServer.config, receiver.Key{Namespace: w.namespace, Name: s.name}, clock.RealClock{}, "ada")
 	require.NoError(t, err)
 	require.NoError(t, handle.Approve(ctx, []string{"0123456789ab"}, false), "it can be approved like what the operator holds")
-	w.writeSeedReport(seedpublication.Report{Digest: digest()})
+	w.writeSeedReport(seedpublication.SeedReport{Digest: digest()})
 	l = w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 })
 	w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return !hasHeldDeletions(l) })
 	assert.Equal(t, []string{"local/0123456789ab"}, l.Spec.Approved, "it counts on that seed alone")
@@ -192,10 +192,10 @@ func TestSyncWaitsForPublication(t *testing.T) {
 
 	// the approval is published
 	w.awaitLandscape(s.name, working("waiting for the gardenlets: Seed local"))
-	w.writeSeedReport(seedpublication.Report{Digest: digest()})
+	w.writeSeedReport(seedpublication.SeedReport{Digest: digest()})
 	w.awaitLandscape(s.name, working(""))
 	ends, _ = pushed(s.push("a fourth", overlay("4")), func() {
-		w.writeSeedReport(seedpublication.Report{Digest: digest(), Failing: []string{shoot}})
+		w.writeSeedReport(seedpublication.SeedReport{Digest: digest(), Failing: []string{shoot}})
 	})
 	for _, end := range ends {
 		assert.Equal(t, receiver.PhaseFailed, end.Phase, end)
@@ -212,15 +212,15 @@ func TestReportsAreReread(t *testing.T) {
 	require.NoError(t, yaml.Unmarshal([]byte(readLocalFile(t, "seeds/local.yaml")), seed))
 	require.NoError(t, w.client.Create(context.Background(), seed))
 	t.Cleanup(func() { require.NoError(t, w.client.Delete(context.Background(), seed)) })
-	held := seedpublication.Held{Owner: "Seed local", Cluster: "local", Object: "ConfigMap a/b", Why: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: "0123456789ab"}
-	w.writeSeedReport(seedpublication.Report{Held: []seedpublication.Held{held}})
+	held := seedpublication.HeldObject{Owner: "Seed local", Cluster: "local", Object: "ConfigMap a/b", Reason: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}, Approval: "0123456789ab"}
+	w.writeSeedReport(seedpublication.SeedReport{Held: []seedpublication.HeldObject{held}})
 	virtual, err := conventions.NewCluster("virtual", testServer.config, apply.ClusterOptions{})
 	require.NoError(t, err)
 	t.Cleanup(virtual.Close)
-	old := &seedpublication.Report{}
-	reports := map[string]*seedpublication.Report{"local": old, "other": old, "gone": old}
+	old := &seedpublication.SeedReport{}
+	reports := map[string]*seedpublication.SeedReport{"local": old, "other": old, "gone": old}
 	(&gardenletWaiter{virtual: virtual, seedStates: seedStates{finished: map[string]bool{"local": true, "gone": true, "elsewhere": true}}}).rereadReports(context.Background(), reports)
-	assert.Equal(t, map[string]*seedpublication.Report{"local": {Held: []seedpublication.Held{held}}, "other": old, "gone": old}, reports)
+	assert.Equal(t, map[string]*seedpublication.SeedReport{"local": {Held: []seedpublication.HeldObject{held}}, "other": old, "gone": old}, reports)
 }
 
 func TestFollowersState(t *testing.T) {

@@ -42,7 +42,7 @@ func heldByGardenlets(all []landscapev1alpha1.HeldDeletion) []landscapev1alpha1.
 
 // seedReports returns the reports of all seeds of a revision; false if a Seed cannot be read. A
 // Seed that does not exist has none.
-func (j *job) seedReports(ctx context.Context) (map[string]*seedpublication.Report, bool) {
+func (j *job) seedReports(ctx context.Context) (map[string]*seedpublication.SeedReport, bool) {
 	seeds, err := j.revision.landscape.Seeds()
 	virtual := j.converger.Cluster(landscape.Virtual)
 	switch {
@@ -51,7 +51,7 @@ func (j *job) seedReports(ctx context.Context) (map[string]*seedpublication.Repo
 	case virtual == nil:
 		return nil, true // without a virtual garden there are none
 	}
-	out := map[string]*seedpublication.Report{}
+	out := map[string]*seedpublication.SeedReport{}
 	for _, seed := range seeds {
 		live, err := virtual.Get(ctx, seedRef(seed.Object.Name))
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -65,11 +65,11 @@ func (j *job) seedReports(ctx context.Context) (map[string]*seedpublication.Repo
 }
 
 // seedReportOf returns the report of a Seed. For an unreadable report it has only the reason.
-func seedReportOf(live *unstructured.Unstructured) *seedpublication.Report {
-	if why := seedpublication.UnreadReport(live); why != "" {
-		return &seedpublication.Report{Unread: why}
+func seedReportOf(live *unstructured.Unstructured) *seedpublication.SeedReport {
+	if why := seedpublication.ReportProblem(live); why != "" {
+		return &seedpublication.SeedReport{ReadProblem: why}
 	}
-	return seedpublication.ReadReport(live)
+	return seedpublication.ReadSeedReport(live)
 }
 
 func seedRef(name string) apply.Ref {
@@ -77,7 +77,7 @@ func seedRef(name string) apply.Ref {
 }
 
 // heldInReports returns the held deletions of reports, sorted by seed.
-func heldInReports(reports map[string]*seedpublication.Report) []landscapev1alpha1.HeldDeletion {
+func heldInReports(reports map[string]*seedpublication.SeedReport) []landscapev1alpha1.HeldDeletion {
 	var out []landscapev1alpha1.HeldDeletion
 	for seed, r := range reports {
 		// If a seed has the name of an operator's cluster, only its Events report it.
@@ -88,17 +88,17 @@ func heldInReports(reports map[string]*seedpublication.Report) []landscapev1alph
 			why := change.Reason{Code: landscapev1alpha1.HeldReport, Count: more, Detail: text}
 			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: "Seed " + seed, Reason: text, Why: why})
 		}
-		if r.Unread != "" {
-			incomplete(r.Unread, 0)
+		if r.ReadProblem != "" {
+			incomplete(r.ReadProblem, 0)
 		}
 		if r.Dropped > 0 {
 			incomplete(fmt.Sprintf("the report of seed %s is not understood: entries that are left out: %d", seed, r.Dropped), 0)
 		}
 		if r.HeldMore > 0 {
-			incomplete(landscape.MoreHeld(r.HeldMore), r.HeldMore)
+			incomplete(landscape.MoreHeldText(r.HeldMore), r.HeldMore)
 		}
 		for _, h := range r.Held {
-			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: h.Object, Reason: h.Why.String(), Why: h.Why, Approval: h.Approval, Together: h.Together})
+			out = append(out, landscapev1alpha1.HeldDeletion{Cluster: seed, Object: h.Object, Reason: h.Reason.String(), Why: h.Reason, Approval: h.Approval, Together: h.GroupApproval})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b landscapev1alpha1.HeldDeletion) int { return strings.Compare(a.Cluster, b.Cluster) })

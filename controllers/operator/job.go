@@ -98,7 +98,7 @@ func (j *job) applyAgain(trigger string, now time.Time) {
 func (s *landscapeReconciler) runJob(ctx context.Context, j *job, limit time.Duration) {
 	for {
 		limited, cancel := context.WithTimeout(ctx, limit)
-		report := &landscape.Report{}
+		report := &landscape.RunReport{}
 		j.declarations.reset()
 		err := s.catchPanic(func() (err error) {
 			unpublished := s.publishReview(limited, j)
@@ -107,7 +107,7 @@ func (s *landscapeReconciler) runJob(ctx context.Context, j *job, limit time.Dur
 			if unpublished != nil {
 				return errors.Join(err, unpublished)
 			}
-			if j.converger.GardenEnded() { // nobody is left to publish for
+			if j.converger.HasDeletedGarden() { // nobody is left to publish for
 				return err
 			}
 			if err = errors.Join(err, s.publishForSeeds(limited, j)); err == nil {
@@ -120,7 +120,7 @@ func (s *landscapeReconciler) runJob(ctx context.Context, j *job, limit time.Dur
 		if ctx.Err() != nil {
 			return
 		}
-		totals := j.converger.Totals()
+		totals := j.converger.ObjectTotals()
 		written := j.takeAwaitedOwners()
 		if err != nil {
 			j.addAwaitedOwners(written...) // the next sync waits for them, too
@@ -130,11 +130,11 @@ func (s *landscapeReconciler) runJob(ctx context.Context, j *job, limit time.Dur
 		})
 		keeping, stop := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		go func() { ended <- s.catchPanic(func() error { return j.converger.Keep(keeping) }) }()
+		go func() { ended <- s.catchPanic(func() error { return j.converger.Maintain(keeping) }) }()
 		var looked sync.WaitGroup
 		looked.Go(func() { s.pollSeedReports(keeping, j) })
 		looked.Go(func() {
-			j.converger.WatchOperations(keeping, func() {
+			j.converger.WatchGardenRequests(keeping, func() {
 				s.enqueue(func() {
 					s.requests.operationRequested = s.requests.operationRequested || s.jobs.activeJob == j && !j.isApplying
 				})

@@ -114,8 +114,8 @@ func (h *LandscapeClient) patchLandscape(ctx context.Context, what string, chang
 var conflictBackoff = apiwait.Backoff{Steps: 25, Duration: 10 * time.Millisecond, Factor: 1.2, Jitter: 1}
 
 // StaleOperator returns why no operator would act on the object; nil if one runs.
-func (h *LandscapeClient) StaleOperator(ctx context.Context) (*landscape.Silence, error) {
-	return landscape.OperatorSilence(ctx, h.getLease, h.clock.Now())
+func (h *LandscapeClient) StaleOperator(ctx context.Context) (*landscape.StaleRole, error) {
+	return landscape.StaleOperator(ctx, h.getLease, h.clock.Now())
 }
 
 func (h *LandscapeClient) getLease(ctx context.Context, namespace, name string) (*coordinationv1.Lease, error) {

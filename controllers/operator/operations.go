@@ -11,9 +11,9 @@ import (
 
 // waitingOperations returns the pending operations of operations/: texts for the status, texts for
 // Events and chats, and how many of them expired.
-func waitingOperations(report *landscape.Report) (texts, forAnyone []string, ranOut int) {
-	for _, w := range report.Waiting {
-		texts, forAnyone = append(texts, w.String()), append(forAnyone, w.ForAnyone())
+func waitingOperations(report *landscape.RunReport) (texts, forAnyone []string, ranOut int) {
+	for _, w := range report.PendingOperations {
+		texts, forAnyone = append(texts, w.String()), append(forAnyone, w.PortableText())
 		if w.Expired {
 			ranOut++
 		}
@@ -35,7 +35,7 @@ func executedText(j *job, now, before []landscapev1alpha1.OperationRecord) strin
 }
 
 // startedOperations are the requested operations of the Garden that a sync started.
-func startedOperations(report *landscape.Report) (out []string) {
+func startedOperations(report *landscape.RunReport) (out []string) {
 	for _, one := range report.Owners {
 		if one.RequestedOperation != nil {
 			out = append(out, one.RequestedOperation.String())

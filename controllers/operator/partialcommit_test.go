@@ -369,7 +369,7 @@ func TestReviewCountsOnceAcrossRetries(t *testing.T) {
 func TestSeedReviewIsCompletedByRetry(t *testing.T) {
 	w := newTestEnv(t)
 	w.Cleanup(func() {
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.SeedNamespace("local")))
 	})
 	more := func(names ...string) map[string]string {
 		text := ""

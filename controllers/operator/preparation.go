@@ -184,35 +184,35 @@ func (s *landscapeReconciler) makeJob(ctx context.Context, with *revisionReader,
 // makeConverger creates the converger of a job.
 func (s *landscapeReconciler) makeConverger(ctx context.Context, object *landscapev1alpha1.Landscape, j *job) error {
 	l, revision := j.revision.landscape, j.revision.Revision()
-	gate, err := landscape.Gate(l, operatorApprovals(object, object.Status.UsedApprovals).ActiveIDs())
+	gate, err := landscape.DeletionGate(l, operatorApprovals(object, object.Status.UsedApprovals).ActiveIDs())
 	if err != nil {
 		return newInvalidError("revision %s: %s", revision, err)
 	}
-	if err := s.shared.clusters.connectChanged(ctx, s.operator.role.Config, landscape.Fence(s.operator.holdsLease), s.operator.secretReaderOf(object), object, apply.ClusterOptions{Clock: s.operator.role.Clock}); err != nil {
+	if err := s.shared.clusters.connectChanged(ctx, s.operator.role.Config, landscape.NewWriteFence(s.operator.holdsLease), s.operator.secretReaderOf(object), object, apply.ClusterOptions{Clock: s.operator.role.Clock}); err != nil {
 		return err
 	}
 	told := &reportedSteps{}
 	gate.Ledger = func(id string, _ []change.Ref) bool { return s.useApproval(j, id) }
 	options := landscape.Options{
-		Catalogue:  s.operator.role.Catalogue,
-		Reuse:      landscape.Reuse{Charts: s.chartPuller(), Renders: &s.shared.renderCache, Tokens: s.shared.tokens, Memory: &s.shared.permitMemory},
-		Connect:    landscape.Connections{Clusters: s.shared.clusters.byName(), Outside: s.operator.role.OutsideCluster, Leases: s.operator.ownLeases()},
-		Clock:      s.operator.role.Clock,
-		Self:       landscape.Self{Holder: s.operator.role.Holder, Retries: true, Version: s.operator.role.Version},
-		OnlyGarden: true, Checked: true,
-		Pace:    landscape.Pace{Thresholds: landscape.Thresholds(l)},
-		Permits: landscape.Permits{Gate: gate, Reviewed: j.permissions.review, Shown: s.shownApproval},
-		Hear: landscape.Listeners{OnEvent: func(e owner.Event) { s.handleStep(j, told, e) }, OnDrift: s.handleDrift, OnObject: func(_, bundle string, r apply.ObjectResult) { s.handleObjectResult(j, bundle, r) }, OnCare: func(name string, conditions []gardencorev1beta1.Condition) {
+		Catalogue:   s.operator.role.Catalogue,
+		Shared:      landscape.SharedState{Charts: s.chartPuller(), RenderCache: &s.shared.renderCache, TokenRequester: s.shared.tokens, PermitMemory: &s.shared.permitMemory},
+		Connections: landscape.Connections{Clusters: s.shared.clusters.byName(), OutsideCluster: s.operator.role.OutsideCluster, Leases: s.operator.ownLeases()},
+		Clock:       s.operator.role.Clock,
+		Process:     landscape.ProcessIdentity{Holder: s.operator.role.Holder, RetriesFailures: true, Version: s.operator.role.Version},
+		OnlyGarden:  true, RenderChecked: true,
+		Timing:  landscape.Timing{Thresholds: landscape.ConditionThresholds(l)},
+		Permits: landscape.Permits{Gate: gate, Reviewed: j.permissions.review, DisplayedID: s.shownApproval},
+		Listeners: landscape.Listeners{OnEvent: func(e owner.Event) { s.handleStep(j, told, e) }, OnDrift: s.handleDrift, OnObject: func(_, bundle string, r apply.ObjectResult) { s.handleObjectResult(j, bundle, r) }, OnHealth: func(name string, conditions []gardencorev1beta1.Condition) {
 			s.enqueue(func() { s.recordOwnerConditions(name, conditions) })
-		}}, CurrentAt: s.newestTimeOf(j.revision.Commit),
-		Take: landscape.Takeover{ForceHint: func(r apply.Ref) string {
+		}}, FilesCurrentAt: s.newestTimeOf(j.revision.Commit),
+		Takeover: landscape.Takeover{ForceHint: func(r apply.Ref) string {
 			return fmt.Sprintf("give it the annotation %s: \"true\" in Git", conventions.ManagedResourceKeys().ForceConflicts)
 		}},
 	}
 	if s.shared.engine == nil || s.shared.engineForces != l.Config.Spec.ForceConflicts {
 		s.shared.engine, s.shared.engineForces = landscape.NewEngine(l, options), l.Config.Spec.ForceConflicts
 	}
-	options.Connect.Engine, j.engine = s.shared.engine, s.shared.engine
+	options.Connections.Engine, j.engine = s.shared.engine, s.shared.engine
 	if j.converger, err = landscape.New(l, options); err != nil {
 		return newInvalidError("revision %s: %s", revision, err)
 	}

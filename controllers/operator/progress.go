@@ -81,7 +81,7 @@ func (s *landscapeReconciler) handleStep(by *job, told *reportedSteps, e owner.E
 
 // handleDrift processes a repair.
 func (s *landscapeReconciler) handleDrift(d landscape.Drift) {
-	what := fmt.Sprintf("%s on cluster %s %s", d.Object, d.Cluster, d.What)
+	what := fmt.Sprintf("%s on cluster %s %s", d.Object, d.Cluster, d.Description)
 	message, severity, reason := what+": repaired", notification.Info, "DriftRepaired"
 	switch {
 	case d.HandedOver:
@@ -93,7 +93,7 @@ func (s *landscapeReconciler) handleDrift(d landscape.Drift) {
 		s.operator.metrics.countDrift(s.key, d.Cluster, d.Repaired)
 	}
 	s.enqueue(func() {
-		s.findings.unrepairedDrift = d.Standing
+		s.findings.unrepairedDrift = d.OpenProblems
 		s.recordHeldRepair(d)
 		if s.jobs.activeJob != nil {
 			s.notify(notification.Neutral, severity, reason, message, s.jobs.activeJob.revision.Commit, s.jobs.activeJob.revision.Revision())
@@ -103,14 +103,14 @@ func (s *landscapeReconciler) handleDrift(d landscape.Drift) {
 
 // recordHeldRepair records whether a repair waits for an approval, as held deletions of a sync do.
 func (s *landscapeReconciler) recordHeldRepair(d landscape.Drift) {
-	one := landscapev1alpha1.HeldDeletion{Cluster: d.Cluster, Object: d.Object.String(), Reason: d.Held, Why: d.Why, Approval: d.Approval}
+	one := landscapev1alpha1.HeldDeletion{Cluster: d.Cluster, Object: d.Object.String(), Reason: d.HoldText, Why: d.HoldReason, Approval: d.Approval}
 	same := func(h landscapev1alpha1.HeldDeletion) bool { return h.Cluster == one.Cluster && h.Object == one.Object }
 	before, here := s.findings.heldRepairs, heldByOperator(s.status.desired.Held)
 	s.findings.heldRepairs = slices.DeleteFunc(slices.Clone(before), same)
 	switch {
-	case d.Held != "" && slices.ContainsFunc(here, same) && !slices.ContainsFunc(before, same):
+	case d.HoldText != "" && slices.ContainsFunc(here, same) && !slices.ContainsFunc(before, same):
 		// A sync has found it.
-	case d.Held != "":
+	case d.HoldText != "":
 		s.findings.heldRepairs = append(s.findings.heldRepairs, one)
 		here = append(slices.DeleteFunc(here, same), one)
 	case slices.ContainsFunc(before, same):

@@ -30,11 +30,11 @@ func (s *landscapeReconciler) publishForSeeds(ctx context.Context, j *job) error
 	if len(seeds) == 0 || virtual == nil || ctx.Err() != nil {
 		return nil
 	}
-	var decided seedpublication.Decided
+	var decided seedpublication.ObjectSettings
 	if j.permissions.review != nil {
 		decided.Review = landscapev1alpha1.ReviewRequired
 	}
-	content, err := seedpublication.Of(l, decided)
+	content, err := seedpublication.ContentOf(l, decided)
 	if err != nil {
 		return fmt.Errorf("publishing for seeds: %w", err)
 	}
@@ -43,7 +43,7 @@ func (s *landscapeReconciler) publishForSeeds(ctx context.Context, j *job) error
 	var problems []error
 	for _, seed := range seeds {
 		name := seed.Object.Name
-		if slices.ContainsFunc(j.converger.Refused(), func(r string) bool { return r == "Seed "+name }) {
+		if slices.ContainsFunc(j.converger.FailedDeclarations(), func(r string) bool { return r == "Seed "+name }) {
 			problems = append(problems, &owner.FollowsError{Err: fmt.Errorf("seed %s: nothing is published for it, because what Git declares for it could not be applied", name)})
 			continue
 		}
@@ -55,7 +55,7 @@ func (s *landscapeReconciler) publishForSeeds(ctx context.Context, j *job) error
 			own := decided
 			own.Approved = approved
 			var err error
-			if content, err = seedpublication.Of(l, own); err != nil {
+			if content, err = seedpublication.ContentOf(l, own); err != nil {
 				return fmt.Errorf("publishing for seed %s: %w", name, err)
 			}
 		}
@@ -68,7 +68,7 @@ func (s *landscapeReconciler) publishForSeeds(ctx context.Context, j *job) error
 // publishReview sends each seed its reviewed deletions, before the revision itself is applied.
 func (s *landscapeReconciler) publishReview(ctx context.Context, j *job) error {
 	return s.forReviewedSeeds(j, func(p *seedpublication.Publisher, virtual *apply.Cluster, seed string, change permit.SeedChange) error {
-		return p.ApplyReview(ctx, virtual, change, seed)
+		return p.PublishReview(ctx, virtual, change, seed)
 	})
 }
 

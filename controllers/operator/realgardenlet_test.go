@@ -51,7 +51,7 @@ func TestOperatorWithRealGardenlet(t *testing.T) {
 	w := newTestEnv(t)
 	w.Cleanup(func() {
 		// The namespace may not exist.
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.SeedNamespace("local")))
 	})
 	config := apiserver.Start(t)
 	scheme := runtime.NewScheme()

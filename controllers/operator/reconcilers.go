@@ -127,7 +127,7 @@ func (p *runningOperator) hasDependency(dependent, key receiver.Key) bool {
 func (p *runningOperator) startReconciler(ctx context.Context, key receiver.Key) *runningReconciler {
 	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
-	s := &landscapeReconciler{operator: p, key: key, broadcaster: p.requestHandler.broadcasterOf(key), stepRequests: make(chan struct{}, 1), callbacks: make(chan func()), shared: sharedResources{tokens: &accesstokens.Keeper{Clock: p.role.Clock, Log: p.role.Log}}, status: &statusWriter{client: p.client, apiReader: p.mgr.GetAPIReader(), holdsLease: p.holdsLease, clock: p.role.Clock, log: p.role.Log}}
+	s := &landscapeReconciler{operator: p, key: key, broadcaster: p.requestHandler.broadcasterOf(key), stepRequests: make(chan struct{}, 1), callbacks: make(chan func()), shared: sharedResources{tokens: &accesstokens.Requester{Clock: p.role.Clock, Log: p.role.Log}}, status: &statusWriter{client: p.client, apiReader: p.mgr.GetAPIReader(), holdsLease: p.holdsLease, clock: p.role.Clock, log: p.role.Log}}
 	r := &runningReconciler{reconciler: s, stop: cancel, done: make(chan struct{})}
 	p.reconcilers[key] = r
 	go func() {

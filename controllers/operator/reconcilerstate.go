@@ -68,7 +68,7 @@ type objectFaults struct {
 // sharedResources stay from one revision to the next, so that unchanged objects cost nothing.
 type sharedResources struct {
 	// tokens are renewed for the Garden until the syncer ends.
-	tokens *accesstokens.Keeper
+	tokens *accesstokens.Requester
 	// clusters, engine and engineForces are guarded by building.
 	clusters     clusterConnections
 	engine       *apply.Engine

@@ -26,7 +26,7 @@ func TestNextSyncReportsSeedFailure(t *testing.T) {
 	w := newTestEnv(t)
 	w.Cleanup(func() {
 		// The namespace may not exist.
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.SeedNamespace("local")))
 	})
 	files := func(value, purpose string) map[string]string {
 		shoot := strings.Replace(shootFile(t), "  region: local\n", "  region: local\n  seedName: local\n", 1)
@@ -50,7 +50,7 @@ func TestNextSyncReportsSeedFailure(t *testing.T) {
 	}
 	digest := func() string { return w.seedConfigMap(seedpublication.PointerName).Data["digest"] }
 	working("Shoot garden-local/local")
-	w.writeSeedReport(seedpublication.Report{Digest: digest()})
+	w.writeSeedReport(seedpublication.SeedReport{Digest: digest()})
 	w.markReconciled("Seed", "")
 	w.markReconciled("Shoot", "garden-local")
 	working("")
@@ -69,7 +69,7 @@ func TestNextSyncReportsSeedFailure(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, handle.Approve(context.Background(), []string{"local/0123456789ab"}, true))
 	w.eventually("the approval is published", func() bool { return digest() != before })
-	w.writeSeedReport(seedpublication.Report{Digest: digest()})
+	w.writeSeedReport(seedpublication.SeedReport{Digest: digest()})
 	// While that sync applies, no gardenlet is reported as working.
 	l := w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool {
 		return l.Status.History[0].Gardenlets == "Shoot garden-local/local: Error (10%): no machines"

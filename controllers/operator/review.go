@@ -146,10 +146,10 @@ func (r *revisionReader) compareWithBase(ctx context.Context, former *landscapes
 // operator's clusters.
 func differingDeclarations(former, next *landscapes.Landscape) (before, after []plan.Place) {
 	if former == nil {
-		return nil, landscape.Declared(next, landscape.Locked(next))
+		return nil, landscape.DeclarationBundles(next, landscape.UndecryptableSecrets(next))
 	}
-	sealed := landscape.Locked(former)
-	maps.Copy(sealed, landscape.Locked(next))
-	before, after, _ = landscape.Differing(former, next, sealed)
+	sealed := landscape.UndecryptableSecrets(former)
+	maps.Copy(sealed, landscape.UndecryptableSecrets(next))
+	before, after, _ = landscape.ChangedDeclarations(former, next, sealed)
 	return before, after
 }

@@ -23,7 +23,7 @@ import (
 func (w *testEnv) seedConfigMap(name string) *corev1.ConfigMap {
 	w.Helper()
 	o := &corev1.ConfigMap{}
-	err := w.client.Get(context.Background(), client.ObjectKey{Namespace: seedpublication.Namespace("local"), Name: name}, o)
+	err := w.client.Get(context.Background(), client.ObjectKey{Namespace: seedpublication.SeedNamespace("local"), Name: name}, o)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -38,8 +38,8 @@ func (w *testEnv) watchSeedConfigMaps() (next func() string) {
 	c, err := client.NewWithWatch(testServer.config, client.Options{})
 	require.NoError(w, err)
 	list := &corev1.ConfigMapList{}
-	require.NoError(w, c.List(context.Background(), list, client.InNamespace(seedpublication.Namespace("local"))))
-	changes, err := c.Watch(context.Background(), &corev1.ConfigMapList{}, client.InNamespace(seedpublication.Namespace("local")), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	require.NoError(w, c.List(context.Background(), list, client.InNamespace(seedpublication.SeedNamespace("local"))))
+	changes, err := c.Watch(context.Background(), &corev1.ConfigMapList{}, client.InNamespace(seedpublication.SeedNamespace("local")), &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
 	require.NoError(w, err)
 	w.Cleanup(changes.Stop)
 	out := make(chan string, 100)
@@ -66,7 +66,7 @@ func TestReviewIsPublishedForSeeds(t *testing.T) {
 	w := newTestEnv(t)
 	w.Cleanup(func() {
 		// The namespace may not exist.
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.SeedNamespace("local")))
 	})
 	const overlay = "components/shoot/b/"
 	more := func(names ...string) map[string]string {
@@ -88,7 +88,7 @@ func TestReviewIsPublishedForSeeds(t *testing.T) {
 	require.NotNil(t, w.seedConfigMap(seedpublication.PointerName))
 	assert.Nil(t, w.seedConfigMap(seedpublication.ReviewName), "nothing was lost yet")
 	parts := &corev1.SecretList{}
-	require.NoError(t, w.client.List(context.Background(), parts, client.InNamespace(seedpublication.Namespace("local"))))
+	require.NoError(t, w.client.List(context.Background(), parts, client.InNamespace(seedpublication.SeedNamespace("local"))))
 	published := ""
 	for _, p := range parts.Items {
 		published += string(p.Data["data"])
@@ -127,7 +127,7 @@ func TestHeldShootLosesNothing(t *testing.T) {
 	w := newTestEnv(t)
 	w.Cleanup(func() {
 		// The namespace may not exist.
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.SeedNamespace("local")))
 	})
 	extra := map[string]string{"components/seed/a/kustomization.yaml": "resources: [x.yaml]\n", "components/seed/a/x.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: garden}\n"}
 	files := map[string]string{"shoot.yaml": strings.Replace(shootFile(t), "  region: local\n", "  region: local\n  seedName: local\n", 1)}

@@ -115,7 +115,7 @@ func (r *revisionReader) read(ctx context.Context, snapshot *source.Snapshot) (*
 	// Pergola holds and reports these removals in the cluster, and applies the rest of the
 	// revision.
 	found = slices.DeleteFunc(found, func(v schemas.Violation) bool {
-		return v.Rule == schemas.RuleDeletionConfirm && landscape.HoldsRemoval(v.Kind)
+		return v.Rule == schemas.RuleDeletionConfirm && landscape.IsHeldOnRemoval(v.Kind)
 	})
 	// A waiting revision does not become invalid by time: the API rejects the expired object alone.
 	for i := range found {

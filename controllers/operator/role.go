@@ -91,7 +91,7 @@ type runningOperator struct {
 	renderLock *sync.Mutex
 
 	mu               sync.Mutex
-	lease            *landscape.Lease
+	lease            *landscape.SharedLease
 	notWorkingReason string // why this replica does not work
 	validationCaches map[receiver.Key]*kept.Store
 	reconcilers      map[receiver.Key]*runningReconciler
@@ -111,7 +111,7 @@ func (p *runningOperator) holdsLease() bool {
 	p.mu.Lock()
 	lease := p.lease
 	p.mu.Unlock()
-	return lease != nil && lease.Sure()
+	return lease != nil && lease.IsSure()
 }
 
 // Run works until ctx ends. It fails when the lease is lost.
@@ -206,7 +206,7 @@ func (p *runningOperator) runAsLeader(ctx context.Context) error {
 	defer cluster.Close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var lease *landscape.Lease
+	var lease *landscape.SharedLease
 	for lease == nil {
 		lease, err = landscape.AcquireOperatorLease(ctx, cluster, p.role.Holder, p.role.Clock, func(err error) { cancel(err) }, p.reportLeaseHolder)
 		if ctx.Err() != nil {
@@ -256,7 +256,7 @@ func (p *runningOperator) sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (p *runningOperator) reportLeaseHolder(held *landscape.HeldError) {
+func (p *runningOperator) reportLeaseHolder(held *landscape.LeaseHeldError) {
 	p.setNotWorkingReason("another instance works: " + held.Error())
 	p.role.Log.Info("waiting for the lease, which another instance holds", "holder", held.Holder, "lease", held.Lease)
 }
@@ -268,13 +268,13 @@ func (p *runningOperator) setNotWorkingReason(why string) {
 }
 
 // ownLeases returns the leases that this process holds for its convergers.
-func (p *runningOperator) ownLeases() []*landscape.Lease {
+func (p *runningOperator) ownLeases() []*landscape.SharedLease {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lease == nil {
 		return nil
 	}
-	return []*landscape.Lease{p.lease}
+	return []*landscape.SharedLease{p.lease}
 }
 
 // validationCacheOf returns the store of a Landscape's validation results, which survives syncs and

@@ -32,7 +32,7 @@ func seedOf(live *unstructured.Unstructured) string {
 
 // hasGardenlet reports whether a gardenlet ever reconciled a Seed. It may not work any longer.
 func hasGardenlet(seed *unstructured.Unstructured) bool {
-	return seedpublication.ReadReport(seed) != nil || hasHeartbeat(seed)
+	return seedpublication.ReadSeedReport(seed) != nil || hasHeartbeat(seed)
 }
 
 // hasHeartbeat reports whether a Seed has a gardenlet with a Lease.
@@ -71,7 +71,7 @@ func (w *gardenletWaiter) checkGardenlets(ctx context.Context, left []*awaitedOw
 		if err != nil || !hasHeartbeat(seed) {
 			continue
 		}
-		if silence, err := landscape.SeedSilence(ctx, landscape.LeasesOf(client), name, now); err == nil && silence != nil {
+		if silence, err := landscape.StaleSeedGardenlet(ctx, landscape.NewLeaseReader(client), name, now); err == nil && silence != nil {
 			w.seedStates.unavailable[name] = silence.Text(now)
 		}
 	}
@@ -80,7 +80,7 @@ func (w *gardenletWaiter) checkGardenlets(ctx context.Context, left []*awaitedOw
 // skipReason returns why nobody reconciles a written Seed or Shoot: its gardenlet ignores it, or
 // its seed has none. Empty if somebody may.
 func (w *gardenletWaiter) skipReason(live *unstructured.Unstructured) string {
-	if why := seedpublication.LeftAlone(live); why != "" {
+	if why := seedpublication.IgnoreReason(live); why != "" {
 		return "its gardenlet leaves it alone, because " + why
 	}
 	if seed := seedOf(live); w.seedStates.withoutSeed[seed] {
@@ -110,7 +110,7 @@ func hasEnded(state gardencorev1beta1.LastOperationState) bool {
 // noteFailingFollowers notes the owners that cannot be reconciled after a Seed, since before or
 // after it. The Seed itself succeeded.
 func (w *gardenletWaiter) noteFailingFollowers(f *awaitedOwner, seed *unstructured.Unstructured) {
-	r := seedpublication.ReadReport(seed)
+	r := seedpublication.ReadSeedReport(seed)
 	if r == nil {
 		return
 	}

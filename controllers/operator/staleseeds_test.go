@@ -47,7 +47,7 @@ func TestStaleGardenletsAreReported(t *testing.T) {
 	w := newTestEnv(t)
 	w.Cleanup(func() {
 		// The namespace may not exist.
-		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.Namespace("local")))
+		_ = w.client.DeleteAllOf(context.Background(), &corev1.ConfigMap{}, client.InNamespace(seedpublication.SeedNamespace("local")))
 	})
 	overlay := func(value string) map[string]string {
 		return map[string]string{"components/shoot/b/kustomization.yaml": "resources: [x.yaml]\n",
@@ -104,6 +104,6 @@ func TestStaleGardenletsAreReported(t *testing.T) {
 	assert.Contains(t, readyText(w.awaitLandscape(s.name, hasHeldDeletions)), unread)
 	end = pushed(s.push("a fourth", overlay("4")))
 	assert.Contains(t, end.Message, unread)
-	w.writeSeedReport(seedpublication.Report{})
+	w.writeSeedReport(seedpublication.SeedReport{})
 	w.awaitLandscape(s.name, func(l *landscapev1alpha1.Landscape) bool { return len(l.Status.Held) == 0 })
 }

@@ -79,7 +79,7 @@ func (s *landscapeReconciler) openJobRecord(j *job, at time.Time) {
 }
 
 // handleSyncResult processes the result of a sync.
-func (s *landscapeReconciler) handleSyncResult(j *job, report *landscape.Report, totals map[string]int, err error, late bool, await func(string) bool) {
+func (s *landscapeReconciler) handleSyncResult(j *job, report *landscape.RunReport, totals map[string]int, err error, late bool, await func(string) bool) {
 	if s.jobs.activeJob != j || s.lifetime.ctx.Err() != nil {
 		return
 	}
@@ -128,7 +128,7 @@ func (s *landscapeReconciler) handleSyncResult(j *job, report *landscape.Report,
 		o = refused
 	}
 	s.jobs.lastOutcome, s.findings.unrepairedDrift, s.findings.heldRepairs = o, nil, nil
-	moves := landscape.MovesFrom(err)
+	moves := landscape.PendingMoveSources(err)
 	s.jobs.moveSources.Store(&moves)
 	result, message := landscapev1alpha1.SyncSucceeded, "nothing had to be written"
 	published := ""

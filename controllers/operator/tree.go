@@ -30,8 +30,8 @@ type TreeOwner struct {
 	Owner string `json:"owner"`
 	// Silence says since when its gardenlet or operator does not renew its lease; nil if it does,
 	// or if that is unknown.
-	Silence *landscape.Silence `json:"silent,omitempty"`
-	Bundles []TreeBundle       `json:"bundles"`
+	Silence *landscape.StaleRole `json:"silent,omitempty"`
+	Bundles []TreeBundle         `json:"bundles"`
 }
 
 // TreeBundle is a bundle with its objects.
@@ -132,8 +132,8 @@ func markStale(ctx context.Context, c client.Reader, owners []TreeOwner, now tim
 		lease := &coordinationv1.Lease{}
 		return lease, c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, lease)
 	}
-	operator, operatorErr := landscape.OperatorSilence(ctx, leases, now)
-	gardenlet, gardenletErr := landscape.GardenletSilence(ctx, leases, now)
+	operator, operatorErr := landscape.StaleOperator(ctx, leases, now)
+	gardenlet, gardenletErr := landscape.StaleGardenlet(ctx, leases, now)
 	for i, o := range owners {
 		kind, _, _ := strings.Cut(o.Owner, ".")
 		switch {

@@ -47,7 +47,7 @@ func (o *ownerSession) hasAPIServer() bool {
 // yet trust no other. publishRotatedAccess publishes the new access later.
 func (r *run) publishAccess(ctx context.Context, manager *secrets.Manager, result render.Result) error {
 	generated, asked := manager.Get(access.SecretName)
-	if target := r.owner.Target; !asked || r.owner.Input.Owner.Kind == Garden && target != nil && !access.IsLate(target.RESTConfig()) {
+	if target := r.owner.Target; !asked || r.owner.Input.Owner.Kind == Garden && target != nil && !access.IsLazyConfig(target.RESTConfig()) {
 		return nil // a Secret of this name may belong to somebody who provides the access
 	}
 	configs, err := secretRequests(r.owner, result)
@@ -140,8 +140,8 @@ func (r *run) startTokenRenewal() {
 	if !has || o.Target == nil || !o.hasAPIServer() {
 		return
 	}
-	r.reconciler.Tokens.Keep(accesstokens.Site{
-		Namespace: o.Input.Owner.ControlPlaneNamespace, Local: o.Local.RESTConfig(), Target: o.Target.RESTConfig(), Manager: manager,
+	r.reconciler.Tokens.Start(accesstokens.ControlPlane{
+		Namespace: o.Input.Owner.ControlPlaneNamespace, Local: o.Local.RESTConfig(), Target: o.Target.RESTConfig(), ResourceManager: manager,
 	})
 }
 
@@ -167,17 +167,17 @@ func ConnectShoot(o *Owner, outside bool, fence transport.WrapperFunc, options a
 
 // shootAccess returns the access to the API server of a Shoot, which is read when it is needed.
 func (o *Owner) shootAccess(outside bool, clk clock.PassiveClock) (*rest.Config, error) {
-	read, err := access.ReaderOf(o.Local.RESTConfig())
+	read, err := access.NewSecretReader(o.Local.RESTConfig())
 	if err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", o.Local.Name(), err)
 	}
 	// The input, which may come later, has the namespace of the control plane.
-	source := access.OfShoot(o.Input.Owner.Namespace+"/"+o.Input.Owner.Name, o.Input.Owner.ControlPlaneNamespace, read, clk)
+	source := access.ShootSource(o.Input.Owner.Namespace+"/"+o.Input.Owner.Name, o.Input.Owner.ControlPlaneNamespace, read, clk)
 	if outside {
 		source.Proxy = o.Local.RESTConfig().Proxy
-		source.Outside = func(context.Context) (string, error) { return o.externalURL() }
+		source.ExternalURL = func(context.Context) (string, error) { return o.externalURL() }
 	}
-	return access.Late(source), nil
+	return access.LazyConfig(source), nil
 }
 
 // ShootAccess returns the access to the API server of a Shoot from outside its seed. The error

@@ -49,13 +49,13 @@ func TestAccessIsValidDuringRotation(t *testing.T) {
 		t.Helper()
 		found, err := client.CoreV1().Secrets(s.ns).Get(s.ctx, access.SecretName, metav1.GetOptions{})
 		require.NoError(t, err)
-		return string(found.Data[access.Key])
+		return string(found.Data[access.KubeconfigKey])
 	}
 	content := func(m *secrets.Manager) string {
 		t.Helper()
 		generated, there := m.Get(access.SecretName)
 		require.True(t, there)
-		return string(generated.Data[access.Key].Reveal())
+		return string(generated.Data[access.KubeconfigKey].Reveal())
 	}
 
 	first := made(time.Time{}, false)

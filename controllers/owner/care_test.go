@@ -216,7 +216,7 @@ func TestLostAccessComesBack(t *testing.T) {
 	client, err := kubernetes.NewForConfig(server.config)
 	require.NoError(t, err)
 	secrets := client.CoreV1().Secrets(s.ns)
-	_, err = secrets.Create(s.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "gardener-internal-1a2b"}, Data: map[string][]byte{access.Key: []byte("one")}}, metav1.CreateOptions{})
+	_, err = secrets.Create(s.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "gardener-internal-1a2b"}, Data: map[string][]byte{access.KubeconfigKey: []byte("one")}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	assert.False(t, o.restoreAccess(s.ctx), "none was made yet")
 	now := time.Now()
@@ -231,7 +231,7 @@ func TestLostAccessComesBack(t *testing.T) {
 	assert.True(t, o.restoreAccess(s.ctx))
 	found, err := secrets.Get(s.ctx, access.SecretName, metav1.GetOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, "one", string(found.Data[access.Key]))
+	assert.Equal(t, "one", string(found.Data[access.KubeconfigKey]))
 	require.NoError(t, secrets.Delete(s.ctx, access.SecretName, metav1.DeleteOptions{}))
 	assert.True(t, o.restoreAccess(s.ctx))
 }

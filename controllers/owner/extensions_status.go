@@ -101,7 +101,7 @@ func requiredKinds(bundles []render.Bundle, e render.Extension) []string {
 // installations returns the ControllerInstallations of extensions on Seeds; false while the virtual
 // garden does not answer.
 func (r *Reconciler) installations(ctx context.Context, o *ownerSession) ([]gardencorev1beta1.ControllerInstallation, bool) {
-	if o.Target == nil || !access.IsThere(ctx, o.Target.RESTConfig()) {
+	if o.Target == nil || !access.HasCredentials(ctx, o.Target.RESTConfig()) {
 		return nil, false
 	}
 	list, err := listAllObjects(ctx, o.Target, gardencorev1beta1.SchemeGroupVersion.WithKind("ControllerInstallation"))

@@ -91,7 +91,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *ownerSession, b render.B
 	} else if !served {
 		return r.planWaiting(ctx, o, b)
 	}
-	if cluster == o.Target && !access.IsThere(ctx, cluster.RESTConfig()) {
+	if cluster == o.Target && !access.HasCredentials(ctx, cluster.RESTConfig()) {
 		// The control plane does not exist yet, so all objects are new.
 		found := plan.Bundles(nil, []plan.Place{{Cluster: cluster.Name(), Bundle: b}})
 		for i := range found.Items {

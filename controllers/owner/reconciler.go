@@ -49,7 +49,7 @@ type Reconciler struct {
 	// without plans.
 	Prerequisites *coming.PlannedPrerequisites
 	// Tokens are renewed for control planes from their first reconciliation on; nil for none.
-	Tokens *accesstokens.Keeper
+	Tokens *accesstokens.Requester
 	// RetriesFailures means that the process retries failures, which lastOperation reports.
 	RetriesFailures bool
 	// Gardener identifies this process in status.gardener.

@@ -18,7 +18,7 @@ func (r *Reconciler) readReferences(ctx context.Context, o *ownerSession) error 
 	var err error
 	switch {
 	case !references.HasReferences(o.Input): // no request needed
-	case access.IsThere(ctx, o.Home.RESTConfig()):
+	case access.HasCredentials(ctx, o.Home.RESTConfig()):
 		found, err = references.Read(ctx, o.Home, o.Input)
 	default:
 		found = references.AllMissing(o.Home, o.Input)

@@ -80,7 +80,7 @@ func (s *servingCache) canApply(ctx context.Context, o *ownerSession, b render.B
 	if is, known := s.readyDeployments[b.Delivery.ServedBy]; known {
 		return is, nil
 	}
-	is, err := o.hasMatchingPod(ctx, b.Delivery.ServedBy, func(pod corev1.Pod) bool { return access.Serves(pod) && isReady(pod) })
+	is, err := o.hasMatchingPod(ctx, b.Delivery.ServedBy, func(pod corev1.Pod) bool { return access.IsPodServing(pod) && isReady(pod) })
 	if err != nil {
 		return false, err
 	}
@@ -99,7 +99,7 @@ func isReady(pod corev1.Pod) bool {
 
 // isServed reports whether a pod of the API server has a reachable address.
 func (o *ownerSession) isServed(ctx context.Context) (bool, error) {
-	return o.hasMatchingPod(ctx, "kube-apiserver", access.Serves)
+	return o.hasMatchingPod(ctx, "kube-apiserver", access.IsPodServing)
 }
 
 // hasMatchingPod reports whether a Deployment of the control plane with replicas has a matching

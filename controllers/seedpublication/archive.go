@@ -10,8 +10,8 @@ import (
 	"slices"
 )
 
-// Archive packs files reproducibly: sorted by name, uncompressed, without times.
-func Archive(files map[string][]byte) ([]byte, error) {
+// PackFiles packs files reproducibly: sorted by name, uncompressed, without times.
+func PackFiles(files map[string][]byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -29,8 +29,8 @@ func Archive(files map[string][]byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// unpack reads an archive of untrusted origin.
-func unpack(data []byte) (map[string][]byte, error) {
+// unpackFiles reads an archive of untrusted origin.
+func unpackFiles(data []byte) (map[string][]byte, error) {
 	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func unpack(data []byte) (map[string][]byte, error) {
 
 // FS returns files as a file system.
 func FS(files map[string][]byte) (fs.FS, error) {
-	data, err := Archive(files)
+	data, err := PackFiles(files)
 	if err != nil {
 		return nil, err
 	}

@@ -37,8 +37,8 @@ type Content struct {
 	Review landscapev1alpha1.ReviewMode
 }
 
-// fileDomains is the file with the default domains, in the landscape folder.
-const fileDomains = "pergola-default-domains.yaml"
+// domainsFile is the file with the default domains, in the landscape folder.
+const domainsFile = "pergola-default-domains.yaml"
 
 // EncryptedError means that an overlay has an encrypted file, which is not published: a seed cannot
 // decrypt it, and its plain text must stay secret.
@@ -48,17 +48,18 @@ func (e *EncryptedError) Error() string {
 	return fmt.Sprintf("%s is encrypted: overlays are published as they are: declare the Secret as an object of the landscape, and refer to it", e.File)
 }
 
-// Decided contains the settings of the Landscape object for a seed, beside its Git content.
-type Decided struct {
+// ObjectSettings contains the settings of the Landscape object for a seed, beside its Git content.
+type ObjectSettings struct {
 	// Approved are the ids of held deletions that are approved for the seed.
 	Approved []string
 	// Review says whether deletions on seeds must have been reviewed; the object or Git sets it.
 	Review landscapev1alpha1.ReviewMode
 }
 
-// The Of function returns the part of a landscape that its seeds need. It excludes the Garden,
-// other seeds, sources, access and secrets, so that a commit about them changes nothing here.
-func Of(l *landscapes.Landscape, decided Decided) (*Content, error) {
+// The ContentOf function returns the part of a landscape that its seeds need. It excludes the
+// Garden, other seeds, sources, access and secrets, so that a commit about them changes nothing
+// here.
+func ContentOf(l *landscapes.Landscape, decided ObjectSettings) (*Content, error) {
 	c := &Content{Catalogue: components.Version, Folder: l.Path, Files: map[string][]byte{}, Review: decided.Review}
 	if l.Config.Spec.Catalogue != nil {
 		c.Catalogue = strings.TrimPrefix(l.Config.Spec.Catalogue.Version, "v")
@@ -76,10 +77,10 @@ func Of(l *landscapes.Landscape, decided Decided) (*Content, error) {
 	if err := c.addSettings(l, layers, decided); err != nil {
 		return nil, err
 	}
-	if err := c.addDomains(l); err != nil {
+	if err := c.addDefaultDomains(l); err != nil {
 		return nil, err
 	}
-	return c, c.check()
+	return c, c.checkLimits()
 }
 
 // addFolder adds the files of an overlay. It follows links to files, as rendering does.
@@ -99,17 +100,17 @@ func (c *Content) addFolder(from fs.FS, dir string) error {
 		if err != nil {
 			return err
 		}
-		if encrypted(name, data) {
+		if isEncrypted(name, data) {
 			return &EncryptedError{File: name}
 		}
 		c.Files[name] = data
-		return c.check()
+		return c.checkLimits()
 	})
 }
 
-// encrypted reports whether SOPS has encrypted a file: documents have a field sops, and values a
+// isEncrypted reports whether SOPS has encrypted a file: documents have a field sops, and values a
 // prefix.
-func encrypted(name string, data []byte) bool {
+func isEncrypted(name string, data []byte) bool {
 	if bytes.Contains(data, []byte("ENC[AES256_GCM,")) {
 		return true
 	}
@@ -129,7 +130,7 @@ func encrypted(name string, data []byte) bool {
 
 // addSettings writes the settings of landscape.yaml for Seeds and Shoots. Layers are merged into it
 // already; those with overlays are named.
-func (c *Content) addSettings(l *landscapes.Landscape, layers map[string]bool, decided Decided) error {
+func (c *Content) addSettings(l *landscapes.Landscape, layers map[string]bool, decided ObjectSettings) error {
 	in := l.Config.Spec
 	out := landscapev1alpha1.Landscape{Spec: landscapev1alpha1.LandscapeSpec{
 		Catalogue: &landscapev1alpha1.Catalogue{Version: c.Catalogue}, GardenAPI: in.GardenAPI, FeatureGates: in.FeatureGates,
@@ -147,7 +148,7 @@ func (c *Content) addSettings(l *landscapes.Landscape, layers map[string]bool, d
 		}
 	}
 	for _, t := range in.ConditionThresholds {
-		if !slices.Contains(gardenConditions(), t.Type) {
+		if !slices.Contains(gardenConditionTypes(), t.Type) {
 			out.Spec.ConditionThresholds = append(out.Spec.ConditionThresholds, t)
 		}
 	}
@@ -174,16 +175,16 @@ func (c *Content) addConfig(folder, name string, spec landscapev1alpha1.Landscap
 	return nil
 }
 
-// gardenConditions are the condition types that only a Garden has.
-func gardenConditions() []gardencorev1beta1.ConditionType {
+// gardenConditionTypes are the condition types that only a Garden has.
+func gardenConditionTypes() []gardencorev1beta1.ConditionType {
 	return []gardencorev1beta1.ConditionType{
 		operatorv1alpha1.VirtualGardenAPIServerAvailable, operatorv1alpha1.RuntimeComponentsHealthy, operatorv1alpha1.VirtualComponentsHealthy,
 	}
 }
 
-// addDomains adds the default domains, from which Shoots without a domain get theirs. Only
+// addDefaultDomains adds the default domains, from which Shoots without a domain get theirs. Only
 // annotations of their Secrets are published, never the data.
-func (c *Content) addDomains(l *landscapes.Landscape) error {
+func (c *Content) addDefaultDomains(l *landscapes.Landscape) error {
 	var out []byte
 	for i := range l.Declarations {
 		d := &l.Declarations[i]
@@ -209,16 +210,16 @@ func (c *Content) addDomains(l *landscapes.Landscape) error {
 		out = append(append(out, "---\n"...), text...)
 	}
 	if len(out) > 0 {
-		c.Files[path.Join(c.Folder, fileDomains)] = out
+		c.Files[path.Join(c.Folder, domainsFile)] = out
 	}
 	return nil
 }
 
-// Domains returns the default domains as a file of declarations; nil if there are none.
-func (c *Content) Domains() []byte { return c.Files[path.Join(c.Folder, fileDomains)] }
+// DefaultDomains returns the default domains as a file of declarations; nil if there are none.
+func (c *Content) DefaultDomains() []byte { return c.Files[path.Join(c.Folder, domainsFile)] }
 
-// check enforces the limits.
-func (c *Content) check() error {
+// checkLimits enforces the limits.
+func (c *Content) checkLimits() error {
 	size := 0
 	for _, data := range c.Files {
 		size += len(data)

@@ -46,7 +46,7 @@ stringData: {password: hunter2}
 `
 )
 
-func files(changes map[string]string) fstest.MapFS {
+func landscapeFiles(changes map[string]string) fstest.MapFS {
 	out := fstest.MapFS{}
 	for name, text := range map[string]string{
 		"live/landscape.yaml": configText, "base/landscape.yaml": baseText, "live/domain.yaml": domain,
@@ -67,7 +67,7 @@ func files(changes map[string]string) fstest.MapFS {
 	return out
 }
 
-func load(t *testing.T, from fs.FS, dir string) *landscapes.Landscape {
+func loadLandscape(t *testing.T, from fs.FS, dir string) *landscapes.Landscape {
 	t.Helper()
 	l, violations, err := landscapes.LoadFS(context.Background(), from, dir, landscapes.Options{})
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func load(t *testing.T, from fs.FS, dir string) *landscapes.Landscape {
 
 func publication(t *testing.T, changes map[string]string) *Publication {
 	t.Helper()
-	c, err := Of(load(t, files(changes), "live"), Decided{})
+	c, err := ContentOf(loadLandscape(t, landscapeFiles(changes), "live"), ObjectSettings{})
 	require.NoError(t, err)
 	p, err := New(c, "main@1")
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestContent(t *testing.T) {
 
 	from, err := FS(p.Files)
 	require.NoError(t, err)
-	l := load(t, from, p.Folder)
+	l := loadLandscape(t, from, p.Folder)
 	assert.Equal(t, []landscapes.Overlay{
 		{Owner: "shoot", Component: "etcd-main", Path: "base/components/shoot/etcd-main", Layer: "../base"},
 		{Owner: "seed", Component: "system", Path: "live/components/seed/system"},
@@ -119,8 +119,8 @@ func TestContent(t *testing.T) {
 	assert.Equal(t, map[string]string{"dns.gardener.cloud/domain": "example.org", "dns.gardener.cloud/provider": "local"}, l.Declarations[0].Object().GetAnnotations())
 }
 
-// TestWhatChangesIt checks that only settings for seeds change the digest.
-func TestWhatChangesIt(t *testing.T) {
+// TestDigestCoversSeedSettings checks that only settings for seeds change the digest.
+func TestDigestCoversSeedSettings(t *testing.T) {
 	before := publication(t, nil).Digest
 	for name, changes := range map[string]map[string]string{
 		"nothing":                   nil,
@@ -146,24 +146,25 @@ func TestWhatChangesIt(t *testing.T) {
 func TestEncryptedOverlaysAreRefused(t *testing.T) {
 	sealed := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: x}\nsops:\n  mac: y\n"
 	for name, text := range map[string]string{"secret.yaml": sealed, "secret.env": "PASSWORD=ENC[AES256_GCM,data:abc]\n"} {
-		_, err := Of(load(t, files(map[string]string{"live/components/seed/system/" + name: text}), "live"), Decided{})
+		_, err := ContentOf(loadLandscape(t, landscapeFiles(map[string]string{"live/components/seed/system/" + name: text}), "live"), ObjectSettings{})
 		var encrypted *EncryptedError
 		require.ErrorAs(t, err, &encrypted)
 		assert.Equal(t, "live/components/seed/system/"+name, encrypted.File)
 	}
 }
 
-func TestBounds(t *testing.T) {
+func TestContentLimits(t *testing.T) {
 	big := map[string]string{}
 	for i := range 9 {
 		big["live/components/seed/system/"+string(rune('a'+i))+".txt"] = strings.Repeat("x", 1<<20)
 	}
-	_, err := Of(load(t, files(big), "live"), Decided{})
+	_, err := ContentOf(loadLandscape(t, landscapeFiles(big), "live"), ObjectSettings{})
 	require.ErrorContains(t, err, "can be published")
 }
 
-// TestRead checks that a publication can be read back, and that an incomplete one is an error.
-func TestRead(t *testing.T) {
+// TestReadPublication checks that a publication can be read back, and that an incomplete one is an
+// error.
+func TestReadPublication(t *testing.T) {
 	p := publication(t, map[string]string{"live/components/seed/system/big.txt": strings.Repeat("0123456789", 100_000)})
 	parts := map[string]*unstructured.Unstructured{}
 	for _, o := range p.Parts("s") {

@@ -28,22 +28,22 @@ const (
 
 // Keys of the pointer and the parts.
 const (
-	keyRevision  = "revision"
-	keyCatalogue = "catalogue"
-	keyFolder    = "folder"
-	keyDigest    = "digest"
-	keyParts     = "parts"
-	keySince     = "since"
-	keyFormer    = "former"
-	keyReview    = "review"
-	keyData      = "data"
+	keyRevision       = "revision"
+	keyCatalogue      = "catalogue"
+	keyFolder         = "folder"
+	keyDigest         = "digest"
+	keyParts          = "parts"
+	keyPublishedAt    = "since"
+	keyPreviousDigest = "former"
+	keyReview         = "review"
+	keyData           = "data"
 )
 
 // partSize limits a Secret below 1 MiB, the maximum of etcd and API servers.
 const partSize = 700 << 10
 
-// Namespace returns the namespace of a seed in the virtual garden.
-func Namespace(seed string) string { return NamespacePrefix + seed }
+// SeedNamespace returns the namespace of a seed in the virtual garden.
+func SeedNamespace(seed string) string { return NamespacePrefix + seed }
 
 // Publication is a Content with its parts.
 type Publication struct {
@@ -52,17 +52,17 @@ type Publication struct {
 	Revision string
 	// Digest of catalogue, folder and files: SHA-256 in hexadecimal.
 	Digest string
-	// Since is the time of publication.
-	Since time.Time
-	// Former is the digest of the previous publication, empty for the first.
-	Former string
+	// PublishedAt is the time of publication.
+	PublishedAt time.Time
+	// PreviousDigest is the digest of the previous publication, empty for the first.
+	PreviousDigest string
 
 	parts [][]byte
 }
 
 // New returns a publication of a content.
 func New(c *Content, revision string) (*Publication, error) {
-	data, err := Archive(c.Files)
+	data, err := PackFiles(c.Files)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (p *Publication) Parts(seed string) []*unstructured.Unstructured {
 			"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "immutable": true,
 			"data": map[string]any{keyData: base64.StdEncoding.EncodeToString(part)},
 		}}
-		o.SetNamespace(Namespace(seed))
+		o.SetNamespace(SeedNamespace(seed))
 		o.SetName(partName(p.Digest, i))
 		o.SetLabels(map[string]string{LabelPart: shortDigest(p.Digest)})
 		out = append(out, o)
@@ -110,34 +110,34 @@ func (p *Publication) Pointer(seed string) *unstructured.Unstructured {
 		"apiVersion": "v1", "kind": "ConfigMap",
 		"data": map[string]any{
 			keyRevision: p.Revision, keyCatalogue: p.Catalogue, keyFolder: p.Folder, keyDigest: p.Digest,
-			keyParts: strconv.Itoa(len(p.parts)), keySince: p.Since.UTC().Format(time.RFC3339), keyFormer: p.Former,
+			keyParts: strconv.Itoa(len(p.parts)), keyPublishedAt: p.PublishedAt.UTC().Format(time.RFC3339), keyPreviousDigest: p.PreviousDigest,
 		},
 	}}
 	if p.Review != "" {
 		o.Object["data"].(map[string]any)[keyReview] = string(p.Review)
 	}
-	o.SetNamespace(Namespace(seed))
+	o.SetNamespace(SeedNamespace(seed))
 	o.SetName(PointerName)
 	o.SetLabels(map[string]string{LabelPart: shortDigest(p.Digest)})
 	o.SetAnnotations(map[string]string{AnnotationRevision: p.Revision})
 	return o
 }
 
-// header parses a pointer.
-func header(pointer *unstructured.Unstructured) (p Publication, parts int, err error) {
+// parsePointer parses a pointer.
+func parsePointer(pointer *unstructured.Unstructured) (p Publication, parts int, err error) {
 	data, _, err := unstructured.NestedStringMap(pointer.Object, "data")
 	if err != nil {
 		return p, 0, err
 	}
 	p = Publication{
 		Content:  Content{Catalogue: data[keyCatalogue], Folder: data[keyFolder], Review: landscapev1alpha1.ReviewMode(data[keyReview])},
-		Revision: data[keyRevision], Digest: data[keyDigest], Former: data[keyFormer],
+		Revision: data[keyRevision], Digest: data[keyDigest], PreviousDigest: data[keyPreviousDigest],
 	}
 	if len(p.Digest) != 2*sha256.Size || strings.Trim(p.Digest, "0123456789abcdef") != "" {
 		return p, 0, fmt.Errorf("%s is no digest", keyDigest)
 	}
-	if p.Since, err = time.Parse(time.RFC3339, data[keySince]); err != nil {
-		return p, 0, fmt.Errorf("%s is no time", keySince)
+	if p.PublishedAt, err = time.Parse(time.RFC3339, data[keyPublishedAt]); err != nil {
+		return p, 0, fmt.Errorf("%s is no time", keyPublishedAt)
 	}
 	parts, err = strconv.Atoi(data[keyParts])
 	if most := MaxSize*2/partSize + 1; err != nil || parts < 1 || parts > most {

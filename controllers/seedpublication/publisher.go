@@ -22,22 +22,22 @@ import (
 // FieldManager owns the published objects.
 const FieldManager = "pergola-publication"
 
-// defaultGrace is how long parts stay after the pointer no longer names them: a gardenlet may be
-// reading.
-const defaultGrace = 10 * time.Minute
+// defaultGracePeriod is how long parts stay after the pointer no longer names them: a gardenlet may
+// be reading.
+const defaultGracePeriod = 10 * time.Minute
 
 // Publisher writes publications into the virtual garden.
 type Publisher struct {
 	Engine *apply.Engine
 	Clock  clock.PassiveClock
-	// Grace is how long previous parts stay; default 10 minutes.
-	Grace time.Duration
+	// GracePeriod is how long previous parts stay; default 10 minutes.
+	GracePeriod time.Duration
 }
 
-// Outcome of a publication.
-type Outcome struct {
-	// Changed objects; 0 if all exist unchanged.
-	Changed int
+// PublishResult of a publication.
+type PublishResult struct {
+	// ChangedObjects objects; 0 if all exist unchanged.
+	ChangedObjects int
 	// Revision and Digest of the current publication: without changes, the revision is older than
 	// the given one.
 	Revision, Digest string
@@ -45,48 +45,48 @@ type Outcome struct {
 
 // Apply publishes a content for a seed; an unchanged one costs no request. The Seed must exist in
 // the virtual garden, because its namespace belongs to it.
-func (p *Publisher) Apply(ctx context.Context, virtual *apply.Cluster, c *Content, seed, revision string) (Outcome, error) {
+func (p *Publisher) Apply(ctx context.Context, virtual *apply.Cluster, c *Content, seed, revision string) (PublishResult, error) {
 	next, err := New(c, revision)
 	if err != nil {
-		return Outcome{}, err
+		return PublishResult{}, err
 	}
-	former, err := p.former(ctx, virtual, seed)
+	former, err := p.currentPublication(ctx, virtual, seed)
 	if err != nil {
-		return Outcome{}, err
+		return PublishResult{}, err
 	}
-	next.Since = p.Clock.Now()
+	next.PublishedAt = p.Clock.Now()
 	switch {
 	case former == nil:
 		if err := ensureNamespace(ctx, virtual, seed); err != nil {
-			return Outcome{}, err
+			return PublishResult{}, err
 		}
 	case former.Digest == next.Digest:
-		next.Revision, next.Since, next.Former = former.Revision, former.Since, former.Former
+		next.Revision, next.PublishedAt, next.PreviousDigest = former.Revision, former.PublishedAt, former.PreviousDigest
 	default:
-		next.Former = former.Digest
+		next.PreviousDigest = former.Digest
 	}
 	if former != nil && former.Review != "" && next.Review == "" {
-		if err := dropReview(ctx, virtual, seed); err != nil {
-			return Outcome{}, err
+		if err := deleteReview(ctx, virtual, seed); err != nil {
+			return PublishResult{}, err
 		}
 	}
-	out := Outcome{Revision: next.Revision, Digest: next.Digest}
+	out := PublishResult{Revision: next.Revision, Digest: next.Digest}
 	// Parts first: a reader that sees the pointer finds them.
 	for _, step := range []struct {
 		name    string
 		objects []*unstructured.Unstructured
 		keep    func([]apply.Entry) []apply.Held
 	}{
-		{"publication-parts", next.Parts(seed), p.keep(former)},
+		{"publication-parts", next.Parts(seed), p.holdPartsInUse(former)},
 		{"publication", []*unstructured.Unstructured{next.Pointer(seed)}, nil},
 	} {
-		set := apply.Set{Name: Namespace(seed) + "/" + step.name, Objects: step.objects, FieldManager: FieldManager, TakeBack: true}
-		inventory := apply.NewConfigMapInventory(virtual, Namespace(seed), "pergola-inventory."+step.name, nil)
+		set := apply.Set{Name: SeedNamespace(seed) + "/" + step.name, Objects: step.objects, FieldManager: FieldManager, TakeBack: true}
+		inventory := apply.NewConfigMapInventory(virtual, SeedNamespace(seed), "pergola-inventory."+step.name, nil)
 		result, err := p.Engine.Apply(ctx, virtual, set, inventory, apply.ApplyOptions{ApprovePrune: step.keep, NoWait: true})
 		if result != nil {
 			for _, o := range result.Objects {
 				if o.Action != apply.Unchanged && o.Action != apply.HeldBack {
-					out.Changed++
+					out.ChangedObjects++
 				}
 			}
 		}
@@ -97,9 +97,10 @@ func (p *Publisher) Apply(ctx context.Context, virtual *apply.Cluster, c *Conten
 	return out, nil
 }
 
-// former returns the header of the current pointer; nil if none exists or it cannot be read.
-func (p *Publisher) former(ctx context.Context, virtual *apply.Cluster, seed string) (*Publication, error) {
-	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: Namespace(seed), Name: PointerName}
+// currentPublication returns the header of the current pointer; nil if none exists or it cannot be
+// read.
+func (p *Publisher) currentPublication(ctx context.Context, virtual *apply.Cluster, seed string) (*Publication, error) {
+	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: SeedNamespace(seed), Name: PointerName}
 	live, err := virtual.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -107,19 +108,19 @@ func (p *Publisher) former(ctx context.Context, virtual *apply.Cluster, seed str
 	if err != nil {
 		return nil, fmt.Errorf("publishing for seed %s: %w", seed, virtual.Explain(ref, "read", err))
 	}
-	found, _, err := header(live)
+	found, _, err := parsePointer(live)
 	if err != nil {
 		return nil, nil //nolint:nilerr // it is written anew
 	}
 	return &found, nil
 }
 
-// keep holds the deletion of parts that the pointer names, or named until a moment ago.
-func (p *Publisher) keep(former *Publication) func([]apply.Entry) []apply.Held {
+// holdPartsInUse holds the deletion of parts that the pointer names, or named until a moment ago.
+func (p *Publisher) holdPartsInUse(former *Publication) func([]apply.Entry) []apply.Held {
 	return func(entries []apply.Entry) []apply.Held {
 		var out []apply.Held
 		for _, e := range entries {
-			if former != nil && p.needed(e.Ref.Name, former) {
+			if former != nil && p.isPartInUse(e.Ref.Name, former) {
 				out = append(out, apply.Held{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldStillRead, Detail: "a seed may be reading it"}})
 			}
 		}
@@ -127,13 +128,13 @@ func (p *Publisher) keep(former *Publication) func([]apply.Entry) []apply.Held {
 	}
 }
 
-func (p *Publisher) needed(name string, former *Publication) bool {
+func (p *Publisher) isPartInUse(name string, former *Publication) bool {
 	of := func(digest string) bool { return strings.HasPrefix(name, PointerName+"-"+shortDigest(digest)+"-") }
-	grace := p.Grace
+	grace := p.GracePeriod
 	if grace <= 0 {
-		grace = defaultGrace
+		grace = defaultGracePeriod
 	}
-	return of(former.Digest) || former.Former != "" && of(former.Former) && p.Clock.Since(former.Since) < grace
+	return of(former.Digest) || former.PreviousDigest != "" && of(former.PreviousDigest) && p.Clock.Since(former.PublishedAt) < grace
 }
 
 // ensureNamespace creates the namespace of a seed, as upstream's controller-manager does. The Seed
@@ -149,12 +150,12 @@ func ensureNamespace(ctx context.Context, virtual *apply.Cluster, seed string) e
 		return fmt.Errorf("cluster %s: %w", virtual.Name(), err)
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: Namespace(seed), Labels: map[string]string{gardencorev1beta1.GardenRole: gardencorev1beta1.GardenRoleSeed},
+		Name: SeedNamespace(seed), Labels: map[string]string{gardencorev1beta1.GardenRole: gardencorev1beta1.GardenRoleSeed},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(live, gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))},
 	}}
 	_, err = client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: FieldManager})
 	if err == nil || apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	return fmt.Errorf("publishing for seed %s: %w", seed, virtual.Explain(apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: Namespace(seed)}, "create", err))
+	return fmt.Errorf("publishing for seed %s: %w", seed, virtual.Explain(apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: SeedNamespace(seed)}, "create", err))
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/pergola-dev/pergola/controllers/permit"
 )
 
-// ApplyReview publishes the reviewed deletions and recreations of a change for a seed. It must run
-// before the change, so that reviewed deletions are not held. It writes only if they are new; a
+// PublishReview publishes the reviewed deletions and recreations of a change for a seed. It must
+// run before the change, so that reviewed deletions are not held. It writes only if they are new; a
 // seed without a namespace needs none.
-func (p *Publisher) ApplyReview(ctx context.Context, virtual *apply.Cluster, c permit.SeedChange, seed string) error {
+func (p *Publisher) PublishReview(ctx context.Context, virtual *apply.Cluster, c permit.SeedChange, seed string) error {
 	live, err := p.liveReview(ctx, virtual, seed)
 	if err != nil {
 		return err
@@ -27,7 +27,7 @@ func (p *Publisher) ApplyReview(ctx context.Context, virtual *apply.Cluster, c p
 		return nil
 	}
 	if live == nil {
-		namespace := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: Namespace(seed)}
+		namespace := apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: SeedNamespace(seed)}
 		if _, err := virtual.GetLive(ctx, namespace); apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -49,9 +49,9 @@ func (p *Publisher) CompleteReview(ctx context.Context, virtual *apply.Cluster, 
 	return p.writeReview(ctx, virtual, r, seed)
 }
 
-// dropReview deletes the reviewed deletions of a seed when reviews are no longer required: later
+// deleteReview deletes the reviewed deletions of a seed when reviews are no longer required: later
 // changes are not reviewed.
-func dropReview(ctx context.Context, virtual *apply.Cluster, seed string) error {
+func deleteReview(ctx context.Context, virtual *apply.Cluster, seed string) error {
 	ref := reviewRef(seed)
 	configMaps := virtual.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(ref.Namespace)
 	if err := configMaps.Delete(ctx, ref.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
@@ -61,7 +61,7 @@ func dropReview(ctx context.Context, virtual *apply.Cluster, seed string) error 
 }
 
 func reviewRef(seed string) apply.Ref {
-	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: Namespace(seed), Name: ReviewName}
+	return apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: SeedNamespace(seed), Name: ReviewName}
 }
 
 // liveReview reads the ConfigMap; nil if it does not exist.
@@ -77,11 +77,11 @@ func (p *Publisher) liveReview(ctx context.Context, virtual *apply.Cluster, seed
 }
 
 func (p *Publisher) writeReview(ctx context.Context, virtual *apply.Cluster, r *permit.SeedReview, seed string) error {
-	configMap, err := configMapOf(r, seed)
+	configMap, err := reviewConfigMap(r, seed)
 	if err != nil {
 		return err
 	}
-	configMaps := virtual.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(Namespace(seed))
+	configMaps := virtual.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(SeedNamespace(seed))
 	if _, err := configMaps.Apply(ctx, ReviewName, configMap, metav1.ApplyOptions{FieldManager: FieldManager, Force: true}); err != nil {
 		return fmt.Errorf("publishing what was reviewed for seed %s: %w", seed, virtual.Explain(reviewRef(seed), "apply", err))
 	}

@@ -20,7 +20,7 @@ func (e *InvalidError) Error() string { return e.Reason }
 // Read assembles a publication. part returns a Secret of the same namespace by name, nil if it does
 // not exist. The error is an *IncompleteError or an *InvalidError.
 func Read(pointer *unstructured.Unstructured, part func(name string) *unstructured.Unstructured) (*Publication, error) {
-	p, parts, err := header(pointer)
+	p, parts, err := parsePointer(pointer)
 	if err != nil {
 		return nil, &InvalidError{"ConfigMap " + PointerName + ": " + err.Error()}
 	}
@@ -29,27 +29,27 @@ func Read(pointer *unstructured.Unstructured, part func(name string) *unstructur
 		name := partName(p.Digest, i)
 		secret := part(name)
 		if secret == nil {
-			return nil, &IncompleteError{Part: "Secret " + secretName(pointer, name)}
+			return nil, &IncompleteError{Part: "Secret " + qualifiedName(pointer, name)}
 		}
 		text, _, _ := unstructured.NestedString(secret.Object, "data", keyData)
 		data, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || len(data) == 0 || len(data) > partSize {
-			return nil, &InvalidError{fmt.Sprintf("Secret %s is no part of a publication", secretName(pointer, name))}
+			return nil, &InvalidError{fmt.Sprintf("Secret %s is no part of a publication", qualifiedName(pointer, name))}
 		}
 		all, p.parts = append(all, data...), append(p.parts, data)
 	}
 	if digestOf(p.Catalogue, p.Folder, all) != p.Digest {
 		return nil, &InvalidError{fmt.Sprintf("the parts do not make up what the digest %s of ConfigMap %s says", shortDigest(p.Digest), PointerName)}
 	}
-	if p.Files, err = unpack(all); err != nil {
+	if p.Files, err = unpackFiles(all); err != nil {
 		return nil, &InvalidError{"the files cannot be read: " + err.Error()}
 	}
-	if err := p.check(); err != nil {
+	if err := p.checkLimits(); err != nil {
 		return nil, &InvalidError{err.Error()}
 	}
 	return &p, nil
 }
 
-func secretName(pointer *unstructured.Unstructured, name string) string {
+func qualifiedName(pointer *unstructured.Unstructured, name string) string {
 	return pointer.GetNamespace() + "/" + name
 }

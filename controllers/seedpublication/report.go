@@ -25,12 +25,12 @@ const (
 	maxReportHeld   = 50
 	maxReportOwners = 10
 	maxReportText   = 300
-	// maxReportNumber exceeds any count of a seed. The sum over all seeds fits into 32 bits.
-	maxReportNumber = 1_000_000
+	// maxReportCount exceeds any count of a seed. The sum over all seeds fits into 32 bits.
+	maxReportCount = 1_000_000
 )
 
-// Report is the state of a seed.
-type Report struct {
+// SeedReport is the state of a seed.
+type SeedReport struct {
 	// Digest of the publication in use; empty without one.
 	Digest string `json:"digest,omitempty"`
 	// Converging are owners, "Shoot namespace/name", that are not reconciled yet with the current
@@ -40,87 +40,87 @@ type Report struct {
 	ConvergingMore int      `json:"convergingMore,omitempty"`
 	Failing        []string `json:"failing,omitempty"`
 	FailingMore    int      `json:"failingMore,omitempty"`
-	// Held are the deletions and recreations that wait for an approval; 50 at most, HeldMore counts
-	// the rest.
-	Held     []Held `json:"held,omitempty"`
-	HeldMore int    `json:"heldMore,omitempty"`
-	// Unread is why the report cannot be read, for messages; ReadReport does not set it.
-	Unread string `json:"-"`
+	// HeldObject are the deletions and recreations that wait for an approval; 50 at most, HeldMore
+	// counts the rest.
+	Held     []HeldObject `json:"held,omitempty"`
+	HeldMore int          `json:"heldMore,omitempty"`
+	// ReadProblem is why the report cannot be read, for messages; ReadSeedReport does not set it.
+	ReadProblem string `json:"-"`
 	// Dropped counts the entries that were dropped while reading, because gardenlets do not write
 	// their form.
 	Dropped int `json:"-"`
 }
 
-// Held is a held object on a seed.
-type Held struct {
+// HeldObject is a held object on a seed.
+type HeldObject struct {
 	// Owner of the object, as in Converging.
 	Owner string `json:"owner"`
 	// Cluster of the object: the seed, or a cluster beyond it.
 	Cluster string `json:"cluster"`
 	// Object, as "Kind namespace/name", and the reason why it is held.
 	Object string        `json:"object"`
-	Why    change.Reason `json:"why"`
-	// Text replaces Why in reports of older gardenlets; ReadReport clears it.
-	Text string `json:"reason,omitempty"`
+	Reason change.Reason `json:"why"`
+	// LegacyReason replaces Why in reports of older gardenlets; ReadSeedReport clears it.
+	LegacyReason string `json:"reason,omitempty"`
 	// Approval is the id that approves this object alone; empty if none exists. Together approves
 	// all objects that are held with it, if there are more.
-	Approval string `json:"approval,omitempty"`
-	Together string `json:"together,omitempty"`
+	Approval      string `json:"approval,omitempty"`
+	GroupApproval string `json:"together,omitempty"`
 }
 
-// bound limits the report, and normalizes it.
-func (r *Report) bound() {
-	r.dropUnknown()
-	r.Converging, r.ConvergingMore = first(r.Converging, r.ConvergingMore)
-	r.Failing, r.FailingMore = first(r.Failing, r.FailingMore)
+// truncate limits the report, and normalizes it.
+func (r *SeedReport) truncate() {
+	r.dropInvalidEntries()
+	r.Converging, r.ConvergingMore = firstOwners(r.Converging, r.ConvergingMore)
+	r.Failing, r.FailingMore = firstOwners(r.Failing, r.FailingMore)
 	switch n := len(r.Held); {
 	case n > maxReportHeld:
 		r.Held, r.HeldMore = r.Held[:maxReportHeld], r.HeldMore+n-maxReportHeld
 	case n == 0:
-		r.Held = nil // as ReadReport returns it
+		r.Held = nil // as ReadSeedReport returns it
 	}
 	for i := range r.Held {
-		if detail := []rune(r.Held[i].Why.Detail); len(detail) > maxReportText {
-			r.Held[i].Why.Detail = string(detail[:maxReportText-1]) + "…"
+		if detail := []rune(r.Held[i].Reason.Detail); len(detail) > maxReportText {
+			r.Held[i].Reason.Detail = string(detail[:maxReportText-1]) + "…"
 		}
 	}
 }
 
-func first(owners []string, more int) ([]string, int) {
+func firstOwners(owners []string, more int) ([]string, int) {
 	if n := len(owners) - maxReportOwners; n > 0 {
 		return slices.Clone(owners[:maxReportOwners]), more + n
 	}
 	if len(owners) == 0 {
-		return nil, more // as ReadReport returns it
+		return nil, more // as ReadSeedReport returns it
 	}
 	return owners, more
 }
 
-// ReadReport returns the report of a Seed; nil if it has none or an unreadable one (UnreadReport),
-// for example of another version.
-func ReadReport(seed *unstructured.Unstructured) *Report {
+// ReadSeedReport returns the report of a Seed; nil if it has none or an unreadable one
+// (ReportProblem), for example of another version.
+func ReadSeedReport(seed *unstructured.Unstructured) *SeedReport {
 	if seed == nil {
 		return nil
 	}
 	text := seed.GetAnnotations()[AnnotationReport]
-	out := &Report{}
+	out := &SeedReport{}
 	if text == "" || json.Unmarshal([]byte(text), out) != nil {
 		return nil
 	}
 	for i := range out.Held {
-		if h := &out.Held[i]; h.Why.IsZero() {
-			h.Why.Detail = h.Text
+		if h := &out.Held[i]; h.Reason.IsZero() {
+			h.Reason.Detail = h.LegacyReason
 		}
-		out.Held[i].Text = ""
+		out.Held[i].LegacyReason = ""
 	}
 	// The status of other objects shows it, and anybody who may patch the Seed can have written it.
-	out.bound()
+	out.truncate()
 	return out
 }
 
-// UnreadReport returns why the report of a Seed cannot be read; empty if it has none or a readable
+// ReportProblem returns why the report of a Seed cannot be read; empty if it has none or a readable
 // one.
-func UnreadReport(seed *unstructured.Unstructured) string {
+func ReportProblem(seed *unstructured.Unstructured) string {
 	if seed == nil {
 		return ""
 	}
@@ -128,7 +128,7 @@ func UnreadReport(seed *unstructured.Unstructured) string {
 	if text == "" {
 		return ""
 	}
-	if err := json.Unmarshal([]byte(text), &Report{}); err != nil {
+	if err := json.Unmarshal([]byte(text), &SeedReport{}); err != nil {
 		why := []rune(err.Error()) // it may quote the content
 		return printable.Line(fmt.Sprintf("the annotation %s of Seed %s cannot be read (%s): what its gardenlet holds, and what it has taken up, is not known. A gardenlet that runs writes it anew: see whether it does, and is of this version",
 			AnnotationReport, seed.GetName(), string(why[:min(len(why), maxReportText)])))
@@ -136,16 +136,16 @@ func UnreadReport(seed *unstructured.Unstructured) string {
 	return ""
 }
 
-// NoteReport returns the patch that gives a Seed this report; differs is false if the Seed has it
+// ReportPatch returns the patch that gives a Seed this report; differs is false if the Seed has it
 // already.
-func NoteReport(seed *unstructured.Unstructured, r Report) (patch map[string]any, differs bool, err error) {
+func ReportPatch(seed *unstructured.Unstructured, r SeedReport) (patch map[string]any, differs bool, err error) {
 	r.Held = slices.Clone(r.Held)
 	for i := range r.Held {
-		r.Held[i].Why.Detail = printable.Line(r.Held[i].Why.Detail)
+		r.Held[i].Reason.Detail = printable.Line(r.Held[i].Reason.Detail)
 	}
-	r.bound()
+	r.truncate()
 	r.Dropped = 0 // only set while reading
-	if former := ReadReport(seed); former != nil && reflect.DeepEqual(*former, r) {
+	if former := ReadSeedReport(seed); former != nil && reflect.DeepEqual(*former, r) {
 		return nil, false, nil
 	}
 	text, err := json.Marshal(r)

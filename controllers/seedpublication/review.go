@@ -15,10 +15,10 @@ import (
 const ReviewName = "pergola-review"
 
 const (
-	// keySeen is the list of entries, in JSON. keyNumber is the number of the last change,
+	// keyEntries is the list of entries, in JSON. keyNumber is the number of the last change,
 	// keyComplete the number of the last completely applied one. keyChange is the id of the last
 	// change.
-	keySeen     = "seen"
+	keyEntries  = "seen"
 	keyNumber   = "number"
 	keyComplete = "complete"
 	keyChange   = "change"
@@ -33,7 +33,7 @@ func ReadReview(configMap *unstructured.Unstructured) (*permit.SeedReview, error
 	}
 	data, _, err := unstructured.NestedStringMap(configMap.Object, "data")
 	if err == nil {
-		err = readReview(r, data)
+		err = parseReview(r, data)
 	}
 	if err != nil {
 		return &permit.SeedReview{}, &InvalidError{fmt.Sprintf("ConfigMap %s does not say what was seen: %v", ReviewName, err)}
@@ -41,22 +41,22 @@ func ReadReview(configMap *unstructured.Unstructured) (*permit.SeedReview, error
 	return r, nil
 }
 
-func readReview(r *permit.SeedReview, data map[string]string) (err error) {
+func parseReview(r *permit.SeedReview, data map[string]string) (err error) {
 	if r.Number, err = strconv.Atoi(data[keyNumber]); err != nil || r.Number < 0 {
 		return fmt.Errorf("data.%s is no number", keyNumber)
 	}
 	if r.CompleteNumber, err = strconv.Atoi(data[keyComplete]); err != nil || r.CompleteNumber < 0 || r.CompleteNumber > r.Number {
 		return fmt.Errorf("data.%s is no number up to %d", keyComplete, r.Number)
 	}
-	if err := json.Unmarshal([]byte(data[keySeen]), &r.Entries); err != nil {
-		return fmt.Errorf("data.%s: %w", keySeen, err)
+	if err := json.Unmarshal([]byte(data[keyEntries]), &r.Entries); err != nil {
+		return fmt.Errorf("data.%s: %w", keyEntries, err)
 	}
 	r.ChangeID = data[keyChange]
 	return nil
 }
 
-// configMapOf returns the ConfigMap of a review.
-func configMapOf(r *permit.SeedReview, seed string) (*unstructured.Unstructured, error) {
+// reviewConfigMap returns the ConfigMap of a review.
+func reviewConfigMap(r *permit.SeedReview, seed string) (*unstructured.Unstructured, error) {
 	lines := make([]string, 0, len(r.Entries))
 	for _, s := range r.Entries {
 		line, err := json.Marshal(s)
@@ -67,10 +67,10 @@ func configMapOf(r *permit.SeedReview, seed string) (*unstructured.Unstructured,
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{
-			keySeen: "[" + strings.Join(lines, ",\n") + "]", keyNumber: strconv.Itoa(r.Number), keyComplete: strconv.Itoa(r.CompleteNumber), keyChange: r.ChangeID,
+			keyEntries: "[" + strings.Join(lines, ",\n") + "]", keyNumber: strconv.Itoa(r.Number), keyComplete: strconv.Itoa(r.CompleteNumber), keyChange: r.ChangeID,
 		},
 	}}
-	o.SetNamespace(Namespace(seed))
+	o.SetNamespace(SeedNamespace(seed))
 	o.SetName(ReviewName)
 	return o, nil
 }

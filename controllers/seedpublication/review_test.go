@@ -18,8 +18,8 @@ const (
 	one = "shoot garden-a/one"
 )
 
-// lost is a change in which a Shoot loses objects.
-func lost(id string, objects ...string) permit.SeedChange {
+// changeWithLosses is a change in which a Shoot loses objects.
+func changeWithLosses(id string, objects ...string) permit.SeedChange {
 	c := permit.SeedChange{ID: id}
 	for _, object := range objects {
 		c.AddLost(object, one)
@@ -27,9 +27,9 @@ func lost(id string, objects ...string) permit.SeedChange {
 	return c
 }
 
-// TestReviewIsWritten checks that a review is read as it was written, limited to the newest
+// TestReviewRoundTrip checks that a review is read as it was written, limited to the newest
 // entries, and that an unreadable one is empty.
-func TestReviewIsWritten(t *testing.T) {
+func TestReviewRoundTrip(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	r := &permit.SeedReview{}
 	long := strings.Repeat("x", 200)
@@ -38,26 +38,26 @@ func TestReviewIsWritten(t *testing.T) {
 		for k := range 100 {
 			objects = append(objects, fmt.Sprintf("%d-%d-%s", i, k, long))
 		}
-		r = r.WithChange(lost(fmt.Sprint(i), objects...), now.Add(time.Duration(i)*time.Minute))
+		r = r.WithChange(changeWithLosses(fmt.Sprint(i), objects...), now.Add(time.Duration(i)*time.Minute))
 	}
-	o, err := configMapOf(r, "s")
+	o, err := reviewConfigMap(r, "s")
 	require.NoError(t, err)
 	got, err := ReadReview(o)
 	require.NoError(t, err)
 	assert.True(t, got.HasLoss(one, true, "39-0-"+long, 0))
 	assert.False(t, got.HasLoss(one, true, "0-0-"+long, 0))
 	assert.Equal(t, r, got)
-	text, _, _ := unstructured.NestedString(o.Object, "data", keySeen)
+	text, _, _ := unstructured.NestedString(o.Object, "data", keyEntries)
 	assert.Less(t, len(text), 1<<20)
 
-	small := (&permit.SeedReview{}).WithChange(lost("A..B", vpa), now)
+	small := (&permit.SeedReview{}).WithChange(changeWithLosses("A..B", vpa), now)
 	small.CompleteNumber = small.Number
-	o, err = configMapOf(small, "s")
+	o, err = reviewConfigMap(small, "s")
 	require.NoError(t, err)
 	got, err = ReadReview(o)
 	require.NoError(t, err)
 	assert.Equal(t, small, got)
-	for key, text := range map[string]string{keySeen: "[{", keyNumber: "x", keyComplete: "99999999999"} {
+	for key, text := range map[string]string{keyEntries: "[{", keyNumber: "x", keyComplete: "99999999999"} {
 		broken := o.DeepCopy()
 		require.NoError(t, unstructured.SetNestedField(broken.Object, text, "data", key))
 		got, err = ReadReview(broken)

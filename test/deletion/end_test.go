@@ -109,7 +109,7 @@ func testUnconfirmed(s *stage) {
 	defer c.Close()
 	kept := map[string]string{}
 	for _, u := range c.Status(s.context(), landscape.StatusOptions{}).Undeclared {
-		kept[u.Object.String()] = u.Held
+		kept[u.Object.String()] = u.HoldReason
 	}
 	for object, reason := range reasons {
 		assert.Equal(s, reason, kept[object], "the status says it as the run does: %s", object)

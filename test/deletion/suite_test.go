@@ -149,15 +149,15 @@ func (s *stage) process(steps time.Duration, approved ...string) *landscape.Conv
 	found, err := l.Validate(context.Background(), schemas.Options{})
 	require.NoError(s, err)
 	require.False(s, schemas.HasErrors(append(violations, found...)), "%v", append(violations, found...))
-	gate, err := landscape.Gate(l, approved)
+	gate, err := landscape.DeletionGate(l, approved)
 	require.NoError(s, err)
 	c, err := landscape.New(l, landscape.Options{
-		Catalogue: components.FS,
-		Reuse:     landscape.Reuse{Charts: &charts.Puller{}},
-		Connect:   landscape.Connections{Configs: env.configs},
-		Clock:     clock.RealClock{},
-		Self:      landscape.Self{Holder: "gardendeletion " + s.Name(), Version: components.Version},
-		Pace:      landscape.Pace{Thresholds: landscape.Thresholds(l), CareInterval: time.Second, StepTimeout: steps}, Permits: landscape.Permits{Gate: gate},
+		Catalogue:   components.FS,
+		Shared:      landscape.SharedState{Charts: &charts.Puller{}},
+		Connections: landscape.Connections{Configs: env.configs},
+		Clock:       clock.RealClock{},
+		Process:     landscape.ProcessIdentity{Holder: "gardendeletion " + s.Name(), Version: components.Version},
+		Timing:      landscape.Timing{Thresholds: landscape.ConditionThresholds(l), CareInterval: time.Second, StepTimeout: steps}, Permits: landscape.Permits{Gate: gate},
 	})
 	require.NoError(s, err)
 	s.Cleanup(c.Close)
@@ -165,7 +165,7 @@ func (s *stage) process(steps time.Duration, approved ...string) *landscape.Conv
 }
 
 // apply applies the landscape; steps shortens the timeout of each step.
-func (s *stage) apply(steps time.Duration, approved ...string) (*landscape.Report, error) {
+func (s *stage) apply(steps time.Duration, approved ...string) (*landscape.RunReport, error) {
 	s.Helper()
 	c := s.process(steps, approved...)
 	defer c.Close()

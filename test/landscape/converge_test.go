@@ -45,20 +45,20 @@ func testFresh(t *testing.T, s *stage) {
 	}, time.Minute, 100*time.Millisecond)
 	now := s.world()
 	known := s.inventories(now)
-	exempt := landscape.Exemptions()
+	exempt := landscape.UninventoriedKinds()
 	used := make([]bool, len(exempt))
 	ours := now.ours()
 	for name, o := range now {
 		if known[name] || ours[name] == nil && !tokenrequestor.IsRequested(o) {
 			continue
 		}
-		i := slices.IndexFunc(exempt, func(e landscape.Exemption) bool { return e.Matches(o) })
+		i := slices.IndexFunc(exempt, func(e landscape.UninventoriedKind) bool { return e.Matches(o) })
 		if assert.GreaterOrEqual(t, i, 0, "%s is in no inventory and not exempt: made by %s", name, fieldManagers(o)) {
 			used[i] = true
 		}
 	}
 	for i, e := range exempt {
-		assert.True(t, used[i], "there is no %s: the exemption is not needed", e.What)
+		assert.True(t, used[i], "there is no %s: the exemption is not needed", e.Objects)
 	}
 	for name := range known {
 		assert.Contains(t, now, name, "an inventory has an object that is not there")
@@ -70,7 +70,7 @@ func testFresh(t *testing.T, s *stage) {
 	help, err := exec.Command(env.Pergola, "apply", "--help").Output()
 	require.NoError(t, err)
 	for _, e := range exempt {
-		assert.Contains(t, string(help), e.What)
+		assert.Contains(t, string(help), e.Objects)
 	}
 }
 
@@ -197,7 +197,7 @@ func testUnchanged(t *testing.T, s *stage) {
 	assert.True(t, live.Ready, "%+v", live)
 	for _, o := range append(live.Owners, live.Owners[1].Shoots...) {
 		assert.NotEmpty(t, o.Conditions, o.Name)
-		assert.True(t, o.JudgedAt.Equal(live.At), o.Name)
+		assert.True(t, o.HealthCheckedAt.Equal(live.At), o.Name)
 		assert.NotEmpty(t, o.Bundles, o.Name)
 		for _, b := range o.Bundles {
 			if waits(b) {
@@ -313,7 +313,7 @@ func testDrift(t *testing.T, s *stage) {
 	ctx := testContext(t)
 	ended := make(chan error, 1)
 	stop := make(chan struct{})
-	go func() { ended <- c.Keep(untilClosed(ctx, stop)) }()
+	go func() { ended <- c.Maintain(untilClosed(ctx, stop)) }()
 
 	deployments := s.resource(runtimeCluster, "apps/v1", "deployments", "garden")
 	old := s.get(deployments, "vpa-updater")

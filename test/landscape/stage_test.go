@@ -168,13 +168,13 @@ type option func(*landscape.Options)
 
 func withConfig(name string, config *rest.Config) option {
 	return func(o *landscape.Options) {
-		o.Connect.Configs = maps.Clone(o.Connect.Configs)
-		o.Connect.Configs[name] = config
+		o.Connections.Configs = maps.Clone(o.Connections.Configs)
+		o.Connections.Configs[name] = config
 	}
 }
 
 func withSteps(timeout time.Duration) option {
-	return func(o *landscape.Options) { o.Pace.StepTimeout = timeout }
+	return func(o *landscape.Options) { o.Timing.StepTimeout = timeout }
 }
 
 func withApproval(id string) option {
@@ -185,16 +185,16 @@ func withApproval(id string) option {
 func (s *stage) process(options ...option) *converger {
 	s.Helper()
 	l := s.load()
-	gate, err := landscape.Gate(l, nil)
+	gate, err := landscape.DeletionGate(l, nil)
 	require.NoError(s, err)
 	c := &converger{stage: s}
 	o := landscape.Options{
-		Catalogue: components.FS,
-		Connect:   landscape.Connections{Configs: env.configs},
-		Clock:     clock.RealClock{},
-		Self:      landscape.Self{Holder: "itest " + s.Name(), Version: components.Version},
-		Pace:      landscape.Pace{Thresholds: landscape.Thresholds(l), CareInterval: 500 * time.Millisecond}, Permits: landscape.Permits{Gate: gate},
-		Hear: landscape.Listeners{OnObject: func(_, bundle string, r apply.ObjectResult) {
+		Catalogue:   components.FS,
+		Connections: landscape.Connections{Configs: env.configs},
+		Clock:       clock.RealClock{},
+		Process:     landscape.ProcessIdentity{Holder: "itest " + s.Name(), Version: components.Version},
+		Timing:      landscape.Timing{Thresholds: landscape.ConditionThresholds(l), CareInterval: 500 * time.Millisecond}, Permits: landscape.Permits{Gate: gate},
+		Listeners: landscape.Listeners{OnObject: func(_, bundle string, r apply.ObjectResult) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.objects = append(c.objects, event{bundle, r})
@@ -253,7 +253,7 @@ func (c *converger) repaired(ref string) bool {
 }
 
 // mustApply applies the landscape with a new process.
-func (s *stage) mustApply(options ...option) (*landscape.Report, *converger) {
+func (s *stage) mustApply(options ...option) (*landscape.RunReport, *converger) {
 	s.Helper()
 	c := s.process(options...)
 	defer c.Close()
@@ -277,7 +277,7 @@ func (s *stage) mustApply(options ...option) (*landscape.Report, *converger) {
 }
 
 // failing applies a landscape that cannot converge and returns the problems, one per line.
-func (s *stage) failing(options ...option) (problems []string, report *landscape.Report, c *converger) {
+func (s *stage) failing(options ...option) (problems []string, report *landscape.RunReport, c *converger) {
 	s.Helper()
 	c = s.process(options...)
 	report, err := c.Apply(testContext(s.T))

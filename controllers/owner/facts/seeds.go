@@ -34,7 +34,7 @@ func seedFacts(ctx context.Context, s Source, before []render.SeedFact) []render
 	if former == nil {
 		former = s.Seeds
 	}
-	if s.Target == nil || !access.IsThere(ctx, s.Target.RESTConfig()) {
+	if s.Target == nil || !access.HasCredentials(ctx, s.Target.RESTConfig()) {
 		return former
 	}
 	ctx, cancel := context.WithTimeout(ctx, seedsTimeout)
