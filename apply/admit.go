@@ -6,18 +6,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// admitted asks ApplyOptions.Admit whether an existing object may change. If the dry run fails, it
-// returns nil: the apply reports that error itself.
-func (r *run) admitted(ctx context.Context, w wanted, live *unstructured.Unstructured) error {
+// admitChange asks ApplyOptions.Admit whether an existing object may change. If the dry run fails,
+// it returns nil: the apply reports that error itself.
+func (r *setRun) admitChange(ctx context.Context, w applyRequest, live *unstructured.Unstructured) error {
 	if r.opts.Admit == nil || live == nil {
 		return nil
 	}
-	answer, _, err := r.c.patchApply(ctx, w.send, patchOptions{manager: r.set.FieldManager, force: true, dry: true})
+	answer, _, err := r.cluster.patchApply(ctx, w.toSend, patchOptions{manager: r.set.FieldManager, force: true, dry: true})
 	if err != nil {
 		return nil
 	}
 	if err := r.opts.Admit(ctx, live, answer); err != nil {
-		return &ObjectError{Cluster: r.c.name, Object: w.ref, Op: "apply", Reason: Invalid, Source: w.source, Message: err.Error(),
+		return &ObjectError{Cluster: r.cluster.name, Object: w.ref, Op: "apply", Reason: Invalid, Source: w.source, Message: err.Error(),
 			Hint: "take the change back, or make it in a way that is allowed"}
 	}
 	return nil

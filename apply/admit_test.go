@@ -13,9 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestChangesAreAdmitted: an object whose change is refused stays as it is and in the inventory,
+// TestAdmitRefusesChanges: an object whose change is refused stays as it is and in the inventory,
 // and blocks no other object. New and unchanged objects need no admission.
-func TestChangesAreAdmitted(t *testing.T) {
+func TestAdmitRefusesChanges(t *testing.T) {
 	f := newFixture(t)
 	var mu sync.Mutex // Admit is called concurrently
 	var asked []string

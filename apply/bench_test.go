@@ -33,8 +33,8 @@ func (f *fixture) benchSet() Set {
 	return f.set(objects...)
 }
 
-// floor sends the bare patches, 16 at a time, without the engine.
-func (f *fixture) floor(set Set) {
+// applyBarePatches sends the bare patches, 16 at a time, without the engine.
+func (f *fixture) applyBarePatches(set Set) {
 	bodies := map[*meta.RESTMapping][][2]string{}
 	for _, o := range set.Objects {
 		mapping, err := f.c.Mapping(f.ctx, o.GroupVersionKind())
@@ -83,7 +83,7 @@ func BenchmarkApply500(b *testing.B) {
 			f := newFixture(b)
 			set := f.benchSet()
 			b.StartTimer()
-			requests += total(f.requests(func() { f.mustApply(set) }))
+			requests += totalRequests(f.requests(func() { f.mustApply(set) }))
 			b.StopTimer()
 			f.wipe(set)
 			b.StartTimer()
@@ -98,7 +98,7 @@ func BenchmarkApply500(b *testing.B) {
 			f := newFixture(b)
 			set := f.benchSet()
 			b.StartTimer()
-			requests += total(f.requests(func() { f.floor(set) }))
+			requests += totalRequests(f.requests(func() { f.applyBarePatches(set) }))
 			b.StopTimer()
 			f.wipe(set)
 			b.StartTimer()
@@ -117,7 +117,7 @@ func BenchmarkApplyUnchanged(b *testing.B) {
 	b.Run("running", func(b *testing.B) {
 		requests := 0
 		for b.Loop() {
-			requests += total(f.requests(func() { f.mustApply(set) }))
+			requests += totalRequests(f.requests(func() { f.mustApply(set) }))
 		}
 		b.ReportMetric(float64(requests)/float64(b.N), "requests/op")
 		b.ReportMetric(benchObjects*float64(b.N)/b.Elapsed().Seconds(), "objects/s")
@@ -129,23 +129,23 @@ func BenchmarkApplyUnchanged(b *testing.B) {
 			f.c = f.cluster()
 			f.inv = NewConfigMapInventory(f.c, f.ns, "inventory", nil)
 			b.StartTimer()
-			requests += total(f.requests(func() { f.mustApply(set) }))
+			requests += totalRequests(f.requests(func() { f.mustApply(set) }))
 		}
 		b.ReportMetric(float64(requests)/float64(b.N), "requests/op")
 		b.ReportMetric(benchObjects*float64(b.N)/b.Elapsed().Seconds(), "objects/s")
 	})
 	b.Run("floor", func(b *testing.B) {
-		f.floor(set)
+		f.applyBarePatches(set)
 		requests := 0
 		for b.Loop() {
-			requests += total(f.requests(func() { f.floor(set) }))
+			requests += totalRequests(f.requests(func() { f.applyBarePatches(set) }))
 		}
 		b.ReportMetric(float64(requests)/float64(b.N), "requests/op")
 		b.ReportMetric(benchObjects*float64(b.N)/b.Elapsed().Seconds(), "objects/s")
 	})
 }
 
-func total(r RequestCounts) int {
+func totalRequests(r RequestCounts) int {
 	n := 0
 	for _, v := range r {
 		n += v

@@ -23,24 +23,24 @@ type watchedResource struct {
 	*store
 	gvr     schema.GroupVersionResource
 	cluster *Cluster
-	kick    chan struct{}
-	end     context.CancelFunc
-	used    time.Time // last use; guarded by Cluster.mu
+	relist  chan struct{}
+	stop    context.CancelFunc
+	usedAt  time.Time // last use; guarded by Cluster.mu
 	// namespace restricts the cache; empty means all. followed marks a list of Cluster.Follow.
-	namespace string
-	followed  bool
+	namespace  string
+	isFollowed bool
 
-	state    sync.Mutex
-	synced   bool
-	listedAt time.Time     // end of the last successful list
-	refused  bool          // the last watch was forbidden or not supported
-	failed   error         // error of the last list request
-	ended    chan struct{} // closed and replaced after every list, successful or not
-	err      error         // error for ready
+	stateMu      sync.Mutex
+	synced       bool
+	listedAt     time.Time     // end of the last successful list
+	watchRefused bool          // the last watch was forbidden or not supported
+	listErr      error         // error of the last list request
+	listDone     chan struct{} // closed and replaced after every list, successful or not
+	readyErr     error         // error for ready
 }
 
-// resource returns the live cache of a kind; the first call starts it.
-func (c *Cluster) resource(ctx context.Context, gvk schema.GroupVersionKind) (*watchedResource, error) {
+// openResource returns the live cache of a kind; the first call starts it.
+func (c *Cluster) openResource(ctx context.Context, gvk schema.GroupVersionKind) (*watchedResource, error) {
 	mapping, err := c.Mapping(ctx, gvk)
 	if err != nil {
 		return nil, err
@@ -48,19 +48,19 @@ func (c *Cluster) resource(ctx context.Context, gvk schema.GroupVersionKind) (*w
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w := c.stores[mapping.Resource]; w != nil {
-		w.used = c.clock.Now()
+		w.usedAt = c.clock.Now()
 		return w, nil
 	}
 	selector := c.selector
-	if c.whole[gvk.GroupKind()] {
+	if c.wholeKinds[gvk.GroupKind()] {
 		selector = labels.Everything()
 	}
-	w := &watchedResource{gvr: mapping.Resource, cluster: c, namespace: c.within, kick: make(chan struct{}, 1), ended: make(chan struct{}), used: c.clock.Now()}
-	w.store = &store{selector: selector, emit: c.dispatch, onList: func() { w.listed(nil) },
+	w := &watchedResource{gvr: mapping.Resource, cluster: c, namespace: c.namespace, relist: make(chan struct{}, 1), listDone: make(chan struct{}), usedAt: c.clock.Now()}
+	w.store = &store{selector: selector, emit: c.dispatch, onList: func() { w.recordList(nil) },
 		objects: map[nsName]*unstructured.Unstructured{}}
 	c.stores[mapping.Resource] = w
 	ctx, end := context.WithCancel(c.ctx)
-	w.end = end
+	w.stop = end
 	go w.run(ctx)
 	return w, nil
 }
@@ -72,28 +72,28 @@ func (c *Cluster) DropIdle(after time.Duration) []schema.GroupVersionResource {
 	defer c.mu.Unlock()
 	var out []schema.GroupVersionResource
 	for gvr, w := range c.stores {
-		if c.clock.Since(w.used) < after || w.selector.Empty() {
+		if c.clock.Since(w.usedAt) < after || w.selector.Empty() {
 			continue
 		}
-		w.end()
+		w.stop()
 		delete(c.stores, gvr)
 		out = append(out, gvr)
 	}
 	return out
 }
 
-// ready waits for the first list. If listing fails, ready returns the error at once while the cache
-// retries in the background; each later call triggers another attempt.
-func (w *watchedResource) ready(ctx context.Context) error {
-	w.state.Lock()
-	synced, ended, err := w.synced, w.ended, w.err
-	w.state.Unlock()
+// waitReady waits for the first list. If listing fails, ready returns the error at once while the
+// cache retries in the background; each later call triggers another attempt.
+func (w *watchedResource) waitReady(ctx context.Context) error {
+	w.stateMu.Lock()
+	synced, ended, err := w.synced, w.listDone, w.readyErr
+	w.stateMu.Unlock()
 	if synced {
 		return nil
 	}
 	if err != nil {
 		select {
-		case w.kick <- struct{}{}:
+		case w.relist <- struct{}{}:
 		default:
 		}
 	}
@@ -104,25 +104,25 @@ func (w *watchedResource) ready(ctx context.Context) error {
 	case <-w.cluster.ctx.Done():
 		return errClosed
 	}
-	w.state.Lock()
-	defer w.state.Unlock()
+	w.stateMu.Lock()
+	defer w.stateMu.Unlock()
 	if w.synced {
 		return nil
 	}
-	return w.err
+	return w.readyErr
 }
 
 var errClosed = errors.New("the cluster was closed")
 
-func (w *watchedResource) listed(err error) {
-	w.state.Lock()
-	defer w.state.Unlock()
-	w.err = err
+func (w *watchedResource) recordList(err error) {
+	w.stateMu.Lock()
+	defer w.stateMu.Unlock()
+	w.readyErr = err
 	if w.synced = err == nil; w.synced {
 		w.listedAt = w.cluster.clock.Now()
 	}
-	close(w.ended)
-	w.ended = make(chan struct{})
+	close(w.listDone)
+	w.listDone = make(chan struct{})
 }
 
 // run lists and watches until ctx ends, and backs off after failures.
@@ -138,18 +138,18 @@ func (w *watchedResource) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		w.state.Lock()
+		w.stateMu.Lock()
 		waiting := !w.synced
-		if w.followed { // a caller may have requested a new list while the watch was refused
-			waiting = w.failed != nil && (!w.synced || isAnswered(w.failed))
+		if w.isFollowed { // a caller may have requested a new list while the watch was refused
+			waiting = w.listErr != nil && (!w.synced || isListRefused(w.listErr))
 		}
-		refused := w.followed && w.refused
-		w.state.Unlock()
+		refused := w.isFollowed && w.watchRefused
+		w.stateMu.Unlock()
 		if waiting && err != nil {
-			w.listed(err)
+			w.recordList(err)
 		}
 		if refused {
-			pause = unread // the next reader requests a list
+			pause = unreadTimeout // the next reader requests a list
 		}
 		if w.cluster.clock.Since(started) > time.Minute {
 			pause = 500 * time.Millisecond
@@ -157,7 +157,7 @@ func (w *watchedResource) run(ctx context.Context) {
 		timer := w.cluster.clock.NewTimer(pause)
 		select {
 		case <-timer.C():
-		case <-w.kick:
+		case <-w.relist:
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -171,18 +171,18 @@ func (w *watchedResource) run(ctx context.Context) {
 // too: "not older than the last list", the reflector's request, may return the same state again.
 func (w *watchedResource) listPage(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	o.LabelSelector = w.selector.String()
-	if w.followed || o.ResourceVersion == "0" && o.Limit > 0 {
+	if w.isFollowed || o.ResourceVersion == "0" && o.Limit > 0 {
 		o.ResourceVersion = ""
 	}
 	list, err := w.cluster.dynamic.Resource(w.gvr).Namespace(w.namespace).List(ctx, o)
-	w.state.Lock()
-	w.failed = err
-	w.state.Unlock()
+	w.stateMu.Lock()
+	w.listErr = err
+	w.stateMu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	for i := range list.Items {
-		list.Items[i] = *w.store.small(&list.Items[i])
+		list.Items[i] = *w.store.shrinkObject(&list.Items[i])
 	}
 	return list, nil
 }
@@ -190,9 +190,9 @@ func (w *watchedResource) listPage(ctx context.Context, o metav1.ListOptions) (r
 func (w *watchedResource) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	o.LabelSelector = w.selector.String()
 	events, err := w.cluster.dynamic.Resource(w.gvr).Namespace(w.namespace).Watch(ctx, o)
-	w.state.Lock()
-	w.refused = isUnwatchable(err)
-	w.state.Unlock()
+	w.stateMu.Lock()
+	w.watchRefused = isUnwatchable(err)
+	w.stateMu.Unlock()
 	return events, err
 }
 
@@ -211,7 +211,7 @@ func (c *Cluster) Get(ctx context.Context, ref Ref) (*unstructured.Unstructured,
 		return nil, err
 	}
 	if o := w.get(nsName{ref.Namespace, ref.Name}); o != nil {
-		return unmanaged(o).DeepCopy(), nil
+		return withoutManagedFields(o).DeepCopy(), nil
 	}
 	return nil, apierrors.NewNotFound(w.gvr.GroupResource(), ref.Name)
 }
@@ -257,18 +257,18 @@ func (c *Cluster) List(ctx context.Context, gvk schema.GroupVersionKind, namespa
 	var out []*unstructured.Unstructured
 	w.list(func(o *unstructured.Unstructured) {
 		if (namespace == "" || o.GetNamespace() == namespace) && (sel == nil || sel.Matches(labels.Set(o.GetLabels()))) {
-			out = append(out, unmanaged(o).DeepCopy())
+			out = append(out, withoutManagedFields(o).DeepCopy())
 		}
 	})
 	return out, nil
 }
 
 func (c *Cluster) readyResource(ctx context.Context, gvk schema.GroupVersionKind) (*watchedResource, error) {
-	w, err := c.resource(ctx, gvk)
+	w, err := c.openResource(ctx, gvk)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.ready(ctx); err != nil {
+	if err := w.waitReady(ctx); err != nil {
 		return nil, fmt.Errorf("listing %s: %w", w.gvr.GroupResource(), err)
 	}
 	return w, nil
@@ -300,18 +300,18 @@ func (c *Cluster) OnChange(f func(ChangeEvent)) (stop func()) {
 	defer c.mu.Unlock()
 	c.nextID++
 	id := c.nextID
-	c.watched[id] = f
+	c.changeHandlers[id] = f
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.watched, id)
+		delete(c.changeHandlers, id)
 	}
 }
 
 func (c *Cluster) dispatch(e ChangeEvent) {
 	c.mu.Lock()
-	handlers := make([]func(ChangeEvent), 0, len(c.watched))
-	for _, f := range c.watched {
+	handlers := make([]func(ChangeEvent), 0, len(c.changeHandlers))
+	for _, f := range c.changeHandlers {
 		handlers = append(handlers, f)
 	}
 	c.mu.Unlock()

@@ -19,8 +19,8 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// explain turns an error of a request into an ObjectError with its reason and next step.
-func (c *Cluster) explain(ref Ref, op string, err error) *ObjectError {
+// objectErrorFor turns an error of a request into an ObjectError with its reason and next step.
+func (c *Cluster) objectErrorFor(ref Ref, op string, err error) *ObjectError {
 	var done *ObjectError
 	if errors.As(err, &done) {
 		return done
@@ -39,31 +39,31 @@ func (c *Cluster) explain(ref Ref, op string, err error) *ObjectError {
 		out.Message = fmt.Sprintf("the API server does not know %s %s", ref.APIVersion, ref.Kind)
 		out.Hint = "install the CustomResourceDefinition of this kind first, or check apiVersion"
 	}
-	out.Hint = c.Commands(out.Hint)
+	out.Hint = c.RewriteKubectl(out.Hint)
 	return out
 }
 
-// Commands makes the kubectl commands in a text address this cluster, whatever the current context
-// of the reader is.
-func (c *Cluster) Commands(text string) string {
+// RewriteKubectl makes the kubectl commands in a text address this cluster, whatever the current
+// context of the reader is.
+func (c *Cluster) RewriteKubectl(text string) string {
 	if c == nil || c.kubectl == "" {
 		return text
 	}
 	return strings.ReplaceAll(text, "kubectl ", c.kubectl+" ")
 }
 
-// CommandsHere is Commands for a text that does not name the cluster. If no kubectl flags for the
-// cluster are known, it adds the name.
-func (c *Cluster) CommandsHere(text string) string {
+// RewriteKubectlOrNameCluster is Commands for a text that does not name the cluster. If no kubectl
+// flags for the cluster are known, it adds the name.
+func (c *Cluster) RewriteKubectlOrNameCluster(text string) string {
 	if c == nil {
 		return text
 	}
-	return CommandsAt(c.kubectl, c.name, text)
+	return RewriteKubectlForCluster(c.kubectl, c.name, text)
 }
 
-// CommandsAt is CommandsHere for a cluster given by name; kubectl is the command with the flags
-// that address the cluster, if known.
-func CommandsAt(kubectl, cluster, text string) string {
+// RewriteKubectlForCluster is RewriteKubectlOrNameCluster for a cluster given by name; kubectl is
+// the command with the flags that address the cluster, if known.
+func RewriteKubectlForCluster(kubectl, cluster, text string) string {
 	if kubectl == "" || kubectl == "kubectl" {
 		return strings.ReplaceAll(text, ": kubectl ", ", on cluster "+cluster+": kubectl ")
 	}

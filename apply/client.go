@@ -47,7 +47,7 @@ func (c *Cluster) patchApply(ctx context.Context, o *unstructured.Unstructured, 
 	began := c.clock.Now()
 	for attempt := 0; ; attempt++ {
 		answer, created, err = c.patch(ctx, mapping, path, types.ApplyYAMLPatchType, body, opts)
-		if isPolicyNotReady(err) && c.policySettles(ctx, began) {
+		if isPolicyNotReady(err) && c.waitForPolicyRetry(ctx, began) {
 			continue
 		}
 		if attempt >= 3 || ctx.Err() != nil || !isRetryable(err, o.GetResourceVersion() == "") {
@@ -100,25 +100,26 @@ func (c *Cluster) patch(ctx context.Context, m *meta.RESTMapping, path []string,
 		req.Param("dryRun", metav1.DryRunAll)
 	}
 	code := 0
-	raw, err := bodyOf(req.Do(quiet(ctx)).StatusCode(&code))
+	raw, err := responseBody(req.Do(withoutLogging(ctx)).StatusCode(&code))
 	if err != nil {
 		return nil, false, err
 	}
-	answer, err := objectAnswered(raw)
+	answer, err := decodeAnswer(raw)
 	if err != nil {
 		return nil, false, err
 	}
 	if !opts.dry {
-		c.observe(m, answer)
+		c.cacheAnswer(m, answer)
 	}
 	return answer, code == http.StatusCreated, nil
 }
 
-// quiet stops client-go from logging errors that we report anyway.
-func quiet(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
+// withoutLogging stops client-go from logging errors that we report anyway.
+func withoutLogging(ctx context.Context) context.Context { return logr.NewContext(ctx, logr.Discard()) }
 
-// bodyOf returns the body of a successful answer, or its error: Raw alone would lose the causes.
-func bodyOf(answer rest.Result) ([]byte, error) {
+// responseBody returns the body of a successful answer, or its error: Raw alone would lose the
+// causes.
+func responseBody(answer rest.Result) ([]byte, error) {
 	if err := answer.Error(); err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func pathOf(m *meta.RESTMapping, namespace, name string) []string {
 	return append(path, m.Resource.Resource, name)
 }
 
-func (c *Cluster) observe(m *meta.RESTMapping, o *unstructured.Unstructured) {
+func (c *Cluster) cacheAnswer(m *meta.RESTMapping, o *unstructured.Unstructured) {
 	c.mu.Lock()
 	w := c.stores[m.Resource]
 	c.mu.Unlock()
@@ -147,7 +148,7 @@ func (c *Cluster) observe(m *meta.RESTMapping, o *unstructured.Unstructured) {
 		w.forget(o) // this write removed its last finalizer
 		return
 	}
-	w.observe(o)
+	w.storeAnswer(o)
 }
 
 // delete deletes exactly this object (by UID). gone means that the server has removed it; otherwise
@@ -175,14 +176,15 @@ func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, prop
 		// for the counter: the server reads only the body if there is one
 		req.Param("dryRun", metav1.DryRunAll)
 	}
-	raw, err := bodyOf(req.Do(quiet(ctx)))
+	raw, err := responseBody(req.Do(withoutLogging(ctx)))
 	if apierrors.IsNotFound(err) {
 		gone, err = true, nil
 	} else if err == nil {
-		gone = saysGone(raw)
+		gone = isDeletionDone(raw)
 	}
 	if answer := (&unstructured.Unstructured{}); err == nil && !gone && !dry && answer.UnmarshalJSON(raw) == nil && answer.GetUID() == uid {
-		c.observe(mapping, answer) // the answer shows the finalizers that the deletion waits for
+		// the answer shows the finalizers that the deletion waits for
+		c.cacheAnswer(mapping, answer)
 	}
 	if gone && !dry {
 		c.mu.Lock()
@@ -195,9 +197,9 @@ func (c *Cluster) delete(ctx context.Context, o *unstructured.Unstructured, prop
 	return gone, err
 }
 
-// saysGone reports whether the answer to a deletion, a Status or the object itself, says that the
-// object no longer exists. An object without anything to wait for counts as deleted.
-func saysGone(raw []byte) bool {
+// isDeletionDone reports whether the answer to a deletion, a Status or the object itself, says that
+// the object no longer exists. An object without anything to wait for counts as deleted.
+func isDeletionDone(raw []byte) bool {
 	answer := &unstructured.Unstructured{}
 	if err := answer.UnmarshalJSON(raw); err != nil {
 		return false
@@ -213,12 +215,12 @@ func saysGone(raw []byte) bool {
 	return len(answer.GetFinalizers()) == 0 && (answer.GetDeletionTimestamp() == nil || grace != nil && *grace == 0)
 }
 
-// objectAnswered decodes the object that a server returned. Its error does not quote the answer,
+// decodeAnswer decodes the object that a server returned. Its error does not quote the answer,
 // which may contain a Secret.
-func objectAnswered(raw []byte) (*unstructured.Unstructured, error) {
+func decodeAnswer(raw []byte) (*unstructured.Unstructured, error) {
 	answer := &unstructured.Unstructured{}
 	if err := answer.UnmarshalJSON(raw); err != nil {
-		return nil, safef("the answer of the server cannot be read")
+		return nil, safeErrorf("the answer of the server cannot be read")
 	}
 	return answer, nil
 }

@@ -24,7 +24,7 @@ type ClusterOptions struct {
 	Clock    clock.WithTicker // default: the real clock
 	Selector string           // label selector of the live cache, as Keys.Selector gives it
 	// kinds that the live cache holds completely, with or without the label
-	Whole []schema.GroupKind
+	WholeKinds []schema.GroupKind
 	// the live cache holds objects of this namespace only; default: all
 	Namespace string
 	// requests at a time, watches excepted; default 16. There is no other client limit
@@ -41,14 +41,14 @@ type ClusterOptions struct {
 // a counter of requests and a breaker. Use one Cluster for all sets of a cluster; it is safe for
 // concurrent use.
 type Cluster struct {
-	name     string
-	config   *rest.Config
-	clock    clock.WithTicker
-	selector labels.Selector
-	whole    map[schema.GroupKind]bool
-	within   string
-	gate     *gate
-	kubectl  string
+	name       string
+	config     *rest.Config
+	clock      clock.WithTicker
+	selector   labels.Selector
+	wholeKinds map[schema.GroupKind]bool
+	namespace  string
+	transport  *clusterTransport
+	kubectl    string
 
 	http      *http.Client
 	rest      rest.Interface
@@ -58,14 +58,14 @@ type Cluster struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	kinds   kinds
-	schemas knownForms
+	kinds   discoveredKinds
+	schemas schemaCache
 
-	mu       sync.Mutex
-	stores   map[schema.GroupVersionResource]*watchedResource
-	followed map[Followed]*watchedResource
-	nextID   int
-	watched  map[int]func(ChangeEvent)
+	mu             sync.Mutex
+	stores         map[schema.GroupVersionResource]*watchedResource
+	followedLists  map[FollowedList]*watchedResource
+	nextID         int
+	changeHandlers map[int]func(ChangeEvent)
 }
 
 // NewCluster prepares the access to a cluster. It makes no request: the first use shows whether the
@@ -84,12 +84,12 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 	if opts.MaxInFlight <= 0 {
 		opts.MaxInFlight = 16
 	}
-	orDefault(&opts.RequestTimeout, 30*time.Second)
-	orDefault(&opts.DialTimeout, 5*time.Second)
-	orDefault(&opts.Cooldown, 5*time.Second)
+	setDefault(&opts.RequestTimeout, 30*time.Second)
+	setDefault(&opts.DialTimeout, 5*time.Second)
+	setDefault(&opts.Cooldown, 5*time.Second)
 
-	cfg = withoutUser(cfg)
-	g := &gate{cluster: name, host: cfg.Host, clock: opts.Clock, timeout: opts.RequestTimeout,
+	cfg = withoutURLUser(cfg)
+	g := &clusterTransport{cluster: name, host: cfg.Host, clock: opts.Clock, timeout: opts.RequestTimeout,
 		cooldown: opts.Cooldown, slots: make(chan struct{}, opts.MaxInFlight), counts: RequestCounts{}}
 	config := dynamic.ConfigFor(cfg)
 	config.QPS, config.Burst, config.RateLimiter = -1, 0, nil
@@ -99,12 +99,12 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 	}
 	config.Wrap(g.wrap)
 
-	c := &Cluster{name: name, config: config, clock: opts.Clock, selector: selector, within: opts.Namespace, gate: g, kubectl: opts.Kubectl,
+	c := &Cluster{name: name, config: config, clock: opts.Clock, selector: selector, namespace: opts.Namespace, transport: g, kubectl: opts.Kubectl,
 		// An autoscaler decides about replicas even without the label.
-		whole:  map[schema.GroupKind]bool{hpaKind: true},
-		stores: map[schema.GroupVersionResource]*watchedResource{}, followed: map[Followed]*watchedResource{}, watched: map[int]func(ChangeEvent){}}
-	for _, kind := range opts.Whole {
-		c.whole[kind] = true
+		wholeKinds: map[schema.GroupKind]bool{hpaKind: true},
+		stores:     map[schema.GroupVersionResource]*watchedResource{}, followedLists: map[FollowedList]*watchedResource{}, changeHandlers: map[int]func(ChangeEvent){}}
+	for _, kind := range opts.WholeKinds {
+		c.wholeKinds[kind] = true
 	}
 	if err := c.connect(); err != nil {
 		return nil, addresses.Error(fmt.Errorf("cluster %s: %w", name, err))
@@ -113,9 +113,9 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 	return c, nil
 }
 
-// withoutUser removes the user from the address of a cluster, which appears in logs and errors. The
-// user becomes the basic-auth credential if there is no other one.
-func withoutUser(cfg *rest.Config) *rest.Config {
+// withoutURLUser removes the user from the address of a cluster, which appears in logs and errors.
+// The user becomes the basic-auth credential if there is no other one.
+func withoutURLUser(cfg *rest.Config) *rest.Config {
 	address, err := url.Parse(cfg.Host)
 	if err != nil || address.User == nil {
 		return cfg
@@ -153,9 +153,9 @@ func (c *Cluster) connect() (err error) {
 // Name returns the name of the cluster in messages.
 func (c *Cluster) Name() string { return c.name }
 
-// HoldsAll reports whether the live cache holds all objects of a kind, so that an object that is
-// not cached does not exist.
-func (c *Cluster) HoldsAll(kind schema.GroupKind) bool { return c.whole[kind] }
+// HasWholeCache reports whether the live cache holds all objects of a kind, so that an object that
+// is not cached does not exist.
+func (c *Cluster) HasWholeCache(kind schema.GroupKind) bool { return c.wholeKinds[kind] }
 
 // Close stops all watches. The cluster must not be used afterwards.
 func (c *Cluster) Close() {
@@ -164,7 +164,7 @@ func (c *Cluster) Close() {
 }
 
 // Requests returns the number of requests made so far.
-func (c *Cluster) Requests() RequestCounts { return c.gate.snapshot() }
+func (c *Cluster) Requests() RequestCounts { return c.transport.snapshot() }
 
 // RESTConfig returns a configuration for further clients, which share counter, limit and breaker.
 func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
@@ -172,19 +172,19 @@ func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
 // Dynamic returns a client on the same connections.
 func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
 
-// reachable fails at once while the cluster is down. It makes a request only after a failed one,
-// because the cache may be outdated then.
-func (c *Cluster) reachable(ctx context.Context) error {
-	if err := c.gate.down(); err != nil {
+// checkReachable fails at once while the cluster is down. It makes a request only after a failed
+// one, because the cache may be outdated then.
+func (c *Cluster) checkReachable(ctx context.Context) error {
+	if err := c.transport.downError(); err != nil {
 		return err
 	}
-	if !c.gate.isSuspect() {
+	if !c.transport.hasLastFailed() {
 		return nil
 	}
-	return c.rest.Get().AbsPath("/version").Do(quiet(ctx)).Error()
+	return c.rest.Get().AbsPath("/version").Do(withoutLogging(ctx)).Error()
 }
 
-func orDefault(d *time.Duration, value time.Duration) {
+func setDefault(d *time.Duration, value time.Duration) {
 	if *d <= 0 {
 		*d = value
 	}

@@ -23,27 +23,27 @@ import (
 
 func restConfigOf(host string) *rest.Config { return &rest.Config{Host: host} }
 
-func answerOf(code int32, text string) error {
+func statusError(code int32, text string) error {
 	reasons := map[int32]metav1.StatusReason{422: metav1.StatusReasonInvalid, 403: metav1.StatusReasonForbidden, 500: metav1.StatusReasonInternalError}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: code, Reason: reasons[code], Message: text}}
 }
 
-func errorText(text string) error { return errors.New(text) }
+func plainError(text string) error { return errors.New(text) }
 
-// served maps versions of the corpus that API servers no longer serve to current ones.
-var served = map[string]string{"apps/v1beta1": "apps/v1", "extensions/v1beta1": "apps/v1", "batch/v1beta1": "batch/v1",
+// currentVersions maps versions of the corpus that API servers no longer serve to current ones.
+var currentVersions = map[string]string{"apps/v1beta1": "apps/v1", "extensions/v1beta1": "apps/v1", "batch/v1beta1": "batch/v1",
 	"admissionregistration.k8s.io/v1beta1": "admissionregistration.k8s.io/v1"}
 
-// alive makes an object of the corpus acceptable to an API server without changing the subject of
-// the case. It sets the namespace of the test, current versions, and required fields that
+// acceptable makes an object of the corpus acceptable to an API server without changing the subject
+// of the case. It sets the namespace of the test, current versions, and required fields that
 // upstream's unit tests omit.
-func (f *fixture) alive(in *unstructured.Unstructured) *unstructured.Unstructured {
+func (f *fixture) acceptable(in *unstructured.Unstructured) *unstructured.Unstructured {
 	f.Helper()
 	o := in.DeepCopy()
-	if v := served[o.GetAPIVersion()]; v != "" {
+	if v := currentVersions[o.GetAPIVersion()]; v != "" {
 		o.SetAPIVersion(v)
 	}
-	f.define(o)
+	f.defineKind(o)
 	mapping, err := f.c.Mapping(f.ctx, o.GroupVersionKind())
 	if err != nil {
 		return o
@@ -63,12 +63,12 @@ func (f *fixture) alive(in *unstructured.Unstructured) *unstructured.Unstructure
 		}
 	}
 	o.SetFinalizers(finalizers)
-	complete(o)
+	addRequiredFields(o)
 	return o
 }
 
-// complete adds fields that the API server requires and the corpus omits.
-func complete(o *unstructured.Unstructured) {
+// addRequiredFields adds fields that the API server requires and the corpus omits.
+func addRequiredFields(o *unstructured.Unstructured) {
 	set := func(v any, path ...string) {
 		if _, found, _ := unstructured.NestedFieldNoCopy(o.Object, path...); !found {
 			_ = unstructured.SetNestedField(o.Object, v, path...)
@@ -153,8 +153,9 @@ func completeService(o *unstructured.Unstructured) {
 	}
 }
 
-// define creates a CustomResourceDefinition for a kind of the corpus that the server does not know.
-func (f *fixture) define(o *unstructured.Unstructured) {
+// defineKind creates a CustomResourceDefinition for a kind of the corpus that the server does not
+// know.
+func (f *fixture) defineKind(o *unstructured.Unstructured) {
 	gvk := o.GroupVersionKind()
 	if _, err := f.c.Mapping(f.ctx, gvk); err == nil || !strings.Contains(gvk.Group, ".") {
 		return
@@ -189,8 +190,8 @@ spec:
 	})
 }
 
-// become writes the live object in the name of somebody else.
-func (f *fixture) become(o *unstructured.Unstructured) error {
+// createOrUpdateAsOther writes the live object in the name of somebody else.
+func (f *fixture) createOrUpdateAsOther(o *unstructured.Unstructured) error {
 	f.Helper()
 	existing, err := f.resource(o).Get(f.ctx, o.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -230,7 +231,7 @@ func TestPlanTellsChangesFromNoise(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t)
-			modified, err := f.modified(c)
+			modified, err := f.plannedChanges(c)
 			want := strings.HasPrefix(c.verdict(), "modified")
 			if reason, waived := waivedDiffs[c.name]; waived {
 				assert.True(t, err != nil || want != (len(modified) > 0), "needs no waiver any more: %s", reason)
@@ -250,18 +251,18 @@ func (c corpusCase) verdict() string {
 	return c.headers["expect"]
 }
 
-// modified returns the changes that a plan shows for the object of a case.
-func (f *fixture) modified(c corpusCase) ([]string, error) {
+// plannedChanges returns the changes that a plan shows for the object of a case.
+func (f *fixture) plannedChanges(c corpusCase) ([]string, error) {
 	f.Helper()
-	desired, live := f.alive(c.objects["desired"]), f.alive(c.objects["live"])
+	desired, live := f.acceptable(c.objects["desired"]), f.acceptable(c.objects["live"])
 	if text := live.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"]; text != "" {
 		previous := &unstructured.Unstructured{}
 		require.NoError(f, previous.UnmarshalJSON([]byte(text)))
-		if _, err := f.apply(f.set(f.alive(previous))); err != nil {
+		if _, err := f.apply(f.set(f.acceptable(previous))); err != nil {
 			return nil, fmt.Errorf("the last apply: %w", err)
 		}
 	}
-	if err := f.become(live); err != nil {
+	if err := f.createOrUpdateAsOther(live); err != nil {
 		return nil, fmt.Errorf("the live object: %w", err)
 	}
 	p, err := f.e.Plan(f.ctx, f.cluster(), f.set(desired), f.inv, ApplyOptions{})
@@ -346,11 +347,11 @@ func TestMergeKeepsWhatUpstreamKeeps(t *testing.T) {
 		if c.headers["op"] == "inject" || c.objects["desired"] == nil || c.objects["live"] == nil {
 			continue
 		}
-		for _, owner := range []string{"somebody", former} {
+		for _, owner := range []string{"somebody", takeoverManagerName} {
 			t.Run(c.name+" of "+owner, func(t *testing.T) {
 				f := newFixture(t)
 				f.other = owner
-				lost, err := f.merged(t, c)
+				lost, err := f.mergeLosses(t, c)
 				_, fails := c.headers["expect-error"]
 				ok := (err != nil) == fails && len(lost) == 0
 				reason, waived := waivedMerges[c.name]
@@ -367,27 +368,27 @@ func TestMergeKeepsWhatUpstreamKeeps(t *testing.T) {
 	}
 }
 
-// merged applies the desired object of a case over its live one and lists the unexpected
+// mergeLosses applies the desired object of a case over its live one and lists the unexpected
 // differences.
-func (f *fixture) merged(t *testing.T, c corpusCase) ([]string, error) {
+func (f *fixture) mergeLosses(t *testing.T, c corpusCase) ([]string, error) {
 	f.Helper()
-	desired, live := f.alive(c.objects["desired"]), f.alive(c.objects["live"])
-	labels, annotations := unchanged(c.strings(t, "existingLabels"), live.GetLabels()), unchanged(c.strings(t, "existingAnnotations"), live.GetAnnotations())
+	desired, live := f.acceptable(c.objects["desired"]), f.acceptable(c.objects["live"])
+	labels, annotations := unchangedEntries(c.strings(t, "existingLabels"), live.GetLabels()), unchangedEntries(c.strings(t, "existingAnnotations"), live.GetAnnotations())
 	foreign := live.DeepCopy()
-	foreign.SetLabels(without(live.GetLabels(), labels))
-	foreign.SetAnnotations(without(live.GetAnnotations(), annotations))
+	foreign.SetLabels(withoutKeys(live.GetLabels(), labels))
+	foreign.SetAnnotations(withoutKeys(live.GetAnnotations(), annotations))
 	if _, err := f.c.Mapping(f.ctx, desired.GroupVersionKind()); err != nil {
 		_, err = f.apply(f.set(desired))
 		return nil, err
 	}
-	if f.other == former {
-		if err := f.become(asApplied(foreign)); err != nil {
+	if f.other == takeoverManagerName {
+		if err := f.createOrUpdateAsOther(withTakeoverFields(foreign)); err != nil {
 			return nil, fmt.Errorf("the object of before: %w", err)
 		}
 		foreign.SetLabels(merge(foreign.GetLabels(), map[string]string{gardenerKeys().ManagedByLabel: "gardener"}))
 		f.other = "somebody"
 	}
-	if err := f.become(foreign); err != nil {
+	if err := f.createOrUpdateAsOther(foreign); err != nil {
 		return nil, fmt.Errorf("the live object: %w", err)
 	}
 	set := f.set(desired)
@@ -403,11 +404,11 @@ func (f *fixture) merged(t *testing.T, c corpusCase) ([]string, error) {
 		ours.SetGroupVersionKind(live.GroupVersionKind())
 		ours.SetName(live.GetName())
 		ours.SetNamespace(live.GetNamespace())
-		ours.SetLabels(common(live.GetLabels(), labels))
-		ours.SetAnnotations(common(live.GetAnnotations(), annotations))
+		ours.SetLabels(commonEntries(live.GetLabels(), labels))
+		ours.SetAnnotations(commonEntries(live.GetAnnotations(), annotations))
 		_, err := f.resource(live).Apply(f.ctx, live.GetName(), ours, metav1.ApplyOptions{FieldManager: set.FieldManager, Force: true})
 		require.NoError(t, err)
-		require.NoError(t, f.inv.Save(f.ctx, []Entry{{Ref: RefOf(live), Labels: labels, Annotations: annotations, Applied: "before"}}))
+		require.NoError(t, f.inv.Save(f.ctx, []Entry{{Ref: RefOf(live), Labels: labels, Annotations: annotations, AppliedDigest: "before"}}))
 	}
 	if _, err := f.e.Apply(f.ctx, f.cluster(), set, f.inv, ApplyOptions{}); err != nil {
 		return nil, err
@@ -417,7 +418,7 @@ func (f *fixture) merged(t *testing.T, c corpusCase) ([]string, error) {
 	}
 	result := f.get(live)
 	dropBookkeeping(result)
-	expected := f.alive(c.objects["expected"])
+	expected := f.acceptable(c.objects["expected"])
 	dropBookkeeping(expected)
 	var lost []string
 	for _, field := range redact.Compare(expected.Object, result.Object) {
@@ -442,11 +443,11 @@ func (f *fixture) merged(t *testing.T, c corpusCase) ([]string, error) {
 	return lost, nil
 }
 
-// former is a manager that wrote objects before us; somebody is unrelated to us.
-const former = "gardener-resource-manager"
+// takeoverManagerName is a manager that wrote objects before us; somebody is unrelated to us.
+const takeoverManagerName = "gardener-resource-manager"
 
-// asApplied returns a live object with only the fields that the former manager writes.
-func asApplied(live *unstructured.Unstructured) *unstructured.Unstructured {
+// withTakeoverFields returns a live object with only the fields that the former manager writes.
+func withTakeoverFields(live *unstructured.Unstructured) *unstructured.Unstructured {
 	out := live.DeepCopy()
 	for _, path := range [][]string{{"metadata", "finalizers"}, {"metadata", "annotations"}, {"metadata", "generateName"}, {"metadata", "ownerReferences"}, {"secrets"},
 		{"spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"}} {
@@ -460,8 +461,9 @@ func subset(part, all []string) bool {
 	return !slices.ContainsFunc(part, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// unchanged returns the keys of the last apply that still have its value: nobody else owns them.
-func unchanged(applied, live map[string]string) map[string]string {
+// unchangedEntries returns the keys of the last apply that still have its value: nobody else owns
+// them.
+func unchangedEntries(applied, live map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range applied {
 		if live[k] == v {
@@ -471,7 +473,7 @@ func unchanged(applied, live map[string]string) map[string]string {
 	return out
 }
 
-func without(m, keys map[string]string) map[string]string {
+func withoutKeys(m, keys map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range m {
 		if _, drop := keys[k]; !drop {
@@ -481,7 +483,7 @@ func without(m, keys map[string]string) map[string]string {
 	return out
 }
 
-func common(m, keys map[string]string) map[string]string {
+func commonEntries(m, keys map[string]string) map[string]string {
 	out := map[string]string{}
 	for k, v := range m {
 		if _, keep := keys[k]; keep {

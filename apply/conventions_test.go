@@ -37,16 +37,16 @@ func gardenerKeys() Keys {
 // newEngine makes an engine with these conventions.
 func newEngine(o Options) *Engine {
 	const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
-	o.Keys, o.Explain = gardenerKeys(), plan.Explain
+	o.Keys, o.ExplainItem = gardenerKeys(), plan.Explain
 	o.Protected = []schema.GroupKind{{Kind: "PersistentVolumeClaim"}, namespaceKind, crdKind}
-	o.Former = []Former{
+	o.TakeoverManagers = []TakeoverManager{
 		{Name: "kubectl-client-side-apply", Operation: update},
-		{Name: "kubectl", Operation: update, Annotation: LastApplied},
-		{Name: "before-first-apply", Operation: update, Annotation: LastApplied},
+		{Name: "kubectl", Operation: update, Annotation: LastAppliedAnnotation},
+		{Name: "before-first-apply", Operation: update, Annotation: LastAppliedAnnotation},
 		{Name: "helm", Operation: update}, {Name: "helm", Operation: applied},
-		{Name: "gardener-resource-manager", Operation: update, Inventories: true},
-		{Name: "gardener-operator", Operation: update, Inventories: true},
-		{Name: "gardenlet", Operation: update, Inventories: true},
+		{Name: "gardener-resource-manager", Operation: update, HasInventories: true},
+		{Name: "gardener-operator", Operation: update, HasInventories: true},
+		{Name: "gardenlet", Operation: update, HasInventories: true},
 		{Name: "pergola-adopt", Operation: update},
 	}
 	return NewEngine(o)
@@ -58,8 +58,8 @@ func newCluster(name string, config *rest.Config, o ClusterOptions) (*Cluster, e
 	return NewCluster(name, config, o)
 }
 
-// notNow returns a reason to hold a recreation, or nil.
-func notNow(holds bool, text string) *change.Reason {
+// holdReason returns a reason to hold a recreation, or nil.
+func holdReason(holds bool, text string) *change.Reason {
 	if !holds {
 		return nil
 	}

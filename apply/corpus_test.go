@@ -61,7 +61,7 @@ func corpusCases(t *testing.T, pattern string) []corpusCase {
 	return out
 }
 
-func TestInjectionAsUpstream(t *testing.T) {
+func TestInjectLabelsAsUpstream(t *testing.T) {
 	for _, c := range corpusCases(t, "merge/inject-*.yaml") {
 		t.Run(c.name, func(t *testing.T) {
 			keys := gardenerKeys()
@@ -115,12 +115,12 @@ func TestNoSecretInTheErrorOfAnObject(t *testing.T) {
 			var forbidden []string
 			require.NoError(t, json.Unmarshal([]byte(test.headers["forbidden"]), &forbidden))
 			require.NotEmpty(t, doc.Text)
-			about := ref("v1", "Secret", "bar", "s")
+			about := refFor("v1", "Secret", "bar", "s")
 			if test.objects["desired"] == nil {
 				about = Ref{}
 			}
-			for _, cause := range []error{answerOf(422, doc.Text), answerOf(500, doc.Text), answerOf(403, doc.Text), errorText(doc.Text)} {
-				e := c.explain(about, "apply", cause)
+			for _, cause := range []error{statusError(422, doc.Text), statusError(500, doc.Text), statusError(403, doc.Text), plainError(doc.Text)} {
+				e := c.objectErrorFor(about, "apply", cause)
 				for _, secret := range forbidden {
 					assert.NotContains(t, e.Error()+e.Hint, secret)
 				}

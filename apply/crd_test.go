@@ -39,7 +39,7 @@ func TestDefinitionAndObjectInOneSet(t *testing.T) {
 	// A definition that leaves the set stays; its objects are deleted.
 	r = f.mustApply(f.set(f.configMap("c", "x")))
 	assert.Equal(t, map[string]Action{"ConfigMap/c": Unchanged, "Widget/w": Deleted,
-		"CustomResourceDefinition/" + f.widgets().GetName(): Kept}, actions(r))
+		"CustomResourceDefinition/" + f.widgets().GetName(): Retained}, actions(r))
 
 	// Deleting the set deletes the definition last, and not while an object of its kind is stuck.
 	stuck := f.widget("stuck")
@@ -49,7 +49,7 @@ func TestDefinitionAndObjectInOneSet(t *testing.T) {
 	assert.Equal(t, Stuck, ReasonOf(err))
 	assert.Equal(t, 2, r.Count(Deleting))
 	assert.Contains(t, r.Objects[len(r.Objects)-1].Message, "waits until Widget")
-	f.patchGone(stuck)
+	f.removeFinalizers(stuck)
 	_, err = f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
 	assert.False(t, f.exists(f.widgets()))

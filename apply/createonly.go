@@ -13,22 +13,22 @@ import (
 // stays: we send it while we own it, and omit it once another manager owns it.
 type createOnlyField struct {
 	remove func(*unstructured.Unstructured)
-	// keep replaces the declared values in the object to be sent by the live ones.
-	keep func(send, live *unstructured.Unstructured, owned *fieldpath.Set)
+	// sendLive replaces the declared values in the object to be sent by the live ones.
+	sendLive func(send, live *unstructured.Unstructured, owned *fieldpath.Set)
 	// covers reports whether a path of managedFields belongs to the group.
 	covers func(fieldpath.Path) bool
 }
 
 const (
-	onlyReplicas  = "replicas"
-	onlyResources = "resources"
+	createOnlyReplicas  = "replicas"
+	createOnlyResources = "resources"
 )
 
 var createOnlyFields = map[string]createOnlyField{
-	onlyReplicas: {remove: removeReplicas, keep: keepReplicas,
+	createOnlyReplicas: {remove: removeReplicas, sendLive: sendLiveReplicas,
 		covers: func(p fieldpath.Path) bool { return p.Equals(replicasPath) },
 	},
-	onlyResources: {remove: removeResources, keep: keepResources, covers: isResourcePath},
+	createOnlyResources: {remove: removeResources, sendLive: sendLiveResources, covers: isResourcePath},
 }
 
 var replicasPath = fieldpath.MakePathOrDie("spec", "replicas")
@@ -41,18 +41,18 @@ func (k Keys) createOnly(o *unstructured.Unstructured, scaled bool) []string {
 	if gk == deploymentKind || gk == statefulSet {
 		_, declared, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", "replicas")
 		if !declared || scaled || o.GetAnnotations()[k.PreserveReplicas] == "true" {
-			out = append(out, onlyReplicas)
+			out = append(out, createOnlyReplicas)
 		}
 	}
 	if o.GetAnnotations()[k.PreserveResources] == "true" && len(podSpecs(o)) > 0 {
-		out = append(out, onlyResources)
+		out = append(out, createOnlyResources)
 	}
 	return out
 }
 
-// hasStopped reports whether an object has or declares zero replicas. An autoscaler does not change
-// that.
-func hasStopped(o *unstructured.Unstructured) bool {
+// isScaledToZero reports whether an object has or declares zero replicas. An autoscaler does not
+// change that.
+func isScaledToZero(o *unstructured.Unstructured) bool {
 	if o == nil {
 		return false
 	}
@@ -66,13 +66,13 @@ func hasStopped(o *unstructured.Unstructured) bool {
 	return false
 }
 
-// flagged reports whether the desired or the live object has a true annotation.
-func flagged(o, live *unstructured.Unstructured, annotation string) bool {
-	return isTrue(o.GetAnnotations()[annotation]) || live != nil && isTrue(live.GetAnnotations()[annotation])
+// hasTrueAnnotation reports whether the desired or the live object has a true annotation.
+func hasTrueAnnotation(o, live *unstructured.Unstructured, annotation string) bool {
+	return isTrueAnnotation(o.GetAnnotations()[annotation]) || live != nil && isTrueAnnotation(live.GetAnnotations()[annotation])
 }
 
-// isTrue parses an annotation as upstream does: True, 1 and t count, too.
-func isTrue(value string) bool {
+// isTrueAnnotation parses an annotation as upstream does: True, 1 and t count, too.
+func isTrueAnnotation(value string) bool {
 	is, err := strconv.ParseBool(value)
 	return err == nil && is
 }
@@ -81,7 +81,7 @@ func removeReplicas(o *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(o.Object, "spec", "replicas")
 }
 
-func keepReplicas(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
+func sendLiveReplicas(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
 	removeReplicas(send)
 	if v, ok, _ := unstructured.NestedFieldNoCopy(live.Object, "spec", "replicas"); ok && owned.Has(replicasPath) {
 		_ = unstructured.SetNestedField(send.Object, v, "spec", "replicas")
@@ -115,11 +115,11 @@ func eachContainer(o *unstructured.Unstructured, visit func(name string, contain
 	}
 }
 
-// autoscaled lists the resources that an autoscaler sets.
-var autoscaled = []string{"requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
+// autoscaledResources lists the resources that an autoscaler sets.
+var autoscaledResources = []string{"requests.cpu", "requests.memory", "limits.cpu", "limits.memory"}
 
 func removeResources(o *unstructured.Unstructured) {
-	eachContainer(o, func(_ string, c map[string]any) { dropResources(c, autoscaled) })
+	eachContainer(o, func(_ string, c map[string]any) { dropResources(c, autoscaledResources) })
 }
 
 func dropResources(container map[string]any, fields []string) {
@@ -134,9 +134,9 @@ func dropResources(container map[string]any, fields []string) {
 	}
 }
 
-// keepResources sends the live cpu and memory of containers where we own them. New containers, and
-// resources that a container lacks, get the declared values.
-func keepResources(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
+// sendLiveResources sends the live cpu and memory of containers where we own them. New containers,
+// and resources that a container lacks, get the declared values.
+func sendLiveResources(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
 	have := map[string]map[string]any{}
 	eachContainer(live, func(name string, c map[string]any) { have[name] = c })
 	ours := map[string]bool{}
@@ -146,7 +146,7 @@ func keepResources(send, live *unstructured.Unstructured, owned *fieldpath.Set) 
 		}
 	})
 	eachContainer(send, func(name string, c map[string]any) {
-		for _, field := range autoscaled {
+		for _, field := range autoscaledResources {
 			kind, resource, _ := strings.Cut(field, ".")
 			v, set, _ := unstructured.NestedFieldCopy(have[name], "resources", kind, resource)
 			switch {
@@ -172,7 +172,7 @@ func resourcePath(p fieldpath.Path) (container, field string, ok bool) {
 			container = k.Value.AsString()
 		}
 	}
-	return container, field, slices.Contains(autoscaled, field)
+	return container, field, slices.Contains(autoscaledResources, field)
 }
 
 func isResourcePath(p fieldpath.Path) bool {

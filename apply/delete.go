@@ -21,32 +21,32 @@ import (
 // definition of its own kind and its namespace.
 func (e *Engine) Delete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (*Result, error) {
 	r := e.newDeletion(c, s, inv, o, false)
-	ctx, span := r.traced(ctx, "delete set")
+	ctx, span := r.startRunSpan(ctx, "delete set")
 	defer span.End()
-	r.teardown(ctx, o)
+	r.deleteSet(ctx, o)
 	return r.result()
 }
 
 // PlanDelete returns what Delete would do now.
 func (e *Engine) PlanDelete(ctx context.Context, c *Cluster, s Set, inv Inventory, o DeleteOptions) (change.Plan, error) {
 	r := e.newDeletion(c, s, inv, o, true)
-	r.teardown(ctx, o)
+	r.deleteSet(ctx, o)
 	return r.plan()
 }
 
-func (e *Engine) newDeletion(c *Cluster, s Set, inv Inventory, o DeleteOptions, dry bool) *run {
+func (e *Engine) newDeletion(c *Cluster, s Set, inv Inventory, o DeleteOptions, dry bool) *setRun {
 	s.Objects = nil
-	orDefault(&o.Timeout, 30*time.Second)
-	return e.newRun(c, &s, inv, ApplyOptions{DeleteTimeout: o.Timeout, DesiredElsewhere: o.DesiredElsewhere,
+	setDefault(&o.Timeout, 30*time.Second)
+	return e.newRun(c, &s, inv, ApplyOptions{DeleteTimeout: o.Timeout, IsDeclaredElsewhere: o.IsDeclaredElsewhere,
 		OnObject: o.OnObject, NoWait: o.NoWait}, dry)
 }
 
-func (r *run) teardown(ctx context.Context, o DeleteOptions) {
+func (r *setRun) deleteSet(ctx context.Context, o DeleteOptions) {
 	if err := r.prepare(ctx); err != nil {
 		r.abort("delete", err)
 		return
 	}
-	if err := r.open(ctx); err != nil {
+	if err := r.loadState(ctx); err != nil {
 		r.abort("read the cluster", err)
 		return
 	}
@@ -54,31 +54,31 @@ func (r *run) teardown(ctx context.Context, o DeleteOptions) {
 	for _, e := range r.sortedEntries() {
 		switch {
 		case r.set.KeepObjects:
-			r.leaves(e, Kept, "the set keeps its objects")
+			r.dropEntry(e, Retained, "the set keeps its objects")
 		case o.KeepCRDs && e.GroupKind() == crdKind:
-			r.leaves(e, Kept, "CustomResourceDefinitions are kept")
+			r.dropEntry(e, Retained, "CustomResourceDefinitions are kept")
 		default:
 			leaving = append(leaving, e)
 		}
 	}
-	items := r.approved(r.examine(ctx, leaving), o.Approve)
+	items := r.filterApproved(r.examine(ctx, leaving), o.Approve)
 	r.deletePhases(ctx, teardownPhases(items), func() time.Duration { return r.opts.DeleteTimeout }, true)
 	if len(r.entries) > 0 || r.dry {
-		r.close(ctx)
+		r.saveState(ctx)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 1500*time.Millisecond)
 	defer cancel()
 	if err := r.inv.Remove(ctx); err != nil {
-		r.extra = append(r.extra, r.c.explain(Ref{}, "remove the inventory", err))
+		r.clusterErrors = append(r.clusterErrors, r.cluster.objectErrorFor(Ref{}, "remove the inventory", err))
 	}
-	r.e.tracked.replace(r.c, r.set.Name, r.set.FieldManager, nil)
+	r.engine.tracker.replaceSet(r.cluster, r.set.Name, r.set.FieldManager, nil)
 }
 
 // teardownPhases returns the phases of application in reverse, with CustomResourceDefinitions last:
 // after the namespaces with their custom resources.
-func teardownPhases(items []candidate) [][]candidate {
-	var crds, rest []candidate
+func teardownPhases(items []deletionCandidate) [][]deletionCandidate {
+	var crds, rest []deletionCandidate
 	for _, c := range items {
 		if c.entry.GroupKind() == crdKind {
 			crds = append(crds, c)
@@ -86,7 +86,7 @@ func teardownPhases(items []candidate) [][]candidate {
 			rest = append(rest, c)
 		}
 	}
-	out := reversed(phases(rest, func(c candidate) Ref { return c.entry.Ref }))
+	out := reversed(splitIntoPhases(rest, func(c deletionCandidate) Ref { return c.entry.Ref }))
 	if len(crds) > 0 {
 		out = append(out, crds)
 	}
@@ -96,7 +96,7 @@ func teardownPhases(items []candidate) [][]candidate {
 // deletePhases deletes objects phase by phase; patience returns the time limit of a phase when it
 // starts. With NoWait, a phase with remaining objects ends the run, unless their deletion is
 // overdue.
-func (r *run) deletePhases(ctx context.Context, phases [][]candidate, patience func() time.Duration, strict bool) {
+func (r *setRun) deletePhases(ctx context.Context, phases [][]deletionCandidate, patience func() time.Duration, strict bool) {
 	var left *Ref
 	for _, phase := range phases {
 		if left == nil {
@@ -104,7 +104,7 @@ func (r *run) deletePhases(ctx context.Context, phases [][]candidate, patience f
 			continue
 		}
 		for _, c := range phase {
-			r.deleted(outcome{ref: c.entry.Ref, action: Deleting, message: "is deleted after " + left.String(), waits: true})
+			r.recordDeletion(outcome{ref: c.entry.Ref, action: Deleting, message: "is deleted after " + left.String(), waitsForOthers: true})
 		}
 	}
 }
@@ -112,63 +112,64 @@ func (r *run) deletePhases(ctx context.Context, phases [][]candidate, patience f
 // deletePhase deletes objects concurrently and waits for all of them. An object that still exists
 // is an error if strict is set, and Deleting otherwise. deletePhase returns an object that the next
 // phases have to wait for, or nil.
-func (r *run) deletePhase(ctx context.Context, phase []candidate, timeout time.Duration, strict bool) *Ref {
+func (r *setRun) deletePhase(ctx context.Context, phase []deletionCandidate, timeout time.Duration, strict bool) *Ref {
 	var wg sync.WaitGroup
-	slots := make(chan struct{}, r.e.parallel)
-	deadline := r.e.clock.Now().Add(timeout)
+	slots := make(chan struct{}, r.engine.parallel)
+	deadline := r.engine.clock.Now().Add(timeout)
 	results := make([]outcome, len(phase))
 	for i, c := range phase {
-		if user := r.stillUsed(c.entry); user != nil {
-			results[i] = outcome{ref: c.entry.Ref, action: Deleting, message: "waits until " + user.String() + " is gone", waits: true}
+		if user := r.dependentOf(c.entry); user != nil {
+			results[i] = outcome{ref: c.entry.Ref, action: Deleting, message: "waits until " + user.String() + " is gone", waitsForOthers: true}
 			continue
 		}
 		slots <- struct{}{}
 		release := sync.OnceFunc(func() { <-slots })
 		wg.Go(func() {
 			defer release()
-			results[i] = r.deleteOne(ctx, c, deadline, strict, release)
+			results[i] = r.deleteObject(ctx, c, deadline, strict, release)
 		})
 	}
 	wg.Wait()
 	var left *Ref
 	for i, o := range results {
 		switch {
-		case o.action == Deleted && r.e.limbo.has(r.c, keyOf(o.ref)):
-			o = outcome{ref: o.ref, action: Deleting, message: inLimbo}
+		case o.action == Deleted && r.engine.inFlight.has(r.cluster, objectKeyOf(o.ref)):
+			o = outcome{ref: o.ref, action: Deleting, message: inFlightNote}
 		case o.action == Deleted:
-			delete(r.entries, keyOf(o.ref))
-		case r.opts.NoWait && o.action == Deleting && o.message != "" && r.stillUsed(phase[i].entry) == nil && !r.overdue(phase[i].live):
+			delete(r.entries, objectKeyOf(o.ref))
+		case r.opts.NoWait && o.action == Deleting && o.message != "" && r.dependentOf(phase[i].entry) == nil && !r.isDeletionOverdue(phase[i].live):
 			left = &o.ref
 		}
-		r.deleted(o)
+		r.recordDeletion(o)
 	}
 	return left
 }
 
-// overdue reports whether an object was deleted so long ago that no other deletion waits for it.
-func (r *run) overdue(live *unstructured.Unstructured) bool {
+// isDeletionOverdue reports whether an object was deleted so long ago that no other deletion waits
+// for it.
+func (r *setRun) isDeletionOverdue(live *unstructured.Unstructured) bool {
 	since := live.GetDeletionTimestamp()
-	return since != nil && !r.e.clock.Now().Before(since.Add(r.opts.DeleteTimeout))
+	return since != nil && !r.engine.clock.Now().Before(since.Add(r.opts.DeleteTimeout))
 }
 
-// deleteOne deletes one object and waits until it no longer exists; release frees the slot before
-// the wait.
-func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, strict bool, release func()) (out outcome) {
+// deleteObject deletes one object and waits until it no longer exists; release frees the slot
+// before the wait.
+func (r *setRun) deleteObject(ctx context.Context, c deletionCandidate, deadline time.Time, strict bool, release func()) (out outcome) {
 	if ctx.Err() != nil {
 		out = r.failedDeletion(c.entry.Ref, ctx.Err())
-		out.waits = c.live.GetDeletionTimestamp() == nil
+		out.waitsForOthers = c.live.GetDeletionTimestamp() == nil
 		return out
 	}
 	told := false
-	defer func() { out.told = told && !r.e.limbo.has(r.c, c.entry.key()) }()
+	defer func() { out.deleteRequested = told && !r.engine.inFlight.has(r.cluster, c.entry.key()) }()
 	out = outcome{ref: c.entry.Ref, action: Deleted, old: c.live}
 	if !r.dry {
-		r.e.tracked.drop(r.c, c.entry.key())
+		r.engine.tracker.untrack(r.cluster, c.entry.key())
 	}
 	gone := false
 	if c.live.GetDeletionTimestamp() == nil {
 		var err error
-		if gone, err = r.c.delete(ctx, c.live, propagation(c.entry.Ref), r.dry); err != nil {
+		if gone, err = r.cluster.delete(ctx, c.live, propagationPolicy(c.entry.Ref), r.dry); err != nil {
 			return r.failedDeletion(out.ref, err)
 		}
 		told = !r.dry
@@ -184,12 +185,12 @@ func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, st
 	release()
 	r.finalizeOverdue(ctx, c.live)
 	if r.opts.NoWait {
-		return r.leaving(c.live)
+		return r.deletingOutcome(c.live)
 	}
-	if r.overdue(c.live) {
-		deadline = r.e.clock.Now()
+	if r.isDeletionOverdue(c.live) {
+		deadline = r.engine.clock.Now()
 	}
-	err := r.waitGone(ctx, c.live, max(deadline.Sub(r.e.clock.Now()), time.Millisecond))
+	err := r.waitForDeletion(ctx, c.live, max(deadline.Sub(r.engine.clock.Now()), time.Millisecond))
 	var stuck *ObjectError
 	switch {
 	case err == nil:
@@ -202,41 +203,42 @@ func (r *run) deleteOne(ctx context.Context, c candidate, deadline time.Time, st
 	return r.failedDeletion(out.ref, err)
 }
 
-// leaving returns the outcome for an object that is being deleted without a wait in this run.
-func (r *run) leaving(live *unstructured.Unstructured) outcome {
+// deletingOutcome returns the outcome for an object that is being deleted without a wait in this
+// run.
+func (r *setRun) deletingOutcome(live *unstructured.Unstructured) outcome {
 	out := outcome{ref: RefOf(live), action: Deleting, old: live, message: "is being deleted"}
-	now, known := r.live(out.ref)
+	now, known := r.cached(out.ref)
 	switch {
 	case known && (now == nil || now.GetUID() != live.GetUID()):
 		return outcome{ref: out.ref, action: Deleted, old: live}
 	case known && now.GetDeletionTimestamp() != nil:
-		out.message = "is being deleted, " + waitsFor(now)
+		out.message = "is being deleted, " + deletionBlocker(now)
 	}
 	return out
 }
 
-func (r *run) failedDeletion(ref Ref, err error) outcome {
-	e := r.c.explain(ref, "delete", err)
+func (r *setRun) failedDeletion(ref Ref, err error) outcome {
+	e := r.cluster.objectErrorFor(ref, "delete", err)
 	if apierrors.IsConflict(err) {
 		e.Reason, e.Hint = Conflict, "the object was replaced meanwhile; run again"
 	}
 	return outcome{ref: ref, action: Failed, message: e.Message, err: e}
 }
 
-// stillUsed returns an object of the inventory that needs the definition or namespace to be
+// dependentOf returns an object of the inventory that needs the definition or namespace to be
 // deleted, or nil.
-func (r *run) stillUsed(e Entry) *Ref {
+func (r *setRun) dependentOf(e Entry) *Ref {
 	var kind schema.GroupKind
 	switch e.GroupKind() {
 	case crdKind:
-		crd, _ := r.live(e.Ref)
+		crd, _ := r.cached(e.Ref)
 		if crd == nil {
 			return nil
 		}
 		kind.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
 		kind.Kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	case namespaceKind:
-		if ns, _ := r.live(e.Ref); ns != nil && ns.GetAnnotations()[r.e.keys.FinalizeDeletionAfter] != "" {
+		if ns, _ := r.cached(e.Ref); ns != nil && ns.GetAnnotations()[r.engine.keys.FinalizeDeletionAfter] != "" {
 			return nil // its deletion is forced in time, whatever is stuck in it
 		}
 	default:
@@ -251,19 +253,19 @@ func (r *run) stillUsed(e Entry) *Ref {
 }
 
 // deleteClaims deletes the claims that match the selector of a StatefulSet.
-func (r *run) deleteClaims(ctx context.Context, sts *unstructured.Unstructured) error {
+func (r *setRun) deleteClaims(ctx context.Context, sts *unstructured.Unstructured) error {
 	match, _, _ := unstructured.NestedStringMap(sts.Object, "spec", "selector", "matchLabels")
 	if len(match) == 0 {
 		return nil
 	}
 	gvr := schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
-	claims, err := r.c.dynamic.Resource(gvr).Namespace(sts.GetNamespace()).List(ctx, metav1.ListOptions{
+	claims, err := r.cluster.dynamic.Resource(gvr).Namespace(sts.GetNamespace()).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.SelectorFromSet(match).String()})
 	if err != nil {
 		return err
 	}
 	for i := range claims.Items {
-		if _, err := r.c.delete(ctx, &claims.Items[i], metav1.DeletePropagationBackground, r.dry); err != nil {
+		if _, err := r.cluster.delete(ctx, &claims.Items[i], metav1.DeletePropagationBackground, r.dry); err != nil {
 			return err
 		}
 	}
@@ -273,21 +275,21 @@ func (r *run) deleteClaims(ctx context.Context, sts *unstructured.Unstructured) 
 // finalizeOverdue removes the finalizers of an object whose deletion takes longer than its
 // annotation allows (upstream: finalize-deletion-after). It ignores errors: the wait that follows
 // reports them.
-func (r *run) finalizeOverdue(ctx context.Context, live *unstructured.Unstructured) {
-	if now, _ := r.live(RefOf(live)); now != nil && now.GetUID() == live.GetUID() {
+func (r *setRun) finalizeOverdue(ctx context.Context, live *unstructured.Unstructured) {
+	if now, _ := r.cached(RefOf(live)); now != nil && now.GetUID() == live.GetUID() {
 		live = now
 	}
-	after, err := time.ParseDuration(live.GetAnnotations()[r.e.keys.FinalizeDeletionAfter])
+	after, err := time.ParseDuration(live.GetAnnotations()[r.engine.keys.FinalizeDeletionAfter])
 	since := live.GetDeletionTimestamp()
-	if err != nil || since == nil || r.dry || r.e.clock.Now().Before(since.Add(after)) {
+	if err != nil || since == nil || r.dry || r.engine.clock.Now().Before(since.Add(after)) {
 		return
 	}
 	if groupKindOf(live) == namespaceKind {
 		bare := live.DeepCopy()
 		_ = unstructured.SetNestedSlice(bare.Object, nil, "spec", "finalizers")
 		gvr := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-		_, _ = r.c.dynamic.Resource(gvr).Update(ctx, bare, metav1.UpdateOptions{}, "finalize")
+		_, _ = r.cluster.dynamic.Resource(gvr).Update(ctx, bare, metav1.UpdateOptions{}, "finalize")
 		return
 	}
-	_, _ = r.c.mergePatch(ctx, RefOf(live), map[string]any{"metadata": map[string]any{"finalizers": nil}}, r.set.FieldManager, "")
+	_, _ = r.cluster.mergePatch(ctx, RefOf(live), map[string]any{"metadata": map[string]any{"finalizers": nil}}, r.set.FieldManager, "")
 }

@@ -24,25 +24,25 @@ type DriftEvent struct {
 	At      time.Time      `json:"at"`
 }
 
-// tracker records the expected state of every applied object, per cluster.
-type tracker struct {
-	mu       sync.Mutex
-	clusters map[*Cluster]map[key]*trackedObject
-	sets     map[*Cluster]map[string]map[key]bool // the objects of each set
-	watchers map[int]func(*Cluster, ChangeEvent)
-	nextID   int
-	secrets  secretSums
+// driftTracker records the expected state of every applied object, per cluster.
+type driftTracker struct {
+	mu         sync.Mutex
+	clusters   map[*Cluster]map[objectKey]*trackedObject
+	sets       map[*Cluster]map[string]map[objectKey]bool // the objects of each set
+	watchers   map[int]func(*Cluster, ChangeEvent)
+	nextID     int
+	secretSums secretSums
 }
 
 type trackedObject struct {
 	set, manager string
 	entry        Entry
 	// number of our own writes in progress; events are not judged meanwhile
-	writing  int
-	reported string       // live digest of the last reported drift
-	missed   *ChangeEvent // the last change during a write
-	// clean is the state in which the object was last found without drift.
-	clean string
+	writes         int
+	reportedDigest string       // live digest of the last reported drift
+	missedChange   *ChangeEvent // the last change during a write
+	// cleanState is the state in which the object was last found without drift.
+	cleanState string
 }
 
 // state combines everything that decides about drift, without reading the fields. It is "" for
@@ -52,14 +52,14 @@ func (o *trackedObject) state(now *unstructured.Unstructured) string {
 	if version == "" || groupKindOf(now) == secretKind {
 		return ""
 	}
-	return strings.Join(append([]string{version, string(now.GetUID()), o.entry.Live, o.manager}, o.entry.CreateOnly...), " ")
+	return strings.Join(append([]string{version, string(now.GetUID()), o.entry.LiveDigest, o.manager}, o.entry.CreateOnly...), " ")
 }
 
-func newTracker() *tracker {
-	return &tracker{clusters: map[*Cluster]map[key]*trackedObject{}, sets: map[*Cluster]map[string]map[key]bool{}, watchers: map[int]func(*Cluster, ChangeEvent){}}
+func newTracker() *driftTracker {
+	return &driftTracker{clusters: map[*Cluster]map[objectKey]*trackedObject{}, sets: map[*Cluster]map[string]map[objectKey]bool{}, watchers: map[int]func(*Cluster, ChangeEvent){}}
 }
 
-func (t *tracker) subscribe(f func(*Cluster, ChangeEvent)) (stop func()) {
+func (t *driftTracker) subscribe(f func(*Cluster, ChangeEvent)) (stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.nextID++
@@ -72,119 +72,119 @@ func (t *tracker) subscribe(f func(*Cluster, ChangeEvent)) (stop func()) {
 	}
 }
 
-func (t *tracker) of(c *Cluster) map[key]*trackedObject {
+func (t *driftTracker) objectsOf(c *Cluster) map[objectKey]*trackedObject {
 	if t.clusters[c] == nil {
-		t.clusters[c] = map[key]*trackedObject{}
+		t.clusters[c] = map[objectKey]*trackedObject{}
 	}
 	return t.clusters[c]
 }
 
-// writing marks an object as being written until done is called.
-func (t *tracker) writing(c *Cluster, k key) (done func()) {
+// beginWrite marks an object as being written until done is called.
+func (t *driftTracker) beginWrite(c *Cluster, k objectKey) (done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	o := t.of(c)[k]
+	o := t.objectsOf(c)[k]
 	if o == nil {
 		o = &trackedObject{}
-		t.of(c)[k] = o
+		t.objectsOf(c)[k] = o
 	}
-	o.writing++
+	o.writes++
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if o.writing--; o.writing > 0 || o.missed == nil {
+		if o.writes--; o.writes > 0 || o.missedChange == nil {
 			return
 		}
 		for _, f := range t.watchers {
-			f(c, *o.missed)
+			f(c, *o.missedChange)
 		}
-		o.missed = nil
+		o.missedChange = nil
 	}
 }
 
-// drop stops tracking an object that we are deleting.
-func (t *tracker) drop(c *Cluster, k key) {
+// untrack stops tracking an object that we are deleting.
+func (t *driftTracker) untrack(c *Cluster, k objectKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.of(c), k)
-	t.secrets.forget(c, k)
+	delete(t.objectsOf(c), k)
+	t.secretSums.forget(c, k)
 }
 
-// set records the expected state of an object after our apply.
-func (t *tracker) set(c *Cluster, set, manager string, e Entry) {
+// recordApplied records the expected state of an object after our apply.
+func (t *driftTracker) recordApplied(c *Cluster, set, manager string, e Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	o := t.of(c)[e.key()]
+	o := t.objectsOf(c)[e.key()]
 	if o == nil {
 		o = &trackedObject{}
-		t.of(c)[e.key()] = o
+		t.objectsOf(c)[e.key()] = o
 	}
-	o.set, o.manager, o.entry, o.reported = set, manager, e, ""
-	t.belongs(c, set, e.key())
+	o.set, o.manager, o.entry, o.reportedDigest = set, manager, e, ""
+	t.addToSet(c, set, e.key())
 }
 
-// belongs records that an object belongs to a set.
-func (t *tracker) belongs(c *Cluster, set string, k key) {
+// addToSet records that an object belongs to a set.
+func (t *driftTracker) addToSet(c *Cluster, set string, k objectKey) {
 	if t.sets[c] == nil {
-		t.sets[c] = map[string]map[key]bool{}
+		t.sets[c] = map[string]map[objectKey]bool{}
 	}
 	if t.sets[c][set] == nil {
-		t.sets[c][set] = map[key]bool{}
+		t.sets[c][set] = map[objectKey]bool{}
 	}
 	t.sets[c][set][k] = true
 }
 
-// replace records all objects of a set and stops tracking those that left it.
-func (t *tracker) replace(c *Cluster, set, manager string, entries []Entry) {
+// replaceSet records all objects of a set and stops tracking those that left it.
+func (t *driftTracker) replaceSet(c *Cluster, set, manager string, entries []Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := t.of(c)
+	all := t.objectsOf(c)
 	left := t.sets[c][set]
 	delete(t.sets[c], set)
 	for _, e := range entries {
 		delete(left, e.key())
-		t.belongs(c, set, e.key())
-		if o := all[e.key()]; o == nil || o.entry.Live != e.Live {
+		t.addToSet(c, set, e.key())
+		if o := all[e.key()]; o == nil || o.entry.LiveDigest != e.LiveDigest {
 			all[e.key()] = &trackedObject{set: set, manager: manager, entry: e}
 		}
 	}
 	for k := range left {
 		if o := all[k]; o != nil && o.set == set { // another set may own it now
 			delete(all, k)
-			t.secrets.forget(c, k)
+			t.secretSums.forget(c, k)
 		}
 	}
 }
 
-// anew returns all tracked objects of a cluster and clears their reported drift: the previous
-// watcher may not have repaired it.
-func (t *tracker) anew(c *Cluster) []Ref {
+// resetReports returns all tracked objects of a cluster and clears their reported drift: the
+// previous watcher may not have repaired it.
+func (t *driftTracker) resetReports(c *Cluster) []Ref {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []Ref
-	for _, o := range t.of(c) {
-		if o.reported = ""; o.entry.Applied != "" {
+	for _, o := range t.objectsOf(c) {
+		if o.reportedDigest = ""; o.entry.AppliedDigest != "" {
 			out = append(out, o.entry.Ref)
 		}
 	}
 	return out
 }
 
-// judge returns the drift event for a change, or nil. It reads the current object, so a change that
-// was repaired meanwhile is not drift.
-func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
+// detectDrift returns the drift event for a change, or nil. It reads the current object, so a
+// change that was repaired meanwhile is not drift.
+func (t *driftTracker) detectDrift(c *Cluster, e ChangeEvent) *DriftEvent {
 	now := c.Cached(e.Ref)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	o := t.of(c)[keyOf(e.Ref)]
+	o := t.objectsOf(c)[objectKeyOf(e.Ref)]
 	if o == nil {
 		return nil
 	}
-	if o.writing > 0 { // on the first write, too: the watch may be quicker than the answer
-		o.missed = &e
+	if o.writes > 0 { // on the first write, too: the watch may be quicker than the answer
+		o.missedChange = &e
 		return nil
 	}
-	if o.entry.Applied == "" {
+	if o.entry.AppliedDigest == "" {
 		return nil
 	}
 	out := &DriftEvent{Cluster: c.name, Set: o.set, Ref: e.Ref, At: c.clock.Now()}
@@ -193,21 +193,21 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 		return out
 	}
 	state := o.state(now)
-	if state != "" && state == o.clean {
+	if state != "" && state == o.cleanState {
 		return nil // every watch begins with all existing objects
 	}
 	sum := liveDigest(now, o.manager, o.entry.CreateOnly)
-	if sum == o.entry.Live && t.sameValues(c, e.Old, now, o.manager) {
-		o.reported, o.clean = "", state
+	if sum == o.entry.LiveDigest && t.hasSameValues(c, e.Old, now, o.manager) {
+		o.reportedDigest, o.cleanState = "", state
 		return nil
 	}
 	if groupKindOf(now) == secretKind {
-		sum += t.secrets.of(now, o.manager)
+		sum += t.secretSums.sumOwned(now, o.manager)
 	}
-	if sum == o.reported {
+	if sum == o.reportedDigest {
 		return nil
 	}
-	o.reported = sum
+	o.reportedDigest = sum
 	if e.Old != nil {
 		out.Fields = driftedFields(e.Old, now, o.manager, o.entry.CreateOnly)
 		// the event may be our own write, judged only after somebody else's next write
@@ -218,13 +218,13 @@ func (t *tracker) judge(c *Cluster, e ChangeEvent) *DriftEvent {
 	return out
 }
 
-// sameValues replaces the digest, which does not cover the values of a Secret. If the expected
+// hasSameValues replaces the digest, which does not cover the values of a Secret. If the expected
 // values are unknown, it reports whether the change left the values alone.
-func (t *tracker) sameValues(c *Cluster, old, new *unstructured.Unstructured, manager string) bool {
+func (t *driftTracker) hasSameValues(c *Cluster, old, new *unstructured.Unstructured, manager string) bool {
 	if groupKindOf(new) != secretKind {
 		return true
 	}
-	if same, known := t.secrets.same(c, new, manager); known {
+	if same, known := t.secretSums.hasExpectedValues(c, new, manager); known {
 		return same
 	}
 	return old == nil || len(driftedFields(old, new, manager, nil)) == 0
@@ -240,14 +240,14 @@ func driftedFields(old, new *unstructured.Unstructured, manager string, createOn
 		if there && digest(before) == digest(after) {
 			return
 		}
-		f := change.Field{Path: strings.TrimPrefix(p.String(), "."), Old: before, New: after, Manager: ownerOf(new, p, manager)}
-		out = append(out, redact.Conceal(new.Object, names(p), f))
+		f := change.Field{Path: strings.TrimPrefix(p.String(), "."), Old: before, New: after, Manager: latestManager(new, p, manager)}
+		out = append(out, redact.Conceal(new.Object, fieldNames(p), f))
 	})
 	return out
 }
 
-// names returns the field names of a path.
-func names(p fieldpath.Path) []string {
+// fieldNames returns the field names of a path.
+func fieldNames(p fieldpath.Path) []string {
 	var out []string
 	for _, e := range p {
 		if e.FieldName != nil {
@@ -257,9 +257,9 @@ func names(p fieldpath.Path) []string {
 	return out
 }
 
-// ownerOf returns the latest manager of a field, other than except. The API server sets no time on
-// entries of the scale subresource.
-func ownerOf(o *unstructured.Unstructured, path fieldpath.Path, except string) string {
+// latestManager returns the latest manager of a field, other than except. The API server sets no
+// time on entries of the scale subresource.
+func latestManager(o *unstructured.Unstructured, path fieldpath.Path, except string) string {
 	var found string
 	var latest time.Time
 	for _, entry := range managersOf(o) {
@@ -277,10 +277,10 @@ func ownerOf(o *unstructured.Unstructured, path fieldpath.Path, except string) s
 	return found
 }
 
-// Watch reports drift of every object that this engine applied to the cluster or tracks (see
+// WatchDrift reports drift of every object that this engine applied to the cluster or tracks (see
 // Track), including existing drift, until ctx ends. It calls onDrift for one event at a time. If
 // somebody removed a field, the field has no owner, and its event names no manager.
-func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)) {
+func (e *Engine) WatchDrift(ctx context.Context, c *Cluster, onDrift func(DriftEvent)) {
 	var mu sync.Mutex
 	var queue []ChangeEvent
 	wake := make(chan struct{}, 1)
@@ -294,12 +294,12 @@ func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)
 		}
 	}
 	defer c.OnChange(push)()
-	defer e.tracked.subscribe(func(of *Cluster, ev ChangeEvent) {
+	defer e.tracker.subscribe(func(of *Cluster, ev ChangeEvent) {
 		if of == c {
 			push(ev)
 		}
 	})()
-	go e.lookAtAll(ctx, c, push)
+	go e.enqueueTracked(ctx, c, push)
 	for {
 		select {
 		case <-ctx.Done():
@@ -311,20 +311,20 @@ func (e *Engine) Watch(ctx context.Context, c *Cluster, onDrift func(DriftEvent)
 		queue = nil
 		mu.Unlock()
 		for _, ev := range events {
-			if live := c.Cached(ev.Ref); live != nil && flagged(live, nil, e.keys.Ignore) {
+			if live := c.Cached(ev.Ref); live != nil && hasTrueAnnotation(live, nil, e.keys.Ignore) {
 				continue // the annotation excludes the object
 			}
-			if drift := e.tracked.judge(c, ev); drift != nil {
+			if drift := e.tracker.detectDrift(c, ev); drift != nil {
 				onDrift(*drift)
 			}
 		}
 	}
 }
 
-// lookAtAll judges every object once: changes since its apply, while nobody watched, are drift,
-// too.
-func (e *Engine) lookAtAll(ctx context.Context, c *Cluster, push func(ChangeEvent)) {
-	for _, ref := range e.tracked.anew(c) {
+// enqueueTracked judges every object once: changes since its apply, while nobody watched, are
+// drift, too.
+func (e *Engine) enqueueTracked(ctx context.Context, c *Cluster, push func(ChangeEvent)) {
+	for _, ref := range e.tracker.resetReports(c) {
 		// A kind that cannot be listed is skipped; its later events are judged.
 		if _, err := c.readyResource(ctx, ref.GVK()); err == nil {
 			push(ChangeEvent{Ref: ref})
@@ -332,11 +332,11 @@ func (e *Engine) lookAtAll(ctx context.Context, c *Cluster, push func(ChangeEven
 	}
 }
 
-// Forget drops everything that the engine knows about a cluster that is no longer used.
-func (e *Engine) Forget(c *Cluster) {
-	e.tracked.mu.Lock()
-	defer e.tracked.mu.Unlock()
-	delete(e.tracked.clusters, c)
-	delete(e.tracked.sets, c)
-	e.tracked.secrets.forgetAll(c)
+// ForgetCluster drops everything that the engine knows about a cluster that is no longer used.
+func (e *Engine) ForgetCluster(c *Cluster) {
+	e.tracker.mu.Lock()
+	defer e.tracker.mu.Unlock()
+	delete(e.tracker.clusters, c)
+	delete(e.tracker.sets, c)
+	e.tracker.secretSums.forgetAll(c)
 }

@@ -22,11 +22,11 @@ func TestDriftIsReportedAndRepaired(t *testing.T) {
 	defer cancel()
 	set := f.set(f.configMap("edited", "right"), f.configMap("deleted", "x"), f.deployment("d", 1))
 	f.mustApply(set)
-	go f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+	go f.e.WatchDrift(ctx, f.c, func(e DriftEvent) { events <- e })
 	f.eventually("the watch is on", func() bool {
 		f.c.mu.Lock()
 		defer f.c.mu.Unlock()
-		return len(f.c.watched) > 0
+		return len(f.c.changeHandlers) > 0
 	})
 
 	f.patch(f.configMap("edited", ""), "kubectl-edit", `{"data":{"key":"wrong","more":"by hand"}}`)
@@ -65,7 +65,7 @@ func TestDriftBeforeTheWatchIsReported(t *testing.T) {
 	events := make(chan DriftEvent, 10)
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
-	go f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+	go f.e.WatchDrift(ctx, f.c, func(e DriftEvent) { events <- e })
 	found := map[string]bool{}
 	for range 2 {
 		e := <-events
@@ -77,13 +77,13 @@ func TestDriftBeforeTheWatchIsReported(t *testing.T) {
 	assert.Empty(t, events)
 }
 
-// TestEveryWatchReportsDriftThatIsThere: the next watch reports unrepaired drift again, but never
+// TestEveryWatchReportsExistingDrift: the next watch reports unrepaired drift again, but never
 // of an object to be deleted: nothing defines its state.
-func TestEveryWatchReportsDriftThatIsThere(t *testing.T) {
+func TestEveryWatchReportsExistingDrift(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("stays", "1"), f.configMap("held", "1")))
-	_, err := f.e.Apply(f.ctx, f.c, f.set(f.configMap("stays", "1")), f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []Held {
-		return []Held{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "not now"}}}
+	_, err := f.e.Apply(f.ctx, f.c, f.set(f.configMap("stays", "1")), f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []HeldObject {
+		return []HeldObject{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "not now"}}}
 	}})
 	require.NoError(t, err)
 	for _, name := range []string{"held", "stays"} {
@@ -95,7 +95,7 @@ func TestEveryWatchReportsDriftThatIsThere(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+			f.e.WatchDrift(ctx, f.c, func(e DriftEvent) { events <- e })
 		}()
 		assert.Equal(t, "stays", (<-events).Ref.Name)
 		cancel()
@@ -111,11 +111,11 @@ func TestForeignSecretValueIsDriftWithoutValues(t *testing.T) {
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
 	events := make(chan DriftEvent, 10)
-	go f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+	go f.e.WatchDrift(ctx, f.c, func(e DriftEvent) { events <- e })
 	f.eventually("the watch is on", func() bool {
 		f.c.mu.Lock()
 		defer f.c.mu.Unlock()
-		return len(f.c.watched) > 0
+		return len(f.c.changeHandlers) > 0
 	})
 	f.patch(secret, "kubectl-edit", `{"data":{"password":"aHVudGVyMi1zdG9sZW4="}}`)
 	assert.Equal(t, []change.Field{{Path: "data.password", Hidden: true, Manager: "kubectl-edit"}}, (<-events).Fields)
@@ -158,11 +158,11 @@ func TestChangedSecretIsNoDrift(t *testing.T) {
 	events := make(chan DriftEvent, 100)
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
-	go f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+	go f.e.WatchDrift(ctx, f.c, func(e DriftEvent) { events <- e })
 	f.eventually("the watch is on", func() bool {
 		f.c.mu.Lock()
 		defer f.c.mu.Unlock()
-		return len(f.c.watched) > 0
+		return len(f.c.changeHandlers) > 0
 	})
 	for i := range 20 {
 		f.mustApply(secret(fmt.Sprint(i + 1)))
@@ -178,19 +178,19 @@ func TestChangedSecretIsNoDrift(t *testing.T) {
 	assert.Empty(t, events)
 }
 
-// TestScaledDriftNamesWhoScaled: kubectl scale changes the object by its scale subresource.
-func TestScaledDriftNamesWhoScaled(t *testing.T) {
+// TestScaleDriftNamesItsManager: kubectl scale changes the object by its scale subresource.
+func TestScaleDriftNamesItsManager(t *testing.T) {
 	f := newFixture(t)
 	set := f.set(f.deployment("d", 1))
 	f.mustApply(set)
 	events := make(chan DriftEvent, 10)
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
-	go f.e.Watch(ctx, f.c, func(e DriftEvent) { events <- e })
+	go f.e.WatchDrift(ctx, f.c, func(e DriftEvent) { events <- e })
 	f.eventually("the watch is on", func() bool {
 		f.c.mu.Lock()
 		defer f.c.mu.Unlock()
-		return len(f.c.watched) > 0
+		return len(f.c.changeHandlers) > 0
 	})
 	f.patch(f.deployment("d", 1), "kubectl", `{"spec":{"replicas":3}}`, "scale")
 	f.patch(f.deployment("d", 1), "kube-controller-manager", `{"status":{"replicas":1,"observedGeneration":1}}`, "status")

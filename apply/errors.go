@@ -98,8 +98,8 @@ func (e Errors) Unwrap() []error {
 	return out
 }
 
-// join sorts errors; it returns nil for none.
-func join(all []*ObjectError) error {
+// joinErrors sorts errors; it returns nil for none.
+func joinErrors(all []*ObjectError) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -122,9 +122,9 @@ func ReasonOf(err error) Reason {
 	return Other
 }
 
-// IsPassing reports whether an error means that a cluster cannot answer now, not that the request
+// IsTransient reports whether an error means that a cluster cannot answer now, not that the request
 // is wrong. Such an error ends when the cluster recovers.
-func IsPassing(err error) bool {
+func IsTransient(err error) bool {
 	switch ReasonOf(err) {
 	case Unreachable, Timeout, Canceled:
 		return true

@@ -12,7 +12,7 @@ func (c *Cluster) Explain(ref Ref, op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return c.explain(ref, op, err)
+	return c.objectErrorFor(ref, op, err)
 }
 
 // MergePatch sends a JSON merge patch for an object or one of its subresources and puts the answer

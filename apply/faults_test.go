@@ -46,9 +46,9 @@ func TestUnreachableClusterFailsFast(t *testing.T) {
 	assert.LessOrEqual(t, c.Requests()["discovery"], 2, "the breaker is open")
 }
 
-// TestAClusterThatWentAway: a server that disappears after everything was cached must not look like
-// an unchanged cluster.
-func TestAClusterThatWentAway(t *testing.T) {
+// TestUnreachableClusterIsNotUnchanged: a server that disappears after everything was cached must
+// not look like an unchanged cluster.
+func TestUnreachableClusterIsNotUnchanged(t *testing.T) {
 	f := newFixture(t)
 	proxy := newProxy(t)
 	cfg := rest.CopyConfig(server.config)
@@ -62,7 +62,7 @@ func TestAClusterThatWentAway(t *testing.T) {
 	_, err = f.e.Apply(f.ctx, c, set, inv, ApplyOptions{})
 	require.NoError(t, err)
 	proxy.stop()
-	f.eventually("the watches notice", c.gate.isSuspect)
+	f.eventually("the watches notice", c.transport.hasLastFailed)
 	_, err = f.e.Apply(f.ctx, c, set, inv, ApplyOptions{})
 	assert.Equal(t, Unreachable, ReasonOf(err))
 	proxy.start()
@@ -98,7 +98,7 @@ func TestCancelEndsSoonWithTheInventoryWritten(t *testing.T) {
 	assert.Len(t, entries, 400)
 	applied := 0
 	for _, e := range entries {
-		if e.Applied != "" {
+		if e.AppliedDigest != "" {
 			applied++
 		}
 	}
@@ -122,7 +122,7 @@ func TestSecretValuesAreInNoErrorAndNoInventory(t *testing.T) {
 		"unknown field":   `{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: NS}, password: VALUE}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := f.object(replace(secret, "VALUE", value))
+			o := f.object(replaceText(secret, "VALUE", value))
 			r, err := f.apply(f.set(o))
 			require.Error(t, err)
 			text, _ := json.Marshal(r)
@@ -133,12 +133,12 @@ func TestSecretValuesAreInNoErrorAndNoInventory(t *testing.T) {
 			assert.NotContains(t, err.Error(), "hunter2")
 		})
 	}
-	good := f.object(replace(`{apiVersion: v1, kind: Secret, metadata: {name: good, namespace: NS, annotations: {a: VALUE}}, stringData: {a: VALUE}}`, "VALUE", value))
+	good := f.object(replaceText(`{apiVersion: v1, kind: Secret, metadata: {name: good, namespace: NS, annotations: {a: VALUE}}, stringData: {a: VALUE}}`, "VALUE", value))
 	f.mustApply(f.set(good))
 	entries, err := f.inv.Load(f.ctx)
 	require.NoError(t, err)
 	// No part of the inventory depends on the value, so nobody can guess it from there.
-	other := f.object(replace(`{apiVersion: v1, kind: Secret, metadata: {name: good, namespace: NS, annotations: {a: VALUE}}, stringData: {a: other}}`, "VALUE", value))
+	other := f.object(replaceText(`{apiVersion: v1, kind: Secret, metadata: {name: good, namespace: NS, annotations: {a: VALUE}}, stringData: {a: other}}`, "VALUE", value))
 	assert.Equal(t, Configured, f.mustApply(f.set(other)).Objects[0].Action)
 	after, err := f.inv.Load(f.ctx)
 	require.NoError(t, err)
@@ -222,9 +222,9 @@ func TestRequestTimeout(t *testing.T) {
 	assert.ErrorContains(t, err, "no answer within 50ms")
 }
 
-// TestAWatchThatNeverBegins: a server or proxy may accept a watch and never answer it. The cache
-// then opens another watch, and requests of other kinds continue meanwhile.
-func TestAWatchThatNeverBegins(t *testing.T) {
+// TestUnansweredWatchIsReplaced: a server or proxy may accept a watch and never answer it. The
+// cache then opens another watch, and requests of other kinds continue meanwhile.
+func TestUnansweredWatchIsReplaced(t *testing.T) {
 	f := newFixture(t)
 	var swallowed atomic.Int32
 	config := rest.CopyConfig(server.config)
@@ -244,7 +244,7 @@ func TestAWatchThatNeverBegins(t *testing.T) {
 	_, err = c.List(f.ctx, one.GroupVersionKind(), f.ns, nil)
 	require.NoError(t, err)
 	one.SetLabels(map[string]string{gardenerKeys().ManagedByLabel: "gardener"})
-	f.by("somebody", one)
+	f.createBy("somebody", one)
 	_, err = c.GetLive(f.ctx, RefOf(one))
 	require.NoError(t, err)
 	f.eventually("what came after it tells", func() bool { return c.Cached(RefOf(one)) != nil })

@@ -9,19 +9,19 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// differences returns the fields in which a live object and the server's dry-run answer differ.
-func differences(live, answer *unstructured.Unstructured) []change.Field {
+// changedFields returns the fields in which a live object and the server's dry-run answer differ.
+func changedFields(live, answer *unstructured.Unstructured) []change.Field {
 	return redact.Compare(live.Object, answer.Object)
 }
 
-// differencesAt compares the fields that a server's message names. Before a recreation there is no
-// answer to compare with, and defaults would appear as differences.
-func differencesAt(live, want *unstructured.Unstructured, paths []string) []change.Field {
-	return redact.Compare(only(live, paths).Object, only(want, paths).Object)
+// changedFieldsAt compares the fields that a server's message names. Before a recreation there is
+// no answer to compare with, and defaults would appear as differences.
+func changedFieldsAt(live, want *unstructured.Unstructured, paths []string) []change.Field {
+	return redact.Compare(onlyFields(live, paths).Object, onlyFields(want, paths).Object)
 }
 
-// only returns a copy of an object with nothing but the fields at some paths.
-func only(o *unstructured.Unstructured, paths []string) *unstructured.Unstructured {
+// onlyFields returns a copy of an object with nothing but the fields at some paths.
+func onlyFields(o *unstructured.Unstructured, paths []string) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(o.GroupVersionKind())
 	for _, path := range paths {

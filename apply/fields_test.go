@@ -75,9 +75,9 @@ func TestDriftIsTakenBack(t *testing.T) {
 	assert.Equal(t, []string{"data.more"}, e.Fields)
 }
 
-// TestDriftIsTakenBackFromSome: edits of listed managers to applied fields are overruled; edits of
+// TestTakeBackFrom: edits of listed managers to applied fields are overruled; edits of
 // other managers, and new fields, are a conflict.
-func TestDriftIsTakenBackFromSome(t *testing.T) {
+func TestTakeBackFrom(t *testing.T) {
 	for name, c := range map[string]struct {
 		manager, also string
 		more          string
@@ -139,9 +139,9 @@ func TestDriftIsTakenBackFromSome(t *testing.T) {
 	}
 }
 
-// TestObjectThatWasReplaced: an apply for a known object does not change another object of that
+// TestApplyToReplacedObject: an apply for a known object does not change another object of that
 // name. The new object is read first.
-func TestObjectThatWasReplaced(t *testing.T) {
+func TestApplyToReplacedObject(t *testing.T) {
 	f := newFixture(t)
 	o := f.configMap("c", "first")
 	f.mustApply(f.set(o))
@@ -187,9 +187,9 @@ func TestReplicasUnderAnAutoscaler(t *testing.T) {
 	assert.Empty(t, f.requests(func() { f.mustApply(set) }))
 }
 
-// TestAnAutoscalerStartsNothing: a workload that hibernates has no replicas at once, and the
+// TestAutoscalerDoesNotScaleUpFromZero: a workload that hibernates has no replicas at once, and the
 // declared ones when it wakes up.
-func TestAnAutoscalerStartsNothing(t *testing.T) {
+func TestAutoscalerDoesNotScaleUpFromZero(t *testing.T) {
 	f := newFixture(t)
 	replicas := func() any { return nested(f.get(f.deployment("d", 1)), "spec", "replicas") }
 	asleep, awake := f.set(f.deployment("d", 0)), f.set(f.deployment("d", 2), f.object(autoscaler))
@@ -217,8 +217,8 @@ func TestAnAutoscalerStartsNothing(t *testing.T) {
 		live, err := f.c.Get(f.ctx, RefOf(f.deployment("d", 1)))
 		return err == nil && nested(live, "spec", "replicas") == int64(5)
 	})
-	_, err := f.e.Apply(f.ctx, f.c, f.set(f.deployment("d", 2)), f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []Held {
-		return []Held{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "not now"}}}
+	_, err := f.e.Apply(f.ctx, f.c, f.set(f.deployment("d", 2)), f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []HeldObject {
+		return []HeldObject{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "not now"}}}
 	}})
 	require.NoError(t, err)
 	assert.EqualValues(t, 5, replicas(), "the autoscaler is held")
@@ -253,7 +253,7 @@ func TestPreserveResources(t *testing.T) {
 	assert.Empty(t, f.requests(func() { f.mustApply(f.set(changed)) }))
 }
 
-func TestWhatServersAndPeopleAddSurvives(t *testing.T) {
+func TestForeignFieldsSurvive(t *testing.T) {
 	f := newFixture(t)
 	service := f.object(`{apiVersion: v1, kind: Service, metadata: {name: s, namespace: NS}, spec: {type: NodePort, selector: {a: b}, ports: [{port: 80}]}}`)
 	d := f.deployment("d", 1)

@@ -9,8 +9,8 @@ import (
 // forbiddenName matches the name of the requested object.
 var forbiddenName = regexp.MustCompile(`"([^"]+)" is forbidden: User`)
 
-// plainWord matches text that needs no quotes in a shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9:@._/-]+$`)
+// unquotedWord matches text that needs no quotes in a shell.
+var unquotedWord = regexp.MustCompile(`^[A-Za-z0-9:@._/-]+$`)
 
 // explainForbidden names the missing right and the command that grants it.
 func explainForbidden(e *ObjectError) {
@@ -28,16 +28,16 @@ func explainForbidden(e *ObjectError) {
 	if namespace != "" {
 		where = " in namespace " + namespace
 	}
-	e.Hint = fmt.Sprintf("allow user %q the verb %s on %s%s by a Role or ClusterRole: %s", user, verb, resource, where, grant(user, verb, resource, namespace))
+	e.Hint = fmt.Sprintf("allow user %q the verb %s on %s%s by a Role or ClusterRole: %s", user, verb, resource, where, grantCommand(user, verb, resource, namespace))
 	if name := forbiddenName.FindStringSubmatch(e.Message); verb == "impersonate" && name != nil {
 		e.Hint = fmt.Sprintf("allow user %q the verb %s on %s %s%s: pergola install with operator.impersonation.serviceAccounts: [%s] does (docs/install.md)", user, verb, resource, name[1], where, name[1])
 	}
 }
 
-// grant returns the command that grants a right.
-func grant(user, verb, resource, namespace string) string {
+// grantCommand returns the command that grants a right.
+func grantCommand(user, verb, resource, namespace string) string {
 	subject, name := "--user="+user, "pergola"
-	if !plainWord.MatchString(user) {
+	if !unquotedWord.MatchString(user) {
 		subject = "--user='" + strings.ReplaceAll(user, "'", `'\''`) + "'"
 	}
 	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {

@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// keptAnnotations are prefixes of annotations that Kubernetes' controllers write: removing them
-// would start a fight.
-var keptAnnotations = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/",
+// controllerAnnotationPrefixes are prefixes of annotations that Kubernetes' controllers write:
+// removing them would start a fight.
+var controllerAnnotationPrefixes = []string{"deployment.kubernetes.io/", "pv.kubernetes.io/", "volume.kubernetes.io/",
 	"volume.beta.kubernetes.io/", "kubernetes.io/service-account.", "batch.kubernetes.io/", "control-plane.alpha.kubernetes.io/", "autoscaling.alpha.kubernetes.io/"}
 
-// foreignMetadata returns the merge patch that removes foreign labels and annotations, if the set
-// says so.
-func (r *run) foreignMetadata(want, live *unstructured.Unstructured) map[string]any {
+// foreignMetadataPatch returns the merge patch that removes foreign labels and annotations, if the
+// set says so.
+func (r *setRun) foreignMetadataPatch(want, live *unstructured.Unstructured) map[string]any {
 	patch := map[string]any{}
 	drop := func(field string, want, have map[string]string, keep []string) {
 		out := map[string]any{}
@@ -33,13 +33,13 @@ func (r *run) foreignMetadata(want, live *unstructured.Unstructured) map[string]
 		drop("labels", want.GetLabels(), live.GetLabels(), []string{"kubernetes.io/metadata.name"})
 	}
 	if r.set.ForceOverwriteAnnotations {
-		drop("annotations", want.GetAnnotations(), live.GetAnnotations(), keptAnnotations)
+		drop("annotations", want.GetAnnotations(), live.GetAnnotations(), controllerAnnotationPrefixes)
 	}
 	return patch
 }
 
-func (r *run) dropForeign(ctx context.Context, w wanted, answer *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	metadata := r.foreignMetadata(w.obj, answer)
+func (r *setRun) removeForeignMetadata(ctx context.Context, w applyRequest, answer *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	metadata := r.foreignMetadataPatch(w.obj, answer)
 	if len(metadata) == 0 {
 		return answer, nil
 	}
@@ -51,5 +51,5 @@ func (r *run) dropForeign(ctx context.Context, w wanted, answer *unstructured.Un
 		}
 		return answer, nil
 	}
-	return r.c.mergePatch(ctx, w.ref, map[string]any{"metadata": metadata}, r.set.FieldManager, "")
+	return r.cluster.mergePatch(ctx, w.ref, map[string]any{"metadata": metadata}, r.set.FieldManager, "")
 }

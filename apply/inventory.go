@@ -14,31 +14,32 @@ type Entry struct {
 	// Labels and Annotations are those last applied.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// Applied is the digest of the last successful request; empty before the first one.
-	Applied string `json:"applied,omitempty"`
-	// Live is the digest of the fields that we own in the server's answer.
-	Live string `json:"live,omitempty"`
-	// Leaving marks an object that left the set and is still being deleted. Its health is ignored.
-	Leaving bool `json:"leaving,omitempty"`
-	// Held is why the gate last held the deletion or recreation of the object. It is cleared when
-	// the deletion begins, or the object is in its desired state.
-	Held change.Reason `json:"heldFor,omitzero"`
-	// Fields are the declared values of the fields in Set.Yields, as JSON, at the last apply.
-	Fields map[string]string `json:"fields,omitempty"`
-	// Source is the file that declares the object, if Set.KeepSources is set.
+	// AppliedDigest is the digest of the last successful request; empty before the first one.
+	AppliedDigest string `json:"applied,omitempty"`
+	// LiveDigest is the digest of the fields that we own in the server's answer.
+	LiveDigest string `json:"live,omitempty"`
+	// Deleting marks an object that left the set and is still being deleted. Its health is ignored.
+	Deleting bool `json:"leaving,omitempty"`
+	// HeldReason is why the gate last held the deletion or recreation of the object. It is cleared
+	// when the deletion begins, or the object is in its desired state.
+	HeldReason change.Reason `json:"heldFor,omitzero"`
+	// DeclaredFields are the declared values of the fields in Set.Yields, as JSON, at the last
+	// apply.
+	DeclaredFields map[string]string `json:"fields,omitempty"`
+	// Source is the file that declares the object, if Set.RecordSources is set.
 	Source string `json:"source,omitempty"`
 	// CreateOnly names the field groups that are left to other managers ("replicas", "resources").
 	CreateOnly []string `json:"createOnly,omitempty"`
 }
 
-func (e Entry) key() key { return keyOf(e.Ref) }
+func (e Entry) key() objectKey { return objectKeyOf(e.Ref) }
 
-// HeldBefore returns why objects were held in the previous run, for permit.Gate.HeldBefore.
-func HeldBefore(entries []Entry) map[Ref]change.Reason {
+// HeldReasons returns why objects were held in the previous run, for permit.Gate.HeldReasons.
+func HeldReasons(entries []Entry) map[Ref]change.Reason {
 	out := map[Ref]change.Reason{}
 	for _, e := range entries {
-		if !e.Held.IsZero() {
-			out[e.Ref] = e.Held
+		if !e.HeldReason.IsZero() {
+			out[e.Ref] = e.HeldReason
 		}
 	}
 	return out
@@ -54,10 +55,10 @@ type Inventory interface {
 	Remove(ctx context.Context) error
 }
 
-// StepInventory is an Inventory that stores more than entries, in one write. Apply calls Begin
+// TwoPhaseInventory is an Inventory that stores more than entries, in one write. Apply calls Begin
 // instead of the first Save, even without a new entry, and End instead of the last Save, if entries
 // changed. End may leave the write to the caller of Apply.
-type StepInventory interface {
+type TwoPhaseInventory interface {
 	Inventory
 	Begin(ctx context.Context, entries []Entry) error
 	End(ctx context.Context, entries []Entry) error

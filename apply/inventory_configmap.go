@@ -171,8 +171,8 @@ func decodeEntries(o *unstructured.Unstructured) ([]Entry, error) {
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			return nil, fmt.Errorf("line %d is damaged: %w", n+1, err)
 		}
-		if e.Held.IsZero() {
-			e.Held.Detail = e.Text
+		if e.HeldReason.IsZero() {
+			e.HeldReason.Detail = e.Text
 		}
 		out = append(out, e.Entry)
 	}

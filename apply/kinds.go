@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// kinds is the discovered API of a cluster. It is read once, and again after ResetMapping (a CRD
-// was established) or for an unknown kind, if the last read is some seconds old.
-type kinds struct {
+// discoveredKinds is the discovered API of a cluster. It is read once, and again after ResetMapping
+// (a CRD was established) or for an unknown kind, if the last read is some seconds old.
+type discoveredKinds struct {
 	mu     sync.Mutex
 	mapper meta.RESTMapper
 	known  map[schema.GroupVersionKind]*meta.RESTMapping // answers of mapper, which are expensive
@@ -46,7 +46,7 @@ func (c *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (*me
 	return c.kinds.find(gvk)
 }
 
-func (k *kinds) find(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
+func (k *discoveredKinds) find(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err == nil {
 		k.known[gvk] = mapping
@@ -56,7 +56,7 @@ func (k *kinds) find(gvk schema.GroupVersionKind) (*meta.RESTMapping, error) {
 
 // ResetMapping makes the next Mapping read the discovery again, and drops the cached schemas.
 func (c *Cluster) ResetMapping() {
-	c.schemas.forget()
+	c.schemas.reset()
 	c.kinds.mu.Lock()
 	defer c.kinds.mu.Unlock()
 	c.kinds.mapper, c.kinds.known = nil, nil

@@ -221,7 +221,7 @@ func TestTimeoutSaysWhereAndWhatToDo(t *testing.T) {
 	c, err := newCluster("seed-1", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{Clock: clocktesting.NewFakeClock(time.Now())})
 	require.NoError(t, err)
 	defer c.Close()
-	e := c.explain(ref("v1", "ConfigMap", "n", "c"), "apply", fmt.Errorf("patch: %w", context.DeadlineExceeded))
+	e := c.objectErrorFor(refFor("v1", "ConfigMap", "n", "c"), "apply", fmt.Errorf("patch: %w", context.DeadlineExceeded))
 	assert.Equal(t, Timeout, e.Reason)
 	assert.Contains(t, e.Error(), "cluster seed-1: ConfigMap n/c: apply: Timeout")
 	assert.Contains(t, e.Hint, "allow more time")
@@ -236,7 +236,7 @@ func TestCredentialsOfAProxyAreInNoError(t *testing.T) {
 		&UnreachableError{Host: "x", Cause: errors.New("http://bot:hunter2@proxy.example.com: refused")},
 		&url.Error{Op: "Get", URL: "https://bot:hunter2@x.example.com", Err: errors.New("refused")},
 	} {
-		e := c.explain(ref("v1", "ConfigMap", "n", "c"), "apply", cause)
+		e := c.objectErrorFor(refFor("v1", "ConfigMap", "n", "c"), "apply", cause)
 		assert.NotContains(t, e.Error(), "hunter2")
 		assert.Contains(t, e.Error(), "example.com")
 	}
@@ -244,16 +244,16 @@ func TestCredentialsOfAProxyAreInNoError(t *testing.T) {
 
 func TestCommandsReachTheCluster(t *testing.T) {
 	const hint = "kubectl get x; kubectl delete x, as kubectl.kubernetes.io/y says"
-	assert.Equal(t, hint, (&Cluster{}).Commands(hint))
-	assert.Equal(t, hint, (*Cluster)(nil).Commands(hint))
+	assert.Equal(t, hint, (&Cluster{}).RewriteKubectl(hint))
+	assert.Equal(t, hint, (*Cluster)(nil).RewriteKubectl(hint))
 	c := &Cluster{kubectl: "kubectl --context a"}
-	assert.Equal(t, "kubectl --context a get x; kubectl --context a delete x, as kubectl.kubernetes.io/y says", c.Commands(hint))
+	assert.Equal(t, "kubectl --context a get x; kubectl --context a delete x, as kubectl.kubernetes.io/y says", c.RewriteKubectl(hint))
 }
 
 // TestCommandsNameTheCluster: without known kubectl flags, commands name the cluster.
 func TestCommandsNameTheCluster(t *testing.T) {
 	const hint = "to withdraw it: kubectl annotate x y-"
-	assert.Equal(t, "to withdraw it, on cluster virtual: kubectl annotate x y-", (&Cluster{name: "virtual", kubectl: "kubectl"}).CommandsHere(hint))
-	assert.Equal(t, "to withdraw it: kubectl --context a annotate x y-", (&Cluster{name: "virtual", kubectl: "kubectl --context a"}).CommandsHere(hint))
-	assert.Equal(t, hint, (*Cluster)(nil).CommandsHere(hint))
+	assert.Equal(t, "to withdraw it, on cluster virtual: kubectl annotate x y-", (&Cluster{name: "virtual", kubectl: "kubectl"}).RewriteKubectlOrNameCluster(hint))
+	assert.Equal(t, "to withdraw it: kubectl --context a annotate x y-", (&Cluster{name: "virtual", kubectl: "kubectl --context a"}).RewriteKubectlOrNameCluster(hint))
+	assert.Equal(t, hint, (*Cluster)(nil).RewriteKubectlOrNameCluster(hint))
 }

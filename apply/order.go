@@ -22,16 +22,16 @@ var kindPhases = [][]string{
 	{"APIService", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"},
 }
 
-// isNative reports whether kindPhases means the kinds of a group: a Service of Knative is not the
-// core Service.
-func isNative(group string) bool {
+// isNativeGroup reports whether kindPhases means the kinds of a group: a Service of Knative is not
+// the core Service.
+func isNativeGroup(group string) bool {
 	return group == "" || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 }
 
-// place returns the position of a kind: its phase and its rank over all kinds.
-func place(gk schema.GroupKind) (phase, rank int) {
+// phaseAndRank returns the position of a kind: its phase and its rank over all kinds.
+func phaseAndRank(gk schema.GroupKind) (phase, rank int) {
 	for p, kinds := range kindPhases {
-		if i := slices.Index(kinds, gk.Kind); i >= 0 && isNative(gk.Group) {
+		if i := slices.Index(kinds, gk.Kind); i >= 0 && isNativeGroup(gk.Group) {
 			return p, rank + i
 		}
 		rank += len(kinds)
@@ -41,20 +41,20 @@ func place(gk schema.GroupKind) (phase, rank int) {
 
 // compareRefs orders by installation order, then kind, API version, namespace and name.
 func compareRefs(a, b Ref) int {
-	_, ra := place(a.GroupKind())
-	_, rb := place(b.GroupKind())
+	_, ra := phaseAndRank(a.GroupKind())
+	_, rb := phaseAndRank(b.GroupKind())
 	return cmp.Or(cmp.Compare(ra, rb), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion),
 		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// phases splits items into the phases of their kinds, in order, without empty phases.
-func phases[T any](items []T, ref func(T) Ref) [][]T {
+// splitIntoPhases splits items into the phases of their kinds, in order, without empty phases.
+func splitIntoPhases[T any](items []T, ref func(T) Ref) [][]T {
 	sorted := slices.Clone(items)
 	slices.SortStableFunc(sorted, func(a, b T) int { return compareRefs(ref(a), ref(b)) })
 	var out [][]T
 	last := -1
 	for _, item := range sorted {
-		phase, _ := place(ref(item).GroupKind())
+		phase, _ := phaseAndRank(ref(item).GroupKind())
 		if phase != last {
 			out, last = append(out, nil), phase
 		}

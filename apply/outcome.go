@@ -10,80 +10,80 @@ import (
 
 // outcome is the result for one object, of a run or of a plan.
 type outcome struct {
-	ref     Ref
-	action  Action
-	message string
-	err     *ObjectError
-	kept    []string // fields that are declared differently, but cannot change
-	dropped []string // declared fields that we own and the live object lacks
-	handed  []change.HandedOver
+	ref             Ref
+	action          Action
+	message         string
+	err             *ObjectError
+	immutableFields []string // fields that are declared differently, but cannot change
+	droppedFields   []string // declared fields that we own and the live object lacks
+	handedOver      []change.HandedOver
 
-	takenBack []string // with their managers
-	waits     bool     // it has to be deleted, but its deletion is not requested yet
-	told      bool     // this run requested its deletion
+	takenBack       []string // with their managers
+	waitsForOthers  bool     // it has to be deleted, but its deletion is not requested yet
+	deleteRequested bool     // this run requested its deletion
 
-	fields   []change.Field             // plan: fields that differ
-	putBack  []change.Field             // plan: fields that would differ without webhooks
-	old, new *unstructured.Unstructured // plan: before and after, if known
+	fields             []change.Field             // plan: fields that differ
+	restoredByWebhooks []change.Field             // plan: fields that would differ without webhooks
+	old, new           *unstructured.Unstructured // plan: before and after, if known
 }
 
 func (o outcome) result() ObjectResult {
-	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, Kept: o.kept, Dropped: o.dropped, HandedOver: o.handed, TakenBack: o.takenBack, Err: o.err, Waits: o.waits, Told: o.told}
+	return ObjectResult{Ref: o.ref, Action: o.action, Message: o.message, ImmutableFields: o.immutableFields, Dropped: o.droppedFields, HandedOver: o.handedOver, TakenBack: o.takenBack, Err: o.err, WaitsForOthers: o.waitsForOthers, DeleteRequested: o.deleteRequested}
 }
 
 // abort fails every object of the set for one reason.
-func (r *run) abort(op string, err error) {
-	cause := r.c.explain(Ref{}, op, err)
-	r.extra = append(r.extra, cause)
+func (r *setRun) abort(op string, err error) {
+	cause := r.cluster.objectErrorFor(Ref{}, op, err)
+	r.clusterErrors = append(r.clusterErrors, cause)
 	for _, d := range r.desired {
-		r.outcomes[keyOf(d.ref)] = outcome{ref: d.ref, action: Failed, message: cause.Message, err: cause}
+		r.outcomes[objectKeyOf(d.ref)] = outcome{ref: d.ref, action: Failed, message: cause.Message, err: cause}
 	}
 }
 
-// finished records and reports the outcome of an object.
-func (r *run) finished(o outcome) {
+// recordOutcome records and reports the outcome of an object.
+func (r *setRun) recordOutcome(o outcome) {
 	r.mu.Lock()
-	r.outcomes[keyOf(o.ref)] = o
+	r.outcomes[objectKeyOf(o.ref)] = o
 	r.mu.Unlock()
-	r.tell(o)
+	r.reportOutcome(o)
 }
 
-func (r *run) tell(o outcome) {
+func (r *setRun) reportOutcome(o outcome) {
 	if r.opts.OnObject != nil {
-		r.telling.Lock()
-		defer r.telling.Unlock()
+		r.onObjectMu.Lock()
+		defer r.onObjectMu.Unlock()
 		result := o.result()
-		result.Cluster = r.c.Name()
+		result.Cluster = r.cluster.Name()
 		r.opts.OnObject(result)
 	}
 }
 
-func (r *run) fail(d *desired, err error) outcome {
-	e := r.c.explain(d.ref, "apply", err)
+func (r *setRun) failOutcome(d *desiredObject, err error) outcome {
+	e := r.cluster.objectErrorFor(d.ref, "apply", err)
 	e.Source = d.source
 	explainSize(e, d.obj)
 	if e.Reason == Conflict {
-		e.Hint = r.c.Commands(conflictHint(d.ref, r.e.forceHint(d.ref)))
+		e.Hint = r.cluster.RewriteKubectl(conflictHint(d.ref, r.engine.forceHint(d.ref)))
 	}
 	if e.Reason == Immutable {
-		e.Hint = immutableHint(" with the annotation " + r.e.keys.DeleteOnInvalidUpdate + "=true")
+		e.Hint = immutableHint(" with the annotation " + r.engine.keys.DeleteOnInvalidUpdate + "=true")
 	}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}
 }
 
-// ordered returns the outcomes in order of application, then the deletions.
-func (r *run) ordered() []outcome {
-	out := make([]outcome, 0, len(r.outcomes)+len(r.deletion))
+// sortedOutcomes returns the outcomes in order of application, then the deletions.
+func (r *setRun) sortedOutcomes() []outcome {
+	out := make([]outcome, 0, len(r.outcomes)+len(r.deletionOutcomes))
 	for _, o := range r.outcomes {
 		out = append(out, o)
 	}
 	slices.SortFunc(out, func(a, b outcome) int { return compareRefs(a.ref, b.ref) })
-	return append(out, r.deletion...)
+	return append(out, r.deletionOutcomes...)
 }
 
-func (r *run) result() (*Result, error) {
-	out := &Result{Cluster: r.c.name, Set: r.set.Name, Complete: len(r.extra) == 0}
-	for _, o := range r.ordered() {
+func (r *setRun) result() (*Result, error) {
+	out := &Result{Cluster: r.cluster.name, Set: r.set.Name, Complete: len(r.clusterErrors) == 0}
+	for _, o := range r.sortedOutcomes() {
 		out.Objects = append(out.Objects, o.result())
 		switch o.action {
 		case Failed, Skipped, HeldBack, Deleting:
@@ -99,13 +99,13 @@ func (r *run) result() (*Result, error) {
 }
 
 // errors joins all errors; an error of the whole cluster appears once.
-func (r *run) errors() error {
-	all := slices.Clone(r.extra)
+func (r *setRun) errors() error {
+	all := slices.Clone(r.clusterErrors)
 	once := map[Reason]*ObjectError{}
 	for _, e := range all {
 		once[e.Reason] = e
 	}
-	for _, o := range r.ordered() {
+	for _, o := range r.sortedOutcomes() {
 		switch {
 		case o.err == nil || slices.Contains(all, o.err):
 			continue
@@ -117,5 +117,5 @@ func (r *run) errors() error {
 		}
 		all = append(all, o.err)
 	}
-	return join(all)
+	return joinErrors(all)
 }

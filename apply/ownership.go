@@ -15,48 +15,48 @@ import (
 // older than a recreated object. So the live object must show that it is ours, too. Conversely,
 // live objects restore a lost inventory.
 
-// notOurs is why an object leaves the inventory without being deleted.
-const notOurs = "it is in the inventory, but is not ours: left alone"
+// notOursMessage is why an object leaves the inventory without being deleted.
+const notOursMessage = "it is in the inventory, but is not ours: left alone"
 
-// names reports whether an origin annotation names the set. If source and target cluster differ,
-// upstream prepends the identity of the source cluster, which may be added, removed or changed
-// later.
-func (r *run) names(origin string) bool {
-	return origin == r.set.Name || strings.HasSuffix(origin, ":"+r.set.Name) || slices.Contains(r.set.FormerNames, origin)
+// isOwnOrigin reports whether an origin annotation names the set. If source and target cluster
+// differ, upstream prepends the identity of the source cluster, which may be added, removed or
+// changed later.
+func (r *setRun) isOwnOrigin(origin string) bool {
+	return origin == r.set.Name || strings.HasSuffix(origin, ":"+r.set.Name) || slices.Contains(r.set.PreviousNames, origin)
 }
 
 // isForeign reports whether the live object says that another set owns it, unless that set has
 // given it up since. A copy that a person made, with the annotation, always belongs to the set that
 // it names.
-func (r *run) isForeign(e Entry, live *unstructured.Unstructured) bool {
-	origin := live.GetAnnotations()[r.e.keys.Origin]
-	if origin == "" || r.names(origin) || origin == e.Annotations[r.e.keys.Origin] {
+func (r *setRun) isForeign(e Entry, live *unstructured.Unstructured) bool {
+	origin := live.GetAnnotations()[r.engine.keys.Origin]
+	if origin == "" || r.isOwnOrigin(origin) || origin == e.Annotations[r.engine.keys.Origin] {
 		return false
 	}
-	return r.opts.GivenUp == nil || !r.appliedOrigin(live) || !r.opts.GivenUp(origin, e.Ref)
+	return r.opts.IsGivenUp == nil || !r.isOriginApplied(live) || !r.opts.IsGivenUp(origin, e.Ref)
 }
 
-// appliedOrigin reports whether one of our sets applied the origin annotation of an object.
-func (r *run) appliedOrigin(live *unstructured.Unstructured) bool {
+// isOriginApplied reports whether one of our sets applied the origin annotation of an object.
+func (r *setRun) isOriginApplied(live *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(managersOf(live), func(m metav1.ManagedFieldsEntry) bool {
-		return (r.isOurs(m) || r.isKin(m)) && ownedFields(live, m.Manager).Has(r.originPath())
+		return (r.isOurs(m) || r.isSiblingManager(m)) && ownedFields(live, m.Manager).Has(r.originPath())
 	})
 }
 
-// showsOurs reports whether a live object that is not foreign shows that it is of this set, by its
-// origin annotation or our fields. An entry that we never applied may come from upstream's
+// isOurObject reports whether a live object that is not foreign shows that it is of this set, by
+// its origin annotation or our fields. An entry that we never applied may come from upstream's
 // inventory, whose older objects have no origin annotation. For them the label counts, if a
 // component with such inventories wrote it.
-func (r *run) showsOurs(e Entry, live *unstructured.Unstructured) bool {
-	if live.GetAnnotations()[r.e.keys.Origin] != "" || slices.ContainsFunc(managersOf(live), r.isOurs) {
+func (r *setRun) isOurObject(e Entry, live *unstructured.Unstructured) bool {
+	if live.GetAnnotations()[r.engine.keys.Origin] != "" || slices.ContainsFunc(managersOf(live), r.isOurs) {
 		return true
 	}
-	if e.Applied != "" || live.GetLabels()[r.e.keys.ManagedByLabel] != r.e.keys.ManagedByValue {
+	if e.AppliedDigest != "" || live.GetLabels()[r.engine.keys.ManagedByLabel] != r.engine.keys.ManagedByValue {
 		return false
 	}
 	for _, m := range managersOf(live) {
-		for _, f := range r.e.former {
-			if f.Inventories && f.Name == m.Manager && f.Operation == m.Operation {
+		for _, f := range r.engine.takeoverManagers {
+			if f.HasInventories && f.Name == m.Manager && f.Operation == m.Operation {
 				return true
 			}
 		}
@@ -64,49 +64,50 @@ func (r *run) showsOurs(e Entry, live *unstructured.Unstructured) bool {
 	return false
 }
 
-// takenOver fails an object that another set declares, or took over since our last apply.
-func (r *run) takenOver(d *desired, live *unstructured.Unstructured) (outcome, bool) {
-	origin := live.GetAnnotations()[r.e.keys.Origin]
-	if origin == "" || r.names(origin) {
+// failIfOwnedElsewhere fails an object that another set declares, or took over since our last
+// apply.
+func (r *setRun) failIfOwnedElsewhere(d *desiredObject, live *unstructured.Unstructured) (outcome, bool) {
+	origin := live.GetAnnotations()[r.engine.keys.Origin]
+	if origin == "" || r.isOwnOrigin(origin) {
 		return outcome{}, false
 	}
-	old := r.old[keyOf(d.ref)]
-	message, hint := r.noun()+origin+" declares this object as well, and had it first", "declare the object in one of the two only"
-	switch declares := r.opts.DeclaredBy; {
+	old := r.oldEntries[objectKeyOf(d.ref)]
+	message, hint := r.setNoun()+origin+" declares this object as well, and had it first", "declare the object in one of the two only"
+	switch declares := r.opts.IsDeclaredBy; {
 	case declares != nil:
 		declared, known := declares(origin, d.ref)
 		switch {
 		case declared:
-		case known, r.forces(d), origin == old.Annotations[r.e.keys.Origin], !r.appliedOrigin(live):
+		case known, r.isForced(d), origin == old.Annotations[r.engine.keys.Origin], !r.isOriginApplied(live):
 			return outcome{}, false
 		default:
-			message = r.noun() + origin + " has this object, and whether it still declares it cannot be seen from here"
-			hint += "; if that one is gone, " + r.e.forceHint(d.ref)
+			message = r.setNoun() + origin + " has this object, and whether it still declares it cannot be seen from here"
+			hint += "; if that one is gone, " + r.engine.forceHint(d.ref)
 		}
 	default:
-		if old.Applied == "" || origin == old.Annotations[r.e.keys.Origin] || !r.appliedOrigin(live) {
+		if old.AppliedDigest == "" || origin == old.Annotations[r.engine.keys.Origin] || !r.isOriginApplied(live) {
 			return outcome{}, false
 		}
-		message = r.noun() + origin + " has taken this object over"
+		message = r.setNoun() + origin + " has taken this object over"
 	}
-	e := &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "apply", Reason: OwnedElsewhere, Source: d.source,
+	e := &ObjectError{Cluster: r.cluster.name, Object: d.ref, Op: "apply", Reason: OwnedElsewhere, Source: d.source,
 		Message: message, Hint: hint, Set: origin}
 	return outcome{ref: d.ref, action: Failed, message: e.Message, err: e}, true
 }
 
-// noun returns the word for a set in messages.
-func (r *run) noun() string {
-	if r.set.Noun == "" {
+// setNoun returns the word for a set in messages.
+func (r *setRun) setNoun() string {
+	if r.set.DisplayKind == "" {
 		return "set "
 	}
-	return r.set.Noun + " "
+	return r.set.DisplayKind + " "
 }
 
-// rebuild finds the objects of a set whose inventory was lost. It costs nothing if the desired
-// kinds have none of them, as before the first apply. Otherwise it also opens the kinds of
+// rebuildInventory finds the objects of a set whose inventory was lost. It costs nothing if the
+// desired kinds have none of them, as before the first apply. Otherwise it also opens the kinds of
 // Set.RebuildFrom.
-func (r *run) rebuild(ctx context.Context) error {
-	if len(r.set.RebuildFrom) == 0 || len(r.old) > 0 || len(r.originated()) == 0 {
+func (r *setRun) rebuildInventory(ctx context.Context) error {
+	if len(r.set.RebuildFrom) == 0 || len(r.oldEntries) > 0 || len(r.objectsByOrigin()) == 0 {
 		return nil
 	}
 	kinds := map[schema.GroupVersionKind]bool{}
@@ -116,21 +117,21 @@ func (r *run) rebuild(ctx context.Context) error {
 	if err := r.openKinds(ctx, kinds); err != nil {
 		return err
 	}
-	for _, o := range r.originated() {
-		e := Entry{Ref: RefOf(o), Labels: o.GetLabels(), Annotations: map[string]string{r.e.keys.Origin: r.set.Name}}
-		r.old[e.key()], r.entries[e.key()] = e, e
+	for _, o := range r.objectsByOrigin() {
+		e := Entry{Ref: RefOf(o), Labels: o.GetLabels(), Annotations: map[string]string{r.engine.keys.Origin: r.set.Name}}
+		r.oldEntries[e.key()], r.entries[e.key()] = e, e
 	}
 	return nil
 }
 
-// originated returns the objects in the open caches whose origin annotation names this set and was
-// applied by us. A copy that a person made has the annotation, too, but not from us.
-func (r *run) originated() []*unstructured.Unstructured {
-	path := fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
+// objectsByOrigin returns the objects in the open caches whose origin annotation names this set and
+// was applied by us. A copy that a person made has the annotation, too, but not from us.
+func (r *setRun) objectsByOrigin() []*unstructured.Unstructured {
+	path := fieldpath.MakePathOrDie("metadata", "annotations", r.engine.keys.Origin)
 	var out []*unstructured.Unstructured
 	for _, w := range r.stores {
 		w.list(func(o *unstructured.Unstructured) {
-			origin, _, _ := unstructured.NestedString(o.Object, "metadata", "annotations", r.e.keys.Origin)
+			origin, _, _ := unstructured.NestedString(o.Object, "metadata", "annotations", r.engine.keys.Origin)
 			if origin == r.set.Name && ownedFields(o, r.set.FieldManager).Has(path) {
 				out = append(out, o)
 			}

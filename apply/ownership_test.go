@@ -22,8 +22,9 @@ func (f *fixture) createAs(manager string, o *unstructured.Unstructured) {
 	require.NoError(f, err)
 }
 
-// marked returns an object with the label of managed objects and, if not empty, an origin.
-func (f *fixture) marked(name, origin string) *unstructured.Unstructured {
+// managedConfigMap returns an object with the label of managed objects and, if not empty, an
+// origin.
+func (f *fixture) managedConfigMap(name, origin string) *unstructured.Unstructured {
 	o, keys := f.configMap(name, "x"), gardenerKeys()
 	o.SetLabels(map[string]string{keys.ManagedByLabel: keys.ManagedByValue})
 	if origin != "" {
@@ -32,9 +33,9 @@ func (f *fixture) marked(name, origin string) *unstructured.Unstructured {
 	return o
 }
 
-// TestPruneWantsTheObjectToShowThatItIsOurs: an inventory alone deletes nothing, in a plan and in
+// TestPruneOnlyOurObjects: an inventory alone deletes nothing, in a plan and in
 // an apply: the object has to show that it is ours.
-func TestPruneWantsTheObjectToShowThatItIsOurs(t *testing.T) {
+func TestPruneOnlyOurObjects(t *testing.T) {
 	const grm = "gardener-resource-manager"
 	for name, c := range map[string]struct {
 		manager string
@@ -42,20 +43,22 @@ func TestPruneWantsTheObjectToShowThatItIsOurs(t *testing.T) {
 		applied string
 		want    Action
 	}{
-		"made by a person":                            {"kubectl-create", func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "", LeftAlone},
-		"applied by a person":                         {"kubectl-client-side-apply", func(f *fixture) *unstructured.Unstructured { return f.marked("c", "") }, "", LeftAlone},
-		"made anew by a person since":                 {"kubectl-create", func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "abc", LeftAlone},
-		"of upstream, with our origin":                {grm, func(f *fixture) *unstructured.Unstructured { return f.marked("c", f.ns+"/set") }, "", Deleted},
-		"of upstream, with the identity of a cluster": {grm, func(f *fixture) *unstructured.Unstructured { return f.marked("c", "landscape-1:"+f.ns+"/set") }, "", Deleted},
-		"of upstream, without origin":                 {grm, func(f *fixture) *unstructured.Unstructured { return f.marked("c", "") }, "", Deleted},
-		"of upstream, not managed":                    {grm, func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "", LeftAlone},
-		"of upstream, of another set":                 {grm, func(f *fixture) *unstructured.Unstructured { return f.marked("c", "garden/other") }, "", HandedOver},
+		"made by a person":             {"kubectl-create", func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "", LeftAlone},
+		"applied by a person":          {"kubectl-client-side-apply", func(f *fixture) *unstructured.Unstructured { return f.managedConfigMap("c", "") }, "", LeftAlone},
+		"made anew by a person since":  {"kubectl-create", func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "abc", LeftAlone},
+		"of upstream, with our origin": {grm, func(f *fixture) *unstructured.Unstructured { return f.managedConfigMap("c", f.ns+"/set") }, "", Deleted},
+		"of upstream, with the identity of a cluster": {grm, func(f *fixture) *unstructured.Unstructured {
+			return f.managedConfigMap("c", "landscape-1:"+f.ns+"/set")
+		}, "", Deleted},
+		"of upstream, without origin": {grm, func(f *fixture) *unstructured.Unstructured { return f.managedConfigMap("c", "") }, "", Deleted},
+		"of upstream, not managed":    {grm, func(f *fixture) *unstructured.Unstructured { return f.configMap("c", "x") }, "", LeftAlone},
+		"of upstream, of another set": {grm, func(f *fixture) *unstructured.Unstructured { return f.managedConfigMap("c", "garden/other") }, "", MovedToOtherSet},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			o := c.object(f)
 			f.createAs(c.manager, o)
-			f.inv = NewMemoryInventory(Entry{Ref: RefOf(o), Applied: c.applied})
+			f.inv = NewMemoryInventory(Entry{Ref: RefOf(o), AppliedDigest: c.applied})
 			set := f.set(f.configMap("stays", "x"))
 			p, err := f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
 			require.NoError(t, err)
@@ -70,7 +73,7 @@ func TestPruneWantsTheObjectToShowThatItIsOurs(t *testing.T) {
 			}
 			assert.Equal(t, wanted, item.Action)
 			asked := 0
-			r, err := f.e.Apply(f.ctx, f.c, set, f.inv, ApplyOptions{ApprovePrune: func(e []Entry) []Held { asked += len(e); return nil }})
+			r, err := f.e.Apply(f.ctx, f.c, set, f.inv, ApplyOptions{ApprovePrune: func(e []Entry) []HeldObject { asked += len(e); return nil }})
 			require.NoError(t, err)
 			assert.Equal(t, c.want, actions(r)["ConfigMap/c"])
 			assert.Equal(t, c.want != Deleted, f.exists(o))
@@ -84,24 +87,24 @@ func TestPruneWantsTheObjectToShowThatItIsOurs(t *testing.T) {
 	}
 }
 
-// TestPruneOfWhatAnotherSetHasGivenUp: another set applied an object and has given it up. The set
+// TestPruneObjectsGivenUpByAnotherSet: another set applied an object and has given it up. The set
 // that has it in its inventory deletes it, even without having applied it.
-func TestPruneOfWhatAnotherSetHasGivenUp(t *testing.T) {
+func TestPruneObjectsGivenUpByAnotherSet(t *testing.T) {
 	for name, c := range map[string]struct {
 		person  bool // a person copied the applied object of the other set
 		givenUp func(origin string, ref Ref) bool
 		want    Action
 	}{
-		"the caller does not know": {false, nil, HandedOver},
-		"the other one has it":     {false, func(string, Ref) bool { return false }, HandedOver},
+		"the caller does not know": {false, nil, MovedToOtherSet},
+		"the other one has it":     {false, func(string, Ref) bool { return false }, MovedToOtherSet},
 		"given up":                 {false, func(origin string, ref Ref) bool { return strings.HasSuffix(origin, "/other") && ref.Name == "c" }, Deleted},
-		"a copy of a person":       {true, func(string, Ref) bool { return true }, HandedOver},
+		"a copy of a person":       {true, func(string, Ref) bool { return true }, MovedToOtherSet},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			o := f.configMap("c", "x")
 			if c.person {
-				o = f.create(f.marked("c", f.ns+"/other"))
+				o = f.create(f.managedConfigMap("c", f.ns+"/other"))
 			} else {
 				other := f.set(o)
 				other.Name = f.ns + "/other"
@@ -111,7 +114,7 @@ func TestPruneOfWhatAnotherSetHasGivenUp(t *testing.T) {
 			f.inv = NewMemoryInventory(Entry{Ref: RefOf(o), Annotations: map[string]string{gardenerKeys().Origin: f.ns + "/set"}})
 			set := f.set(f.configMap("stays", "x"))
 			var asked []string
-			options := ApplyOptions{GivenUp: c.givenUp, ApprovePrune: func(entries []Entry) []Held {
+			options := ApplyOptions{IsGivenUp: c.givenUp, ApprovePrune: func(entries []Entry) []HeldObject {
 				for _, e := range entries {
 					asked = append(asked, e.Name)
 				}
@@ -143,12 +146,12 @@ func TestPruneKnowsOurFields(t *testing.T) {
 	assert.Equal(t, Deleted, actions(r)["ConfigMap/goes"])
 }
 
-// TestDeleteLeavesAloneWhatIsNotOurs: deleting a whole set leaves foreign objects alone, too.
-func TestDeleteLeavesAloneWhatIsNotOurs(t *testing.T) {
+// TestDeleteLeavesForeignObjects: deleting a whole set leaves foreign objects alone, too.
+func TestDeleteLeavesForeignObjects(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("ours", "x")))
 	foreign := f.create(f.configMap("foreign", "x"))
-	f.tamper(RefOf(foreign))
+	f.appendToInventory(RefOf(foreign))
 	p, err := f.e.PlanDelete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, change.Summary{Delete: 1, Keep: 1}, p.Summary)
@@ -159,8 +162,8 @@ func TestDeleteLeavesAloneWhatIsNotOurs(t *testing.T) {
 	assert.Empty(t, f.inventory())
 }
 
-// tamper appends an object to the inventory by hand.
-func (f *fixture) tamper(r Ref) {
+// appendToInventory appends an object to the inventory by hand.
+func (f *fixture) appendToInventory(r Ref) {
 	f.Helper()
 	line, err := json.Marshal(Entry{Ref: r})
 	require.NoError(f, err)
@@ -183,7 +186,7 @@ func TestALostInventoryIsRebuilt(t *testing.T) {
 	assert.Nil(t, f.c.stores[schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}], "nor are other kinds opened")
 	f.mustApply(with(f.configMap("stays", "x"), f.configMap("goes", "x"), account))
 	// A copy by a person, and an object of another set.
-	f.createAs("kubectl-create", f.marked("copy", f.ns+"/set"))
+	f.createAs("kubectl-create", f.managedConfigMap("copy", f.ns+"/set"))
 	other := f.set(f.configMap("neighbour", "x"))
 	other.Name = f.ns + "/other"
 	_, err := f.e.Apply(f.ctx, f.c, other, NewMemoryInventory(), ApplyOptions{})
@@ -214,9 +217,9 @@ func TestADamagedInventoryNamesTheRemedy(t *testing.T) {
 	}
 }
 
-// TestInventoryDeletedMeanwhile: an inventory that somebody deletes between read and write is not
-// created again from the old content.
-func TestInventoryDeletedMeanwhile(t *testing.T) {
+// TestInventoryDeletedBetweenReadAndWrite: an inventory that somebody deletes between read and
+// write is not created again from the old content.
+func TestInventoryDeletedBetweenReadAndWrite(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("c", "x")))
 	entries, err := f.inv.Load(f.ctx)

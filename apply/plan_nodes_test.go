@@ -12,9 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/plan"
 )
 
-// TestPlanOfNodes: a dry run reports whose nodes change, like a comparison of revisions, for a
-// Worker that changes, is deleted, or is held.
-func TestPlanOfNodes(t *testing.T) {
+// TestPlanReportsNodeChanges: a dry run reports whose nodes change, like a comparison of revisions,
+// for a Worker that changes, is deleted, or is held.
+func TestPlanReportsNodeChanges(t *testing.T) {
 	f := newFixture(t)
 	workers := f.object(`
 apiVersion: apiextensions.k8s.io/v1
@@ -45,8 +45,8 @@ spec:
 	assert.Contains(t, text, "#### Nodes are replaced (up to 4, in 1 shoot): machine type small → large")
 	assert.Equal(t, 1, strings.Count(text, "machine type small → large"), "not among what else happens: %s", text)
 
-	p, err = f.e.Plan(f.ctx, f.c, f.set(workers, worker("a", "small"), worker("b", "small")), f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []Held {
-		return []Held{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "delete is held: kind Worker is protected"}}}
+	p, err = f.e.Plan(f.ctx, f.c, f.set(workers, worker("a", "small"), worker("b", "small")), f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []HeldObject {
+		return []HeldObject{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "delete is held: kind Worker is protected"}}}
 	}})
 	require.NoError(t, err)
 	require.Len(t, p.Items, 1)

@@ -11,12 +11,12 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-func TestPlanSaysWhatApplyThenDoes(t *testing.T) {
+func TestPlanPredictsApply(t *testing.T) {
 	f := newFixture(t)
 	keep := f.configMap("keep", "x")
 	keep.SetAnnotations(map[string]string{gardenerKeys().KeepObject: "true"})
 	f.mustApply(f.set(f.configMap("same", "x"), f.configMap("changed", "old"), f.configMap("goes", "x"), keep,
-		f.immutable("ConfigMap", "old"), f.deployment("d", 1)))
+		f.immutableObject("ConfigMap", "old"), f.deployment("d", 1)))
 	f.create(f.configMap("adopted", "x"))
 	deployment := f.deployment("d", 1)
 	containers := nested(deployment, "spec", "template", "spec", "containers").([]any)
@@ -25,7 +25,7 @@ func TestPlanSaysWhatApplyThenDoes(t *testing.T) {
 	inside := f.configMap("inside", "x")
 	inside.SetNamespace(ns.GetName())
 	set := f.set(f.configMap("same", "x"), f.configMap("changed", "new"), f.configMap("new", "x"), f.configMap("adopted", "y"),
-		f.immutable("ConfigMap", "new"), deployment, f.widgets(), f.widget("w"), ns, inside)
+		f.immutableObject("ConfigMap", "new"), deployment, f.widgets(), f.widget("w"), ns, inside)
 
 	before := f.c.Requests()
 	p, err := f.e.Plan(f.ctx, f.c, set, f.inv, ApplyOptions{})
@@ -47,7 +47,7 @@ func TestPlanSaysWhatApplyThenDoes(t *testing.T) {
 	done := map[string]change.Action{}
 	for _, o := range r.Objects {
 		if o.Action != Unchanged {
-			done[o.Ref.Kind+"/"+o.Ref.Name] = planned[o.Action]
+			done[o.Ref.Kind+"/"+o.Ref.Name] = planActions[o.Action]
 		}
 	}
 	assert.Equal(t, done, said)

@@ -44,19 +44,19 @@ func project(v any, set *fieldpath.Set) any {
 	out := map[string]any{}
 	set.Members.Iterate(func(e fieldpath.PathElement) {
 		if _, deeper := set.Children.Get(e); !deeper {
-			out[e.String()], _ = child(v, e)
+			out[e.String()], _ = childAt(v, e)
 		}
 	})
 	set.Children.Iterate(func(e fieldpath.PathElement) {
 		deeper, _ := set.Children.Get(e)
-		inner, _ := child(v, e)
+		inner, _ := childAt(v, e)
 		out[e.String()] = project(inner, deeper)
 	})
 	return out
 }
 
-// child follows one element of a path.
-func child(v any, e fieldpath.PathElement) (any, bool) {
+// childAt follows one element of a path.
+func childAt(v any, e fieldpath.PathElement) (any, bool) {
 	switch {
 	case e.FieldName != nil:
 		m, _ := v.(map[string]any)
@@ -65,7 +65,7 @@ func child(v any, e fieldpath.PathElement) (any, bool) {
 	case e.Key != nil:
 		list, _ := v.([]any)
 		for _, item := range list {
-			if matches(item, *e.Key) {
+			if matchesKeys(item, *e.Key) {
 				return item, true
 			}
 		}
@@ -84,7 +84,7 @@ func child(v any, e fieldpath.PathElement) (any, bool) {
 	return nil, false
 }
 
-func matches(item any, keys value.FieldList) bool {
+func matchesKeys(item any, keys value.FieldList) bool {
 	m, ok := item.(map[string]any)
 	if !ok {
 		return false
@@ -101,7 +101,7 @@ func matches(item any, keys value.FieldList) bool {
 func lookup(v any, path fieldpath.Path) (any, bool) {
 	for _, e := range path {
 		var ok bool
-		if v, ok = child(v, e); !ok {
+		if v, ok = childAt(v, e); !ok {
 			return nil, false
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 var deleteNow = metav1.DeleteOptions{}
 
-func replace(text, old, new string) string { return strings.ReplaceAll(text, old, new) }
+func replaceText(text, old, new string) string { return strings.ReplaceAll(text, old, new) }
 
 // proxy forwards connections to the API server, and stop cuts all of them.
 type proxy struct {

@@ -26,13 +26,13 @@ func (f *fixture) inventory() []string {
 	return out
 }
 
-func (f *fixture) stuck(name string) *unstructured.Unstructured {
+func (f *fixture) stuckConfigMap(name string) *unstructured.Unstructured {
 	o := f.configMap(name, "x")
 	o.SetFinalizers([]string{"test.example.com/stuck"})
 	return o
 }
 
-func (f *fixture) release(o *unstructured.Unstructured) {
+func (f *fixture) releaseOnCleanup(o *unstructured.Unstructured) {
 	f.Cleanup(func() {
 		_, _ = f.resource(o).Patch(context.Background(), o.GetName(), "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), patchAs("somebody"))
 	})
@@ -48,7 +48,7 @@ func TestPruneDeletesWhatLeftTheSet(t *testing.T) {
 
 	var r *Result
 	counts := f.requests(func() { r = f.mustApply(f.set(f.configMap("stays", "x"))) })
-	assert.Equal(t, map[string]Action{"ConfigMap/stays": Unchanged, "ConfigMap/goes": Deleted, "ConfigMap/kept": Kept}, actions(r))
+	assert.Equal(t, map[string]Action{"ConfigMap/stays": Unchanged, "ConfigMap/goes": Deleted, "ConfigMap/kept": Retained}, actions(r))
 	assert.Equal(t, RequestCounts{"delete": 1, "patch-apply": 1}, counts)
 	assert.False(t, f.exists(f.configMap("goes", "")))
 	assert.True(t, f.exists(kept))
@@ -69,11 +69,11 @@ func TestPruneHandsOverBetweenSets(t *testing.T) {
 	r, err := f.e.Apply(f.ctx, f.c, other, inv, ApplyOptions{})
 	require.NoError(t, err)
 	assert.Equal(t, Configured, r.Objects[0].Action)
-	// The new owner comes later: DesiredElsewhere knows it.
+	// The new owner comes later: IsDeclaredElsewhere knows it.
 	r, err = f.e.Apply(f.ctx, f.c, f.set(f.configMap("a", "x")), f.inv,
-		ApplyOptions{DesiredElsewhere: func(r Ref) bool { return r.Name == "early" }})
+		ApplyOptions{IsDeclaredElsewhere: func(r Ref) bool { return r.Name == "early" }})
 	require.NoError(t, err)
-	assert.Equal(t, map[string]Action{"ConfigMap/a": Unchanged, "ConfigMap/moved": HandedOver, "ConfigMap/early": HandedOver}, actions(r))
+	assert.Equal(t, map[string]Action{"ConfigMap/a": Unchanged, "ConfigMap/moved": MovedToOtherSet, "ConfigMap/early": MovedToOtherSet}, actions(r))
 	assert.Equal(t, uid, f.get(moved).GetUID())
 	assert.True(t, f.exists(early))
 
@@ -91,9 +91,9 @@ func TestPruneIsHeld(t *testing.T) {
 	assert.Len(t, f.inventory(), 2)
 
 	var asked []Entry
-	r, err := f.e.Apply(f.ctx, f.c, f.set(), f.inv, ApplyOptions{AllowEmpty: true, ApprovePrune: func(e []Entry) []Held {
+	r, err := f.e.Apply(f.ctx, f.c, f.set(), f.inv, ApplyOptions{AllowEmpty: true, ApprovePrune: func(e []Entry) []HeldObject {
 		asked = e
-		return []Held{{Ref: e[0].Ref, Reason: change.Reason{Detail: "too much at once"}}}
+		return []HeldObject{{Ref: e[0].Ref, Reason: change.Reason{Detail: "too much at once"}}}
 	}})
 	require.NoError(t, err)
 	assert.Len(t, asked, 2)
@@ -110,19 +110,19 @@ func TestPruneIsHeld(t *testing.T) {
 	assert.True(t, f.exists(f.configMap("a", "")))
 }
 
-// TestWhatIsHandedOverIsNotHeld: an object that only moves to another set does not wait for failed
+// TestMovedObjectsAreNotHeld: an object that only moves to another set does not wait for failed
 // siblings.
-func TestWhatIsHandedOverIsNotHeld(t *testing.T) {
+func TestMovedObjectsAreNotHeld(t *testing.T) {
 	f := newFixture(t)
 	definition := f.object(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.NS.example.com}, spec: {group: NS.example.com, scope: Namespaced,
 	  names: {kind: Thing, plural: things, singular: thing, listKind: ThingList}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`)
 	f.Cleanup(func() { _ = f.resource(definition).Delete(context.Background(), definition.GetName(), deleteNow) })
 	f.mustApply(f.set(f.configMap("moves", "x"), f.configMap("goes", "x"), definition))
 	r, err := f.e.Apply(f.ctx, f.c, f.set(f.configMap("A_is_no_name", "x")), f.inv,
-		ApplyOptions{DesiredElsewhere: func(r Ref) bool { return r.Name != "goes" }})
+		ApplyOptions{IsDeclaredElsewhere: func(r Ref) bool { return r.Name != "goes" }})
 	assert.Equal(t, Invalid, ReasonOf(err))
-	assert.Equal(t, map[string]Action{"ConfigMap/A_is_no_name": Failed, "ConfigMap/moves": HandedOver, "ConfigMap/goes": HeldBack,
-		"CustomResourceDefinition/" + definition.GetName(): HandedOver}, actions(r))
+	assert.Equal(t, map[string]Action{"ConfigMap/A_is_no_name": Failed, "ConfigMap/moves": MovedToOtherSet, "ConfigMap/goes": HeldBack,
+		"CustomResourceDefinition/" + definition.GetName(): MovedToOtherSet}, actions(r))
 	assert.NotContains(t, f.inventory(), "ConfigMap/moves")
 	assert.Contains(t, f.inventory(), "ConfigMap/goes")
 	for _, o := range []*unstructured.Unstructured{f.configMap("moves", ""), f.configMap("goes", ""), definition} {
@@ -132,8 +132,8 @@ func TestWhatIsHandedOverIsNotHeld(t *testing.T) {
 
 func TestAStuckFinalizerBlocksOnlyItsObject(t *testing.T) {
 	f := newFixture(t)
-	stuck := f.stuck("stuck")
-	f.release(stuck)
+	stuck := f.stuckConfigMap("stuck")
+	f.releaseOnCleanup(stuck)
 	f.mustApply(f.set(stuck, f.configMap("goes", "x"), f.configMap("stays", "x")))
 	set := f.set(f.configMap("stays", "y"), f.configMap("new", "x"))
 	r, err := f.e.Apply(f.ctx, f.c, set, f.inv, ApplyOptions{DeleteTimeout: 200 * time.Millisecond})
@@ -147,13 +147,13 @@ func TestAStuckFinalizerBlocksOnlyItsObject(t *testing.T) {
 		_, err = f.e.Apply(f.ctx, f.c, set, f.inv, ApplyOptions{DeleteTimeout: 50 * time.Millisecond})
 		require.NoError(t, err)
 	}))
-	f.patchGone(stuck)
+	f.removeFinalizers(stuck)
 	f.mustApply(set)
 	assert.NotContains(t, f.inventory(), "ConfigMap/stuck")
 }
 
-// patchGone removes the finalizers and waits until the cache has dropped the object.
-func (f *fixture) patchGone(o *unstructured.Unstructured) {
+// removeFinalizers removes the finalizers and waits until the cache has dropped the object.
+func (f *fixture) removeFinalizers(o *unstructured.Unstructured) {
 	f.Helper()
 	_, err := f.resource(o).Patch(f.ctx, o.GetName(), "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), patchAs("somebody"))
 	require.NoError(f, err)
@@ -162,19 +162,19 @@ func (f *fixture) patchGone(o *unstructured.Unstructured) {
 
 func TestDelete(t *testing.T) {
 	f := newFixture(t)
-	keep, stuck := f.configMap("keep", "x"), f.stuck("stuck")
+	keep, stuck := f.configMap("keep", "x"), f.stuckConfigMap("stuck")
 	keep.SetAnnotations(map[string]string{gardenerKeys().KeepObject: "true"})
-	f.release(stuck)
+	f.releaseOnCleanup(stuck)
 	f.mustApply(f.set(keep, stuck, f.configMap("a", "x"), f.object(`{apiVersion: v1, kind: Service, metadata: {name: s, namespace: NS}, spec: {ports: [{port: 1}]}}`)))
 
 	r, err := f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{Timeout: 200 * time.Millisecond})
 	assert.Equal(t, Stuck, ReasonOf(err))
 	assert.ErrorContains(t, err, "test.example.com/stuck")
-	assert.Equal(t, map[string]Action{"ConfigMap/keep": Kept, "ConfigMap/stuck": Deleting, "ConfigMap/a": Deleted, "Service/s": Deleted}, actions(r))
+	assert.Equal(t, map[string]Action{"ConfigMap/keep": Retained, "ConfigMap/stuck": Deleting, "ConfigMap/a": Deleted, "Service/s": Deleted}, actions(r))
 	assert.Equal(t, "Service", r.Objects[1].Ref.Kind, "reverse order: %v", r.Objects)
 	assert.Equal(t, []string{"ConfigMap/stuck"}, f.inventory())
 
-	f.patchGone(stuck)
+	f.removeFinalizers(stuck)
 	r, err = f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{})
 	require.NoError(t, err)
 	assert.True(t, r.Complete)
@@ -190,17 +190,17 @@ func TestKeepObjects(t *testing.T) {
 	set.KeepObjects = true
 	r, err := f.e.Delete(f.ctx, f.c, set, f.inv, DeleteOptions{})
 	require.NoError(t, err)
-	assert.Equal(t, 1, r.Count(Kept))
+	assert.Equal(t, 1, r.Count(Retained))
 	assert.True(t, f.exists(f.configMap("a", "")))
 	assert.Empty(t, f.inventory())
 }
 
-// TestWhatIsProtectedAndDeleted: somebody has deleted an object in use. It can neither be removed
+// TestDeletedObjectInUseIsStuck: somebody has deleted an object in use. It can neither be removed
 // nor created again, and the error names the remedy.
-func TestWhatIsProtectedAndDeleted(t *testing.T) {
+func TestDeletedObjectInUseIsStuck(t *testing.T) {
 	f := newFixture(t)
 	o := f.configMap("referred", "x")
-	f.release(o)
+	f.releaseOnCleanup(o)
 	f.mustApply(f.set(o))
 	_, err := f.resource(o).Patch(f.ctx, o.GetName(), "application/merge-patch+json", []byte(`{"metadata":{"finalizers":["gardener.cloud/reference-protection"]}}`), patchAs("somebody"))
 	require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestWhatIsProtectedAndDeleted(t *testing.T) {
 	require.ErrorContains(t, err, "something refers to it, for which it stays; take the finalizer off, and it is made anew at once")
 	require.ErrorContains(t, err, "kubectl patch configmap -n "+o.GetNamespace()+` referred --type merge -p '{"metadata":{"finalizers":null}}'`)
 
-	f.patchGone(o)
+	f.removeFinalizers(o)
 	f.mustApply(f.set(o))
 	assert.True(t, f.exists(o))
 }
@@ -219,9 +219,9 @@ func TestWhatIsProtectedAndDeleted(t *testing.T) {
 func TestFinalizeDeletionAfter(t *testing.T) {
 	f := newFixture(t)
 	clock := clocktesting.NewFakeClock(time.Now())
-	stuck := f.stuck("stuck")
+	stuck := f.stuckConfigMap("stuck")
 	stuck.SetAnnotations(map[string]string{gardenerKeys().FinalizeDeletionAfter: "1h"})
-	f.release(stuck)
+	f.releaseOnCleanup(stuck)
 	f.mustApply(f.set(stuck))
 	_, err := f.e.Delete(f.ctx, f.c, f.set(), f.inv, DeleteOptions{Timeout: 50 * time.Millisecond})
 	assert.Equal(t, Stuck, ReasonOf(err))
@@ -304,7 +304,7 @@ func TestCollectablesAreLeftToTheCollector(t *testing.T) {
 		f.mustApply(set)
 		set.Objects = []*unstructured.Unstructured{f.configMap("other", "x")}
 		done := actions(f.mustApply(set))
-		assert.Equal(t, map[bool]Action{true: Kept, false: Deleted}[collector], done["ConfigMap/c"])
+		assert.Equal(t, map[bool]Action{true: Retained, false: Deleted}[collector], done["ConfigMap/c"])
 		assert.Equal(t, Deleted, done["ServiceAccount/a"], "the label counts for ConfigMaps and Secrets only")
 		assert.Equal(t, collector, f.exists(config))
 		assert.NotContains(t, f.inventory(), "ConfigMap/c")

@@ -17,103 +17,103 @@ import (
 
 // recreate handles an update that only immutable fields forbid: if the object allows it, the object
 // is deleted and created again in the same run. Otherwise the error is reported.
-func (r *run) recreate(ctx context.Context, w wanted, live *unstructured.Unstructured, rejected error) outcome {
+func (r *setRun) recreate(ctx context.Context, w applyRequest, live *unstructured.Unstructured, rejected error) outcome {
 	if live == nil {
-		existing, err := r.c.GetLive(ctx, w.ref)
+		existing, err := r.cluster.GetLive(ctx, w.ref)
 		if err != nil {
-			return r.fail(w.desired, rejected)
+			return r.failOutcome(w.desiredObject, rejected)
 		}
 		live = existing
 	}
-	if !r.mayRecreate(w, live) {
-		return r.immutable(w, live, rejected)
+	if !r.canRecreate(w, live) {
+		return r.immutableOutcome(w, live, rejected)
 	}
 	if r.opts.HoldRecreate != nil {
 		if reason := r.opts.HoldRecreate(r.entryOf(w.ref)); reason != nil {
-			r.noteHeld(w.ref, *reason)
+			r.recordHeld(w.ref, *reason)
 			return outcome{ref: w.ref, action: HeldBack, message: "recreation is held: " + reason.String()}
 		}
 	}
-	if err := r.c.validateCreate(ctx, w.obj, r.set.FieldManager); err != nil {
-		return r.fail(w.desired, err)
+	if err := r.cluster.validateCreate(ctx, w.obj, r.set.FieldManager); err != nil {
+		return r.failOutcome(w.desiredObject, err)
 	}
 	out := outcome{ref: w.ref, action: Recreated, message: "immutable: " + strings.Join(invalidFields(rejected), ", ")}
 	if r.dry {
-		out.fields = differencesAt(live, w.send, invalidFields(rejected))
-		out.old, out.new = live, w.send
+		out.fields = changedFieldsAt(live, w.toSend, invalidFields(rejected))
+		out.old, out.new = live, w.toSend
 		return out
 	}
-	how := propagation(w.ref)
-	if p := w.obj.GetAnnotations()[r.e.keys.InvalidUpdateDeletion]; p != "" {
+	how := propagationPolicy(w.ref)
+	if p := w.obj.GetAnnotations()[r.engine.keys.InvalidUpdateDeletion]; p != "" {
 		how = metav1.DeletionPropagation(p)
 	}
-	gone, err := r.c.delete(ctx, live, how, false)
+	gone, err := r.cluster.delete(ctx, live, how, false)
 	if err != nil {
-		return r.fail(w.desired, err)
+		return r.failOutcome(w.desiredObject, err)
 	}
-	if failed := r.remake(ctx, w, live, gone); failed != nil {
+	if failed := r.createAgain(ctx, w, live, gone); failed != nil {
 		out = *failed
 	}
 	// its deletion has begun, whether this run or a later one creates it again, see terminating
-	out.told = true
+	out.deleteRequested = true
 	return out
 }
 
-// remake creates an object as soon as the old one no longer exists. It returns nil, or the outcome
-// if that is not done.
-func (r *run) remake(ctx context.Context, w wanted, before *unstructured.Unstructured, gone bool) *outcome {
+// createAgain creates an object as soon as the old one no longer exists. It returns nil, or the
+// outcome if that is not done.
+func (r *setRun) createAgain(ctx context.Context, w applyRequest, before *unstructured.Unstructured, gone bool) *outcome {
 	failed := func(err error) *outcome {
-		out := r.fail(w.desired, err)
+		out := r.failOutcome(w.desiredObject, err)
 		return &out
 	}
 	switch {
 	case gone:
 	case r.opts.NoWait:
-		if left := r.leaving(before); left.action == Deleting {
+		if left := r.deletingOutcome(before); left.action == Deleting {
 			return &left
 		}
 	default:
-		if err := r.waitGone(ctx, before, r.opts.DeleteTimeout); err != nil {
+		if err := r.waitForDeletion(ctx, before, r.opts.DeleteTimeout); err != nil {
 			return failed(err)
 		}
 	}
-	answer, created, err := r.patchFresh(ctx, wanted{desired: w.desired, send: w.obj}, patchOptions{manager: r.set.FieldManager, force: r.forces(w.desired)})
+	answer, created, err := r.patchWithRetry(ctx, applyRequest{desiredObject: w.desiredObject, toSend: w.obj}, patchOptions{manager: r.set.FieldManager, force: r.isForced(w.desiredObject)})
 	if err != nil {
 		return failed(err)
 	}
-	if done := r.sent(ctx, w, nil, answer, created); done.err != nil {
+	if done := r.recordAnswer(ctx, w, nil, answer, created); done.err != nil {
 		return &done
 	}
 	return nil
 }
 
-// immutable returns the outcome for an object with changed immutable fields, and names these
+// immutableOutcome returns the outcome for an object with changed immutable fields, and names these
 // fields.
-func (r *run) immutable(w wanted, live *unstructured.Unstructured, rejected error) outcome {
-	out := r.fail(w.desired, rejected)
+func (r *setRun) immutableOutcome(w applyRequest, live *unstructured.Unstructured, rejected error) outcome {
+	out := r.failOutcome(w.desiredObject, rejected)
 	if out.err.Reason != Immutable {
 		return out
 	}
-	changed := r.changedAt(w, live, out.err.Fields)
-	if len(changed) > shownRemovals {
-		changed = append(changed[:shownRemovals], "…")
+	changed := r.changedPathsBelow(w, live, out.err.Fields)
+	if len(changed) > maxNotedFields {
+		changed = append(changed[:maxNotedFields], "…")
 	}
 	out.message = strings.Join(out.err.Fields, ", ") + " cannot change on a live object"
 	if len(changed) > 0 {
 		out.message += ", and the declaration changes " + strings.Join(changed, ", ")
 	}
-	if why := saidOf(rejected); why != "" && r.e.protected[w.ref.GroupKind()] {
+	if why := firstCauseMessage(rejected); why != "" && r.engine.protected[w.ref.GroupKind()] {
 		out.message += ": " + why
 	}
 	out.err.Message = out.message
-	if r.e.protected[w.ref.GroupKind()] {
+	if r.engine.protected[w.ref.GroupKind()] {
 		out.err.Hint = "keep its value: objects of this kind hold data or belong to others, and are never deleted to be made anew"
 	}
 	return out
 }
 
-// saidOf returns the first line of the server's message about a field, without values.
-func saidOf(rejected error) string {
+// firstCauseMessage returns the first line of the server's message about a field, without values.
+func firstCauseMessage(rejected error) string {
 	status, ok := statusOf(rejected)
 	if !ok || status.Details == nil || len(status.Details.Causes) == 0 {
 		return ""
@@ -122,17 +122,17 @@ func saidOf(rejected error) string {
 	return redact.Text(strings.TrimSpace(line))
 }
 
-// changedAt returns the paths below some fields at which a declaration differs from the live
-// object. Fields that only the server sets do not count; fields that we own and no longer declare
-// do.
-func (r *run) changedAt(w wanted, live *unstructured.Unstructured, fields []string) []string {
+// changedPathsBelow returns the paths below some fields at which a declaration differs from the
+// live object. Fields that only the server sets do not count; fields that we own and no longer
+// declare do.
+func (r *setRun) changedPathsBelow(w applyRequest, live *unstructured.Unstructured, fields []string) []string {
 	var out []string
-	for _, f := range differencesAt(live, w.send, fields) {
+	for _, f := range changedFieldsAt(live, w.toSend, fields) {
 		if f.New != nil || f.Hidden {
 			out = append(out, f.Path)
 		}
 	}
-	for _, f := range driftedFields(live, w.send, r.set.FieldManager, w.createOnly) {
+	for _, f := range driftedFields(live, w.toSend, r.set.FieldManager, w.createOnly) {
 		below := slices.ContainsFunc(fields, func(field string) bool { return f.Path == field || strings.HasPrefix(f.Path, field+".") })
 		if below && f.New == nil && !f.Hidden {
 			out = append(out, strings.ReplaceAll(f.Path, `"`, ""))
@@ -141,14 +141,14 @@ func (r *run) changedAt(w wanted, live *unstructured.Unstructured, fields []stri
 	return out
 }
 
-// mayRecreate reports whether the annotation of the declared or the live object allows a
+// canRecreate reports whether the annotation of the declared or the live object allows a
 // recreation. ConfigMaps and Secrets that are immutable as a whole need no annotation.
-func (r *run) mayRecreate(w wanted, live *unstructured.Unstructured) bool {
+func (r *setRun) canRecreate(w applyRequest, live *unstructured.Unstructured) bool {
 	gk := w.ref.GroupKind()
-	if r.e.protected[gk] {
+	if r.engine.protected[gk] {
 		return false
 	}
-	if flagged(w.obj, live, r.e.keys.DeleteOnInvalidUpdate) {
+	if hasTrueAnnotation(w.obj, live, r.engine.keys.DeleteOnInvalidUpdate) {
 		return true
 	}
 	immutable, _, _ := unstructured.NestedBool(live.Object, "immutable")
@@ -168,7 +168,7 @@ func (c *Cluster) validateCreate(ctx context.Context, o *unstructured.Unstructur
 	}
 	path := pathOf(mapping, o.GetNamespace(), o.GetName())
 	err = c.rest.Post().AbsPath(path[:len(path)-1]...).Param("dryRun", metav1.DryRunAll).
-		Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(quiet(ctx)).Error()
+		Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(withoutLogging(ctx)).Error()
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
@@ -182,12 +182,12 @@ func invalidFields(err error) []string {
 	return e.Fields
 }
 
-// waitGone waits until an object, identified by its UID, no longer exists.
-func (r *run) waitGone(ctx context.Context, o *unstructured.Unstructured, timeout time.Duration) error {
+// waitForDeletion waits until an object, identified by its UID, no longer exists.
+func (r *setRun) waitForDeletion(ctx context.Context, o *unstructured.Unstructured, timeout time.Duration) error {
 	wake := make(chan struct{}, 1)
 	ref := RefOf(o)
-	stop := r.c.OnChange(func(e ChangeEvent) {
-		if keyOf(e.Ref) == keyOf(ref) {
+	stop := r.cluster.OnChange(func(e ChangeEvent) {
+		if objectKeyOf(e.Ref) == objectKeyOf(ref) {
 			select {
 			case wake <- struct{}{}:
 			default:
@@ -195,13 +195,13 @@ func (r *run) waitGone(ctx context.Context, o *unstructured.Unstructured, timeou
 		}
 	})
 	defer stop()
-	deadline := r.e.clock.NewTimer(timeout)
+	deadline := r.engine.clock.NewTimer(timeout)
 	defer deadline.Stop()
 	latest := o
 	for {
-		now, known := r.live(ref)
+		now, known := r.cached(ref)
 		if !known {
-			existing, err := r.c.GetLive(ctx, ref)
+			existing, err := r.cluster.GetLive(ctx, ref)
 			if err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
@@ -221,41 +221,41 @@ func (r *run) waitGone(ctx context.Context, o *unstructured.Unstructured, timeou
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-deadline.C():
-			return r.stuck(latest)
+			return r.stuckError(latest)
 		}
 	}
 }
 
-func (r *run) pollTimer(cached bool) <-chan time.Time {
+func (r *setRun) pollTimer(cached bool) <-chan time.Time {
 	if cached {
 		return nil
 	}
-	return r.e.clock.After(500 * time.Millisecond)
+	return r.engine.clock.After(500 * time.Millisecond)
 }
 
-// stuck returns the error for an object whose deletion does not finish.
-func (r *run) stuck(o *unstructured.Unstructured) *ObjectError {
-	return &ObjectError{Cluster: r.c.name, Object: RefOf(o), Op: "delete", Reason: Stuck, Message: "it is being deleted and " + waitsFor(o), Hint: r.c.unstick(o)}
+// stuckError returns the error for an object whose deletion does not finish.
+func (r *setRun) stuckError(o *unstructured.Unstructured) *ObjectError {
+	return &ObjectError{Cluster: r.cluster.name, Object: RefOf(o), Op: "delete", Reason: Stuck, Message: "it is being deleted and " + deletionBlocker(o), Hint: r.cluster.stuckHint(o)}
 }
 
-// unstick returns the hint for an object whose deletion does not finish. An object that a Garden or
-// Shoot refers to stays while the reference exists. Somebody deleted an object in use, and a
+// stuckHint returns the hint for an object whose deletion does not finish. An object that a Garden
+// or Shoot refers to stays while the reference exists. Somebody deleted an object in use, and a
 // deletion cannot be undone.
-func (c *Cluster) unstick(o *unstructured.Unstructured) string {
+func (c *Cluster) stuckHint(o *unstructured.Unstructured) string {
 	if f := o.GetFinalizers(); len(f) == 1 && f[0] == gardencorev1beta1.ReferenceProtectionFinalizer {
-		return c.CommandsHere(fmt.Sprintf("something refers to it, for which it stays; take the finalizer off, and it is made anew at once: kubectl patch %s --type merge -p '{\"metadata\":{\"finalizers\":null}}'",
+		return c.RewriteKubectlOrNameCluster(fmt.Sprintf("something refers to it, for which it stays; take the finalizer off, and it is made anew at once: kubectl patch %s --type merge -p '{\"metadata\":{\"finalizers\":null}}'",
 			KubectlName(RefOf(o))))
 	}
 	return "find the controller that should remove the finalizer; nothing else waits for this object"
 }
 
-// waitsFor says why a deleted object still exists.
-func waitsFor(o *unstructured.Unstructured) string {
+// deletionBlocker says why a deleted object still exists.
+func deletionBlocker(o *unstructured.Unstructured) string {
 	if f := o.GetFinalizers(); len(f) > 0 {
 		return "waits for finalizer " + strings.Join(f, ", ")
 	}
 	if f, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "finalizers"); len(f) > 0 && groupKindOf(o) == namespaceKind {
-		if what := remains(o); what != "" {
+		if what := namespaceDeletionBlocker(o); what != "" {
 			return "waits for its content to be deleted: " + what
 		}
 		return "waits for its content to be deleted"

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-func (f *fixture) immutable(kind, value string) *unstructured.Unstructured {
+func (f *fixture) immutableObject(kind, value string) *unstructured.Unstructured {
 	return f.object(`{apiVersion: v1, kind: ` + kind + `, metadata: {name: i, namespace: NS}, immutable: true, data: {key: ` + value + `}}`)
 }
 
@@ -18,25 +18,25 @@ func TestImmutableConfigMapsAndSecretsAreRecreated(t *testing.T) {
 	for _, kind := range []string{"ConfigMap", "Secret"} {
 		t.Run(kind, func(t *testing.T) {
 			f := newFixture(t)
-			f.mustApply(f.set(f.immutable(kind, "b2xk")))
-			uid := f.get(f.immutable(kind, "")).GetUID()
+			f.mustApply(f.set(f.immutableObject(kind, "b2xk")))
+			uid := f.get(f.immutableObject(kind, "")).GetUID()
 
-			relabelled := f.immutable(kind, "b2xk")
+			relabelled := f.immutableObject(kind, "b2xk")
 			relabelled.SetLabels(map[string]string{"a": "b"})
 			assert.Equal(t, Configured, f.mustApply(f.set(relabelled)).Objects[0].Action)
 			assert.Equal(t, uid, f.get(relabelled).GetUID(), "a valid change does not delete")
 
-			refused, err := f.e.Apply(f.ctx, f.c, f.set(f.immutable(kind, "bmV3")), f.inv,
-				ApplyOptions{HoldRecreate: func(Entry) *change.Reason { return notNow(true, "not now") }})
+			refused, err := f.e.Apply(f.ctx, f.c, f.set(f.immutableObject(kind, "bmV3")), f.inv,
+				ApplyOptions{HoldRecreate: func(Entry) *change.Reason { return holdReason(true, "not now") }})
 			require.NoError(t, err)
 			assert.Equal(t, HeldBack, refused.Objects[0].Action)
 			assert.Equal(t, uid, f.get(relabelled).GetUID())
 
-			assert.Equal(t, Recreated, f.mustApply(f.set(f.immutable(kind, "bmV3"))).Objects[0].Action)
-			live := f.get(f.immutable(kind, ""))
+			assert.Equal(t, Recreated, f.mustApply(f.set(f.immutableObject(kind, "bmV3"))).Objects[0].Action)
+			live := f.get(f.immutableObject(kind, ""))
 			assert.NotEqual(t, uid, live.GetUID())
 			assert.Equal(t, "bmV3", nested(live, "data", "key"))
-			assert.Empty(t, f.requests(func() { f.mustApply(f.set(f.immutable(kind, "bmV3"))) }))
+			assert.Empty(t, f.requests(func() { f.mustApply(f.set(f.immutableObject(kind, "bmV3"))) }))
 		})
 	}
 }
@@ -86,9 +86,9 @@ func TestProtectedKindsAreNotRecreated(t *testing.T) {
 	assert.Equal(t, uid, f.get(claim("")).GetUID())
 }
 
-// TestAnImmutableTemplateIsNamedByWhatChanges: the server's answer contains the whole template, as
+// TestImmutableTemplateErrorNamesChanges: the server's answer contains the whole template, as
 // a Go structure.
-func TestAnImmutableTemplateIsNamedByWhatChanges(t *testing.T) {
+func TestImmutableTemplateErrorNamesChanges(t *testing.T) {
 	f := newFixture(t)
 	job := func(image, extra string) *unstructured.Unstructured {
 		return f.object(`{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: NS}, spec: {template: {spec: {restartPolicy: Never,

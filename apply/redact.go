@@ -72,7 +72,7 @@ type safeError struct{ text string }
 func (e safeError) Error() string        { return e.text }
 func (e safeError) Is(target error) bool { return target == errSafe }
 
-func safef(format string, args ...any) error { return safeError{fmt.Sprintf(format, args...)} }
+func safeErrorf(format string, args ...any) error { return safeError{fmt.Sprintf(format, args...)} }
 
 func isContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)

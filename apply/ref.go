@@ -15,10 +15,12 @@ type Ref = change.Ref
 // RefOf returns the reference of an object.
 func RefOf(o *unstructured.Unstructured) Ref { return change.RefOf(o) }
 
-func keyOf(r Ref) key { return key{gk: r.GroupKind(), name: nsName{r.Namespace, r.Name}} }
+func objectKeyOf(r Ref) objectKey {
+	return objectKey{gk: r.GroupKind(), name: nsName{r.Namespace, r.Name}}
+}
 
-// key is the identity of an object across API versions.
-type key struct {
+// objectKey is the identity of an object across API versions.
+type objectKey struct {
 	gk   schema.GroupKind
 	name nsName
 }

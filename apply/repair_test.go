@@ -23,9 +23,9 @@ func (f *fixture) secret(name, value string) *unstructured.Unstructured {
 	return f.object(`{apiVersion: v1, kind: Secret, metadata: {name: ` + name + `, namespace: NS}, stringData: {key: ` + value + `}}`)
 }
 
-// TestRepairKnowsOnlyWhatWasApplied: only an apply handles changed declarations, with its order,
+// TestRepairRestoresOnlyAppliedObjects: only an apply handles changed declarations, with its order,
 // its gate and its time.
-func TestRepairKnowsOnlyWhatWasApplied(t *testing.T) {
+func TestRepairRestoresOnlyAppliedObjects(t *testing.T) {
 	f := newFixture(t)
 	f.mustApply(f.set(f.configMap("same", "1"), f.configMap("other", "1"), f.configMap("goes", "1"), f.secret("plain", "old"), f.secret("kept", "old")))
 	byHand := `{"data":{"key":"by hand"}}`
@@ -64,9 +64,9 @@ func TestRepairKnowsOnlyWhatWasApplied(t *testing.T) {
 	assert.False(t, f.exists(f.configMap("goes", "")))
 }
 
-// TestRepairOfASecretInLines: base64 may be declared in several lines, and a server returns it in
+// TestRepairOfMultilineBase64: base64 may be declared in several lines, and a server returns it in
 // one.
-func TestRepairOfASecretInLines(t *testing.T) {
+func TestRepairOfMultilineBase64(t *testing.T) {
 	f := newFixture(t)
 	secret := func() *unstructured.Unstructured {
 		return f.object("apiVersion: v1\nkind: Secret\nmetadata: {name: lines, namespace: NS}\ndata:\n  key: |\n    b2\n    xk\n")
@@ -101,7 +101,7 @@ func TestRepairThatFails(t *testing.T) {
 	f.mustApply(s)
 	require.NoError(t, f.resource(f.configMap("gone", "")).Delete(f.ctx, "gone", metav1.DeleteOptions{}))
 	f.eventually("the cache knows", func() bool { _, err := f.c.Get(f.ctx, RefOf(f.configMap("gone", ""))); return err != nil })
-	options := ApplyOptions{Repair: true, Complete: func(_, _ *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	options := ApplyOptions{Repair: true, CompleteDeclaration: func(_, _ *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return nil, errors.New("not now")
 	}}
 	for range 2 {
@@ -112,28 +112,28 @@ func TestRepairThatFails(t *testing.T) {
 	assert.Equal(t, map[string]Action{"ConfigMap/gone": Created}, actions(f.repair(s)))
 }
 
-// TestWhatIsHeldIsInTheInventory: the inventory says why an object is held, for the gate, until its
-// deletion begins or it is in its desired state.
-func TestWhatIsHeldIsInTheInventory(t *testing.T) {
+// TestInventoryRecordsHeldReasons: the inventory says why an object is held, for the gate, until
+// its deletion begins or it is in its desired state.
+func TestInventoryRecordsHeldReasons(t *testing.T) {
 	f := newFixture(t)
 	held := func() map[Ref]change.Reason {
 		entries, err := f.inv.Load(f.ctx)
 		require.NoError(t, err)
-		return HeldBefore(entries)
+		return HeldReasons(entries)
 	}
-	gone, made := RefOf(f.configMap("goes", "")), RefOf(f.immutable("ConfigMap", ""))
-	former := f.set(f.configMap("goes", "1"), f.immutable("ConfigMap", "one"), f.configMap("stays", "1"))
+	gone, made := RefOf(f.configMap("goes", "")), RefOf(f.immutableObject("ConfigMap", ""))
+	former := f.set(f.configMap("goes", "1"), f.immutableObject("ConfigMap", "one"), f.configMap("stays", "1"))
 	f.mustApply(former)
-	next := f.set(f.immutable("ConfigMap", "two"), f.configMap("stays", "1"))
+	next := f.set(f.immutableObject("ConfigMap", "two"), f.configMap("stays", "1"))
 	gate := func(holds bool) ApplyOptions {
 		return ApplyOptions{
-			ApprovePrune: func(entries []Entry) []Held {
+			ApprovePrune: func(entries []Entry) []HeldObject {
 				if !holds {
 					return nil
 				}
-				return []Held{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "too many" + entries[0].Held.String()}}}
+				return []HeldObject{{Ref: entries[0].Ref, Reason: change.Reason{Detail: "too many" + entries[0].HeldReason.String()}}}
 			},
-			HoldRecreate: func(e Entry) *change.Reason { return notNow(holds, "not now"+e.Held.String()) },
+			HoldRecreate: func(e Entry) *change.Reason { return holdReason(holds, "not now"+e.HeldReason.String()) },
 		}
 	}
 	for _, want := range []map[Ref]change.Reason{{gone: {Detail: "too many"}, made: {Detail: "not now"}}, {gone: {Detail: "too manytoo many"}, made: {Detail: "not nownot now"}}} {
@@ -151,17 +151,17 @@ func TestWhatIsHeldIsInTheInventory(t *testing.T) {
 	assert.Empty(t, held())
 }
 
-// TestMadeAnewByHand: if somebody recreated an object with another value in an immutable field,
-// every run reports that. The object is not cached, as it lacks the label.
-func TestMadeAnewByHand(t *testing.T) {
+// TestObjectRecreatedByHand: if somebody recreated an object with another value in an immutable
+// field, every run reports that. The object is not cached, as it lacks the label.
+func TestObjectRecreatedByHand(t *testing.T) {
 	f := newFixture(t)
 	text := `{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: rb, namespace: NS}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: NAME}}`
-	binding := f.object(replace(text, "NAME", "one"))
+	binding := f.object(replaceText(text, "NAME", "one"))
 	s := f.set(binding)
 	s.TakeBack, s.Force = true, false
 	f.mustApply(s)
 	require.NoError(t, f.resource(binding).Delete(f.ctx, "rb", metav1.DeleteOptions{}))
-	other := f.object(replace(text, "NAME", "two"))
+	other := f.object(replaceText(text, "NAME", "two"))
 	_, err := f.resource(other).Create(f.ctx, other, metav1.CreateOptions{FieldManager: "kubectl-create"})
 	require.NoError(t, err)
 	f.eventually("the cache knows", func() bool {
@@ -183,9 +183,9 @@ func TestNoDelete(t *testing.T) {
 	f.mustApply(f.set(f.configMap("goes", "1"), f.configMap("held", "1"), f.configMap("stays", "1")))
 	next := f.set(f.configMap("stays", "2"))
 	held := RefOf(f.configMap("held", ""))
-	_, err := f.e.Apply(f.ctx, f.c, next, f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []Held {
-		out := []Held{{Ref: held, Reason: change.Reason{Detail: "not now"}}}
-		return append(out, Held{Ref: RefOf(f.configMap("goes", ""))})
+	_, err := f.e.Apply(f.ctx, f.c, next, f.inv, ApplyOptions{ApprovePrune: func(entries []Entry) []HeldObject {
+		out := []HeldObject{{Ref: held, Reason: change.Reason{Detail: "not now"}}}
+		return append(out, HeldObject{Ref: RefOf(f.configMap("goes", ""))})
 	}})
 	require.NoError(t, err)
 	r, err := f.e.Apply(f.ctx, f.c, next, f.inv, ApplyOptions{NoDelete: true})
@@ -193,7 +193,7 @@ func TestNoDelete(t *testing.T) {
 	assert.Equal(t, map[string]Action{"ConfigMap/stays": Unchanged, "ConfigMap/goes": HeldBack, "ConfigMap/held": HeldBack}, actions(r))
 	entries, err := f.inv.Load(f.ctx)
 	require.NoError(t, err)
-	assert.Equal(t, map[Ref]change.Reason{held: {Detail: "not now"}}, HeldBefore(entries))
+	assert.Equal(t, map[Ref]change.Reason{held: {Detail: "not now"}}, HeldReasons(entries))
 	f.mustApply(next)
 	assert.Equal(t, []string{"ConfigMap/stays"}, f.inventory())
 }

@@ -11,16 +11,16 @@ type Action string
 
 // The actions. Deleting means that the deletion was requested and waits for finalizers.
 const (
-	Created    Action = "created"
-	Configured Action = "configured"
-	Adopted    Action = "adopted" // existed before and was not ours
-	Recreated  Action = "recreated"
-	Unchanged  Action = "unchanged"
-	Deleted    Action = "deleted"
-	Gone       Action = "gone" // had to be deleted, but no longer existed
-	Deleting   Action = "deleting"
-	Kept       Action = "kept"
-	HandedOver Action = "handed-over"
+	Created         Action = "created"
+	Configured      Action = "configured"
+	Adopted         Action = "adopted" // existed before and was not ours
+	Recreated       Action = "recreated"
+	Unchanged       Action = "unchanged"
+	Deleted         Action = "deleted"
+	AlreadyDeleted  Action = "gone" // had to be deleted, but no longer existed
+	Deleting        Action = "deleting"
+	Retained        Action = "kept"
+	MovedToOtherSet Action = "handed-over"
 	// LeftAlone: in the inventory, but the object does not show that it is ours
 	LeftAlone Action = "left-alone"
 	HeldBack  Action = "held"
@@ -34,8 +34,8 @@ type ObjectResult struct {
 	Ref     Ref    `json:"object"`
 	Action  Action `json:"action"`
 	Message string `json:"message,omitempty"`
-	// Kept are fields that are declared differently and cannot change on a live object.
-	Kept []string `json:"kept,omitempty"`
+	// ImmutableFields are fields that are declared differently and cannot change on a live object.
+	ImmutableFields []string `json:"kept,omitempty"`
 	// Dropped are declared fields that the API server accepted and the live object lacks, such as
 	// those of a disabled feature gate.
 	Dropped []string `json:"dropped,omitempty"`
@@ -47,13 +47,13 @@ type ObjectResult struct {
 	Err       *ObjectError `json:"error,omitempty"`
 	// Cluster is the cluster of the object; in JSON, Result.Cluster has it once.
 	Cluster string `json:"-"`
-	// Waits marks an object whose deletion was not requested yet: another object must be deleted
-	// first, or the run ended.
-	Waits bool `json:"-"`
-	// Told means that this run requested the deletion of the object, or of its predecessor in a
-	// recreation. It does not depend on the action: Deleting and Failed deletions may continue. An
-	// object that a previous instance may still create does not count.
-	Told bool `json:"-"`
+	// WaitsForOthers marks an object whose deletion was not requested yet: another object must be
+	// deleted first, or the run ended.
+	WaitsForOthers bool `json:"-"`
+	// DeleteRequested means that this run requested the deletion of the object, or of its
+	// predecessor in a recreation. It does not depend on the action: Deleting and Failed deletions
+	// may continue. An object that a previous instance may still create does not count.
+	DeleteRequested bool `json:"-"`
 }
 
 // Result is the outcome of Apply or Delete: applied objects in order of application, then
@@ -79,8 +79,8 @@ func (r *Result) Count(a Action) int {
 	return n
 }
 
-// Changed reports whether anything was written to the cluster.
-func (r *Result) Changed() bool {
+// HasChanges reports whether anything was written to the cluster.
+func (r *Result) HasChanges() bool {
 	return slices.ContainsFunc(r.Objects, func(o ObjectResult) bool {
 		return slices.Contains([]Action{Created, Configured, Adopted, Recreated, Deleted, Deleting}, o.Action)
 	})
@@ -97,30 +97,30 @@ func (r *Result) Pending() []ObjectResult {
 	return out
 }
 
-// planned maps actions to those of a plan; other actions count as unchanged.
-var planned = map[Action]change.Action{Created: change.Create, Configured: change.Change, Adopted: change.Adopt,
-	Recreated: change.Recreate, Deleted: change.Delete, Deleting: change.Delete, Kept: change.Keep, HandedOver: change.Keep,
+// planActions maps actions to those of a plan; other actions count as unchanged.
+var planActions = map[Action]change.Action{Created: change.Create, Configured: change.Change, Adopted: change.Adopt,
+	Recreated: change.Recreate, Deleted: change.Delete, Deleting: change.Delete, Retained: change.Keep, MovedToOtherSet: change.Keep,
 	LeftAlone: change.Keep,
 	HeldBack:  change.Hold, Skipped: change.Fail, Failed: change.Fail}
 
 // plan returns the plan of a dry run.
-func (r *run) plan() (change.Plan, error) {
+func (r *setRun) plan() (change.Plan, error) {
 	var p change.Plan
-	for _, o := range r.ordered() {
-		p.HandedOver = append(p.HandedOver, o.handed...)
-		item := change.Item{Cluster: r.c.name, Bundle: r.set.Name, Object: o.ref, Action: planned[o.action], Fields: o.fields,
-			PutBack: o.putBack, Reason: o.message, Origin: r.set.Sources[o.ref]}
+	for _, o := range r.sortedOutcomes() {
+		p.HandedOver = append(p.HandedOver, o.handedOver...)
+		item := change.Item{Cluster: r.cluster.name, Bundle: r.set.Name, Object: o.ref, Action: planActions[o.action], Fields: o.fields,
+			PutBack: o.restoredByWebhooks, Reason: o.message, Origin: r.set.Sources[o.ref]}
 		if o.err != nil {
 			item.Reason = o.err.Error()
 		}
-		if _, ours := r.entries[keyOf(o.ref)]; item.Action == change.Keep && ours && len(o.kept) == 0 {
+		if _, ours := r.entries[objectKeyOf(o.ref)]; item.Action == change.Keep && ours && len(o.immutableFields) == 0 {
 			item.Action = "" // it stays for now, in the inventory, too
 		}
 		if item.Action == "" {
 			p.Unchanged++
 			continue
 		}
-		r.e.explain(&item, o.old, o.new)
+		r.engine.explainItem(&item, o.old, o.new)
 		p.Items = append(p.Items, item)
 	}
 	p.Sort()

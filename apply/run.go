@@ -16,40 +16,40 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// run is one run of one set on one cluster. Apply, Plan, Delete and PlanDelete share it with
+// setRun is one run of one set on one cluster. Apply, Plan, Delete and PlanDelete share it with
 // different settings, so that a plan predicts the apply.
-type run struct {
-	e    *Engine
-	c    *Cluster
-	set  *Set
-	inv  Inventory
-	opts ApplyOptions
-	dry  bool // plan: dry runs only, no changes
+type setRun struct {
+	engine  *Engine
+	cluster *Cluster
+	set     *Set
+	inv     Inventory
+	opts    ApplyOptions
+	dry     bool // plan: dry runs only, no changes
 
-	desired  []*desired
-	refused  []Ref // desired, but not in a form that can be applied: they stay as they are
-	ignored  []Ref // desired, but in mode Ignore: no longer ours
-	crds     map[schema.GroupKind]*unstructured.Unstructured
-	old      map[key]Entry
-	stores   map[schema.GroupVersionKind]*watchedResource
-	webhooks map[string]bool // webhooks in configurations that this run has written
+	desired     []*desiredObject
+	refused     []Ref // desired, but not in a form that can be applied: they stay as they are
+	ignored     []Ref // desired, but in mode Ignore: no longer ours
+	crds        map[schema.GroupKind]*unstructured.Unstructured
+	oldEntries  map[objectKey]Entry
+	stores      map[schema.GroupVersionKind]*watchedResource
+	newWebhooks map[string]bool // webhooks in configurations that this run has written
 
-	telling sync.Mutex // serializes calls of OnObject
+	onObjectMu sync.Mutex // serializes calls of OnObject
 
-	mu       sync.Mutex
-	entries  map[key]Entry // the next content of the inventory
-	saved    string        // digest of its current content
-	recorded bool          // it had entries
-	outcomes map[key]outcome
-	deletion []outcome
-	extra    []*ObjectError // errors that belong to no object
+	mu               sync.Mutex
+	entries          map[objectKey]Entry // the next content of the inventory
+	savedDigest      string              // digest of its current content
+	hadEntries       bool                // it had entries
+	outcomes         map[objectKey]outcome
+	deletionOutcomes []outcome
+	clusterErrors    []*ObjectError // errors that belong to no object
 }
 
 // Apply applies the objects of a set that differ, and prunes those that left it. An error of one
 // object does not stop the others; the error, if any, is of type Errors.
 func (e *Engine) Apply(ctx context.Context, c *Cluster, s Set, inv Inventory, o ApplyOptions) (*Result, error) {
 	r := e.newRun(c, &s, inv, o, false)
-	ctx, span := r.traced(ctx, "apply set")
+	ctx, span := r.startRunSpan(ctx, "apply set")
 	defer span.End()
 	r.apply(ctx)
 	return r.result()
@@ -63,53 +63,53 @@ func (e *Engine) Plan(ctx context.Context, c *Cluster, s Set, inv Inventory, o A
 	return r.plan()
 }
 
-func (e *Engine) newRun(c *Cluster, s *Set, inv Inventory, o ApplyOptions, dry bool) *run {
-	orDefault(&o.CRDTimeout, time.Minute)
-	orDefault(&o.DeleteTimeout, 10*time.Second)
-	return &run{e: e, c: c, set: s, inv: inv, opts: o, dry: dry,
-		crds: map[schema.GroupKind]*unstructured.Unstructured{}, old: map[key]Entry{},
-		stores: map[schema.GroupVersionKind]*watchedResource{}, webhooks: map[string]bool{}, entries: map[key]Entry{}, outcomes: map[key]outcome{}}
+func (e *Engine) newRun(c *Cluster, s *Set, inv Inventory, o ApplyOptions, dry bool) *setRun {
+	setDefault(&o.ReadyTimeout, time.Minute)
+	setDefault(&o.DeleteTimeout, 10*time.Second)
+	return &setRun{engine: e, cluster: c, set: s, inv: inv, opts: o, dry: dry,
+		crds: map[schema.GroupKind]*unstructured.Unstructured{}, oldEntries: map[objectKey]Entry{},
+		stores: map[schema.GroupVersionKind]*watchedResource{}, newWebhooks: map[string]bool{}, entries: map[objectKey]Entry{}, outcomes: map[objectKey]outcome{}}
 }
 
 // apply is the whole run.
-func (r *run) apply(ctx context.Context) {
+func (r *setRun) apply(ctx context.Context) {
 	if err := r.prepare(ctx); err != nil {
 		r.abort("read the desired objects", err)
 		return
 	}
-	if err := r.open(ctx); err != nil {
+	if err := r.loadState(ctx); err != nil {
 		r.abort("read the cluster", err)
 		return
 	}
 	if r.opts.Repair {
-		if err := r.keepToApplied(); err != nil {
+		if err := r.skipUnapplied(); err != nil {
 			r.abort("repair", err)
 			return
 		}
-	} else if err := r.announce(ctx); err != nil {
+	} else if err := r.recordIntent(ctx); err != nil {
 		r.abort("write the inventory", err)
 		return
 	}
-	for _, phase := range phases(r.desired, func(d *desired) Ref { return d.ref }) {
-		if bad := r.failed(); r.set.InOrder && bad != nil {
+	for _, phase := range splitIntoPhases(r.desired, func(d *desiredObject) Ref { return d.ref }) {
+		if bad := r.firstFailed(); r.set.InOrder && bad != nil {
 			for _, d := range phase {
-				r.finished(r.skip(d, *bad))
+				r.recordOutcome(r.skipOutcome(d, *bad))
 			}
 			continue
 		}
 		r.applyPhase(ctx, phase)
-		r.establish(ctx, phase)
-		r.serve(ctx, phase)
+		r.waitForCRDs(ctx, phase)
+		r.waitForAPIServices(ctx, phase)
 	}
-	r.nameNamespaces(ctx)
-	if !r.opts.NoPrune && !r.opts.Repair && (!r.set.InOrder || r.failed() == nil) {
+	r.mergeNamespaceErrors(ctx)
+	if !r.opts.NoPrune && !r.opts.Repair && (!r.set.InOrder || r.firstFailed() == nil) {
 		r.prune(ctx)
 	}
-	r.close(ctx)
+	r.saveState(ctx)
 }
 
-// failed returns an object that could not be applied, or nil.
-func (r *run) failed() *Ref {
+// firstFailed returns an object that could not be applied, or nil.
+func (r *setRun) firstFailed() *Ref {
 	for _, o := range r.outcomes {
 		if o.action == Failed {
 			return &o.ref
@@ -120,8 +120,8 @@ func (r *run) failed() *Ref {
 
 // prepare decorates the declared objects. An unreadable object fails the whole set: a set that is
 // not completely understood must not prune.
-func (r *run) prepare(ctx context.Context) error {
-	if err := r.set.check(); err != nil {
+func (r *setRun) prepare(ctx context.Context) error {
+	if err := r.set.validate(); err != nil {
 		return err
 	}
 	for _, o := range r.set.Objects {
@@ -133,10 +133,10 @@ func (r *run) prepare(ctx context.Context) error {
 	}
 	for _, o := range r.set.Objects {
 		if o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "" {
-			return r.unreadable(o, "it lacks apiVersion, kind or metadata.name")
+			return r.unreadableError(o, "it lacks apiVersion, kind or metadata.name")
 		}
-		d := &desired{ref: RefOf(o), source: r.set.Sources[RefOf(o)]}
-		if o.GetAnnotations()[r.e.keys.Mode] == "Ignore" {
+		d := &desiredObject{ref: RefOf(o), source: r.set.Sources[RefOf(o)]}
+		if o.GetAnnotations()[r.engine.keys.Mode] == "Ignore" {
 			r.ignored = append(r.ignored, d.ref)
 			continue
 		}
@@ -144,9 +144,9 @@ func (r *run) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		obj, err := r.e.keys.decorate(r.set, o)
+		obj, err := r.engine.keys.decorate(r.set, o)
 		if err != nil {
-			r.refuse(d, err.Error())
+			r.refuseObject(d, err.Error())
 			continue
 		}
 		d.obj = obj
@@ -155,15 +155,15 @@ func (r *run) prepare(ctx context.Context) error {
 	return nil
 }
 
-// unreadable returns the error for an invalid declared object.
-func (r *run) unreadable(o *unstructured.Unstructured, why string) *ObjectError {
-	return &ObjectError{Cluster: r.c.name, Object: RefOf(o), Op: "read", Reason: Invalid, Message: why,
+// unreadableError returns the error for an invalid declared object.
+func (r *setRun) unreadableError(o *unstructured.Unstructured, why string) *ObjectError {
+	return &ObjectError{Cluster: r.cluster.name, Object: RefOf(o), Op: "read", Reason: Invalid, Message: why,
 		Hint: "correct the object; nothing of this set is applied until then", Source: r.set.Sources[RefOf(o)]}
 }
 
-// open reads the inventory and, through the live cache, the objects of every kind in use.
-func (r *run) open(ctx context.Context) error {
-	if err := r.c.reachable(ctx); err != nil {
+// loadState reads the inventory and, through the live cache, the objects of every kind in use.
+func (r *setRun) loadState(ctx context.Context) error {
+	if err := r.cluster.checkReachable(ctx); err != nil {
 		return err
 	}
 	entries, err := r.inv.Load(ctx)
@@ -171,14 +171,14 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	if !r.dry {
-		r.e.limbo.read(r.c, r.set.Name, entries)
+		r.engine.inFlight.addAnnounced(r.cluster, r.set.Name, entries)
 	}
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, e := range entries {
-		r.old[e.key()], r.entries[e.key()] = e, e
+		r.oldEntries[e.key()], r.entries[e.key()] = e, e
 		kinds[e.GVK()] = true
 	}
-	r.saved, r.recorded = r.digestEntries(), len(entries) > 0
+	r.savedDigest, r.hadEntries = r.digestEntries(), len(entries) > 0
 	for _, d := range r.desired {
 		kinds[d.ref.GVK()] = true
 		if gk := d.ref.GroupKind(); gk == deploymentKind || gk == statefulSet {
@@ -188,20 +188,20 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.openKinds(ctx, kinds); err != nil {
 		return err
 	}
-	if err := r.rebuild(ctx); err != nil {
+	if err := r.rebuildInventory(ctx); err != nil {
 		return err
 	}
-	return r.resolve(ctx)
+	return r.resolveNamespaces(ctx)
 }
 
 // openKinds starts the live caches concurrently. A kind that cannot be listed has no cache.
-func (r *run) openKinds(ctx context.Context, kinds map[schema.GroupVersionKind]bool) error {
+func (r *setRun) openKinds(ctx context.Context, kinds map[schema.GroupVersionKind]bool) error {
 	var opened []*watchedResource
 	for gvk := range kinds {
 		if r.stores[gvk] != nil {
 			continue
 		}
-		w, err := r.c.resource(ctx, gvk)
+		w, err := r.cluster.openResource(ctx, gvk)
 		switch {
 		case meta.IsNoMatchError(err):
 			continue
@@ -212,7 +212,7 @@ func (r *run) openKinds(ctx context.Context, kinds map[schema.GroupVersionKind]b
 		opened = append(opened, w)
 	}
 	for _, w := range opened {
-		err := w.ready(ctx)
+		err := w.waitReady(ctx)
 		switch {
 		case err == nil:
 		case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err), apierrors.IsNotFound(err):
@@ -228,10 +228,10 @@ func (r *run) openKinds(ctx context.Context, kinds map[schema.GroupVersionKind]b
 	return nil
 }
 
-// resolve sets the namespace of every object by the scope of its kind and refuses objects that are
-// declared twice and differ. Upstream's rule: no namespace means "default", and cluster-scoped
-// objects have none.
-func (r *run) resolve(ctx context.Context) error {
+// resolveNamespaces sets the namespace of every object by the scope of its kind and refuses objects
+// that are declared twice and differ. Upstream's rule: no namespace means "default", and
+// cluster-scoped objects have none.
+func (r *setRun) resolveNamespaces(ctx context.Context) error {
 	for _, refs := range [][]Ref{r.ignored, r.refused} {
 		for i, ref := range refs {
 			namespaced, known, err := r.isNamespaced(ctx, ref)
@@ -245,7 +245,7 @@ func (r *run) resolve(ctx context.Context) error {
 			}
 		}
 	}
-	seen, all := map[key]*desired{}, r.desired
+	seen, all := map[objectKey]*desiredObject{}, r.desired
 	r.desired = nil
 	for _, d := range all {
 		namespaced, known, err := r.isNamespaced(ctx, d.ref)
@@ -258,34 +258,34 @@ func (r *run) resolve(ctx context.Context) error {
 			d.obj.SetNamespace("")
 		}
 		d.ref, d.digest = RefOf(d.obj), appliedDigest(d.obj, r.set.FieldManager, nil)
-		switch twin := seen[keyOf(d.ref)]; {
+		switch twin := seen[objectKeyOf(d.ref)]; {
 		case twin == nil:
-			seen[keyOf(d.ref)] = d
+			seen[objectKeyOf(d.ref)] = d
 			r.desired = append(r.desired, d)
 		case twin.digest != d.digest || d.ref.GroupKind() == secretKind && !sameSecretData(d.obj, twin.obj):
-			r.refuse(d, fmt.Sprintf("it is declared twice%s, and not alike", sources(twin.source, d.source)))
+			r.refuseObject(d, fmt.Sprintf("it is declared twice%s, and not alike", sourcesNote(twin.source, d.source)))
 		}
 	}
-	r.desired = slices.DeleteFunc(r.desired, func(d *desired) bool { return r.outcomes[keyOf(d.ref)].action == Failed })
+	r.desired = slices.DeleteFunc(r.desired, func(d *desiredObject) bool { return r.outcomes[objectKeyOf(d.ref)].action == Failed })
 	return nil
 }
 
-// refuse fails one object that cannot be applied as declared; the live object stays as it is.
-func (r *run) refuse(d *desired, why string) {
-	e := &ObjectError{Cluster: r.c.name, Object: d.ref, Op: "read", Reason: Invalid, Message: why, Hint: "correct the object", Source: d.source}
+// refuseObject fails one object that cannot be applied as declared; the live object stays as it is.
+func (r *setRun) refuseObject(d *desiredObject, why string) {
+	e := &ObjectError{Cluster: r.cluster.name, Object: d.ref, Op: "read", Reason: Invalid, Message: why, Hint: "correct the object", Source: d.source}
 	r.refused = append(r.refused, d.ref)
-	r.finished(outcome{ref: d.ref, action: Failed, message: why, err: e})
+	r.recordOutcome(outcome{ref: d.ref, action: Failed, message: why, err: e})
 }
 
-func sources(a, b string) string {
+func sourcesNote(a, b string) string {
 	if a == "" && b == "" {
 		return ""
 	}
 	return fmt.Sprintf(", in %s and in %s", a, b)
 }
 
-func (r *run) isNamespaced(ctx context.Context, ref Ref) (namespaced, known bool, err error) {
-	mapping, err := r.c.Mapping(ctx, ref.GVK())
+func (r *setRun) isNamespaced(ctx context.Context, ref Ref) (namespaced, known bool, err error) {
+	mapping, err := r.cluster.Mapping(ctx, ref.GVK())
 	switch {
 	case err == nil:
 		return mapping.Scope.Name() == meta.RESTScopeNameNamespace, true, nil
@@ -299,81 +299,82 @@ func (r *run) isNamespaced(ctx context.Context, ref Ref) (namespaced, known bool
 	return false, false, nil
 }
 
-// announce writes the inventory before the first object, old and new entries together, so that no
-// created object can be forgotten. If no object is new, the old inventory is complete.
-func (r *run) announce(ctx context.Context) error {
+// recordIntent writes the inventory before the first object, old and new entries together, so that
+// no created object can be forgotten. If no object is new, the old inventory is complete.
+func (r *setRun) recordIntent(ctx context.Context) error {
 	for _, d := range r.desired {
-		e, known := r.entries[keyOf(d.ref)]
-		live, cached := r.live(d.ref)
+		e, known := r.entries[objectKeyOf(d.ref)]
+		live, cached := r.cached(d.ref)
 		switch {
 		case !known:
-			r.entries[keyOf(d.ref)] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: r.inventoried(d.ref, d.obj), Source: r.fileOf(d.source)}
-		case e.Leaving || e.Applied != "" && cached && live == nil:
-			e.Applied, e.Live, e.Leaving = "", "", false // desired again, or to be recreated
-			e.Source = r.fileOf(d.source)
-			r.entries[keyOf(d.ref)] = e
-		case e.Source != r.fileOf(d.source):
-			e.Source = r.fileOf(d.source)
-			r.entries[keyOf(d.ref)] = e
+			r.entries[objectKeyOf(d.ref)] = Entry{Ref: d.ref, Labels: d.obj.GetLabels(), Annotations: r.inventoryAnnotations(d.ref, d.obj), Source: r.sourceFile(d.source)}
+		case e.Deleting || e.AppliedDigest != "" && cached && live == nil:
+			// desired again, or to be recreated
+			e.AppliedDigest, e.LiveDigest, e.Deleting = "", "", false
+			e.Source = r.sourceFile(d.source)
+			r.entries[objectKeyOf(d.ref)] = e
+		case e.Source != r.sourceFile(d.source):
+			e.Source = r.sourceFile(d.source)
+			r.entries[objectKeyOf(d.ref)] = e
 		}
 	}
-	if steps, ok := r.inv.(StepInventory); ok && !r.dry {
-		r.saved = r.digestEntries()
+	if steps, ok := r.inv.(TwoPhaseInventory); ok && !r.dry {
+		r.savedDigest = r.digestEntries()
 		return steps.Begin(ctx, r.sortedEntries())
 	}
 	return r.save(ctx)
 }
 
-// Limits for the write of the inventory after a run: closingSooner if the run was stopped or its
-// time is over.
+// Limits for the write of the inventory after a run: saveTimeoutAfterStop if the run was stopped or
+// its time is over.
 const (
-	closing       = 30 * time.Second
-	closingSooner = 1500 * time.Millisecond
+	saveTimeout          = 30 * time.Second
+	saveTimeoutAfterStop = 1500 * time.Millisecond
 )
 
-// close writes the current inventory, even if ctx has ended.
-func (r *run) close(ctx context.Context) {
-	limit := closing
+// saveState writes the current inventory, even if ctx has ended.
+func (r *setRun) saveState(ctx context.Context) {
+	limit := saveTimeout
 	if ctx.Err() != nil {
-		limit = closingSooner
+		limit = saveTimeoutAfterStop
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	if err := r.save(ctx); err != nil {
-		r.extra = append(r.extra, r.c.explain(Ref{}, "write the inventory", err))
+		r.clusterErrors = append(r.clusterErrors, r.cluster.objectErrorFor(Ref{}, "write the inventory", err))
 	}
 	if !r.dry {
-		r.e.tracked.replace(r.c, r.set.Name, r.set.FieldManager, r.wantedEntries())
+		r.engine.tracker.replaceSet(r.cluster, r.set.Name, r.set.FieldManager, r.wantedEntries())
 	}
 }
 
 // wantedEntries returns the entries of objects that are not to be deleted. Objects that stay for
 // now are not among them: nothing defines their state.
-func (r *run) wantedEntries() []Entry {
-	leaving := map[key]bool{}
-	for _, o := range r.deletion {
-		leaving[keyOf(o.ref)] = true
+func (r *setRun) wantedEntries() []Entry {
+	leaving := map[objectKey]bool{}
+	for _, o := range r.deletionOutcomes {
+		leaving[objectKeyOf(o.ref)] = true
 	}
 	return slices.DeleteFunc(r.sortedEntries(), func(e Entry) bool { return leaving[e.key()] })
 }
 
-func (r *run) save(ctx context.Context) error {
+func (r *setRun) save(ctx context.Context) error {
 	now := r.digestEntries()
-	if r.dry || now == r.saved {
+	if r.dry || now == r.savedDigest {
 		return nil
 	}
 	save := r.inv.Save
-	if steps, ok := r.inv.(StepInventory); ok {
+	if steps, ok := r.inv.(TwoPhaseInventory); ok {
 		save = steps.End
 	}
 	if err := save(ctx, r.sortedEntries()); err != nil {
 		return err
 	}
-	r.saved = now
+	r.savedDigest = now
 	return nil
 }
 
-func (r *run) sortedEntries() []Entry {
+func (r *setRun) sortedEntries() []Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := make([]Entry, 0, len(r.entries))
@@ -384,10 +385,10 @@ func (r *run) sortedEntries() []Entry {
 	return out
 }
 
-func (r *run) digestEntries() string { return digest(r.sortedEntries()) }
+func (r *setRun) digestEntries() string { return digest(r.sortedEntries()) }
 
-// live returns the object in the live cache; known is false if the kind is not cached.
-func (r *run) live(ref Ref) (o *unstructured.Unstructured, known bool) {
+// cached returns the object in the live cache; known is false if the kind is not cached.
+func (r *setRun) cached(ref Ref) (o *unstructured.Unstructured, known bool) {
 	r.mu.Lock()
 	w := r.stores[ref.GVK()]
 	r.mu.Unlock()
@@ -397,12 +398,12 @@ func (r *run) live(ref Ref) (o *unstructured.Unstructured, known bool) {
 	return w.get(nsName{ref.Namespace, ref.Name}), true
 }
 
-// read returns the object from the cache or else from the server; nil if it does not exist.
-func (r *run) read(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
-	if o, _ := r.live(ref); o != nil {
+// readObject returns the object from the cache or else from the server; nil if it does not exist.
+func (r *setRun) readObject(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
+	if o, _ := r.cached(ref); o != nil {
 		return o, nil
 	}
-	o, err := r.c.GetLive(ctx, ref)
+	o, err := r.cluster.GetLive(ctx, ref)
 	var noMatch *meta.NoKindMatchError
 	if apierrors.IsNotFound(err) || errors.As(err, &noMatch) {
 		return nil, nil
@@ -410,11 +411,11 @@ func (r *run) read(ctx context.Context, ref Ref) (*unstructured.Unstructured, er
 	return o, err
 }
 
-// inventoried returns the annotations that an inventory stores. The annotations of a Secret may
-// contain its values, so only the origin is stored.
-func (r *run) inventoried(ref Ref, obj *unstructured.Unstructured) map[string]string {
+// inventoryAnnotations returns the annotations that an inventory stores. The annotations of a
+// Secret may contain its values, so only the origin is stored.
+func (r *setRun) inventoryAnnotations(ref Ref, obj *unstructured.Unstructured) map[string]string {
 	if ref.GroupKind() == secretKind {
-		return map[string]string{r.e.keys.Origin: r.set.Name}
+		return map[string]string{r.engine.keys.Origin: r.set.Name}
 	}
 	return obj.GetAnnotations()
 }

@@ -60,7 +60,7 @@ var scenarios = map[string]string{
 
 const noIgnoreRules = "there are no ignore rules: a field that others decide on is left out of the declaration"
 
-func TestEveryScenarioIsPlayed(t *testing.T) {
+func TestEveryScenarioHasATest(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "scenarios", "*.md"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -207,7 +207,7 @@ func TestAnInvalidChangeDeletesNothing(t *testing.T) {
 
 func TestAValidChangeDeletesNothing(t *testing.T) {
 	f := newFixture(t)
-	o := f.immutable("ConfigMap", "x")
+	o := f.immutableObject("ConfigMap", "x")
 	o.SetAnnotations(map[string]string{gardenerKeys().DeleteOnInvalidUpdate: "true"})
 	f.mustApply(f.set(o))
 	before := f.get(o).GetUID()
@@ -220,7 +220,7 @@ func TestAValidChangeDeletesNothing(t *testing.T) {
 
 func TestRecreationWaitsForAFinalizer(t *testing.T) {
 	f := newFixture(t)
-	old := f.immutable("Secret", "b2xk")
+	old := f.immutableObject("Secret", "b2xk")
 	f.mustApply(f.set(old))
 	f.patch(old, "somebody", `{"metadata":{"finalizers":["test.example.com/wait"]}}`)
 	before := f.get(old).GetUID()
@@ -237,7 +237,7 @@ func TestRecreationWaitsForAFinalizer(t *testing.T) {
 			}
 		}
 	}()
-	r, err := f.e.Apply(f.ctx, f.c, f.set(f.immutable("Secret", "bmV3")), f.inv, ApplyOptions{DeleteTimeout: 20 * time.Second})
+	r, err := f.e.Apply(f.ctx, f.c, f.set(f.immutableObject("Secret", "bmV3")), f.inv, ApplyOptions{DeleteTimeout: 20 * time.Second})
 	require.NoError(t, err)
 	<-released
 	assert.Equal(t, 1, r.Count(Recreated))
@@ -246,11 +246,11 @@ func TestRecreationWaitsForAFinalizer(t *testing.T) {
 
 func TestTheErrorOfAnImmutableSecret(t *testing.T) {
 	f := newFixture(t)
-	f.mustApply(f.set(f.immutable("Secret", "aHVudGVyMi1vbGQ=")))
-	_, err := f.e.Apply(f.ctx, f.c, f.set(f.immutable("Secret", "aHVudGVyMi1uZXc=")), f.inv,
-		ApplyOptions{HoldRecreate: func(Entry) *change.Reason { return notNow(true, "not today") }})
+	f.mustApply(f.set(f.immutableObject("Secret", "aHVudGVyMi1vbGQ=")))
+	_, err := f.e.Apply(f.ctx, f.c, f.set(f.immutableObject("Secret", "aHVudGVyMi1uZXc=")), f.inv,
+		ApplyOptions{HoldRecreate: func(Entry) *change.Reason { return holdReason(true, "not today") }})
 	require.NoError(t, err, "held is no error")
-	invalid := f.immutable("Secret", "aHVudGVyMi1uZXc=")
+	invalid := f.immutableObject("Secret", "aHVudGVyMi1uZXc=")
 	invalid.Object["type"] = "kubernetes.io/tls"
 	_, err = f.apply(f.set(invalid))
 	require.Error(t, err)

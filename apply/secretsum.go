@@ -20,10 +20,10 @@ type secretSums struct {
 	key  [32]byte
 
 	mu    sync.Mutex
-	known map[*Cluster]map[key]string
+	known map[*Cluster]map[objectKey]string
 }
 
-func (s *secretSums) of(o *unstructured.Unstructured, manager string) string {
+func (s *secretSums) sumOwned(o *unstructured.Unstructured, manager string) string {
 	owned := ownedFields(o, manager)
 	data, _ := o.Object["data"].(map[string]any)
 	values := map[string]any{}
@@ -35,10 +35,10 @@ func (s *secretSums) of(o *unstructured.Unstructured, manager string) string {
 	return s.sum(values)
 }
 
-// wrote reports whether the declared values of a Secret are those that we wrote last.
-func (s *secretSums) wrote(c *Cluster, declared *unstructured.Unstructured) bool {
+// isLastWritten reports whether the declared values of a Secret are those that we wrote last.
+func (s *secretSums) isLastWritten(c *Cluster, declared *unstructured.Unstructured) bool {
 	s.mu.Lock()
-	have, known := s.known[c][keyOf(RefOf(declared))]
+	have, known := s.known[c][objectKeyOf(RefOf(declared))]
 	s.mu.Unlock()
 	data, _ := declared.Object["data"].(map[string]any)
 	values := make(map[string]any, len(data))
@@ -70,32 +70,33 @@ func (s *secretSums) sum(values map[string]any) string {
 	return string(mac.Sum(nil))
 }
 
-// note records the expected sum of a Secret.
-func (s *secretSums) note(c *Cluster, o *unstructured.Unstructured, manager string) {
+// record records the expected sum of a Secret.
+func (s *secretSums) record(c *Cluster, o *unstructured.Unstructured, manager string) {
 	if groupKindOf(o) != secretKind {
 		return
 	}
-	sum := s.of(o, manager)
+	sum := s.sumOwned(o, manager)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known == nil {
-		s.known = map[*Cluster]map[key]string{}
+		s.known = map[*Cluster]map[objectKey]string{}
 	}
 	if s.known[c] == nil {
-		s.known[c] = map[key]string{}
+		s.known[c] = map[objectKey]string{}
 	}
-	s.known[c][keyOf(RefOf(o))] = sum
+	s.known[c][objectKeyOf(RefOf(o))] = sum
 }
 
-// same reports whether a Secret has its expected values; known is false if they were not recorded.
-func (s *secretSums) same(c *Cluster, o *unstructured.Unstructured, manager string) (same, known bool) {
+// hasExpectedValues reports whether a Secret has its expected values; known is false if they were
+// not recorded.
+func (s *secretSums) hasExpectedValues(c *Cluster, o *unstructured.Unstructured, manager string) (same, known bool) {
 	s.mu.Lock()
-	want, known := s.known[c][keyOf(RefOf(o))]
+	want, known := s.known[c][objectKeyOf(RefOf(o))]
 	s.mu.Unlock()
-	return known && s.of(o, manager) == want, known
+	return known && s.sumOwned(o, manager) == want, known
 }
 
-func (s *secretSums) forget(c *Cluster, k key) {
+func (s *secretSums) forget(c *Cluster, k objectKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known[c], k)

@@ -18,10 +18,10 @@ type Set struct {
 	// Name is unique in the cluster: "[<clusterID>:]<namespace>/<name>". It becomes the origin
 	// annotation, by which sets hand objects over to each other.
 	Name string
-	// Noun is the word for a set in messages, such as ManagedResource; default: set.
-	Noun string
-	// FormerNames are names under which the same set was applied before.
-	FormerNames []string
+	// DisplayKind is the word for a set in messages, such as ManagedResource; default: set.
+	DisplayKind string
+	// PreviousNames are names under which the same set was applied before.
+	PreviousNames []string
 	// Objects are the desired objects; they are not modified.
 	Objects []*unstructured.Unstructured
 	// InjectLabels are added to objects, pod templates and volume claim templates.
@@ -58,16 +58,16 @@ type Set struct {
 	RebuildFrom []schema.GroupVersionKind
 	// Sources maps objects to file and line, for error messages.
 	Sources map[Ref]string
-	// Private means that nobody else uses the objects: they are modified and not copied.
-	Private bool
-	// KeepSources stores the file of each object in the inventory, so that others can report it.
-	KeepSources bool
-	// Yields are the fields that are handed over while others own them.
-	Yields []Yield
+	// ModifyObjects means that nobody else uses the objects: they are modified and not copied.
+	ModifyObjects bool
+	// RecordSources stores the file of each object in the inventory, so that others can report it.
+	RecordSources bool
+	// FieldPolicies are the fields that are handed over while others own them.
+	FieldPolicies []FieldPolicy
 }
 
-// desired is an object of a set, ready to be sent.
-type desired struct {
+// desiredObject is an object of a set, ready to be sent.
+type desiredObject struct {
 	ref    Ref
 	obj    *unstructured.Unstructured
 	digest string // appliedDigest without create-only fields
@@ -78,12 +78,12 @@ type desired struct {
 // with injected labels and the engine's own metadata.
 func (k Keys) decorate(s *Set, in *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	o := in
-	if !s.Private {
+	if !s.ModifyObjects {
 		o = in.DeepCopy()
 	}
 	for _, field := range []string{"labels", "annotations"} {
 		if _, _, err := unstructured.NestedStringMap(o.Object, "metadata", field); err != nil {
-			return nil, safef("metadata.%s are not a map of strings", field)
+			return nil, safeErrorf("metadata.%s are not a map of strings", field)
 		}
 	}
 	normalize(o)
@@ -110,7 +110,7 @@ func merge(base, over map[string]string) map[string]string {
 }
 
 func normalize(o *unstructured.Unstructured) {
-	dropAssigned(o)
+	dropAPIManagedFields(o)
 	utils.RemoveCABundleFromCRD(o)
 	if groupKindOf(o) == secretKind {
 		stringDataToData(o)
@@ -151,10 +151,10 @@ func injectIntoTemplates(o *unstructured.Unstructured, labels map[string]string)
 		at := append(append([]string{}, path...), "metadata", "labels")
 		have, _, err := unstructured.NestedStringMap(o.Object, at...)
 		if err != nil {
-			return safef("%s: %s are not a map of strings", RefOf(o), strings.Join(at, "."))
+			return safeErrorf("%s: %s are not a map of strings", RefOf(o), strings.Join(at, "."))
 		}
 		if err := unstructured.SetNestedStringMap(o.Object, merge(have, labels), at...); err != nil {
-			return safef("%s: %s cannot be set", RefOf(o), strings.Join(at, "."))
+			return safeErrorf("%s: %s cannot be set", RefOf(o), strings.Join(at, "."))
 		}
 	}
 	claims, found, _ := unstructured.NestedSlice(o.Object, "spec", "volumeClaimTemplates")
@@ -184,12 +184,12 @@ func hasPodTemplate(o *unstructured.Unstructured, path []string) bool {
 func payload(o *unstructured.Unstructured) ([]byte, error) {
 	body, err := json.Marshal(o.Object)
 	if err != nil {
-		return nil, safef("%s cannot be written as JSON", RefOf(o))
+		return nil, safeErrorf("%s cannot be written as JSON", RefOf(o))
 	}
 	return body, nil
 }
 
-func (s *Set) check() error {
+func (s *Set) validate() error {
 	switch {
 	case s.Name == "":
 		return fmt.Errorf("a set needs a name")

@@ -18,8 +18,8 @@ const (
 	storageLimit = 3 << 19
 )
 
-// tooLarge matches errors of etcd and of the API server's client for it.
-var tooLarge = regexp.MustCompile("request is too large|trying to send message larger than max")
+// tooLargePattern matches errors of etcd and of the API server's client for it.
+var tooLargePattern = regexp.MustCompile("request is too large|trying to send message larger than max")
 
 // CheckSize returns an error, without a request, if a ConfigMap or Secret is too large for a
 // cluster.
@@ -35,7 +35,7 @@ func (c *Cluster) CheckSize(o *unstructured.Unstructured) *ObjectError {
 		return nil
 	}
 	return &ObjectError{Cluster: c.name, Object: RefOf(o), Op: "apply", Reason: Invalid,
-		Message: fmt.Sprintf("its values have %s, a %s may have %s", inBytes(size), o.GetKind(), inBytes(dataLimit)),
+		Message: fmt.Sprintf("its values have %s, a %s may have %s", formatBytes(size), o.GetKind(), formatBytes(dataLimit)),
 		Hint:    "make it smaller, or split it into several objects"}
 }
 
@@ -59,12 +59,12 @@ func encodedSize(o *unstructured.Unstructured, field string) int {
 	return n
 }
 
-func inBytes(n int) string { return fmt.Sprintf("%.2f MiB (%d bytes)", float64(n)/(1<<20), n) }
+func formatBytes(n int) string { return fmt.Sprintf("%.2f MiB (%d bytes)", float64(n)/(1<<20), n) }
 
 // explainSize adds its size to the error of an object that the server or its storage finds too
 // large.
 func explainSize(e *ObjectError, o *unstructured.Unstructured) {
-	if !apierrors.IsRequestEntityTooLargeError(e.Err) && !tooLarge.MatchString(e.Message) {
+	if !apierrors.IsRequestEntityTooLargeError(e.Err) && !tooLargePattern.MatchString(e.Message) {
 		return
 	}
 	body, err := payload(o)
@@ -72,6 +72,6 @@ func explainSize(e *ObjectError, o *unstructured.Unstructured) {
 		return
 	}
 	e.Reason = Invalid
-	e.Message = fmt.Sprintf("it has %s as JSON, the storage of the API server takes %s for an object with all that is kept of it", inBytes(len(body)), inBytes(storageLimit))
+	e.Message = fmt.Sprintf("it has %s as JSON, the storage of the API server takes %s for an object with all that is kept of it", formatBytes(len(body)), formatBytes(storageLimit))
 	e.Hint = "make it smaller, or split it into several objects"
 }

@@ -60,8 +60,9 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestInOrder: if an object fails, objects that refer to it are not tried, and nothing is pruned.
-func TestInOrder(t *testing.T) {
+// TestInOrderStopsAfterFailure: if an object fails, objects that refer to it are not tried, and
+// nothing is pruned.
+func TestInOrderStopsAfterFailure(t *testing.T) {
 	f := newFixture(t)
 	role := f.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: user, namespace: NS}}`)
 	set := f.set(f.configMap("old", "x"))

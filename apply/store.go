@@ -26,20 +26,20 @@ type store struct {
 	// shrink makes objects of the server small; if nil, only their managedFields become text.
 	shrink func(*unstructured.Unstructured) *unstructured.Unstructured
 
-	order   sync.Mutex // held while handlers run, so that events keep their order
+	orderMu sync.Mutex // held while handlers run, so that events keep their order
 	mu      sync.RWMutex
 	objects map[nsName]*unstructured.Unstructured
-	digests map[nsName]knownDigest
-	dropped map[nsName]knownDropped
-	fields  texts
+	digests map[nsName]cachedDigest
+	dropped map[nsName]cachedDroppedFields
+	fields  fieldSetTexts
 	// resource version of each deletion: the answer to a write may arrive later
-	removed map[nsName]string
+	deletedVersions map[nsName]string
 }
 
 // maxRemoved bounds the memory of deletions, which matter for moments only.
 const maxRemoved = 10000
 
-func (s *store) small(o *unstructured.Unstructured) *unstructured.Unstructured {
+func (s *store) shrinkObject(o *unstructured.Unstructured) *unstructured.Unstructured {
 	if s.shrink != nil {
 		return s.shrink(o)
 	}
@@ -60,12 +60,12 @@ func (s *store) list(visit func(*unstructured.Unstructured)) {
 	}
 }
 
-// knownDigest is a liveDigest and its inputs.
-type knownDigest struct{ version, manager, createOnly, digest string }
+// cachedDigest is a liveDigest and its inputs.
+type cachedDigest struct{ version, manager, createOnly, digest string }
 
 // digest is liveDigest, computed once per version of an object.
 func (s *store) digest(o *unstructured.Unstructured, manager string, createOnly []string) string {
-	d := knownDigest{version: o.GetResourceVersion(), manager: manager, createOnly: strings.Join(createOnly, ",")}
+	d := cachedDigest{version: o.GetResourceVersion(), manager: manager, createOnly: strings.Join(createOnly, ",")}
 	s.mu.RLock()
 	have := s.digests[nameOf(o)]
 	s.mu.RUnlock()
@@ -76,7 +76,7 @@ func (s *store) digest(o *unstructured.Unstructured, manager string, createOnly 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.digests == nil {
-		s.digests = map[nsName]knownDigest{}
+		s.digests = map[nsName]cachedDigest{}
 	}
 	if have := s.objects[nameOf(o)]; have != nil && have.GetUID() == o.GetUID() && have.GetResourceVersion() == d.version {
 		s.digests[nameOf(o)] = d
@@ -84,8 +84,8 @@ func (s *store) digest(o *unstructured.Unstructured, manager string, createOnly 
 	return d.digest
 }
 
-// knownDropped are droppedFields and their inputs.
-type knownDropped struct {
+// cachedDroppedFields are droppedFields and their inputs.
+type cachedDroppedFields struct {
 	version, manager, applied string
 	fields                    []droppedField
 }
@@ -104,16 +104,16 @@ func (s *store) droppedFields(o *unstructured.Unstructured, manager, applied str
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dropped == nil {
-		s.dropped = map[nsName]knownDropped{}
+		s.dropped = map[nsName]cachedDroppedFields{}
 	}
 	if have := s.objects[nameOf(o)]; have != nil && have.GetUID() == o.GetUID() && have.GetResourceVersion() == version {
-		s.dropped[nameOf(o)] = knownDropped{version, manager, applied, fields}
+		s.dropped[nameOf(o)] = cachedDroppedFields{version, manager, applied, fields}
 	}
 	return fields
 }
 
-// observe stores the answer to a write.
-func (s *store) observe(o *unstructured.Unstructured) {
+// storeAnswer stores the answer to a write.
+func (s *store) storeAnswer(o *unstructured.Unstructured) {
 	if s.selector.Matches(labels.Set(o.GetLabels())) {
 		_ = s.Add(o)
 	}
@@ -130,18 +130,18 @@ func (s *store) Add(obj any) error {
 	if !ok {
 		return nil
 	}
-	o = s.small(o)
-	s.order.Lock()
-	defer s.order.Unlock()
+	o = s.shrinkObject(o)
+	s.orderMu.Lock()
+	defer s.orderMu.Unlock()
 	s.mu.Lock()
 	old := s.objects[nameOf(o)]
-	gone, was := s.removed[nameOf(o)]
+	gone, was := s.deletedVersions[nameOf(o)]
 	if old != nil && !newer(o.GetResourceVersion(), old.GetResourceVersion()) || was && !newer(o.GetResourceVersion(), gone) {
 		s.mu.Unlock()
 		return nil
 	}
 	s.objects[nameOf(o)] = o
-	delete(s.removed, nameOf(o))
+	delete(s.deletedVersions, nameOf(o))
 	s.mu.Unlock()
 	s.emit(ChangeEvent{Ref: RefOf(o), Old: old, New: o})
 	return nil
@@ -163,18 +163,18 @@ func (s *store) Delete(obj any) error {
 }
 
 func (s *store) remove(o *unstructured.Unstructured, when func(have *unstructured.Unstructured) bool) {
-	s.order.Lock()
-	defer s.order.Unlock()
+	s.orderMu.Lock()
+	defer s.orderMu.Unlock()
 	s.mu.Lock()
 	old := s.objects[nameOf(o)]
 	if old != nil && !when(old) {
 		s.mu.Unlock()
 		return
 	}
-	if len(s.removed) >= maxRemoved || s.removed == nil {
-		s.removed = map[nsName]string{}
+	if len(s.deletedVersions) >= maxRemoved || s.deletedVersions == nil {
+		s.deletedVersions = map[nsName]string{}
 	}
-	s.removed[nameOf(o)] = o.GetResourceVersion()
+	s.deletedVersions[nameOf(o)] = o.GetResourceVersion()
 	if old == nil {
 		s.mu.Unlock()
 		return
@@ -188,8 +188,8 @@ func (s *store) remove(o *unstructured.Unstructured, when func(have *unstructure
 
 // Replace stores a new list; objects that we wrote after the list stay.
 func (s *store) Replace(list []any, version string) error {
-	s.order.Lock()
-	defer s.order.Unlock()
+	s.orderMu.Lock()
+	defer s.orderMu.Unlock()
 	var events []ChangeEvent
 	next := make(map[nsName]*unstructured.Unstructured, len(list))
 	s.mu.Lock()
@@ -203,7 +203,7 @@ func (s *store) Replace(list []any, version string) error {
 			next[nameOf(o)] = old
 			continue
 		}
-		o = s.small(o)
+		o = s.shrinkObject(o)
 		next[nameOf(o)] = o
 		events = append(events, ChangeEvent{Ref: RefOf(o), Old: old, New: o})
 	}

@@ -21,72 +21,72 @@ import (
 // equal values together; a different value is a Conflict. Edits after our first apply are drift or
 // a conflict, from every manager.
 
-// Former is a manager that hands objects over.
-type Former struct {
+// TakeoverManager is a manager that hands objects over.
+type TakeoverManager struct {
 	Name      string
 	Operation metav1.ManagedFieldsOperationType
 	// Annotation, if any, must be on the object: the manager's name alone does not show that it
 	// wrote a whole object.
 	Annotation string
-	// Inventories means that the manager has its own inventories, which we continue.
-	Inventories bool
+	// HasInventories means that the manager has its own inventories, which we continue.
+	HasInventories bool
 }
 
-// LastApplied is the annotation in which kubectl's client-side apply stores the object.
-const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+// LastAppliedAnnotation is the annotation in which kubectl's client-side apply stores the object.
+const LastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
-// adoption is the note of an adopted object.
-const adoption = "it exists already; from now on it is deleted when it is not declared any more"
+// adoptionNote is the note of an adopted object.
+const adoptionNote = "it exists already; from now on it is deleted when it is not declared any more"
 
-// forces reports whether fields of others are taken over: the set, the object or the caller of the
-// engine may request that.
-func (r *run) forces(d *desired) bool {
-	return r.set.Force || isTrue(d.obj.GetAnnotations()[r.e.keys.ForceConflicts]) || r.e.force(d.ref)
+// isForced reports whether fields of others are taken over: the set, the object or the caller of
+// the engine may request that.
+func (r *setRun) isForced(d *desiredObject) bool {
+	return r.set.Force || isTrueAnnotation(d.obj.GetAnnotations()[r.engine.keys.ForceConflicts]) || r.engine.isForced(d.ref)
 }
 
 // needsTakeover reports whether an object has entries of former managers, before our first
 // successful apply.
-func (r *run) needsTakeover(ref Ref, live *unstructured.Unstructured) bool {
-	if len(r.formerManagers(live)) == 0 {
+func (r *setRun) needsTakeover(ref Ref, live *unstructured.Unstructured) bool {
+	if len(r.takeoverManagersOf(live)) == 0 {
 		return false
 	}
 	ours := slices.ContainsFunc(managersOf(live), func(m metav1.ManagedFieldsEntry) bool { return r.isOurs(m) })
-	return !ours || r.old[keyOf(ref)].Applied == ""
+	return !ours || r.oldEntries[objectKeyOf(ref)].AppliedDigest == ""
 }
 
-func (r *run) isOurs(m metav1.ManagedFieldsEntry) bool {
+func (r *setRun) isOurs(m metav1.ManagedFieldsEntry) bool {
 	return m.Manager == r.set.FieldManager && m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == ""
 }
 
-func (r *run) isFormer(live *unstructured.Unstructured, m metav1.ManagedFieldsEntry) bool {
-	return r.isKin(m) && r.inherits(live) || m.Subresource == "" && slices.ContainsFunc(r.e.former, func(f Former) bool {
+func (r *setRun) isTakeoverManager(live *unstructured.Unstructured, m metav1.ManagedFieldsEntry) bool {
+	return r.isSiblingManager(m) && r.canInherit(live) || m.Subresource == "" && slices.ContainsFunc(r.engine.takeoverManagers, func(f TakeoverManager) bool {
 		return f.Name == m.Manager && f.Operation == m.Operation && (f.Annotation == "" || live.GetAnnotations()[f.Annotation] != "")
 	})
 }
 
-// isKin reports whether an entry is of a set of ours that applies under another name.
-func (r *run) isKin(m metav1.ManagedFieldsEntry) bool {
-	return m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.Manager != r.set.FieldManager && r.e.kin(m.Manager)
+// isSiblingManager reports whether an entry is of a set of ours that applies under another name.
+func (r *setRun) isSiblingManager(m metav1.ManagedFieldsEntry) bool {
+	return m.Operation == metav1.ManagedFieldsOperationApply && m.Subresource == "" && m.Manager != r.set.FieldManager && r.engine.isSibling(m.Manager)
 }
 
-// inherits reports whether an object that a set of ours applied belongs to this set now. takenOver
-// ensures that no other set declares it.
-func (r *run) inherits(live *unstructured.Unstructured) bool {
-	origin, at := live.GetAnnotations()[r.e.keys.Origin], RefOf(live)
+// canInherit reports whether an object that a set of ours applied belongs to this set now.
+// takenOver ensures that no other set declares it.
+func (r *setRun) canInherit(live *unstructured.Unstructured) bool {
+	origin, at := live.GetAnnotations()[r.engine.keys.Origin], RefOf(live)
 	switch {
 	case origin == "":
 		return false // somebody removed the annotation, or no set owns the object
-	case r.names(origin), origin == r.old[keyOf(at)].Annotations[r.e.keys.Origin], r.opts.DeclaredBy == nil:
+	case r.isOwnOrigin(origin), origin == r.oldEntries[objectKeyOf(at)].Annotations[r.engine.keys.Origin], r.opts.IsDeclaredBy == nil:
 		return true
 	}
-	declared, known := r.opts.DeclaredBy(origin, at)
+	declared, known := r.opts.IsDeclaredBy(origin, at)
 	return known && !declared
 }
 
-func (r *run) formerManagers(live *unstructured.Unstructured) []string {
+func (r *setRun) takeoverManagersOf(live *unstructured.Unstructured) []string {
 	var out []string
 	for _, m := range managersOf(live) {
-		if r.isFormer(live, m) && !slices.Contains(out, m.Manager) {
+		if r.isTakeoverManager(live, m) && !slices.Contains(out, m.Manager) {
 			out = append(out, m.Manager)
 		}
 	}
@@ -99,8 +99,8 @@ func isManagerConflict(err error) bool {
 }
 
 // conflictWithOthers returns a conflict without former managers; nil if there is no other one.
-func (r *run) conflictWithOthers(live *unstructured.Unstructured, err error) error {
-	former := r.formerManagers(live)
+func (r *setRun) conflictWithOthers(live *unstructured.Unstructured, err error) error {
+	former := r.takeoverManagersOf(live)
 	return withoutManagers(err, func(m string) bool { return slices.Contains(former, m) })
 }
 
@@ -119,9 +119,9 @@ func withoutManagers(err error, drop func(manager string) bool) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// takenBack returns the fields of a conflict with their managers, if the edits of all these
+// splitConflict returns the fields of a conflict with their managers, if the edits of all these
 // managers are taken back. Otherwise it returns the conflict with the other managers.
-func takenBack(err error, from func(manager string) bool) (fields []string, others error) {
+func splitConflict(err error, from func(manager string) bool) (fields []string, others error) {
 	if others = withoutManagers(err, from); others != nil {
 		return nil, others
 	}
@@ -134,109 +134,110 @@ func takenBack(err error, from func(manager string) bool) (fields []string, othe
 	return fields, nil
 }
 
-// isRefused reports whether a request is invalid, not only because of immutable fields; fields of
-// other managers may be the reason.
-func isRefused(err error) bool { return apierrors.IsInvalid(err) && !isImmutable(err) }
+// isInvalidObject reports whether a request is invalid, not only because of immutable fields;
+// fields of other managers may be the reason.
+func isInvalidObject(err error) bool { return apierrors.IsInvalid(err) && !isImmutable(err) }
 
 // adopt handles an object that exists although it was not known: the server refused the apply, or
 // former managers wrote it.
-func (r *run) adopt(ctx context.Context, w wanted, refused error, opts patchOptions, answer *unstructured.Unstructured) outcome {
-	live, err := r.c.GetLive(ctx, w.ref)
+func (r *setRun) adopt(ctx context.Context, w applyRequest, refused error, opts patchOptions, answer *unstructured.Unstructured) outcome {
+	live, err := r.cluster.GetLive(ctx, w.ref)
 	switch {
 	case err != nil && refused != nil:
-		return r.fail(w.desired, refused)
+		return r.failOutcome(w.desiredObject, refused)
 	case err != nil:
-		return r.fail(w.desired, err)
+		return r.failOutcome(w.desiredObject, err)
 	}
-	if out, stop := r.takenOver(w.desired, live); stop {
+	if out, stop := r.failIfOwnedElsewhere(w.desiredObject, live); stop {
 		return out
 	}
 	if r.needsTakeover(w.ref, live) {
-		w.foreign = r.old[keyOf(w.ref)].Applied == ""
-		return r.takeOver(ctx, w, live, opts)
+		w.neverApplied = r.oldEntries[objectKeyOf(w.ref)].AppliedDigest == ""
+		return r.takeOverFields(ctx, w, live, opts)
 	}
-	if w.adjust(live, r.set.FieldManager); refused != nil && len(w.kept) > 0 {
+	if w.adjustToLive(live, r.set.FieldManager); refused != nil && len(w.immutableFields) > 0 {
 		// The live values help: fields that cannot change are sent as they are.
-		answer, _, refused = r.patchFresh(ctx, w, opts)
+		answer, _, refused = r.patchWithRetry(ctx, w, opts)
 	}
-	return r.answered(ctx, w, live, answer, false, refused)
+	return r.handleAnswer(ctx, w, live, answer, false, refused)
 }
 
-// takeOver takes over the fields of former managers and applies. It begins with a dry run, in a
-// plan and in an apply. A conflict with any other manager stops the takeover, and the answer shows
-// the removed fields.
-func (r *run) takeOver(ctx context.Context, w wanted, live *unstructured.Unstructured, opts patchOptions) outcome {
-	former := r.formerManagers(live)
-	patch, err := r.handover(live)
+// takeOverFields takes over the fields of former managers and applies. It begins with a dry run, in
+// a plan and in an apply. A conflict with any other manager stops the takeover, and the answer
+// shows the removed fields.
+func (r *setRun) takeOverFields(ctx context.Context, w applyRequest, live *unstructured.Unstructured, opts patchOptions) outcome {
+	former := r.takeoverManagersOf(live)
+	patch, err := r.takeoverPatch(live)
 	if err != nil {
-		return r.fail(w.desired, err)
+		return r.failOutcome(w.desiredObject, err)
 	}
-	w.adjust(managedBy(live, patch), r.set.FieldManager) // the former managers' fields are ours now
+	// the former managers' fields are ours now
+	w.adjustToLive(withManagedFields(live, patch), r.set.FieldManager)
 	trial := opts
 	trial.dry = true
-	answer, created, err := r.patchFresh(ctx, w, trial)
+	answer, created, err := r.patchWithRetry(ctx, w, trial)
 	if isUndeclaredField(err) && !r.dry {
 		if live, err = r.migrateVersion(ctx, live, w.ref.APIVersion); err == nil {
-			patch, err = r.handover(live)
+			patch, err = r.takeoverPatch(live)
 		}
 		if err == nil {
-			answer, created, err = r.patchFresh(ctx, w, trial)
+			answer, created, err = r.patchWithRetry(ctx, w, trial)
 		}
 	}
 	if isManagerConflict(err) {
 		if others := r.conflictWithOthers(live, err); others != nil {
-			return r.fail(w.desired, others)
+			return r.failOutcome(w.desiredObject, others)
 		}
 		trial.force = true
-		answer, created, err = r.patchFresh(ctx, w, trial)
+		answer, created, err = r.patchWithRetry(ctx, w, trial)
 	}
 	hidden := ""
 	goes := fieldpath.NewSet()
 	switch {
-	case r.isTransient(ctx, w, err):
+	case r.isInvalidUntilTakeover(ctx, w, err):
 		hidden = "what it removes can only be told when it is done"
 		if r.dry {
-			return outcome{ref: w.ref, action: Adopted, message: joinNotes(adoption, takeoverNote(former, goes), hidden)}
+			return outcome{ref: w.ref, action: Adopted, message: joinNotes(adoptionNote, takeoverNote(former, goes), hidden)}
 		}
 	case err != nil:
-		return r.answered(ctx, w, live, nil, created, err)
+		return r.handleAnswer(ctx, w, live, nil, created, err)
 	default:
-		goes = r.removed(live, answer)
+		goes = r.removedFields(live, answer)
 	}
 	var back []change.Field
 	if r.dry {
-		if answer, err = r.foresee(ctx, w.ref, answer, goes); err == nil {
-			back = r.putBack(ctx, w.ref, answer, goes)
+		if answer, err = r.predictRemoval(ctx, w.ref, answer, goes); err == nil {
+			back = r.fieldsRestoredByWebhooks(ctx, w.ref, answer, goes)
 		}
-	} else if live, err = r.handOver(ctx, live, patch); err == nil {
-		answer, created, err = r.patchFresh(ctx, w, opts)
+	} else if live, err = r.writeTakeover(ctx, live, patch); err == nil {
+		answer, created, err = r.patchWithRetry(ctx, w, opts)
 	}
-	out := r.answered(ctx, w, live, answer, created, err)
-	if out.action == Unchanged && (w.foreign || len(back) > 0) {
-		out.action, out.message = Adopted, adoption // at least its managers are written
+	out := r.handleAnswer(ctx, w, live, answer, created, err)
+	if out.action == Unchanged && (w.neverApplied || len(back) > 0) {
+		out.action, out.message = Adopted, adoptionNote // at least its managers are written
 	}
-	out.putBack = back
-	nameOwners(out.putBack, former)
+	out.restoredByWebhooks = back
+	setFormerManagers(out.restoredByWebhooks, former)
 	if out.action == Adopted || out.action == Configured {
 		out.message = joinNotes(out.message, takeoverNote(former, goes), hidden)
-		nameOwners(out.fields, former)
+		setFormerManagers(out.fields, former)
 	}
 	return out
 }
 
-// handOver writes the managers of a takeover. It retries if others write the object meanwhile, for
-// example its status.
-func (r *run) handOver(ctx context.Context, live *unstructured.Unstructured, patch []ssa.JSONPatch) (*unstructured.Unstructured, error) {
+// writeTakeover writes the managers of a takeover. It retries if others write the object meanwhile,
+// for example its status.
+func (r *setRun) writeTakeover(ctx context.Context, live *unstructured.Unstructured, patch []ssa.JSONPatch) (*unstructured.Unstructured, error) {
 	for range 5 {
 		answer, err := r.patchManagers(ctx, live, patch)
 		if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 			return answer, err
 		}
-		now, readErr := r.c.GetLive(ctx, RefOf(live))
+		now, readErr := r.cluster.GetLive(ctx, RefOf(live))
 		if readErr != nil || now.GetUID() != live.GetUID() || now.GetResourceVersion() == live.GetResourceVersion() {
 			return nil, err
 		}
-		if patch, err = r.handover(now); err != nil {
+		if patch, err = r.takeoverPatch(now); err != nil {
 			return nil, err
 		}
 		live = now
@@ -244,27 +245,27 @@ func (r *run) handOver(ctx context.Context, live *unstructured.Unstructured, pat
 	return r.patchManagers(ctx, live, patch)
 }
 
-// isTransient reports whether the server refuses the object only because of fields of former
-// managers, such as a port of the same name. After the takeover the object is valid.
-func (r *run) isTransient(ctx context.Context, w wanted, err error) bool {
-	return isRefused(err) && r.c.validateCreate(ctx, w.obj, r.set.FieldManager) == nil
+// isInvalidUntilTakeover reports whether the server refuses the object only because of fields of
+// former managers, such as a port of the same name. After the takeover the object is valid.
+func (r *setRun) isInvalidUntilTakeover(ctx context.Context, w applyRequest, err error) bool {
+	return isInvalidObject(err) && r.cluster.validateCreate(ctx, w.obj, r.set.FieldManager) == nil
 }
 
-// handover returns the patch of managedFields that makes the fields of former managers ours.
-func (r *run) handover(live *unstructured.Unstructured) ([]ssa.JSONPatch, error) {
+// takeoverPatch returns the patch of managedFields that makes the fields of former managers ours.
+func (r *setRun) takeoverPatch(live *unstructured.Unstructured) ([]ssa.JSONPatch, error) {
 	var from []ssa.FieldManager
 	managers := managersOf(live)
 	for i, m := range managers {
-		if r.isFormer(live, m) {
+		if r.isTakeoverManager(live, m) {
 			managers[i] = withoutFinalizers(m)
 			from = append(from, ssa.FieldManager{Name: m.Manager, ExactMatch: true, OperationType: m.Operation})
 		}
 	}
-	o := whole(live)
+	o := withPlainManagedFields(live)
 	o.SetManagedFields(managers)
 	patch, err := ssa.PatchReplaceFieldsManagers(o, from, r.set.FieldManager)
 	if err != nil {
-		return nil, safef("the field managers of %s cannot be read", RefOf(live))
+		return nil, safeErrorf("the field managers of %s cannot be read", RefOf(live))
 	}
 	return patch, nil
 }
@@ -285,8 +286,8 @@ func withoutFinalizers(m metav1.ManagedFieldsEntry) metav1.ManagedFieldsEntry {
 	return m
 }
 
-// managedBy returns an object with a patch of its managedFields.
-func managedBy(live *unstructured.Unstructured, patch []ssa.JSONPatch) *unstructured.Unstructured {
+// withManagedFields returns an object with a patch of its managedFields.
+func withManagedFields(live *unstructured.Unstructured, patch []ssa.JSONPatch) *unstructured.Unstructured {
 	out := live.DeepCopy()
 	for _, p := range patch {
 		out.SetManagedFields(p.Value)
@@ -294,21 +295,21 @@ func managedBy(live *unstructured.Unstructured, patch []ssa.JSONPatch) *unstruct
 	return out
 }
 
-// removed returns the fields that a takeover removes. Former managers (or we) own them in the live
-// object, and nobody else owns them in answer, the result of the dry run. This is the server's rule
-// for fields that left an apply.
-func (r *run) removed(live, answer *unstructured.Unstructured) *fieldpath.Set {
+// removedFields returns the fields that a takeover removes. Former managers (or we) own them in the
+// live object, and nobody else owns them in answer, the result of the dry run. This is the server's
+// rule for fields that left an apply.
+func (r *setRun) removedFields(live, answer *unstructured.Unstructured) *fieldpath.Set {
 	before, after := fieldpath.NewSet(), fieldpath.NewSet()
 	for _, m := range managersOf(live) {
-		if r.isFormer(live, m) {
+		if r.isTakeoverManager(live, m) {
 			m = withoutFinalizers(m)
 		}
-		if set := parseFields(m); set != nil && (r.isFormer(live, m) || r.isOurs(m)) {
+		if set := parseFields(m); set != nil && (r.isTakeoverManager(live, m) || r.isOurs(m)) {
 			before = before.Union(set)
 		}
 	}
 	for _, m := range managersOf(answer) {
-		if set := parseFields(m); set != nil && !r.isFormer(live, m) {
+		if set := parseFields(m); set != nil && !r.isTakeoverManager(live, m) {
 			after = after.Union(set)
 		}
 	}
@@ -329,34 +330,35 @@ func withParents(set *fieldpath.Set) *fieldpath.Set {
 	return out
 }
 
-// foresee returns the object without the removed fields, and with the server's defaults for them.
-func (r *run) foresee(ctx context.Context, ref Ref, answer *unstructured.Unstructured, goes *fieldpath.Set) (*unstructured.Unstructured, error) {
+// predictRemoval returns the object without the removed fields, and with the server's defaults for
+// them.
+func (r *setRun) predictRemoval(ctx context.Context, ref Ref, answer *unstructured.Unstructured, goes *fieldpath.Set) (*unstructured.Unstructured, error) {
 	out := answer.DeepCopy()
-	content, _ := prune(out.Object, goes).(map[string]any)
+	content, _ := withoutFields(out.Object, goes).(map[string]any)
 	if out.Object = content; goes.Empty() {
 		return out, nil
 	}
-	return r.asReplaced(ctx, ref, out)
+	return r.withServerDefaults(ctx, ref, out)
 }
 
-// asReplaced returns a whole object with the server's defaults, or unchanged if the server refuses
-// the request.
-func (r *run) asReplaced(ctx context.Context, ref Ref, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	full, err := r.c.replaceDry(ctx, ref, o, r.set.FieldManager)
+// withServerDefaults returns a whole object with the server's defaults, or unchanged if the server
+// refuses the request.
+func (r *setRun) withServerDefaults(ctx context.Context, ref Ref, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	full, err := r.cluster.replaceDry(ctx, ref, o, r.set.FieldManager)
 	if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsConflict(err) {
 		return o, nil
 	}
 	return full, err
 }
 
-// prune returns a value without the members of a set.
-func prune(v any, goes *fieldpath.Set) any {
+// withoutFields returns a value without the members of a set.
+func withoutFields(v any, goes *fieldpath.Set) any {
 	drop := func(e fieldpath.PathElement, inner any) (any, bool) {
 		if goes.Members.Has(e) {
 			return nil, true
 		}
 		if deeper, ok := goes.Children.Get(e); ok {
-			inner = prune(inner, deeper)
+			inner = withoutFields(inner, deeper)
 		}
 		return inner, false
 	}
@@ -389,7 +391,7 @@ func prune(v any, goes *fieldpath.Set) any {
 // elementOf returns the path element by which a set names an item of a list.
 func elementOf(item any, set *fieldpath.Set) (found fieldpath.PathElement, ok bool) {
 	look := func(e fieldpath.PathElement) {
-		_, there := child([]any{item}, e)
+		_, there := childAt([]any{item}, e)
 		if e.Index == nil && there {
 			found, ok = e, true
 		}
@@ -399,15 +401,15 @@ func elementOf(item any, set *fieldpath.Set) (found fieldpath.PathElement, ok bo
 	return found, ok
 }
 
-// shownRemovals is the maximum number of fields in a note.
-const shownRemovals = 10
+// maxNotedFields is the maximum number of fields in a note.
+const maxNotedFields = 10
 
 // takeoverNote names the former managers and the removed fields.
 func takeoverNote(former []string, goes *fieldpath.Set) string {
 	text := "takes over the fields of " + strings.Join(former, ", ")
 	var names []string
 	goes.Leaves().Iterate(func(p fieldpath.Path) {
-		if name := strings.TrimPrefix(p.String(), "."); !strings.HasSuffix(name, LastApplied) {
+		if name := strings.TrimPrefix(p.String(), "."); !strings.HasSuffix(name, LastAppliedAnnotation) {
 			names = append(names, name)
 		}
 	})
@@ -415,8 +417,8 @@ func takeoverNote(former []string, goes *fieldpath.Set) string {
 	switch {
 	case len(names) == 0:
 		return text
-	case len(names) > shownRemovals:
-		names = append(names[:shownRemovals], "…")
+	case len(names) > maxNotedFields:
+		names = append(names[:maxNotedFields], "…")
 	}
 	return text + " and removes what is not declared: " + strings.Join(names, ", ")
 }
@@ -425,8 +427,8 @@ func joinNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(s string) bool { return s == "" }), "; ")
 }
 
-// nameOwners adds the former owners to removed fields.
-func nameOwners(fields []change.Field, former []string) {
+// setFormerManagers adds the former owners to removed fields.
+func setFormerManagers(fields []change.Field, former []string) {
 	for i, f := range fields {
 		if f.New == nil && f.Old != nil {
 			fields[i].Manager = strings.Join(former, ", ")

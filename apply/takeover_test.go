@@ -63,9 +63,9 @@ func TestFieldsOfFormerManagersAreTakenOver(t *testing.T) {
 	}
 }
 
-// TestWhoWritesMeanwhileDoesNotEndATakeover: somebody writes a status or an annotation between the
+// TestTakeoverRetriesConcurrentWrites: somebody writes a status or an annotation between the
 // read of an object and the patch of its managers. The takeover is then retried, but not forever.
-func TestWhoWritesMeanwhileDoesNotEndATakeover(t *testing.T) {
+func TestTakeoverRetriesConcurrentWrites(t *testing.T) {
 	for name, test := range map[string]struct {
 		writes int64
 		taken  bool
@@ -73,11 +73,11 @@ func TestWhoWritesMeanwhileDoesNotEndATakeover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			former := f.configMap("c", "old")
-			f.by("gardener-operator", former)
+			f.createBy("gardener-operator", former)
 			var patches atomic.Int64
 			config := rest.CopyConfig(server.config)
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-				return transport(func(r *http.Request) (*http.Response, error) {
+				return policyRoundTripper(func(r *http.Request) (*http.Response, error) {
 					if r.Header.Get("Content-Type") == string(types.JSONPatchType) && patches.Add(1) <= test.writes {
 						f.patch(former, "somebody", fmt.Sprintf(`{"metadata":{"annotations":{"example.org/seen":"%d"}}}`, patches.Load()))
 					}
@@ -103,15 +103,15 @@ func TestWhoWritesMeanwhileDoesNotEndATakeover(t *testing.T) {
 	}
 }
 
-// by creates an object in the name of another manager.
-func (f *fixture) by(manager string, o *unstructured.Unstructured) {
+// createBy creates an object in the name of another manager.
+func (f *fixture) createBy(manager string, o *unstructured.Unstructured) {
 	f.Helper()
 	_, err := f.resource(o).Create(f.ctx, o, metav1.CreateOptions{FieldManager: manager})
 	require.NoError(f, err)
 }
 
-// planned returns the plan for a set with one object.
-func (f *fixture) planned(s Set) (change.Item, error) {
+// planOne returns the plan for a set with one object.
+func (f *fixture) planOne(s Set) (change.Item, error) {
 	f.Helper()
 	before := f.c.Requests()
 	p, err := f.e.Plan(f.ctx, f.c, s, f.inv, ApplyOptions{})
@@ -120,7 +120,7 @@ func (f *fixture) planned(s Set) (change.Item, error) {
 	return p.Items[0], err
 }
 
-func TestWhatImperativeWritersSetStays(t *testing.T) {
+func TestImperativeWritersKeepTheirFields(t *testing.T) {
 	// cached or not
 	for _, label := range []string{gardenerKeys().ManagedByLabel, "team"} {
 		for _, manager := range []string{"kubectl-create", "kubectl-edit", "kubectl-patch", "kubectl-label", "kubectl", "before-first-apply", "somebody"} {
@@ -128,11 +128,11 @@ func TestWhatImperativeWritersSetStays(t *testing.T) {
 				f := newFixture(t)
 				theirs := f.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: mal, namespace: NS}, data: {key: "1", keep: me}}`)
 				theirs.SetLabels(map[string]string{label: "gardener"})
-				f.by(manager, theirs)
+				f.createBy(manager, theirs)
 				set := f.set(f.configMap("mal", "2"))
 				set.Force = false
 
-				item, err := f.planned(set)
+				item, err := f.planOne(set)
 				require.Error(t, err)
 				assert.Equal(t, change.Fail, item.Action)
 				_, err = f.apply(set)
@@ -144,7 +144,7 @@ func TestWhatImperativeWritersSetStays(t *testing.T) {
 				assert.Equal(t, "1", nested(f.get(theirs), "data", "key"), "nothing is overwritten")
 
 				set.Objects[0] = f.configMap("mal", "1")
-				item, err = f.planned(set)
+				item, err = f.planOne(set)
 				require.NoError(t, err)
 				assert.Equal(t, change.Adopt, item.Action)
 				assert.Contains(t, item.Reason, "from now on it is deleted when it is not declared any more")
@@ -162,13 +162,13 @@ func TestWhatImperativeWritersSetStays(t *testing.T) {
 	}
 }
 
-func TestForceNamesObjects(t *testing.T) {
+func TestForceSelectsObjects(t *testing.T) {
 	f := newFixture(t)
-	f.by("kubectl-create", f.configMap("one", "theirs"))
-	f.by("kubectl-create", f.configMap("two", "theirs"))
+	f.createBy("kubectl-create", f.configMap("one", "theirs"))
+	f.createBy("kubectl-create", f.configMap("two", "theirs"))
 	set := f.set(f.configMap("one", "ours"), f.configMap("two", "ours"))
 	set.Force = false
-	f.e = newEngine(Options{Force: func(r Ref) bool { return r.Name == "one" }, ForceHint: func(r Ref) string { return "say force " + r.Name }})
+	f.e = newEngine(Options{IsForced: func(r Ref) bool { return r.Name == "one" }, ForceHint: func(r Ref) string { return "say force " + r.Name }})
 	r, err := f.apply(set)
 	var e *ObjectError
 	require.ErrorAs(t, err, &e)
@@ -179,8 +179,8 @@ func TestForceNamesObjects(t *testing.T) {
 	assert.Equal(t, "theirs", nested(f.get(f.configMap("two", "")), "data", "key"))
 }
 
-// takenOver lists objects as a former manager applied them, and their declarations.
-var takenOver = map[string]struct{ manager, former, edit, declared string }{
+// takeoverCases lists objects as a former manager applied them, and their declarations.
+var takeoverCases = map[string]struct{ manager, former, edit, declared string }{
 	"kubectl apply": {"kubectl-client-side-apply", `{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS, labels: {old: x, stays: x},
 		annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}, data: {a: "1", stale: "x"}}`,
 		`{"data":{"by-hand":"y"}}`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS, labels: {stays: x}}, data: {a: "2"}}`},
@@ -207,18 +207,18 @@ var takenOver = map[string]struct{ manager, former, edit, declared string }{
 // TestPlanShowsWhatATakeoverRemoves: the apply does exactly what the plan of a takeover shows, to
 // the last field.
 func TestPlanShowsWhatATakeoverRemoves(t *testing.T) {
-	for name, c := range takenOver {
+	for name, c := range takeoverCases {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			theirs := f.object(c.former)
-			f.by(c.manager, theirs)
+			f.createBy(c.manager, theirs)
 			_, err := f.resource(theirs).Patch(f.ctx, theirs.GetName(), types.MergePatchType, []byte(c.edit), patchAs("kubectl-edit"))
 			require.NoError(t, err)
 			before := f.get(theirs)
 			set := f.set(f.object(c.declared))
 			set.Force = false
 
-			item, err := f.planned(set)
+			item, err := f.planOne(set)
 			require.NoError(t, err)
 			r := f.mustApply(set)
 			after := f.get(theirs)
@@ -231,22 +231,22 @@ func TestPlanShowsWhatATakeoverRemoves(t *testing.T) {
 			for i := range item.Fields {
 				item.Fields[i].Manager = ""
 			}
-			assert.Equal(t, differences(before, after), item.Fields)
+			assert.Equal(t, changedFields(before, after), item.Fields)
 			assert.Contains(t, string(text), `"by-hand":"y"`, "what others set stays")
 			assert.Empty(t, f.requests(func() { f.mustApply(set) }))
 		})
 	}
 }
 
-// TestATakeoverThatCannotBeForeseen: the object is invalid with the former manager's fields, and
+// TestPlanOfTakeoverWithoutPrediction: the object is invalid with the former manager's fields, and
 // valid without them.
-func TestATakeoverThatCannotBeForeseen(t *testing.T) {
+func TestPlanOfTakeoverWithoutPrediction(t *testing.T) {
 	f := newFixture(t)
 	service := `{apiVersion: v1, kind: Service, metadata: {name: o, namespace: NS}, spec: {selector: {a: b}, ports: [{name: p, port: PORT}]}}`
-	f.by("helm", f.object(strings.Replace(service, "PORT", "80", 1)))
+	f.createBy("helm", f.object(strings.Replace(service, "PORT", "80", 1)))
 	set := f.set(f.object(strings.Replace(service, "PORT", "81", 1)))
 	set.Force = false
-	item, err := f.planned(set)
+	item, err := f.planOne(set)
 	require.NoError(t, err)
 	assert.Equal(t, change.Adopt, item.Action)
 	r := f.mustApply(set)
@@ -256,7 +256,7 @@ func TestATakeoverThatCannotBeForeseen(t *testing.T) {
 	assert.EqualValues(t, 81, nested(f.get(set.Objects[0]), "spec", "ports").([]any)[0].(map[string]any)["port"])
 
 	// An object that is never valid is refused before any field is taken over.
-	f.by("helm", f.configMap("bad", "x"))
+	f.createBy("helm", f.configMap("bad", "x"))
 	before := f.get(f.configMap("bad", ""))
 	bad := f.configMap("bad", "y")
 	require.NoError(t, unstructured.SetNestedField(bad.Object, "x", "data", "not a key"))
@@ -267,18 +267,18 @@ func TestATakeoverThatCannotBeForeseen(t *testing.T) {
 	assert.Equal(t, before, f.get(bad))
 }
 
-// TestATakeoverThatConflictsTakesNothing: a takeover that conflicts with another manager takes
+// TestConflictingTakeoverChangesNothing: a takeover that conflicts with another manager takes
 // nothing.
-func TestATakeoverThatConflictsTakesNothing(t *testing.T) {
+func TestConflictingTakeoverChangesNothing(t *testing.T) {
 	f := newFixture(t)
 	theirs := f.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: o, namespace: NS}, data: {key: "1", stale: x}}`)
-	f.by("helm", theirs)
+	f.createBy("helm", theirs)
 	_, err := f.resource(theirs).Patch(f.ctx, "o", types.MergePatchType, []byte(`{"data":{"key":"by hand"}}`), patchAs("kubectl-edit"))
 	require.NoError(t, err)
 	before := f.get(theirs)
 	set := f.set(f.configMap("o", "2"))
 	set.Force = false
-	_, err = f.planned(set)
+	_, err = f.planOne(set)
 	var e *ObjectError
 	require.ErrorAs(t, err, &e)
 	assert.Equal(t, []string{"kubectl-edit"}, e.Managers)
@@ -289,12 +289,12 @@ func TestATakeoverThatConflictsTakesNothing(t *testing.T) {
 	assert.Equal(t, before, f.get(theirs), "not even its managers are touched")
 }
 
-// TestWhatWeMadeIsNotAdopted: an object that our own process created by another request is not
+// TestOwnObjectIsNotAdopted: an object that our own process created by another request is not
 // adopted.
-func TestWhatWeMadeIsNotAdopted(t *testing.T) {
+func TestOwnObjectIsNotAdopted(t *testing.T) {
 	f := newFixture(t)
 	for name, manager := range map[string]string{"ours": "pergola", "theirs": "somebody"} {
-		f.by(manager, f.configMap(name, "before"))
+		f.createBy(manager, f.configMap(name, "before"))
 	}
 	set := f.set(f.configMap("ours", "x"), f.configMap("theirs", "before"))
 	p, err := f.e.Plan(f.ctx, f.cluster(), set, f.inv, ApplyOptions{})
@@ -309,23 +309,23 @@ func TestWhatWeMadeIsNotAdopted(t *testing.T) {
 	assert.Equal(t, map[string]Action{"ConfigMap/ours": Configured, "ConfigMap/theirs": Adopted}, actions(f.mustApply(set)))
 }
 
-// TestPlanShowsWhatAWebhookPutsBack: in a dry run, a webhook of a former manager hides a removal
-// that happens once the webhook no longer exists. Its own additions have no owner and stay.
-func TestPlanShowsWhatAWebhookPutsBack(t *testing.T) {
+// TestPlanShowsFieldsRestoredByWebhooks: in a dry run, a webhook of a former manager hides a
+// removal that happens once the webhook no longer exists. Its own additions have no owner and stay.
+func TestPlanShowsFieldsRestoredByWebhooks(t *testing.T) {
 	f := newFixture(t)
-	webhook := f.mutating(`[
+	webhook := f.registerMutatingWebhook(`[
 		{"op": "add", "path": "/spec/template/spec/tolerations", "value": [{"key": "a", "operator": "Exists"}]},
 		{"op": "add", "path": "/spec/template/spec/topologySpreadConstraints", "value": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]}]`)
 	theirs := f.deployment("o", 1)
 	require.NoError(t, unstructured.SetNestedSlice(theirs.Object, []any{map[string]any{"key": "a", "operator": "Exists"}}, "spec", "template", "spec", "tolerations"))
 	require.NoError(t, unstructured.SetNestedField(theirs.Object, int64(30), "spec", "template", "spec", "terminationGracePeriodSeconds"))
-	f.by("gardener-resource-manager", theirs)
+	f.createBy("gardener-resource-manager", theirs)
 	before := f.get(theirs)
 	require.Len(t, nested(before, "spec", "template", "spec", "topologySpreadConstraints"), 1, "the webhook was asked")
 
 	set := f.set(f.deployment("o", 1))
 	set.Force = false
-	item, err := f.planned(set)
+	item, err := f.planOne(set)
 	require.NoError(t, err)
 	assert.Equal(t, change.Adopt, item.Action)
 	assert.Empty(t, inSpec(item.Fields), "the webhook puts it back")
@@ -335,14 +335,14 @@ func TestPlanShowsWhatAWebhookPutsBack(t *testing.T) {
 	assert.Nil(t, item.PutBack[0].New)
 
 	require.NoError(t, f.resource(webhook).Delete(f.ctx, webhook.GetName(), metav1.DeleteOptions{}))
-	f.notMutated()
-	item, err = f.planned(set)
+	f.waitUntilNotMutated()
+	item, err = f.planOne(set)
 	require.NoError(t, err)
 	assert.Empty(t, item.PutBack, "nobody puts it back")
 	foreseen := inSpec(item.Fields)
 	f.mustApply(set)
 	assert.Equal(t, []string{"spec.template.spec.tolerations"}, foreseen)
-	assert.Equal(t, foreseen, inSpec(differences(before, f.get(theirs))))
+	assert.Equal(t, foreseen, inSpec(changedFields(before, f.get(theirs))))
 }
 
 // inSpec returns the paths of fields in the spec.
@@ -356,9 +356,9 @@ func inSpec(fields []change.Field) []string {
 	return out
 }
 
-// mutating registers a webhook that changes the Deployments of the namespace, and waits until the
-// server calls it.
-func (f *fixture) mutating(patch string) *unstructured.Unstructured {
+// registerMutatingWebhook registers a webhook that changes the Deployments of the namespace, and
+// waits until the server calls it.
+func (f *fixture) registerMutatingWebhook(patch string) *unstructured.Unstructured {
 	f.Helper()
 	asked := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review admissionv1.AdmissionReview
@@ -396,7 +396,7 @@ webhooks:
 	return webhook
 }
 
-func (f *fixture) notMutated() {
+func (f *fixture) waitUntilNotMutated() {
 	f.Helper()
 	require.Eventually(f, func() bool { return !f.isMutated() }, 30*time.Second, 50*time.Millisecond, "the server still asks the webhook")
 }

@@ -8,15 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// remaining lists the conditions of a namespace that say what its deletion waits for.
-var remaining = []string{"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure", "NamespaceDeletionContentFailure",
+// namespaceDeletionConditions lists the conditions of a namespace that say what its deletion waits
+// for.
+var namespaceDeletionConditions = []string{"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure", "NamespaceDeletionContentFailure",
 	"NamespaceContentRemaining", "NamespaceFinalizersRemaining"}
 
-// remains returns what the deletion of a namespace waits for; empty if its conditions do not say.
-func remains(ns *unstructured.Unstructured) string {
+// namespaceDeletionBlocker returns what the deletion of a namespace waits for; empty if its
+// conditions do not say.
+func namespaceDeletionBlocker(ns *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(ns.Object, "status", "conditions")
 	var out []string
-	for _, kind := range remaining {
+	for _, kind := range namespaceDeletionConditions {
 		for _, c := range conditions {
 			m, _ := c.(map[string]any)
 			message, _ := m["message"].(string)
@@ -28,21 +30,21 @@ func remains(ns *unstructured.Unstructured) string {
 	return strings.Join(out, "; ")
 }
 
-// Terminating returns the error for a namespace that is being deleted, in which nothing can be
+// TerminatingError returns the error for a namespace that is being deleted, in which nothing can be
 // created; nil for any other namespace.
-func (c *Cluster) Terminating(ns *unstructured.Unstructured) *ObjectError {
+func (c *Cluster) TerminatingError(ns *unstructured.Unstructured) *ObjectError {
 	since := ns.GetDeletionTimestamp()
 	if since == nil {
 		return nil
 	}
 	return &ObjectError{Cluster: c.name, Object: RefOf(ns), Op: "apply", Reason: TerminatingNamespace,
-		Message: fmt.Sprintf("it is being deleted since %s and %s: nothing can be made in it", since.UTC().Format("2006-01-02 15:04:05 MST"), waitsFor(ns)),
+		Message: fmt.Sprintf("it is being deleted since %s and %s: nothing can be made in it", since.UTC().Format("2006-01-02 15:04:05 MST"), deletionBlocker(ns)),
 		Hint:    "let the controllers of what remains in it finish, or remove the finalizers of these objects; run again when the namespace is gone"}
 }
 
-// nameNamespaces replaces the errors of objects in a terminating namespace by one error about that
-// namespace.
-func (r *run) nameNamespaces(ctx context.Context) {
+// mergeNamespaceErrors replaces the errors of objects in a terminating namespace by one error about
+// that namespace.
+func (r *setRun) mergeNamespaceErrors(ctx context.Context) {
 	said := map[string]*ObjectError{}
 	for k, o := range r.outcomes {
 		if o.err == nil || o.err.Reason != TerminatingNamespace || o.ref.Namespace == "" {
@@ -51,8 +53,8 @@ func (r *run) nameNamespaces(ctx context.Context) {
 		name := o.ref.Namespace
 		if _, known := said[name]; !known {
 			said[name] = nil
-			if ns, err := r.c.GetLive(ctx, Ref{APIVersion: "v1", Kind: "Namespace", Name: name}); err == nil {
-				said[name] = r.c.Terminating(ns)
+			if ns, err := r.cluster.GetLive(ctx, Ref{APIVersion: "v1", Kind: "Namespace", Name: name}); err == nil {
+				said[name] = r.cluster.TerminatingError(ns)
 			}
 		}
 		if e := said[name]; e != nil {

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestATerminatingNamespaceIsSaidOnce: a stuck namespace is reported once, with its reason, for all
-// objects in it.
-func TestATerminatingNamespaceIsSaidOnce(t *testing.T) {
+// TestTerminatingNamespaceIsReportedOnce: a stuck namespace is reported once, with its reason, for
+// all objects in it.
+func TestTerminatingNamespaceIsReportedOnce(t *testing.T) {
 	f := newFixture(t)
 	ns := f.object(`{apiVersion: v1, kind: Namespace, metadata: {name: NS-stuck}}`)
 	f.create(ns)

@@ -15,14 +15,14 @@ import (
 // contain names, never contents.
 func tracer() trace.Tracer { return otel.Tracer("github.com/pergola-dev/pergola/apply") }
 
-// traced starts the span of a run.
-func (r *run) traced(ctx context.Context, what string) (context.Context, trace.Span) {
+// startRunSpan starts the span of a run.
+func (r *setRun) startRunSpan(ctx context.Context, what string) (context.Context, trace.Span) {
 	return tracer().Start(ctx, what, trace.WithAttributes(
-		attribute.String("pergola.cluster", r.c.name), attribute.String("pergola.set", r.set.Name), attribute.Int("pergola.objects", len(r.set.Objects))))
+		attribute.String("pergola.cluster", r.cluster.name), attribute.String("pergola.set", r.set.Name), attribute.Int("pergola.objects", len(r.set.Objects))))
 }
 
-// tracedObject starts the span of an object that is sent.
-func (r *run) tracedObject(ctx context.Context, ref Ref) (context.Context, func(outcome)) {
+// startObjectSpan starts the span of an object that is sent.
+func (r *setRun) startObjectSpan(ctx context.Context, ref Ref) (context.Context, func(outcome)) {
 	ctx, span := tracer().Start(ctx, "apply object", trace.WithAttributes(attribute.String("k8s.object.api_version", ref.APIVersion), attribute.String("k8s.object.kind", ref.Kind),
 		attribute.String("k8s.namespace.name", ref.Namespace), attribute.String("k8s.object.name", ref.Name)))
 	return ctx, func(o outcome) {
@@ -34,8 +34,8 @@ func (r *run) tracedObject(ctx context.Context, ref Ref) (context.Context, func(
 	}
 }
 
-// tracedRequest passes the trace to the API server, which continues it.
-func tracedRequest(req *http.Request, cluster, verb string) (*http.Request, func(*http.Response, error)) {
+// startRequestSpan passes the trace to the API server, which continues it.
+func startRequestSpan(req *http.Request, cluster, verb string) (*http.Request, func(*http.Response, error)) {
 	ctx, span := tracer().Start(req.Context(), "request", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("pergola.cluster", cluster), attribute.String("pergola.verb", verb), attribute.String("http.request.method", req.Method), attribute.String("url.path", req.URL.Path)))
 	if span.SpanContext().IsValid() {

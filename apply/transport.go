@@ -77,22 +77,23 @@ func ReportUnreachable(config *rest.Config, cluster string) {
 	})
 }
 
-// gate is the part of the transport that all clients of one cluster share. It counts requests,
-// limits those in flight, gives each a time limit, and fails at once while the cluster is down.
-type gate struct {
+// clusterTransport is the part of the transport that all clients of one cluster share. It counts
+// requests, limits those in flight, gives each a time limit, and fails at once while the cluster is
+// down.
+type clusterTransport struct {
 	cluster, host     string
 	clock             clock.Clock
 	timeout, cooldown time.Duration
 	slots             chan struct{}
 
-	mu        sync.Mutex
-	counts    RequestCounts
-	downUntil time.Time
-	cause     error
-	suspect   bool // the last request that ended did not reach the server
+	mu         sync.Mutex
+	counts     RequestCounts
+	downUntil  time.Time
+	cause      error
+	lastFailed bool // the last request that ended did not reach the server
 }
 
-func (g *gate) wrap(next http.RoundTripper) http.RoundTripper {
+func (g *clusterTransport) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(req *http.Request) (*http.Response, error) { return g.roundTrip(req, next) })
 }
 
@@ -100,19 +101,19 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
-func (g *gate) roundTrip(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+func (g *clusterTransport) roundTrip(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	verb := verbOf(req)
-	if err := g.down(); err != nil {
+	if err := g.downError(); err != nil {
 		return nil, err
 	}
 	if verb == "watch" {
 		g.count(verb)
-		resp, err := g.open(req, next)
+		resp, err := g.startWatch(req, next)
 		if errors.Is(err, errNoAnswer) {
 			// other requests may still be answered
 			return nil, &UnreachableError{Cluster: g.cluster, Host: g.host, Cause: err}
 		}
-		return resp, g.done(req.Context(), err)
+		return resp, g.recordResult(req.Context(), err)
 	}
 	select {
 	case g.slots <- struct{}{}:
@@ -120,11 +121,11 @@ func (g *gate) roundTrip(req *http.Request, next http.RoundTripper) (*http.Respo
 	case <-req.Context().Done():
 		return nil, req.Context().Err()
 	}
-	if err := g.down(); err != nil {
+	if err := g.downError(); err != nil {
 		return nil, err
 	}
 	g.count(verb)
-	sent, answered := tracedRequest(req, g.cluster, verb)
+	sent, answered := startRequestSpan(req, g.cluster, verb)
 	ctx, cancel := context.WithTimeoutCause(sent.Context(), g.timeout, errNoAnswer)
 	resp, err := next.RoundTrip(sent.WithContext(ctx))
 	answered(resp, err)
@@ -133,15 +134,16 @@ func (g *gate) roundTrip(req *http.Request, next http.RoundTripper) (*http.Respo
 			err = fmt.Errorf("%w within %s", errNoAnswer, g.timeout)
 		}
 		cancel()
-		return nil, g.done(req.Context(), err)
+		return nil, g.recordResult(req.Context(), err)
 	}
 	resp.Body = &cancelOnClose{ReadCloser: resp.Body, cancel: cancel}
-	return resp, g.done(req.Context(), nil)
+	return resp, g.recordResult(req.Context(), nil)
 }
 
-// open sends a long-running request and limits the time until its answer begins. A server answers a
-// watch at once: without a limit, a server that does not would block all readers of the first list.
-func (g *gate) open(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+// startWatch sends a long-running request and limits the time until its answer begins. A server
+// answers a watch at once: without a limit, a server that does not would block all readers of the
+// first list.
+func (g *clusterTransport) startWatch(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	late := time.AfterFunc(g.timeout, func() { cancel(errNoAnswer) })
 	resp, err := next.RoundTrip(req.WithContext(ctx))
@@ -158,11 +160,11 @@ func (g *gate) open(req *http.Request, next http.RoundTripper) (*http.Response, 
 
 var errNoAnswer = errors.New("no answer")
 
-// done records the end of a request and turns transport failures into UnreachableError.
-func (g *gate) done(ctx context.Context, err error) error {
+// recordResult records the end of a request and turns transport failures into UnreachableError.
+func (g *clusterTransport) recordResult(ctx context.Context, err error) error {
 	if err == nil {
 		g.mu.Lock()
-		g.suspect, g.cause, g.downUntil = false, nil, time.Time{}
+		g.lastFailed, g.cause, g.downUntil = false, nil, time.Time{}
 		g.mu.Unlock()
 		return nil
 	}
@@ -171,12 +173,12 @@ func (g *gate) done(ctx context.Context, err error) error {
 	}
 	out := &UnreachableError{Cluster: g.cluster, Host: g.host, Cause: err}
 	g.mu.Lock()
-	g.suspect, g.cause, g.downUntil = true, err, g.clock.Now().Add(g.cooldown)
+	g.lastFailed, g.cause, g.downUntil = true, err, g.clock.Now().Add(g.cooldown)
 	g.mu.Unlock()
 	return out
 }
 
-func (g *gate) down() error {
+func (g *clusterTransport) downError() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.cause != nil && g.clock.Now().Before(g.downUntil) {
@@ -185,19 +187,19 @@ func (g *gate) down() error {
 	return nil
 }
 
-func (g *gate) isSuspect() bool {
+func (g *clusterTransport) hasLastFailed() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.suspect
+	return g.lastFailed
 }
 
-func (g *gate) count(verb string) {
+func (g *clusterTransport) count(verb string) {
 	g.mu.Lock()
 	g.counts[verb]++
 	g.mu.Unlock()
 }
 
-func (g *gate) snapshot() RequestCounts {
+func (g *clusterTransport) snapshot() RequestCounts {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return maps.Clone(g.counts)

@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Unchanged reports, without the objects of a set, whether another Apply of the same objects would
-// change nothing: all exist as the server left them. It makes no request once the caches are open.
-// False may also mean unknown: values of Secrets, for example, are compared with the desired ones.
-// If true, the set is tracked as after an Apply.
-func (e *Engine) Unchanged(ctx context.Context, c *Cluster, s Set, inv Inventory) (bool, error) {
+// IsUnchanged reports, without the objects of a set, whether another Apply of the same objects
+// would change nothing: all exist as the server left them. It makes no request once the caches are
+// open. False may also mean unknown: values of Secrets, for example, are compared with the desired
+// ones. If true, the set is tracked as after an Apply.
+func (e *Engine) IsUnchanged(ctx context.Context, c *Cluster, s Set, inv Inventory) (bool, error) {
 	if s.ForceOverwriteLabels || s.ForceOverwriteAnnotations {
 		return false, nil
 	}
@@ -23,7 +23,7 @@ func (e *Engine) Unchanged(ctx context.Context, c *Cluster, s Set, inv Inventory
 	kinds := map[schema.GroupVersionKind]bool{}
 	for _, entry := range entries {
 		gk := entry.GroupKind()
-		if entry.Applied == "" || entry.Live == "" || entry.Leaving || gk == secretKind {
+		if entry.AppliedDigest == "" || entry.LiveDigest == "" || entry.Deleting || gk == secretKind {
 			return false, nil
 		}
 		kinds[entry.GVK()] = true
@@ -35,18 +35,18 @@ func (e *Engine) Unchanged(ctx context.Context, c *Cluster, s Set, inv Inventory
 		return false, err
 	}
 	for _, entry := range entries {
-		live, _ := r.live(entry.Ref)
-		if live == nil || live.GetDeletionTimestamp() != nil || flagged(live, nil, e.keys.Ignore) {
+		live, _ := r.cached(entry.Ref)
+		if live == nil || live.GetDeletionTimestamp() != nil || hasTrueAnnotation(live, nil, e.keys.Ignore) {
 			return false, nil
 		}
-		left := e.keys.createOnly(live, r.scaled(&desired{ref: entry.Ref}))
-		if !slices.Equal(left, entry.CreateOnly) || slices.Contains(left, onlyReplicas) && hasStopped(live) {
+		left := e.keys.createOnly(live, r.isAutoscaled(&desiredObject{ref: entry.Ref}))
+		if !slices.Equal(left, entry.CreateOnly) || slices.Contains(left, createOnlyReplicas) && isScaledToZero(live) {
 			return false, nil
 		}
-		if r.liveDigest(live, entry.CreateOnly) != entry.Live {
+		if r.liveDigest(live, entry.CreateOnly) != entry.LiveDigest {
 			return false, nil
 		}
 	}
-	e.tracked.replace(c, s.Name, s.FieldManager, entries)
+	e.tracker.replaceSet(c, s.Name, s.FieldManager, entries)
 	return true, nil
 }

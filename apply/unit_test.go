@@ -22,11 +22,11 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-func ref(apiVersion, kind, namespace, name string) Ref {
+func refFor(apiVersion, kind, namespace, name string) Ref {
 	return Ref{APIVersion: apiVersion, Kind: kind, Namespace: namespace, Name: name}
 }
 
-func at(version, value string) *unstructured.Unstructured {
+func configMapAt(version, value string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 		"metadata": map[string]any{"name": "c", "namespace": "n", "resourceVersion": version}, "data": map[string]any{"v": value}}}
 }
@@ -38,21 +38,24 @@ func TestStoreKeepsTheNewest(t *testing.T) {
 		do   func(s *store)
 		want string // data.v, empty if deleted
 	}{
-		"watch after answer":         {func(s *store) { s.observe(at("12", "b")); _ = s.Add(at("11", "a")) }, "b"},
-		"answer after watch":         {func(s *store) { _ = s.Add(at("12", "b")); s.observe(at("11", "a")) }, "b"},
-		"answer after deletion":      {func(s *store) { _ = s.Delete(at("12", "")); s.observe(at("11", "a")) }, ""},
-		"answer is the deletion":     {func(s *store) { _ = s.Delete(at("12", "")); s.observe(at("12", "a")) }, ""},
-		"deletion of a former one":   {func(s *store) { s.observe(at("12", "b")); _ = s.Delete(at("11", "")) }, "b"},
-		"made again":                 {func(s *store) { _ = s.Delete(at("12", "")); _ = s.Add(at("13", "c")) }, "c"},
-		"list older than the write":  {func(s *store) { s.observe(at("12", "b")); _ = s.Replace([]any{at("9", "a")}, "11") }, "b"},
-		"list without what we wrote": {func(s *store) { s.observe(at("12", "b")); _ = s.Replace(nil, "11") }, "b"},
-		"list after it was deleted":  {func(s *store) { s.observe(at("12", "b")); _ = s.Replace(nil, "13") }, ""},
+		"watch after answer":       {func(s *store) { s.storeAnswer(configMapAt("12", "b")); _ = s.Add(configMapAt("11", "a")) }, "b"},
+		"answer after watch":       {func(s *store) { _ = s.Add(configMapAt("12", "b")); s.storeAnswer(configMapAt("11", "a")) }, "b"},
+		"answer after deletion":    {func(s *store) { _ = s.Delete(configMapAt("12", "")); s.storeAnswer(configMapAt("11", "a")) }, ""},
+		"answer is the deletion":   {func(s *store) { _ = s.Delete(configMapAt("12", "")); s.storeAnswer(configMapAt("12", "a")) }, ""},
+		"deletion of a former one": {func(s *store) { s.storeAnswer(configMapAt("12", "b")); _ = s.Delete(configMapAt("11", "")) }, "b"},
+		"made again":               {func(s *store) { _ = s.Delete(configMapAt("12", "")); _ = s.Add(configMapAt("13", "c")) }, "c"},
+		"list older than the write": {func(s *store) {
+			s.storeAnswer(configMapAt("12", "b"))
+			_ = s.Replace([]any{configMapAt("9", "a")}, "11")
+		}, "b"},
+		"list without what we wrote": {func(s *store) { s.storeAnswer(configMapAt("12", "b")); _ = s.Replace(nil, "11") }, "b"},
+		"list after it was deleted":  {func(s *store) { s.storeAnswer(configMapAt("12", "b")); _ = s.Replace(nil, "13") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := map[nsName]*unstructured.Unstructured{}
 			s := &store{selector: labels.Everything(), onList: func() {}, objects: map[nsName]*unstructured.Unstructured{},
 				emit: func(e ChangeEvent) { seen[nsName{e.Ref.Namespace, e.Ref.Name}] = e.New }}
-			_ = s.Add(at("10", "start"))
+			_ = s.Add(configMapAt("10", "start"))
 			c.do(s)
 			got := ""
 			if o := s.get(nsName{"n", "c"}); o != nil {
@@ -81,12 +84,12 @@ func TestVerbs(t *testing.T) {
 }
 
 func TestKindOrder(t *testing.T) {
-	kinds := []Ref{ref("example.com/v1", "Service", "", "not the core one"), ref("apps/v1", "Deployment", "n", "d"), ref("v1", "Secret", "n", "s"),
-		ref("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "w"), ref("v1", "ServiceAccount", "n", "a"),
-		ref("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "c"), ref("v1", "Namespace", "", "n"), ref("v1", "Service", "n", "s"),
-		ref("rbac.authorization.k8s.io/v1", "RoleBinding", "n", "b"), ref("rbac.authorization.k8s.io/v1", "Role", "n", "r"), ref("v1", "ConfigMap", "n", "c")}
+	kinds := []Ref{refFor("example.com/v1", "Service", "", "not the core one"), refFor("apps/v1", "Deployment", "n", "d"), refFor("v1", "Secret", "n", "s"),
+		refFor("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "w"), refFor("v1", "ServiceAccount", "n", "a"),
+		refFor("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "c"), refFor("v1", "Namespace", "", "n"), refFor("v1", "Service", "n", "s"),
+		refFor("rbac.authorization.k8s.io/v1", "RoleBinding", "n", "b"), refFor("rbac.authorization.k8s.io/v1", "Role", "n", "r"), refFor("v1", "ConfigMap", "n", "c")}
 	var got [][]string
-	for _, phase := range phases(kinds, func(r Ref) Ref { return r }) {
+	for _, phase := range splitIntoPhases(kinds, func(r Ref) Ref { return r }) {
 		var names []string
 		for _, r := range phase {
 			names = append(names, r.Kind)
@@ -97,7 +100,7 @@ func TestKindOrder(t *testing.T) {
 		{"RoleBinding", "Service"}, {"Deployment"}, {"ValidatingWebhookConfiguration"}, {"Service"}}, got)
 }
 
-func invalid(causes ...metav1.StatusCause) error {
+func invalidError(causes ...metav1.StatusCause) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 422, Reason: metav1.StatusReasonInvalid,
 		Message: "it is immutable, says a value", Details: &metav1.StatusDetails{Causes: causes}}}
 }
@@ -120,16 +123,16 @@ func TestReasons(t *testing.T) {
 		"webhook said no":    {status(403, metav1.StatusReasonForbidden, `admission webhook "w.example.com" denied the request: no`), WebhookDenied, "w.example.com"},
 		"webhook is away":    {status(500, metav1.StatusReasonInternalError, `failed calling webhook "w.example.com": dial`), WebhookDenied, "does not answer"},
 		"policy":             {status(422, metav1.StatusReasonInvalid, `ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`), WebhookDenied, "p "},
-		"immutable":          {invalid(metav1.StatusCause{Field: "spec.x", Message: "field is immutable"}), Immutable, "recreated"},
-		"roleRef":            {invalid(metav1.StatusCause{Field: "roleRef", Message: `Invalid value: {}: cannot change roleRef`}), Immutable, "recreated"},
-		"StatefulSet":        {invalid(metav1.StatusCause{Field: "spec", Message: "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"}), Immutable, "recreated"},
-		"typo beside it":     {invalid(metav1.StatusCause{Field: "spec.x", Message: "field is immutable"}, metav1.StatusCause{Field: "spec.y", Message: "Unsupported value"}), Invalid, "correct"},
-		"typo":               {invalid(metav1.StatusCause{Field: "spec.type", Message: "Unsupported value"}), Invalid, "correct"},
+		"immutable":          {invalidError(metav1.StatusCause{Field: "spec.x", Message: "field is immutable"}), Immutable, "recreated"},
+		"roleRef":            {invalidError(metav1.StatusCause{Field: "roleRef", Message: `Invalid value: {}: cannot change roleRef`}), Immutable, "recreated"},
+		"StatefulSet":        {invalidError(metav1.StatusCause{Field: "spec", Message: "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"}), Immutable, "recreated"},
+		"typo beside it":     {invalidError(metav1.StatusCause{Field: "spec.x", Message: "field is immutable"}, metav1.StatusCause{Field: "spec.y", Message: "Unsupported value"}), Invalid, "correct"},
+		"typo":               {invalidError(metav1.StatusCause{Field: "spec.type", Message: "Unsupported value"}), Invalid, "correct"},
 		"overload":           {status(429, metav1.StatusReasonTooManyRequests, "busy"), Timeout, "overloaded"},
 		"anything":           {errors.New("surprise"), Other, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := c.explain(Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "c"}, "apply", test.err)
+			e := c.objectErrorFor(Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: "c"}, "apply", test.err)
 			assert.Equal(t, test.want, e.Reason)
 			assert.Contains(t, e.Hint, test.hint)
 			assert.Contains(t, e.Error(), "cluster seed: ConfigMap n/c: apply")
@@ -196,7 +199,7 @@ func TestInventoryInAConfigMap(t *testing.T) {
 	for _, size := range []int{0, 1, 6000} {
 		var entries []Entry
 		for range size {
-			entries = append(entries, Entry{Ref: ref("v1", "ConfigMap", "n", strings.Repeat("x", 60)), Applied: "1", Live: "2", CreateOnly: []string{onlyReplicas}})
+			entries = append(entries, Entry{Ref: refFor("v1", "ConfigMap", "n", strings.Repeat("x", 60)), AppliedDigest: "1", LiveDigest: "2", CreateOnly: []string{createOnlyReplicas}})
 		}
 		o, err := inv.object(entries)
 		require.NoError(t, err)
@@ -211,26 +214,26 @@ func TestInventoryInAConfigMap(t *testing.T) {
 	former := `{"kind":"ConfigMap","name":"a","held":"too many"}` + "\n" + `{"kind":"ConfigMap","name":"b","heldFor":{"code":"NotReviewed"}}`
 	back, err := decodeEntries(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{inventoryKey: former}}})
 	require.NoError(t, err)
-	assert.Equal(t, map[Ref]change.Reason{{Kind: "ConfigMap", Name: "a"}: {Detail: "too many"}, {Kind: "ConfigMap", Name: "b"}: {Code: landscapev1alpha1.HeldNotReviewed}}, HeldBefore(back),
+	assert.Equal(t, map[Ref]change.Reason{{Kind: "ConfigMap", Name: "a"}: {Detail: "too many"}, {Kind: "ConfigMap", Name: "b"}: {Code: landscapev1alpha1.HeldNotReviewed}}, HeldReasons(back),
 		"nothing that a former version held is forgotten")
 	_, err = decodeEntries(&unstructured.Unstructured{Object: map[string]any{"data": map[string]any{inventoryKey: "{broken"}}})
 	assert.ErrorContains(t, err, "line 1 is damaged")
 }
 
 func TestEquivalentKindsAreNotPruned(t *testing.T) {
-	r := &run{set: &Set{Equivalences: [][]schema.GroupKind{{{Group: "a", Kind: "X"}, {Group: "b", Kind: "X"}}}}, entries: map[key]Entry{}}
-	old := ref("extensions/v1beta1", "Deployment", "n", "d")
-	r.desired = []*desired{{ref: ref("apps/v1", "Deployment", "n", "d")}, {ref: ref("b/v1", "X", "n", "x")}}
-	r.entries[keyOf(old)] = Entry{Ref: old}
+	r := &setRun{set: &Set{Equivalences: [][]schema.GroupKind{{{Group: "a", Kind: "X"}, {Group: "b", Kind: "X"}}}}, entries: map[objectKey]Entry{}}
+	old := refFor("extensions/v1beta1", "Deployment", "n", "d")
+	r.desired = []*desiredObject{{ref: refFor("apps/v1", "Deployment", "n", "d")}, {ref: refFor("b/v1", "X", "n", "x")}}
+	r.entries[objectKeyOf(old)] = Entry{Ref: old}
 	wanted := r.wantedKeys()
-	assert.True(t, wanted[keyOf(old)])
-	assert.True(t, wanted[keyOf(ref("a/v1", "X", "n", "x"))])
-	assert.False(t, wanted[keyOf(ref("a/v1", "X", "n", "other"))])
+	assert.True(t, wanted[objectKeyOf(old)])
+	assert.True(t, wanted[objectKeyOf(refFor("a/v1", "X", "n", "x"))])
+	assert.False(t, wanted[objectKeyOf(refFor("a/v1", "X", "n", "other"))])
 	assert.Empty(t, r.entries, "the former name of the same object is forgotten")
 }
 
-// TestFinalizersAreNotHandedOver: a finalizer marks pending work, so a takeover does not remove it.
-func TestFinalizersAreNotHandedOver(t *testing.T) {
+// TestTakeoverKeepsFinalizers: a finalizer marks pending work, so a takeover does not remove it.
+func TestTakeoverKeepsFinalizers(t *testing.T) {
 	entry := func(fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: "gardener-operator", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
@@ -249,21 +252,21 @@ func TestDriftDuringTheFirstApply(t *testing.T) {
 	c, err := newCluster("x", &rest.Config{Host: "https://x.example.com"}, ClusterOptions{})
 	require.NoError(t, err)
 	defer c.Close()
-	tracked, e := newTracker(), Entry{Ref: ref("v1", "ConfigMap", "n", "a"), Applied: "1", Live: "2"}
+	tracked, e := newTracker(), Entry{Ref: refFor("v1", "ConfigMap", "n", "a"), AppliedDigest: "1", LiveDigest: "2"}
 	var later []ChangeEvent
 	tracked.subscribe(func(_ *Cluster, ev ChangeEvent) { later = append(later, ev) })
 	deleted := ChangeEvent{Ref: e.Ref}
 
-	done := tracked.writing(c, e.key())
-	assert.Nil(t, tracked.judge(c, deleted))
-	tracked.set(c, "s", "m", e)
+	done := tracked.beginWrite(c, e.key())
+	assert.Nil(t, tracked.detectDrift(c, deleted))
+	tracked.recordApplied(c, "s", "m", e)
 	done()
 	assert.Equal(t, []ChangeEvent{deleted}, later)
-	drift := tracked.judge(c, deleted)
+	drift := tracked.detectDrift(c, deleted)
 	require.NotNil(t, drift)
 	assert.True(t, drift.Deleted)
 
-	never := Entry{Ref: ref("v1", "ConfigMap", "n", "b")}
-	tracked.writing(c, never.key())()
-	assert.Nil(t, tracked.judge(c, ChangeEvent{Ref: never.Ref}), "what was not applied has not drifted")
+	never := Entry{Ref: refFor("v1", "ConfigMap", "n", "b")}
+	tracked.beginWrite(c, never.key())()
+	assert.Nil(t, tracked.detectDrift(c, ChangeEvent{Ref: never.Ref}), "what was not applied has not drifted")
 }

@@ -24,7 +24,7 @@ func step(id string, run func(context.Context, func(State, string)) error, needs
 	return Node{ID: id, Run: run, Needs: needs}
 }
 
-func on(id string) Edge { return Edge{ID: id} }
+func edgeTo(id string) Edge { return Edge{ID: id} }
 
 func states(r *Result) map[string]State {
 	out := map[string]State{}
@@ -39,11 +39,11 @@ func TestValidate(t *testing.T) {
 		nodes []Node
 		says  []string
 	}{
-		"good":      {[]Node{step("a", nothing), step("b", nothing, on("a"))}, nil},
-		"unknown":   {[]Node{step("a", nothing, on("ghost"))}, []string{"step a needs ghost, which does not exist"}},
+		"good":      {[]Node{step("a", nothing), step("b", nothing, edgeTo("a"))}, nil},
+		"unknown":   {[]Node{step("a", nothing, edgeTo("ghost"))}, []string{"step a needs ghost, which does not exist"}},
 		"duplicate": {[]Node{step("a", nothing), step("a", nothing)}, []string{"step a is there twice"}},
-		"self":      {[]Node{step("a", nothing, on("a"))}, []string{"a → a"}},
-		"cycle": {[]Node{step("x", nothing, on("a")), step("a", nothing, on("b")), step("b", nothing, on("c")), step("c", nothing, on("a"))},
+		"self":      {[]Node{step("a", nothing, edgeTo("a"))}, []string{"a → a"}},
+		"cycle": {[]Node{step("x", nothing, edgeTo("a")), step("a", nothing, edgeTo("b")), step("b", nothing, edgeTo("c")), step("c", nothing, edgeTo("a"))},
 			[]string{"a → b → c → a"}},
 		"all at once": {[]Node{step("", nothing), step("a", nil, Edge{ID: "a", Until: "Soon"})},
 			[]string{"no id", "no Run", "until Soon", "a → a"}},
@@ -64,7 +64,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestOrderAndDotAreStable(t *testing.T) {
-	g := Graph{[]Node{step("c", nothing, on("b"), Edge{ID: "a", Until: Applied}), step("b", nothing, on("a")), step("z", nothing), step("a", nothing)}}
+	g := Graph{[]Node{step("c", nothing, edgeTo("b"), Edge{ID: "a", Until: Applied}), step("b", nothing, edgeTo("a")), step("z", nothing), step("a", nothing)}}
 	for range 20 {
 		order, err := g.Order()
 		require.NoError(t, err)
@@ -79,8 +79,8 @@ func TestOrderAndDotAreStable(t *testing.T) {
 func TestFailureStopsOnlyDependents(t *testing.T) {
 	g := Graph{[]Node{
 		step("bad", fails("no disk")),
-		step("next", nothing, on("bad")),
-		step("last", nothing, on("next"), on("other")),
+		step("next", nothing, edgeTo("bad")),
+		step("last", nothing, edgeTo("next"), edgeTo("other")),
 		step("other", nothing),
 		step("panics", func(context.Context, func(State, string)) error { panic("boom") }),
 	}}
@@ -113,7 +113,7 @@ func TestDependentsStartAtTheStateTheyNeed(t *testing.T) {
 			return nil
 		}),
 		step("early", begin("early"), Edge{ID: "base", Until: Applied}),
-		step("middle", begin("middle"), on("base")),
+		step("middle", begin("middle"), edgeTo("base")),
 		step("late", begin("late"), Edge{ID: "base", Until: RolledOut}),
 	}}
 	done := make(chan error)
@@ -128,7 +128,7 @@ func TestDependentsStartAtTheStateTheyNeed(t *testing.T) {
 	require.NoError(t, <-done)
 }
 
-func TestAFailureDoesNotTakeBackWhatWasReached(t *testing.T) {
+func TestFailureKeepsReachedState(t *testing.T) {
 	second := make(chan struct{})
 	g := Graph{[]Node{
 		step("a", func(_ context.Context, report func(State, string)) error {
@@ -137,15 +137,15 @@ func TestAFailureDoesNotTakeBackWhatWasReached(t *testing.T) {
 			return errors.New("never healthy")
 		}),
 		step("b", func(context.Context, func(State, string)) error { <-second; return nil }),
-		step("uses", nothing, Edge{ID: "a", Until: Applied}, on("b")),
-		step("waits", nothing, on("a")),
+		step("uses", nothing, Edge{ID: "a", Until: Applied}, edgeTo("b")),
+		step("waits", nothing, edgeTo("a")),
 	}}
 	r, err := Run(t.Context(), g, Options{})
 	require.Error(t, err)
 	assert.Equal(t, map[string]State{"a": Failed, "b": RolledOut, "uses": RolledOut, "waits": Blocked}, states(r))
 }
 
-func TestSkippedNodesSatisfyAndDoNotCount(t *testing.T) {
+func TestSkippedNodesSatisfyDependents(t *testing.T) {
 	off := step("off", fails("must not run"))
 	off.SkipIf = func(context.Context) (bool, string) { return true, "disabled" }
 	r, err := Run(t.Context(), Graph{[]Node{off, step("after", nothing, Edge{ID: "off", Until: RolledOut})}}, Options{})
@@ -200,7 +200,7 @@ func TestTimeoutSaysWhatItWaitedFor(t *testing.T) {
 	assert.Equal(t, Failed, r.Node("slow").State)
 }
 
-func TestWhatANodeDoesIsANote(t *testing.T) {
+func TestMessageOnlyEvents(t *testing.T) {
 	var told []string
 	n := step("slow", func(_ context.Context, report func(State, string)) error {
 		report(Running, "half way")
@@ -209,7 +209,7 @@ func TestWhatANodeDoesIsANote(t *testing.T) {
 		report(Healthy, "")
 		return nil
 	})
-	_, err := Run(t.Context(), Graph{[]Node{n}}, Options{OnEvent: func(e Event) { told = append(told, fmt.Sprintf("%s %t %s", e.State, e.Note, e.Message)) }})
+	_, err := Run(t.Context(), Graph{[]Node{n}}, Options{OnEvent: func(e Event) { told = append(told, fmt.Sprintf("%s %t %s", e.State, e.MessageOnly, e.Message)) }})
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"Running false ", "Running true half way", "Applied false 2 created", "Applied true 2 of 3 pods ready", "Healthy false 2 of 3 pods ready", "RolledOut false 2 of 3 pods ready",
@@ -223,7 +223,7 @@ func TestCancelEndsSoon(t *testing.T) {
 	g := Graph{[]Node{
 		step("deaf", func(context.Context, func(State, string)) error { cancel(); <-forever; return nil }),
 		step("listens", func(ctx context.Context, _ func(State, string)) error { <-ctx.Done(); return ctx.Err() }),
-		step("later", nothing, on("deaf")),
+		step("later", nothing, edgeTo("deaf")),
 	}}
 	began := time.Now()
 	r, err := Run(ctx, g, Options{Grace: 100 * time.Millisecond})
@@ -237,7 +237,7 @@ func TestManyShortNodes(t *testing.T) {
 	for i := range 300 {
 		n := step(fmt.Sprint(i), nothing)
 		if i > 0 {
-			n.Needs = []Edge{on(fmt.Sprint(i - 1))}
+			n.Needs = []Edge{edgeTo(fmt.Sprint(i - 1))}
 		}
 		nodes = append(nodes, n)
 	}

@@ -124,7 +124,7 @@ func (g Graph) Order() ([]string, error) {
 	var out []string
 	for len(out) < len(g.Nodes) {
 		for _, n := range g.Nodes {
-			if !placed[n.ID] && allPlaced(n, placed) {
+			if !placed[n.ID] && allNeedsPlaced(n, placed) {
 				placed[n.ID] = true
 				out = append(out, n.ID)
 			}
@@ -133,7 +133,7 @@ func (g Graph) Order() ([]string, error) {
 	return out, nil
 }
 
-func allPlaced(n Node, placed map[string]bool) bool {
+func allNeedsPlaced(n Node, placed map[string]bool) bool {
 	for _, e := range n.Needs {
 		if !placed[e.ID] {
 			return false

@@ -30,11 +30,11 @@ type Event struct {
 	ID, Title string
 	State     State
 	Message   string
-	// Note means that only the message is new: the current work or wait of the node.
-	Note     bool
-	Err      error
-	At       time.Time
-	Progress Progress
+	// MessageOnly means that only the message is new: the current work or wait of the node.
+	MessageOnly bool
+	Err         error
+	At          time.Time
+	Progress    Progress
 }
 
 // Progress counts nodes as upstream's flows do: skipped ones do not count.
@@ -102,9 +102,9 @@ type node struct {
 	Node
 	result NodeResult
 	// rank of the furthest state; a failure does not lower it, as dependents may rely on it
-	reached int
-	busy    bool // counts against the limit
-	done    bool
+	reachedRank int
+	busy        bool // counts against the limit
+	done        bool
 }
 
 type runner struct {
@@ -125,7 +125,7 @@ func (r *runner) loop(ctx context.Context) {
 		if ctx.Err() == nil {
 			r.start(ctx)
 		}
-		active, pending := r.open()
+		active, pending := r.countUnfinished()
 		if active == 0 && (pending == 0 || ctx.Err() != nil) {
 			r.cancelPending(ctx)
 			return
@@ -148,7 +148,7 @@ func (r *runner) drain() {
 	grace := r.Clock.NewTimer(r.Grace)
 	defer grace.Stop()
 	for {
-		if active, _ := r.open(); active == 0 {
+		if active, _ := r.countUnfinished(); active == 0 {
 			return
 		}
 		select {
@@ -159,8 +159,8 @@ func (r *runner) drain() {
 	}
 }
 
-// open counts the running nodes and those that have not started.
-func (r *runner) open() (active, pending int) {
+// countUnfinished counts the running nodes and those that have not started.
+func (r *runner) countUnfinished() (active, pending int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range r.nodes {
@@ -181,28 +181,28 @@ func (r *runner) start(ctx context.Context) {
 		if n.result.State != Pending || n.done {
 			continue
 		}
-		ready, because := r.needs(n)
+		ready, because := r.checkNeeds(n)
 		switch {
 		case because != "":
 			n.done = true
-			r.changed(n, Blocked, because, nil)
+			r.changeState(n, Blocked, because, nil)
 		case ready && (r.Limit <= 0 || r.busy < r.Limit):
 			n.busy = true
 			r.busy++
 			r.active++
 			n.result.State = Running
-			go r.run(ctx, n)
+			go r.runNode(ctx, n)
 		}
 	}
 }
 
-// needs reports whether a node may start, or why it never will.
-func (r *runner) needs(n *node) (ready bool, because string) {
+// checkNeeds reports whether a node may start, or why it never will.
+func (r *runner) checkNeeds(n *node) (ready bool, because string) {
 	ready = true
 	for _, e := range n.Needs {
 		needed := r.nodes[e.ID]
 		switch {
-		case needed.reached >= rank[e.until()]:
+		case needed.reachedRank >= rank[e.until()]:
 		case needed.result.State == Failed:
 			return false, fmt.Sprintf("because %s failed: %v", needed.title(), needed.result.Err)
 		case needed.result.State == Blocked:
@@ -214,27 +214,27 @@ func (r *runner) needs(n *node) (ready bool, because string) {
 	return ready, ""
 }
 
-func (r *runner) run(ctx context.Context, n *node) {
-	skip, reason, err := r.skip(ctx, n)
+func (r *runner) runNode(ctx context.Context, n *node) {
+	skip, reason, err := r.callSkipIf(ctx, n)
 	if skip {
-		r.end(n, Skipped, reason, nil)
+		r.endNode(n, Skipped, reason, nil)
 		return
 	}
 	if err == nil {
 		r.mu.Lock()
 		n.result.Started = r.Clock.Now()
-		r.changed(n, Running, "", nil)
+		r.changeState(n, Running, "", nil)
 		r.mu.Unlock()
-		err = r.work(ctx, n)
+		err = r.callRun(ctx, n)
 	}
 	if err != nil {
-		r.end(n, Failed, "", err)
+		r.endNode(n, Failed, "", err)
 		return
 	}
-	r.end(n, RolledOut, "", nil)
+	r.endNode(n, RolledOut, "", nil)
 }
 
-func (r *runner) skip(ctx context.Context, n *node) (skip bool, reason string, err error) {
+func (r *runner) callSkipIf(ctx context.Context, n *node) (skip bool, reason string, err error) {
 	if n.SkipIf == nil {
 		return false, "", nil
 	}
@@ -246,7 +246,7 @@ func (r *runner) skip(ctx context.Context, n *node) (skip bool, reason string, e
 // errTimeout is the cause of a context that ended by the node's own timeout.
 var errTimeout = errors.New("timeout")
 
-func (r *runner) work(ctx context.Context, n *node) (err error) {
+func (r *runner) callRun(ctx context.Context, n *node) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if n.Timeout > 0 {
@@ -262,15 +262,15 @@ func (r *runner) work(ctx context.Context, n *node) (err error) {
 	}
 	defer func() {
 		if err != nil && errors.Is(context.Cause(ctx), errTimeout) {
-			err = fmt.Errorf("not done after %s%s: %w", n.Timeout, r.last(n), err)
+			err = fmt.Errorf("not done after %s%s: %w", n.Timeout, r.lastMessage(n), err)
 		}
 	}()
 	defer panics.Catch(&err)
 	return n.Run(ctx, func(s State, message string) { r.report(n, s, message) })
 }
 
-// last returns the last message of a node, which usually says what it waited for.
-func (r *runner) last(n *node) string {
+// lastMessage returns the last message of a node, which usually says what it waited for.
+func (r *runner) lastMessage(n *node) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n.result.Message == "" {
@@ -290,8 +290,8 @@ func (r *runner) report(n *node, s State, message string) {
 		s = n.result.State
 	}
 	note := s == n.result.State && message != ""
-	r.set(n, s, message, nil)
-	r.tell(n, note)
+	r.setResult(n, s, message, nil)
+	r.emit(n, note)
 	if rank[s] >= rank[Applied] {
 		r.release(n)
 	}
@@ -308,7 +308,7 @@ func (r *runner) release(n *node) {
 	}
 }
 
-func (r *runner) end(n *node, s State, message string, err error) {
+func (r *runner) endNode(n *node, s State, message string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -316,21 +316,21 @@ func (r *runner) end(n *node, s State, message string, err error) {
 	}
 	n.done = true
 	n.result.Finished = r.Clock.Now()
-	r.changed(n, s, message, err)
+	r.changeState(n, s, message, err)
 	r.active--
 	r.release(n)
 }
 
-// changed sets a node's state and emits an event. The caller holds the lock, so events come one at
-// a time and in order.
-func (r *runner) changed(n *node, s State, message string, err error) {
-	r.set(n, s, message, err)
-	r.tell(n, false)
+// changeState sets a node's state and emits an event. The caller holds the lock, so events come one
+// at a time and in order.
+func (r *runner) changeState(n *node, s State, message string, err error) {
+	r.setResult(n, s, message, err)
+	r.emit(n, false)
 }
 
-func (r *runner) set(n *node, s State, message string, err error) {
+func (r *runner) setResult(n *node, s State, message string, err error) {
 	n.result.State, n.result.Err = s, err
-	n.reached = max(n.reached, rank[s])
+	n.reachedRank = max(n.reachedRank, rank[s])
 	if message != "" {
 		n.result.Message = message
 	}
@@ -339,9 +339,9 @@ func (r *runner) set(n *node, s State, message string, err error) {
 	}
 }
 
-func (r *runner) tell(n *node, note bool) {
+func (r *runner) emit(n *node, note bool) {
 	if r.OnEvent != nil {
-		r.OnEvent(Event{ID: n.ID, Title: n.title(), State: n.result.State, Message: n.result.Message, Note: note, Err: n.result.Err,
+		r.OnEvent(Event{ID: n.ID, Title: n.title(), State: n.result.State, Message: n.result.Message, MessageOnly: note, Err: n.result.Err,
 			At: r.Clock.Now(), Progress: r.progress()})
 	}
 }
@@ -372,9 +372,9 @@ func (r *runner) cancelPending(ctx context.Context) {
 		switch {
 		case n.done:
 		case n.result.State == Pending:
-			r.changed(n, Blocked, "not started: "+context.Cause(ctx).Error(), nil)
+			r.changeState(n, Blocked, "not started: "+context.Cause(ctx).Error(), nil)
 		default:
-			r.changed(n, Failed, "", fmt.Errorf("interrupted while at work: %w", context.Cause(ctx)))
+			r.changeState(n, Failed, "", fmt.Errorf("interrupted while at work: %w", context.Cause(ctx)))
 		}
 	}
 	r.closed = true

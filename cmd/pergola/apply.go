@@ -277,8 +277,8 @@ func printHeld(w io.Writer, report *landscape.RunReport) {
 				reasons = append(reasons, o.Reason)
 			}
 			name := o.Ref.String()
-			if o.Approval != "" && o.Approval != h.Approval {
-				name += ", its approval is " + o.Approval
+			if o.ApprovalID != "" && o.ApprovalID != h.Approval {
+				name += ", its approval is " + o.ApprovalID
 			}
 			objects[o.Reason] = append(objects[o.Reason], name)
 		}

@@ -153,11 +153,11 @@ func (i *installing) delete(ctx context.Context, cmd *cobra.Command, role deploy
 	if err != nil {
 		return commands.Finding{Err: err}
 	}
-	if report.Count(apply.Deleted, apply.Gone) == 0 {
+	if report.Count(apply.Deleted, apply.AlreadyDeleted) == 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is not installed in namespace %s by pergola install: nothing was deleted.\n", i.what(role), i.namespace)
 		return nil
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is uninstalled: %s deleted. %s\n", i.what(role), counted(report.Count(apply.Deleted, apply.Gone), "object"), stays(role))
+	fmt.Fprintf(cmd.OutOrStdout(), "Pergola %s is uninstalled: %s deleted. %s\n", i.what(role), counted(report.Count(apply.Deleted, apply.AlreadyDeleted), "object"), stays(role))
 	return nil
 }
 

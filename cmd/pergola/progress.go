@@ -149,7 +149,7 @@ func (p *progress) object(owner, bundle string, r apply.ObjectResult) {
 		if len(r.Dropped) == 0 {
 			return
 		}
-	case apply.Kept:
+	case apply.Retained:
 		// Most of these are not of interest, such as objects of the garbage collector. A definition
 		// stays with all objects of its kind.
 		if r.Ref.Kind != "CustomResourceDefinition" {

@@ -123,13 +123,13 @@ func screen(text string) string {
 func TestProgressOfObjects(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "a", Name: "b"}
 	for action, want := range map[apply.Action][2]string{
-		apply.Unchanged: {"", ""},
-		apply.Kept:      {"", ""},
-		apply.Created:   {"", "  created Secret a/b (seed a, x)\n"},
-		apply.Gone:      {"", "  gone Secret a/b (seed a, x)\n"},
-		apply.Deleted:   {"  deleted Secret a/b (seed a, x)\n", "  deleted Secret a/b (seed a, x)\n"},
-		apply.LeftAlone: {"  left-alone Secret a/b (seed a, x)\n", "  left-alone Secret a/b (seed a, x)\n"},
-		apply.HeldBack:  {"  held Secret a/b (seed a, x)\n", "  held Secret a/b (seed a, x)\n"},
+		apply.Unchanged:      {"", ""},
+		apply.Retained:       {"", ""},
+		apply.Created:        {"", "  created Secret a/b (seed a, x)\n"},
+		apply.AlreadyDeleted: {"", "  gone Secret a/b (seed a, x)\n"},
+		apply.Deleted:        {"  deleted Secret a/b (seed a, x)\n", "  deleted Secret a/b (seed a, x)\n"},
+		apply.LeftAlone:      {"  left-alone Secret a/b (seed a, x)\n", "  left-alone Secret a/b (seed a, x)\n"},
+		apply.HeldBack:       {"  held Secret a/b (seed a, x)\n", "  held Secret a/b (seed a, x)\n"},
 	} {
 		for i, verbose := range []bool{false, true} {
 			var b bytes.Buffer
@@ -139,6 +139,6 @@ func TestProgressOfObjects(t *testing.T) {
 	}
 	var b bytes.Buffer
 	definition := apply.Ref{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition", Name: "b.a"}
-	newProgress(&b, false, false, false).object("seed a", "x", apply.ObjectResult{Ref: definition, Action: apply.Kept, Message: "they stay"})
+	newProgress(&b, false, false, false).object("seed a", "x", apply.ObjectResult{Ref: definition, Action: apply.Retained, Message: "they stay"})
 	assert.Equal(t, "  kept CustomResourceDefinition b.a (seed a, x): they stay\n", b.String())
 }

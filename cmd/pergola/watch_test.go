@@ -29,8 +29,8 @@ func TestSummary(t *testing.T) {
 	report.Written = tally.ChangeCounts{Deleting: 1}
 	assert.Equal(t, "Applied in 1s: 1 object is being deleted.", summary(report, time.Second), "it has a finalizer")
 	report.Written = tally.ChangeCounts{Created: 260, Changed: 5, Carriers: 20}
-	kept := &landscape.RunReport{Held: []permit.HeldObjects{{Cluster: "runtime", Approval: "abc", Objects: []apply.Held{
-		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: change.Reason{Detail: "too many"}, Approval: "123"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: change.Reason{Detail: "a Shoot"}},
+	kept := &landscape.RunReport{Held: []permit.HeldObjects{{Cluster: "runtime", Approval: "abc", Objects: []apply.HeldObject{
+		{Ref: apply.Ref{Kind: "Service", Namespace: "a", Name: "b"}, Reason: change.Reason{Detail: "too many"}, ApprovalID: "123"}, {Ref: apply.Ref{Kind: "Shoot", Namespace: "a", Name: "c"}, Reason: change.Reason{Detail: "a Shoot"}},
 		{Ref: apply.Ref{Kind: "Role", Namespace: "a", Name: "d"}, Reason: change.Reason{Detail: "too many"}},
 	}}}}
 	assert.Equal(t, "Applied in 1s: nothing had to be written; 3 objects are held, see above.", summary(kept, time.Second))

@@ -119,5 +119,5 @@ func (a *Adopter) nobodyElse(ctx context.Context) error {
 		return nil
 	}
 	return &WorkingError{fmt.Sprintf("lease %s/%s is held by %s: stop Pergola first, %s", at.namespace, at.name, holder,
-		runtime.CommandsHere("where that is its operator: kubectl -n garden scale deployment pergola-operator --replicas 0"))}
+		runtime.RewriteKubectlOrNameCluster("where that is its operator: kubectl -n garden scale deployment pergola-operator --replicas 0"))}
 }

@@ -283,7 +283,7 @@ func reached(l *landscapes.Landscape, kind, text string) string {
 	if kind == "Garden" {
 		cluster = landscape.Runtime
 	}
-	return apply.CommandsAt(strings.TrimSpace("kubectl "+landscape.Access{}.KubectlFlags(l, cluster)), cluster, text)
+	return apply.RewriteKubectlForCluster(strings.TrimSpace("kubectl "+landscape.Access{}.KubectlFlags(l, cluster)), cluster, text)
 }
 
 func isHeldOwner(gk schema.GroupKind) bool {

@@ -17,11 +17,11 @@ func NewEngine(o apply.Options) *apply.Engine {
 	if o.Protected == nil {
 		o.Protected = ProtectedKinds()
 	}
-	if o.Former == nil {
-		o.Former = takeoverManagers()
+	if o.TakeoverManagers == nil {
+		o.TakeoverManagers = takeoverManagers()
 	}
-	if o.Explain == nil {
-		o.Explain = plan.Explain
+	if o.ExplainItem == nil {
+		o.ExplainItem = plan.Explain
 	}
 	return apply.NewEngine(o)
 }
@@ -86,16 +86,16 @@ const AdoptionManager = "pergola-adopt"
 // takeoverManagers are client-side kubectl apply, Helm, and the Gardener components that write with
 // Update. Objects older than managed fields belong to "before-first-apply", objects of old kubectls
 // to "kubectl". kubectl's annotation says that they were applied as a whole.
-func takeoverManagers() []apply.Former {
+func takeoverManagers() []apply.TakeoverManager {
 	const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
-	return []apply.Former{
+	return []apply.TakeoverManager{
 		{Name: "kubectl-client-side-apply", Operation: update},
-		{Name: "kubectl", Operation: update, Annotation: apply.LastApplied},
-		{Name: "before-first-apply", Operation: update, Annotation: apply.LastApplied},
+		{Name: "kubectl", Operation: update, Annotation: apply.LastAppliedAnnotation},
+		{Name: "before-first-apply", Operation: update, Annotation: apply.LastAppliedAnnotation},
 		{Name: "helm", Operation: update}, {Name: "helm", Operation: applied},
-		{Name: "gardener-resource-manager", Operation: update, Inventories: true},
-		{Name: "gardener-operator", Operation: update, Inventories: true},
-		{Name: "gardenlet", Operation: update, Inventories: true},
+		{Name: "gardener-resource-manager", Operation: update, HasInventories: true},
+		{Name: "gardener-operator", Operation: update, HasInventories: true},
+		{Name: "gardenlet", Operation: update, HasInventories: true},
 		{Name: AdoptionManager, Operation: update},
 	}
 }

@@ -53,7 +53,7 @@ func (k DriftRepairer) Run(ctx context.Context) {
 	}
 	var watchers sync.WaitGroup
 	watch := func(ctx context.Context, c *apply.Cluster) {
-		watchers.Go(func() { k.Engine.Watch(ctx, c, tell) })
+		watchers.Go(func() { k.Engine.WatchDrift(ctx, c, tell) })
 		watchers.Go(func() { k.watchDeletions(ctx, c, tell) })
 	}
 	for _, c := range k.Clusters {

@@ -116,7 +116,7 @@ func lapsedApprovalText(id, approve string, approvals permit.Approvals, held []p
 	for _, h := range held {
 		for _, o := range h.Objects {
 			if n++; n <= maxShownDeletions {
-				now = append(now, fmt.Sprintf("%s (pergola approve %s/%s)", o.Ref, approve, approvals.NextID(o.Approval)))
+				now = append(now, fmt.Sprintf("%s (pergola approve %s/%s)", o.Ref, approve, approvals.NextID(o.ApprovalID)))
 			}
 		}
 	}

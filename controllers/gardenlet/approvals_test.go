@@ -168,7 +168,7 @@ func TestReportedApprovalIDs(t *testing.T) {
 func TestLapsedApprovalText(t *testing.T) {
 	held := permit.HeldObjects{Cluster: "here"}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
-		held.Objects = append(held.Objects, apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: name}, Approval: "id-" + name})
+		held.Objects = append(held.Objects, apply.HeldObject{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "n", Name: name}, ApprovalID: "id-" + name})
 	}
 	text := lapsedApprovalText("0123456789ab", "demo here", permit.Approvals{Used: []string{"id-b"}}, []permit.HeldObjects{held})
 	assert.Contains(t, text, "nothing passes by approval 0123456789ab: ")

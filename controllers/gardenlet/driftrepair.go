@@ -53,7 +53,7 @@ func (g *Gardenlet) heldRepairReason(held []permit.HeldObjects, e apply.DriftEve
 	for _, h := range held {
 		for _, o := range h.Objects {
 			if h.Cluster == e.Cluster && o.Ref == e.Ref {
-				return fmt.Sprintf("held: %s; to let it pass once: pergola approve %s %s/%s", o.Reason, s.landscape, g.options.Seed, g.approvals(s).NextID(o.Approval))
+				return fmt.Sprintf("held: %s; to let it pass once: pergola approve %s %s/%s", o.Reason, s.landscape, g.options.Seed, g.approvals(s).NextID(o.ApprovalID))
 			}
 		}
 	}

@@ -111,8 +111,8 @@ func (g *Gardenlet) report(former *seedpublication.SeedReport) seedpublication.S
 		for _, h := range held {
 			for _, o := range h.Objects {
 				known[h.Cluster+" "+o.Ref.String()] = true
-				held := seedpublication.HeldObject{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: approvals.NextID(o.Approval)}
-				if h.Approval != o.Approval {
+				held := seedpublication.HeldObject{Owner: name, Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason, Approval: approvals.NextID(o.ApprovalID)}
+				if h.Approval != o.ApprovalID {
 					held.GroupApproval = approvals.NextID(h.Approval)
 				}
 				out.Held = append(out.Held, held)

@@ -117,7 +117,7 @@ func TestHoldsAfterFailedRun(t *testing.T) {
 	of := func(reason string, names ...string) permit.HeldObjects {
 		out := permit.HeldObjects{Cluster: "seed", Approval: reason}
 		for _, name := range names {
-			out.Objects = append(out.Objects, apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Reason: change.Reason{Detail: reason}})
+			out.Objects = append(out.Objects, apply.HeldObject{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: name}, Reason: change.Reason{Detail: reason}})
 		}
 		return out
 	}

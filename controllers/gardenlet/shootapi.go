@@ -55,6 +55,6 @@ func (g *Gardenlet) disconnect(at *ownerWorker) {
 	g.services.tokens.Stop(at.shoot.controlPlane)
 	at.shoot.unwatch()
 	at.shoot.api.Close()
-	g.connections.engine.Forget(at.shoot.api)
+	g.connections.engine.ForgetCluster(at.shoot.api)
 	at.shoot.api = nil
 }

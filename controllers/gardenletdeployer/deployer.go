@@ -107,7 +107,7 @@ func (d *Deployer) open() (err error) {
 	if d.runtime, err = conventions.NewCluster("runtime", d.Runtime, apply.ClusterOptions{Clock: d.Clock}); err != nil {
 		return err
 	}
-	all := apply.ClusterOptions{Clock: d.Clock, Whole: fullyCachedKinds}
+	all := apply.ClusterOptions{Clock: d.Clock, WholeKinds: fullyCachedKinds}
 	if d.virtual, err = conventions.NewCluster("virtual", d.Virtual, all); err != nil {
 		d.runtime.Close()
 	}

@@ -43,11 +43,11 @@ func (c *Converger) applyBootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := apply.Set{Name: bootstrapSet, FormerNames: []string{c.setName("bootstrap")}, Objects: objects, FieldManager: FieldManager}
+	s := apply.Set{Name: bootstrapSet, PreviousNames: []string{c.setName("bootstrap")}, Objects: objects, FieldManager: FieldManager}
 	for attempt := 1; ; attempt++ {
 		err := c.applySet(ctx, Runtime, "bootstrap", s, c.bootstrapInventory(), apply.ApplyOptions{})
 		if err == nil {
-			return apply.AwaitServed(ctx, c.options.Clock, c.connections.clusters[Runtime], objects)
+			return apply.WaitForServedKinds(ctx, c.options.Clock, c.connections.clusters[Runtime], objects)
 		}
 		if attempt == bootstrapAttempts || !isInventoryConflict(err) {
 			return err

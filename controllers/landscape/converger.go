@@ -336,7 +336,7 @@ func (c *Converger) Close() {
 	c.leaseState.cancelLeases(nil)
 	for _, cluster := range c.connections.ownedClusters {
 		cluster.Close()
-		c.connections.engine.Forget(cluster)
+		c.connections.engine.ForgetCluster(cluster)
 	}
 }
 

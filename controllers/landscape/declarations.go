@@ -69,7 +69,7 @@ func withoutKey(m map[string]string, key string) map[string]string {
 // declarationSet returns the set of declarations for the engine.
 func (c *Converger) declarationSet(name string, d *declarations) apply.Set {
 	return apply.Set{Name: c.setName(name), Objects: d.objects, FieldManager: FieldManager, Sources: d.sources, RebuildFrom: apply.KindsOf(d.objects...),
-		KeepSources: true, Yields: engineHandoverRules(), TakeBack: true, TakeBackFrom: isPersonManager}
+		RecordSources: true, FieldPolicies: engineHandoverRules(), TakeBack: true, TakeBackFrom: isPersonManager}
 }
 
 func (c *Converger) setName(name string) string {
@@ -99,10 +99,10 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 	if err != nil {
 		return err
 	}
-	options := apply.ApplyOptions{DesiredElsewhere: around.isDesiredElsewhere, DeclaredBy: around.isDeclaredBy, GivenUp: around.hasGivenUp,
-		Admit: c.admitChange, Complete: c.completeDeclaration, AllowEmpty: removed, NoWait: ending || leaving}
+	options := apply.ApplyOptions{IsDeclaredElsewhere: around.isDesiredElsewhere, IsDeclaredBy: around.isDeclaredBy, IsGivenUp: around.hasGivenUp,
+		Admit: c.admitChange, CompleteDeclaration: c.completeDeclaration, AllowEmpty: removed, NoWait: ending || leaving}
 	judged := c.newDeletionJudge(ctx, cluster, len(d.objects), around)
-	options.ApprovePrune = func(entries []apply.Entry) []apply.Held { return c.reportHeld(cluster, judged.prune(entries)) }
+	options.ApprovePrune = func(entries []apply.Entry) []apply.HeldObject { return c.reportHeld(cluster, judged.prune(entries)) }
 	kept := c.runs.IsMaintaining()
 	if kept {
 		options.NoDelete = true
@@ -116,7 +116,7 @@ func (c *Converger) applyDeclarations(ctx context.Context, cluster string, d *de
 		return nil
 	}
 	set := c.declarationSet(cluster, d)
-	set.Private = true
+	set.ModifyObjects = true
 	err = around.explainConflicts(c.applySet(ctx, cluster, DeclarationsBundle, set, c.declarationInventory(cluster), options))
 	c.admission.releaseRules()
 	if !kept && err == nil {
@@ -169,8 +169,8 @@ func (c *Converger) applySet(ctx context.Context, cluster, bundle string, s appl
 }
 
 // reportHeld adds held deletions to the report.
-func (c *Converger) reportHeld(cluster string, verdicts []permit.HeldObjects) []apply.Held {
-	var out []apply.Held
+func (c *Converger) reportHeld(cluster string, verdicts []permit.HeldObjects) []apply.HeldObject {
+	var out []apply.HeldObject
 	for _, v := range verdicts {
 		c.addHeld(cluster, v.Objects, v.Approval)
 		out = append(out, v.Objects...)

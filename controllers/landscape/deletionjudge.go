@@ -32,7 +32,7 @@ type deletionJudge struct {
 
 func (c *Converger) newDeletionJudge(ctx context.Context, cluster string, total int, around *otherLandscapes) *deletionJudge {
 	return &deletionJudge{
-		gate: c.options.Permits.Gate, cluster: cluster, localizeCommands: c.connections.clusters[cluster].CommandsHere, total: total, otherLandscapes: around,
+		gate: c.options.Permits.Gate, cluster: cluster, localizeCommands: c.connections.clusters[cluster].RewriteKubectlOrNameCluster, total: total, otherLandscapes: around,
 		isConfirmed:  func(ref apply.Ref) bool { return c.isDeletionConfirmed(ctx, ref) },
 		referencesOf: func(ref apply.Ref) []across.Referred { return c.referencesOf(ctx, cluster, ref) },
 	}
@@ -51,13 +51,13 @@ func (j *deletionJudge) prune(entries []apply.Entry) (out []permit.HeldObjects) 
 		if j.isConfirmed(e.Ref) {
 			continue
 		}
-		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnconfirmed, Detail: j.localizeCommands(RemovalHoldText(e.Ref))}}}})
+		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.HeldObject{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnconfirmed, Detail: j.localizeCommands(RemovalHoldText(e.Ref))}}}})
 	}
 	moving, rest := j.otherLandscapes.holdPossiblyMoved(rest)
 	// One by one, because each may be decided at another time, and its own id approves it without
 	// waiting.
 	for _, m := range moving {
-		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{m}, Approval: m.Approval})
+		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.HeldObject{m}, Approval: m.ApprovalID})
 	}
 	gate := j.gate
 	defer func() { j.gate = gate }()
@@ -88,7 +88,7 @@ func (j *deletionJudge) holdReferenced(entries []apply.Entry) (rest []apply.Entr
 			rest = append(rest, e)
 			continue
 		}
-		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.Held{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldReferred, Detail: ReferenceHoldText(holder)}}}})
+		out = append(out, permit.HeldObjects{Cluster: j.cluster, Objects: []apply.HeldObject{{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldReferred, Detail: ReferenceHoldText(holder)}}}})
 	}
 	return rest, out
 }
@@ -130,7 +130,7 @@ func (j *deletionJudge) applyGate(entries []apply.Entry) []permit.HeldObjects {
 		refs = append(refs, e.Ref)
 	}
 	gate := j.gate.WithEarlierDeletions(j.deletionCount)
-	gate.HeldBefore = apply.HeldBefore(entries)
+	gate.HeldBefore = apply.HeldReasons(entries)
 	verdict := gate.Judge(j.cluster, refs, j.total)
 	j.deletionCount += len(refs) - len(verdict.Held)
 	held := verdict.HeldAmong(j.cluster, refs)

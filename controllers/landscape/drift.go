@@ -150,7 +150,7 @@ func (c *Converger) recreationHold(before int, cluster string, ref apply.Ref) (r
 			if h.Cluster != cluster || o.Ref != ref {
 				continue
 			}
-			if approval = o.Approval; c.options.Permits.DisplayedID != nil {
+			if approval = o.ApprovalID; c.options.Permits.DisplayedID != nil {
 				approval = c.options.Permits.DisplayedID(approval)
 			}
 			return o.Reason, approval

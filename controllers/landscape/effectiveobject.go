@@ -58,7 +58,7 @@ func (c *Converger) dryRunVirtualOwners(ctx context.Context) {
 	if len(s.Objects) == 0 {
 		return
 	}
-	_, _ = c.connections.engine.Plan(ctx, c.connections.clusters[Virtual], s, c.declarationInventory(Virtual), apply.ApplyOptions{NoPrune: true, Complete: c.completeDeclaration, Foreseen: c.recordDryRun})
+	_, _ = c.connections.engine.Plan(ctx, c.connections.clusters[Virtual], s, c.declarationInventory(Virtual), apply.ApplyOptions{NoPrune: true, CompleteDeclaration: c.completeDeclaration, OnDryRun: c.recordDryRun})
 }
 
 // loadLiveOwner reads the live owner: its UID, which names things outside of the clusters, and its

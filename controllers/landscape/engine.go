@@ -13,7 +13,7 @@ import (
 // NewEngine returns the engine for a landscape; successive convergers share it.
 func NewEngine(l *landscapes.Landscape, options Options) *apply.Engine {
 	return conventions.NewEngine(apply.Options{
-		Clock: options.Clock, Force: forcePredicate(l, options.Takeover.Force), ForceHint: options.Takeover.ForceHint, Kin: managedresource.IsFieldManager,
+		Clock: options.Clock, IsForced: forcePredicate(l, options.Takeover.Force), ForceHint: options.Takeover.ForceHint, IsSibling: managedresource.IsFieldManager,
 	})
 }
 

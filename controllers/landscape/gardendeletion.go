@@ -175,7 +175,7 @@ func (c *Converger) deleteGarden(ctx context.Context) (ending bool, err error) {
 	c.currentRun.deletedGardens = map[apply.Ref]bool{versionlessRef(o.Ref): true}
 	c.mu.Unlock()
 	if virtual := c.connections.clusters[Virtual]; virtual != nil {
-		c.connections.engine.Forget(virtual)
+		c.connections.engine.ForgetCluster(virtual)
 	}
 	// The declarations of the virtual garden have ended with it.
 	if err := c.declarationInventory(Virtual).Remove(ctx); err != nil {

@@ -34,7 +34,7 @@ func (c *Converger) findHandedOver(ctx context.Context) []change.HandedOver {
 		if c.connections.clusters[cluster] == nil {
 			continue
 		}
-		found, err := c.connections.engine.HandedOver(ctx, c.connections.clusters[cluster], c.declarationSet(cluster, parts[cluster]), c.declarationInventory(cluster))
+		found, err := c.connections.engine.HandedOverFields(ctx, c.connections.clusters[cluster], c.declarationSet(cluster, parts[cluster]), c.declarationInventory(cluster))
 		if err == nil {
 			out = append(out, found...)
 		}
@@ -45,7 +45,7 @@ func (c *Converger) findHandedOver(ctx context.Context) []change.HandedOver {
 // HandedOverFields returns the fields of a declared object that controllers own. It uses the live
 // object alone, and ignores changes in Git since the last apply.
 func HandedOverFields(declared, live *unstructured.Unstructured) []change.HandedOver {
-	return apply.HandedOverOf(apply.Set{FieldManager: FieldManager, Yields: engineHandoverRules()}, declared, live)
+	return apply.HandedOverFieldsOf(apply.Set{FieldManager: FieldManager, FieldPolicies: engineHandoverRules()}, declared, live)
 }
 
 // isHandedOver reports whether all fields of a drift event are handed over.

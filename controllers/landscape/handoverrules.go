@@ -23,7 +23,7 @@ import (
 type handoverRule struct {
 	kinds              []schema.GroupKind
 	path               string // dotted; "*" is every item of a named list, or every key of a map
-	isLeftToController func(apply.Contest) (string, bool)
+	isLeftToController func(apply.FieldConflict) (string, bool)
 	// source is the upstream code that sets the field.
 	source string
 }
@@ -74,11 +74,11 @@ func handoverTable() []handoverRule {
 }
 
 // engineHandoverRules returns the table for the engine.
-func engineHandoverRules() []apply.Yield {
-	var out []apply.Yield
+func engineHandoverRules() []apply.FieldPolicy {
+	var out []apply.FieldPolicy
 	for _, r := range handoverTable() {
 		for _, kind := range r.kinds {
-			out = append(out, apply.Yield{Kind: kind, Path: strings.Split(r.path, "."), Left: r.isLeftToController, Takes: isControllerManager})
+			out = append(out, apply.FieldPolicy{Kind: kind, Path: strings.Split(r.path, "."), Defer: r.isLeftToController, Overrides: isControllerManager})
 		}
 	}
 	return out
@@ -100,31 +100,31 @@ func isPersonManager(manager string) bool {
 }
 
 // leaveBoundSeed: a bound Shoot stays on its Seed.
-func leaveBoundSeed(c apply.Contest) (string, bool) {
-	return "the Shoot is bound to this Seed", c.Live != nil && !c.Moved
+func leaveBoundSeed(c apply.FieldConflict) (string, bool) {
+	return "the Shoot is bound to this Seed", c.Live != nil && !c.DeclarationChanged
 }
 
 // leaveScheduledHibernation: with schedules, they and people decide about hibernation, and so does
 // a commit that changes the value.
-func leaveScheduledHibernation(c apply.Contest) (string, bool) {
+func leaveScheduledHibernation(c apply.FieldConflict) (string, bool) {
 	schedules, _, _ := unstructured.NestedSlice(c.Object.Object, "spec", "hibernation", "schedules")
-	return "spec.hibernation.schedules decide", c.Live != nil && !c.Moved && len(schedules) > 0
+	return "spec.hibernation.schedules decide", c.Live != nil && !c.DeclarationChanged && len(schedules) > 0
 }
 
 // leaveRaisedVersion: the API forbids to downgrade a Kubernetes version that maintenance has
 // raised.
-func leaveRaisedVersion(c apply.Contest) (string, bool) {
-	return raisedReason(c, "kubernetesVersion"), isControllerManager(c.By) && isOlderVersion(c.Declared, c.Live)
+func leaveRaisedVersion(c apply.FieldConflict) (string, bool) {
+	return raisedReason(c, "kubernetesVersion"), isControllerManager(c.Manager) && isOlderVersion(c.Declared, c.Live)
 }
 
 // leaveRaisedImage: an image that maintenance has raised stays until a commit declares another one,
 // even an older one.
-func leaveRaisedImage(c apply.Contest) (string, bool) {
-	return raisedReason(c, "machineImageVersion"), isControllerManager(c.By) && !c.Moved && isOlderVersion(c.Declared, c.Live) &&
+func leaveRaisedImage(c apply.FieldConflict) (string, bool) {
+	return raisedReason(c, "machineImageVersion"), isControllerManager(c.Manager) && !c.DeclarationChanged && isOlderVersion(c.Declared, c.Live) &&
 		poolImageName(c.Object, c.Key) == poolImageName(c.LiveObject, c.Key)
 }
 
-func raisedReason(c apply.Contest, what string) string {
+func raisedReason(c apply.FieldConflict, what string) string {
 	if auto, set, _ := unstructured.NestedBool(c.LiveObject.Object, "spec", "maintenance", "autoUpdate", what); set && !auto {
 		return "maintenance raised it, because the version in Git expired"
 	}
@@ -162,32 +162,32 @@ func parseVersion(v any) (*version.Version, bool) {
 
 // leaveDroppedSince: maintenance removes fields that a minor version no longer supports when it
 // updates to that version.
-func leaveDroppedSince(minor uint) func(apply.Contest) (string, bool) {
-	return func(c apply.Contest) (string, bool) {
+func leaveDroppedSince(minor uint) func(apply.FieldConflict) (string, bool) {
+	return func(c apply.FieldConflict) (string, bool) {
 		path := []string{"spec", "kubernetes", "version"}
 		declared, _, _ := unstructured.NestedString(c.Object.Object, path...)
 		live, _, _ := unstructured.NestedString(c.LiveObject.Object, path...)
 		now, ok := parseVersion(live)
-		by, _ := c.Owner(path...)
+		by, _ := c.OtherManager(path...)
 		return "maintenance took it away when it raised spec.kubernetes.version to " + live,
 			c.Live == nil && ok && now.Minor() >= minor && isControllerManager(by) && isOlderVersion(declared, live)
 	}
 }
 
 // leaveControllerField: a controller sets the field permanently.
-func leaveControllerField(c apply.Contest) (string, bool) {
-	return "a controller sets it", c.Live != nil && isControllerManager(c.By)
+func leaveControllerField(c apply.FieldConflict) (string, bool) {
+	return "a controller sets it", c.Live != nil && isControllerManager(c.Manager)
 }
 
 // leaveAutoUpdatedChart: with the label, the operator may change the chart version.
-func leaveAutoUpdatedChart(c apply.Contest) (string, bool) {
+func leaveAutoUpdatedChart(c apply.FieldConflict) (string, bool) {
 	const label = operatorv1alpha1.LabelAutoUpdateGardenlet
-	return "label " + label, c.Live != nil && isControllerManager(c.By) && c.LiveObject.GetLabels()[label] == "true"
+	return "label " + label, c.Live != nil && isControllerManager(c.Manager) && c.LiveObject.GetLabels()[label] == "true"
 }
 
 // leaveControllerMetadata: controllers store state in labels and annotations of Gardener.
-func leaveControllerMetadata(c apply.Contest) (string, bool) {
+func leaveControllerMetadata(c apply.FieldConflict) (string, bool) {
 	domain, _, _ := strings.Cut(c.Key, "/")
-	return "controllers keep their state in it", c.Live != nil && isControllerManager(c.By) &&
+	return "controllers keep their state in it", c.Live != nil && isControllerManager(c.Manager) &&
 		(domain == "gardener.cloud" || strings.HasSuffix(domain, ".gardener.cloud"))
 }

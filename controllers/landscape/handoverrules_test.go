@@ -273,7 +273,7 @@ func TestVersionsOfGardenletsAreHandedOver(t *testing.T) {
 		"without a label":     {&unstructured.Unstructured{Object: map[string]any{}}, "gardener-operator", "v1.150.0", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			why, handed := leaveAutoUpdatedChart(apply.Contest{LiveObject: c.live, By: c.by, Live: c.value})
+			why, handed := leaveAutoUpdatedChart(apply.FieldConflict{LiveObject: c.live, Manager: c.by, Live: c.value})
 			assert.Equal(t, c.want, handed)
 			assert.Equal(t, "label operator.gardener.cloud/auto-update-gardenlet-helm-chart-ref", why)
 		})

@@ -81,7 +81,7 @@ func checkPossible(ctx context.Context, cluster *apply.Cluster, live *unstructur
 	}
 	if len(obstacles) > 0 {
 		for i := range obstacles {
-			obstacles[i].Text, obstacles[i].Withdraw = cluster.CommandsHere(obstacles[i].Text), cluster.CommandsHere(obstacles[i].Withdraw)
+			obstacles[i].Text, obstacles[i].Withdraw = cluster.RewriteKubectlOrNameCluster(obstacles[i].Text), cluster.RewriteKubectlOrNameCluster(obstacles[i].Withdraw)
 		}
 		return &OperationNotPossibleError{Operation: operation, Object: apply.RefOf(live).String(), Obstacles: obstacles, object: live}
 	}
@@ -181,7 +181,7 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 		return nil
 	}
 	if !isImplemented(kind, o.Operation) && o.OnProgress != nil {
-		o.OnProgress(cluster.CommandsHere(fmt.Sprintf("asked for, but no part of Pergola does it in this version: the annotation stays, and blocks other operations, until a controller takes it up; "+
+		o.OnProgress(cluster.RewriteKubectlOrNameCluster(fmt.Sprintf("asked for, but no part of Pergola does it in this version: the annotation stays, and blocks other operations, until a controller takes it up; "+
 			"to withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation)))
 	}
 	if !o.Wait {
@@ -233,7 +233,7 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 		switch {
 		case apierrors.IsNotFound(err):
 			return fmt.Errorf("%s is gone", ref)
-		case err != nil && ctx.Err() == nil && !apply.IsPassing(cluster.Explain(ref, "read", err)):
+		case err != nil && ctx.Err() == nil && !apply.IsTransient(cluster.Explain(ref, "read", err)):
 			return cluster.Explain(ref, "read", err)
 		case err == nil && live.GetAnnotations()[annotationOperation] == o.Operation:
 			if err := attended.checkHandler(ctx, live, asked, c.options.Clock.Now()); err != nil {
@@ -244,7 +244,7 @@ func (c *Converger) followOperation(ctx context.Context, cluster *apply.Cluster,
 			}
 			text := notStartedText
 			if isImplemented(ref.Kind, o.Operation) { // else Operate has reported that
-				text += cluster.CommandsHere(fmt.Sprintf("; other operations wait for that. To withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
+				text += cluster.RewriteKubectlOrNameCluster(fmt.Sprintf("; other operations wait for that. To withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
 			}
 			tell(text)
 		case err == nil && isAnnotationOnly(ref.Kind, o.Operation):

@@ -49,7 +49,7 @@ func (a *handlerCheck) checkHandler(ctx context.Context, live *unstructured.Unst
 	}
 	a.nextCheck = now.Add(handlerCheckInterval)
 	ref := apply.RefOf(live)
-	withdraw := a.cluster.CommandsHere(fmt.Sprintf("to withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
+	withdraw := a.cluster.RewriteKubectlOrNameCluster(fmt.Sprintf("to withdraw it: kubectl annotate %s %s-", apply.KubectlName(ref), annotationOperation))
 	if !isImplemented(ref.Kind, a.operation) {
 		if now.Sub(asked) < operationStartTime {
 			a.nextCheck = asked.Add(operationStartTime)

@@ -193,7 +193,7 @@ func (c *Converger) notStartedReason(o landscapes.Operation, record operationRec
 			but = ", but no part of Pergola does it in this version"
 		}
 		text := fmt.Sprintf("it was asked for %s%s: %s; ", record.At.UTC().Format(time.RFC3339), but, schemas.OperationWaiting(asked))
-		return pendingReason{localText: text + cluster.CommandsHere(schemas.WithdrawOperation(asked)), portableText: text + schemas.WithdrawAnywhere}
+		return pendingReason{localText: text + cluster.RewriteKubectlOrNameCluster(schemas.WithdrawOperation(asked)), portableText: text + schemas.WithdrawAnywhere}
 	}
 	if !before && record.State == operationDone && o.Operation != schemas.OperationConfirmDeletion && !isImplemented(o.Kind, o.Operation) {
 		asked := &unstructured.Unstructured{} // not in the cache yet

@@ -130,7 +130,7 @@ func (c *Converger) readOtherLandscapes(ctx context.Context, cluster string) (*o
 		return nil, err
 	}
 	for _, e := range entries {
-		a.appliedBefore[versionlessRef(e.Ref)] = e.Applied != ""
+		a.appliedBefore[versionlessRef(e.Ref)] = e.AppliedDigest != ""
 	}
 	return a, nil
 }
@@ -270,7 +270,7 @@ func (a *otherLandscapes) explainConflicts(err error) error {
 
 // holdPossiblyMoved holds objects that may have moved to a landscape without an answer, and asks
 // about them.
-func (a *otherLandscapes) holdPossiblyMoved(entries []apply.Entry) (held []apply.Held, rest []apply.Entry) {
+func (a *otherLandscapes) holdPossiblyMoved(entries []apply.Entry) (held []apply.HeldObject, rest []apply.Entry) {
 	for _, e := range entries {
 		waiting := a.pendingAnswers(e.Ref)
 		id := permit.ApprovalID(a.cluster, e.Ref)
@@ -284,7 +284,7 @@ func (a *otherLandscapes) holdPossiblyMoved(entries []apply.Entry) (held []apply
 		if shown != nil && !a.removals.isReviewed(a.cluster, e.Ref) {
 			reason.Code = landscapev1alpha1.HeldMovedUnreviewed
 		}
-		held = append(held, apply.Held{Ref: e.Ref, Approval: id, Reason: reason})
+		held = append(held, apply.HeldObject{Ref: e.Ref, ApprovalID: id, Reason: reason})
 	}
 	return held, rest
 }

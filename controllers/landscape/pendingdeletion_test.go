@@ -53,7 +53,7 @@ func TestPendingDeletionNeedsNoSecondApproval(t *testing.T) {
 				require.True(t, err == nil || apierrors.IsNotFound(err), err)
 			}
 			t.Cleanup(release)
-			run := func() []apply.Held {
+			run := func() []apply.HeldObject {
 				c := w.newConverger()
 				stop := advanceClock(w)
 				defer stop()
@@ -61,7 +61,7 @@ func TestPendingDeletionNeedsNoSecondApproval(t *testing.T) {
 				err := c.applyDeclarations(testContext(t), Virtual, splitByCluster(c.landscape)[Virtual])
 				c.runs.EndRun(err == nil)
 				require.NoError(t, err)
-				var held []apply.Held
+				var held []apply.HeldObject
 				for _, h := range c.currentRun.report.Held {
 					held = append(held, h.Objects...)
 				}

@@ -116,9 +116,9 @@ func (c *Converger) planDeclarations(ctx context.Context, cluster string, d *dec
 	judged := c.newDeletionJudge(ctx, cluster, len(s.Objects)+len(d.undecryptable), around)
 	found, err := c.connections.engine.Plan(ctx, c.connections.clusters[cluster], s, c.declarationInventory(cluster), apply.ApplyOptions{
 		AllowEmpty: len(d.undecryptable) > 0 || removed, // not empty with their key
-		Admit:      c.admitChange, Complete: c.completeDeclaration, Foreseen: c.recordDryRun, DesiredElsewhere: around.isDesiredElsewhere, DeclaredBy: around.isDeclaredBy, GivenUp: around.hasGivenUp,
-		ApprovePrune: func(entries []apply.Entry) []apply.Held {
-			var held []apply.Held
+		Admit:      c.admitChange, CompleteDeclaration: c.completeDeclaration, OnDryRun: c.recordDryRun, IsDeclaredElsewhere: around.isDesiredElsewhere, IsDeclaredBy: around.isDeclaredBy, IsGivenUp: around.hasGivenUp,
+		ApprovePrune: func(entries []apply.Entry) []apply.HeldObject {
+			var held []apply.HeldObject
 			for _, v := range judged.prune(slices.DeleteFunc(slices.Clone(entries), func(e apply.Entry) bool { return isUndecryptable(d.undecryptable, e.Ref) })) {
 				held = append(held, v.Objects...)
 				for _, o := range v.Objects {

@@ -82,7 +82,7 @@ func (c *Converger) countWrites(result *apply.Result) {
 	c.currentRun.report.Changed = c.currentRun.report.Written.Total()
 }
 
-func (c *Converger) addHeld(cluster string, held []apply.Held, id string) {
+func (c *Converger) addHeld(cluster string, held []apply.HeldObject, id string) {
 	if len(held) == 0 {
 		return
 	}
@@ -131,8 +131,8 @@ func (r *RunReport) HeldDeletions() []landscapev1alpha1.HeldDeletion {
 	var out []landscapev1alpha1.HeldDeletion
 	for _, h := range r.Held {
 		for _, o := range h.Objects {
-			held := landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason.String(), Why: o.Reason, Approval: o.Approval}
-			if h.Approval != o.Approval {
+			held := landscapev1alpha1.HeldDeletion{Cluster: h.Cluster, Object: o.Ref.String(), Reason: o.Reason.String(), Why: o.Reason, Approval: o.ApprovalID}
+			if h.Approval != o.ApprovalID {
 				held.Together = h.Approval
 			}
 			out = append(out, held)

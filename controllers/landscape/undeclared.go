@@ -48,7 +48,7 @@ func (c *Converger) undeclaredObjects(ctx context.Context, object *ObjectStatus)
 				u.HoldReason = ReferenceHoldText(holder)
 			}
 			if isOwnerKind(e.GroupKind()) && !c.isDeletionConfirmed(ctx, e.Ref) {
-				u.HoldReason = c.connections.clusters[cluster].CommandsHere(RemovalHoldText(e.Ref))
+				u.HoldReason = c.connections.clusters[cluster].RewriteKubectlOrNameCluster(RemovalHoldText(e.Ref))
 			}
 			out = append(out, u)
 		}

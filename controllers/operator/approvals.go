@@ -124,7 +124,7 @@ func (j *job) addPreviouslyHeld(report *landscape.RunReport, before []landscapev
 		if n < 0 {
 			n, former = len(former), append(former, permit.HeldObjects{Cluster: h.Cluster, Approval: together})
 		}
-		former[n].Objects = append(former[n].Objects, apply.Held{Ref: parseObjectRef(h.Object), Reason: h.Why, Approval: id})
+		former[n].Objects = append(former[n].Objects, apply.HeldObject{Ref: parseObjectRef(h.Object), Reason: h.Why, ApprovalID: id})
 	}
 	report.Held = permit.WithUnprocessed(report.Held, former)
 }

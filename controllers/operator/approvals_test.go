@@ -43,7 +43,7 @@ func TestAddPreviouslyHeld(t *testing.T) {
 		{Cluster: "runtime", Object: "Namespace passed", Approval: "c"}, {Cluster: "runtime", Object: "Namespace one", Reason: "protected", Approval: "e", Together: "g"},
 		{Cluster: "runtime", Object: "Namespace two", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "f", Together: "g"}, {Cluster: "virtual", Object: "Seed gone", Reason: "its file is gone", Why: change.Reason{Detail: "its file is gone"}},
 	}
-	report := &landscape.RunReport{Held: []permit.HeldObjects{{Cluster: "virtual", Approval: "d", Objects: []apply.Held{{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "seen"}, Reason: change.Reason{Detail: "new"}, Approval: "d"}}}}}
+	report := &landscape.RunReport{Held: []permit.HeldObjects{{Cluster: "virtual", Approval: "d", Objects: []apply.HeldObject{{Ref: apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "seen"}, Reason: change.Reason{Detail: "new"}, ApprovalID: "d"}}}}}
 	(&job{permissions: jobPermissions{usedApprovals: []string{"c"}}}).addPreviouslyHeld(report, before)
 	assert.Equal(t, []landscapev1alpha1.HeldDeletion{
 		{Cluster: "virtual", Object: "Secret default/seen", Reason: "new", Why: change.Reason{Detail: "new"}, Approval: "d"}, {Cluster: "runtime", Object: "Namespace unseen", Reason: "protected", Why: change.Reason{Detail: "protected"}, Approval: "b-2"},

@@ -154,7 +154,7 @@ func treeBundle(ctx context.Context, c client.Reader, cm *unstructured.Unstructu
 		return b
 	}
 	for _, e := range entries {
-		o := TreeObject{Object: e.Ref.String(), Source: e.Source, Leaving: e.Leaving, inventoryEntry: e}
+		o := TreeObject{Object: e.Ref.String(), Source: e.Source, Leaving: e.Deleting, inventoryEntry: e}
 		if e.Kind == "ManagedResource" {
 			o.Objects, b.Error = managedResourceObjects(ctx, c, e.Ref)
 		}

@@ -21,7 +21,7 @@ func markShared(owners []TreeOwner) {
 		if listed[at] == nil {
 			listed[at] = map[string]bool{}
 		}
-		listed[at][owner] = listed[at][owner] || o.inventoryEntry.Applied != "" || o.Leaving
+		listed[at][owner] = listed[at][owner] || o.inventoryEntry.AppliedDigest != "" || o.Leaving
 	})
 	each(func(o *TreeObject, at place, owner string) {
 		var others []string

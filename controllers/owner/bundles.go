@@ -207,7 +207,7 @@ func (r *run) applyDelivery(ctx context.Context, b render.Bundle) (waiter, error
 		return waiter{}, err
 	}
 	r.owner.recordTerminating(b.Name, cluster, result.Objects...)
-	if err := apply.AwaitServed(ctx, r.reconciler.Clock, cluster, objects); err != nil {
+	if err := apply.WaitForServedKinds(ctx, r.reconciler.Clock, cluster, objects); err != nil {
 		return waiter{}, err
 	}
 	w := waiter{bundle: b, cluster: cluster, refs: objectRefs(objects)}
@@ -233,12 +233,12 @@ func (r *run) applyManagedResource(ctx context.Context, b render.Bundle, cluster
 	s.InjectLabels, s.KeepObjects, s.InOrder = nil, false, true
 	view := inventory
 	if len(former) > 0 {
-		view = apply.Part(inventory, func(e apply.Entry) bool { return isCarrierOf(b, e.Ref) })
+		view = apply.FilterInventory(inventory, func(e apply.Entry) bool { return isCarrierOf(b, e.Ref) })
 	} else {
 		s.RebuildFrom = apply.KindsOf(objects...)
 	}
 	options := r.applyOptions(b)
-	options.DesiredElsewhere = r.bundleMembership(b, true)
+	options.IsDeclaredElsewhere = r.bundleMembership(b, true)
 	result, err := r.reconciler.Engine.Apply(ctx, cluster, s, view, options)
 	r.countResult(result)
 	if err != nil {
@@ -322,7 +322,7 @@ func (r *run) isWaitingForServer(ctx context.Context, b render.Bundle) (bool, er
 // applyOptions returns the engine options of one bundle: the deletion gate and progress.
 func (r *run) applyOptions(b render.Bundle) apply.ApplyOptions {
 	return apply.ApplyOptions{
-		ApprovePrune: func(entries []apply.Entry) []apply.Held { return r.holdDeletions(b.Cluster, entries) },
+		ApprovePrune: func(entries []apply.Entry) []apply.HeldObject { return r.holdDeletions(b.Cluster, entries) },
 		HoldRecreate: func(e apply.Entry) *change.Reason {
 			if held := r.holdDeletions(b.Cluster, []apply.Entry{e}); len(held) > 0 {
 				return &held[0].Reason
@@ -330,8 +330,8 @@ func (r *run) applyOptions(b render.Bundle) apply.ApplyOptions {
 			return nil
 		},
 		NoDelete: r.isRepair, Repair: r.hasNewRendering,
-		DesiredElsewhere: r.isInOtherBundle(b),
-		OnObject:         r.objectReporter(b),
+		IsDeclaredElsewhere: r.isInOtherBundle(b),
+		OnObject:            r.objectReporter(b),
 	}
 }
 

@@ -62,7 +62,7 @@ func (r *Reconciler) delete(ctx context.Context, o *ownerSession) (*Report, erro
 // runDeletion runs the flow of deletion once it is confirmed.
 func (s *flowSteps) runDeletion(ctx context.Context) error {
 	if !IsConfirmed(s.live) {
-		return errors.New(s.run.owner.Home.CommandsHere(fmt.Sprintf("the deletion is not confirmed: nothing is taken down before it is, and it cannot be taken back; to confirm it: kubectl annotate %s %s=true",
+		return errors.New(s.run.owner.Home.RewriteKubectlOrNameCluster(fmt.Sprintf("the deletion is not confirmed: nothing is taken down before it is, and it cannot be taken back; to confirm it: kubectl annotate %s %s=true",
 			apply.KubectlName(s.run.owner.Ref), AnnotationConfirmDeletion)))
 	}
 	if err := s.run.reconciler.readExtensions(ctx, s.run.owner); err != nil {

@@ -115,7 +115,7 @@ func (s *flowSteps) deleteBundleObjects(ctx context.Context, b render.Bundle, ke
 	}
 	of := newSet(s.run.owner, b, nil)
 	of.KeepObjects = keep && b.Delivery.Direct
-	result, err := s.run.reconciler.Engine.Delete(ctx, cluster, of, inventory, apply.DeleteOptions{NoWait: true, DesiredElsewhere: func(ref apply.Ref) bool { return used[ref] != "" }, OnObject: s.onDeleted(b)})
+	result, err := s.run.reconciler.Engine.Delete(ctx, cluster, of, inventory, apply.DeleteOptions{NoWait: true, IsDeclaredElsewhere: func(ref apply.Ref) bool { return used[ref] != "" }, OnObject: s.onDeleted(b)})
 	if result != nil {
 		for ref, why := range used {
 			s.addReportNote(fmt.Sprintf("cluster %s: %s stays, since there are objects of others: %s", cluster.Name(), ref, why))

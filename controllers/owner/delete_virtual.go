@@ -138,7 +138,7 @@ func (s *flowSteps) checkVirtualUnused(ctx context.Context) error {
 
 func (s *flowSteps) unknownUsersError(err error) error {
 	return fmt.Errorf("the virtual garden does not say whether there are Seeds and Shoots, and nothing is taken down before that is known: %w; if it is lost for good: %s", err,
-		s.run.owner.Home.CommandsHere(fmt.Sprintf("kubectl annotate %s %s=true", apply.KubectlName(s.run.owner.Ref), AnnotationForceDeletion)))
+		s.run.owner.Home.RewriteKubectlOrNameCluster(fmt.Sprintf("kubectl annotate %s %s=true", apply.KubectlName(s.run.owner.Ref), AnnotationForceDeletion)))
 }
 
 // abandonVirtual records that the virtual garden is skipped from now on, and why.
@@ -161,7 +161,7 @@ func (s *flowSteps) virtualLossReason() string {
 func (s *flowSteps) forgetVirtualCluster(context.Context) error {
 	s.run.reconciler.Tokens.Stop(s.run.owner.ControlPlane())
 	if s.run.owner.Target != nil {
-		s.run.reconciler.Engine.Forget(s.run.owner.Target)
+		s.run.reconciler.Engine.ForgetCluster(s.run.owner.Target)
 	}
 	return nil
 }

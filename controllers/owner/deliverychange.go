@@ -56,7 +56,7 @@ func (r *Reconciler) recordedObjects(ctx context.Context, o *ownerSession, b ren
 			return objects, false, nil
 		}
 		_, contents, err := r.previousManagedResource(ctx, o, b)
-		return apply.Union(objects, contents), true, err
+		return apply.MergeEntries(objects, contents), true, err
 	}
 	rm, err := r.resourceManager(o, b)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *Reconciler) recordedObjects(ctx context.Context, o *ownerSession, b ren
 	if err != nil {
 		return nil, false, err
 	}
-	return apply.Union(managed, r.Engine.From(setName(o.Input.Owner, b.Name), objects)), len(objects) > 0, nil
+	return apply.MergeEntries(managed, r.Engine.EntriesFromSet(setName(o.Input.Owner, b.Name), objects)), len(objects) > 0, nil
 }
 
 // previousManagedResource returns the reconciler of the ManagedResource that still delivers a
@@ -119,7 +119,7 @@ func (r *run) migrateToDirect(ctx context.Context, b render.Bundle) error {
 		return err
 	}
 	if rm != nil {
-		if err := inventory.Save(ctx, apply.Union(entries, contents)); err != nil {
+		if err := inventory.Save(ctx, apply.MergeEntries(entries, contents)); err != nil {
 			return fmt.Errorf("carry the inventory of ManagedResource %s/%s over: %w", b.Namespace, b.Name, err)
 		}
 		if err := rm.DeleteKeepingObjects(ctx, b.Namespace, b.Name); err != nil {
@@ -131,7 +131,7 @@ func (r *run) migrateToDirect(ctx context.Context, b render.Bundle) error {
 	}
 	s := newSet(r.owner, b, nil)
 	s.KeepObjects = false
-	result, err := r.reconciler.Engine.Delete(ctx, r.owner.Local, s, apply.Part(inventory, func(e apply.Entry) bool { return isCarrierOf(b, e.Ref) }),
+	result, err := r.reconciler.Engine.Delete(ctx, r.owner.Local, s, apply.FilterInventory(inventory, func(e apply.Entry) bool { return isCarrierOf(b, e.Ref) }),
 		apply.DeleteOptions{OnObject: skipResult(bundleManagedResourceRef(b), r.objectReporter(b))})
 	r.countResult(result)
 	return err
@@ -139,7 +139,7 @@ func (r *run) migrateToDirect(ctx context.Context, b render.Bundle) error {
 
 // migrateToManaged moves the inventory of a direct bundle to its ManagedResource; the objects stay.
 func (r *run) migrateToManaged(ctx context.Context, b render.Bundle, inventory apply.Inventory, carried, objects []apply.Entry) error {
-	carried = apply.Union(carried, r.reconciler.Engine.From(setName(r.owner.Input.Owner, b.Name), objects))
+	carried = apply.MergeEntries(carried, r.reconciler.Engine.EntriesFromSet(setName(r.owner.Input.Owner, b.Name), objects))
 	if len(carried) == 0 {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (r *run) migrateToManaged(ctx context.Context, b render.Bundle, inventory a
 	if err := rm.InheritInventory(ctx, b.Namespace, b.Name, carried); err != nil || len(objects) == 0 {
 		return err
 	}
-	return apply.Part(inventory, func(e apply.Entry) bool { return !isCarrierOf(b, e.Ref) }).Save(ctx, nil)
+	return apply.FilterInventory(inventory, func(e apply.Entry) bool { return !isCarrierOf(b, e.Ref) }).Save(ctx, nil)
 }
 
 // siblingKinds returns the kinds of all bundles of an owner on one cluster.

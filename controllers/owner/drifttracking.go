@@ -50,11 +50,11 @@ func (r *run) trackBundle(ctx context.Context, b render.Bundle) {
 	}
 	if carriers, _ := splitInventory(b, entries); b.Delivery.Direct && len(carriers) == 0 {
 		if home, err = o.clusterForRole(b.Cluster); err == nil && r.isClusterServed(ctx, b) {
-			_ = r.reconciler.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, inventory)
+			_ = r.reconciler.Engine.TrackSet(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, inventory)
 		}
 		return
 	}
-	_ = r.reconciler.Engine.Track(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, apply.Part(inventory, isCarrier))
+	_ = r.reconciler.Engine.TrackSet(ctx, home, setName(o.Input.Owner, b.Name), FieldManager, apply.FilterInventory(inventory, isCarrier))
 	live, err := home.Get(ctx, bundleManagedResourceRef(b))
 	if err != nil || !r.isClusterServed(ctx, b) {
 		return
@@ -68,7 +68,7 @@ func (r *run) trackBundle(ctx context.Context, b render.Bundle) {
 		return
 	}
 	s := rm.Set(mr, nil)
-	_ = r.reconciler.Engine.Track(ctx, rm.Target, s.Name, s.FieldManager, rm.Inventory(mr))
+	_ = r.reconciler.Engine.TrackSet(ctx, rm.Target, s.Name, s.FieldManager, rm.Inventory(mr))
 }
 
 // isClusterServed reports whether the cluster of a bundle is served; false for errors.

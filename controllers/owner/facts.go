@@ -63,7 +63,7 @@ func (r *Reconciler) hasNamespace(ctx context.Context, o *ownerSession, name str
 	case err != nil:
 		return false, o.Local.Explain(ref, "read", err)
 	}
-	if e := o.Local.Terminating(live); e != nil {
+	if e := o.Local.TerminatingError(live); e != nil {
 		return false, e
 	}
 	return true, nil

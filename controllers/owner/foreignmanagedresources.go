@@ -125,7 +125,7 @@ func listInNamespace(ctx context.Context, c *apply.Cluster, gvk schema.GroupVers
 	if len(labelled) > 0 {
 		others += "," + labelled.String()
 	}
-	foreign, err := c.Follow(ctx, apply.Followed{Resource: mapping.Resource, Namespace: namespace, Selector: others, Keep: keep})
+	foreign, err := c.Follow(ctx, apply.FollowedList{Resource: mapping.Resource, Namespace: namespace, Selector: others, Fields: keep})
 	if err != nil {
 		return nil, c.Explain(ref, "list", err)
 	}

@@ -48,7 +48,7 @@ func isReplacedByHash(e apply.Entry, role string, bundles []render.Bundle) bool 
 // gateFor returns the gate for objects of a bundle, with reviews for all objects except copies.
 func (r *run) gateFor(entries []apply.Entry) permit.Gate {
 	gate := r.reconciler.Gate
-	gate.HeldBefore = apply.HeldBefore(entries)
+	gate.HeldBefore = apply.HeldReasons(entries)
 	reviewed := gate.Reviewed
 	if reviewed == nil {
 		return gate

@@ -39,7 +39,7 @@ func (r *Reconciler) ReleaseTerminating(ctx context.Context, local *apply.Cluste
 			continue
 		}
 		space, err := local.GetLive(ctx, apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: ref.Namespace})
-		if err != nil || local.Terminating(space) == nil {
+		if err != nil || local.TerminatingError(space) == nil {
 			continue // only the ManagedResource is being deleted
 		}
 		if ofShoots == nil {

@@ -24,7 +24,7 @@ import (
 
 // holdDeletions asks the deletion gate about the objects that a bundle loses. All deletions of one
 // run on one cluster count together.
-func (r *run) holdDeletions(role string, entries []apply.Entry) []apply.Held {
+func (r *run) holdDeletions(role string, entries []apply.Entry) []apply.HeldObject {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.deletionsByCluster == nil {
@@ -169,7 +169,7 @@ func (r *run) removeOrphans(ctx context.Context, rendered []render.Bundle) error
 			}
 		}
 	}
-	held := map[string][]apply.Held{}
+	held := map[string][]apply.HeldObject{}
 	for _, cluster := range slices.Sorted(maps.Keys(leaving)) {
 		held[cluster] = r.holdDeletions(cluster, leaving[cluster])
 	}
@@ -193,7 +193,7 @@ func (r *Reconciler) orphanObjects(ctx context.Context, o *ownerSession, gone or
 
 // removeBundle deletes the objects of a bundle and then its inventory. The objects of a
 // ManagedResource are deleted together or not at all.
-func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []apply.Entry, held []apply.Held) error {
+func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []apply.Entry, held []apply.HeldObject) error {
 	cluster, err := r.owner.clusterForRole(b.Cluster)
 	if err != nil {
 		return err
@@ -218,9 +218,9 @@ func (r *run) removeBundle(ctx context.Context, b render.Bundle, contents []appl
 		return err
 	}
 	result, err := r.reconciler.Engine.Delete(ctx, cluster, newSet(r.owner, b, nil), r.reconciler.inventory(r.owner, b), apply.DeleteOptions{
-		Approve:          func([]apply.Entry) []apply.Held { return held },
-		DesiredElsewhere: r.isInOtherBundle(b),
-		OnObject:         tell,
+		Approve:             func([]apply.Entry) []apply.HeldObject { return held },
+		IsDeclaredElsewhere: r.isInOtherBundle(b),
+		OnObject:            tell,
 	})
 	r.countResult(result)
 	return err
@@ -237,7 +237,7 @@ func skipResult(said apply.Ref, tell func(apply.ObjectResult)) func(apply.Object
 
 // recordHeld records in the inventory of a ManagedResource why it is held, as the engine does for
 // direct objects.
-func (r *run) recordHeld(ctx context.Context, b render.Bundle, held []apply.Held) error {
+func (r *run) recordHeld(ctx context.Context, b render.Bundle, held []apply.HeldObject) error {
 	rm, err := r.reconciler.resourceManager(r.owner, b)
 	if err != nil {
 		return err
@@ -253,8 +253,8 @@ func (r *run) recordHeld(ctx context.Context, b render.Bundle, held []apply.Held
 	changed := false
 	for i := range entries {
 		for _, h := range held {
-			if h.Ref == entries[i].Ref && h.Reason != entries[i].Held {
-				entries[i].Held, changed = h.Reason, true
+			if h.Ref == entries[i].Ref && h.Reason != entries[i].HeldReason {
+				entries[i].HeldReason, changed = h.Reason, true
 			}
 		}
 	}
@@ -264,7 +264,7 @@ func (r *run) recordHeld(ctx context.Context, b render.Bundle, held []apply.Held
 	return inventory.Save(ctx, entries)
 }
 
-func containsHeld(held []apply.Held, entries []apply.Entry) bool {
+func containsHeld(held []apply.HeldObject, entries []apply.Entry) bool {
 	for _, h := range held {
 		for _, e := range entries {
 			if e.Ref == h.Ref {
@@ -330,7 +330,7 @@ func (r *run) removeManaged(ctx context.Context, b render.Bundle, keep bool) (de
 		// no object in the target cluster has to be deleted
 		return true, rm.DeleteKeepingObjects(ctx, b.Namespace, b.Name)
 	}
-	rm.Options = apply.ApplyOptions{OnObject: r.objectReporter(b), DesiredElsewhere: r.isInOtherBundle(b)}
+	rm.Options = apply.ApplyOptions{OnObject: r.objectReporter(b), IsDeclaredElsewhere: r.isInOtherBundle(b)}
 	if obj.GetDeletionTimestamp() == nil {
 		if err := rm.Delete(ctx, obj); err != nil {
 			return false, err

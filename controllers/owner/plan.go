@@ -161,7 +161,7 @@ func (r *Report) approvalID(ref apply.Ref) string {
 	for _, h := range r.Held {
 		for _, o := range h.Objects {
 			if o.Ref == ref {
-				return o.Approval
+				return o.ApprovalID
 			}
 		}
 	}
@@ -237,7 +237,7 @@ func (r *Reconciler) planOrphan(ctx context.Context, o *ownerSession, gone orpha
 		return planWaitingRemoval(o, b, entries), nil
 	}
 	work := &run{reconciler: r, owner: o, report: &Report{}}
-	found, err := r.Engine.PlanDelete(ctx, cluster, s, apply.NewMemoryInventory(entries...), apply.DeleteOptions{DesiredElsewhere: work.isInOtherBundle(b)})
+	found, err := r.Engine.PlanDelete(ctx, cluster, s, apply.NewMemoryInventory(entries...), apply.DeleteOptions{IsDeclaredElsewhere: work.isInOtherBundle(b)})
 	for i := range found.Items {
 		item := &found.Items[i]
 		item.Owner, item.Bundle = o.String(), b.Name

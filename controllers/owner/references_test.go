@@ -199,7 +199,7 @@ func TestCopiesAreRepaired(t *testing.T) {
 	events := make(chan apply.DriftEvent, 10)
 	watching, stop := context.WithCancel(s.ctx)
 	defer stop()
-	go s.run.reconciler.Engine.Watch(watching, s.run.owner.Local, func(e apply.DriftEvent) { events <- e })
+	go s.run.reconciler.Engine.WatchDrift(watching, s.run.owner.Local, func(e apply.DriftEvent) { events <- e })
 	_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "ref-policy", types.MergePatchType, []byte(`{"data":{"policy":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 	require.NoError(t, err)
 	event := <-events

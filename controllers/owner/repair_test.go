@@ -30,7 +30,7 @@ func TestUnprocessedBundlesAreTracked(t *testing.T) {
 			events := make(chan apply.DriftEvent, 10)
 			watching, stop := context.WithCancel(s.ctx)
 			defer stop()
-			go s.run.reconciler.Engine.Watch(watching, s.run.owner.Local, func(e apply.DriftEvent) { events <- e })
+			go s.run.reconciler.Engine.WatchDrift(watching, s.run.owner.Local, func(e apply.DriftEvent) { events <- e })
 			_, err := s.resource("configmaps", s.ns).Patch(s.ctx, "edited", types.MergePatchType, []byte(`{"data":{"a":"by hand"}}`), metav1.PatchOptions{FieldManager: "kubectl-edit"})
 			require.NoError(t, err)
 			s.eventually("the cache knows", func() bool {

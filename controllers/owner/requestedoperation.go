@@ -37,6 +37,6 @@ func newRequestedOperation(o *ownerSession, live *unstructured.Unstructured, ask
 	if asked == "" {
 		return nil
 	}
-	by, _ := apply.LastOwner(live, fieldpath.MakePathOrDie("metadata", "annotations", annotationOperation))
+	by, _ := apply.LatestManager(live, fieldpath.MakePathOrDie("metadata", "annotations", annotationOperation))
 	return &RequestedOperation{Owner: o.String(), Operation: asked, Requestor: by}
 }

@@ -200,7 +200,7 @@ func (r *run) beginRound() {
 
 // reportProgress reports progress between the steps of the flow.
 func (r *run) reportProgress(step, message string) {
-	r.reportEvent(flow.Event{ID: step, State: flow.Running, Note: true, Message: message, At: r.reconciler.Clock.Now(), Progress: flow.Progress{Percent: 99}})
+	r.reportEvent(flow.Event{ID: step, State: flow.Running, MessageOnly: true, Message: message, At: r.reconciler.Clock.Now(), Progress: flow.Progress{Percent: 99}})
 }
 
 const (

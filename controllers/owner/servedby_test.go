@@ -152,7 +152,7 @@ func TestUnservedWebhooksAreNotRepaired(t *testing.T) {
 	s.mustApply(b)
 	s.replacePod(reachableAddress, corev1.ConditionFalse)
 	found := make(chan apply.DriftEvent, 8)
-	go s.run.reconciler.Engine.Watch(s.ctx, s.run.owner.Local, func(e apply.DriftEvent) { found <- e })
+	go s.run.reconciler.Engine.WatchDrift(s.ctx, s.run.owner.Local, func(e apply.DriftEvent) { found <- e })
 	require.NoError(t, s.resource("configmaps", s.ns).Delete(s.ctx, "one", metav1.DeleteOptions{}))
 	select {
 	case e := <-found:

@@ -260,7 +260,7 @@ func TestObjectsInAShootWaitForAPIServer(t *testing.T) {
 			s.replacePod(reachableAddress)
 			s.mustApply(s.roleBindingBundle(true, "one"))
 			found := make(chan apply.DriftEvent, 1)
-			go s.run.reconciler.Engine.Watch(s.ctx, s.run.owner.Target, func(e apply.DriftEvent) { found <- e })
+			go s.run.reconciler.Engine.WatchDrift(s.ctx, s.run.owner.Target, func(e apply.DriftEvent) { found <- e })
 			require.NoError(s, s.shoot.RbacV1().ClusterRoleBindings().Delete(s.ctx, s.ns, metav1.DeleteOptions{}))
 			select {
 			case e := <-found:
@@ -281,7 +281,7 @@ func TestObjectsInAShootWaitForAPIServer(t *testing.T) {
 			s.run.trackUnprocessed(s.ctx)
 			require.NoError(s, s.shoot.RbacV1().ClusterRoleBindings().Delete(s.ctx, s.ns, metav1.DeleteOptions{}))
 			found := make(chan apply.DriftEvent, 8)
-			go s.run.reconciler.Engine.Watch(s.ctx, s.run.owner.Target, func(e apply.DriftEvent) { found <- e })
+			go s.run.reconciler.Engine.WatchDrift(s.ctx, s.run.owner.Target, func(e apply.DriftEvent) { found <- e })
 			select {
 			case e := <-found:
 				assert.Equal(s, s.ns+"/shoot-core-thing", e.Set)

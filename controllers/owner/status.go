@@ -172,7 +172,7 @@ func (s *statusWriter) recordProgress(e flow.Event, round string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	percent, description := int32(min(e.Progress.Percent, 99)), fmt.Sprintf("%s: %s", e.ID, e.State)
-	if e.Note {
+	if e.MessageOnly {
 		description = truncateMessage(fmt.Sprintf("%s waits: %s", e.ID, e.Message))
 	}
 	if round != "" {

@@ -77,7 +77,7 @@ func TestProgressSaysWhatIsWaitedFor(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	s, written := newRecordedWriter(clk)
 	s.lastWrite = clk.Now().Add(-progressInterval)
-	s.recordProgress(flow.Event{ID: "kube-apiserver", State: flow.Healthy, Note: true, Message: "Deployment shoot--a/kube-apiserver: CrashLoopBackOff", Progress: flow.Progress{Percent: 93}}, "")
+	s.recordProgress(flow.Event{ID: "kube-apiserver", State: flow.Healthy, MessageOnly: true, Message: "Deployment shoot--a/kube-apiserver: CrashLoopBackOff", Progress: flow.Progress{Percent: 93}}, "")
 	select {
 	case text := <-written:
 		assert.Equal(t, "93% kube-apiserver waits: Deployment shoot--a/kube-apiserver: CrashLoopBackOff at 00", text)

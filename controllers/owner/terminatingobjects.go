@@ -84,7 +84,7 @@ func declaredRefs(ctx context.Context, rm *managedresource.Reconciler, outcome *
 	}
 	var out []apply.Ref
 	for _, e := range entries {
-		if !e.Leaving && !pending[e.Ref] {
+		if !e.Deleting && !pending[e.Ref] {
 			out = append(out, e.Ref)
 		}
 	}

@@ -45,11 +45,11 @@ func TestApprovalsCountOnce(t *testing.T) {
 // TestLapsedApprovals checks that an approval lapses if its object or any object of its set is not
 // held.
 func TestLapsedApprovals(t *testing.T) {
-	held := func(id string) apply.Held {
-		return apply.Held{Ref: apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: id}, Approval: id}
+	held := func(id string) apply.HeldObject {
+		return apply.HeldObject{Ref: apply.Ref{APIVersion: "v1", Kind: "Namespace", Name: id}, ApprovalID: id}
 	}
 	now := HeldIDs([]HeldObjects{
-		{Cluster: "virtual", Objects: []apply.Held{held("b"), held("d")}, Approval: "both"}, {Cluster: "virtual", Objects: []apply.Held{held("e"), held("")}},
+		{Cluster: "virtual", Objects: []apply.HeldObject{held("b"), held("d")}, Approval: "both"}, {Cluster: "virtual", Objects: []apply.HeldObject{held("e"), held("")}},
 	})
 	assert.Equal(t, map[string]bool{"b": true, "d": true, "both": true, "e": true}, now)
 	for name, test := range map[string]struct{ approved, used, want []string }{

@@ -14,8 +14,8 @@ import (
 // for objects that were held. An unfinished basis does not count.
 func TestConvergenceRecordNeedsReview(t *testing.T) {
 	held, other := change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "held"}, change.Ref{APIVersion: "v1", Kind: "ConfigMap", Name: "other"}
-	unreviewed := apply.Held{Ref: held, Reason: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}}
-	kept := []HeldObjects{{Objects: []apply.Held{unreviewed, {Ref: other, Reason: change.Reason{Code: landscapev1alpha1.HeldProtectedKind}}}}, {Objects: []apply.Held{unreviewed}}}
+	unreviewed := apply.HeldObject{Ref: held, Reason: change.Reason{Code: landscapev1alpha1.HeldNotReviewed}}
+	kept := []HeldObjects{{Objects: []apply.HeldObject{unreviewed, {Ref: other, Reason: change.Reason{Code: landscapev1alpha1.HeldProtectedKind}}}}, {Objects: []apply.HeldObject{unreviewed}}}
 	converged := ConvergenceRecord{DoneChange: 3}.EndConvergence("a", 2, kept)
 	for name, test := range map[string]struct {
 		is, want     ConvergenceRecord

@@ -9,8 +9,8 @@ import (
 
 // HeldObjects are deletions that the gate holds on one cluster.
 type HeldObjects struct {
-	Cluster string       `json:"cluster"`
-	Objects []apply.Held `json:"objects"`
+	Cluster string             `json:"cluster"`
+	Objects []apply.HeldObject `json:"objects"`
 	// Approval is the id that approves exactly these objects; empty if none does. Each object also
 	// has its own id.
 	Approval string `json:"approval,omitempty"`
@@ -21,7 +21,7 @@ func (v Verdict) HeldAmong(cluster string, refs []change.Ref) HeldObjects {
 	// The held objects stay in the order of refs.
 	for _, ref := range refs {
 		if reason, held := v.Held[ref]; held {
-			out.Objects = append(out.Objects, apply.Held{Ref: ref, Reason: reason, Approval: ApprovalID(cluster, ref)})
+			out.Objects = append(out.Objects, apply.HeldObject{Ref: ref, Reason: reason, ApprovalID: ApprovalID(cluster, ref)})
 		}
 	}
 	return out
@@ -33,7 +33,7 @@ func HeldIDs(held []HeldObjects) map[string]bool {
 	for _, h := range held {
 		out[h.Approval] = true
 		for _, o := range h.Objects {
-			out[o.Approval] = true
+			out[o.ApprovalID] = true
 		}
 	}
 	delete(out, "")
@@ -51,7 +51,7 @@ func WithUnprocessed(held, before []HeldObjects) []HeldObjects {
 	}
 	out := slices.Clone(held)
 	for _, h := range before {
-		h.Objects = slices.DeleteFunc(slices.Clone(h.Objects), func(o apply.Held) bool { return known[h.Cluster+" "+o.Ref.String()] })
+		h.Objects = slices.DeleteFunc(slices.Clone(h.Objects), func(o apply.HeldObject) bool { return known[h.Cluster+" "+o.Ref.String()] })
 		if len(h.Objects) > 0 {
 			out = append(out, h)
 		}

@@ -98,7 +98,7 @@ func (r *RunLedger) IsMaintaining() bool {
 func (r *RunLedger) RecordResult(o apply.ObjectResult) {
 	id := ApprovalID(o.Cluster, o.Ref)
 	r.memory.recordResult(id, o)
-	if o.Told || o.Action == apply.Deleted || o.Action == apply.Recreated {
+	if o.DeleteRequested || o.Action == apply.Deleted || o.Action == apply.Recreated {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.doneObjects[id] = true
@@ -109,12 +109,12 @@ func (m *RunMemory) recordResult(id string, o apply.ObjectResult) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case o.Waits:
+	case o.WaitsForOthers:
 		if m.waitingObjects == nil {
 			m.waitingObjects = map[string]bool{}
 		}
 		m.waitingObjects[id] = true
-	case o.Told || o.Action != apply.HeldBack && o.Action != apply.Skipped && o.Action != apply.Failed:
+	case o.DeleteRequested || o.Action != apply.HeldBack && o.Action != apply.Skipped && o.Action != apply.Failed:
 		// otherwise its deletion may not have been requested
 		delete(m.waitingObjects, id)
 	}

@@ -20,10 +20,10 @@ func TestReviewPermitsOneRecreation(t *testing.T) {
 	}{
 		"recreated":                             {apply.ObjectResult{Action: apply.Recreated}, 1},
 		"deleted":                               {apply.ObjectResult{Action: apply.Deleted}, 1},
-		"told to go, and the time was up":       {apply.ObjectResult{Action: apply.Failed, Told: true}, 1},
-		"told to go, and on its way":            {apply.ObjectResult{Action: apply.Deleting, Told: true}, 1},
+		"told to go, and the time was up":       {apply.ObjectResult{Action: apply.Failed, DeleteRequested: true}, 1},
+		"told to go, and on its way":            {apply.ObjectResult{Action: apply.Deleting, DeleteRequested: true}, 1},
 		"it was not told":                       {apply.ObjectResult{Action: apply.Failed}, 0},
-		"it waits until another object is gone": {apply.ObjectResult{Action: apply.Deleting, Waits: true}, 0},
+		"it waits until another object is gone": {apply.ObjectResult{Action: apply.Deleting, WaitsForOthers: true}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			passing := &RunMemory{}
@@ -56,13 +56,13 @@ func TestWaitingObjectsNeedNewPermission(t *testing.T) {
 	ref := apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "a", Name: "b"}
 	id := ApprovalID("c", ref)
 	for action, waits := range map[apply.Action]bool{apply.HeldBack: true, apply.Failed: true, apply.Skipped: true, apply.Deleting: false, apply.Deleted: false,
-		apply.Unchanged: false, apply.Configured: false, apply.Gone: false, apply.HandedOver: false} {
+		apply.Unchanged: false, apply.Configured: false, apply.AlreadyDeleted: false, apply.MovedToOtherSet: false} {
 		for _, told := range []bool{false, true} {
 			p := &RunMemory{}
 			_, o := NewRunLedger(Gate{}, nil, p)
-			o.RecordResult(apply.ObjectResult{Ref: ref, Cluster: "c", Action: apply.Deleting, Waits: true})
+			o.RecordResult(apply.ObjectResult{Ref: ref, Cluster: "c", Action: apply.Deleting, WaitsForOthers: true})
 			require.True(t, p.isWaiting(id))
-			o.RecordResult(apply.ObjectResult{Ref: ref, Cluster: "c", Action: action, Told: told})
+			o.RecordResult(apply.ObjectResult{Ref: ref, Cluster: "c", Action: action, DeleteRequested: told})
 			assert.Equal(t, waits && !told, p.isWaiting(id), "%s %v", action, told)
 		}
 	}

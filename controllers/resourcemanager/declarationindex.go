@@ -238,7 +238,7 @@ func inventoryObjects(mr *resourcesv1alpha1.ManagedResource) map[objectName]bool
 // invalid or forbidden, the inventory counts, too.
 func (n *declarationIndex) declaredObjects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (map[objectName]bool, error) {
 	objects, _, err := n.manager.reconciler.DeclaredObjects(ctx, mr)
-	if err != nil && apply.IsPassing(err) {
+	if err != nil && apply.IsTransient(err) {
 		return nil, err
 	}
 	out := map[objectName]bool{}

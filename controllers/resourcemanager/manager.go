@@ -74,7 +74,7 @@ type Pace struct {
 
 // SourceOptions returns the options of a source cluster of a Manager.
 func SourceOptions(namespace string) apply.ClusterOptions {
-	return apply.ClusterOptions{Whole: []schema.GroupKind{managedResourceKind.GroupKind()}, Namespace: namespace}
+	return apply.ClusterOptions{WholeKinds: []schema.GroupKind{managedResourceKind.GroupKind()}, Namespace: namespace}
 }
 
 // applyKeys are upstream's keys with the managed-by value of this manager.
@@ -156,8 +156,8 @@ func New(o Options) (*Manager, error) {
 	if o.Class == resourcesv1alpha1.ClassDefault {
 		o.Class = ""
 	}
-	m := &Manager{options: o, engine: conventions.NewEngine(apply.Options{Clock: o.Clock, Keys: applyKeys(o.ManagedBy), Kin: managedresource.IsFieldManager,
-		Force: func(apply.Ref) bool { return o.Force }, ForceHint: func(apply.Ref) string { return forceHint }}), dueTimes: map[types.NamespacedName]time.Time{},
+	m := &Manager{options: o, engine: conventions.NewEngine(apply.Options{Clock: o.Clock, Keys: applyKeys(o.ManagedBy), IsSibling: managedresource.IsFieldManager,
+		IsForced: func(apply.Ref) bool { return o.Force }, ForceHint: func(apply.Ref) string { return forceHint }}), dueTimes: map[types.NamespacedName]time.Time{},
 		retryLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minRetryPause, maxRetryPause),
 		queue:        workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[types.NamespacedName]{Name: "managedresource", Clock: o.Clock})}
 	m.metrics = newMetrics()
@@ -170,7 +170,7 @@ func New(o Options) (*Manager, error) {
 	m.reconciler = &managedresource.Reconciler{
 		Engine: m.engine, Source: o.Source, Target: o.Target, Class: o.Class, ClusterID: o.ClusterID, Clock: o.Clock,
 		Data:         managedresource.DataSecrets{Read: m.secretCache.get, Versions: m.secretsDigest},
-		Options:      apply.ApplyOptions{DeleteTimeout: deleteTimeout, NoWait: true, CRDTimeout: crdTimeout},
+		Options:      apply.ApplyOptions{DeleteTimeout: deleteTimeout, NoWait: true, ReadyTimeout: crdTimeout},
 		Deletion:     managedresource.DeletionOptions{DeleteTimeout: deleteAllTimeout, LeaveToGarbageCollector: o.LeaveToGarbageCollector, AllowByOwner: true},
 		Declarations: m.declarations, WriteConflict: m.writeConflicts.describe,
 		HealthOptions: managedresource.HealthOptions{Rules: o.HealthRules, ExistenceOnly: o.ExistenceOnly},
@@ -190,7 +190,7 @@ func (m *Manager) Ready() error {
 // Start runs until the context ends, and waits for running reconciliations.
 func (m *Manager) Start(ctx context.Context) error {
 	defer m.queue.ShutDown()
-	m.engine.Settle(m.options.Pace.StartupGrace)
+	m.engine.ExpectLateRequests(m.options.Pace.StartupGrace)
 	defer m.options.Source.OnChange(m.onSourceChange)()
 	defer m.options.Target.OnChange(m.onTargetChange)()
 	if m.openCaches(ctx) != nil {
@@ -199,7 +199,7 @@ func (m *Manager) Start(ctx context.Context) error {
 	m.hasReadSource.Store(true)
 	var group sync.WaitGroup
 	group.Go(func() {
-		m.engine.Watch(ctx, m.options.Target, m.repairDrift)
+		m.engine.WatchDrift(ctx, m.options.Target, m.repairDrift)
 	})
 	group.Go(func() { m.dropIdleWatches(ctx) })
 	for range m.options.Pace.Workers {
@@ -285,7 +285,7 @@ func (m *Manager) processNext(ctx context.Context) bool {
 // retryPause returns the wait after a failure. It grows for errors of a ManagedResource. It is
 // short if a cluster does not answer: retries are cheap, and work should resume soon.
 func (m *Manager) retryPause(key types.NamespacedName, err error) time.Duration {
-	if apply.IsPassing(err) {
+	if apply.IsTransient(err) {
 		return wait.Jitter(clusterRetryPause, 0.2)
 	}
 	return m.retryLimiter.When(key)

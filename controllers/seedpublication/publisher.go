@@ -75,7 +75,7 @@ func (p *Publisher) Apply(ctx context.Context, virtual *apply.Cluster, c *Conten
 	for _, step := range []struct {
 		name    string
 		objects []*unstructured.Unstructured
-		keep    func([]apply.Entry) []apply.Held
+		keep    func([]apply.Entry) []apply.HeldObject
 	}{
 		{"publication-parts", next.Parts(seed), p.holdPartsInUse(former)},
 		{"publication", []*unstructured.Unstructured{next.Pointer(seed)}, nil},
@@ -116,12 +116,12 @@ func (p *Publisher) currentPublication(ctx context.Context, virtual *apply.Clust
 }
 
 // holdPartsInUse holds the deletion of parts that the pointer names, or named until a moment ago.
-func (p *Publisher) holdPartsInUse(former *Publication) func([]apply.Entry) []apply.Held {
-	return func(entries []apply.Entry) []apply.Held {
-		var out []apply.Held
+func (p *Publisher) holdPartsInUse(former *Publication) func([]apply.Entry) []apply.HeldObject {
+	return func(entries []apply.Entry) []apply.HeldObject {
+		var out []apply.HeldObject
 		for _, e := range entries {
 			if former != nil && p.isPartInUse(e.Ref.Name, former) {
-				out = append(out, apply.Held{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldStillRead, Detail: "a seed may be reading it"}})
+				out = append(out, apply.HeldObject{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldStillRead, Detail: "a seed may be reading it"}})
 			}
 		}
 		return out

@@ -112,7 +112,7 @@ func (i *Installer) set(objects []*unstructured.Unstructured, kept bool) (apply.
 	s := apply.Set{Name: i.namespace + "/" + name, Objects: objects, FieldManager: FieldManager, Force: i.options.Force, TakeBack: true, KeepObjects: kept}
 	inventory := i.inventory(name)
 	if !kept && i.ofSeed() {
-		s.FormerNames = []string{i.namespace + "/" + former}
+		s.PreviousNames = []string{i.namespace + "/" + former}
 		inventory = &seedInventory{Inventory: inventory, former: i.inventory(former), seed: i.options.Seed}
 	}
 	return s, inventory
@@ -184,22 +184,22 @@ func (i *Installer) gated(ctx context.Context, inventory apply.Inventory, kept b
 	if err != nil {
 		return apply.ApplyOptions{}, fmt.Errorf("reading what is installed: %w", err)
 	}
-	return apply.ApplyOptions{NoPrune: kept, ApprovePrune: func(going []apply.Entry) []apply.Held { return i.judge(going, len(entries)) }}, nil
+	return apply.ApplyOptions{NoPrune: kept, ApprovePrune: func(going []apply.Entry) []apply.HeldObject { return i.judge(going, len(entries)) }}, nil
 }
 
 // judge applies the deletion gate.
-func (i *Installer) judge(going []apply.Entry, total int) []apply.Held {
+func (i *Installer) judge(going []apply.Entry, total int) []apply.HeldObject {
 	refs := make([]change.Ref, 0, len(going))
 	for _, e := range going {
 		refs = append(refs, e.Ref)
 	}
 	gate := i.options.Gate
-	gate.HeldBefore = apply.HeldBefore(going)
+	gate.HeldBefore = apply.HeldReasons(going)
 	verdict := gate.Judge(i.options.Cluster.Name(), refs, total)
-	var held []apply.Held
+	var held []apply.HeldObject
 	for _, ref := range refs {
 		if reason, ok := verdict.Held[ref]; ok {
-			held = append(held, apply.Held{Ref: ref, Reason: reason})
+			held = append(held, apply.HeldObject{Ref: ref, Reason: reason})
 		}
 	}
 	return held

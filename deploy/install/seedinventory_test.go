@@ -105,7 +105,7 @@ func TestAccessInASharedInventory(t *testing.T) {
 	for n, seed := range []string{"three", "four"} {
 		report, err := run(seed, permit.Gate{}).Delete(ctx)
 		require.NoError(t, err)
-		assert.Equal(t, all/2, report.Count(apply.Deleted, apply.Gone))
+		assert.Equal(t, all/2, report.Count(apply.Deleted, apply.AlreadyDeleted))
 		assert.Equal(t, all/2*(1-n), left())
 	}
 }

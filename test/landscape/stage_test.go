@@ -234,7 +234,7 @@ func (c *converger) gone() []string {
 	defer c.mu.Unlock()
 	var out []string
 	for _, e := range c.objects {
-		if e.Action == apply.Gone {
+		if e.Action == apply.AlreadyDeleted {
 			out = append(out, e.Ref.String())
 		}
 	}

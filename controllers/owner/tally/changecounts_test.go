@@ -25,7 +25,7 @@ func TestChangeCounts(t *testing.T) {
 		total   int
 	}{
 		"nothing":                      {nil, "nothing", 0},
-		"what was not written":         {results(object, apply.Unchanged, object, apply.Gone, object, apply.HeldBack, object, apply.Failed), "nothing", 0},
+		"what was not written":         {results(object, apply.Unchanged, object, apply.AlreadyDeleted, object, apply.HeldBack, object, apply.Failed), "nothing", 0},
 		"what goes":                    {results(object, apply.Deleting, managed, apply.Deleting), "1 object is being deleted", 0},
 		"what goes, too":               {results(object, apply.Deleted, object, apply.Deleting, object, apply.Deleting), "1 object deleted; 2 objects are being deleted", 1},
 		"one":                          {results(object, apply.Configured), "1 object changed", 1},

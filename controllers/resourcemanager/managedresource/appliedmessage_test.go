@@ -19,9 +19,9 @@ func TestAppliedMessage(t *testing.T) {
 		done    bool
 	}{
 		"all":     {[]apply.ObjectResult{{Ref: pod, Action: apply.Created}}, messageApplied, true},
-		"kept":    {[]apply.ObjectResult{{Ref: pod, Kept: []string{"spec.a", "spec.b"}}}, messageApplied + messageImmutable + "Pod n/p (spec.a, spec.b).", true},
+		"kept":    {[]apply.ObjectResult{{Ref: pod, ImmutableFields: []string{"spec.a", "spec.b"}}}, messageApplied + messageImmutable + "Pod n/p (spec.a, spec.b).", true},
 		"dropped": {[]apply.ObjectResult{{Ref: pod, Action: apply.Unchanged, Dropped: []string{"spec.a"}}}, messageApplied + messageDropped + "Pod n/p (spec.a).", true},
-		"both":    {[]apply.ObjectResult{{Ref: pod, Kept: []string{"spec.a"}, Dropped: []string{"spec.b"}}}, messageApplied + messageImmutable + "Pod n/p (spec.a)." + messageDropped + "Pod n/p (spec.b).", true},
+		"both":    {[]apply.ObjectResult{{Ref: pod, ImmutableFields: []string{"spec.a"}, Dropped: []string{"spec.b"}}}, messageApplied + messageImmutable + "Pod n/p (spec.a)." + messageDropped + "Pod n/p (spec.b).", true},
 		"leaving": {[]apply.ObjectResult{{Ref: pod, Action: apply.Deleting, Message: "waits"}}, messageApplied + " Still there: Pod n/p: waits", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func (r *Reconciler) readDataSecret(ctx context.Context, data apply.Ref) (*unstr
 
 func getCachedOrLive(ctx context.Context, c *apply.Cluster, ref apply.Ref) (*unstructured.Unstructured, error) {
 	obj, err := c.Get(ctx, ref)
-	if err == nil || !apierrors.IsNotFound(err) || c.HoldsAll(ref.GroupKind()) {
+	if err == nil || !apierrors.IsNotFound(err) || c.HasWholeCache(ref.GroupKind()) {
 		return obj, err
 	}
 	return c.GetLive(ctx, ref)

@@ -42,10 +42,10 @@ func (i *statusInventory) Load(context.Context) ([]apply.Entry, error) {
 		entries = append(entries, apply.Entry{
 			Ref:    apply.Ref{APIVersion: res.APIVersion, Kind: res.Kind, Namespace: res.Namespace, Name: res.Name},
 			Labels: res.Labels, Annotations: res.Annotations,
-			Applied: res.AppliedDigest, Live: res.LiveDigest, CreateOnly: res.CreateOnly, Held: reasonOfReference(res),
+			AppliedDigest: res.AppliedDigest, LiveDigest: res.LiveDigest, CreateOnly: res.CreateOnly, HeldReason: reasonOfReference(res),
 		})
-		if e := &entries[len(entries)-1]; e.Applied == leavingDigest {
-			e.Applied, e.Leaving = "", true
+		if e := &entries[len(entries)-1]; e.AppliedDigest == leavingDigest {
+			e.AppliedDigest, e.Deleting = "", true
 		}
 	}
 	return entries, nil
@@ -143,9 +143,9 @@ func (i *statusInventory) objectReferences(entries []apply.Entry) ([]resourcesv1
 		resources = append(resources, resourcesv1alpha1.ObjectReference{
 			ObjectReference: corev1.ObjectReference{APIVersion: e.APIVersion, Kind: e.Kind, Namespace: e.Namespace, Name: e.Name},
 			Labels:          e.Labels, Annotations: annotations,
-			AppliedDigest: e.Applied, LiveDigest: e.Live, CreateOnly: e.CreateOnly, HeldFor: reasonForStatus(e.Held),
+			AppliedDigest: e.AppliedDigest, LiveDigest: e.LiveDigest, CreateOnly: e.CreateOnly, HeldFor: reasonForStatus(e.HeldReason),
 		})
-		if e.Leaving {
+		if e.Deleting {
 			resources[len(resources)-1].AppliedDigest = leavingDigest
 		}
 	}

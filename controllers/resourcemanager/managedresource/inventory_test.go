@@ -29,7 +29,7 @@ func TestLargeInventory(t *testing.T) {
 		out := make([]apply.Entry, n)
 		for i := range out {
 			out[i] = apply.Entry{Ref: apply.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "garden", Name: fmt.Sprintf("an-object-with-number-%05d", i)},
-				Labels: map[string]string{resourcesv1alpha1.ManagedBy: "gardener", "app": "some-application"}, Applied: strings.Repeat("a", 32), Live: strings.Repeat("b", 32),
+				Labels: map[string]string{resourcesv1alpha1.ManagedBy: "gardener", "app": "some-application"}, AppliedDigest: strings.Repeat("a", 32), LiveDigest: strings.Repeat("b", 32),
 				Annotations: map[string]string{resourcesv1alpha1.Origin: "garden/large", resourcesv1alpha1.Description: "a text"}}
 		}
 		out[0].Annotations[resourcesv1alpha1.Origin] = "garden/before"
@@ -62,7 +62,7 @@ func TestHeldReasonAsText(t *testing.T) {
 	mr.Status.Resources[0].Held = "too many"
 	entries, err := r.newInventory(mr).Load(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, map[change.Ref]change.Reason{entries[0].Ref: {Detail: "too many"}}, apply.HeldBefore(entries))
+	assert.Equal(t, map[change.Ref]change.Reason{entries[0].Ref: {Detail: "too many"}}, apply.HeldReasons(entries))
 	inventory := r.newInventory(mr)
 	require.NoError(t, inventory.End(t.Context(), entries))
 	assert.Empty(t, mr.Status.Resources[0].Held)

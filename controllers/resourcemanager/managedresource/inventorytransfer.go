@@ -99,7 +99,7 @@ func (r *Reconciler) TransferableEntries(ctx context.Context, mr *resourcesv1alp
 	if err != nil {
 		return nil, err
 	}
-	return r.Engine.From(r.SetName(mr.Namespace, mr.Name), entries), nil
+	return r.Engine.EntriesFromSet(r.SetName(mr.Namespace, mr.Name), entries), nil
 }
 
 // InheritInventory adds the inventories of other sets, whose objects it takes over, to a
@@ -114,5 +114,5 @@ func (r *Reconciler) InheritInventory(ctx context.Context, namespace, name strin
 	if err != nil {
 		return err
 	}
-	return inventory.Save(ctx, apply.Union(own, entries))
+	return inventory.Save(ctx, apply.MergeEntries(own, entries))
 }

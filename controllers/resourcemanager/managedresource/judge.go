@@ -170,7 +170,7 @@ func (j Judge) podsAfterChange(ctx context.Context, object *unstructured.Unstruc
 	if j.Clock.Since(health.LastChange(object)) < podWatchLag {
 		return j.relatedObjects(ctx, object, health.Need{Pods: true}).Pods
 	}
-	found, err := j.Cluster.Follow(ctx, apply.Followed{Resource: corev1.SchemeGroupVersion.WithResource("pods"), Namespace: object.GetNamespace(), Keep: "status"})
+	found, err := j.Cluster.Follow(ctx, apply.FollowedList{Resource: corev1.SchemeGroupVersion.WithResource("pods"), Namespace: object.GetNamespace(), Fields: "status"})
 	if err != nil {
 		return nil
 	}

@@ -257,7 +257,7 @@ func (r *Reconciler) isUnchanged(ctx context.Context, mr *resourcesv1alpha1.Mana
 		applied == nil || applied.Status != gardencorev1beta1.ConditionTrue || applied.Reason != resourcesv1alpha1.ConditionApplySucceeded && applied.Reason != resourcesv1alpha1.ConditionFieldsDropped {
 		return false, nil
 	}
-	return r.Engine.Unchanged(ctx, r.Target, r.Set(mr, nil), inventory)
+	return r.Engine.IsUnchanged(ctx, r.Target, r.Set(mr, nil), inventory)
 }
 
 // appliedReason returns the reason after a run without errors: removed objects may still be
@@ -289,7 +289,7 @@ func appliedMessage(result *apply.Result) string {
 			message += head + strings.Join(of, "; ") + "."
 		}
 	}
-	note(messageImmutable, func(o apply.ObjectResult) []string { return o.Kept })
+	note(messageImmutable, func(o apply.ObjectResult) []string { return o.ImmutableFields })
 	note(messageDropped, func(o apply.ObjectResult) []string { return o.Dropped })
 	if err := pendingError(result); err != nil {
 		message += " Still there: " + strings.ReplaceAll(err.Error(), "\n", "; ")
@@ -332,7 +332,7 @@ func Decode(c *apply.Cluster, live *unstructured.Unstructured) (*resourcesv1alph
 // deleteObjects deletes the objects, then removes the finalizer.
 func (r *Reconciler) deleteObjects(ctx context.Context, mr *resourcesv1alpha1.ManagedResource) (*Outcome, error) {
 	inventory, options := r.newInventory(mr), r.applyOptions(ctx, mr)
-	do := apply.DeleteOptions{OnObject: options.OnObject, DesiredElsewhere: options.DesiredElsewhere, NoWait: options.NoWait, Timeout: r.Deletion.DeleteTimeout}
+	do := apply.DeleteOptions{OnObject: options.OnObject, IsDeclaredElsewhere: options.IsDeclaredElsewhere, NoWait: options.NoWait, Timeout: r.Deletion.DeleteTimeout}
 	if r.Declarations != nil {
 		do.Approve = options.ApprovePrune
 	}

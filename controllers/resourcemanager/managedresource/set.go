@@ -24,8 +24,8 @@ func (r *Reconciler) applyOptions(ctx context.Context, mr *resourcesv1alpha1.Man
 		return o
 	}
 	unknown := map[apply.Ref]error{}
-	elsewhere, gate := o.DesiredElsewhere, o.ApprovePrune
-	o.DesiredElsewhere = func(ref apply.Ref) bool {
+	elsewhere, gate := o.IsDeclaredElsewhere, o.ApprovePrune
+	o.IsDeclaredElsewhere = func(ref apply.Ref) bool {
 		if elsewhere != nil && elsewhere(ref) {
 			return true
 		}
@@ -35,12 +35,12 @@ func (r *Reconciler) applyOptions(ctx context.Context, mr *resourcesv1alpha1.Man
 		}
 		return wanted
 	}
-	o.ApprovePrune = func(entries []apply.Entry) []apply.Held {
-		var held []apply.Held
+	o.ApprovePrune = func(entries []apply.Entry) []apply.HeldObject {
+		var held []apply.HeldObject
 		var known []apply.Entry
 		for _, e := range entries {
 			if err := unknown[e.Ref]; err != nil {
-				held = append(held, apply.Held{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnknown, Detail: err.Error()}})
+				held = append(held, apply.HeldObject{Ref: e.Ref, Reason: change.Reason{Code: landscapev1alpha1.HeldUnknown, Detail: err.Error()}})
 				continue
 			}
 			known = append(known, e)
@@ -50,7 +50,7 @@ func (r *Reconciler) applyOptions(ctx context.Context, mr *resourcesv1alpha1.Man
 		}
 		return held
 	}
-	o.DeclaredBy = func(origin string, ref apply.Ref) (declared, known bool) {
+	o.IsDeclaredBy = func(origin string, ref apply.Ref) (declared, known bool) {
 		return r.Declarations.IsDeclaredBy(ctx, mr, origin, ref)
 	}
 	return o
@@ -65,7 +65,7 @@ func (r *Reconciler) Set(mr *resourcesv1alpha1.ManagedResource, objects []*unstr
 	return apply.Set{
 		LeaveToCollector: r.Deletion.LeaveToGarbageCollector,
 		Name:             r.SetName(mr.Namespace, mr.Name), Objects: objects,
-		Noun: "ManagedResource", FormerNames: r.previousNames(mr), InjectLabels: labels, FieldManager: r.fieldManager(mr), TakeBack: true, Sources: r.Sources,
+		DisplayKind: "ManagedResource", PreviousNames: r.previousNames(mr), InjectLabels: labels, FieldManager: r.fieldManager(mr), TakeBack: true, Sources: r.Sources,
 		KeepObjects:                  ptr.Deref(mr.Spec.KeepObjects, false),
 		ForceOverwriteLabels:         ptr.Deref(mr.Spec.ForceOverwriteLabels, false),
 		ForceOverwriteAnnotations:    ptr.Deref(mr.Spec.ForceOverwriteAnnotations, false),

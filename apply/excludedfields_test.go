@@ -11,9 +11,9 @@ import (
 
 const leftoverDeployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: NS}, spec: {replicas: 0, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: "a:1"}], volumes: [{name: v}]}}}}`
 
-// TestLeftoversGo: a declaration removes the server's defaults that it excludes, in one change, as
-// the dry run shows.
-func TestLeftoversGo(t *testing.T) {
+// TestExcludedDefaultsAreRemoved: a declaration removes the server's defaults that it excludes, in
+// one change, as the dry run shows.
+func TestExcludedDefaultsAreRemoved(t *testing.T) {
 	const changed = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: NS, labels: {new: x}}, spec: {replicas: 0, strategy: {type: Recreate}, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: "a:2"}], volumes: [{name: v, configMap: {name: c}}]}}}}`
 	f := newFixture(t)
 	first := f.object(leftoverDeployment)
@@ -44,8 +44,9 @@ func TestLeftoversGo(t *testing.T) {
 	})
 }
 
-// TestLeftoversOfOthersStay: a value that somebody set stays, and the server's refusal is reported.
-func TestLeftoversOfOthersStay(t *testing.T) {
+// TestExcludedFieldsOfOthersStay: a value that somebody set stays, and the server's refusal is
+// reported.
+func TestExcludedFieldsOfOthersStay(t *testing.T) {
 	f := newFixture(t)
 	first := f.object(leftoverDeployment)
 	f.mustApply(f.set(first))
@@ -60,8 +61,9 @@ func TestLeftoversOfOthersStay(t *testing.T) {
 	assert.Equal(t, before.GetResourceVersion(), f.get(first).GetResourceVersion())
 }
 
-// TestLeftoversOfWhatIsWrong: an object that is invalid for another reason stays as it is.
-func TestLeftoversOfWhatIsWrong(t *testing.T) {
+// TestInvalidObjectKeepsExcludedDefaults: an object that is invalid for another reason stays as it
+// is.
+func TestInvalidObjectKeepsExcludedDefaults(t *testing.T) {
 	f := newFixture(t)
 	first := f.object(leftoverDeployment)
 	f.mustApply(f.set(first))
@@ -73,13 +75,13 @@ func TestLeftoversOfWhatIsWrong(t *testing.T) {
 	assert.Equal(t, before.GetResourceVersion(), f.get(first).GetResourceVersion())
 }
 
-// TestMapsThatBecomeEmpty: if only an empty map is still declared, its fields are removed and the
+// TestEmptiedMapsStayEmpty: if only an empty map is still declared, its fields are removed and the
 // map stays, with the server's defaults, as the plan shows. Server-side apply alone would leave
 // null, which the definition rejects.
-func TestMapsThatBecomeEmpty(t *testing.T) {
+func TestEmptiedMapsStayEmpty(t *testing.T) {
 	for name, before := range map[string]func(*fixture, *unstructured.Unstructured){
 		"of ours":           func(f *fixture, o *unstructured.Unstructured) { f.mustApply(f.set(o)) },
-		"of former writers": func(f *fixture, o *unstructured.Unstructured) { f.by("gardener-operator", o) },
+		"of former writers": func(f *fixture, o *unstructured.Unstructured) { f.createBy("gardener-operator", o) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -105,7 +107,7 @@ func TestMapsThatBecomeEmpty(t *testing.T) {
 			wish := f.widget("w")
 			require.NoError(t, unstructured.SetNestedField(wish.Object, int64(2), "spec", "size"))
 			require.NoError(t, unstructured.SetNestedField(wish.Object, map[string]any{}, "spec", "part"))
-			item, err := f.planned(f.set(wish))
+			item, err := f.planOne(f.set(wish))
 			require.NoError(t, err)
 			var paths []string
 			for _, field := range item.Fields {

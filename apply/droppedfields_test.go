@@ -101,9 +101,9 @@ func deploymentWith(pod string) string {
 	return `{apiVersion: apps/v1, kind: Deployment, metadata: {name: x, namespace: NS}, spec: {selector: {matchLabels: {a: x}}, template: {metadata: {labels: {a: x}}, spec: ` + pod + `}}}`
 }
 
-// TestScaleOfReplicasThatNobodyOwned: a scale of replicas without an owner leaves none, so a later
+// TestDeclareReplicasAfterScale: a scale of replicas without an owner leaves none, so a later
 // declaration meets no conflict. The plan shows the change.
-func TestScaleOfReplicasThatNobodyOwned(t *testing.T) {
+func TestDeclareReplicasAfterScale(t *testing.T) {
 	f := newFixture(t)
 	without := f.deployment("d", 1)
 	unstructured.RemoveNestedField(without.Object, "spec", "replicas")
@@ -111,7 +111,7 @@ func TestScaleOfReplicasThatNobodyOwned(t *testing.T) {
 		f.patch(without, "kubectl-scale", `{"spec":{"replicas":`+n+`}}`, "scale")
 		f.eventually("the cache sees the scale", func() bool {
 			live, err := f.c.Get(f.ctx, RefOf(without))
-			return err == nil && canonical(nested(live, "spec", "replicas")) == n
+			return err == nil && canonicalJSON(nested(live, "spec", "replicas")) == n
 		})
 	}
 	f.mustApply(f.set(without))

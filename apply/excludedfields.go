@@ -28,19 +28,19 @@ import (
 // typed/remove.go), which definitions of custom resources reject. So the fields are removed first,
 // and the same apply finds nothing of ours in the map.
 
-// leftover is a group of fields of a live map that cannot coexist with the declared map.
-type leftover struct {
-	// holder is the path of the map, or of the list that has it under the name item.
-	holder []string
-	item   string
-	fields []string
+// staleMapFields is a group of fields of a live map that cannot coexist with the declared map.
+type staleMapFields struct {
+	// mapPath is the path of the map, or of the list that has it under the name item.
+	mapPath []string
+	item    string
+	fields  []string
 }
 
-// rollsBy names the strategy field of workloads whose pods roll by default.
-var rollsBy = map[schema.GroupKind]string{deploymentKind: "strategy", statefulSet: "updateStrategy"}
+// updateStrategyFields names the strategy field of workloads whose pods roll by default.
+var updateStrategyFields = map[schema.GroupKind]string{deploymentKind: "strategy", statefulSet: "updateStrategy"}
 
-// podsAt is the path of the pod spec in workloads that can change.
-var podsAt = map[schema.GroupKind][]string{
+// podSpecPaths is the path of the pod spec in workloads that can change.
+var podSpecPaths = map[schema.GroupKind][]string{
 	deploymentKind:                      {"spec", "template", "spec"},
 	statefulSet:                         {"spec", "template", "spec"},
 	{Group: "apps", Kind: "DaemonSet"}:  {"spec", "template", "spec"},
@@ -49,24 +49,24 @@ var podsAt = map[schema.GroupKind][]string{
 	{Kind: "ReplicationController"}:     {"spec", "template", "spec"},
 }
 
-// leftovers returns the leftovers of a live object that no manager owns.
-func leftovers(send, live *unstructured.Unstructured) []leftover {
+// findExcludedDefaults returns the leftovers of a live object that no manager owns.
+func findExcludedDefaults(send, live *unstructured.Unstructured) []staleMapFields {
 	gk := groupKindOf(send)
-	var found []leftover
-	if field, rolls := rollsBy[gk]; rolls {
-		l := leftover{holder: []string{"spec", field}, fields: []string{"rollingUpdate"}}
-		if declared := l.in(send); declared["type"] != nil && declared["type"] != "RollingUpdate" && declared["rollingUpdate"] == nil && l.in(live)["rollingUpdate"] != nil {
+	var found []staleMapFields
+	if field, rolls := updateStrategyFields[gk]; rolls {
+		l := staleMapFields{mapPath: []string{"spec", field}, fields: []string{"rollingUpdate"}}
+		if declared := l.mapIn(send); declared["type"] != nil && declared["type"] != "RollingUpdate" && declared["rollingUpdate"] == nil && l.mapIn(live)["rollingUpdate"] != nil {
 			found = append(found, l)
 		}
 	}
-	if pods := podsAt[gk]; pods != nil {
+	if pods := podSpecPaths[gk]; pods != nil {
 		volumes := append(slices.Clone(pods), "volumes")
 		list, _, _ := unstructured.NestedSlice(send.Object, volumes...)
 		for _, v := range list {
 			declared, _ := v.(map[string]any)
 			name, _ := declared["name"].(string)
-			l := leftover{holder: volumes, item: name}
-			for field := range l.in(live) {
+			l := staleMapFields{mapPath: volumes, item: name}
+			for field := range l.mapIn(live) {
 				if _, stays := declared[field]; !stays && len(declared) > 1 {
 					l.fields = append(l.fields, field)
 				}
@@ -77,16 +77,16 @@ func leftovers(send, live *unstructured.Unstructured) []leftover {
 		}
 	}
 	managers := managersOf(live)
-	return slices.DeleteFunc(found, func(l leftover) bool {
+	return slices.DeleteFunc(found, func(l staleMapFields) bool {
 		return slices.ContainsFunc(managers, func(m metav1.ManagedFieldsEntry) bool {
 			set := parseFields(m)
-			return set == nil && m.FieldsV1 != nil || set != nil && slices.ContainsFunc(l.paths(), func(p fieldpath.Path) bool { return hasAnyOf(set, p) })
+			return set == nil && m.FieldsV1 != nil || set != nil && slices.ContainsFunc(l.paths(), func(p fieldpath.Path) bool { return hasAnyBelow(set, p) })
 		})
 	})
 }
 
-// emptied returns the maps that are declared as {} and whose live fields we alone own.
-func (r *run) emptied(send, live *unstructured.Unstructured) []leftover {
+// findEmptiedMaps returns the maps that are declared as {} and whose live fields we alone own.
+func (r *setRun) findEmptiedMaps(send, live *unstructured.Unstructured) []staleMapFields {
 	var ours, others []*fieldpath.Set
 	for _, m := range managersOf(live) {
 		set := parseFields(m)
@@ -101,19 +101,19 @@ func (r *run) emptied(send, live *unstructured.Unstructured) []leftover {
 		}
 	}
 	has := func(sets []*fieldpath.Set, p fieldpath.Path) bool {
-		return slices.ContainsFunc(sets, func(set *fieldpath.Set) bool { return hasAnyOf(set, p) })
+		return slices.ContainsFunc(sets, func(set *fieldpath.Set) bool { return hasAnyBelow(set, p) })
 	}
-	var found []leftover
+	var found []staleMapFields
 	var look func(at []string, declared, lives map[string]any)
 	look = func(at []string, declared, lives map[string]any) {
 		for _, field := range slices.Sorted(maps.Keys(declared)) {
 			want, isMap := declared[field].(map[string]any)
 			have, _ := lives[field].(map[string]any)
-			l := leftover{holder: append(slices.Clone(at), field), fields: slices.Sorted(maps.Keys(have))}
+			l := staleMapFields{mapPath: append(slices.Clone(at), field), fields: slices.Sorted(maps.Keys(have))}
 			switch {
 			case !isMap || len(have) == 0:
 			case len(want) > 0:
-				look(l.holder, want, have)
+				look(l.mapPath, want, have)
 			case !slices.ContainsFunc(l.paths(), func(p fieldpath.Path) bool { return !has(ours, p) || has(others, p) }):
 				found = append(found, l)
 			}
@@ -123,15 +123,15 @@ func (r *run) emptied(send, live *unstructured.Unstructured) []leftover {
 	return found
 }
 
-// removing removes the fields of leftovers from a live object. A field that the server defaults
-// again at once stays without an owner, as under any declaration that leaves it open.
-func (r *run) removing(ctx context.Context, live *unstructured.Unstructured, left []leftover) error {
+// removeStaleFields removes the fields of leftovers from a live object. A field that the server
+// defaults again at once stays without an owner, as under any declaration that leaves it open.
+func (r *setRun) removeStaleFields(ctx context.Context, live *unstructured.Unstructured, left []staleMapFields) error {
 	ops := []any{map[string]any{"op": "test", "path": "/metadata/resourceVersion", "value": live.GetResourceVersion()}}
 	gone := fieldpath.NewSet()
 	for _, l := range left {
 		for i, path := range l.paths() {
 			at := ""
-			for _, name := range append(slices.Clone(l.holder), l.fields[i]) {
+			for _, name := range append(slices.Clone(l.mapPath), l.fields[i]) {
 				at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 			}
 			ops = append(ops, map[string]any{"op": "remove", "path": at})
@@ -143,7 +143,7 @@ func (r *run) removing(ctx context.Context, live *unstructured.Unstructured, lef
 		if set := parseFields(m); r.isOurs(m) && set != nil {
 			text, err := set.Difference(gone).RecursiveDifference(gone).ToJSON()
 			if err != nil {
-				return safef("the field managers of %s cannot be read", RefOf(live))
+				return safeErrorf("the field managers of %s cannot be read", RefOf(live))
 			}
 			managers[i].FieldsV1 = metav1.NewFieldsV1(string(text))
 		}
@@ -151,14 +151,14 @@ func (r *run) removing(ctx context.Context, live *unstructured.Unstructured, lef
 	ops = append(ops, map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": managers})
 	body, err := json.Marshal(ops)
 	if err == nil {
-		_, err = r.c.patchRef(ctx, RefOf(live), types.JSONPatchType, body, r.set.FieldManager, "")
+		_, err = r.cluster.patchRef(ctx, RefOf(live), types.JSONPatchType, body, r.set.FieldManager, "")
 	}
 	return err
 }
 
-// in returns the map of an object, not a copy; nil if there is none.
-func (l leftover) in(o *unstructured.Unstructured) map[string]any {
-	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, l.holder...)
+// mapIn returns the map of an object, not a copy; nil if there is none.
+func (l staleMapFields) mapIn(o *unstructured.Unstructured) map[string]any {
+	v, _, _ := unstructured.NestedFieldNoCopy(o.Object, l.mapPath...)
 	if l.item == "" {
 		m, _ := v.(map[string]any)
 		return m
@@ -172,11 +172,11 @@ func (l leftover) in(o *unstructured.Unstructured) map[string]any {
 	return nil
 }
 
-func (l leftover) paths() []fieldpath.Path {
+func (l staleMapFields) paths() []fieldpath.Path {
 	var out []fieldpath.Path
 	for _, field := range l.fields {
 		var parts []any
-		for _, name := range l.holder {
+		for _, name := range l.mapPath {
 			parts = append(parts, name)
 		}
 		if l.item != "" {
@@ -187,40 +187,40 @@ func (l leftover) paths() []fieldpath.Path {
 	return out
 }
 
-// replaced returns a copy of an object with the map of another object.
-func (l leftover) replaced(o, from *unstructured.Unstructured) *unstructured.Unstructured {
+// withMapFrom returns a copy of an object with the map of another object.
+func (l staleMapFields) withMapFrom(o, from *unstructured.Unstructured) *unstructured.Unstructured {
 	out := o.DeepCopy()
-	if m := l.in(out); m != nil {
+	if m := l.mapIn(out); m != nil {
 		clear(m)
-		maps.Copy(m, (&unstructured.Unstructured{Object: l.in(from)}).DeepCopy().Object)
+		maps.Copy(m, (&unstructured.Unstructured{Object: l.mapIn(from)}).DeepCopy().Object)
 	}
 	return out
 }
 
-// withoutLeftovers retries a refused apply if leftovers may be the reason; otherwise it returns the
-// error refused.
-func (r *run) withoutLeftovers(ctx context.Context, w wanted, opts patchOptions, refused error) (*unstructured.Unstructured, bool, error) {
+// retryWithoutStaleFields retries a refused apply if leftovers may be the reason; otherwise it
+// returns the error refused.
+func (r *setRun) retryWithoutStaleFields(ctx context.Context, w applyRequest, opts patchOptions, refused error) (*unstructured.Unstructured, bool, error) {
 	for range 3 { // others may write meanwhile
-		live, err := r.c.GetLive(ctx, w.ref)
+		live, err := r.cluster.GetLive(ctx, w.ref)
 		if err != nil || opts.uid != "" && live.GetUID() != opts.uid || !slices.ContainsFunc(managersOf(live), r.isOurs) {
 			return nil, false, refused
 		}
-		left, empty := leftovers(w.send, live), r.emptied(w.send, live)
+		left, empty := findExcludedDefaults(w.toSend, live), r.findEmptiedMaps(w.toSend, live)
 		if len(left)+len(empty) == 0 {
 			return nil, false, refused
 		}
 		if opts.dry {
-			answer, err := r.foreseeWithout(ctx, w, live, append(left, empty...), opts)
+			answer, err := r.dryRunWithoutStaleFields(ctx, w, live, append(left, empty...), opts)
 			return answer, false, err
 		}
 		if len(left) > 0 {
-			live, err = r.patchManagers(ctx, live, r.owning(live, left))
+			live, err = r.patchManagers(ctx, live, r.ownershipPatch(live, left))
 		}
 		if err == nil && len(empty) > 0 {
-			err = r.removing(ctx, live, empty)
+			err = r.removeStaleFields(ctx, live, empty)
 		}
 		if err == nil {
-			return r.c.patchApply(ctx, w.send, opts)
+			return r.cluster.patchApply(ctx, w.toSend, opts)
 		}
 		if !apierrors.IsInvalid(err) && !apierrors.IsConflict(err) {
 			return nil, false, err
@@ -229,8 +229,8 @@ func (r *run) withoutLeftovers(ctx context.Context, w wanted, opts patchOptions,
 	return nil, false, refused
 }
 
-// owning returns the patch of managedFields that makes us the owner of leftovers.
-func (r *run) owning(live *unstructured.Unstructured, left []leftover) []ssa.JSONPatch {
+// ownershipPatch returns the patch of managedFields that makes us the owner of leftovers.
+func (r *setRun) ownershipPatch(live *unstructured.Unstructured, left []staleMapFields) []ssa.JSONPatch {
 	managers := managersOf(live)
 	for i, m := range managers {
 		set := parseFields(m)
@@ -250,19 +250,19 @@ func (r *run) owning(live *unstructured.Unstructured, left []leftover) []ssa.JSO
 	return []ssa.JSONPatch{{Operation: "replace", Path: "/metadata/managedFields", Value: managers}}
 }
 
-// foreseeWithout predicts an object without its leftovers. It needs two dry runs: an apply with the
-// live maps, and a replace of the answer with the declared maps.
-func (r *run) foreseeWithout(ctx context.Context, w wanted, live *unstructured.Unstructured, left []leftover, opts patchOptions) (*unstructured.Unstructured, error) {
-	trial := w.send
+// dryRunWithoutStaleFields predicts an object without its leftovers. It needs two dry runs: an
+// apply with the live maps, and a replace of the answer with the declared maps.
+func (r *setRun) dryRunWithoutStaleFields(ctx context.Context, w applyRequest, live *unstructured.Unstructured, left []staleMapFields, opts patchOptions) (*unstructured.Unstructured, error) {
+	trial := w.toSend
 	for _, l := range left {
-		trial = l.replaced(trial, live)
+		trial = l.withMapFrom(trial, live)
 	}
-	answer, _, err := r.c.patchApply(ctx, trial, opts)
+	answer, _, err := r.cluster.patchApply(ctx, trial, opts)
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range left {
-		answer = l.replaced(answer, w.send)
+		answer = l.withMapFrom(answer, w.toSend)
 	}
-	return r.asReplaced(ctx, w.ref, answer)
+	return r.withServerDefaults(ctx, w.ref, answer)
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestFieldsThatCannotChangeAreKept: all other fields are applied, and the outcome names those that
+// TestImmutableFieldsKeepLiveValues: all other fields are applied, and the outcome names those that
 // cannot change. Upstream reports nothing.
-func TestFieldsThatCannotChangeAreKept(t *testing.T) {
+func TestImmutableFieldsKeepLiveValues(t *testing.T) {
 	const stateful = `
 apiVersion: apps/v1
 kind: StatefulSet
@@ -37,13 +37,13 @@ spec:
 			}
 			f.mustApply(f.set(made(c.first, "one")))
 			set := f.set(made(c.second, "two"))
-			item, err := f.planned(set)
+			item, err := f.planOne(set)
 			require.NoError(t, err)
 			assert.Equal(t, change.Change, item.Action)
 
 			r := f.mustApply(set)
 			assert.Equal(t, Configured, r.Objects[0].Action)
-			assert.Equal(t, []string{c.path}, r.Objects[0].Kept)
+			assert.Equal(t, []string{c.path}, r.Objects[0].ImmutableFields)
 			assert.Equal(t, c.path+" is declared otherwise, cannot change on a live object and stays as it is", r.Objects[0].Message)
 			text, err := f.get(set.Objects[0]).MarshalJSON()
 			require.NoError(t, err)
@@ -54,7 +54,7 @@ spec:
 			assert.Empty(t, f.requests(func() {
 				r := f.mustApply(set)
 				assert.Equal(t, Unchanged, r.Objects[0].Action)
-				assert.Equal(t, []string{c.path}, r.Objects[0].Kept, "it is told as long as it is so")
+				assert.Equal(t, []string{c.path}, r.Objects[0].ImmutableFields, "it is told as long as it is so")
 			}))
 
 			// If only immutable fields differ, the plan says so. The first Service holds the
@@ -62,7 +62,7 @@ spec:
 			require.NoError(t, f.resource(set.Objects[0]).Delete(f.ctx, "s", metav1.DeleteOptions{}))
 			f2 := newFixture(t)
 			f2.mustApply(f2.set(f2.object(strings.NewReplacer("SIZE", c.first, "IMAGE", "one").Replace(c.text))))
-			item, err = f2.planned(f2.set(f2.object(strings.NewReplacer("SIZE", c.second, "IMAGE", "one").Replace(c.text))))
+			item, err = f2.planOne(f2.set(f2.object(strings.NewReplacer("SIZE", c.second, "IMAGE", "one").Replace(c.text))))
 			require.NoError(t, err)
 			assert.Equal(t, change.Keep, item.Action)
 			assert.Contains(t, item.Reason, c.path)
@@ -86,7 +86,7 @@ func TestAdoptedObjectsKeepWhatTheServerSet(t *testing.T) {
 				f := newFixture(t)
 				theirs := f.object(c.theirs)
 				theirs.SetLabels(map[string]string{"stale": "1", gardenerKeys().ManagedByLabel: cached})
-				f.by(former, theirs)
+				f.createBy(takeoverManagerName, theirs)
 				before := f.get(theirs)
 				set := f.set(f.object(c.ours))
 				set.Force = false
@@ -96,7 +96,7 @@ func TestAdoptedObjectsKeepWhatTheServerSet(t *testing.T) {
 				assert.Equal(t, nested(before, "spec"), nested(after, "spec"))
 				assert.NotContains(t, after.GetLabels(), "stale")
 				for _, m := range after.GetManagedFields() {
-					assert.NotEqual(t, former, m.Manager)
+					assert.NotEqual(t, takeoverManagerName, m.Manager)
 				}
 				assert.Empty(t, f.requests(func() { f.mustApply(set) }))
 				// A later change still sends the adopted fields.

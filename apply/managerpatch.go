@@ -14,10 +14,10 @@ import (
 // migrateVersion rewrites the API version of all entries in managedFields. A version that the kind
 // no longer has, or that lacks a new defaulted field, makes every apply fail (see
 // PatchMigrateToVersion).
-func (r *run) migrateVersion(ctx context.Context, live *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
-	patch, err := ssa.PatchMigrateToVersion(whole(live), version)
+func (r *setRun) migrateVersion(ctx context.Context, live *unstructured.Unstructured, version string) (*unstructured.Unstructured, error) {
+	patch, err := ssa.PatchMigrateToVersion(withPlainManagedFields(live), version)
 	if err != nil {
-		return nil, safef("the field managers of %s cannot be read", RefOf(live))
+		return nil, safeErrorf("the field managers of %s cannot be read", RefOf(live))
 	}
 	return r.patchManagers(ctx, live, patch)
 }
@@ -26,7 +26,7 @@ func isUndeclaredField(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "field not declared in schema")
 }
 
-func (r *run) patchManagers(ctx context.Context, live *unstructured.Unstructured, patch []ssa.JSONPatch) (*unstructured.Unstructured, error) {
+func (r *setRun) patchManagers(ctx context.Context, live *unstructured.Unstructured, patch []ssa.JSONPatch) (*unstructured.Unstructured, error) {
 	if len(patch) == 0 {
 		return live, nil
 	}
@@ -38,26 +38,26 @@ func (r *run) patchManagers(ctx context.Context, live *unstructured.Unstructured
 	if err != nil {
 		return nil, err
 	}
-	answer, err := r.c.patchRef(ctx, RefOf(live), types.JSONPatchType, body, r.set.FieldManager, "")
+	answer, err := r.cluster.patchRef(ctx, RefOf(live), types.JSONPatchType, body, r.set.FieldManager, "")
 	if err == nil && answer.GetKind() == "Service" && answer.GetAPIVersion() == "v1" {
-		r.c.settleService(ctx, answer)
+		r.cluster.waitForServiceInWatchCache(ctx, answer)
 	}
 	return answer, err
 }
 
-// settleService waits until the watch cache of the API server has a Service that was just written.
-// An update reads the object from there. If it is outdated, the server retries with the new object,
-// but the node ports and addresses of the first attempt stay allocated. The update fails with
-// "provided port is already allocated". The registry store commits an allocation before the write
-// (k8s.io/apiserver/pkg/registry/generic/registry). Errors are ignored: the update that follows has
-// the same one, or succeeds.
-func (c *Cluster) settleService(ctx context.Context, written *unstructured.Unstructured) {
+// waitForServiceInWatchCache waits until the watch cache of the API server has a Service that was
+// just written. An update reads the object from there. If it is outdated, the server retries with
+// the new object, but the node ports and addresses of the first attempt stay allocated. The update
+// fails with "provided port is already allocated". The registry store commits an allocation before
+// the write (k8s.io/apiserver/pkg/registry/generic/registry). Errors are ignored: the update that
+// follows has the same one, or succeeds.
+func (c *Cluster) waitForServiceInWatchCache(ctx context.Context, written *unstructured.Unstructured) {
 	mapping, err := c.Mapping(ctx, written.GroupVersionKind())
 	if err != nil {
 		return
 	}
 	_ = c.rest.Get().AbsPath(pathOf(mapping, written.GetNamespace(), written.GetName())...).
-		Param("resourceVersion", written.GetResourceVersion()).Do(quiet(ctx)).Error()
+		Param("resourceVersion", written.GetResourceVersion()).Do(withoutLogging(ctx)).Error()
 }
 
 // mergePatch sends a JSON merge patch.
@@ -92,10 +92,10 @@ func (c *Cluster) replaceDry(ctx context.Context, ref Ref, o *unstructured.Unstr
 	if err != nil {
 		return nil, err
 	}
-	raw, err := bodyOf(c.rest.Put().AbsPath(pathOf(mapping, ref.Namespace, ref.Name)...).Param("dryRun", metav1.DryRunAll).
-		Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(quiet(ctx)))
+	raw, err := responseBody(c.rest.Put().AbsPath(pathOf(mapping, ref.Namespace, ref.Name)...).Param("dryRun", metav1.DryRunAll).
+		Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(withoutLogging(ctx)))
 	if err != nil {
 		return nil, err
 	}
-	return objectAnswered(raw)
+	return decodeAnswer(raw)
 }

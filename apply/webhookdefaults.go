@@ -17,54 +17,54 @@ import (
 // webhook of a former manager may no longer exist at the next write. A PodTemplate, which such
 // webhooks ignore, distinguishes these fields from defaults of the API server.
 
-// templateOf is the path of the pod template in workloads.
-var templateOf = []string{"spec", "template"}
+// podTemplatePath is the path of the pod template in workloads.
+var podTemplatePath = []string{"spec", "template"}
 
-// templatesKind has nothing but a pod template and its defaults.
-var templatesKind = Ref{APIVersion: "v1", Kind: "PodTemplate"}
+// podTemplateRef has nothing but a pod template and its defaults.
+var podTemplateRef = Ref{APIVersion: "v1", Kind: "PodTemplate"}
 
-// putBack returns the fields of a pod template that a takeover removes and that a webhook put back
-// into the predicted object.
-func (r *run) putBack(ctx context.Context, ref Ref, foreseen *unstructured.Unstructured, goes *fieldpath.Set) []change.Field {
-	if pods := podsAt[ref.GroupKind()]; !slices.Equal(pods, append(slices.Clone(templateOf), "spec")) {
+// fieldsRestoredByWebhooks returns the fields of a pod template that a takeover removes and that a
+// webhook put back into the predicted object.
+func (r *setRun) fieldsRestoredByWebhooks(ctx context.Context, ref Ref, foreseen *unstructured.Unstructured, goes *fieldpath.Set) []change.Field {
+	if pods := podSpecPaths[ref.GroupKind()]; !slices.Equal(pods, append(slices.Clone(podTemplatePath), "spec")) {
 		return nil
 	}
 	back := fieldpath.NewSet()
 	goes.Iterate(func(p fieldpath.Path) {
-		if _, there := lookup(foreseen.Object, p); there && len(p) > len(templateOf) && p[:len(templateOf)].Equals(fieldpath.MakePathOrDie("spec", "template")) {
+		if _, there := lookup(foreseen.Object, p); there && len(p) > len(podTemplatePath) && p[:len(podTemplatePath)].Equals(fieldpath.MakePathOrDie("spec", "template")) {
 			back.Insert(p.Copy())
 		}
 	})
 	if back.Empty() {
 		return nil
 	}
-	without, _ := prune(foreseen.Object, back).(map[string]any)
-	template, _, _ := unstructured.NestedMap(without, templateOf...)
-	full, err := r.c.defaultedTemplate(ctx, ref.Namespace, template, r.set.FieldManager)
+	without, _ := withoutFields(foreseen.Object, back).(map[string]any)
+	template, _, _ := unstructured.NestedMap(without, podTemplatePath...)
+	full, err := r.cluster.defaultedTemplate(ctx, ref.Namespace, template, r.set.FieldManager)
 	if err != nil {
 		return nil // if the request is refused, the prediction stays
 	}
 	mutated := fieldpath.NewSet()
 	back.Iterate(func(p fieldpath.Path) {
-		if _, fills := lookup(full, p[len(templateOf):]); !fills {
+		if _, fills := lookup(full, p[len(podTemplatePath):]); !fills {
 			mutated.Insert(p.Copy())
 		}
 	})
 	if mutated.Empty() {
 		return nil
 	}
-	without, _ = prune(foreseen.Object, mutated).(map[string]any)
+	without, _ = withoutFields(foreseen.Object, mutated).(map[string]any)
 	return redact.Compare(foreseen.Object, without)
 }
 
 // defaultedTemplate returns a pod template with the server's defaults.
 func (c *Cluster) defaultedTemplate(ctx context.Context, namespace string, template map[string]any, manager string) (map[string]any, error) {
-	mapping, err := c.Mapping(ctx, templatesKind.GVK())
+	mapping, err := c.Mapping(ctx, podTemplateRef.GVK())
 	if err != nil {
 		return nil, err
 	}
 	o := &unstructured.Unstructured{Object: map[string]any{"template": template}}
-	o.SetGroupVersionKind(templatesKind.GVK())
+	o.SetGroupVersionKind(podTemplateRef.GVK())
 	o.SetNamespace(namespace)
 	o.SetGenerateName("pergola-")
 	body, err := payload(o)
@@ -72,12 +72,12 @@ func (c *Cluster) defaultedTemplate(ctx context.Context, namespace string, templ
 		return nil, err
 	}
 	path := pathOf(mapping, namespace, "")
-	raw, err := bodyOf(c.rest.Post().AbsPath(path[:len(path)-1]...).Param("dryRun", metav1.DryRunAll).
-		Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(quiet(ctx)))
+	raw, err := responseBody(c.rest.Post().AbsPath(path[:len(path)-1]...).Param("dryRun", metav1.DryRunAll).
+		Param("fieldManager", manager).SetHeader("Content-Type", "application/json").Body(body).Do(withoutLogging(ctx)))
 	if err != nil {
 		return nil, err
 	}
-	answer, err := objectAnswered(raw)
+	answer, err := decodeAnswer(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -30,9 +30,9 @@ func (d droppedField) String() string { return pathText(d.path) }
 
 // droppedFields returns the sent fields that were dropped, each as its outermost missing field.
 func droppedFields(sent, live *unstructured.Unstructured, manager string) []droppedField {
-	s := search{sent: sent, live: live}
+	s := droppedFieldSearch{sent: sent, live: live}
 	ownedFields(live, manager).Leaves().Iterate(func(p fieldpath.Path) {
-		if wanted, has := sentAt(sent.Object, p); has {
+		if wanted, has := lookupSent(sent.Object, p); has {
 			s.compare(p.Copy(), wanted)
 		}
 	})
@@ -40,14 +40,14 @@ func droppedFields(sent, live *unstructured.Unstructured, manager string) []drop
 	return slices.CompactFunc(s.found, func(a, b droppedField) bool { return a.String() == b.String() })
 }
 
-type search struct {
+type droppedFieldSearch struct {
 	sent, live *unstructured.Unstructured
 	typed      map[string]any // the sent object as its Go type encodes it
 	found      []droppedField
 }
 
 // compare records the fields that the live object lacks at a path.
-func (s *search) compare(p fieldpath.Path, wanted any) {
+func (s *droppedFieldSearch) compare(p fieldpath.Path, wanted any) {
 	for n := 1; n <= len(p); n++ {
 		have, there := lookup(s.live.Object, p[:n])
 		if there && n < len(p) {
@@ -55,26 +55,26 @@ func (s *search) compare(p fieldpath.Path, wanted any) {
 		}
 		switch {
 		case there:
-			s.inside(p, wanted, have)
-		case s.says(p, wanted):
-			outer, _ := sentAt(s.sent.Object, p[:n])
+			s.compareInside(p, wanted, have)
+		case s.isMeaningful(p, wanted):
+			outer, _ := lookupSent(s.sent.Object, p[:n])
 			s.found = append(s.found, droppedField{p[:n], outer})
 		}
 		return
 	}
 }
 
-// inside compares a value that is owned as a whole: its fields, and its items if no item was added
-// or removed.
-func (s *search) inside(p fieldpath.Path, wanted, have any) {
+// compareInside compares a value that is owned as a whole: its fields, and its items if no item was
+// added or removed.
+func (s *droppedFieldSearch) compareInside(p fieldpath.Path, wanted, have any) {
 	switch w := wanted.(type) {
 	case map[string]any:
 		h, _ := have.(map[string]any)
 		for name, inner := range w {
 			at := append(p.Copy(), fieldpath.PathElement{FieldName: &name})
 			if now, there := h[name]; there {
-				s.inside(at, inner, now)
-			} else if s.says(at, inner) {
+				s.compareInside(at, inner, now)
+			} else if s.isMeaningful(at, inner) {
 				s.found = append(s.found, droppedField{at, inner})
 			}
 		}
@@ -82,15 +82,15 @@ func (s *search) inside(p fieldpath.Path, wanted, have any) {
 		h, _ := have.([]any)
 		for i := range w {
 			if len(w) == len(h) {
-				s.inside(append(p.Copy(), fieldpath.PathElement{Index: &i}), w[i], h[i])
+				s.compareInside(append(p.Copy(), fieldpath.PathElement{Index: &i}), w[i], h[i])
 			}
 		}
 	}
 }
 
-// says reports whether a sent value means anything: a zero value means unset, unless the Go type of
-// the field distinguishes the two.
-func (s *search) says(p fieldpath.Path, v any) bool {
+// isMeaningful reports whether a sent value means anything: a zero value means unset, unless the Go
+// type of the field distinguishes the two.
+func (s *droppedFieldSearch) isMeaningful(p fieldpath.Path, v any) bool {
 	if !isZero(v) {
 		return true
 	}
@@ -105,7 +105,7 @@ func (s *search) says(p fieldpath.Path, v any) bool {
 			}
 		}
 	}
-	written, has := sentAt(s.typed, p)
+	written, has := lookupSent(s.typed, p)
 	return has && written != nil
 }
 
@@ -127,12 +127,12 @@ func isZero(v any) bool {
 	return reflect.ValueOf(v).IsZero()
 }
 
-// sentAt is lookup in an object as it was sent: keys of list items may lack server defaults.
-func sentAt(v any, path fieldpath.Path) (any, bool) {
+// lookupSent is lookup in an object as it was sent: keys of list items may lack server defaults.
+func lookupSent(v any, path fieldpath.Path) (any, bool) {
 	for _, e := range path {
 		if e.Key == nil {
 			var ok bool
-			if v, ok = child(v, e); !ok {
+			if v, ok = childAt(v, e); !ok {
 				return nil, false
 			}
 			continue
@@ -153,31 +153,31 @@ func sentAt(v any, path fieldpath.Path) (any, bool) {
 	return v, true
 }
 
-// dropped returns the fields of an unchanged object that were dropped when it was applied.
-func (r *run) dropped(w wanted, live *unstructured.Unstructured) []droppedField {
-	find := func() []droppedField { return droppedFields(w.send, live, r.set.FieldManager) }
+// droppedFieldsOf returns the fields of an unchanged object that were dropped when it was applied.
+func (r *setRun) droppedFieldsOf(w applyRequest, live *unstructured.Unstructured) []droppedField {
+	find := func() []droppedField { return droppedFields(w.toSend, live, r.set.FieldManager) }
 	r.mu.Lock()
 	of := r.stores[live.GroupVersionKind()]
 	r.mu.Unlock()
 	if of == nil {
 		return find()
 	}
-	return of.droppedFields(live, r.set.FieldManager, w.applied, find)
+	return of.droppedFields(live, r.set.FieldManager, w.appliedDigest, find)
 }
 
 // noteDropped adds the dropped fields to an outcome; a plan shows them as changes that do not
 // happen.
-func (r *run) noteDropped(out outcome, dropped []droppedField, live *unstructured.Unstructured) outcome {
+func (r *setRun) noteDropped(out outcome, dropped []droppedField, live *unstructured.Unstructured) outcome {
 	if len(dropped) == 0 {
 		return out
 	}
 	for _, d := range dropped {
-		out.dropped = append(out.dropped, d.String())
+		out.droppedFields = append(out.droppedFields, d.String())
 		if r.dry && out.action != Created {
-			out.fields = append(out.fields, redact.Conceal(live.Object, names(d.path), change.Field{Path: d.String(), New: d.sent}))
+			out.fields = append(out.fields, redact.Conceal(live.Object, fieldNames(d.path), change.Field{Path: d.String(), New: d.sent}))
 		}
 	}
-	if out.message = joinNotes(out.message, droppedNote(out.dropped)); r.dry && (out.action == Unchanged || out.action == Kept) {
+	if out.message = joinNotes(out.message, droppedNote(out.droppedFields)); r.dry && (out.action == Unchanged || out.action == Retained) {
 		out.action, out.old, out.new = Configured, live, live
 	}
 	return out

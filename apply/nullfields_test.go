@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestNullsOfFreeForm: a null in a free-form part reaches the cluster as declared; a null that
+// TestNullsInFreeFormParts: a null in a free-form part reaches the cluster as declared; a null that
 // unsets a field is not sent.
-func TestNullsOfFreeForm(t *testing.T) {
+func TestNullsInFreeFormParts(t *testing.T) {
 	f := newFixture(t)
 	definition := f.object(`
 apiVersion: apiextensions.k8s.io/v1

@@ -15,17 +15,17 @@ import (
 // change would be a conflict with that manager. Our origin annotation identifies such a copy:
 // nobody else writes it. We take back the fields that we apply, and leave the rest to that manager.
 
-// copies returns the managers that hold a copy of the fields that we applied to an object.
-func (r *run) copies(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
-	if live == nil || !r.names(live.GetAnnotations()[r.e.keys.Origin]) {
+// copyManagers returns the managers that hold a copy of the fields that we applied to an object.
+func (r *setRun) copyManagers(live *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	if live == nil || !r.isOwnOrigin(live.GetAnnotations()[r.engine.keys.Origin]) {
 		return nil
 	}
-	if _, known := r.old[keyOf(RefOf(live))]; !known {
+	if _, known := r.oldEntries[objectKeyOf(RefOf(live))]; !known {
 		return nil
 	}
 	var out []metav1.ManagedFieldsEntry
 	for _, m := range managersOf(live) {
-		if m.Subresource != "" || r.isOurs(m) || r.isKin(m) || r.isFormer(live, m) {
+		if m.Subresource != "" || r.isOurs(m) || r.isSiblingManager(m) || r.isTakeoverManager(live, m) {
 			continue
 		}
 		if set := parseFields(m); set != nil && set.Has(r.originPath()) {
@@ -35,18 +35,18 @@ func (r *run) copies(live *unstructured.Unstructured) []metav1.ManagedFieldsEntr
 	return out
 }
 
-func (r *run) originPath() fieldpath.Path {
-	return fieldpath.MakePathOrDie("metadata", "annotations", r.e.keys.Origin)
+func (r *setRun) originPath() fieldpath.Path {
+	return fieldpath.MakePathOrDie("metadata", "annotations", r.engine.keys.Origin)
 }
 
-// isCopy reports whether copies contain a manager, by name.
-func isCopy(copies []metav1.ManagedFieldsEntry, manager string) bool {
+// isCopyManager reports whether copies contain a manager, by name.
+func isCopyManager(copies []metav1.ManagedFieldsEntry, manager string) bool {
 	return slices.ContainsFunc(copies, func(m metav1.ManagedFieldsEntry) bool { return m.Manager == manager })
 }
 
-// disown takes our fields from the managers that hold copies of them, after an apply.
-func (r *run) disown(ctx context.Context, answer *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	copies := r.copies(answer)
+// dropCopyOwnership takes our fields from the managers that hold copies of them, after an apply.
+func (r *setRun) dropCopyOwnership(ctx context.Context, answer *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	copies := r.copyManagers(answer)
 	if len(copies) == 0 {
 		return answer, nil
 	}
@@ -65,7 +65,7 @@ func (r *run) disown(ctx context.Context, answer *unstructured.Unstructured) (*u
 		}
 		raw, err := rest.ToJSON()
 		if err != nil {
-			return answer, safef("the field managers of %s cannot be written", RefOf(answer))
+			return answer, safeErrorf("the field managers of %s cannot be written", RefOf(answer))
 		}
 		m.FieldsV1 = metav1.NewFieldsV1(string(raw))
 		managers = append(managers, m)

@@ -22,7 +22,7 @@ func writePolicyTypes(send, live *unstructured.Unstructured, owned *fieldpath.Se
 		types = append(types, "Egress")
 	}
 	now, _, _ := unstructured.NestedSlice(live.Object, "spec", "policyTypes")
-	if !reflect.DeepEqual(now, types) || hasAnyOf(owned, fieldpath.MakePathOrDie("spec", "policyTypes")) {
+	if !reflect.DeepEqual(now, types) || hasAnyBelow(owned, fieldpath.MakePathOrDie("spec", "policyTypes")) {
 		_ = unstructured.SetNestedSlice(send.Object, types, "spec", "policyTypes")
 	}
 }

@@ -14,13 +14,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-type transport func(*http.Request) (*http.Response, error)
+type policyRoundTripper func(*http.Request) (*http.Response, error)
 
-func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f policyRoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestPolicyThatWaitsForItsParameters: an apply waits for a policy that does not know its
+// TestPolicyWithoutParametersIsRetried: an apply waits for a policy that does not know its
 // parameters yet, but not forever.
-func TestPolicyThatWaitsForItsParameters(t *testing.T) {
+func TestPolicyWithoutParametersIsRetried(t *testing.T) {
 	const refusal = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"configmaps \"c\" is forbidden: ValidatingAdmissionPolicy 'only-one' ` +
 		`denied request: failed to configure policy: failed to find resource referenced by paramKind: 'example.org/v1, Kind=Some'"}`
 	for name, test := range map[string]struct {
@@ -32,7 +32,7 @@ func TestPolicyThatWaitsForItsParameters(t *testing.T) {
 			var patches atomic.Int64
 			config := rest.CopyConfig(server.config)
 			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-				return transport(func(r *http.Request) (*http.Response, error) {
+				return policyRoundTripper(func(r *http.Request) (*http.Response, error) {
 					if r.Method != http.MethodPatch || !strings.HasSuffix(r.URL.Path, "/configmaps/c") || patches.Add(1) > test.refusals {
 						return next.RoundTrip(r)
 					}
@@ -67,7 +67,7 @@ func TestPolicyThatWaitsForItsParameters(t *testing.T) {
 			}
 			assert.Equal(t, WebhookDenied, ReasonOf(err))
 			assert.ErrorContains(t, err, "define the kind that only-one takes its parameters from")
-			assert.GreaterOrEqual(t, clk.Since(began), policyPatience)
+			assert.GreaterOrEqual(t, clk.Since(began), policyRetryTimeout)
 		})
 	}
 }

@@ -10,16 +10,16 @@ import (
 // copied them from a cluster, or because a chart writes an empty value. Pergola never sends them:
 // it would conflict with that controller forever, or claim a field that it does not get.
 
-// assignment is a group of such fields. Fields that the API only defaults, such as the addresses of
-// a Service or the volume of a claim, do not belong here.
-type assignment struct {
+// apiManagedFields is a group of such fields. Fields that the API only defaults, such as the
+// addresses of a Service or the volume of a claim, do not belong here.
+type apiManagedFields struct {
 	kind schema.GroupKind
 	// when selects objects of the kind; nil selects all.
 	when   func(*unstructured.Unstructured) bool
 	fields [][]string
 }
 
-var assignments = []assignment{
+var apiManagedFieldSets = []apiManagedFields{
 	// "the Rules are controller managed and direct changes to Rules will be stomped by the
 	// controller" (k8s.io/api/rbac/v1: ClusterRole)
 	{
@@ -99,13 +99,13 @@ func hasField(path ...string) func(*unstructured.Unstructured) bool {
 var serverFields = []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation", "selfLink",
 	"deletionTimestamp", "deletionGracePeriodSeconds"}
 
-// dropAssigned removes the fields that the API fills in.
-func dropAssigned(o *unstructured.Unstructured) {
+// dropAPIManagedFields removes the fields that the API fills in.
+func dropAPIManagedFields(o *unstructured.Unstructured) {
 	for _, f := range serverFields {
 		unstructured.RemoveNestedField(o.Object, "metadata", f)
 	}
 	unstructured.RemoveNestedField(o.Object, "status")
-	for _, a := range assignments {
+	for _, a := range apiManagedFieldSets {
 		if a.kind != groupKindOf(o) || a.when != nil && !a.when(o) {
 			continue
 		}

@@ -16,63 +16,63 @@ var (
 	validatingWebhooks = schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}
 )
 
-// serve waits for the APIServices of a phase whose kinds are in the set, and records new webhooks.
-// These get time to start: their pods may be of the same set.
-func (r *run) serve(ctx context.Context, phase []*desired) {
+// waitForAPIServices waits for the APIServices of a phase whose kinds are in the set, and records
+// new webhooks. These get time to start: their pods may be of the same set.
+func (r *setRun) waitForAPIServices(ctx context.Context, phase []*desiredObject) {
 	if r.dry {
 		return
 	}
 	waited := false
 	for _, d := range phase {
-		action := r.outcomes[keyOf(d.ref)].action
+		action := r.outcomes[objectKeyOf(d.ref)].action
 		if action == Failed || action == Skipped || action == Ignored {
 			continue
 		}
 		switch d.ref.GroupKind() {
 		case mutatingWebhooks, validatingWebhooks:
 			if action != Unchanged {
-				r.noteWebhooks(d.obj)
+				r.recordWebhooks(d.obj)
 			}
 		case apiServiceKind:
-			if r.apiNeeded(d.obj) {
+			if r.isAPINeeded(d.obj) {
 				waited = true
-				if err := r.await(ctx, d, awaited{"available", "check the Service that it names and the pods behind it", unavailable}); err != nil {
-					r.finished(r.fail(d, err))
+				if err := r.waitForCondition(ctx, d, waitCondition{"available", "check the Service that it names and the pods behind it", missingAPIServiceCondition}); err != nil {
+					r.recordOutcome(r.failOutcome(d, err))
 				}
 			}
 		}
 	}
 	if waited {
-		r.c.ResetMapping()
+		r.cluster.ResetMapping()
 	}
 }
 
-// noteWebhooks records the webhooks of a configuration.
-func (r *run) noteWebhooks(configuration *unstructured.Unstructured) {
+// recordWebhooks records the webhooks of a configuration.
+func (r *setRun) recordWebhooks(configuration *unstructured.Unstructured) {
 	hooks, _, _ := unstructured.NestedSlice(configuration.Object, "webhooks")
 	for _, h := range hooks {
 		if hook, ok := h.(map[string]any); ok {
 			if name, ok := hook["name"].(string); ok {
-				r.webhooks[name] = true
+				r.newWebhooks[name] = true
 			}
 		}
 	}
 }
 
-// isStarting reports whether an apply failed because a webhook that this run installed does not
-// answer yet.
-func (r *run) isStarting(err error) bool {
+// isWebhookStarting reports whether an apply failed because a webhook that this run installed does
+// not answer yet.
+func (r *setRun) isWebhookStarting(err error) bool {
 	status, ok := statusOf(err)
 	if !ok {
 		return false
 	}
 	m := webhookPattern.FindStringSubmatch(status.Message)
-	return m != nil && r.webhooks[m[2]]
+	return m != nil && r.newWebhooks[m[2]]
 }
 
-// apiNeeded reports whether an object of the set uses the API version of an APIService.
-func (r *run) apiNeeded(service *unstructured.Unstructured) bool {
-	gv := versionServed(service)
+// isAPINeeded reports whether an object of the set uses the API version of an APIService.
+func (r *setRun) isAPINeeded(service *unstructured.Unstructured) bool {
+	gv := groupVersionOfAPIService(service)
 	for _, d := range r.desired {
 		if d.ref.GVK().GroupVersion() == gv && gv.Group != "" {
 			return true
@@ -81,24 +81,24 @@ func (r *run) apiNeeded(service *unstructured.Unstructured) bool {
 	return false
 }
 
-func versionServed(service *unstructured.Unstructured) schema.GroupVersion {
+func groupVersionOfAPIService(service *unstructured.Unstructured) schema.GroupVersion {
 	group, _, _ := unstructured.NestedString(service.Object, "spec", "group")
 	version, _, _ := unstructured.NestedString(service.Object, "spec", "version")
 	return schema.GroupVersion{Group: group, Version: version}
 }
 
 // apiServiceOf returns the APIService of the set that would serve a kind, or nil.
-func (r *run) apiServiceOf(gvk schema.GroupVersionKind) *desired {
+func (r *setRun) apiServiceOf(gvk schema.GroupVersionKind) *desiredObject {
 	for _, d := range r.desired {
-		if d.ref.GroupKind() == apiServiceKind && versionServed(d.obj) == gvk.GroupVersion() {
+		if d.ref.GroupKind() == apiServiceKind && groupVersionOfAPIService(d.obj) == gvk.GroupVersion() {
 			return d
 		}
 	}
 	return nil
 }
 
-// unavailable returns why an APIService is not available, or "" if it is.
-func unavailable(service *unstructured.Unstructured) string {
+// missingAPIServiceCondition returns why an APIService is not available, or "" if it is.
+func missingAPIServiceCondition(service *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
 	for _, c := range conditions {
 		if m, ok := c.(map[string]any); ok && m["type"] == "Available" {
@@ -111,9 +111,9 @@ func unavailable(service *unstructured.Unstructured) string {
 	return "no condition Available yet"
 }
 
-// unserved handles an object of an unknown kind that a CustomResourceDefinition or an APIService of
-// the set provides.
-func (r *run) unserved(d *desired, err error) (outcome, bool) {
+// outcomeOfUnservedKind handles an object of an unknown kind that a CustomResourceDefinition or an
+// APIService of the set provides.
+func (r *setRun) outcomeOfUnservedKind(d *desiredObject, err error) (outcome, bool) {
 	if !meta.IsNoMatchError(err) {
 		return outcome{}, false
 	}
@@ -130,8 +130,8 @@ func (r *run) unserved(d *desired, err error) (outcome, bool) {
 	if r.dry {
 		return outcome{ref: d.ref, action: Created, message: "its kind is created by this set"}, true
 	}
-	return r.skip(d, *bringer), true
+	return r.skipOutcome(d, *bringer), true
 }
 
-// startPause is the pause between two requests to a webhook that is starting.
-const startPause = 300 * time.Millisecond
+// webhookRetryInterval is the pause between two requests to a webhook that is starting.
+const webhookRetryInterval = 300 * time.Millisecond

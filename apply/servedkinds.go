@@ -15,9 +15,9 @@ import (
 // takes less than a second.
 const servedTimeout = 30 * time.Second
 
-// AwaitServed waits until the API server lists all kinds that the objects define, so that the next
-// objects may use them. It makes no request for known kinds.
-func AwaitServed(ctx context.Context, clk clock.WithTicker, c *Cluster, objects []*unstructured.Unstructured) error {
+// WaitForServedKinds waits until the API server lists all kinds that the objects define, so that
+// the next objects may use them. It makes no request for known kinds.
+func WaitForServedKinds(ctx context.Context, clk clock.WithTicker, c *Cluster, objects []*unstructured.Unstructured) error {
 	tick := clk.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	deadline := clk.Now().Add(servedTimeout)

@@ -19,8 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// starting returns a webhook that allows everything after it has failed a number of requests.
-func starting(t *testing.T) (url, ca string, refusals *atomic.Int64) {
+// startUnreadyWebhook returns a webhook that allows everything after it has failed a number of
+// requests.
+func startUnreadyWebhook(t *testing.T) (url, ca string, refusals *atomic.Int64) {
 	t.Helper()
 	refusals = &atomic.Int64{}
 	refusals.Store(1 << 30)
@@ -40,7 +41,7 @@ func starting(t *testing.T) (url, ca string, refusals *atomic.Int64) {
 	return server.URL, base64.StdEncoding.EncodeToString(certificate), refusals
 }
 
-func (f *fixture) hook(url, ca string) *unstructured.Unstructured {
+func (f *fixture) validatingWebhook(url, ca string) *unstructured.Unstructured {
 	o := f.object(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -58,12 +59,12 @@ webhooks:
 	return o
 }
 
-// TestWebhookThatStarts: a new webhook of the set gets time to start, and its objects are applied
-// in the same run. An existing webhook that does not answer is an error at once.
-func TestWebhookThatStarts(t *testing.T) {
+// TestStartingWebhookIsRetried: a new webhook of the set gets time to start, and its objects are
+// applied in the same run. An existing webhook that does not answer is an error at once.
+func TestStartingWebhookIsRetried(t *testing.T) {
 	f := newFixture(t)
-	url, ca, refusals := starting(t)
-	hook := f.hook(url, ca)
+	url, ca, refusals := startUnreadyWebhook(t)
+	hook := f.validatingWebhook(url, ca)
 	f.mustApply(f.set(f.widgets()))
 	f.createAs("somebody", hook)
 	_, err := f.apply(f.set(f.widgets(), f.widget("w")))
@@ -81,9 +82,9 @@ func TestWebhookThatStarts(t *testing.T) {
 	assert.Negative(t, refusals.Load())
 }
 
-// TestAPIServiceThatIsNotAvailable: only objects of an API that an APIService of the set serves
-// wait for it.
-func TestAPIServiceThatIsNotAvailable(t *testing.T) {
+// TestUnavailableAPIServiceSkipsItsObjects: only objects of an API that an APIService of the set
+// serves wait for it.
+func TestUnavailableAPIServiceSkipsItsObjects(t *testing.T) {
 	f := newFixture(t)
 	service := f.object(`
 apiVersion: apiregistration.k8s.io/v1
@@ -92,7 +93,7 @@ metadata: {name: v1.NS.example.com}
 spec: {group: NS.example.com, version: v1, groupPriorityMinimum: 1000, versionPriority: 10, insecureSkipTLSVerify: true, service: {name: nothing, namespace: NS}}
 `)
 	set := f.set(service, f.widget("w"), f.configMap("c", "x"))
-	r, err := f.e.Apply(f.ctx, f.c, set, f.inv, ApplyOptions{CRDTimeout: time.Second})
+	r, err := f.e.Apply(f.ctx, f.c, set, f.inv, ApplyOptions{ReadyTimeout: time.Second})
 	require.Error(t, err)
 	assert.Equal(t, map[string]Action{"APIService/" + service.GetName(): Failed, "Widget/w": Skipped, "ConfigMap/c": Created}, actions(r))
 	assert.ErrorContains(t, err, "not available after 1s: ServiceNotFound")
@@ -104,8 +105,8 @@ spec: {group: NS.example.com, version: v1, groupPriorityMinimum: 1000, versionPr
 	assert.Equal(t, Created, actions(r)["Widget/w"])
 }
 
-// TestAPIServiceThatNothingNeeds: an APIService without objects in the set causes no wait.
-func TestAPIServiceThatNothingNeeds(t *testing.T) {
+// TestUnneededAPIServiceCausesNoWait: an APIService without objects in the set causes no wait.
+func TestUnneededAPIServiceCausesNoWait(t *testing.T) {
 	f := newFixture(t)
 	service := f.object(`
 apiVersion: apiregistration.k8s.io/v1

@@ -6,9 +6,9 @@ import "context"
 // of that set. So nothing is deleted and recreated, and objects that are no longer declared are
 // still known.
 
-// From returns the entries of a set, each with the origin annotation that its object has in that
-// set.
-func (e *Engine) From(set string, entries []Entry) []Entry {
+// EntriesFromSet returns the entries of a set, each with the origin annotation that its object has
+// in that set.
+func (e *Engine) EntriesFromSet(set string, entries []Entry) []Entry {
 	out := make([]Entry, 0, len(entries))
 	for _, one := range entries {
 		if one.Annotations[e.keys.Origin] == "" {
@@ -19,9 +19,9 @@ func (e *Engine) From(set string, entries []Entry) []Entry {
 	return out
 }
 
-// Union returns the entries of both; for an object in both, the entry of the first.
-func Union(first, second []Entry) []Entry {
-	known := map[key]bool{}
+// MergeEntries returns the entries of both; for an object in both, the entry of the first.
+func MergeEntries(first, second []Entry) []Entry {
+	known := map[objectKey]bool{}
 	var out []Entry
 	for _, entries := range [][]Entry{first, second} {
 		for _, e := range entries {
@@ -34,18 +34,21 @@ func Union(first, second []Entry) []Entry {
 	return out
 }
 
-// Part returns a view of an inventory with some of its entries; writes preserve the others.
-func Part(whole Inventory, shows func(Entry) bool) Inventory { return &part{whole, shows} }
-
-type part struct {
-	whole Inventory
-	shows func(Entry) bool
+// FilterInventory returns a view of an inventory with some of its entries; writes preserve the
+// others.
+func FilterInventory(whole Inventory, shows func(Entry) bool) Inventory {
+	return &filteredInventory{whole, shows}
 }
 
-func (p *part) split(ctx context.Context) (shown, hidden []Entry, err error) {
+type filteredInventory struct {
+	whole    Inventory
+	includes func(Entry) bool
+}
+
+func (p *filteredInventory) split(ctx context.Context) (shown, hidden []Entry, err error) {
 	all, err := p.whole.Load(ctx)
 	for _, e := range all {
-		if p.shows(e) {
+		if p.includes(e) {
 			shown = append(shown, e)
 		} else {
 			hidden = append(hidden, e)
@@ -54,20 +57,20 @@ func (p *part) split(ctx context.Context) (shown, hidden []Entry, err error) {
 	return shown, hidden, err
 }
 
-func (p *part) Load(ctx context.Context) ([]Entry, error) {
+func (p *filteredInventory) Load(ctx context.Context) ([]Entry, error) {
 	shown, _, err := p.split(ctx)
 	return shown, err
 }
 
-func (p *part) Save(ctx context.Context, entries []Entry) error {
+func (p *filteredInventory) Save(ctx context.Context, entries []Entry) error {
 	_, hidden, err := p.split(ctx)
 	if err != nil {
 		return err
 	}
-	return p.whole.Save(ctx, Union(entries, hidden))
+	return p.whole.Save(ctx, MergeEntries(entries, hidden))
 }
 
-func (p *part) Remove(ctx context.Context) error {
+func (p *filteredInventory) Remove(ctx context.Context) error {
 	_, hidden, err := p.split(ctx)
 	if err != nil {
 		return err

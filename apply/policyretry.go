@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	// policyLook is the interval of retries for an object that a policy without its parameters
-	// refuses.
-	policyLook = 2 * time.Second
-	// policyPatience limits these retries. API servers look for kinds that are new to their
+	// policyRetryInterval is the interval of retries for an object that a policy without its
+	// parameters refuses.
+	policyRetryInterval = 2 * time.Second
+	// policyRetryTimeout limits these retries. API servers look for kinds that are new to their
 	// policies every 30 seconds. Source: k8s.io/apiserver, the mapper of admission plug-ins
 	// (cmd/kube-apiserver: start-kube-apiserver-admission-initializer).
-	policyPatience = 45 * time.Second
+	policyRetryTimeout = 45 * time.Second
 )
 
 // isPolicyNotReady reports whether a ValidatingAdmissionPolicy refuses only because the API server
@@ -27,12 +27,13 @@ func isPolicyWithoutParameters(message string) bool {
 	return strings.Contains(message, "failed to configure policy: failed to find resource referenced by paramKind")
 }
 
-// policySettles waits for the next retry. It returns false after policyPatience, or when ctx ends.
-func (c *Cluster) policySettles(ctx context.Context, began time.Time) bool {
-	if c.clock.Since(began) >= policyPatience {
+// waitForPolicyRetry waits for the next retry. It returns false after policyRetryTimeout, or when
+// ctx ends.
+func (c *Cluster) waitForPolicyRetry(ctx context.Context, began time.Time) bool {
+	if c.clock.Since(began) >= policyRetryTimeout {
 		return false
 	}
-	timer := c.clock.NewTimer(policyLook)
+	timer := c.clock.NewTimer(policyRetryInterval)
 	defer timer.Stop()
 	select {
 	case <-timer.C():

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// TestFieldsOfTheAPI: fields that the API fills in by its own rules are not declared, even if a
-// manifest has them.
-func TestFieldsOfTheAPI(t *testing.T) {
+// TestDropAPIManagedFields: fields that the API fills in by its own rules are not declared, even if
+// a manifest has them.
+func TestDropAPIManagedFields(t *testing.T) {
 	for name, c := range map[string]struct{ declared, want string }{
 		"aggregated role": {`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: x}, aggregationRule: {clusterRoleSelectors: []}, rules: []}`,
 			`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: x}, aggregationRule: {clusterRoleSelectors: []}}`},
@@ -40,7 +40,7 @@ func TestFieldsOfTheAPI(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := parse(t, "n", c.declared)
-			dropAssigned(got)
+			dropAPIManagedFields(got)
 			assert.Equal(t, parse(t, "n", c.want).Object, got.Object)
 		})
 	}
@@ -88,7 +88,7 @@ func TestAggregatedClusterRole(t *testing.T) {
 					live := f.get(role)
 					assert.Equal(t, written, live.GetResourceVersion(), "nothing is written any more")
 					assert.Equal(t, []any{"pods"}, nested(live, "rules").([]any)[0].(map[string]any)["resources"])
-					assert.Equal(t, aggregator, ownerOf(live, pathOfRules, ""))
+					assert.Equal(t, aggregator, latestManager(live, pathOfRules, ""))
 				})
 			}
 		}
@@ -97,8 +97,8 @@ func TestAggregatedClusterRole(t *testing.T) {
 
 var pathOfRules = fieldpath.MakePathOrDie("rules")
 
-// TestManifestOfACluster: the output of kubectl get can be applied as it is.
-func TestManifestOfACluster(t *testing.T) {
+// TestApplyOutputOfKubectlGet: the output of kubectl get can be applied as it is.
+func TestApplyOutputOfKubectlGet(t *testing.T) {
 	f := newFixture(t)
 	objects := []*unstructured.Unstructured{f.configMap("c", "x"), f.deployment("d", 1), f.object(`{apiVersion: v1, kind: Namespace, metadata: {name: NS-n}}`),
 		f.object(`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: p, namespace: NS}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`)}

@@ -12,33 +12,34 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Followed selects objects that the live cache does not hold. They are listed once and watched
+// FollowedList selects objects that the live cache does not hold. They are listed once and watched
 // while somebody reads them.
-type Followed struct {
+type FollowedList struct {
 	Resource  schema.GroupVersionResource
 	Namespace string
 	// Selector is a label selector; empty for all objects.
 	Selector string
-	// Keep lists the fields to store in addition to metadata, separated by commas, such as
+	// Fields lists the fields to store in addition to metadata, separated by commas, such as
 	// "spec,status.conditions"; empty for all. It limits the memory for many objects.
-	Keep string
+	Fields string
 }
 
 const (
-	// unread is how long a list is watched after its last read; it exceeds the interval of care.
-	unread = 3 * time.Minute
-	// lately is the maximum age of a list that cannot be watched.
-	lately = 5 * time.Second
+	// unreadTimeout is how long a list is watched after its last read; it exceeds the interval of
+	// care.
+	unreadTimeout = 3 * time.Minute
+	// unwatchedListMaxAge is the maximum age of a list that cannot be watched.
+	unwatchedListMaxAge = 5 * time.Second
 )
 
 // Follow returns objects as of the last list and the watch since. It makes a request only on the
 // first read, and on a read after three minutes without any. If only lists are allowed, it lists at
 // most every five seconds, on reads. The objects lack managedFields and must not be modified. An
 // error is that of the last list.
-func (c *Cluster) Follow(ctx context.Context, f Followed) ([]*unstructured.Unstructured, error) {
-	w, err := c.follow(f)
+func (c *Cluster) Follow(ctx context.Context, f FollowedList) ([]*unstructured.Unstructured, error) {
+	w, err := c.followedResource(f)
 	if err == nil {
-		err = w.current(ctx)
+		err = w.waitCurrent(ctx)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing %s: %w", f.Resource.GroupResource(), err)
@@ -48,31 +49,31 @@ func (c *Cluster) Follow(ctx context.Context, f Followed) ([]*unstructured.Unstr
 	return out, nil
 }
 
-// follow returns the list of f; the first call starts it.
-func (c *Cluster) follow(f Followed) (*watchedResource, error) {
+// followedResource returns the list of f; the first call starts it.
+func (c *Cluster) followedResource(f FollowedList) (*watchedResource, error) {
 	selector, err := labels.Parse(f.Selector)
 	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w := c.followed[f]; w != nil {
-		w.used = c.clock.Now()
+	if w := c.followedLists[f]; w != nil {
+		w.usedAt = c.clock.Now()
 		return w, nil
 	}
-	w := &watchedResource{gvr: f.Resource, namespace: f.Namespace, cluster: c, followed: true, kick: make(chan struct{}, 1), ended: make(chan struct{}), used: c.clock.Now()}
-	w.store = &store{selector: selector, emit: func(ChangeEvent) {}, onList: func() { w.listed(nil) }, shrink: keeping(f.Keep), objects: map[nsName]*unstructured.Unstructured{}}
-	c.followed[f] = w
+	w := &watchedResource{gvr: f.Resource, namespace: f.Namespace, cluster: c, isFollowed: true, relist: make(chan struct{}, 1), listDone: make(chan struct{}), usedAt: c.clock.Now()}
+	w.store = &store{selector: selector, emit: func(ChangeEvent) {}, onList: func() { w.recordList(nil) }, shrink: fieldFilter(f.Fields), objects: map[nsName]*unstructured.Unstructured{}}
+	c.followedLists[f] = w
 	ctx, end := context.WithCancel(c.ctx)
-	w.end = end
+	w.stop = end
 	go w.run(ctx)
-	go c.endUnread(ctx, f, w)
+	go c.endWhenUnread(ctx, f, w)
 	return w, nil
 }
 
-// endUnread ends a list that nobody read for a while.
-func (c *Cluster) endUnread(ctx context.Context, f Followed, w *watchedResource) {
-	rest := unread
+// endWhenUnread ends a list that nobody read for a while.
+func (c *Cluster) endWhenUnread(ctx context.Context, f FollowedList, w *watchedResource) {
+	rest := unreadTimeout
 	for {
 		timer := c.clock.NewTimer(rest)
 		select {
@@ -82,28 +83,28 @@ func (c *Cluster) endUnread(ctx context.Context, f Followed, w *watchedResource)
 			return
 		}
 		c.mu.Lock()
-		rest = unread - c.clock.Since(w.used)
+		rest = unreadTimeout - c.clock.Since(w.usedAt)
 		if rest <= 0 {
-			delete(c.followed, f)
-			w.end()
+			delete(c.followedLists, f)
+			w.stop()
 		}
 		c.mu.Unlock()
 	}
 }
 
-// current waits for the list, and requests a new one if the watch is refused.
-func (w *watchedResource) current(ctx context.Context) error {
-	w.state.Lock()
-	old := w.synced && w.refused && w.cluster.clock.Since(w.listedAt) > lately
+// waitCurrent waits for the list, and requests a new one if the watch is refused.
+func (w *watchedResource) waitCurrent(ctx context.Context) error {
+	w.stateMu.Lock()
+	old := w.synced && w.watchRefused && w.cluster.clock.Since(w.listedAt) > unwatchedListMaxAge
 	if old {
-		w.synced, w.err = false, nil
+		w.synced, w.readyErr = false, nil
 		select {
-		case w.kick <- struct{}{}:
+		case w.relist <- struct{}{}:
 		default:
 		}
 	}
-	w.state.Unlock()
-	return w.ready(ctx)
+	w.stateMu.Unlock()
+	return w.waitReady(ctx)
 }
 
 // isUnwatchable reports whether a watch is forbidden or not supported.
@@ -111,18 +112,18 @@ func isUnwatchable(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// isAnswered reports whether the server answered that there is no list, such as for a kind that no
-// longer exists. After a connection error, Follow returns the last known objects, as the live cache
-// does.
-func isAnswered(err error) bool {
+// isListRefused reports whether the server answered that there is no list, such as for a kind that
+// no longer exists. After a connection error, Follow returns the last known objects, as the live
+// cache does.
+func isListRefused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// keeping returns a function that reduces objects to metadata and some fields, without
+// fieldFilter returns a function that reduces objects to metadata and some fields, without
 // managedFields.
-func keeping(fields string) func(*unstructured.Unstructured) *unstructured.Unstructured {
+func fieldFilter(fields string) func(*unstructured.Unstructured) *unstructured.Unstructured {
 	return func(o *unstructured.Unstructured) *unstructured.Unstructured {
-		plain := unmanaged(o)
+		plain := withoutManagedFields(o)
 		if fields == "" {
 			return plain
 		}

@@ -28,15 +28,15 @@ type follower struct {
 	answer         atomic.Pointer[string] // Status for watches; nil lets the server answer
 }
 
-type roundTrip func(*http.Request) (*http.Response, error)
+type watchRoundTripper func(*http.Request) (*http.Response, error)
 
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f watchRoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func newFollower(t *testing.T) *follower {
 	f := &follower{fixture: newFixture(t), clock: clocktesting.NewFakeClock(time.Now())}
 	config := rest.CopyConfig(server.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
+		return watchRoundTripper(func(r *http.Request) (*http.Response, error) {
 			if !strings.HasSuffix(r.URL.Path, "/configmaps") {
 				return next.RoundTrip(r)
 			}
@@ -72,7 +72,7 @@ func (readCloser) Close() error { return nil }
 
 func (f *follower) read(keep string) map[string]*unstructured.Unstructured {
 	f.Helper()
-	found, err := f.c.Follow(f.ctx, Followed{Resource: corev1.SchemeGroupVersion.WithResource("configmaps"), Namespace: f.ns, Selector: "mine!=no", Keep: keep})
+	found, err := f.c.Follow(f.ctx, FollowedList{Resource: corev1.SchemeGroupVersion.WithResource("configmaps"), Namespace: f.ns, Selector: "mine!=no", Fields: keep})
 	require.NoError(f, err)
 	out := map[string]*unstructured.Unstructured{}
 	for _, o := range found {
@@ -104,7 +104,7 @@ func TestFollow(t *testing.T) {
 	f.eventually("an object that the selector leaves out from now on", func() bool { return f.read("data")["a"] == nil })
 	require.NoError(t, f.resource(f.configMap("b", "")).Delete(f.ctx, "b", metav1.DeleteOptions{}))
 	f.eventually("an object that goes", func() bool { return f.read("data")["b"] == nil })
-	f.clock.Step(unread - time.Second)
+	f.clock.Step(unreadTimeout - time.Second)
 	f.read("data")
 	assert.EqualValues(t, 1, f.lists.Load())
 	assert.EqualValues(t, 1, f.watches.Load())
@@ -114,17 +114,18 @@ func TestFollow(t *testing.T) {
 	require.NotNil(t, small)
 	assert.NotContains(t, small.Object, "data")
 	f.eventually("lists that nobody reads end", func() bool {
-		f.clock.Step(unread)
+		f.clock.Step(unreadTimeout)
 		f.c.mu.Lock()
 		defer f.c.mu.Unlock()
-		return len(f.c.followed) == 0
+		return len(f.c.followedLists) == 0
 	})
 	f.read("data")
 	assert.EqualValues(t, 3, f.lists.Load(), "it begins again")
 }
 
-// TestFollowExpired: a watch whose version has expired leads to a new list and another watch.
-func TestFollowExpired(t *testing.T) {
+// TestFollowRelistsExpiredVersion: a watch whose version has expired leads to a new list and
+// another watch.
+func TestFollowRelistsExpiredVersion(t *testing.T) {
 	f := newFollower(t)
 	expired := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410,"message":"too old"}`
 	f.answer.Store(&expired)
@@ -146,12 +147,12 @@ func TestFollowWithoutWatch(t *testing.T) {
 	f.create(f.configMap("a", "x"))
 	f.read("")
 	assert.EqualValues(t, 1, f.lists.Load(), "what was listed a moment ago is good enough")
-	f.clock.Step(lately + time.Second)
+	f.clock.Step(unwatchedListMaxAge + time.Second)
 	assert.Contains(t, f.read(""), "a")
 	assert.EqualValues(t, 2, f.lists.Load())
 	f.eventually("the watch was refused again", func() bool { return f.watches.Load() == 2 })
 	f.answer.Store(nil)
-	f.clock.Step(lately + time.Second)
+	f.clock.Step(unwatchedListMaxAge + time.Second)
 	f.read("")
 	f.eventually("the watch is allowed", func() bool { return f.watches.Load() == 3 && !f.refused() })
 	f.create(f.configMap("b", "x"))
@@ -162,10 +163,10 @@ func TestFollowWithoutWatch(t *testing.T) {
 func (f *follower) refused() bool {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
-	for _, w := range f.c.followed {
-		w.state.Lock()
-		refused := w.refused
-		w.state.Unlock()
+	for _, w := range f.c.followedLists {
+		w.stateMu.Lock()
+		refused := w.watchRefused
+		w.stateMu.Unlock()
 		if refused {
 			return true
 		}
@@ -176,6 +177,6 @@ func (f *follower) refused() bool {
 // TestFollowMissingKind: a kind that is not served is an error for its readers.
 func TestFollowMissingKind(t *testing.T) {
 	f := newFollower(t)
-	_, err := f.c.Follow(f.ctx, Followed{Resource: corev1.SchemeGroupVersion.WithResource("nothings"), Namespace: f.ns})
+	_, err := f.c.Follow(f.ctx, FollowedList{Resource: corev1.SchemeGroupVersion.WithResource("nothings"), Namespace: f.ns})
 	require.ErrorContains(t, err, "listing nothings")
 }

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestStateOfATrackedObject: every input of drift changes the state.
-func TestStateOfATrackedObject(t *testing.T) {
+// TestTrackedObjectState: every input of drift changes the state.
+func TestTrackedObjectState(t *testing.T) {
 	live := func(kind, version, uid string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"resourceVersion": version, "uid": uid}}}
 	}
 	tracked := func(manager, sum string, createOnly ...string) *trackedObject {
-		return &trackedObject{manager: manager, entry: Entry{Live: sum, CreateOnly: createOnly}}
+		return &trackedObject{manager: manager, entry: Entry{LiveDigest: sum, CreateOnly: createOnly}}
 	}
 	clean := tracked("m", "sum").state(live("ConfigMap", "7", "u"))
 	assert.NotEmpty(t, clean)

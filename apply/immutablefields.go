@@ -15,10 +15,10 @@ const (
 	clusterIP      = "spec.clusterIP"
 )
 
-// setByServer lists fields that the server sets at creation, in the name of the creator, and then
-// refuses to change. If we took them over with an object of another creator, they are sent: an
+// serverSetFields lists fields that the server sets at creation, in the name of the creator, and
+// then refuses to change. If we took them over with an object of another creator, they are sent: an
 // apply without them would remove them.
-var setByServer = map[schema.GroupKind][]fieldpath.Path{
+var serverSetFields = map[schema.GroupKind][]fieldpath.Path{
 	{Kind: "PersistentVolumeClaim"}: {
 		fieldpath.MakePathOrDie("spec", "storageClassName"), fieldpath.MakePathOrDie("spec", "volumeName"),
 		fieldpath.MakePathOrDie("spec", "dataSource"), fieldpath.MakePathOrDie("spec", "dataSourceRef"),
@@ -28,57 +28,57 @@ var setByServer = map[schema.GroupKind][]fieldpath.Path{
 	},
 }
 
-// adjust returns the object to send for an existing one. kept names the fields that get the live
-// value although another one is declared.
-func adjust(o, live *unstructured.Unstructured, manager string, createOnly []string) (send *unstructured.Unstructured, kept []string) {
+// withLiveFields returns the object to send for an existing one. kept names the fields that get the
+// live value although another one is declared.
+func withLiveFields(o, live *unstructured.Unstructured, manager string, createOnly []string) (send *unstructured.Unstructured, kept []string) {
 	gk := groupKindOf(o)
 	ip, _, _ := unstructured.NestedString(o.Object, "spec", "clusterIP")
-	if len(createOnly) == 0 && gk != statefulSet && (gk != serviceKind || ip == "") && setByServer[gk] == nil && gk != networkPolicyKind {
+	if len(createOnly) == 0 && gk != statefulSet && (gk != serviceKind || ip == "") && serverSetFields[gk] == nil && gk != networkPolicyKind {
 		return o, nil
 	}
 	send = o.DeepCopy()
 	owned := ownedFields(live, manager)
 	for _, f := range createOnly {
-		createOnlyFields[f].keep(send, live, owned)
+		createOnlyFields[f].sendLive(send, live, owned)
 	}
-	for _, path := range setByServer[gk] {
-		keepSetByServer(send, live, owned, path)
+	for _, path := range serverSetFields[gk] {
+		sendLiveField(send, live, owned, path)
 	}
 	if gk == networkPolicyKind {
 		writePolicyTypes(send, live, owned)
 	}
 	if gk == jobKind {
-		keepTemplateLabels(send, live, owned)
+		sendLiveTemplateLabels(send, live, owned)
 	}
-	if gk == statefulSet && keepClaims(send, live) {
+	if gk == statefulSet && sendLiveClaims(send, live) {
 		kept = append(kept, claimTemplates)
 	}
-	if gk == serviceKind && keepClusterIP(send, live) {
+	if gk == serviceKind && sendLiveClusterIP(send, live) {
 		kept = append(kept, clusterIP)
 	}
 	return send, kept
 }
 
-// keepTemplateLabels sends the live labels of a Job's pod template: the server adds some, and none
-// can change.
-func keepTemplateLabels(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
+// sendLiveTemplateLabels sends the live labels of a Job's pod template: the server adds some, and
+// none can change.
+func sendLiveTemplateLabels(send, live *unstructured.Unstructured, owned *fieldpath.Set) {
 	labels, _, _ := unstructured.NestedStringMap(live.Object, "spec", "template", "metadata", "labels")
 	for name := range labels {
-		keepSetByServer(send, live, owned, fieldpath.MakePathOrDie("spec", "template", "metadata", "labels", name))
+		sendLiveField(send, live, owned, fieldpath.MakePathOrDie("spec", "template", "metadata", "labels", name))
 	}
 }
 
-func keepSetByServer(send, live *unstructured.Unstructured, owned *fieldpath.Set, path fieldpath.Path) {
-	names := names(path)
+func sendLiveField(send, live *unstructured.Unstructured, owned *fieldpath.Set, path fieldpath.Path) {
+	names := fieldNames(path)
 	_, declared, _ := unstructured.NestedFieldNoCopy(send.Object, names...)
 	v, there, _ := unstructured.NestedFieldCopy(live.Object, names...)
-	if !declared && there && hasAnyOf(owned, path) {
+	if !declared && there && hasAnyBelow(owned, path) {
 		_ = unstructured.SetNestedField(send.Object, v, names...)
 	}
 }
 
-// hasAnyOf reports whether a set has a field or anything in it.
-func hasAnyOf(set *fieldpath.Set, path fieldpath.Path) bool {
+// hasAnyBelow reports whether a set has a field or anything in it.
+func hasAnyBelow(set *fieldpath.Set, path fieldpath.Path) bool {
 	if set.Has(path) {
 		return true
 	}
@@ -92,9 +92,9 @@ func hasAnyOf(set *fieldpath.Set, path fieldpath.Path) bool {
 	return !set.Empty()
 }
 
-// keepClaims sends the live volume claim templates, and reports whether others are declared. Labels
-// and annotations in them do not count: labels of a set are injected there, too.
-func keepClaims(send, live *unstructured.Unstructured) (differ bool) {
+// sendLiveClaims sends the live volume claim templates, and reports whether others are declared.
+// Labels and annotations in them do not count: labels of a set are injected there, too.
+func sendLiveClaims(send, live *unstructured.Unstructured) (differ bool) {
 	want, _, _ := unstructured.NestedSlice(send.Object, "spec", "volumeClaimTemplates")
 	have, there, _ := unstructured.NestedSlice(live.Object, "spec", "volumeClaimTemplates")
 	differ = !sameClaims(want, have)
@@ -115,17 +115,17 @@ func sameClaims(want, have []any) bool {
 		w, _ := want[i].(map[string]any)
 		h, _ := have[i].(map[string]any)
 		name := func(m map[string]any) string { n, _, _ := unstructured.NestedString(m, "metadata", "name"); return n }
-		if name(w) != name(h) || !within(w["spec"], h["spec"]) {
+		if name(w) != name(h) || !isSubset(w["spec"], h["spec"]) {
 			return false
 		}
 	}
 	return true
 }
 
-// keepClusterIP sends the live address of a Service, and reports whether another one is declared. A
-// headless Service cannot get an address either. The server refuses to make a Service headless, as
-// with upstream.
-func keepClusterIP(send, live *unstructured.Unstructured) (differ bool) {
+// sendLiveClusterIP sends the live address of a Service, and reports whether another one is
+// declared. A headless Service cannot get an address either. The server refuses to make a Service
+// headless, as with upstream.
+func sendLiveClusterIP(send, live *unstructured.Unstructured) (differ bool) {
 	want, _, _ := unstructured.NestedString(send.Object, "spec", "clusterIP")
 	have, _, _ := unstructured.NestedString(live.Object, "spec", "clusterIP")
 	was, _, _ := unstructured.NestedString(live.Object, "spec", "type")
@@ -140,8 +140,8 @@ func keepClusterIP(send, live *unstructured.Unstructured) (differ bool) {
 	return true
 }
 
-// within reports whether have contains everything in want with the same values.
-func within(want, have any) bool {
+// isSubset reports whether have contains everything in want with the same values.
+func isSubset(want, have any) bool {
 	switch w := want.(type) {
 	case map[string]any:
 		h, ok := have.(map[string]any)
@@ -149,7 +149,7 @@ func within(want, have any) bool {
 			return len(w) == 0
 		}
 		for k, v := range w {
-			if !within(v, h[k]) {
+			if !isSubset(v, h[k]) {
 				return false
 			}
 		}
@@ -160,7 +160,7 @@ func within(want, have any) bool {
 			return false
 		}
 		for i := range w {
-			if !within(w[i], h[i]) {
+			if !isSubset(w[i], h[i]) {
 				return false
 			}
 		}

@@ -13,8 +13,8 @@ import (
 // managedFields take most of the memory of an object: a tree of small maps, equal in all objects
 // applied from the same template. The live cache stores them as text, once for equal ones.
 
-// texts stores field sets as JSON, each once.
-type texts struct {
+// fieldSetTexts stores field sets as JSON, each once.
+type fieldSetTexts struct {
 	mu    sync.Mutex
 	known map[string]string
 }
@@ -22,7 +22,7 @@ type texts struct {
 // maxTexts bounds the memory of field sets that no object has any more.
 const maxTexts = 4096
 
-func (t *texts) keep(text string) string {
+func (t *fieldSetTexts) intern(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if have, ok := t.known[text]; ok {
@@ -36,7 +36,7 @@ func (t *texts) keep(text string) string {
 }
 
 // compact returns an object with its field sets as text; it does not modify o.
-func (t *texts) compact(o *unstructured.Unstructured) *unstructured.Unstructured {
+func (t *fieldSetTexts) compact(o *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	managers, _ := metadata["managedFields"].([]any)
 	if len(managers) == 0 {
@@ -48,7 +48,7 @@ func (t *texts) compact(o *unstructured.Unstructured) *unstructured.Unstructured
 		fields, tree := entry["fieldsV1"].(map[string]any)
 		if text, err := json.Marshal(fields); tree && err == nil {
 			entry = maps.Clone(entry)
-			entry["fieldsV1"] = t.keep(string(text))
+			entry["fieldsV1"] = t.intern(string(text))
 		}
 		short = append(short, entry)
 	}
@@ -85,18 +85,19 @@ func managersOf(o *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	return out
 }
 
-// whole returns an object with managedFields as the server sent them, for callers that read them
-// directly.
-func whole(o *unstructured.Unstructured) *unstructured.Unstructured {
-	out := unmanaged(o)
+// withPlainManagedFields returns an object with managedFields as the server sent them, for callers
+// that read them directly.
+func withPlainManagedFields(o *unstructured.Unstructured) *unstructured.Unstructured {
+	out := withoutManagedFields(o)
 	if managers := managersOf(o); len(managers) > 0 {
 		out.SetManagedFields(managers)
 	}
 	return out
 }
 
-// unmanaged returns an object without managedFields. It shares everything below metadata with o.
-func unmanaged(o *unstructured.Unstructured) *unstructured.Unstructured {
+// withoutManagedFields returns an object without managedFields. It shares everything below metadata
+// with o.
+func withoutManagedFields(o *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	out := &unstructured.Unstructured{Object: maps.Clone(o.Object)}
 	metadata = maps.Clone(metadata)
