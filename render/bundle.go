@@ -96,7 +96,7 @@ type Origin struct {
 	Overlay string `json:"overlay,omitempty"`
 }
 
-func (o Origin) overlaid(by string) Origin {
+func (o Origin) withOverlay(by string) Origin {
 	if o.Overlay != "" {
 		by = o.Overlay + ", " + by
 	}
@@ -145,9 +145,9 @@ func (o Owner) String() string {
 // Path is the name of an owner in flags: "seed/local", "shoot/garden-local/local".
 func (o Owner) Path() string { return path.Join(o.Kind, o.Namespace, o.Name) }
 
-// IsCalled reports whether name means the owner ("shoot/garden-local/local", "shoot
+// HasName reports whether name means the owner ("shoot/garden-local/local", "shoot
 // garden-local/local", "shoot/local", "shoot local") or its kind ("shoot").
-func (o Owner) IsCalled(name string) bool {
+func (o Owner) HasName(name string) bool {
 	return slices.Contains([]string{o.Path(), o.String(), o.Kind + "/" + o.Name, o.Kind + " " + o.Name, o.Kind}, name)
 }
 

@@ -24,7 +24,7 @@ func capabilitiesOf(kubernetes string) *chartutil.Capabilities {
 	if err != nil {
 		parsed, _ = chartutil.ParseKubeVersion(DefaultKubernetesVersion)
 	}
-	caps.KubeVersion, caps.APIVersions = *parsed, servedAt(parsed.Major+"."+parsed.Minor)
+	caps.KubeVersion, caps.APIVersions = *parsed, versionsServedBy(parsed.Major+"."+parsed.Minor)
 	return caps
 }
 
@@ -39,11 +39,11 @@ var serverTypes = sync.OnceValue(func() *runtime.Scheme {
 	return out
 })
 
-var served sync.Map // chartutil.VersionSet, by major.minor
+var servedVersions sync.Map // chartutil.VersionSet, by major.minor
 
-// servedAt lists the APIs that API servers of a release serve.
-func servedAt(release string) chartutil.VersionSet {
-	if known, ok := served.Load(release); ok {
+// versionsServedBy lists the APIs that API servers of a release serve.
+func versionsServedBy(release string) chartutil.VersionSet {
+	if known, ok := servedVersions.Load(release); ok {
 		return known.(chartutil.VersionSet)
 	}
 	at := version.MustParseGeneric(release)
@@ -59,16 +59,16 @@ func servedAt(release string) chartutil.VersionSet {
 		out = append(out, gvk.GroupVersion().String()+"/"+gvk.Kind)
 	}
 	slices.Sort(out)
-	served.Store(release, out)
+	servedVersions.Store(release, out)
 	return out
 }
 
-// betaOff is the first release that does not serve new beta versions by default.
-var betaOff = version.MajorMinor(1, 24)
+// betaDisabledRelease is the first release that does not serve new beta versions by default.
+var betaDisabledRelease = version.MajorMinor(1, 24)
 
-// introduced returns the release that added a kind in a version; false if its Go type does not
+// introducedIn returns the release that added a kind in a version; false if its Go type does not
 // tell.
-func introduced(object any) (*version.Version, bool) {
+func introducedIn(object any) (*version.Version, bool) {
 	if of, says := object.(interface{ APILifecycleIntroduced() (int, int) }); says {
 		major, minor := of.APILifecycleIntroduced()
 		return version.MajorMinor(uint(major), uint(minor)), true
@@ -85,7 +85,7 @@ func isServed(gvk schema.GroupVersionKind, at *version.Version) bool {
 	if _, is := object.(metav1.Object); err != nil || !is || gvk.Version == runtime.APIVersionInternal || strings.Contains(gvk.Version, "alpha") {
 		return false
 	}
-	if since, says := introduced(object); says && at.LessThan(since) {
+	if since, says := introducedIn(object); says && at.LessThan(since) {
 		return false
 	}
 	if strings.Contains(gvk.Version, "beta") && !hadBeta(gvk.GroupKind()) {
@@ -98,11 +98,11 @@ func isServed(gvk schema.GroupVersionKind, at *version.Version) bool {
 	return true
 }
 
-// hadBeta reports whether a kind had a beta version before betaOff.
+// hadBeta reports whether a kind had a beta version before betaDisabledRelease.
 func hadBeta(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(serverTypes().VersionsForGroupKind(kind), func(gv schema.GroupVersion) bool {
 		object, err := serverTypes().New(gv.WithKind(kind.Kind))
-		since, says := introduced(object)
-		return err == nil && says && strings.Contains(gv.Version, "beta") && since.LessThan(betaOff)
+		since, says := introducedIn(object)
+		return err == nil && says && strings.Contains(gv.Version, "beta") && since.LessThan(betaDisabledRelease)
 	})
 }

@@ -92,7 +92,7 @@ data:
 	}
 	assert.Equal(t, want, data(helmObjects(catalogue, "c", Input{}, bundleSpec{Cluster: ClusterRuntime}, source)), "of the catalogue")
 
-	chart := pulledChart(t, template)
+	chart := testChart(t, template)
 	live := map[string]any{"one": int64(1), "float": 1.5, "large": int64(15000000), "beyond": 18446744073709551616.0, "list": []any{int64(1)},
 		"map": map[string]any{"inner": int64(2)}, "own": int64(3), "none": nil, "text": "1"}
 	assert.Equal(t, want, data(chart.ObjectsOf(ChartReference{Repository: "r", Tag: "v"}, "r", "n", "1.36.0", live)), "of a registry")

@@ -62,11 +62,11 @@ type Chart struct {
 	Digest string
 	// Problem is the reason why the chart is missing.
 	Problem string
-	files   pulledFiles
+	files   registryChartFiles
 }
 
-// pulledFiles are by their names in the chart. Their digest is the digest of the chart.
-type pulledFiles map[string][]byte
+// registryChartFiles are by their names in the chart. Their digest is the digest of the chart.
+type registryChartFiles map[string][]byte
 
 // NewChart makes a chart from its files.
 func NewChart(digest string, files map[string][]byte) (Chart, error) {
@@ -85,31 +85,32 @@ func (c Chart) load() (*chart.Chart, error) {
 	return loader.LoadFiles(files)
 }
 
-// problemError concerns one bundle of a chart from a registry; other bundles are still rendered.
-type problemError struct {
+// chartError concerns one bundle of a chart from a registry; other bundles are still rendered.
+type chartError struct {
 	text string
-	// unasked means that the chart was not requested: it is unknown, not faulty.
-	unasked bool
+	// notRequested means that the chart was not requested: it is unknown, not faulty.
+	notRequested bool
 }
 
-func (e *problemError) Error() string { return e.text }
+func (e *chartError) Error() string { return e.text }
 
-// pulledObjects renders a chart from a registry. As upstream, it treats missing values as empty.
-func pulledObjects(in Input, spec bundleSpec, src helmSource, with cue.Value) ([]Object, error) {
+// registryChartObjects renders a chart from a registry. As upstream, it treats missing values as
+// empty.
+func registryChartObjects(in Input, spec bundleSpec, src helmSource, with cue.Value) ([]Object, error) {
 	ref, err := ParseChartReference(*src.OCI)
 	if err != nil {
-		return nil, &problemError{text: err.Error()}
+		return nil, &chartError{text: err.Error()}
 	}
 	pulled, asked := in.Charts[ref.String()]
 	switch {
 	case !asked:
-		return nil, &problemError{text: "chart " + ref.String(), unasked: true}
+		return nil, &chartError{text: "chart " + ref.String(), notRequested: true}
 	case pulled.Problem != "":
-		return nil, &problemError{text: pulled.Problem}
+		return nil, &chartError{text: pulled.Problem}
 	}
-	objects, err := inTime(pulled.Digest, chartTime, func() ([]Object, error) { return renderPulled(in, spec, src, ref, pulled) })
+	objects, err := renderWithTimeout(pulled.Digest, chartTimeout, func() ([]Object, error) { return renderRegistryChart(in, spec, src, ref, pulled) })
 	if err != nil {
-		return nil, &problemError{text: fmt.Sprintf("chart %s: %s", ref, err)}
+		return nil, &chartError{text: fmt.Sprintf("chart %s: %s", ref, err)}
 	}
 	if src.GardenKubeconfig != nil {
 		src.GardenKubeconfig.inject(objects)
@@ -121,23 +122,23 @@ func pulledObjects(in Input, spec bundleSpec, src helmSource, with cue.Value) ([
 	return append(more, objects...), err
 }
 
-func renderPulled(in Input, spec bundleSpec, src helmSource, ref ChartReference, pulled Chart) ([]Object, error) {
+func renderRegistryChart(in Input, spec bundleSpec, src helmSource, ref ChartReference, pulled Chart) ([]Object, error) {
 	release := chartutil.ReleaseOptions{Name: src.Release, Namespace: src.Namespace, Revision: 1, IsInstall: true}
 	resources := resourceValues{resources: src.Resources, checksums: in.ResourceChecksums}
 	return resources.objects(src.Values, func(values map[string]any) ([]Object, error) {
-		objects, err := pulled.objects(ref, release, helmKubeVersion(in, spec.Cluster), mergedValues(values, src.Overrides))
+		objects, err := pulled.objects(ref, release, helmKubeVersion(in, spec.Cluster), mergeValues(values, src.Overrides))
 		if err != nil {
 			return nil, err
 		}
-		return objects, withoutMarks(objects)
+		return objects, rejectMarks(objects)
 	})
 }
 
-// withoutMarks rejects a chart that requests values of Secrets: reviewers of the Extension have not
+// rejectMarks rejects a chart that requests values of Secrets: reviewers of the Extension have not
 // seen the request.
-func withoutMarks(objects []Object) error {
+func rejectMarks(objects []Object) error {
 	for _, o := range objects {
-		for _, mark := range []string{MarkCopied, MarkFilled} {
+		for _, mark := range []string{MarkCopiedValues, MarkFilledValues} {
 			if _, has := o.GetAnnotations()[mark]; has {
 				return fmt.Errorf("%s %s has the annotation %s, which a chart may not have", o.GetKind(), o.GetName(), mark)
 			}
@@ -146,8 +147,8 @@ func withoutMarks(objects []Object) error {
 	return nil
 }
 
-// mergedValues merges over into under; over takes precedence.
-func mergedValues(under, over map[string]any) map[string]any {
+// mergeValues merges over into under; over takes precedence.
+func mergeValues(under, over map[string]any) map[string]any {
 	out := map[string]any{}
 	if under != nil {
 		out = runtime.DeepCopyJSON(under)
@@ -156,7 +157,7 @@ func mergedValues(under, over map[string]any) map[string]any {
 		a, isMap := out[name].(map[string]any)
 		b, areMaps := value.(map[string]any)
 		if isMap && areMaps {
-			out[name] = mergedValues(a, b)
+			out[name] = mergeValues(a, b)
 		} else {
 			out[name] = value
 		}

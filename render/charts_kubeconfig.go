@@ -30,7 +30,7 @@ func (k gardenKubeconfig) inject(objects []Object) {
 			}
 		}
 		if injected {
-			o.SetAnnotations(merged(o.GetAnnotations(), map[string]string{MarkReferences: "true"}))
+			o.SetAnnotations(mergeMaps(o.GetAnnotations(), map[string]string{MarkReferences: "true"}))
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 )
 
-func pulledChart(t *testing.T, template string) Chart {
+func testChart(t *testing.T, template string) Chart {
 	t.Helper()
 	c, err := NewChart("sha256:1", map[string][]byte{
 		"Chart.yaml": []byte("apiVersion: v2\nname: watcher\nversion: 1.0.0\n"), "values.yaml": []byte("a: b\n"), "templates/some.yaml": []byte(template),
@@ -22,7 +22,7 @@ func pulledChart(t *testing.T, template string) Chart {
 	return c
 }
 
-func TestPulledChart(t *testing.T) {
+func TestRegistryChart(t *testing.T) {
 	const ref = "registry.example.org/charts/watcher:v1"
 	src := helmSource{
 		OCI: &gardencorev1.OCIRepository{Ref: ptr.To("oci://" + ref)}, Release: "watcher", Namespace: "runtime-extension-watcher",
@@ -34,7 +34,7 @@ func TestPulledChart(t *testing.T) {
 		if c != nil {
 			in.Charts = map[string]Chart{ref: *c}
 		}
-		return pulledObjects(in, bundleSpec{Cluster: ClusterRuntime}, src, noValue)
+		return registryChartObjects(in, bundleSpec{Cluster: ClusterRuntime}, src, emptyCUE)
 	}
 	const deployment = `apiVersion: apps/v1
 kind: Deployment
@@ -46,7 +46,7 @@ spec:
       priorityClassName: {{ .Values.gardener.runtimeCluster.priorityClassName }}{{ .Values.gardener.own }}{{ .Values.none }}
       containers: [{name: c}]
 `
-	c := pulledChart(t, deployment)
+	c := testChart(t, deployment)
 	objects, err := render(&c)
 	require.NoError(t, err)
 	require.Len(t, objects, 1)
@@ -73,16 +73,16 @@ spec:
 	}{
 		"nobody was asked": {nil, "chart " + ref},
 		"not to be had":    {&Chart{Problem: "no such chart"}, "no such chart"},
-		"a clock":          {ptr.To(pulledChart(t, "a: {{ now }}")), "function now depends on the clock"},
-		"a mistake":        {ptr.To(pulledChart(t, "a: {{ fail \"not so\" }}")), "not so"},
-		"no object":        {ptr.To(pulledChart(t, "a: b")), "apiVersion and kind are required"},
+		"a clock":          {ptr.To(testChart(t, "a: {{ now }}")), "function now depends on the clock"},
+		"a mistake":        {ptr.To(testChart(t, "a: {{ fail \"not so\" }}")), "not so"},
+		"no object":        {ptr.To(testChart(t, "a: b")), "apiVersion and kind are required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := render(test.chart)
-			var problem *problemError
+			var problem *chartError
 			require.ErrorAs(t, err, &problem)
 			assert.Contains(t, problem.text, test.want)
-			assert.Equal(t, test.chart == nil, problem.unasked)
+			assert.Equal(t, test.chart == nil, problem.notRequested)
 		})
 	}
 	src.Values = map[string]any{"password": "{{ .resources.login.data.password }}"}
@@ -90,7 +90,7 @@ spec:
 	assert.ErrorContains(t, err, "spec.deployment.resources")
 }
 
-var noValue cue.Value
+var emptyCUE cue.Value
 
 func hexOf(s string) string { return strings.Repeat(s, 64) }
 

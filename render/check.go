@@ -29,74 +29,75 @@ func CheckLandscape(catalogue fs.FS, l *landscapes.Landscape, settings ...Settin
 	if l.LacksLayer {
 		return nil
 	}
-	c := landscapeCheck{catalogue: catalogue, landscape: l, owned: map[string]bool{}}
-	c.seeds()
-	if c.version() {
-		c.components()
-		c.images()
-		c.readOverlays()
-		c.healthFields()
+	c := landscapeCheck{catalogue: catalogue, landscape: l, seenOwnerKinds: map[string]bool{}}
+	c.checkSeedNames()
+	if c.checkCatalogueVersion() {
+		c.checkComponents()
+		c.checkImages()
+		c.checkOverlays()
+		c.checkHealthFields()
 	}
-	c.owners(settingsOf(settings))
-	c.unmatched()
-	return sortedViolations(c.out)
+	c.checkOwners(settingsOf(settings))
+	c.reportUnmatched()
+	return sortedViolations(c.violations)
 }
 
 type landscapeCheck struct {
-	catalogue fs.FS
-	landscape *landscapes.Landscape
-	out       []schemas.Violation
+	catalogue  fs.FS
+	landscape  *landscapes.Landscape
+	violations []schemas.Violation
 
-	// rendering are the options to render with, nil if the landscape is for another catalogue;
+	// options are the options to render with, nil if the landscape is for another catalogue;
 	// sound are the valid overlays to test.
-	rendering *Options
-	sound     []Overlay
-	// owned are the kinds of owners that exist.
-	owned map[string]bool
+	options       *Options
+	validOverlays []Overlay
+	// seenOwnerKinds are the kinds of owners that exist.
+	seenOwnerKinds map[string]bool
 }
 
 func (c *landscapeCheck) add(list ...finding) {
 	for _, f := range list {
 		if f.rule != "" {
-			c.out = append(c.out, f.violation())
+			c.violations = append(c.violations, f.violation())
 		}
 	}
 }
 
-// config reports a field of landscape.yaml.
-func (c *landscapeCheck) config(field, rule string, kind schemas.Type, format string, args ...any) {
-	c.add(c.ofConfig(field, rule, kind, format, args...))
+// configError reports a field of landscape.yaml.
+func (c *landscapeCheck) configError(field, rule string, kind schemas.Type, format string, args ...any) {
+	c.add(c.configFinding(field, rule, kind, format, args...))
 }
 
 // configWarning reports a field of landscape.yaml that may be intended.
 func (c *landscapeCheck) configWarning(field, rule string, kind schemas.Type, format string, args ...any) {
-	f := c.ofConfig(field, rule, kind, format, args...)
+	f := c.configFinding(field, rule, kind, format, args...)
 	f.warning = true
 	c.add(f)
 }
 
-func (c *landscapeCheck) ofConfig(field, rule string, kind schemas.Type, format string, args ...any) finding {
+func (c *landscapeCheck) configFinding(field, rule string, kind schemas.Type, format string, args ...any) finding {
 	return finding{
 		Position: configPosition(c.landscape, field), field: field, kind: kind, rule: rule, message: fmt.Sprintf(format, args...),
-		object: identity{kind: "Landscape", name: c.landscape.Config.Name},
+		object: objectIdentity{kind: "Landscape", name: c.landscape.Config.Name},
 	}
 }
 
-// version rejects a landscape for another catalogue than the built-in one: nobody has reviewed its
-// render. A landscape without a version uses the built-in catalogue.
-func (c *landscapeCheck) version() bool {
+// checkCatalogueVersion rejects a landscape for another catalogue than the built-in one: nobody has
+// reviewed its render. A landscape without a version uses the built-in catalogue.
+func (c *landscapeCheck) checkCatalogueVersion() bool {
 	pinned := c.landscape.Config.Spec.Catalogue
 	if pinned == nil || strings.TrimPrefix(pinned.Version, "v") == components.Version {
 		return true
 	}
-	c.config("spec.catalogue.version", ruleCatalogue, schemas.TypeNotSupported,
+	c.configError("spec.catalogue.version", ruleCatalogue, schemas.TypeNotSupported,
 		"the landscape is written for catalogue %s, and this program has %s: use the program of that version, or set %s and review what it changes (golden --update, then git diff)",
 		strings.TrimPrefix(pinned.Version, "v"), components.Version, components.Version)
 	return false
 }
 
-// components finds settings and overlays of components that do not exist, most likely misspelt.
-func (c *landscapeCheck) components() {
+// checkComponents finds settings and overlays of components that do not exist, most likely
+// misspelt.
+func (c *landscapeCheck) checkComponents() {
 	for _, owner := range slices.Sorted(maps.Keys(c.landscape.Config.Spec.Components)) {
 		if !slices.Contains(ownerKinds, string(owner)) {
 			continue // the schema reports it
@@ -104,7 +105,7 @@ func (c *landscapeCheck) components() {
 		for _, name := range sortedKeys(c.landscape.Config.Spec.Components[owner]) {
 			if !isComponent(c.catalogue, path.Join(string(owner), name)) {
 				field := fmt.Sprintf("spec.components.%s.%s", owner, name)
-				f := c.ofConfig(field, ruleCatalogue, schemas.TypeNotSupported, "%s", c.noComponent(string(owner), name))
+				f := c.configFinding(field, ruleCatalogue, schemas.TypeNotSupported, "%s", c.unknownComponentMessage(string(owner), name))
 				if declared := c.landscape.ConfigDeclaration; declared != nil {
 					f.Position = declared.KeyPosition(field)
 				}
@@ -116,14 +117,14 @@ func (c *landscapeCheck) components() {
 		component := path.Join(overlay.Owner, overlay.Component)
 		if !isComponent(c.catalogue, component) {
 			file := path.Join(overlay.Layer, "components", component, "kustomization.yaml")
-			c.add(finding{Position: schemas.Position{File: file, Line: 1, Column: 1}, kind: schemas.TypeNotSupported, rule: ruleOverlay, message: c.noComponent(overlay.Owner, overlay.Component)})
+			c.add(finding{Position: schemas.Position{File: file, Line: 1, Column: 1}, kind: schemas.TypeNotSupported, rule: ruleOverlay, message: c.unknownComponentMessage(overlay.Owner, overlay.Component)})
 		}
 	}
 }
 
-// noComponent is the message for an unknown component, with the most likely name: a component of
-// the owner, or of another owner.
-func (c *landscapeCheck) noComponent(owner, name string) string {
+// unknownComponentMessage is the message for an unknown component, with the most likely name: a
+// component of the owner, or of another owner.
+func (c *landscapeCheck) unknownComponentMessage(owner, name string) string {
 	component := path.Join(owner, name)
 	own := c.componentNames(owner)
 	if len(own) == 0 {
@@ -159,9 +160,9 @@ var (
 	imageTag        = regexp.MustCompile(`^(?:sha256:[0-9a-f]{64}|\w[\w.-]{0,127}(?:@sha256:[0-9a-f]{64})?)$`)
 )
 
-// seeds rejects names of the other clusters: paths of a render, kubeconfigs and inventories use the
-// name of the cluster.
-func (c *landscapeCheck) seeds() {
+// checkSeedNames rejects names of the other clusters: paths of a render, kubeconfigs and
+// inventories use the name of the cluster.
+func (c *landscapeCheck) checkSeedNames() {
 	for i := range c.landscape.Declarations {
 		d := &c.landscape.Declarations[i]
 		name := d.Name()
@@ -176,54 +177,54 @@ func (c *landscapeCheck) seeds() {
 func declaredFinding(d *landscapes.Declaration, field, rule, message string) finding {
 	return finding{
 		Position: d.Position(field), field: field, kind: schemas.TypeInvalid, rule: rule, message: message,
-		object: identity{d.GroupVersionKind().Kind, d.Namespace(), d.Name()},
+		object: objectIdentity{d.GroupVersionKind().Kind, d.Namespace(), d.Name()},
 	}
 }
 
-// readOverlays checks every overlay by itself.
-func (c *landscapeCheck) readOverlays() {
+// checkOverlays checks every overlay by itself.
+func (c *landscapeCheck) checkOverlays() {
 	opts := landscapeOptions(c.catalogue, c.landscape)
 	opts.probes = map[string]*overlayProbe{}
 	for _, overlay := range opts.Overlays {
-		files, err := overlay.read()
+		files, err := overlay.loadFiles()
 		c.add(findingsIn(err)...)
 		if err == nil {
-			unread, err := files.unread()
+			unread, err := files.unusedFiles()
 			c.add(append(unread, findingsIn(err)...)...)
-			c.sound = append(c.sound, overlay)
+			c.validOverlays = append(c.validOverlays, overlay)
 			opts.probes[overlay.Name] = &overlayProbe{overlay: overlay}
 		}
 	}
-	opts.Overlays = c.sound
+	opts.Overlays = c.validOverlays
 	opts.kinds = newKinds(opts)
-	c.rendering = &opts
+	c.options = &opts
 }
 
-// owners builds the owners and tests overlays on their components until each part has matched.
-func (c *landscapeCheck) owners(settings settings) {
-	allShoots := !settings.ruled || c.shootsBeyondRules()
+// checkOwners builds the owners and tests overlays on their components until each part has matched.
+func (c *landscapeCheck) checkOwners(settings settings) {
+	allShoots := !settings.rulesPassed || c.hasShootsBeyondRules()
 	wanted := func() bool {
-		return allShoots || len(c.toTry("shoot")) > 0 || !c.owned["shoot"] && c.switchesOff("shoot")
+		return allShoots || len(c.componentsToTest("shoot")) > 0 || !c.seenOwnerKinds["shoot"] && c.hasDisabledComponent("shoot")
 	}
 	for in, err := range eachOwner(c.landscape, settings, wanted) {
 		c.add(findingsIn(err)...)
 		if err == nil {
-			c.try(in)
+			c.testComponents(in)
 			// Shoots are many, and have the same components.
-			if in.Owner.Kind != "shoot" || !c.owned["shoot"] {
-				c.needed(in)
+			if in.Owner.Kind != "shoot" || !c.seenOwnerKinds["shoot"] {
+				c.checkDisabledComponents(in)
 			}
-			c.owned[in.Owner.Kind] = true
+			c.seenOwnerKinds[in.Owner.Kind] = true
 		}
 	}
 }
 
-// switchesOff reports whether the landscape disables a component of owners of a kind.
-func (c *landscapeCheck) switchesOff(kind string) bool {
-	if c.rendering == nil {
+// hasDisabledComponent reports whether the landscape disables a component of owners of a kind.
+func (c *landscapeCheck) hasDisabledComponent(kind string) bool {
+	if c.options == nil {
 		return false
 	}
-	for component, on := range c.rendering.Enabled {
+	for component, on := range c.options.Enabled {
 		if !on && path.Dir(component) == kind {
 			return true
 		}
@@ -231,10 +232,10 @@ func (c *landscapeCheck) switchesOff(kind string) bool {
 	return false
 }
 
-// shootsBeyondRules reports whether Shoots may have faults that the rules about the landscape
+// hasShootsBeyondRules reports whether Shoots may have faults that the rules about the landscape
 // cannot find. Objects declared elsewhere exist for the rules, but cannot be rendered. The rules
 // also ignore configuration that extensions have to merge.
-func (c *landscapeCheck) shootsBeyondRules() bool {
+func (c *landscapeCheck) hasShootsBeyondRules() bool {
 	for _, e := range c.landscape.Config.Spec.External {
 		if slices.Contains([]string{"Seed", "Project", "Namespace", "CloudProfile", "NamespacedCloudProfile"}, e.Kind) {
 			return true
@@ -251,19 +252,20 @@ func (c *landscapeCheck) shootsBeyondRules() bool {
 	return false
 }
 
-// toTry lists the components of owners of a kind that overlays change or the landscape enables.
-func (c *landscapeCheck) toTry(kind string) []string {
-	if c.rendering == nil {
+// componentsToTest lists the components of owners of a kind that overlays change or the landscape
+// enables.
+func (c *landscapeCheck) componentsToTest(kind string) []string {
+	if c.options == nil {
 		return nil
 	}
 	var components []string
-	for _, overlay := range c.sound {
-		if path.Dir(overlay.Component) == kind && !c.rendering.probes[overlay.Name].complete() {
+	for _, overlay := range c.validOverlays {
+		if path.Dir(overlay.Component) == kind && !c.options.probes[overlay.Name].isComplete() {
 			components = append(components, overlay.Component)
 		}
 	}
-	for _, component := range sortedKeys(c.rendering.Enabled) {
-		if path.Dir(component) == kind && c.rendering.Enabled[component] {
+	for _, component := range sortedKeys(c.options.Enabled) {
+		if path.Dir(component) == kind && c.options.Enabled[component] {
 			components = append(components, component)
 		}
 	}
@@ -271,40 +273,40 @@ func (c *landscapeCheck) toTry(kind string) []string {
 	return components
 }
 
-// try renders the components of an owner that need a test.
-func (c *landscapeCheck) try(in Input) {
-	components := c.toTry(in.Owner.Kind)
+// testComponents renders the components of an owner that need a test.
+func (c *landscapeCheck) testComponents(in Input) {
+	components := c.componentsToTest(in.Owner.Kind)
 	if len(components) == 0 {
 		return
 	}
-	opts := *c.rendering
+	opts := *c.options
 	opts.Only = components
 	_, err := Render(in, opts)
 	c.add(findingsIn(err)...)
-	c.settle(in)
+	c.checkOpenReferences(in)
 }
 
-// settle warns of references in overlays that neither other components, Git nor spec.external
-// satisfy, and of references that other components break.
-func (c *landscapeCheck) settle(in Input) {
+// checkOpenReferences warns of references in overlays that neither other components, Git nor
+// spec.external satisfy, and of references that other components break.
+func (c *landscapeCheck) checkOpenReferences(in Input) {
 	var all []Object
 	byCluster := map[string][]Object{}
 	rendered := false
-	for _, overlay := range c.sound {
-		probe := c.rendering.probes[overlay.Name]
-		for _, r := range probe.open {
-			if c.declares(r.kind, r.name) {
+	for _, overlay := range c.validOverlays {
+		probe := c.options.probes[overlay.Name]
+		for _, r := range probe.openReferences {
+			if c.isDeclared(r.kind, r.name) {
 				continue
 			}
 			if !rendered {
 				rendered = true
-				opts := *c.rendering
+				opts := *c.options
 				opts.probes = nil
 				result, err := Render(in, opts)
 				// errors are reported elsewhere, and broken components lack their objects here
 				if len(findingsIn(err)) > 0 {
-					for _, other := range c.sound {
-						c.rendering.probes[other.Name].open = nil
+					for _, other := range c.validOverlays {
+						c.options.probes[other.Name].openReferences = nil
 					}
 					return
 				}
@@ -314,17 +316,17 @@ func (c *landscapeCheck) settle(in Input) {
 				c.addDeclared(byCluster)
 			}
 			among := all
-			if r.alone || r.near {
+			if r.isExclusive || r.hasTypoHint {
 				among = byCluster[r.cluster]
 			}
-			if r.met(among) {
+			if r.isMet(among) {
 				continue
 			}
-			if f, ok := r.at(r.missing(among)); ok {
+			if f, ok := r.findingFor(r.missingMessage(among)); ok {
 				probe.warn(f)
 			}
 		}
-		probe.open = nil
+		probe.openReferences = nil
 	}
 }
 
@@ -340,17 +342,17 @@ func (c *landscapeCheck) addDeclared(byCluster map[string][]Object) {
 	}
 }
 
-func (c *landscapeCheck) declares(kind, name string) bool {
+func (c *landscapeCheck) isDeclared(kind, name string) bool {
 	return slices.ContainsFunc(c.landscape.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool { return e.Kind == kind && e.Name == name }) ||
 		slices.ContainsFunc(c.landscape.Declarations, func(d landscapes.Declaration) bool { return d.GroupVersionKind().Kind == kind && d.Name() == name })
 }
 
-// unmatched reports the parts of overlays that match nothing.
-func (c *landscapeCheck) unmatched() {
-	for _, overlay := range c.sound {
-		c.switchedOff(overlay)
-		c.leftOut(overlay)
-		for _, f := range c.rendering.probes[overlay.Name].findings() {
+// reportUnmatched reports the parts of overlays that match nothing.
+func (c *landscapeCheck) reportUnmatched() {
+	for _, overlay := range c.validOverlays {
+		c.warnOfDisabledComponent(overlay)
+		c.warnOfMissingComponent(overlay)
+		for _, f := range c.options.probes[overlay.Name].findings() {
 			if f.rule == "" {
 				f.rule = ruleOverlay
 			}
@@ -359,11 +361,11 @@ func (c *landscapeCheck) unmatched() {
 	}
 }
 
-// switchedOff warns of an overlay whose component the same landscape.yaml disables for every owner:
-// it is never applied. In another layer both can be intended.
-func (c *landscapeCheck) switchedOff(overlay Overlay) {
-	on, given := c.rendering.Enabled[overlay.Component]
-	at := c.rendering.enabledAt[overlay.Component]
+// warnOfDisabledComponent warns of an overlay whose component the same landscape.yaml disables for
+// every owner: it is never applied. In another layer both can be intended.
+func (c *landscapeCheck) warnOfDisabledComponent(overlay Overlay) {
+	on, given := c.options.Enabled[overlay.Component]
+	at := c.options.enabledPositions[overlay.Component]
 	if !given || on || path.Join(path.Dir(at.File), "components", overlay.Component) != overlay.Name {
 		return
 	}
@@ -374,11 +376,11 @@ func (c *landscapeCheck) switchedOff(overlay Overlay) {
 	})
 }
 
-// leftOut warns of an overlay of the landscape (not of a layer) that is untested because no owner
-// has its component.
-func (c *landscapeCheck) leftOut(overlay Overlay) {
+// warnOfMissingComponent warns of an overlay of the landscape (not of a layer) that is untested
+// because no owner has its component.
+func (c *landscapeCheck) warnOfMissingComponent(overlay Overlay) {
 	kind := path.Dir(overlay.Component)
-	if on, given := c.rendering.Enabled[overlay.Component]; given && !on || c.rendering.probes[overlay.Name].applied || !c.owned[kind] || !strings.HasPrefix(overlay.Name, "components/") || schemas.HasErrors(c.out) {
+	if on, given := c.options.Enabled[overlay.Component]; given && !on || c.options.probes[overlay.Name].applied || !c.seenOwnerKinds[kind] || !strings.HasPrefix(overlay.Name, "components/") || schemas.HasErrors(c.violations) {
 		return
 	}
 	c.add(finding{

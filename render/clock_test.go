@@ -71,14 +71,14 @@ func datedLandscape(t *testing.T, store *kept.Store, change func(shoot string) s
 	files[profile].Data = []byte(text[:begin] + datedProfile + text[end:])
 	files[shoot].Data = []byte(change(string(files[shoot].Data)))
 	const garden = "garden/garden.yaml"
-	files[garden].Data = []byte(rewritten(t, "gardenerAPIServer: {}", "gardenerAPIServer: {featureGates: {VersionClassificationLifecycle: true}}")(string(files[garden].Data)))
+	files[garden].Data = []byte(replaceTexts(t, "gardenerAPIServer: {}", "gardenerAPIServer: {featureGates: {VersionClassificationLifecycle: true}}")(string(files[garden].Data)))
 	l, violations, err := landscapes.LoadFS(t.Context(), files, ".", landscapes.Options{Kept: store})
 	require.NoError(t, err)
 	require.Empty(t, violations)
 	return l
 }
 
-func rewritten(t *testing.T, pairs ...string) func(string) string {
+func replaceTexts(t *testing.T, pairs ...string) func(string) string {
 	return func(text string) string {
 		for i := 0; i < len(pairs); i += 2 {
 			require.Contains(t, text, pairs[i])
@@ -87,8 +87,8 @@ func rewritten(t *testing.T, pairs ...string) func(string) string {
 	}
 }
 
-// days are the moments before and at every date of the landscape, in order.
-func days(t *testing.T) []time.Time {
+// testTimes are the moments before and at every date of the landscape, in order.
+func testTimes(t *testing.T) []time.Time {
 	var out []time.Time
 	for _, text := range regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`).FindAllString(datedProfile+namespacedProfile+lateOperation, -1) {
 		day, err := time.Parse(time.RFC3339, text)
@@ -132,10 +132,10 @@ func TestClock(t *testing.T) {
 		"an unknown region":                {change: []string{"region: local", "region: elsewhere"}, static: "shoot/region-offered"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := datedLandscape(t, store, rewritten(t, test.change...))
+			l := datedLandscape(t, store, replaceTexts(t, test.change...))
 			empty := l.Only(func(d *landscapes.Declaration) bool { return d.GroupVersionKind().Kind != "Shoot" })
 			refused, accepted := 0, 0
-			for _, now := range days(t) {
+			for _, now := range testTimes(t) {
 				errorsOf := func(before *landscapes.Landscape) []string {
 					found, err := l.ValidateAt(t.Context(), now, before, schemas.Options{})
 					require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestClock(t *testing.T) {
 				}
 				assert.Empty(t, errorsOf(nil), "%s: nobody knows what was before", now)
 				assert.Empty(t, errorsOf(l), "%s: nothing has changed", now)
-				assert.Empty(t, CheckLandscape(smallCatalogue(t, nil), l, At(now), Ruled()), now)
+				assert.Empty(t, CheckLandscape(smallCatalogue(t, nil), l, At(now), RulesPassed()), now)
 				inputs, err := Owners(l, At(now))
 				require.NoError(t, err, now)
 				assert.Equal(t, "shoot", inputs[len(inputs)-1].Owner.Kind, now)

@@ -28,9 +28,9 @@ type Input struct {
 	// References are facts of the objects that the owner refers to, according to Git. Facts of the
 	// cluster take precedence.
 	References map[string]ReferenceFact
-	// Referred returns these objects as Git declares them, if known. Only plans use it; nothing is
-	// rendered from it.
-	Referred map[string]func() *unstructured.Unstructured
+	// DeclaredReferences returns these objects as Git declares them, if known. Only plans use it;
+	// nothing is rendered from it.
+	DeclaredReferences map[string]func() *unstructured.Unstructured
 	// DeclaredCredentials returns bindings and Secrets by kind, namespace and name as Git declares
 	// them, nil if unknown. Only a Shoot with Credentials has it.
 	DeclaredCredentials func(kind, namespace, name string) *unstructured.Unstructured
@@ -39,9 +39,9 @@ type Input struct {
 	Extensions map[string]Extension
 	// Charts are the requested charts of Extensions, by reference. A bundle whose chart was not
 	// requested is unresolved. If its chart cannot be pulled or rendered, it has a problem, which
-	// is an error if ChartsMatter.
-	Charts       map[string]Chart
-	ChartsMatter bool
+	// is an error if ChartsRequired.
+	Charts         map[string]Chart
+	ChartsRequired bool
 	// ResourceChecksums are the known checksums of objects that values of Extensions use, by
 	// ReferenceKey.
 	ResourceChecksums map[string]string
@@ -56,11 +56,11 @@ type Input struct {
 	// TargetVersion is the Kubernetes version of the API server that the components serve; empty
 	// means the version of the cluster that they run in.
 	TargetVersion string
-	// Declared is the position of the owner's declaration for errors; empty if it has none.
-	Declared string
-	// FilledIn are the changes that the API makes to the owner's declaration from other objects,
-	// besides defaults.
-	FilledIn []mutation.Change
+	// DeclaredAt is the position of the owner's declaration for errors; empty if it has none.
+	DeclaredAt string
+	// MutationChanges are the changes that the API makes to the owner's declaration from other
+	// objects, besides defaults.
+	MutationChanges []mutation.Change
 	// Only are the components to render, e.g. "shoot/etcd-main"; nil means all.
 	Only []string
 }
@@ -75,15 +75,15 @@ type Component struct {
 	Facts     []string
 	Condition string
 	bundles   []bundleSpec
-	// chosen are the references that the vector has for Images.
-	chosen map[string]string
+	// chosenImages are the references that the vector has for Images.
+	chosenImages map[string]string
 	// value is the evaluated component; placements are the owner's settings for namespaces.
 	value, placements cue.Value
 }
 
-// release drops the evaluated values. They retain everything that was evaluated with them, about a
-// thousand times the size of the result.
-func (c *Component) release() { c.value, c.placements, c.bundles = cue.Value{}, cue.Value{}, nil }
+// releaseValues drops the evaluated values. They retain everything that was evaluated with them,
+// about a thousand times the size of the result.
+func (c *Component) releaseValues() { c.value, c.placements, c.bundles = cue.Value{}, cue.Value{}, nil }
 
 // SecretRequests returns the names of the component's requests in a stable order.
 func (c Component) SecretRequests() []string {
@@ -114,28 +114,29 @@ type bundleSpec struct {
 
 func cataloguePath(p string) string { return "components/" + strings.TrimPrefix(p, "/") }
 
-// component evaluates one folder. It expects the secret requests of the last owner with this
-// component, or the recorded ones, and fills in facts and declarations at once. If the requests
-// differ or evaluation fails, a first pass learns the requests and a second one fills in the facts.
-func (e *evaluator) component(dir string, in *Input, images map[string]string) (Component, error) {
+// evaluateComponent evaluates one folder. It expects the secret requests of the last owner with
+// this component, or the recorded ones, and fills in facts and declarations at once. If the
+// requests differ or evaluation fails, a first pass learns the requests and a second one fills in
+// the facts.
+func (e *evaluator) evaluateComponent(dir string, in *Input, images map[string]string) (Component, error) {
 	v, err := e.build(dir, "component")
 	if err != nil {
 		return Component{}, err
 	}
-	given, err := e.given(in, images)
+	given, err := e.encodedInput(in, images)
 	if err != nil {
 		return Component{}, fmt.Errorf("%s: %w", dir, err)
 	}
-	if expected, known := requested.last(dir); known {
-		if c, err := expecting(dir, v, given.FillPath(secretsPath, in.Facts.secretFacts(expected))); err == nil && slices.Equal(c.SecretRequests(), expected) {
+	if expected, known := expectedRequests.get(dir); known {
+		if c, err := evaluateWithExpectedSecrets(dir, v, given.FillPath(secretsPath, in.Facts.secretFacts(expected))); err == nil && slices.Equal(c.SecretRequests(), expected) {
 			return c, nil
 		}
 	}
-	c, v, err := asked(dir, v, given)
+	c, v, err := fillComponent(dir, v, given)
 	if err != nil {
 		return Component{}, err
 	}
-	requested.learn(dir, c.SecretRequests())
+	expectedRequests.set(dir, c.SecretRequests())
 	if !c.Enabled {
 		return c, nil
 	}
@@ -148,17 +149,18 @@ func (e *evaluator) component(dir string, in *Input, images map[string]string) (
 
 var secretsPath = cue.ParsePath("facts.secrets")
 
-// expecting evaluates a component with the facts of the secrets that it probably requests.
-func expecting(dir string, v, given cue.Value) (Component, error) {
-	c, v, err := asked(dir, v, given)
+// evaluateWithExpectedSecrets evaluates a component with the facts of the secrets that it probably
+// requests.
+func evaluateWithExpectedSecrets(dir string, v, given cue.Value) (Component, error) {
+	c, v, err := fillComponent(dir, v, given)
 	if err != nil || !c.Enabled {
 		return c, err
 	}
 	return c, c.decode(v)
 }
 
-// asked fills values into a component and reads its switch and its secret requests.
-func asked(dir string, v, given cue.Value) (Component, cue.Value, error) {
+// fillComponent fills values into a component and reads its switch and its secret requests.
+func fillComponent(dir string, v, given cue.Value) (Component, cue.Value, error) {
 	v = v.Unify(given)
 	if err := v.Err(); err != nil {
 		return Component{}, v, fmt.Errorf("%s: %w", dir, cueError("fill in the declaration", err))
@@ -215,7 +217,7 @@ func decodeBundle(v cue.Value) (bundleSpec, error) {
 	}
 	b.value, b.source = v, v.LookupPath(cue.ParsePath("source"))
 	if !b.source.Exists() {
-		return b, at(v, "no source: one of cue, helm, kustomize, crds")
+		return b, findingAt(v, "no source: one of cue, helm, kustomize, crds")
 	}
 	return b, nil
 }
@@ -266,7 +268,7 @@ func cueError(doing string, err error) error {
 		if p := strings.Join(e.Path(), "."); p != "" {
 			msg = p + ": " + msg
 		}
-		if place := cuePlace(e); place != "" {
+		if place := cuePosition(e); place != "" {
 			msg = place + ": " + msg
 		}
 		if !seen[msg] {
@@ -277,7 +279,7 @@ func cueError(doing string, err error) error {
 	return fmt.Errorf("%s: %s", doing, strings.Join(lines, "; "))
 }
 
-func cuePlace(e cueerrors.Error) string {
+func cuePosition(e cueerrors.Error) string {
 	best := e.Position()
 	for _, p := range e.InputPositions() {
 		switch {

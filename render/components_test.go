@@ -44,7 +44,7 @@ func TestFlowsCoverTheCatalogue(t *testing.T) {
 				for i, in := range v.inputs {
 					flow, err := LoadFlow(components.FS, operation, in)
 					require.NoError(t, err)
-					require.NoError(t, flow.Cover(v.results[i].Bundles))
+					require.NoError(t, flow.CheckCoverage(v.results[i].Bundles))
 					for _, n := range flow.Nodes {
 						for _, b := range n.Bundles {
 							if b == OtherBundles {
@@ -70,9 +70,9 @@ func TestFlowsCoverTheCatalogue(t *testing.T) {
 	}
 }
 
-// TestWebhooksAreServed: webhooks that fail closed are applied after their servers are rolled out
-// with the certificate, so that a CA can rotate. They are removed before their servers.
-func TestWebhooksAreServed(t *testing.T) {
+// TestWebhooksFollowTheirServers: webhooks that fail closed are applied after their servers are
+// rolled out with the certificate, so that a CA can rotate. They are removed before their servers.
+func TestWebhooksFollowTheirServers(t *testing.T) {
 	nodeOf := func(flow Flow, bundle string) FlowNode {
 		i := slices.IndexFunc(flow.Nodes, func(n FlowNode) bool { return slices.Contains(n.Bundles, bundle) })
 		require.GreaterOrEqual(t, i, 0, bundle)
@@ -105,10 +105,10 @@ func TestWebhooksAreServed(t *testing.T) {
 	assert.Equal(t, map[string]bool{"gardener-admission-controller-webhooks": true, "gardener-resource-manager-webhooks": true}, seen)
 }
 
-// TestWebhooksHoldUpNothingElse: webhooks that fail closed reject requests while their server is
+// TestUnservedWebhooksAreScoped: webhooks that fail closed reject requests while their server is
 // down. Without servedBy, they may only match kinds of their own bundle or labels of their server.
 // Otherwise a server that does not start could block all writes, even its own repair.
-func TestWebhooksHoldUpNothingElse(t *testing.T) {
+func TestUnservedWebhooksAreScoped(t *testing.T) {
 	seen := map[string]bool{}
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		for _, b := range v.bundles() {
@@ -131,14 +131,14 @@ func TestWebhooksHoldUpNothingElse(t *testing.T) {
 						continue
 					}
 					for _, rule := range mapsIn(webhook["rules"]) {
-						for _, group := range textsIn(rule["apiGroups"]) {
-							for _, resource := range textsIn(rule["resources"]) {
+						for _, group := range stringsIn(rule["apiGroups"]) {
+							for _, resource := range stringsIn(rule["resources"]) {
 								if group+"/"+resource == "apps/statefulsets/scale" && b.Name == "etcd-druid" {
 									// As upstream: labels of a StatefulSet do not apply to its
 									// scale, and only scaling waits.
 									continue
 								}
-								assert.True(t, own[group+"/"+resource], "%s: webhook %v refuses %s of %q while nobody answers: its bundle needs servedBy", place(b, o), webhook["name"], resource, group)
+								assert.True(t, own[group+"/"+resource], "%s: webhook %v refuses %s of %q while nobody answers: its bundle needs servedBy", describeObject(b, o), webhook["name"], resource, group)
 							}
 						}
 					}
@@ -174,7 +174,7 @@ func TestImagesComeFromTheVector(t *testing.T) {
 							return // istio's injector sets it
 						}
 						known := slices.ContainsFunc(listed[b.Component], func(name string) bool { return images[name] == image })
-						assert.True(t, known, "%s: container %v: image %q is not one that component.images lists", place(b, o), container["name"], image)
+						assert.True(t, known, "%s: container %v: image %q is not one that component.images lists", describeObject(b, o), container["name"], image)
 					})
 				}
 			}
@@ -215,8 +215,8 @@ func eachContainer(obj *unstructured.Unstructured, visit func(map[string]any)) {
 	}
 }
 
-// TestWorkloadsFitTogether finds faults that the API server would report late or never.
-func TestWorkloadsFitTogether(t *testing.T) {
+// TestWorkloadReferences finds faults that the API server would report late or never.
+func TestWorkloadReferences(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		bundles := v.bundles()
 		classes, accounts := map[string]bool{}, map[string]bool{}
@@ -246,7 +246,7 @@ func checkPods(t *testing.T, b Bundle, o Object, template map[string]any, classe
 	volumes := map[string]bool{}
 	for _, volume := range mapsIn(spec["volumes"]) {
 		name, _ := volume["name"].(string)
-		assert.False(t, volumes[name], "%s: volume %s is there twice", place(b, o), name)
+		assert.False(t, volumes[name], "%s: volume %s is there twice", describeObject(b, o), name)
 		volumes[name] = true
 	}
 	for _, claim := range mapsIn(nested(o.Object, "spec", "volumeClaimTemplates")) {
@@ -258,28 +258,28 @@ func checkPods(t *testing.T, b Bundle, o Object, template map[string]any, classe
 		for _, mount := range mapsIn(container["volumeMounts"]) {
 			name, _ := mount["name"].(string)
 			path, _ := mount["mountPath"].(string)
-			assert.True(t, volumes[name], "%s: container %v mounts %s, which is no volume", place(b, o), container["name"], name)
-			assert.False(t, paths[path], "%s: container %v mounts two volumes at %s", place(b, o), container["name"], path)
+			assert.True(t, volumes[name], "%s: container %v mounts %s, which is no volume", describeObject(b, o), container["name"], name)
+			assert.False(t, paths[path], "%s: container %v mounts two volumes at %s", describeObject(b, o), container["name"], path)
 			mounted[name], paths[path] = true, true
 		}
 		for _, port := range mapsIn(container["ports"]) {
 			name, _ := port["name"].(string)
-			assert.LessOrEqual(t, len(name), 15, "%s: port name %s", place(b, o), name)
+			assert.LessOrEqual(t, len(name), 15, "%s: port name %s", describeObject(b, o), name)
 		}
 	})
 	for name := range volumes {
-		assert.True(t, mounted[name], "%s: volume %s is mounted nowhere", place(b, o), name)
+		assert.True(t, mounted[name], "%s: volume %s is mounted nowhere", describeObject(b, o), name)
 	}
 	selector, _ := nested(o.Object, "spec", "selector", "matchLabels").(map[string]any)
 	labels, _ := nested(template, "metadata", "labels").(map[string]any)
 	for key, value := range selector {
-		assert.Equal(t, value, labels[key], "%s: the selector does not match the pods in label %s", place(b, o), key)
+		assert.Equal(t, value, labels[key], "%s: the selector does not match the pods in label %s", describeObject(b, o), key)
 	}
 	if class, _ := spec["priorityClassName"].(string); class != "" && !strings.HasPrefix(class, "system-") {
-		assert.True(t, classes[b.Cluster+"/"+class], "%s: no component of cluster %s has PriorityClass %s", place(b, o), b.Cluster, class)
+		assert.True(t, classes[b.Cluster+"/"+class], "%s: no component of cluster %s has PriorityClass %s", describeObject(b, o), b.Cluster, class)
 	}
 	if account, _ := spec["serviceAccountName"].(string); account != "" && account != "default" {
-		assert.True(t, accounts[b.Cluster+"/"+o.GetNamespace()+"/"+account], "%s: no ServiceAccount %s in its namespace", place(b, o), account)
+		assert.True(t, accounts[b.Cluster+"/"+o.GetNamespace()+"/"+account], "%s: no ServiceAccount %s in its namespace", describeObject(b, o), account)
 	}
 }
 
@@ -296,7 +296,7 @@ func TestReferencesAreRendered(t *testing.T) {
 		for i := range v.inputs {
 			rendered, generated, declared := map[string]bool{}, map[string]bool{}, map[string]bool{}
 			if v.inputs[i].Owner.Kind == "garden" {
-				referredTo(v.inputs[i].Objects["garden"]["spec"], declared)
+				collectReferences(v.inputs[i].Objects["garden"]["spec"], declared)
 			}
 			for _, c := range v.results[i].Components {
 				for name := range c.Secrets {
@@ -314,7 +314,7 @@ func TestReferencesAreRendered(t *testing.T) {
 					eachReference(o.Unstructured, func(kind, name string) string {
 						if !rendered[kind+"/"+o.GetNamespace()+"/"+name] && !(kind == "Secret" && generated[name]) && !declared[name] {
 							used[kind+"/"+name] = true
-							assert.Contains(t, fromElsewhere, kind+"/"+name, "%s: refers to %s %s, which nothing renders or generates", place(b, o), kind, name)
+							assert.Contains(t, externalReferences, kind+"/"+name, "%s: refers to %s %s, which nothing renders or generates", describeObject(b, o), kind, name)
 						}
 						return name
 					})
@@ -322,14 +322,14 @@ func TestReferencesAreRendered(t *testing.T) {
 			}
 		}
 	})
-	for _, reference := range sortedKeys(fromElsewhere) {
+	for _, reference := range sortedKeys(externalReferences) {
 		assert.True(t, used[reference], "no pod uses %s any more", reference)
 	}
 }
 
-// referredTo collects the names of Secrets and ConfigMaps that a Garden refers to; users create
-// them in the namespace of its control plane.
-func referredTo(value any, names map[string]bool) {
+// collectReferences collects the names of Secrets and ConfigMaps that a Garden refers to; users
+// create them in the namespace of its control plane.
+func collectReferences(value any, names map[string]bool) {
 	switch value := value.(type) {
 	case map[string]any:
 		for field, v := range value {
@@ -340,18 +340,18 @@ func referredTo(value any, names map[string]bool) {
 				name, _ := ref["name"].(string)
 				names[name] = true
 			}
-			referredTo(v, names)
+			collectReferences(v, names)
 		}
 	case []any:
 		for _, v := range value {
-			referredTo(v, names)
+			collectReferences(v, names)
 		}
 	}
 }
 
-// fromElsewhere are Secrets and ConfigMaps of pods that are neither rendered nor generated, with
-// their source.
-var fromElsewhere = map[string]string{
+// externalReferences are Secrets and ConfigMaps of pods that are neither rendered nor generated,
+// with their source.
+var externalReferences = map[string]string{
 	"ConfigMap/kube-root-ca.crt":           "kube-controller-manager publishes it in every namespace",
 	"ConfigMap/istio-ca-root-cert":         "istiod writes it into every namespace",
 	"ConfigMap/istio":                      "optional: the mesh configuration beside a gateway",
@@ -362,16 +362,16 @@ var fromElsewhere = map[string]string{
 	"Secret/istio-ingressgateway-ca-certs": "optional: certificates for the gateway",
 }
 
-// TestMarkersAreTakenOff: rendered objects have no marks of the renderer and no status.
-func TestMarkersAreTakenOff(t *testing.T) {
+// TestMarksAreRemoved: rendered objects have no marks of the renderer and no status.
+func TestMarksAreRemoved(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		for _, b := range v.bundles() {
 			for _, o := range b.Objects {
 				raw, err := json.Marshal(o.Object)
 				require.NoError(t, err)
-				assert.NotContains(t, string(raw), "render.pergola.dev/", place(b, o))
-				assert.NotContains(t, string(raw), "config.kubernetes.io/origin", place(b, o))
-				assert.NotContains(t, o.Object, "status", place(b, o))
+				assert.NotContains(t, string(raw), "render.pergola.dev/", describeObject(b, o))
+				assert.NotContains(t, string(raw), "config.kubernetes.io/origin", describeObject(b, o))
+				assert.NotContains(t, o.Object, "status", describeObject(b, o))
 			}
 		}
 	})

@@ -33,7 +33,7 @@ func TestDefinitionsAreAccepted(t *testing.T) {
 			for _, o := range b.Objects {
 				if o.GetKind() == "CustomResourceDefinition" && seen[o.GetName()] == nil {
 					seen[o.GetName()] = o.DeepCopy().Object
-					assert.Empty(t, problems(t, o.DeepCopy().Object), place(b, o))
+					assert.Empty(t, problems(t, o.DeepCopy().Object), describeObject(b, o))
 				}
 			}
 		}

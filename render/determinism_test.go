@@ -15,14 +15,14 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// childMark makes the test binary print only the digest of one render.
-const childMark = "PERGOLA_TEST_PRINT_RENDER"
+// childVariable makes the test binary print only the digest of one render.
+const childVariable = "PERGOLA_TEST_PRINT_RENDER"
 
-// printed marks the digest in the output of the test binary.
-const printed = "render digest "
+// digestPrefix marks the digest in the output of the test binary.
+const digestPrefix = "render digest "
 
-// slow components take most of the time; only TestSameBytesEverywhere renders them.
-var slow = []string{"shoot/operatingsystemconfig", "garden/crds", "seed/crds"}
+// slowComponents components take most of the time; only TestSameBytesEverywhere renders them.
+var slowComponents = []string{"shoot/operatingsystemconfig", "garden/crds", "seed/crds"}
 
 // renderDigest renders the demonstration landscape and returns one digest of all bytes, files and
 // ManagedResources.
@@ -36,11 +36,11 @@ func renderDigest(t *testing.T, skip ...string) string {
 	sum := sha256.New()
 	for _, in := range inputs {
 		if len(skip) > 0 {
-			options.Only = without(t, in.Owner.Kind, skip)
+			options.Only = componentsWithout(t, in.Owner.Kind, skip)
 		}
 		result, err := Render(in, options)
 		require.NoError(t, err)
-		files, err := Files(result.Bundles, func(b Bundle) string { return b.Cluster })
+		files, err := BundleFiles(result.Bundles, func(b Bundle) string { return b.Cluster })
 		require.NoError(t, err)
 		for _, name := range sortedKeys(files) {
 			sum.Write([]byte(name + "\x00"))
@@ -59,8 +59,8 @@ func renderDigest(t *testing.T, skip ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// without lists the components of a kind except some.
-func without(t *testing.T, kind string, skip []string) []string {
+// componentsWithout lists the components of a kind except some.
+func componentsWithout(t *testing.T, kind string, skip []string) []string {
 	t.Helper()
 	dirs, err := componentDirs(components.FS, kind)
 	require.NoError(t, err)
@@ -73,23 +73,23 @@ func without(t *testing.T, kind string, skip []string) []string {
 	return out
 }
 
-// TestTwentyTimesTheSameBytes: the random order of Go maps does not affect the output.
-func TestTwentyTimesTheSameBytes(t *testing.T) {
-	first := renderDigest(t, slow...)
+// TestRenderIsDeterministic: the random order of Go maps does not affect the output.
+func TestRenderIsDeterministic(t *testing.T) {
+	first := renderDigest(t, slowComponents...)
 	times := 20
 	if testing.Short() {
 		times = 4
 	}
 	for range times - 1 {
-		require.Equal(t, first, renderDigest(t, slow...))
+		require.Equal(t, first, renderDigest(t, slowComponents...))
 	}
 }
 
 // TestSameBytesEverywhere renders in other processes: with other time zones, languages and numbers
 // of threads, and without the rest of the environment.
 func TestSameBytesEverywhere(t *testing.T) {
-	if os.Getenv(childMark) != "" {
-		t.Log(printed + renderDigest(t))
+	if os.Getenv(childVariable) != "" {
+		t.Log(digestPrefix + renderDigest(t))
 		return
 	}
 	binary, err := os.Executable()
@@ -100,10 +100,10 @@ func TestSameBytesEverywhere(t *testing.T) {
 		{"TZ=America/St_Johns", "GOMAXPROCS=7", "HOME=/nonexistent", "TMPDIR=" + t.TempDir(), "HELM_DEBUG=true", "KUBECONFIG=/nonexistent"},
 	} {
 		cmd := exec.CommandContext(t.Context(), binary, "-test.run=^TestSameBytesEverywhere$", "-test.v")
-		cmd.Env = append(env, childMark+"=1")
+		cmd.Env = append(env, childVariable+"=1")
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(out))
-		_, digest, found := strings.Cut(string(out), printed)
+		_, digest, found := strings.Cut(string(out), digestPrefix)
 		require.True(t, found, string(out))
 		assert.Equal(t, want, digest[:len(want)], "with %v", env)
 	}

@@ -21,9 +21,9 @@ import (
 // the catalogue. With one catalogue, inputs of equal digests render to equal bytes.
 type InputDigest [sha256.Size]byte
 
-// notDigested are the fields of an Input that serve errors and people or select components, and are
-// not rendered.
-func notDigested() []string {
+// undigestedFields are the fields of an Input that serve errors and people or select components,
+// and are not rendered.
+func undigestedFields() []string {
 	return []string{"ChartsMatter", "Declared", "DeclaredCredentials", "FilledIn", "Only", "Referred"}
 }
 
@@ -43,9 +43,9 @@ func digestInput(in Input, options InputDigest) InputDigest {
 	d.add([sha256.Size]byte(options))
 	v := reflect.ValueOf(in)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; !slices.Contains(notDigested(), name) {
-			d.text(name)
-			d.value(v.Field(i))
+		if name := v.Type().Field(i).Name; !slices.Contains(undigestedFields(), name) {
+			d.addText(name)
+			d.addValue(v.Field(i))
 		}
 	}
 	return d.sum()
@@ -60,7 +60,7 @@ func (o Options) digest(kind string) (InputDigest, error) {
 			continue
 		}
 		d.add("overlay", overlay.Component, overlay.Name)
-		if err := overlay.addTo(d); err != nil {
+		if err := overlay.addToDigest(d); err != nil {
 			return InputDigest{}, err
 		}
 	}
@@ -75,8 +75,9 @@ func (o Options) digest(kind string) (InputDigest, error) {
 	return d.sum(), nil
 }
 
-// addTo adds the files of an overlay as its build gets them: the build cannot read anything else.
-func (o Overlay) addTo(d *digester) error {
+// addToDigest adds the files of an overlay as its build gets them: the build cannot read anything
+// else.
+func (o Overlay) addToDigest(d *digester) error {
 	memory := filesys.MakeFsInMemory()
 	if err := copyInto(memory, o.FS, o.Dir, "/overlay"); err != nil {
 		return fmt.Errorf("overlay %s: %w", o.Name, err)
@@ -100,85 +101,85 @@ func (d *digester) sum() InputDigest { return InputDigest(d.hash.Sum(nil)) }
 
 func (d *digester) add(values ...any) {
 	for _, v := range values {
-		d.value(reflect.ValueOf(v))
+		d.addValue(reflect.ValueOf(v))
 	}
 }
 
-func (d *digester) number(mark byte, n uint64) {
+func (d *digester) addNumber(mark byte, n uint64) {
 	var buffer [9]byte
 	buffer[0] = mark
 	binary.BigEndian.PutUint64(buffer[1:], n)
 	d.hash.Write(buffer[:])
 }
 
-func (d *digester) text(s string) {
-	d.number('s', uint64(len(s)))
+func (d *digester) addText(s string) {
+	d.addNumber('s', uint64(len(s)))
 	d.hash.Write([]byte(s))
 }
 
-// value encodes any plain value. As in CUE and Helm, integers differ from floats, and nil differs
-// from empty.
-func (d *digester) value(v reflect.Value) {
-	if v.IsValid() && v.Type() == reflect.TypeFor[pulledFiles]() {
+// addValue encodes any plain value. As in CUE and Helm, integers differ from floats, and nil
+// differs from empty.
+func (d *digester) addValue(v reflect.Value) {
+	if v.IsValid() && v.Type() == reflect.TypeFor[registryChartFiles]() {
 		return // the digest of the chart covers them
 	}
 	switch v.Kind() {
 	case reflect.Invalid:
-		d.number('n', 0)
+		d.addNumber('n', 0)
 	case reflect.Bool:
 		n := uint64(0)
 		if v.Bool() {
 			n = 1
 		}
-		d.number('b', n)
+		d.addNumber('b', n)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		d.number('i', uint64(v.Int()))
+		d.addNumber('i', uint64(v.Int()))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		d.number('u', v.Uint())
+		d.addNumber('u', v.Uint())
 	case reflect.Float32, reflect.Float64:
-		d.number('f', math.Float64bits(v.Float()))
+		d.addNumber('f', math.Float64bits(v.Float()))
 	case reflect.String:
-		d.text(v.String())
+		d.addText(v.String())
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
-			d.number('n', 0)
+			d.addNumber('n', 0)
 			return
 		}
-		d.value(v.Elem())
+		d.addValue(v.Elem())
 	case reflect.Struct:
-		d.number('t', uint64(v.NumField()))
+		d.addNumber('t', uint64(v.NumField()))
 		for i := range v.NumField() {
-			d.text(v.Type().Field(i).Name)
-			d.value(v.Field(i))
+			d.addText(v.Type().Field(i).Name)
+			d.addValue(v.Field(i))
 		}
 	case reflect.Slice, reflect.Array:
 		if v.Kind() == reflect.Slice && v.IsNil() {
-			d.number('n', 0)
+			d.addNumber('n', 0)
 			return
 		}
-		d.number('l', uint64(v.Len()))
+		d.addNumber('l', uint64(v.Len()))
 		for i := range v.Len() {
-			d.value(v.Index(i))
+			d.addValue(v.Index(i))
 		}
 	case reflect.Map:
-		d.fields(v)
+		d.addMap(v)
 	default:
 		panic(fmt.Sprintf("a value of type %s has no digest", v.Type()))
 	}
 }
 
-// fields encodes a map with string keys, sorted.
-func (d *digester) fields(v reflect.Value) {
+// addMap encodes a map with string keys, sorted.
+func (d *digester) addMap(v reflect.Value) {
 	if v.IsNil() {
-		d.number('n', 0)
+		d.addNumber('n', 0)
 		return
 	}
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
-	d.number('m', uint64(len(keys)))
+	d.addNumber('m', uint64(len(keys)))
 	for _, key := range keys {
-		d.text(key.String())
-		d.value(v.MapIndex(key))
+		d.addText(key.String())
+		d.addValue(v.MapIndex(key))
 	}
 }
 

@@ -28,10 +28,10 @@ func duplicateBundles(bundles []Bundle) []error {
 	return out
 }
 
-// duplicatesBetween finds objects that several bundles bring to the same cluster. Such bundles
-// would overwrite each other forever, and removing one would delete the object. The API version
-// does not matter. It compares either bundles of one owner or bundles of different owners.
-func duplicatesBetween(bundles []Bundle, clusterOf func(Bundle) string, ofOneOwner bool) []error {
+// duplicateObjectsAcrossBundles finds objects that several bundles bring to the same cluster. Such
+// bundles would overwrite each other forever, and removing one would delete the object. The API
+// version does not matter. It compares either bundles of one owner or bundles of different owners.
+func duplicateObjectsAcrossBundles(bundles []Bundle, clusterOf func(Bundle) string, ofOneOwner bool) []error {
 	type place struct {
 		bundle Bundle
 		origin Origin
@@ -58,9 +58,9 @@ func duplicatesBetween(bundles []Bundle, clusterOf func(Bundle) string, ofOneOwn
 	return out
 }
 
-// duplicatePlaces finds bundles of different owners with the same name in one namespace of a
+// duplicateBundleNames finds bundles of different owners with the same name in one namespace of a
 // cluster. They would share one ManagedResource and one folder of the render.
-func duplicatePlaces(bundles []Bundle, clusterOf func(Bundle) string) []error {
+func duplicateBundleNames(bundles []Bundle, clusterOf func(Bundle) string) []error {
 	seen := map[[3]string]Bundle{}
 	var out []error
 	for _, b := range bundles {

@@ -26,8 +26,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// source renders a bundle with the engine that its source names.
-func source(catalogue fs.FS, dir string, in Input, spec bundleSpec) ([]Object, error) {
+// renderSource renders a bundle with the engine that its source names.
+func renderSource(catalogue fs.FS, dir string, in Input, spec bundleSpec) ([]Object, error) {
 	engines := []struct {
 		field  string
 		render func(cue.Value) ([]Object, error)
@@ -45,7 +45,7 @@ func source(catalogue fs.FS, dir string, in Input, spec bundleSpec) ([]Object, e
 			continue
 		}
 		if chosen != nil {
-			return nil, at(v, "component.bundles.%s.source.%s: field not allowed: the source is %s already", spec.Name, engine.field, first)
+			return nil, findingAt(v, "component.bundles.%s.source.%s: field not allowed: the source is %s already", spec.Name, engine.field, first)
 		}
 		first, chosen = engine.field, func() ([]Object, error) { return engine.render(v) }
 	}
@@ -55,18 +55,18 @@ func source(catalogue fs.FS, dir string, in Input, spec bundleSpec) ([]Object, e
 	if err := spec.source.Err(); err != nil {
 		return nil, cueError("source", err)
 	}
-	return nil, at(spec.value, "source names no engine: one of cue, helm, kustomize, crds")
+	return nil, findingAt(spec.value, "source names no engine: one of cue, helm, kustomize, crds")
 }
 
-// at is an error about a value of a component, with its position.
-func at(v cue.Value, format string, args ...any) finding {
-	p := writtenAt(v)
+// findingAt is an error about a value of a component, with its position.
+func findingAt(v cue.Value, format string, args ...any) finding {
+	p := sourcePosition(v)
 	return finding{Position: schemas.Position{File: p.Filename(), Line: p.Line(), Column: p.Column()}, kind: schemas.TypeInvalid, message: fmt.Sprintf(format, args...)}
 }
 
-// writtenAt is the position where a component sets a value, rather than where the schema declares
-// it.
-func writtenAt(v cue.Value) token.Pos {
+// sourcePosition is the position where a component sets a value, rather than where the schema
+// declares it.
+func sourcePosition(v cue.Value) token.Pos {
 	best := v.Pos()
 	if best.IsValid() && !isSchema(best) {
 		return best
@@ -88,11 +88,11 @@ func writtenAt(v cue.Value) token.Pos {
 	return best
 }
 
-// definitions caches the definitions of our API by group; they are read-only.
-var definitions sync.Map
+// ownDefinitionCache caches the definitions of our API by group; they are read-only.
+var ownDefinitionCache sync.Map
 
 func ownDefinitions(group string) []*apiextensionsv1.CustomResourceDefinition {
-	read, _ := definitions.LoadOrStore(group, sync.OnceValue(func() []*apiextensionsv1.CustomResourceDefinition { return crds.ByGroup(group) }))
+	read, _ := ownDefinitionCache.LoadOrStore(group, sync.OnceValue(func() []*apiextensionsv1.CustomResourceDefinition { return crds.ByGroup(group) }))
 	return read.(func() []*apiextensionsv1.CustomResourceDefinition)()
 }
 
@@ -147,7 +147,7 @@ func crdObjects(v cue.Value) ([]Object, error) {
 			out = append(out, Object{Unstructured: obj, Origin: Origin{File: "api/crds/" + crd.Spec.Group + "_" + crd.Spec.Names.Plural + ".yaml"}})
 		}
 		if !found {
-			return nil, at(v.LookupPath(cue.MakePath(cue.Index(i))), "no CustomResourceDefinition for %q in our API: known groups are %s", name, strings.Join(crdGroups(), ", "))
+			return nil, findingAt(v.LookupPath(cue.MakePath(cue.Index(i))), "no CustomResourceDefinition for %q in our API: known groups are %s", name, strings.Join(crdGroups(), ", "))
 		}
 	}
 	return out, nil
@@ -166,9 +166,9 @@ func crdGroups() []string {
 	return groups
 }
 
-// resolve finds a folder that a component names: relative to the component, or from the root of the
-// catalogue. It rejects paths outside the catalogue.
-func resolve(dir, name string) (string, error) {
+// resolveFolder finds a folder that a component names: relative to the component, or from the root
+// of the catalogue. It rejects paths outside the catalogue.
+func resolveFolder(dir, name string) (string, error) {
 	p := path.Join(dir, name)
 	if strings.HasPrefix(name, "/") {
 		p = path.Clean(strings.TrimPrefix(name, "/"))
@@ -195,7 +195,7 @@ func DecodeYAML(file string, data []byte) ([]Object, error) {
 		obj := &unstructured.Unstructured{Object: content}
 		if obj.GetKind() == "" || obj.GetAPIVersion() == "" {
 			return nil, finding{
-				Position: schemas.Position{File: file, Line: doc.first(), Column: 1}, kind: schemas.TypeRequired,
+				Position: schemas.Position{File: file, Line: doc.contentLine(), Column: 1}, kind: schemas.TypeRequired,
 				message: "not an object: apiVersion and kind are required",
 			}
 		}
@@ -232,11 +232,11 @@ func documentFinding(file string, doc yamlDocument, err error) finding {
 	if len(node.Content) > 0 && node.Content[0].Kind == yamlv3.MappingNode {
 		message = "this is not YAML of an object: " + firstLine(err.Error())
 	}
-	return finding{Position: schemas.Position{File: file, Line: doc.first(), Column: 1}, kind: schemas.TypeInvalid, message: message}
+	return finding{Position: schemas.Position{File: file, Line: doc.contentLine(), Column: 1}, kind: schemas.TypeInvalid, message: message}
 }
 
-// first is the first line of a document that is neither empty nor a comment.
-func (d yamlDocument) first() int {
+// contentLine is the first line of a document that is neither empty nor a comment.
+func (d yamlDocument) contentLine() int {
 	line := d.line
 	for text := range bytes.Lines(d.text) {
 		if text = bytes.TrimSpace(text); len(text) > 0 && text[0] != '#' {
@@ -251,8 +251,8 @@ func (d yamlDocument) first() int {
 type yamlDocument struct {
 	text []byte
 	line int
-	// follows means that a JSON value precedes this one without a separator.
-	follows bool
+	// isUnseparated means that a JSON value precedes this one without a separator.
+	isUnseparated bool
 }
 
 // splitYAML cuts a stream into its documents: at lines that begin with ---, and between values of a
@@ -303,16 +303,16 @@ func splitJSON(doc yamlDocument) []yamlDocument {
 		start := values.InputOffset() - int64(len(value))
 		line += bytes.Count(doc.text[read:start], []byte("\n"))
 		read = start
-		out = append(out, yamlDocument{text: value, line: line, follows: len(out) > 0})
+		out = append(out, yamlDocument{text: value, line: line, isUnseparated: len(out) > 0})
 	}
 }
 
-// errMore reports content after the end of a document.
-var errMore = errors.New("there is more after the end of the document")
+// errTrailingContent reports content after the end of a document.
+var errTrailingContent = errors.New("there is more after the end of the document")
 
-// isAlone reports whether nothing follows the end of a document. It parses only documents that may
-// continue.
-func isAlone(doc []byte) bool {
+// isSingleDocument reports whether nothing follows the end of a document. It parses only documents
+// that may continue.
+func isSingleDocument(doc []byte) bool {
 	text := bytes.TrimSpace(doc)
 	if !bytes.HasPrefix(text, []byte("{")) && !bytes.Contains(text, []byte("\n...")) {
 		return true
@@ -327,8 +327,8 @@ func isAlone(doc []byte) bool {
 
 // decodeObject reads one YAML document like the API machinery: whole numbers stay integers.
 func decodeObject(doc []byte) (map[string]any, error) {
-	if !isAlone(doc) {
-		return nil, errMore
+	if !isSingleDocument(doc) {
+		return nil, errTrailingContent
 	}
 	raw, err := yaml.YAMLToJSON(doc)
 	if err != nil {

@@ -21,12 +21,12 @@ type evaluator struct {
 	catalogue fs.FS
 	ctx       *cue.Context
 	// dirs are loaded together, because most of a package is in files that many folders share.
-	dirs      []string
-	instances map[string]*build.Instance
-	built     map[string]cue.Value
-	used      int
-	// inputs caches encoded inputs.
-	inputs map[*Input]cue.Value
+	dirs        []string
+	instances   map[string]*build.Instance
+	values      map[string]cue.Value
+	evaluations int
+	// encodedInputs caches encoded inputs.
+	encodedInputs map[*Input]cue.Value
 }
 
 // recycleAfter is the number of components after which a context is dropped.
@@ -35,14 +35,14 @@ const recycleAfter = 200
 func newEvaluator(catalogue fs.FS, dirs ...string) *evaluator {
 	return &evaluator{
 		catalogue: catalogue, dirs: dirs, ctx: cuecontext.New(),
-		instances: map[string]*build.Instance{}, built: map[string]cue.Value{}, inputs: map[*Input]cue.Value{},
+		instances: map[string]*build.Instance{}, values: map[string]cue.Value{}, encodedInputs: map[*Input]cue.Value{},
 	}
 }
 
 // build evaluates the CUE package of a folder without input; files of the same package in parent
 // folders belong to it.
 func (e *evaluator) build(dir, pkg string) (cue.Value, error) {
-	if v, ok := e.built[dir]; ok {
+	if v, ok := e.values[dir]; ok {
 		return v, nil
 	}
 	if e.instances[dir] == nil {
@@ -59,7 +59,7 @@ func (e *evaluator) build(dir, pkg string) (cue.Value, error) {
 	if err := v.Err(); err != nil {
 		return cue.Value{}, cueError("evaluate "+dir, err)
 	}
-	e.built[dir] = v
+	e.values[dir] = v
 	return v, nil
 }
 
@@ -81,57 +81,58 @@ func (e *evaluator) load(pkg, dir string) {
 	}
 }
 
-// forget frees the memory of components that are not needed again.
-func (e *evaluator) forget(tasks []*task) {
+// forgetComponents frees the memory of components that are not needed again.
+func (e *evaluator) forgetComponents(tasks []*task) {
 	for _, t := range tasks {
-		delete(e.built, t.dir)
+		delete(e.values, t.dir)
 	}
 }
 
-// given is the input of every component of an owner: declarations, versions, images and facts.
-func (e *evaluator) given(in *Input, images map[string]string) (cue.Value, error) {
-	if v, ok := e.inputs[in]; ok {
+// encodedInput is the input of every component of an owner: declarations, versions, images and
+// facts.
+func (e *evaluator) encodedInput(in *Input, images map[string]string) (cue.Value, error) {
+	if v, ok := e.encodedInputs[in]; ok {
 		return v, nil
 	}
-	values, err := givenValues(*in, images)
+	values, err := commonInputValues(*in, images)
 	if err != nil {
 		return cue.Value{}, err
 	}
-	e.inputs[in] = e.encode(values)
-	return e.inputs[in], nil
+	e.encodedInputs[in] = e.encode(values)
+	return e.encodedInputs[in], nil
 }
 
-// encode converts input to CUE. A null stays null: withoutEmpty has removed empty fields of
+// encode converts input to CUE. A null stays null: removeNulls has removed empty fields of
 // declarations, and in free-form parts null is a value. CUE's default, any value, cannot be
 // rendered.
 func (e *evaluator) encode(values map[string]any) cue.Value {
 	return e.ctx.Encode(values, cue.NilIsAny(false))
 }
 
-// Given returns the input of each component of an owner, except facts of requested secrets, for
-// callers that evaluate components themselves.
-func Given(in Input, opts Options) (map[string]any, error) {
+// CommonInput returns the input of each component of an owner, except facts of requested secrets,
+// for callers that evaluate components themselves.
+func CommonInput(in Input, opts Options) (map[string]any, error) {
 	images, err := imagesFor(in, opts)
 	if err != nil {
 		return nil, err
 	}
-	return givenValues(in, images)
+	return commonInputValues(in, images)
 }
 
-func givenValues(in Input, images map[string]string) (map[string]any, error) {
+func commonInputValues(in Input, images map[string]string) (map[string]any, error) {
 	runtimeVersion := ""
 	for _, role := range []string{ClusterRuntime, ClusterSeed} {
 		if f, ok := in.Facts.Clusters[role]; ok && runtimeVersion == "" && (in.Owner.Kind == "garden") == (role == ClusterRuntime) {
 			runtimeVersion = f.KubernetesVersion
 		}
 	}
-	runtime, err := kubernetesVersion(runtimeVersion)
+	runtime, err := parseKubernetesVersion(runtimeVersion)
 	if err != nil {
 		return nil, err
 	}
 	target := runtime
 	if in.TargetVersion != "" {
-		if target, err = kubernetesVersion(in.TargetVersion); err != nil {
+		if target, err = parseKubernetesVersion(in.TargetVersion); err != nil {
 			return nil, err
 		}
 	}
@@ -155,14 +156,15 @@ func givenValues(in Input, images map[string]string) (map[string]any, error) {
 		"owner": in.Owner, "images": images, "facts": facts,
 		"kubernetes": map[string]any{"runtime": runtime, "target": target},
 	}
-	for name, object := range in.settings() {
+	for name, object := range in.declaredSettings() {
 		values[name] = object
 	}
 	return values, nil
 }
 
-// settings are the declarations and settings of the landscape, which both components and flows see.
-func (in Input) settings() map[string]any {
+// declaredSettings are the declarations and settings of the landscape, which both components and
+// flows see.
+func (in Input) declaredSettings() map[string]any {
 	values := map[string]any{"landscape": map[string]any{
 		"gardenAPI": cmp.Or(in.GardenAPI, landscapev1alpha1.GardenAPICRD), "featureGates": in.FeatureGates.On(), "seedIsGarden": in.SeedIsGarden,
 	}}

@@ -16,11 +16,11 @@ type Extension struct {
 	Name        string            `json:"name"`
 	Annotations map[string]string `json:"annotations"`
 	Spec        map[string]any    `json:"spec"`
-	// Leaving means that the Extension is being deleted: only the parts that the Garden needs stay
+	// Deleting means that the Extension is being deleted: only the parts that the Garden needs stay
 	// installed.
-	Leaving bool `json:"leaving"`
+	Deleting bool `json:"leaving"`
 	// Required means that the Garden has objects of its types in the runtime cluster
-	// (SettleExtensions).
+	// (MarkRequiredExtensions).
 	Required bool `json:"required"`
 }
 
@@ -39,7 +39,7 @@ func ExtensionOf(obj *unstructured.Unstructured) Extension {
 	}
 	if spec, ok := obj.Object["spec"].(map[string]any); ok {
 		e.Spec = runtime.DeepCopyJSON(spec)
-		withoutEmpty(reflect.TypeFor[operatorv1alpha1.ExtensionSpec](), e.Spec)
+		removeNulls(reflect.TypeFor[operatorv1alpha1.ExtensionSpec](), e.Spec)
 	}
 	resources, _ := e.Spec["resources"].([]any)
 	for _, item := range resources {

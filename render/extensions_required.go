@@ -14,26 +14,26 @@ import (
 // extensionType is a kind and type of extension objects.
 type extensionType struct{ kind, typ string }
 
-// SettleExtensions marks the Extensions whose objects the Garden has in the runtime cluster; these
-// are installed there.
-func (in *Input) SettleExtensions() {
+// MarkRequiredExtensions marks the Extensions whose objects the Garden has in the runtime cluster;
+// these are installed there.
+func (in *Input) MarkRequiredExtensions() {
 	var garden operatorv1alpha1.Garden
 	if in.Extensions == nil || runtime.DefaultUnstructuredConverter.FromUnstructured(in.Objects["garden"], &garden) != nil {
 		return
 	}
-	used := typesUsed(&garden)
+	used := usedExtensionTypes(&garden)
 	for name, e := range in.Extensions {
 		e.Required = false
 		for _, r := range e.resources() {
-			auto := r.Kind == "Extension" && slices.Contains(r.AutoEnable, gardencorev1beta1.ClusterTypeGarden) && !e.Leaving
+			auto := r.Kind == "Extension" && slices.Contains(r.AutoEnable, gardencorev1beta1.ClusterTypeGarden) && !e.Deleting
 			e.Required = e.Required || auto || used[extensionType{r.Kind, r.Type}]
 		}
 		in.Extensions[name] = e
 	}
 }
 
-// typesUsed are the extension types that the Garden uses.
-func typesUsed(garden *operatorv1alpha1.Garden) map[extensionType]bool {
+// usedExtensionTypes are the extension types that the Garden uses.
+func usedExtensionTypes(garden *operatorv1alpha1.Garden) map[extensionType]bool {
 	used := map[extensionType]bool{}
 	for _, e := range garden.Spec.Extensions {
 		used[extensionType{"Extension", e.Type}] = true
@@ -89,8 +89,8 @@ func (e Extension) resources() []gardencorev1beta1.ControllerResource {
 	return spec.Resources
 }
 
-// WantedCharts returns the charts that the bundles of Extensions are rendered from.
-func (in *Input) WantedCharts() []gardencorev1.OCIRepository {
+// RequiredCharts returns the charts that the bundles of Extensions are rendered from.
+func (in *Input) RequiredCharts() []gardencorev1.OCIRepository {
 	var out []gardencorev1.OCIRepository
 	add := func(d *operatorv1alpha1.DeploymentSpec) {
 		if d != nil && d.Helm != nil && d.Helm.OCIRepository != nil {
@@ -106,7 +106,7 @@ func (in *Input) WantedCharts() []gardencorev1.OCIRepository {
 		if spec.Deployment.ExtensionDeployment != nil && e.Required {
 			add(&spec.Deployment.ExtensionDeployment.DeploymentSpec)
 		}
-		if admission := spec.Deployment.AdmissionDeployment; admission != nil && !e.Leaving {
+		if admission := spec.Deployment.AdmissionDeployment; admission != nil && !e.Deleting {
 			add(admission.RuntimeCluster)
 			add(admission.VirtualCluster)
 		}
@@ -114,16 +114,16 @@ func (in *Input) WantedCharts() []gardencorev1.OCIRepository {
 	return out
 }
 
-// WantedResources returns the Secrets and ConfigMaps that chart values in the Garden's clusters
+// RequiredResources returns the Secrets and ConfigMaps that chart values in the Garden's clusters
 // use.
-func (in *Input) WantedResources() []gardencorev1.NamedResourceReference {
+func (in *Input) RequiredResources() []gardencorev1.NamedResourceReference {
 	var out []gardencorev1.NamedResourceReference
 	for _, name := range sortedKeys(in.Extensions) {
 		e := in.Extensions[name]
 		deployment, _, _ := unstructured.NestedMap(e.Spec, "deployment")
 		extension, _ := deployment["extension"].(map[string]any)
 		admission, _ := deployment["admission"].(map[string]any)
-		if !(e.Required && hasTemplates(extension["runtimeClusterValues"])) && !(!e.Leaving && hasTemplates(admission["values"])) {
+		if !(e.Required && hasTemplates(extension["runtimeClusterValues"])) && !(!e.Deleting && hasTemplates(admission["values"])) {
 			continue
 		}
 		var spec operatorv1alpha1.ExtensionSpec

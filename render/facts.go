@@ -64,8 +64,8 @@ type SecretFact struct {
 	Checksum string `json:"checksum"`
 	// Bundle is the name of the bundle secret of a CA or key that rotates with overlap.
 	Bundle string `json:"bundle"`
-	// Old is the name of its predecessor while that exists; empty if there is none.
-	Old string `json:"old,omitempty"`
+	// Predecessor is the name of its predecessor while that exists; empty if there is none.
+	Predecessor string `json:"old,omitempty"`
 	// CABundle is the PEM of the certificates of a CA, base64 encoded as in a webhook.
 	CABundle string `json:"caBundle"`
 	// PublicKey of an SSH key pair in authorized_keys form, base64 encoded; empty for other kinds.
@@ -120,7 +120,7 @@ func unresolvedIn(text string, requested []string) []string {
 	var missing []string
 	for _, name := range requested {
 		s := symbolicSecret(name)
-		if mentions(text, s.Name) || mentions(text, s.Checksum) || mentions(text, s.Bundle) || strings.Contains(text, s.CABundle) {
+		if hasSymbol(text, s.Name) || hasSymbol(text, s.Checksum) || hasSymbol(text, s.Bundle) || strings.Contains(text, s.CABundle) {
 			missing = append(missing, "secret "+name)
 		}
 	}
@@ -128,9 +128,9 @@ func unresolvedIn(text string, requested []string) []string {
 	return missing
 }
 
-// textOf returns all strings of objects, a line each, to search for symbolic values. It is faster
-// than YAML, and does not escape or fold.
-func textOf(objects []Object) string {
+// searchText returns all strings of objects, a line each, to search for symbolic values. It is
+// faster than YAML, and does not escape or fold.
+func searchText(objects []Object) string {
 	var out strings.Builder
 	var walk func(any)
 	walk = func(v any) {
@@ -178,14 +178,14 @@ const symbolicWildcard = "wildcard-certificate-" + symbolicMark
 
 // unresolvedWildcard names the wildcard certificate if text needs it and it does not exist.
 func unresolvedWildcard(text string) []string {
-	if !mentions(text, symbolicWildcard) {
+	if !hasSymbol(text, symbolicWildcard) {
 		return nil
 	}
 	return []string{"wildcard certificate (a Secret of namespace garden with the label gardener.cloud/role=garden-cert)"}
 }
 
-// mentions reports whether text has a symbolic value that is not just the end of a longer one.
-func mentions(text, value string) bool {
+// hasSymbol reports whether text has a symbolic value that is not just the end of a longer one.
+func hasSymbol(text, value string) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], value)
 		if i < 0 {
@@ -207,7 +207,7 @@ type kubernetesInput struct {
 	Patch   int    `json:"patch"`
 }
 
-func kubernetesVersion(version string) (kubernetesInput, error) {
+func parseKubernetesVersion(version string) (kubernetesInput, error) {
 	if version == "" {
 		version = DefaultKubernetesVersion
 	}

@@ -106,9 +106,9 @@ func ChecksumOf(content map[string][]byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sealedFact represents a Secret that is encrypted in Git: its content is unknown, but changes are
-// visible. It does not depend on the key, so that everybody renders the same.
-func sealedFact(r across.Reference, sealed map[string]any) ReferenceFact {
+// encryptedFact represents a Secret that is encrypted in Git: its content is unknown, but changes
+// are visible. It does not depend on the key, so that everybody renders the same.
+func encryptedFact(r across.Reference, sealed map[string]any) ReferenceFact {
 	// The input was decoded from JSON or YAML.
 	raw, _ := json.Marshal(map[string]any{"data": sealed["data"], "stringData": sealed["stringData"]})
 	sum := sha256.Sum256(raw)
@@ -122,9 +122,9 @@ func symbolicReference(r across.Reference) ReferenceFact {
 // declarationKinds are the kinds of owners with references, by the folder of the catalogue.
 var declarationKinds = map[string]string{"garden": "Garden", "shoot": "Shoot"}
 
-// RefersTo returns the ConfigMaps and Secrets in ReferenceNamespace that the control plane of the
-// owner needs by name.
-func (in Input) RefersTo() []across.Reference {
+// ControlPlaneReferences returns the ConfigMaps and Secrets in ReferenceNamespace that the control
+// plane of the owner needs by name.
+func (in Input) ControlPlaneReferences() []across.Reference {
 	kind, refers := declarationKinds[in.Owner.Kind]
 	if !refers {
 		return nil
@@ -138,8 +138,8 @@ func (in Input) ReferenceNamespace() string {
 	return cmp.Or(in.Owner.Namespace, in.Owner.ControlPlaneNamespace)
 }
 
-// reference returns the fact of the cluster, else of Git, else a symbolic one.
-func (in Input) reference(r across.Reference) ReferenceFact {
+// referenceFact returns the fact of the cluster, else of Git, else a symbolic one.
+func (in Input) referenceFact(r across.Reference) ReferenceFact {
 	key := ReferenceKey(r.Kind, r.Name)
 	if fact, known := in.Facts.References[key]; known {
 		return fact
@@ -154,13 +154,13 @@ func (in Input) reference(r across.Reference) ReferenceFact {
 // because users write YAML that CUE cannot read.
 func (in Input) referenceValues() map[string]any {
 	out := map[string]any{}
-	for _, r := range in.RefersTo() {
-		fact := in.reference(r)
+	for _, r := range in.ControlPlaneReferences() {
+		fact := in.referenceFact(r)
 		parsed := map[string]any{}
 		for key, text := range fact.Data {
 			var value map[string]any
 			if raw, err := yaml.YAMLToJSON([]byte(text)); err == nil && utiljson.Unmarshal(raw, &value) == nil {
-				parsed[key] = withoutNulls(value)
+				parsed[key] = removeAllNulls(value)
 			}
 		}
 		data := fact.Data
@@ -175,20 +175,20 @@ func (in Input) referenceValues() map[string]any {
 	return out
 }
 
-// withoutNulls removes nulls: Kubernetes treats them as absent, CUE as any value.
-func withoutNulls(value any) any {
+// removeAllNulls removes nulls: Kubernetes treats them as absent, CUE as any value.
+func removeAllNulls(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, inner := range v {
 			if inner == nil {
 				delete(v, key)
 			} else {
-				v[key] = withoutNulls(inner)
+				v[key] = removeAllNulls(inner)
 			}
 		}
 	case []any:
 		for i := range v {
-			v[i] = withoutNulls(v[i])
+			v[i] = removeAllNulls(v[i])
 		}
 	}
 	return value
@@ -199,8 +199,8 @@ func isSymbolic(fact ReferenceFact) bool { return strings.HasSuffix(fact.Checksu
 // unknownReferences are the owner's unknown references, by their placeholder.
 func (in Input) unknownReferences() map[string]string {
 	out := map[string]string{}
-	for _, r := range in.RefersTo() {
-		if fact := in.reference(r); isSymbolic(fact) {
+	for _, r := range in.ControlPlaneReferences() {
+		if fact := in.referenceFact(r); isSymbolic(fact) {
 			out[fact.Checksum] = r.Kind + " " + r.Name
 		}
 	}
@@ -211,7 +211,7 @@ func (in Input) unknownReferences() map[string]string {
 func unresolvedReferences(text string, unknown map[string]string) []string {
 	var out []string
 	for symbol, name := range unknown {
-		if mentions(text, symbol) {
+		if hasSymbol(text, symbol) {
 			out = append(out, name)
 		}
 	}
@@ -228,13 +228,13 @@ func (in Input) Credentials() (across.Reference, bool) {
 	return across.Credentials(in.Objects["shoot"])
 }
 
-// referred holds the declarations in Git that owners may refer to.
-type referred map[declaredName]*landscapes.Declaration
+// referenceDeclarations holds the declarations in Git that owners may refer to.
+type referenceDeclarations map[declaredName]*landscapes.Declaration
 
 type declaredName struct{ kind, namespace, name string }
 
-func referredIn(l *landscapes.Landscape) referred {
-	out := referred{}
+func referenceDeclarationsIn(l *landscapes.Landscape) referenceDeclarations {
+	out := referenceDeclarations{}
 	for i := range l.Declarations {
 		d := &l.Declarations[i]
 		switch d.GroupVersionKind().GroupKind() {
@@ -246,26 +246,26 @@ func referredIn(l *landscapes.Landscape) referred {
 	return out
 }
 
-// give adds the references that Git declares to an input. Unreadable objects stay unknown:
+// addTo adds the references that Git declares to an input. Unreadable objects stay unknown:
 // validation reports them.
-func (all referred) give(in *Input) {
+func (all referenceDeclarations) addTo(in *Input) {
 	namespace := in.ReferenceNamespace()
-	for _, r := range in.RefersTo() {
+	for _, r := range in.ControlPlaneReferences() {
 		d := all[declaredName{r.Kind, namespace, r.Name}]
 		if d == nil {
 			continue
 		}
 		if in.References == nil {
-			in.References, in.Referred = map[string]ReferenceFact{}, map[string]func() *unstructured.Unstructured{}
+			in.References, in.DeclaredReferences = map[string]ReferenceFact{}, map[string]func() *unstructured.Unstructured{}
 		}
 		key := ReferenceKey(r.Kind, r.Name)
 		if sealed := d.Sealed(); sealed != nil {
-			in.References[key] = sealedFact(r, sealed)
+			in.References[key] = encryptedFact(r, sealed)
 		} else if fact, err := ReferenceFactOf(r, d.Object()); err == nil {
 			in.References[key] = fact
 		}
 		if d.Secret != landscapes.SecretEncrypted {
-			in.Referred[key] = d.Copy
+			in.DeclaredReferences[key] = d.Copy
 		}
 	}
 	if _, has := in.Credentials(); has {
@@ -280,7 +280,7 @@ func (all referred) give(in *Input) {
 }
 
 // changedNamespaces returns the namespaces in which an object changed that owners may refer to.
-func changedNamespaces(old, new referred) map[string]bool {
+func changedNamespaces(old, new referenceDeclarations) map[string]bool {
 	out := map[string]bool{}
 	for name, d := range old {
 		if other := new[name]; other == nil || !d.Same(other) {

@@ -69,7 +69,7 @@ func apiServerOf(t *testing.T, in Input) (Bundle, corev1.PodTemplateSpec, func(v
 	}
 }
 
-func known(files map[string]string) map[string]ReferenceFact {
+func knownReferences(files map[string]string) map[string]ReferenceFact {
 	out := map[string]ReferenceFact{}
 	for name, text := range files {
 		kind, rest, _ := strings.Cut(name, "/")
@@ -112,11 +112,11 @@ func TestAuditPolicyOfTheUser(t *testing.T) {
 	assert.Equal(t, "# configmap-audited-checksum-XXXXXXXX\n", file("audit-policy-config", "audit-policy.yaml"))
 	assert.Contains(t, b.Unresolved, "ConfigMap audited")
 
-	in.Facts.References = known(map[string]string{"ConfigMap/audited/policy": "kind: Policy\nrules: []\n"})
+	in.Facts.References = knownReferences(map[string]string{"ConfigMap/audited/policy": "kind: Policy\nrules: []\n"})
 	b, one, file := apiServerOf(t, in)
 	assert.Equal(t, "kind: Policy\nrules: []\n", file("audit-policy-config", "audit-policy.yaml"))
 	assert.NotContains(t, b.Unresolved, "ConfigMap audited")
-	in.Facts.References = known(map[string]string{"ConfigMap/audited/policy": "kind: Policy\nrules: [{level: None}]\n"})
+	in.Facts.References = knownReferences(map[string]string{"ConfigMap/audited/policy": "kind: Policy\nrules: [{level: None}]\n"})
 	_, two, _ := apiServerOf(t, in)
 	assert.NotEqual(t, one, two, "other pods")
 
@@ -135,7 +135,7 @@ func TestAuthorizersOfTheUser(t *testing.T) {
 	assert.Contains(t, file("authorization-config", "config.yaml"), "# configmap-authorizers-checksum-XXXXXXXX\n")
 	assert.Equal(t, "secret-one-checksum-XXXXXXXX", template.Annotations["checksum/secret-one"])
 
-	in.Facts.References = known(map[string]string{"Secret/one": "", "Secret/two": "", "ConfigMap/authorizers/config.yaml": `
+	in.Facts.References = knownReferences(map[string]string{"Secret/one": "", "Secret/two": "", "ConfigMap/authorizers/config.yaml": `
 apiVersion: apiserver.config.k8s.io/v1
 kind: AuthorizationConfiguration
 authorizers:
@@ -202,7 +202,7 @@ func TestAuthenticationOfTheUser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := referringShoot(t, "structuredAuthentication: {configMapName: authentication}\n"+c.server)
-			in.Facts.References = known(map[string]string{"ConfigMap/authentication/config.yaml": c.text})
+			in.Facts.References = knownReferences(map[string]string{"ConfigMap/authentication/config.yaml": c.text})
 			_, template, file := apiServerOf(t, in)
 			var config map[string]any
 			require.NoError(t, yaml.Unmarshal([]byte(file("authentication-config", "config.yaml")), &config))

@@ -22,8 +22,8 @@ func (e *InvalidError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// invalid returns an InvalidError if violations have errors, else nil.
-func invalid(violations []schemas.Violation) error {
+// invalidError returns an InvalidError if violations have errors, else nil.
+func invalidError(violations []schemas.Violation) error {
 	if !schemas.HasErrors(violations) {
 		return nil
 	}
@@ -59,12 +59,12 @@ type finding struct {
 	// rule is set if the fault is in a landscape, not in the catalogue.
 	rule string
 	// object is the object that the finding is about, if any.
-	object identity
+	object objectIdentity
 	// warning means that it may be intended.
 	warning bool
 }
 
-type identity struct{ kind, namespace, name string }
+type objectIdentity struct{ kind, namespace, name string }
 
 func (f finding) Error() string {
 	var b strings.Builder
@@ -108,8 +108,8 @@ func (list findings) err() error {
 	return errors.Join(errs...)
 }
 
-// ruled sets a rule on all findings in an error that have none; other errors stay unchanged.
-func ruled(err error, rule string) error {
+// withRule sets a rule on all findings in an error that have none; other errors stay unchanged.
+func withRule(err error, rule string) error {
 	found := findingsIn(err)
 	if len(found) == 0 {
 		return err

@@ -45,8 +45,8 @@ const (
 	Task Verb = "task"
 )
 
-// verbs are all verbs; true means that the verb takes bundles.
-var verbs = map[Verb]bool{Apply: true, Remove: true, Request: true, Await: false, Task: false}
+// verbTakesBundles are all verbs; true means that the verb takes bundles.
+var verbTakesBundles = map[Verb]bool{Apply: true, Remove: true, Request: true, Await: false, Task: false}
 
 // OtherBundles stands for the bundles that no node of a flow names.
 const OtherBundles = "*"
@@ -70,8 +70,8 @@ type FlowNode struct {
 	If bool `json:"if"`
 }
 
-// Work describes the work of the node for people; empty for a node that only joins others.
-func (n FlowNode) Work() string {
+// Description describes the work of the node for people; empty for a node that only joins others.
+func (n FlowNode) Description() string {
 	words := append([]string{string(n.Verb)}, strings.Join(n.Bundles, ", ")+n.Name)
 	if n.Operation != "" {
 		words = append(words, "for "+n.Operation)
@@ -84,25 +84,25 @@ func (n FlowNode) Work() string {
 
 // LoadFlow evaluates components/<owner kind>/flow.cue for one owner and operation.
 func LoadFlow(catalogue fs.FS, operation string, in Input) (Flow, error) {
-	v, err := flowsOf(catalogue, in)
+	v, err := evaluateFlows(catalogue, in)
 	if err != nil {
 		return Flow{}, err
 	}
 	return decodeFlow(v, operation, in)
 }
 
-// flowsOf evaluates the flows of an owner.
-func flowsOf(catalogue fs.FS, in Input) (cue.Value, error) {
+// evaluateFlows evaluates the flows of an owner.
+func evaluateFlows(catalogue fs.FS, in Input) (cue.Value, error) {
 	eval := newEvaluator(catalogue)
 	v, err := eval.build(in.Owner.Kind, "flow")
 	if err != nil {
 		return v, err
 	}
-	return v.Unify(eval.encode(in.settings())), nil
+	return v.Unify(eval.encode(in.declaredSettings())), nil
 }
 
-// required are the operations that every owner has.
-var required = []string{"reconcile", deletion}
+// requiredOperations are the operations that every owner has.
+var requiredOperations = []string{"reconcile", operationDelete}
 
 // operationsOf returns the operations of the flows of an owner.
 func operationsOf(v cue.Value) (names []string) {
@@ -160,9 +160,9 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 	}
 	for fields, _ := v.Fields(); fields.Next(); {
 		name := fields.Selector().Unquoted()
-		if _, isVerb := verbs[Verb(name)]; !isVerb && !slices.Contains(nodeFields, name) {
+		if _, isVerb := verbTakesBundles[Verb(name)]; !isVerb && !slices.Contains(nodeFields, name) {
 			known := slices.Clone(nodeFields)
-			for verb := range verbs {
+			for verb := range verbTakesBundles {
 				known = append(known, string(verb))
 			}
 			slices.Sort(known)
@@ -178,7 +178,7 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 		return FlowNode{}, fmt.Errorf("timeout: %w", err)
 	}
 	node := FlowNode{ID: id, Operation: raw.Operation, KeepObjects: raw.KeepObjects, After: raw.After, Timeout: timeout, If: raw.If}
-	for _, verb := range slices.Sorted(maps.Keys(verbs)) {
+	for _, verb := range slices.Sorted(maps.Keys(verbTakesBundles)) {
 		field := v.LookupPath(cue.ParsePath(string(verb)))
 		if !field.Exists() {
 			continue
@@ -189,7 +189,7 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 		}
 		node.Verb = verb
 		into := any(&node.Name)
-		if verbs[verb] {
+		if verbTakesBundles[verb] {
 			into = &node.Bundles
 		}
 		if err := field.Decode(into); err != nil {
@@ -199,28 +199,28 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 	return node, nil
 }
 
-// CoveringFlow returns the flow that reconciles an owner. It fails if one of the owner's flows is
+// ReconcileFlow returns the flow that reconciles an owner. It fails if one of the owner's flows is
 // invalid or omits a required bundle: objects of such a catalogue could never be removed.
-func CoveringFlow(catalogue fs.FS, in Input, bundles []Bundle) (Flow, error) {
-	flows, err := flowsFor(catalogue, in)
+func ReconcileFlow(catalogue fs.FS, in Input, bundles []Bundle) (Flow, error) {
+	flows, err := allFlows(catalogue, in)
 	if err != nil {
 		return Flow{}, err
 	}
 	for _, flow := range flows {
-		if err := flow.Cover(bundles); err != nil {
+		if err := flow.CheckCoverage(bundles); err != nil {
 			return Flow{}, err
 		}
 	}
 	return flows[0], nil
 }
 
-// flowsFor returns the flows of all operations of an owner; reconcile comes first.
-func flowsFor(catalogue fs.FS, in Input) ([]Flow, error) {
-	v, err := flowsOf(catalogue, in)
+// allFlows returns the flows of all operations of an owner; reconcile comes first.
+func allFlows(catalogue fs.FS, in Input) ([]Flow, error) {
+	v, err := evaluateFlows(catalogue, in)
 	if err != nil {
 		return nil, err
 	}
-	names := slices.Clone(required)
+	names := slices.Clone(requiredOperations)
 	for _, name := range operationsOf(v) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -237,10 +237,10 @@ func flowsFor(catalogue fs.FS, in Input) ([]Flow, error) {
 	return flows, nil
 }
 
-// recorded is a node for review, in the language of flow.cue.
-func (n FlowNode) recorded() map[string]any {
+// goldenFields is a node for review, in the language of flow.cue.
+func (n FlowNode) goldenFields() map[string]any {
 	out := map[string]any{"timeout": n.Timeout.String()}
-	if verbs[n.Verb] {
+	if verbTakesBundles[n.Verb] {
 		out[string(n.Verb)] = n.Bundles
 	} else if n.Verb != "" {
 		out[string(n.Verb)] = n.Name
@@ -269,7 +269,7 @@ func FlowFiles(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) (m
 	}
 	files := map[string][]byte{}
 	for _, in := range inputs {
-		flows, err := flowsFor(catalogue, in)
+		flows, err := allFlows(catalogue, in)
 		if err != nil {
 			return nil, err
 		}
@@ -277,7 +277,7 @@ func FlowFiles(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) (m
 		for _, flow := range flows {
 			recorded[flow.Operation] = map[string]any{}
 			for _, n := range flow.Nodes {
-				recorded[flow.Operation][n.ID] = n.recorded()
+				recorded[flow.Operation][n.ID] = n.goldenFields()
 			}
 		}
 		doc, err := MarshalYAML(recorded)
@@ -296,8 +296,8 @@ func FlowFiles(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) (m
 // FlowFolder holds the flows among golden files; no cluster has this name.
 const FlowFolder = "_flows"
 
-// deletion is the operation that deletes an owner.
-const deletion = "delete"
+// operationDelete is the operation that deletes an owner.
+const operationDelete = "delete"
 
 // check finds verbs that the operation does not allow, edges to unknown nodes, cycles, and bundles
 // that two nodes claim.
@@ -308,10 +308,10 @@ func (f Flow) check() error {
 	}
 	for _, n := range f.Nodes {
 		switch {
-		case f.Operation == deletion && (n.Verb == Apply || n.Verb == Request):
+		case f.Operation == operationDelete && (n.Verb == Apply || n.Verb == Request):
 			return fmt.Errorf("components/%s/flow.cue: %s: node %s: a deletion may not %s bundles; use the verb remove", f.Owner, f.Operation, n.ID, n.Verb)
-		case f.Operation != deletion && n.Verb == Remove:
-			return fmt.Errorf("components/%s/flow.cue: %s: node %s: only the operation %s may remove bundles; use the verb apply or request", f.Owner, f.Operation, n.ID, deletion)
+		case f.Operation != operationDelete && n.Verb == Remove:
+			return fmt.Errorf("components/%s/flow.cue: %s: node %s: only the operation %s may remove bundles; use the verb apply or request", f.Owner, f.Operation, n.ID, operationDelete)
 		case n.Verb != Remove && slices.Contains(n.Bundles, OtherBundles):
 			return fmt.Errorf("components/%s/flow.cue: %s: node %s: %q is for the verb remove; name the bundles", f.Owner, f.Operation, n.ID, OtherBundles)
 		}
@@ -334,10 +334,10 @@ func (f Flow) check() error {
 	return nil
 }
 
-// Cover reports bundles that the flow has to mention and does not: they would never be applied, or
-// never removed. It also reports bundles that a node applies although their objects act only on
-// request.
-func (f Flow) Cover(bundles []Bundle) error {
+// CheckCoverage reports bundles that the flow has to mention and does not: they would never be
+// applied, or never removed. It also reports bundles that a node applies although their objects act
+// only on request.
+func (f Flow) CheckCoverage(bundles []Bundle) error {
 	nodes := map[string]FlowNode{}
 	for _, n := range f.Nodes {
 		for _, b := range n.Bundles {

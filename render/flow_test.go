@@ -39,17 +39,17 @@ func TestFlow(t *testing.T) {
 		{ID: "point", After: map[string]string{"t": "healthy"}, Timeout: 5 * time.Minute, If: true},
 		{ID: "ready", Verb: Await, Name: "unused", After: map[string]string{"point": "healthy"}, Timeout: 5 * time.Minute, If: true},
 		{ID: "t", Verb: Task, Name: "init", After: map[string]string{"a": "applied", "b": "rolledOut"}, Timeout: 5 * time.Minute, If: true},
-	}}, normalised(flow))
+	}}, normaliseFlow(flow))
 	removing, err := operationOf(t, "delete", `	gone: {remove: ["old"], keepObjects: true}
 	others: remove: ["*"]`, 2)
 	require.NoError(t, err)
 	assert.Equal(t, Flow{Owner: "garden", Operation: "delete", Covers: true, Nodes: []FlowNode{
 		{ID: "gone", Verb: Remove, Bundles: []string{"old"}, KeepObjects: true, Timeout: 5 * time.Minute, If: true},
 		{ID: "others", Verb: Remove, Bundles: []string{OtherBundles}, Timeout: 5 * time.Minute, If: true},
-	}}, normalised(removing))
+	}}, normaliseFlow(removing))
 	var work []string
 	for _, n := range append(flow.Nodes, removing.Nodes...) {
-		work = append(work, n.Work())
+		work = append(work, n.Description())
 	}
 	assert.Equal(t, []string{"apply one", "request two for reconcile", "", "await unused", "task init", "remove old and keep the objects", "remove *"}, work)
 	flow, err = flowOf(t, nodes, 1)
@@ -57,8 +57,8 @@ func TestFlow(t *testing.T) {
 	assert.False(t, flow.Nodes[1].If)
 }
 
-// normalised makes empty maps comparable.
-func normalised(f Flow) Flow {
+// normaliseFlow makes empty maps comparable.
+func normaliseFlow(f Flow) Flow {
 	for i := range f.Nodes {
 		if len(f.Nodes[i].After) == 0 {
 			f.Nodes[i].After = nil
@@ -67,38 +67,38 @@ func normalised(f Flow) Flow {
 	return f
 }
 
-// TestFlowCovers: an operation mentions every bundle unless it opts out, and requests the bundles
+// TestFlowCoverage: an operation mentions every bundle unless it opts out, and requests the bundles
 // whose controllers ignore an apply.
-func TestFlowCovers(t *testing.T) {
+func TestFlowCoverage(t *testing.T) {
 	flow, err := flowOf(t, `	a: apply: ["one", "two"]`, 1)
 	require.NoError(t, err)
-	require.NoError(t, flow.Cover([]Bundle{{Name: "one"}, {Name: "two"}}))
+	require.NoError(t, flow.CheckCoverage([]Bundle{{Name: "one"}, {Name: "two"}}))
 	some := []Bundle{{Name: "one"}, {Name: "three"}, {Name: "four"}, {Name: "three"}}
-	require.EqualError(t, flow.Cover(some), "components/garden/flow.cue: no node of reconcile mentions the bundles three, four")
+	require.EqualError(t, flow.CheckCoverage(some), "components/garden/flow.cue: no node of reconcile mentions the bundles three, four")
 	flow, err = flowOf(t, "	a: apply: [\"one\", \"two\"]\n}\nflow: reconcile: {cover: false", 1)
 	require.NoError(t, err)
-	require.NoError(t, flow.Cover(some))
+	require.NoError(t, flow.CheckCoverage(some))
 
 	objects := func(apiVersion, kind string) []Bundle {
 		obj := Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}}
 		return []Bundle{{Name: "two", Delivery: Delivery{Direct: true}, Objects: []Object{{Unstructured: &unstructured.Unstructured{}}, obj}}}
 	}
 	for _, asked := range [][]Bundle{objects("extensions.gardener.cloud/v1alpha1", "DNSRecord"), objects("druid.gardener.cloud/v1alpha1", "Etcd")} {
-		require.EqualError(t, flow.Cover(asked), "components/garden/flow.cue: reconcile: node a applies bundle two, whose "+asked[0].Objects[1].GetKind()+" acts on request alone; use the verb request")
+		require.EqualError(t, flow.CheckCoverage(asked), "components/garden/flow.cue: reconcile: node a applies bundle two, whose "+asked[0].Objects[1].GetKind()+" acts on request alone; use the verb request")
 		asked[0].Delivery.Direct = false
-		require.NoError(t, flow.Cover(asked), "others apply the objects of a ManagedResource")
+		require.NoError(t, flow.CheckCoverage(asked), "others apply the objects of a ManagedResource")
 	}
-	require.NoError(t, flow.Cover(objects("extensions.gardener.cloud/v1alpha1", "Cluster")))
+	require.NoError(t, flow.CheckCoverage(objects("extensions.gardener.cloud/v1alpha1", "Cluster")))
 	added := objects("extensions.gardener.cloud/v1alpha1", "DNSRecord")
 	added[0].Objects[1].Origin.Overlay = "components/garden/two"
-	require.NoError(t, flow.Cover(added), "an overlay cannot change the flow")
+	require.NoError(t, flow.CheckCoverage(added), "an overlay cannot change the flow")
 	flow, err = flowOf(t, `	a: {request: ["one", "two"], operation: "restore"}`, 1)
 	require.NoError(t, err)
 	assert.Equal(t, "restore", flow.Nodes[0].Operation)
-	require.NoError(t, flow.Cover(objects("extensions.gardener.cloud/v1alpha1", "DNSRecord")))
+	require.NoError(t, flow.CheckCoverage(objects("extensions.gardener.cloud/v1alpha1", "DNSRecord")))
 	carried := objects("extensions.gardener.cloud/v1alpha1", "DNSRecord")
 	carried[0].Delivery.Direct = false
-	require.EqualError(t, flow.Cover(carried), "components/garden/flow.cue: reconcile: node a requests restore of bundle two, which a ManagedResource carries: only bundles that are applied directly are asked for another operation than reconcile")
+	require.EqualError(t, flow.CheckCoverage(carried), "components/garden/flow.cue: reconcile: node a requests restore of bundle two, which a ManagedResource carries: only bundles that are applied directly are asked for another operation than reconcile")
 }
 
 func TestFlowErrors(t *testing.T) {

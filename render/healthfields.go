@@ -14,16 +14,16 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// healthFields finds fields in health rules that the kind does not have, and values that a field
-// never has. With such a rule no object would ever be healthy or progressing.
-func (c *landscapeCheck) healthFields() {
+// checkHealthFields finds fields in health rules that the kind does not have, and values that a
+// field never has. With such a rule no object would ever be healthy or progressing.
+func (c *landscapeCheck) checkHealthFields() {
 	health := c.landscape.Config.Spec.Health
-	if health == nil || c.rendering == nil {
+	if health == nil || c.options == nil {
 		return
 	}
-	known := newKinds(*c.rendering)
+	known := newKinds(*c.options)
 	for i, rule := range health.Rules {
-		versions := known.versions(rule.APIGroup, rule.Kind)
+		versions := known.schemaVersions(rule.APIGroup, rule.Kind)
 		if len(versions) == 0 {
 			continue
 		}
@@ -35,7 +35,7 @@ func (c *landscapeCheck) healthFields() {
 					read.Whole = false // a message may be of any type
 				}
 				for _, version := range versions { // the rule is for all versions
-					if wrong = misread(version.Root, read); wrong == "" {
+					if wrong = fieldReadFault(version.Root, read); wrong == "" {
 						break
 					}
 				}
@@ -48,8 +48,9 @@ func (c *landscapeCheck) healthFields() {
 	}
 }
 
-// misread describes an invalid read of a field; "" if it is valid or the schema leaves it open.
-func misread(n *structure.Node, read custom.Field) string {
+// fieldReadFault describes an invalid read of a field; "" if it is valid or the schema leaves it
+// open.
+func fieldReadFault(n *structure.Node, read custom.Field) string {
 	for i, name := range read.Path {
 		next := n.Properties[name]
 		switch {
@@ -67,11 +68,11 @@ func misread(n *structure.Node, read custom.Field) string {
 			if meant := suggest.Word(name, n.Names()); meant != "" {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}
-			return fmt.Sprintf("have no field %s%s", pathOf(read.Path[:i+1]), hint)
+			return fmt.Sprintf("have no field %s%s", expressionPath(read.Path[:i+1]), hint)
 		}
 		n = next
 	}
-	field := "have a " + pathOf(read.Path) + " that is never "
+	field := "have a " + expressionPath(read.Path) + " that is never "
 	literal, isText := read.Compared.(string)
 	last := len(read.Path) - 1
 	values := n.Enum
@@ -80,7 +81,7 @@ func misread(n *structure.Node, read custom.Field) string {
 	}
 	switch kind := literalType(read.Compared); {
 	case read.Whole && n.Type != "" && n.Type != "boolean":
-		return fmt.Sprintf("have a %s of type %s, and the expression has to be true or false; compare it", pathOf(read.Path), n.Type)
+		return fmt.Sprintf("have a %s of type %s, and the expression has to be true or false; compare it", expressionPath(read.Path), n.Type)
 	case kind == "" || n.Type == "" || n.IntOrString:
 	case kind != n.Type && !(kind == "number" && n.Type == "integer"):
 		return fmt.Sprintf("%s%#v: it is of type %s", field, read.Compared, n.Type)
@@ -90,8 +91,8 @@ func misread(n *structure.Node, read custom.Field) string {
 	return ""
 }
 
-// pathOf writes a path as in an expression.
-func pathOf(path []string) string {
+// expressionPath writes a path as in an expression.
+func expressionPath(path []string) string {
 	return "self." + strings.ReplaceAll(strings.Join(path, "."), "."+custom.AnyItem, custom.AnyItem)
 }
 
@@ -108,12 +109,12 @@ func literalType(literal any) string {
 	return ""
 }
 
-// versions returns the schemas of a kind in all known versions of a group.
-func (k *kinds) versions(group, kind string) []*strict.Kind {
+// schemaVersions returns the schemas of a kind in all known versions of a group.
+func (k *kindSchemas) schemaVersions(group, kind string) []*strict.Kind {
 	var out []*strict.Kind
 	for _, gvk := range strict.KubernetesKinds() {
 		if gvk.Group == group && gvk.Kind == kind {
-			if found := k.of(gvk); found != nil {
+			if found := k.schemaOf(gvk); found != nil {
 				out = append(out, found)
 			}
 		}
@@ -121,7 +122,7 @@ func (k *kinds) versions(group, kind string) []*strict.Kind {
 	k.plurals(group) // reads all kinds
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.groups[group], k.charts, k.added} {
+	for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.ownGroups[group], k.fromCharts, k.fromOverlays} {
 		for gvk, found := range defined {
 			if gvk.Group == group && gvk.Kind == kind {
 				out = append(out, found)

@@ -39,16 +39,16 @@ func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.V
 		return nil, cueError("helm", err)
 	}
 	if src.OCI != nil {
-		return pulledObjects(in, spec, src, v.LookupPath(cue.ParsePath("with")))
+		return registryChartObjects(in, spec, src, v.LookupPath(cue.ParsePath("with")))
 	}
 	named := v.LookupPath(cue.ParsePath("chart"))
-	chartDir, err := resolve(dir, src.Chart)
+	chartDir, err := resolveFolder(dir, src.Chart)
 	if err != nil {
-		return nil, at(named, "helm: %s", err)
+		return nil, findingAt(named, "helm: %s", err)
 	}
 	files, err := chartFiles(catalogue, chartDir)
 	if err != nil {
-		return nil, at(named, "helm: the chart %s cannot be read: %s", cataloguePath(chartDir), err)
+		return nil, findingAt(named, "helm: the chart %s cannot be read: %s", cataloguePath(chartDir), err)
 	}
 	chart, err := loader.LoadFiles(files)
 	if err != nil {
@@ -62,7 +62,7 @@ func helmObjects(catalogue fs.FS, dir string, in Input, spec bundleSpec, v cue.V
 	}
 	given, err := helmValues(src.Values)
 	if err != nil {
-		return nil, at(named, "helm: %s", err)
+		return nil, findingAt(named, "helm: %s", err)
 	}
 	options := chartutil.ReleaseOptions{Name: src.Release, Namespace: spec.Namespace, Revision: 1, IsInstall: true}
 	values, err := chartutil.ToRenderValues(chart, given, options, capabilitiesOf(helmKubeVersion(in, spec.Cluster)))

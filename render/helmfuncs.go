@@ -38,16 +38,17 @@ func impureFunction(name string) string {
 	return ""
 }
 
-// unordered reports whether a function returns a list in the random order of a map.
-func unordered(name string) bool { return name == "keys" || name == "values" }
+// isUnordered reports whether a function returns a list in the random order of a map.
+func isUnordered(name string) bool { return name == "keys" || name == "values" }
 
-// settles reports whether the result of a function does not depend on the order of a list.
-func settles(name string) bool {
+// isOrderIndependent reports whether the result of a function does not depend on the order of a
+// list.
+func isOrderIndependent(name string) bool {
 	return slices.Contains([]string{"sortAlpha", "has", "mustHas", "len", "empty", "not"}, name)
 }
 
-// passes reports whether a function preserves the order of a list.
-func passes(name string) bool {
+// isOrderPreserving reports whether a function preserves the order of a list.
+func isOrderPreserving(name string) bool {
 	return slices.Contains([]string{
 		"uniq", "mustUniq", "compact", "mustCompact", "without", "mustWithout", "concat", "reverse", "mustReverse", "append", "mustAppend",
 		"push", "mustPush", "prepend", "mustPrepend", "toStrings", "deepCopy", "mustDeepCopy",
@@ -87,7 +88,7 @@ func checkValues(values any, v cue.Value) findings {
 	case string:
 		if strings.Contains(content, "{{") {
 			for _, f := range checkTemplate("", content) {
-				out = append(out, at(v, "%s", f.message))
+				out = append(out, findingAt(v, "%s", f.message))
 			}
 		}
 	}
@@ -106,18 +107,18 @@ func checkTemplate(file, text string) findings {
 	for _, tree := range trees {
 		w.node(tree.Root, false)
 	}
-	slices.SortFunc(w.out, func(a, b finding) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
-	return w.out
+	slices.SortFunc(w.findings, func(a, b finding) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column)) })
+	return w.findings
 }
 
 type templateWalk struct {
 	file, text string
-	out        findings
+	findings   findings
 }
 
 func (w *templateWalk) report(at parse.Pos, name, message string) {
 	before := w.text[:at]
-	w.out = append(w.out, finding{
+	w.findings = append(w.findings, finding{
 		Position: schemas.Position{
 			File: w.file, Line: strings.Count(before, "\n") + 1,
 			Column: utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1,
@@ -155,7 +156,7 @@ func (w *templateWalk) node(n parse.Node, settled bool) {
 		switch message := impureFunction(n.Ident); {
 		case message != "":
 			w.report(n.Pos, n.Ident, message)
-		case unordered(n.Ident) && !settled:
+		case isUnordered(n.Ident) && !settled:
 			w.report(n.Pos, n.Ident, "gives a list in the order of a map, which changes from run to run: put it through sortAlpha")
 		}
 	}
@@ -180,7 +181,7 @@ func (w *templateWalk) pipe(n *parse.PipeNode, settled bool) {
 		if function != nil {
 			name = function.Ident
 		}
-		settled = settles(name) || passes(name) && settled
+		settled = isOrderIndependent(name) || isOrderPreserving(name) && settled
 		for _, arg := range args[1:] {
 			w.node(arg, settled)
 		}

@@ -15,14 +15,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// images finds overrides of unknown images, invalid images, and overrides without effect or with an
-// unlikely one.
-func (c *landscapeCheck) images() {
+// checkImages finds overrides of unknown images, invalid images, and overrides without effect or
+// with an unlikely one.
+func (c *landscapeCheck) checkImages() {
 	vector, err := ReadImageVector(c.catalogue)
 	if err != nil {
 		return // rendering reports it; the landscape is not to blame
 	}
-	c.gardenlets(vector)
+	c.checkGardenlets(vector)
 	names := imageNames(vector)
 	overrides := c.landscape.Config.Spec.Images
 	for i, image := range overrides {
@@ -32,46 +32,46 @@ func (c *landscapeCheck) images() {
 			if guess := suggest.Word(image.Name, names); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
-			c.config(field+".name", ruleImage, schemas.TypeNotSupported, "no image %q in %s%s", image.Name, cataloguePath(ImageVectorFile), hint)
+			c.configError(field+".name", ruleImage, schemas.TypeNotSupported, "no image %q in %s%s", image.Name, cataloguePath(ImageVectorFile), hint)
 		}
 		if image.Repository != "" && !imageRepository.MatchString(image.Repository) {
-			c.config(field+".repository", ruleImage, schemas.TypeInvalid, "%q is no repository of images such as registry.example.org/team/app, without scheme and tag", image.Repository)
+			c.configError(field+".repository", ruleImage, schemas.TypeInvalid, "%q is no repository of images such as registry.example.org/team/app, without scheme and tag", image.Repository)
 		}
 		if image.Tag != "" && !imageTag.MatchString(image.Tag) {
-			c.config(field+".tag", ruleImage, schemas.TypeInvalid, "%q is no tag such as v1.2.3, and no digest: sha256: and 64 hexadecimal digits, alone or behind a tag and @", image.Tag)
+			c.configError(field+".tag", ruleImage, schemas.TypeInvalid, "%q is no tag such as v1.2.3, and no digest: sha256: and 64 hexadecimal digits, alone or behind a tag and @", image.Tag)
 		}
 		if image.Tag == "latest" {
 			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid, "latest is another image tomorrow, without a change in Git that shows it; write the version, or a digest")
 		}
-		found := len(c.out)
-		c.gardenerImages(vector, field, Image{Name: image.Name, Repository: image.Repository, Tag: image.Tag})
-		if len(c.out) == found { // else a wrong version is reported already
-			c.overriddenImage(vector, field, image)
+		found := len(c.violations)
+		c.checkGardenerImage(vector, field, Image{Name: image.Name, Repository: image.Repository, Tag: image.Tag})
+		if len(c.violations) == found { // else a wrong version is reported already
+			c.checkOverriddenImage(vector, field, image)
 		}
 		if image.Repository == "" && image.Tag == "" {
 			c.configWarning(field, ruleImage, schemas.TypeRequired, "it changes nothing; give a repository or a tag, or remove it")
-		} else if later := slices.IndexFunc(overrides[i+1:], func(other landscapev1alpha1.ImageOverride) bool { return replaces(other, image) }); later >= 0 {
+		} else if later := slices.IndexFunc(overrides[i+1:], func(other landscapev1alpha1.ImageOverride) bool { return isReplacement(other, image) }); later >= 0 {
 			c.configWarning(field, ruleImage, schemas.TypeDuplicate, "it changes nothing, since spec.images[%d] replaces all of it; remove one of them", i+1+later)
 		} else if later := slices.IndexFunc(overrides[i+1:], func(other landscapev1alpha1.ImageOverride) bool {
-			return image.Tag != "" && replaces(other, landscapev1alpha1.ImageOverride{Name: image.Name, Version: image.Version, Tag: image.Tag})
+			return image.Tag != "" && isReplacement(other, landscapev1alpha1.ImageOverride{Name: image.Name, Version: image.Version, Tag: image.Tag})
 		}); later >= 0 {
 			c.configWarning(field+".tag", ruleImage, schemas.TypeDuplicate, "it has no effect, since spec.images[%d].tag replaces it; remove one of them", i+1+later)
 		}
 		if image.Version == "" {
-			c.kubernetesImage(vector, field, image, nil)
+			c.checkKubernetesImage(vector, field, image, nil)
 		} else if allowed, err := semver.NewConstraint(image.Version); err != nil {
-			c.config(field+".version", ruleImage, schemas.TypeInvalid, "%q is no range of versions such as >= 1.33", image.Version)
-		} else if versions, all := c.possibleVersions(); all && !slices.ContainsFunc(versions, func(v *semver.Version) bool { return mayBe(allowed, v) }) {
-			c.configWarning(field+".version", ruleImage, schemas.TypeInvalid, "it changes nothing, since no cluster has such a version of Kubernetes, nor can it have one: they are %s", spelt(versions))
+			c.configError(field+".version", ruleImage, schemas.TypeInvalid, "%q is no range of versions such as >= 1.33", image.Version)
+		} else if versions, all := c.possibleVersions(); all && !slices.ContainsFunc(versions, func(v *semver.Version) bool { return canMatch(allowed, v) }) {
+			c.configWarning(field+".version", ruleImage, schemas.TypeInvalid, "it changes nothing, since no cluster has such a version of Kubernetes, nor can it have one: they are %s", versionList(versions))
 		} else {
-			c.kubernetesImage(vector, field, image, allowed)
+			c.checkKubernetesImage(vector, field, image, allowed)
 		}
 	}
 }
 
-// overriddenImage compares an override with the replaced image. It warns if both are equal, if the
-// v prefix of the tag differs, and if the repository belongs to another image.
-func (c *landscapeCheck) overriddenImage(vector []Image, field string, override landscapev1alpha1.ImageOverride) {
+// checkOverriddenImage compares an override with the replaced image. It warns if both are equal, if
+// the v prefix of the tag differs, and if the repository belongs to another image.
+func (c *landscapeCheck) checkOverriddenImage(vector []Image, field string, override landscapev1alpha1.ImageOverride) {
 	own, same := []Image{}, override.Repository != "" || override.Tag != ""
 	other := ""
 	for _, image := range vector {
@@ -109,20 +109,20 @@ func (c *landscapeCheck) overriddenImage(vector []Image, field string, override 
 	}
 }
 
-// replaces reports whether later replaces all of an earlier override.
-func replaces(later, earlier landscapev1alpha1.ImageOverride) bool {
+// isReplacement reports whether later replaces all of an earlier override.
+func isReplacement(later, earlier landscapev1alpha1.ImageOverride) bool {
 	return later.Name == earlier.Name && (later.Version == "" || later.Version == earlier.Version) &&
 		(later.Repository != "" || earlier.Repository == "") && (later.Tag != "" || earlier.Tag == "")
 }
 
-// kubernetesImage warns if the minor release of a Kubernetes image differs from that of one of its
-// clusters. Without a tag in the image vector, the tag is the version of the cluster.
-func (c *landscapeCheck) kubernetesImage(vector []Image, field string, override landscapev1alpha1.ImageOverride, allowed *semver.Constraints) {
+// checkKubernetesImage warns if the minor release of a Kubernetes image differs from that of one of
+// its clusters. Without a tag in the image vector, the tag is the version of the cluster.
+func (c *landscapeCheck) checkKubernetesImage(vector []Image, field string, override landscapev1alpha1.ImageOverride, allowed *semver.Constraints) {
 	if !slices.ContainsFunc(vector, func(image Image) bool { return image.Name == override.Name && image.Tag == "" }) {
 		return
 	}
 	for _, version := range c.declaredVersions() {
-		if (allowed == nil || mayBe(allowed, version)) && otherMinor(version, override.Tag) {
+		if (allowed == nil || canMatch(allowed, version)) && isOtherMinor(version, override.Tag) {
 			c.configWarning(field+".tag", ruleImage, schemas.TypeInvalid,
 				"%s is another minor release of Kubernetes than %s, which a cluster has that the image is for; leave the tag out, which is the version of each cluster, or give the range of versions that it is for",
 				override.Tag, version.Original())
@@ -143,7 +143,7 @@ func (c *landscapeCheck) declaredVersions() []*semver.Version {
 			}
 		}
 	}
-	return versionsOf(texts)
+	return parseVersions(texts)
 }
 
 // possibleVersions returns the declared versions, the versions in cloud profiles, and the versions
@@ -169,11 +169,11 @@ func (c *landscapeCheck) possibleVersions() (versions []*semver.Version, all boo
 			}
 		}
 	}
-	return slices.SortedFunc(slices.Values(append(versionsOf(texts), c.declaredVersions()...)), (*semver.Version).Compare), all
+	return slices.SortedFunc(slices.Values(append(parseVersions(texts), c.declaredVersions()...)), (*semver.Version).Compare), all
 }
 
-// versionsOf skips invalid versions, which have their own rules.
-func versionsOf(texts []string) []*semver.Version {
+// parseVersions skips invalid versions, which have their own rules.
+func parseVersions(texts []string) []*semver.Version {
 	known := map[string]*semver.Version{}
 	for _, text := range texts {
 		if version, err := semver.NewVersion(text); err == nil {
@@ -183,9 +183,9 @@ func versionsOf(texts []string) []*semver.Version {
 	return slices.SortedFunc(maps.Values(known), (*semver.Version).Compare)
 }
 
-// mayBe reports whether a version is in a range. A version without a patch level matches if any
+// canMatch reports whether a version is in a range. A version without a patch level matches if any
 // patch level does.
-func mayBe(allowed *semver.Constraints, version *semver.Version) bool {
+func canMatch(allowed *semver.Constraints, version *semver.Version) bool {
 	if allowed.Check(version) {
 		return true
 	}
@@ -193,7 +193,7 @@ func mayBe(allowed *semver.Constraints, version *semver.Version) bool {
 	return strings.Count(version.Original(), ".") < 2 && allowed.Check(newest)
 }
 
-func spelt(versions []*semver.Version) string {
+func versionList(versions []*semver.Version) string {
 	words := make([]string, 0, len(versions))
 	for _, version := range versions {
 		words = append(words, version.Original())

@@ -64,7 +64,7 @@ func ResolveImages(vector, overrides []Image, runtimeVersion, targetVersion stri
 	best, scores, known := map[string]Image{}, map[string]int{}, map[string]bool{}
 	for _, image := range vector {
 		known[image.Name] = true
-		ok, constrained, err := matches(image, runtime, target)
+		ok, constrained, err := matchImage(image, runtime, target)
 		if err != nil {
 			return nil, err
 		}
@@ -76,23 +76,23 @@ func ResolveImages(vector, overrides []Image, runtimeVersion, targetVersion stri
 		if !known[image.Name] {
 			return nil, fmt.Errorf("image overrides of the landscape: no image %q in %s", image.Name, cataloguePath(ImageVectorFile))
 		}
-		ok, _, err := matches(image, runtime, target)
+		ok, _, err := matchImage(image, runtime, target)
 		if err != nil {
 			return nil, fmt.Errorf("image overrides of the landscape: %w", err)
 		}
 		if ok {
-			best[image.Name] = overridden(best[image.Name], image)
+			best[image.Name] = applyOverride(best[image.Name], image)
 		}
 	}
 	out := make(map[string]string, len(best))
 	for name, image := range best {
-		out[name] = reference(image, target)
+		out[name] = imageReference(image, target)
 	}
 	return out, nil
 }
 
-// overridden fills fields that the override leaves empty from the image.
-func overridden(image, override Image) Image {
+// applyOverride fills fields that the override leaves empty from the image.
+func applyOverride(image, override Image) Image {
 	if override.Repository == "" {
 		override.Repository = image.Repository
 	}
@@ -102,7 +102,7 @@ func overridden(image, override Image) Image {
 	return override
 }
 
-func matches(image Image, runtime, target *semver.Version) (ok bool, constrained int, err error) {
+func matchImage(image Image, runtime, target *semver.Version) (ok bool, constrained int, err error) {
 	for _, c := range []struct {
 		constraint string
 		version    *semver.Version
@@ -122,7 +122,7 @@ func matches(image Image, runtime, target *semver.Version) (ok bool, constrained
 	return true, constrained, nil
 }
 
-func reference(image Image, target *semver.Version) string {
+func imageReference(image Image, target *semver.Version) string {
 	tag := image.Tag
 	if tag == "" {
 		tag = "v" + target.String()

@@ -21,61 +21,61 @@ import (
 	"github.com/pergola-dev/pergola/render/strict"
 )
 
-// kinds are the schemas of all kinds in a render: of Kubernetes, our API, the catalogue and
+// kindSchemas are the schemas of all kinds in a render: of Kubernetes, our API, the catalogue and
 // overlays. A cluster may define others, so objects of other kinds are not checked.
-type kinds struct {
+type kindSchemas struct {
 	catalogue fs.FS
 	overlays  []Overlay
 
 	mu sync.Mutex
-	// groups caches kinds of our API; charts and added are nil until first use.
-	groups        map[string]map[schema.GroupVersionKind]*strict.Kind
-	charts, added map[schema.GroupVersionKind]*strict.Kind
+	// ownGroups caches kinds of our API; charts and added are nil until first use.
+	ownGroups                map[string]map[schema.GroupVersionKind]*strict.Kind
+	fromCharts, fromOverlays map[schema.GroupVersionKind]*strict.Kind
 	// resources caches the resources of groups, by the lower-case names of their kinds.
 	resources map[string]map[string]string
 }
 
-func newKinds(opts Options) *kinds {
-	return &kinds{catalogue: opts.Catalogue, overlays: opts.Overlays, groups: map[string]map[schema.GroupVersionKind]*strict.Kind{}, resources: map[string]map[string]string{}}
+func newKinds(opts Options) *kindSchemas {
+	return &kindSchemas{catalogue: opts.Catalogue, overlays: opts.Overlays, ownGroups: map[string]map[schema.GroupVersionKind]*strict.Kind{}, resources: map[string]map[string]string{}}
 }
 
-func (k *kinds) of(gvk schema.GroupVersionKind) *strict.Kind {
+func (k *kindSchemas) schemaOf(gvk schema.GroupVersionKind) *strict.Kind {
 	if kind := strict.Kubernetes(gvk); kind != nil {
 		return kind
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	ours := k.groups[gvk.Group]
+	ours := k.ownGroups[gvk.Group]
 	if ours == nil {
 		ours = map[schema.GroupVersionKind]*strict.Kind{}
 		for _, crd := range ownDefinitions(gvk.Group) {
-			define(ours, crd)
+			addKinds(ours, crd)
 		}
-		k.groups[gvk.Group] = ours
+		k.ownGroups[gvk.Group] = ours
 	}
 	if kind := ours[gvk]; kind != nil {
 		return kind
 	}
-	if k.charts == nil {
-		k.charts = kindsOfCharts(k.catalogue)
+	if k.fromCharts == nil {
+		k.fromCharts = kindsOfCharts(k.catalogue)
 	}
-	if kind := k.charts[gvk]; kind != nil {
+	if kind := k.fromCharts[gvk]; kind != nil {
 		return kind
 	}
-	if k.added == nil {
-		k.added = kindsOfOverlays(k.overlays)
+	if k.fromOverlays == nil {
+		k.fromOverlays = kindsOfOverlays(k.overlays)
 	}
-	return k.added[gvk]
+	return k.fromOverlays[gvk]
 }
 
 // plurals returns the resources of a group, by the lower-case names of their kinds.
-func (k *kinds) plurals(group string) map[string]string {
-	k.of(schema.GroupVersionKind{Group: group, Kind: "?"}) // reads all kinds
+func (k *kindSchemas) plurals(group string) map[string]string {
+	k.schemaOf(schema.GroupVersionKind{Group: group, Kind: "?"}) // reads all kinds
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.resources[group] == nil {
 		k.resources[group] = strict.Plurals(group, func(yield func(*strict.Kind) bool) {
-			for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.groups[group], k.charts, k.added} {
+			for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.ownGroups[group], k.fromCharts, k.fromOverlays} {
 				for _, kind := range defined {
 					if !yield(kind) {
 						return
@@ -87,41 +87,41 @@ func (k *kinds) plurals(group string) map[string]string {
 	return k.resources[group]
 }
 
-// unknown describes a kind that an API of Kubernetes or of the catalogue does not have; "" for
-// other APIs.
-func (k *kinds) unknown(gvk schema.GroupVersionKind) string {
-	k.of(gvk)
+// unknownKindMessage describes a kind that an API of Kubernetes or of the catalogue does not have;
+// "" for other APIs.
+func (k *kindSchemas) unknownKindMessage(gvk schema.GroupVersionKind) string {
+	k.schemaOf(gvk)
 	known := strict.KubernetesKinds()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.groups[gvk.Group], k.charts, k.added} {
+	for _, defined := range []map[schema.GroupVersionKind]*strict.Kind{k.ownGroups[gvk.Group], k.fromCharts, k.fromOverlays} {
 		known = slices.AppendSeq(known, maps.Keys(defined))
 	}
-	return strict.Unknown(gvk, known)
+	return strict.UnknownKind(gvk, known)
 }
 
-// near suggests the API that was probably meant by an undefined one. Its spelling is similar and it
-// has the kind, or it differs by a letter.
-func (k *kinds) near(gvk schema.GroupVersionKind) string {
-	k.of(gvk)
+// similarAPI suggests the API that was probably meant by an undefined one. Its spelling is similar
+// and it has the kind, or it differs by a letter.
+func (k *kindSchemas) similarAPI(gvk schema.GroupVersionKind) string {
+	k.schemaOf(gvk)
 	known := strict.KubernetesKinds()
 	k.mu.Lock()
-	known = slices.Concat(known, slices.Collect(maps.Keys(k.charts)), slices.Collect(maps.Keys(k.added)))
+	known = slices.Concat(known, slices.Collect(maps.Keys(k.fromCharts)), slices.Collect(maps.Keys(k.fromOverlays)))
 	k.mu.Unlock()
 	for _, crd := range crds.All() {
 		known = append(known, schema.GroupVersionKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind})
 	}
-	return strict.Near(gvk, known)
+	return strict.SimilarAPI(gvk, known)
 }
 
-func define(into map[schema.GroupVersionKind]*strict.Kind, crd *apiextensionsv1.CustomResourceDefinition) {
-	for gvk, kind := range strict.Defined(crd) {
+func addKinds(into map[schema.GroupVersionKind]*strict.Kind, crd *apiextensionsv1.CustomResourceDefinition) {
+	for gvk, kind := range strict.DefinedKinds(crd) {
 		into[gvk] = kind
 	}
 }
 
-// defineAll adds the kinds that objects define.
-func defineAll(into map[schema.GroupVersionKind]*strict.Kind, objects []Object) {
+// addDefinedKinds adds the kinds that objects define.
+func addDefinedKinds(into map[schema.GroupVersionKind]*strict.Kind, objects []Object) {
 	for _, o := range objects {
 		if o.GetKind() != "CustomResourceDefinition" {
 			continue
@@ -129,16 +129,16 @@ func defineAll(into map[schema.GroupVersionKind]*strict.Kind, objects []Object) 
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		// checking the definition itself reports errors
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, crd) == nil {
-			define(into, crd)
+			addKinds(into, crd)
 		}
 	}
 }
 
-// definitionCharts is the name prefix, in the folder of charts, of charts that contain only
+// definitionChartPrefix is the name prefix, in the folder of charts, of charts that contain only
 // definitions.
 const (
-	chartsFolder     = "charts"
-	definitionCharts = "crds-"
+	chartsFolder          = "charts"
+	definitionChartPrefix = "crds-"
 )
 
 // kindsOfCharts returns the kinds that the catalogue's charts define. It renders a chart with a
@@ -167,7 +167,7 @@ func readKindsOfCharts(catalogue fs.FS) map[schema.GroupVersionKind]*strict.Kind
 	out := map[schema.GroupVersionKind]*strict.Kind{}
 	entries, _ := fs.ReadDir(catalogue, chartsFolder) // a catalogue need not have charts
 	for _, entry := range entries {
-		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), definitionCharts) {
+		if !entry.IsDir() || !strings.HasPrefix(entry.Name(), definitionChartPrefix) {
 			continue
 		}
 		dir := path.Join(chartsFolder, entry.Name())
@@ -181,7 +181,7 @@ func readKindsOfCharts(catalogue fs.FS) map[schema.GroupVersionKind]*strict.Kind
 		for _, v := range values {
 			// the component that renders the chart reports errors
 			objects, _ := objectsOfChart(catalogue, dir, v)
-			defineAll(out, objects)
+			addDefinedKinds(out, objects)
 		}
 	}
 	return out
@@ -218,7 +218,7 @@ func kindsOfOverlays(overlays []Overlay) map[schema.GroupVersionKind]*strict.Kin
 			}
 			if data, err := fs.ReadFile(overlay.FS, p); err == nil {
 				objects, _ := DecodeYAML(p, data) // patches and kustomizations are among the files
-				defineAll(out, objects)
+				addDefinedKinds(out, objects)
 			}
 			return nil
 		})

@@ -22,8 +22,8 @@ type kustomization struct {
 	yamlFile
 	// path is in the file system of the build.
 	path string
-	// aimed are the patches with explicit targets, see aim.
-	aimed []patch
+	// targetedPatches are the patches with explicit targets, see aim.
+	targetedPatches []patch
 }
 
 func (k kustomization) dir() string { return path.Dir(k.path) }
@@ -39,19 +39,19 @@ type kustomizationCheck struct {
 	files filesys.FileSystem
 	// root limits the readable files.
 	root string
-	// place converts a path for messages.
-	place func(string) string
+	// displayPath converts a path for messages.
+	displayPath func(string) string
 	// isOverlay rejects fields that an overlay must not have.
 	isOverlay bool
 
-	out  findings
-	seen map[string]bool
+	findings findings
+	seen     map[string]bool
 	// resources are the files of objects that were found.
 	resources []string
 }
 
-// folder checks the kustomization of a folder and the kustomizations that it includes.
-func (c *kustomizationCheck) folder(dir string) {
+// checkFolder checks the kustomization of a folder and the kustomizations that it includes.
+func (c *kustomizationCheck) checkFolder(dir string) {
 	if c.seen[dir] {
 		return
 	}
@@ -59,43 +59,43 @@ func (c *kustomizationCheck) folder(dir string) {
 		c.seen = map[string]bool{}
 	}
 	c.seen[dir] = true
-	file := kustomizationIn(c.files, dir)
+	file := kustomizationFile(c.files, dir)
 	for _, name := range kustomizationNames {
 		if other := path.Join(dir, name); file != "" && other != file && c.files.Exists(other) {
-			c.out = append(c.out, finding{Position: schemas.Position{File: c.place(other), Line: 1, Column: 1}, kind: schemas.TypeDuplicate,
+			c.findings = append(c.findings, finding{Position: schemas.Position{File: c.displayPath(other), Line: 1, Column: 1}, kind: schemas.TypeDuplicate,
 				message: fmt.Sprintf("the folder has %s, too, and Kustomize reads no folder with both; move what is in one to the other", path.Base(file))})
 			return
 		}
 	}
 	if file == "" {
-		c.out = append(c.out, finding{Position: schemas.Position{File: c.place(dir)}, kind: schemas.TypeRequired, message: "the folder has no kustomization.yaml"})
+		c.findings = append(c.findings, finding{Position: schemas.Position{File: c.displayPath(dir)}, kind: schemas.TypeRequired, message: "the folder has no kustomization.yaml"})
 		return
 	}
-	k, found := readKustomization(c.files, file, c.place)
-	refused := c.refused(k)
-	c.out = append(c.out, refused...)
+	k, found := readKustomization(c.files, file, c.displayPath)
+	refused := c.refusedFields(k)
+	c.findings = append(c.findings, refused...)
 	for _, f := range found {
-		if !refused.covers(f.field) {
-			c.out = append(c.out, f)
+		if !refused.hasField(f.field) {
+			c.findings = append(c.findings, f)
 		}
 	}
 	if len(found) > 0 {
 		return
 	}
 	for _, ref := range fileRefs(k) {
-		c.reference(k, ref)
+		c.checkReference(k, ref)
 	}
-	_, found = patchesOf(c.files, k, c.place)
-	c.out = append(c.out, found...)
-	_, found = replacementsOf(c.files, k, c.place)
-	c.out = append(c.out, found...)
+	_, found = patchesOf(c.files, k, c.displayPath)
+	c.findings = append(c.findings, found...)
+	_, found = replacementsOf(c.files, k, c.displayPath)
+	c.findings = append(c.findings, found...)
 }
 
 // kustomizationNames are the file names that Kustomize recognizes.
 var kustomizationNames = konfig.RecognizedKustomizationFileNames()
 
-// kustomizationIn is the file of a folder that krusty reads, empty if it does not exist.
-func kustomizationIn(files filesys.FileSystem, dir string) string {
+// kustomizationFile is the file of a folder that krusty reads, empty if it does not exist.
+func kustomizationFile(files filesys.FileSystem, dir string) string {
 	for _, name := range kustomizationNames {
 		if file := path.Join(dir, name); files.Exists(file) && !files.IsDir(file) {
 			return file
@@ -132,9 +132,9 @@ func firstLine(text string) string {
 	return line
 }
 
-// refused finds fields that krusty would fetch or execute, and fields that are not allowed in a
-// landscape.
-func (c *kustomizationCheck) refused(k kustomization) findings {
+// refusedFields finds fields that krusty would fetch or execute, and fields that are not allowed in
+// a landscape.
+func (c *kustomizationCheck) refusedFields(k kustomization) findings {
 	const (
 		helm   = "Helm is not run here: a component of the catalogue takes a chart by source.helm"
 		plugin = "generators, transformers and validators are plugins and not run here"
@@ -174,8 +174,8 @@ func (c *kustomizationCheck) refused(k kustomization) findings {
 	return out
 }
 
-// covers reports whether path is a field in one of the findings, or below it.
-func (f findings) covers(path string) bool {
+// hasField reports whether path is a field in one of the findings, or below it.
+func (f findings) hasField(path string) bool {
 	return slices.ContainsFunc(f, func(one finding) bool {
 		rest, inside := strings.CutPrefix(path, one.field)
 		return inside && (rest == "" || rest[0] == '.' || rest[0] == '[')
@@ -185,8 +185,8 @@ func (f findings) covers(path string) bool {
 // fileRef is a field of a kustomization that names a file or folder.
 type fileRef struct {
 	field, path string
-	// folders allows a folder with a kustomization; objects means a file of objects.
-	folders, objects bool
+	// allowsFolder allows a folder with a kustomization; objects means a file of objects.
+	allowsFolder, hasObjects bool
 }
 
 // fileRefs collects all fields of a kustomization that name a file or folder, except patches and
@@ -195,7 +195,7 @@ func fileRefs(k kustomization) []fileRef {
 	var out []fileRef
 	list := func(field string, paths []string, folders, objects bool) {
 		for i, p := range paths {
-			out = append(out, fileRef{field: fmt.Sprintf("%s[%d]", field, i), path: p, folders: folders, objects: objects})
+			out = append(out, fileRef{field: fmt.Sprintf("%s[%d]", field, i), path: p, allowsFolder: folders, hasObjects: objects})
 		}
 	}
 	resources := k.Resources
@@ -234,27 +234,27 @@ func fileRefs(k kustomization) []fileRef {
 	return out
 }
 
-// reference checks a fileRef and its target.
-func (c *kustomizationCheck) reference(k kustomization, ref fileRef) {
-	target, problem := locate(c.files, c.root, k.dir(), ref.path)
+// checkReference checks a fileRef and its target.
+func (c *kustomizationCheck) checkReference(k kustomization, ref fileRef) {
+	target, problem := resolveReference(c.files, c.root, k.dir(), ref.path)
 	if problem != "" {
-		c.out = append(c.out, k.finding(ref.field, schemas.TypeInvalid, "%s", problem))
+		c.findings = append(c.findings, k.finding(ref.field, schemas.TypeInvalid, "%s", problem))
 		return
 	}
 	switch {
 	case !c.files.IsDir(target):
-		if ref.objects {
-			c.objects(target)
+		if ref.hasObjects {
+			c.checkObjects(target)
 		}
-	case !ref.folders:
-		c.out = append(c.out, k.finding(ref.field, schemas.TypeInvalid, "%q is a folder; a file is wanted", ref.path))
+	case !ref.allowsFolder:
+		c.findings = append(c.findings, k.finding(ref.field, schemas.TypeInvalid, "%q is a folder; a file is wanted", ref.path))
 	default:
-		c.folder(target)
+		c.checkFolder(target)
 	}
 }
 
-// locate finds the target of a name in a kustomization, or describes its fault.
-func locate(files filesys.FileSystem, root, dir, name string) (target, problem string) {
+// resolveReference finds the target of a name in a kustomization, or describes its fault.
+func resolveReference(files filesys.FileSystem, root, dir, name string) (target, problem string) {
 	if !isLocal(name) {
 		return "", fmt.Sprintf("%q is not in this folder: nothing remote is read", name)
 	}
@@ -274,32 +274,32 @@ func locate(files filesys.FileSystem, root, dir, name string) (target, problem s
 	return target, ""
 }
 
-// objects checks that a file contains objects.
-func (c *kustomizationCheck) objects(file string) {
+// checkObjects checks that a file contains objects.
+func (c *kustomizationCheck) checkObjects(file string) {
 	c.resources = append(c.resources, file)
 	data, err := c.files.ReadFile(file)
 	var objects []Object
 	if err == nil {
-		objects, err = DecodeYAML(c.place(file), data)
+		objects, err = DecodeYAML(c.displayPath(file), data)
 	}
 	for _, o := range objects {
-		c.out = append(c.out, nameless(o)...)
+		c.findings = append(c.findings, checkObjectName(o)...)
 	}
 	for _, doc := range splitYAML(data) {
-		if doc.follows {
-			c.out = append(c.out, finding{Position: schemas.Position{File: c.place(file), Line: doc.line, Column: 1}, kind: schemas.TypeInvalid,
+		if doc.isUnseparated {
+			c.findings = append(c.findings, finding{Position: schemas.Position{File: c.displayPath(file), Line: doc.line, Column: 1}, kind: schemas.TypeInvalid,
 				message: "Kustomize reads the first value of a JSON stream only: put a line with --- before each other one"})
 		}
 	}
 	if found := findingsIn(err); len(found) > 0 {
-		c.out = append(c.out, found...)
+		c.findings = append(c.findings, found...)
 	} else if err != nil {
-		c.out = append(c.out, finding{Position: schemas.Position{File: c.place(file)}, kind: schemas.TypeInvalid, message: err.Error()})
+		c.findings = append(c.findings, finding{Position: schemas.Position{File: c.displayPath(file)}, kind: schemas.TypeInvalid, message: err.Error()})
 	}
 }
 
-// nameless reports an object without a name.
-func nameless(o Object) findings {
+// checkObjectName reports an object without a name.
+func checkObjectName(o Object) findings {
 	if o.GetName() != "" || strings.HasSuffix(o.GetKind(), "List") {
 		return nil
 	}

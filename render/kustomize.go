@@ -29,12 +29,12 @@ func kustomizeSource(catalogue fs.FS, dir string, v cue.Value) ([]Object, error)
 	if err != nil {
 		return nil, cueError("kustomize", err)
 	}
-	folder, err := resolve(dir, name)
+	folder, err := resolveFolder(dir, name)
 	if err != nil {
-		return nil, at(v, "kustomize: %s", err)
+		return nil, findingAt(v, "kustomize: %s", err)
 	}
 	if info, err := fs.Stat(catalogue, folder); err != nil || !info.IsDir() {
-		return nil, at(v, "there is no folder %s", cataloguePath(folder))
+		return nil, findingAt(v, "there is no folder %s", cataloguePath(folder))
 	}
 	// A folder inside the component sees the whole component, so that it can build on a base beside
 	// it.
@@ -53,69 +53,70 @@ func kustomizeSource(catalogue fs.FS, dir string, v cue.Value) ([]Object, error)
 
 // kustomizeBuild runs krusty on an in-memory file system. Checks before the run report most errors.
 func kustomizeBuild(memory filesys.FileSystem, dir string, place func(string) string) ([]Object, error) {
-	check := kustomizationCheck{files: memory, root: buildRoot(dir), place: place}
-	if check.folder(dir); len(check.out) > 0 {
-		return nil, check.out.err()
+	check := kustomizationCheck{files: memory, root: buildRoot(dir), displayPath: place}
+	if check.checkFolder(dir); len(check.findings) > 0 {
+		return nil, check.findings.err()
 	}
-	k, found := readKustomization(memory, kustomizationIn(memory, dir), place)
+	k, found := readKustomization(memory, kustomizationFile(memory, dir), place)
 	if len(found) > 0 {
 		return nil, found.err()
 	}
-	k.aimed, _ = patchesOf(memory, k, place) // for their positions
-	k.Kustomization = modern(memory, k.dir(), k.Kustomization)
-	resources, err := krustyOrCulprit(memory, k, place)
+	k.targetedPatches, _ = patchesOf(memory, k, place) // for their positions
+	k.Kustomization = withoutDeprecatedFields(memory, k.dir(), k.Kustomization)
+	resources, err := krustyBuildOrFinding(memory, k, place)
 	if err != nil {
 		return nil, err
 	}
 	objects, err := decodeResources(memory, k, resources, place)
 	if err != nil {
-		return nil, unwritable(memory, k, place, err)
+		return nil, unwritablePart(memory, k, place, err)
 	}
 	return objects, nil
 }
 
-// krustyOrCulprit runs krusty with k instead of the kustomization in memory, and finds the faulty
-// part if krusty fails.
-func krustyOrCulprit(memory filesys.FileSystem, k kustomization, place func(string) string) (resmap.ResMap, error) {
+// krustyBuildOrFinding runs krusty with k instead of the kustomization in memory, and finds the
+// faulty part if krusty fails.
+func krustyBuildOrFinding(memory filesys.FileSystem, k kustomization, place func(string) string) (resmap.ResMap, error) {
 	root := buildRoot(k.path)
-	if err := modernise(memory, root, k.path); err != nil {
+	if err := removeDeprecatedFields(memory, root, k.path); err != nil {
 		return nil, err
 	}
 	resources, err := krustyBuild(memory, k.path, k.Kustomization)
 	if err == nil {
 		return resources, nil
 	}
-	return nil, culprit(memory, k, strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root)))
+	return nil, failingPartFinding(memory, k, strings.ReplaceAll(err.Error(), "'"+root, "'"+place(root)))
 }
 
-// culprit finds the part of a kustomization at which krusty fails, by adding part after part.
-func culprit(memory filesys.FileSystem, k kustomization, said string) finding {
-	text := withoutContent(said)
-	found := k.firstPart(func(part types.Kustomization) bool {
+// failingPartFinding finds the part of a kustomization at which krusty fails, by adding part after
+// part.
+func failingPartFinding(memory filesys.FileSystem, k kustomization, said string) finding {
+	text := redactError(said)
+	found := k.firstFailingPart(func(part types.Kustomization) bool {
 		_, err := krustyBuild(memory, k.path, part)
 		return err != nil
 	})
 	if found.replacement >= 0 {
 		return failedReplacement(k, found.replacement, said)
 	}
-	if plain := k.plainly(memory, found, said); plain != nil {
+	if plain := k.explainError(memory, found, said); plain != nil {
 		return *plain
 	}
 	return k.partFinding(found, text)
 }
 
 // partFinding is about a part of a kustomization.
-func (k kustomization) partFinding(p part, message string) finding {
-	if p.patch >= 0 && len(k.aimed) == len(k.Patches) {
-		return finding{Position: k.aimed[p.patch].start, field: k.aimed[p.patch].entry, kind: schemas.TypeInvalid, message: message}
+func (k kustomization) partFinding(p kustomizationPart, message string) finding {
+	if p.patch >= 0 && len(k.targetedPatches) == len(k.Patches) {
+		return finding{Position: k.targetedPatches[p.patch].start, field: k.targetedPatches[p.patch].entry, kind: schemas.TypeInvalid, message: message}
 	}
 	return k.finding(p.field, schemas.TypeInvalid, "%s", message)
 }
 
-// unwritable finds the part of a kustomization that makes an object unwritable: krusty gives a
+// unwritablePart finds the part of a kustomization that makes an object unwritable: krusty gives a
 // value a type that its text does not have.
-func unwritable(memory filesys.FileSystem, k kustomization, place func(string) string, err error) error {
-	found := k.firstPart(func(part types.Kustomization) bool {
+func unwritablePart(memory filesys.FileSystem, k kustomization, place func(string) string, err error) error {
+	found := k.firstFailingPart(func(part types.Kustomization) bool {
 		resources, err := krustyBuild(memory, k.path, part)
 		if err == nil {
 			_, err = decodeResources(memory, k, resources, place)
@@ -179,9 +180,9 @@ func decodeResources(memory filesys.FileSystem, k kustomization, resources resma
 			return nil, &unwritableError{res.GetKind(), res.GetName(), err}
 		}
 		obj := Object{Unstructured: &unstructured.Unstructured{Object: content}, Origin: Origin{File: k.name}}
-		if file := takeOrigin(&obj); file != "" {
+		if file := removeOrigin(&obj); file != "" {
 			file = path.Join(k.dir(), file)
-			obj.Origin = Origin{File: place(file), Line: lines.of(file, res.OrgId().Kind, res.OrgId().Name)}
+			obj.Origin = Origin{File: place(file), Line: lines.lineOf(file, res.OrgId().Kind, res.OrgId().Name)}
 		}
 		out = append(out, obj)
 	}
@@ -194,7 +195,7 @@ type objectLines struct {
 	known map[string][]Object
 }
 
-func (l objectLines) of(file, kind, name string) int {
+func (l objectLines) lineOf(file, kind, name string) int {
 	objects, ok := l.known[file]
 	if !ok {
 		if data, err := l.files.ReadFile(file); err == nil {
@@ -213,28 +214,28 @@ func (l objectLines) of(file, kind, name string) int {
 // buildRoot is the top folder of a path: one build is below it and reads nothing else.
 func buildRoot(p string) string { return p[:1+strings.IndexByte(p[1:]+"/", '/')] }
 
-// krustyRuns serializes builds: krusty has the schema of the current build in package variables.
-var krustyRuns sync.Mutex
+// krustyLock serializes builds: krusty has the schema of the current build in package variables.
+var krustyLock sync.Mutex
 
 func runKrusty(k *krusty.Kustomizer, files filesys.FileSystem, dir string) (resmap.ResMap, error) {
-	krustyRuns.Lock()
-	defer krustyRuns.Unlock()
+	krustyLock.Lock()
+	defer krustyLock.Unlock()
 	return k.Run(files, dir)
 }
 
-// withoutContent removes quotes of patches and generator settings from errors of kustomize: they
+// redactError removes quotes of patches and generator settings from errors of kustomize: they
 // may be a Secret.
-func withoutContent(text string) string {
+func redactError(text string) string {
 	for _, quoted := range []string{" with config:", " from [", ": [", "\n", "`"} {
 		if before, _, found := strings.Cut(text, quoted); found {
 			text = before
 		}
 	}
-	return strings.TrimRight(internals.ReplaceAllString(text, ""), " :") + " (the content is not shown; check its YAML and names)"
+	return strings.TrimRight(krustyInternals.ReplaceAllString(text, ""), " :") + " (the content is not shown; check its YAML and names)"
 }
 
-// takeOrigin removes krusty's origin annotation from the object and returns the file in it.
-func takeOrigin(obj *Object) string {
+// removeOrigin removes krusty's origin annotation from the object and returns the file in it.
+func removeOrigin(obj *Object) string {
 	annotations := obj.GetAnnotations()
 	text, ok := annotations[originAnnotation]
 	if !ok {

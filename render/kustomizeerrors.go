@@ -12,52 +12,52 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// scalable are the kinds that `replicas` of a kustomization sets.
-var scalable = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}
+// scalableKinds are the kinds that `replicas` of a kustomization sets.
+var scalableKinds = []string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"}
 
 var (
 	missingID    = regexp.MustCompile(`id resid\.ResId\{.*Kind:"([^"]*)".*Name:"([^"]*)", Namespace:"([^"]*)"\} does not exist; cannot merge or replace`)
-	takenID      = regexp.MustCompile(`id resid\.ResId\{.*Kind:"([^"]*)".*Name:"([^"]*)", Namespace:"([^"]*)"\} exists; can not use behavior`)
+	existingID   = regexp.MustCompile(`id resid\.ResId\{.*Kind:"([^"]*)".*Name:"([^"]*)", Namespace:"([^"]*)"\} exists; can not use behavior`)
 	registeredID = regexp.MustCompile(`already registered id: ([^.]+)\.\S*/(\S+)\.([^\s':]+)`)
-	// internals match krusty's internal data: pointers, and empty parts of an id.
-	internals = regexp.MustCompile(`&\{0x[^}]*\}|\.\[no(?:Ver|Grp|Ns)\]`)
+	// krustyInternals match krusty's internal data: pointers, and empty parts of an id.
+	krustyInternals = regexp.MustCompile(`&\{0x[^}]*\}|\.\[no(?:Ver|Grp|Ns)\]`)
 )
 
-// plainly explains krusty errors about objects that a part of a kustomization names; nil for other
-// errors.
-func (k kustomization) plainly(memory filesys.FileSystem, p part, said string) *finding {
+// explainError explains krusty errors about objects that a part of a kustomization names; nil for
+// other errors.
+func (k kustomization) explainError(memory filesys.FileSystem, p kustomizationPart, said string) *finding {
 	for i, r := range k.Replicas {
 		if p.field == fmt.Sprintf("replicas[%d]", i) && strings.Contains(said, "does not match a config") {
-			names := k.namesOf(memory, p, scalable...)
-			f := k.finding(p.field, schemas.TypeInvalid, "there is no %s %q%s", strings.Join(scalable, " or "), r.Name, hintOf(r.Name, names))
+			names := k.namesOf(memory, p, scalableKinds...)
+			f := k.finding(p.field, schemas.TypeInvalid, "there is no %s %q%s", strings.Join(scalableKinds, " or "), r.Name, suggestName(r.Name, names))
 			return &f
 		}
 	}
 	if is := missingID.FindStringSubmatch(said); is != nil {
-		hint := hintOf(is[2], k.namesOf(memory, p, is[1]))
+		hint := suggestName(is[2], k.namesOf(memory, p, is[1]))
 		if namespaces := k.namespacesOf(memory, p, is[1], is[2]); len(namespaces) > 0 {
 			hint = fmt.Sprintf("; it is in namespace %s: set namespace", strings.Join(namespaces, ", "))
 		}
-		f := k.finding(k.generatorOf(p.field, is[2]), schemas.TypeInvalid, "there is no %s to merge with or to replace%s", named(is[1], is[3], is[2]), hint)
+		f := k.finding(k.generatorOf(p.field, is[2]), schemas.TypeInvalid, "there is no %s to merge with or to replace%s", qualifiedName(is[1], is[3], is[2]), hint)
 		return &f
 	}
-	if is := takenID.FindStringSubmatch(said); is != nil {
-		f := k.finding(k.generatorOf(p.field, is[2]), schemas.TypeDuplicate, "there is a %s already: set behavior to merge or replace, or choose another name", named(is[1], is[3], is[2]))
+	if is := existingID.FindStringSubmatch(said); is != nil {
+		f := k.finding(k.generatorOf(p.field, is[2]), schemas.TypeDuplicate, "there is a %s already: set behavior to merge or replace, or choose another name", qualifiedName(is[1], is[3], is[2]))
 		return &f
 	}
 	if is := registeredID.FindStringSubmatch(said); is != nil {
-		f := k.partFinding(p, fmt.Sprintf("there are two of %s: patch the one that is there, or leave one out", named(is[1], strings.ReplaceAll(is[3], "[noNs]", ""), is[2])))
+		f := k.partFinding(p, fmt.Sprintf("there are two of %s: patch the one that is there, or leave one out", qualifiedName(is[1], strings.ReplaceAll(is[3], "[noNs]", ""), is[2])))
 		return &f
 	}
 	return nil
 }
 
-func named(kind, namespace, name string) string {
+func qualifiedName(kind, namespace, name string) string {
 	return kind + " " + strings.TrimPrefix(namespace+"/"+name, "/")
 }
 
-// hintOf suggests the most likely name, or all names if there are few.
-func hintOf(name string, known []string) string {
+// suggestName suggests the most likely name, or all names if there are few.
+func suggestName(name string, known []string) string {
 	const few = 5
 	if hint := didYouMean(name, known); hint != "" || len(known) == 0 || len(known) > few {
 		return hint
@@ -76,21 +76,21 @@ func (k kustomization) generatorOf(field, name string) string {
 	return field
 }
 
-// without is the kustomization without a part and without changes to objects.
-func (k kustomization) without(p part) types.Kustomization {
+// withoutPart is the kustomization without a part and without changes to objects.
+func (k kustomization) withoutPart(p kustomizationPart) types.Kustomization {
 	built := k.Kustomization
 	built.Patches, built.Replacements, built.Images, built.Replicas = nil, nil, nil, nil
-	for _, w := range wholesale {
+	for _, w := range globalParts {
 		if w.field == p.field {
-			w.take(&built, &types.Kustomization{})
+			w.copyPart(&built, &types.Kustomization{})
 		}
 	}
 	return built
 }
 
 // namesOf are the names of objects of some kinds in a kustomization without a part.
-func (k kustomization) namesOf(memory filesys.FileSystem, p part, kinds ...string) []string {
-	return k.objectsBut(memory, p, func(kind, name, namespace string) string {
+func (k kustomization) namesOf(memory filesys.FileSystem, p kustomizationPart, kinds ...string) []string {
+	return k.mapObjectsWithout(memory, p, func(kind, name, namespace string) string {
 		if slices.Contains(kinds, kind) {
 			return name
 		}
@@ -99,8 +99,8 @@ func (k kustomization) namesOf(memory filesys.FileSystem, p part, kinds ...strin
 }
 
 // namespacesOf are the namespaces of the objects of a kind and name.
-func (k kustomization) namespacesOf(memory filesys.FileSystem, p part, kind, name string) []string {
-	return k.objectsBut(memory, p, func(its, called, namespace string) string {
+func (k kustomization) namespacesOf(memory filesys.FileSystem, p kustomizationPart, kind, name string) []string {
+	return k.mapObjectsWithout(memory, p, func(its, called, namespace string) string {
 		if its == kind && called == name {
 			return namespace
 		}
@@ -108,10 +108,10 @@ func (k kustomization) namespacesOf(memory filesys.FileSystem, p part, kind, nam
 	})
 }
 
-// objectsBut applies a function to the objects of a kustomization without a part and returns its
-// sorted results.
-func (k kustomization) objectsBut(memory filesys.FileSystem, p part, text func(kind, name, namespace string) string) []string {
-	resources, err := krustyBuild(memory, k.path, k.without(p))
+// mapObjectsWithout applies a function to the objects of a kustomization without a part and returns
+// its sorted results.
+func (k kustomization) mapObjectsWithout(memory filesys.FileSystem, p kustomizationPart, text func(kind, name, namespace string) string) []string {
+	resources, err := krustyBuild(memory, k.path, k.withoutPart(p))
 	if err != nil {
 		return nil
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestListsAsAnAPIServerServesThem: only the list has the type of its items.
-func TestListsAsAnAPIServerServesThem(t *testing.T) {
+// TestUntypedListItems: only the list has the type of its items.
+func TestUntypedListItems(t *testing.T) {
 	objects, err := DecodeYAML("x", []byte(`{"apiVersion": "apps/v1", "kind": "DeploymentList", "items": [{"metadata": {"name": "a"}}, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "b"}}]}`))
 	require.NoError(t, err)
 	require.Len(t, objects, 2)

@@ -40,7 +40,7 @@ func ManagedResource(b Bundle) (mr, secret *unstructured.Unstructured, err error
 	if err != nil {
 		return nil, nil, fmt.Errorf("bundle %s: %w", b.ID(), err)
 	}
-	packed, err := pack(manifest)
+	packed, err := compressManifest(manifest)
 	if err != nil {
 		return nil, nil, fmt.Errorf("bundle %s: compress: %w", b.ID(), err)
 	}
@@ -78,9 +78,10 @@ func ManagedResource(b Bundle) (mr, secret *unstructured.Unstructured, err error
 	return mr, secret, nil
 }
 
-// KeepData makes mr and secret reuse the existing Secret, have, if both contain the same manifests.
-// A change of compression alone does not replace the Secret. It reports whether they reuse it.
-func KeepData(mr, secret, have *unstructured.Unstructured) (bool, error) {
+// ReuseData makes mr and secret reuse the existing Secret, have, if both contain the same
+// manifests. A change of compression alone does not replace the Secret. It reports whether they
+// reuse it.
+func ReuseData(mr, secret, have *unstructured.Unstructured) (bool, error) {
 	if manifestOf(secret) == nil || !bytes.Equal(manifestOf(secret), manifestOf(have)) {
 		return false, nil
 	}
@@ -118,8 +119,8 @@ func manifestOf(secret *unstructured.Unstructured) []byte {
 	return plain
 }
 
-// pack compresses with fixed settings: same content, same bytes, same name.
-func pack(data []byte) ([]byte, error) {
+// compressManifest compresses with fixed settings: same content, same bytes, same name.
+func compressManifest(data []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := brotli.NewWriterLevel(&out, brotli.DefaultCompression)
 	if _, err := w.Write(data); err != nil {
@@ -135,9 +136,9 @@ func pack(data []byte) ([]byte, error) {
 // expansion of a crafted Secret.
 const MaxManifestSize = 64 << 20
 
-// Unpack reads the objects of a data Secret: every key counts, the suffix .br means brotli. It
-// reports documents that do not decode and returns the others.
-func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
+// UnpackObjects reads the objects of a data Secret: every key counts, the suffix .br means brotli.
+// It reports documents that do not decode and returns the others.
+func UnpackObjects(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 	var out []*unstructured.Unstructured
 	var problems []error
 	for _, key := range sortedKeys(data) {
@@ -158,7 +159,7 @@ func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 			content, err := decodeObject(doc.text)
 			if err != nil {
 				// The message of the parser quotes the text, which may be a secret.
-				problems = append(problems, fmt.Errorf("key %s, document %d, line %d: not YAML of an object", key, i+1, brokenAt(doc, err)))
+				problems = append(problems, fmt.Errorf("key %s, document %d, line %d: not YAML of an object", key, i+1, faultLine(doc, err)))
 				continue
 			}
 			if len(content) == 0 {
@@ -166,7 +167,7 @@ func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 			}
 			obj := &unstructured.Unstructured{Object: content}
 			if obj.GetKind() == "" || obj.GetAPIVersion() == "" || obj.GetName() == "" {
-				problems = append(problems, fmt.Errorf("key %s, document %d, line %d: %s", key, i+1, doc.first(), incomplete(obj)))
+				problems = append(problems, fmt.Errorf("key %s, document %d, line %d: %s", key, i+1, doc.contentLine(), missingFields(obj)))
 				continue
 			}
 			out = append(out, obj)
@@ -175,17 +176,17 @@ func Unpack(data map[string][]byte) ([]*unstructured.Unstructured, []error) {
 	return out, problems
 }
 
-// brokenAt is the line of the parser's error in a document, or the start of the document.
-func brokenAt(doc yamlDocument, err error) int {
+// faultLine is the line of the parser's error in a document, or the start of the document.
+func faultLine(doc yamlDocument, err error) int {
 	var at finding
 	if errors.As(documentFinding("", doc, err), &at) {
 		return at.Line
 	}
-	return doc.first()
+	return doc.contentLine()
 }
 
-// incomplete describes the fields that a document lacks to be an object.
-func incomplete(obj *unstructured.Unstructured) string {
+// missingFields describes the fields that a document lacks to be an object.
+func missingFields(obj *unstructured.Unstructured) string {
 	if obj.IsList() {
 		return "a list is no object: write its items as documents of their own"
 	}

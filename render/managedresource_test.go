@@ -58,7 +58,7 @@ func TestManagedResource(t *testing.T) {
 
 			packed, err := base64.StdEncoding.DecodeString(secret.Object["data"].(map[string]any)[DataKey].(string))
 			require.NoError(t, err)
-			objects, problems := Unpack(map[string][]byte{DataKey: packed})
+			objects, problems := UnpackObjects(map[string][]byte{DataKey: packed})
 			assert.Empty(t, problems)
 			require.Len(t, objects, 1)
 			assert.Equal(t, b.Objects[0].Object, objects[0].Object)
@@ -78,7 +78,7 @@ func TestManagedResourceIsNamedAfterItsContent(t *testing.T) {
 
 func compress(t *testing.T, data []byte) []byte {
 	t.Helper()
-	out, err := pack(data)
+	out, err := compressManifest(data)
 	require.NoError(t, err)
 	return out
 }
@@ -102,7 +102,7 @@ func TestUnpack(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			objects, problems := Unpack(test.data)
+			objects, problems := UnpackObjects(test.data)
 			var got []string
 			for _, o := range objects {
 				got = append(got, o.GetName())
@@ -118,7 +118,7 @@ func TestUnpack(t *testing.T) {
 
 // TestUnpackShowsNoContent: a data Secret may contain anything.
 func TestUnpackShowsNoContent(t *testing.T) {
-	_, problems := Unpack(map[string][]byte{"d": []byte("password: hunter2\n\t- x\n")})
+	_, problems := UnpackObjects(map[string][]byte{"d": []byte("password: hunter2\n\t- x\n")})
 	require.Len(t, problems, 1)
 	assert.NotContains(t, problems[0].Error(), "hunter2")
 }
@@ -134,7 +134,7 @@ func TestUnpackIsBounded(t *testing.T) {
 	}
 	require.NoError(t, w.Close())
 	require.Less(t, bomb.Len(), 1<<20)
-	objects, problems := Unpack(map[string][]byte{"a.br": bomb.Bytes()})
+	objects, problems := UnpackObjects(map[string][]byte{"a.br": bomb.Bytes()})
 	assert.Empty(t, objects)
 	require.Len(t, problems, 1)
 	assert.EqualError(t, problems[0], "key a.br: more than 64 MiB of manifests")
@@ -159,7 +159,7 @@ func TestKeepData(t *testing.T) {
 	require.NoError(t, unstructured.SetNestedField(have.Object, data, "data", DataKey))
 	require.NotEqual(t, secret.Object["data"], have.Object["data"], "the test needs another compression")
 
-	kept, err := KeepData(mr, secret, have)
+	kept, err := ReuseData(mr, secret, have)
 	require.NoError(t, err)
 	assert.True(t, kept)
 	assert.Equal(t, have.GetName(), secret.GetName())
@@ -172,7 +172,7 @@ func TestKeepData(t *testing.T) {
 	mr, secret, err = ManagedResource(b)
 	require.NoError(t, err)
 	name := secret.GetName()
-	kept, err = KeepData(mr, secret, have)
+	kept, err = ReuseData(mr, secret, have)
 	require.NoError(t, err)
 	assert.False(t, kept)
 	assert.Equal(t, name, secret.GetName())

@@ -19,16 +19,16 @@ spec:
   machineTypes: [{name: m, cpu: "1", gpu: "0", memory: 1Gi, architecture: arm64}]
 `
 
-func openShoot(spec string) string {
+func shootWithOpenVersions(spec string) string {
 	return "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: a, namespace: garden-dev}\nspec:\n  kubernetes: {}\n  seedName: eu\n  cloudProfile: {name: local}\n" + spec
 }
 
-// TestOwnersAreFilledIn: a Shoot is rendered as the API fills it in at a time.
-func TestOwnersAreFilledIn(t *testing.T) {
+// TestOwnersAreMutated: a Shoot is rendered as the API fills it in at a time.
+func TestOwnersAreMutated(t *testing.T) {
 	l := loadLandscape(t, map[string]string{
 		"landscape.yaml": landscapeFile("{}"), "p.yaml": projectYAML, "profile.yaml": versionsYAML,
 		"s.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: Seed\nmetadata: {name: eu}\nspec: {provider: {type: local, region: local}, networks: {shootDefaults: {pods: 10.1.0.0/16, services: 10.2.0.0/16}}, dns: {defaults: [{type: x, domain: example.org, credentialsRef: {}}]}}\n",
-		"a.yaml": openShoot("  provider: {type: local, workers: [{name: a, machine: {type: m}}]}\n"),
+		"a.yaml": shootWithOpenVersions("  provider: {type: local, workers: [{name: a, machine: {type: m}}]}\n"),
 	})
 	for at, version := range map[string]string{"2026-05-31T00:00:00Z": "1.34.9", "2026-06-02T00:00:00Z": "1.34.1"} {
 		now, err := time.Parse(time.RFC3339, at)
@@ -47,7 +47,7 @@ func TestOwnersAreFilledIn(t *testing.T) {
 		machine := workers.([]any)[0].(map[string]any)["machine"].(map[string]any)
 		assert.Equal(t, map[string]any{"type": "m", "architecture": "arm64", "image": map[string]any{"name": "os", "version": "1.0.0"}}, machine)
 		said := map[string]string{}
-		for _, change := range shoot.FilledIn {
+		for _, change := range shoot.MutationChanges {
 			said[change.Field] = change.Reason
 		}
 		assert.Equal(t, "the newest supported version of CloudProfile local", said["spec.kubernetes.version"])
@@ -58,9 +58,9 @@ func TestOwnersAreFilledIn(t *testing.T) {
 	assert.ErrorContains(t, err, "spec.kubernetes.version", "without a time no version is chosen")
 }
 
-// TestNothingToFillIn: a version that cannot be selected now does not prevent a render, because the
-// Shoot may have it already. Rules check new Shoots.
-func TestNothingToFillIn(t *testing.T) {
+// TestUnavailableVersion: a version that cannot be selected now does not prevent a render, because
+// the Shoot may have it already. Rules check new Shoots.
+func TestUnavailableVersion(t *testing.T) {
 	l := loadLandscape(t, map[string]string{
 		"landscape.yaml": landscapeFile("{}"), "p.yaml": projectYAML, "s.yaml": seedYAML, "profile.yaml": versionsYAML,
 		"a.yaml": "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: a, namespace: garden-dev}\nspec:\n  kubernetes: {version: '1.35'}\n  seedName: eu\n  cloudProfile: {name: local}\n  provider: {type: local}\n",
@@ -71,5 +71,5 @@ func TestNothingToFillIn(t *testing.T) {
 	require.NoError(t, err)
 	shoot := inputs[len(inputs)-1]
 	assert.Equal(t, []any{"a", "1.35.0"}, []any{shoot.Owner.Name, shoot.TargetVersion})
-	assert.Contains(t, shoot.FilledIn[0].Reason+shoot.FilledIn[len(shoot.FilledIn)-1].Reason, "none of them can be chosen now")
+	assert.Contains(t, shoot.MutationChanges[0].Reason+shoot.MutationChanges[len(shoot.MutationChanges)-1].Reason, "none of them can be chosen now")
 }

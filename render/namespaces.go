@@ -65,9 +65,9 @@ func isNamespaced(gvk schema.GroupVersionKind) (namespaced, known bool) {
 	return recognized, recognized
 }
 
-// giveNamespaces sets the namespace of objects of a bundle that need one and have none.
-func (b *Bundle) giveNamespaces() {
-	defined := scopesIn(b.Objects)
+// setNamespaces sets the namespace of objects of a bundle that need one and have none.
+func (b *Bundle) setNamespaces() {
+	defined := definedScopes(b.Objects)
 	for _, o := range b.Objects {
 		if o.GetNamespace() == "" {
 			o.SetNamespace(b.namespaceFor(o, defined))
@@ -96,8 +96,8 @@ func (b *Bundle) namespaceFor(o Object, defined map[schema.GroupKind]bool) strin
 // isShared reports whether the bundle's cluster also serves other owners.
 func (b *Bundle) isShared() bool { return b.Cluster == ClusterSeed || b.Cluster == ClusterRuntime }
 
-// scopesIn returns the kinds that objects define; true means namespaced.
-func scopesIn(objects []Object) map[schema.GroupKind]bool {
+// definedScopes returns the kinds that objects define; true means namespaced.
+func definedScopes(objects []Object) map[schema.GroupKind]bool {
 	out := map[schema.GroupKind]bool{}
 	for _, o := range objects {
 		if o.GetKind() != "CustomResourceDefinition" {
@@ -111,9 +111,9 @@ func scopesIn(objects []Object) map[schema.GroupKind]bool {
 	return out
 }
 
-// sharedByShoots describes the fault of an object that an overlay adds for every Shoot under one
+// shootCollision describes the fault of an object that an overlay adds for every Shoot under one
 // name in the Seed's cluster. Such Shoots would share it. Empty if there is none.
-func (b *Bundle) sharedByShoots(o Object, defined map[schema.GroupKind]bool) string {
+func (b *Bundle) shootCollision(o Object, defined map[schema.GroupKind]bool) string {
 	if b.Owner.Kind != "shoot" || !b.isShared() || o.GetKind() == "CustomResourceDefinition" {
 		return ""
 	}
@@ -134,9 +134,9 @@ func (b *Bundle) sharedByShoots(o Object, defined map[schema.GroupKind]bool) str
 		o.GetKind(), o.GetName(), what, remedy)
 }
 
-// twinOf is the object of the bundle with the identity of o after namespaces are set; nil if there
-// is none.
-func (b *Bundle) twinOf(o Object, defined map[schema.GroupKind]bool) *Object {
+// existingObject is the object of the bundle with the identity of o after namespaces are set; nil
+// if there is none.
+func (b *Bundle) existingObject(o Object, defined map[schema.GroupKind]bool) *Object {
 	named := func(o Object) [4]string {
 		namespace := o.GetNamespace()
 		if namespace == "" {

@@ -31,8 +31,8 @@ func clusterBundles(clusters ...string) string {
 	return out.String() + "}\n"
 }
 
-// added renders a component with an overlay that adds an object to a bundle.
-func added(t *testing.T, owner Owner, bundle, object string) (Result, error) {
+// renderWithAddedObject renders a component with an overlay that adds an object to a bundle.
+func renderWithAddedObject(t *testing.T, owner Owner, bundle, object string) (Result, error) {
 	t.Helper()
 	clusters := map[string][]string{"garden": {ClusterRuntime, ClusterVirtual}, "seed": {ClusterSeed}, "shoot": {ClusterSeed, ClusterShoot}}[owner.Kind]
 	in := gardenInput()
@@ -74,7 +74,7 @@ func TestObjectsWithoutNamespace(t *testing.T) {
 		"one for all, not known":         {"shoot", "seed", custom, "", "or give it the namespace of an object of the component by a replacement"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, err := added(t, owners[tt.owner], tt.bundle, tt.object)
+			res, err := renderWithAddedObject(t, owners[tt.owner], tt.bundle, tt.object)
 			if tt.err != "" {
 				require.ErrorContains(t, err, "components/shoot/app/more.yaml:1:1: the overlay adds ")
 				require.ErrorContains(t, err, tt.err)
@@ -96,16 +96,16 @@ func TestObjectsWithoutNamespace(t *testing.T) {
 	}
 }
 
-// TestTwoObjectsOfOneNamespace: an object without a namespace in an overlay is the same as the
+// TestAddedObjectExists: an object without a namespace in an overlay is the same as the
 // component's object there.
-func TestTwoObjectsOfOneNamespace(t *testing.T) {
+func TestAddedObjectExists(t *testing.T) {
 	owner := Owner{Kind: "seed", Name: "s", ControlPlaneNamespace: "own"}
-	_, err := added(t, owner, "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: first-seed}}")
+	_, err := renderWithAddedObject(t, owner, "seed", "{apiVersion: v1, kind: ConfigMap, metadata: {name: first-seed}}")
 	require.ErrorContains(t, err, "components/seed/app/more.yaml:1:1: the overlay adds ConfigMap first-seed, which is in bundle seed already (components/seed/app/component.cue:4): patch that one")
 }
 
-// TestScopesAsServed: the scopes of kinds are those of an API server.
-func TestScopesAsServed(t *testing.T) {
+// TestScopesMatchServer: the scopes of kinds are those of an API server.
+func TestScopesMatchServer(t *testing.T) {
 	client, err := discovery.NewDiscoveryClientForConfig(apiserver.Start(t))
 	require.NoError(t, err)
 	lists, err := client.ServerPreferredResources()
@@ -135,7 +135,7 @@ func TestScopesAsServed(t *testing.T) {
 		ours[gk] = true
 	}
 	for _, b := range renderedVariants["local"](t).bundles() {
-		for gk := range scopesIn(b.Objects) {
+		for gk := range definedScopes(b.Objects) {
 			ours[gk] = true
 		}
 	}

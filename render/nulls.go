@@ -8,63 +8,63 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// withoutEmpty removes nulls from a declaration of the given type: the API treats them as absent.
+// removeNulls removes nulls from a declaration of the given type: the API treats them as absent.
 // In free-form parts such as providerConfig, null is a value with a meaning for their reader. It
 // changes value in place.
-func withoutEmpty(t reflect.Type, value any) any {
+func removeNulls(t reflect.Type, value any) any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if freeForm[t] {
+	if freeFormTypes[t] {
 		return value
 	}
 	switch v := value.(type) {
 	case map[string]any:
 		switch t.Kind() {
 		case reflect.Struct:
-			fieldsWithoutEmpty(t, v)
+			removeFieldNulls(t, v)
 		case reflect.Map:
-			entriesWithoutEmpty(v, func(string) reflect.Type { return t.Elem() })
+			removeEntryNulls(v, func(string) reflect.Type { return t.Elem() })
 		}
 	case []any:
 		if t.Kind() == reflect.Slice {
 			for i := range v {
-				v[i] = withoutEmpty(t.Elem(), v[i])
+				v[i] = removeNulls(t.Elem(), v[i])
 			}
 		}
 	}
 	return value
 }
 
-// freeForm are the types of parts that the API does not interpret.
-var freeForm = map[reflect.Type]bool{
+// freeFormTypes are the types of parts that the API does not interpret.
+var freeFormTypes = map[reflect.Type]bool{
 	reflect.TypeFor[runtime.RawExtension](): true,
 	reflect.TypeFor[apiextensionsv1.JSON](): true,
 }
 
-func fieldsWithoutEmpty(t reflect.Type, object map[string]any) {
+func removeFieldNulls(t reflect.Type, object map[string]any) {
 	types := map[string]reflect.Type{}
 	for i := range t.NumField() {
 		field := t.Field(i)
 		switch name, _, _ := strings.Cut(field.Tag.Get("json"), ","); {
 		case name == "" && field.Anonymous:
-			withoutEmpty(field.Type, object)
+			removeNulls(field.Type, object)
 		case name != "" && name != "-":
 			types[name] = field.Type
 		}
 	}
-	entriesWithoutEmpty(object, func(name string) reflect.Type { return types[name] })
+	removeEntryNulls(object, func(name string) reflect.Type { return types[name] })
 }
 
-// entriesWithoutEmpty skips entries of unknown type.
-func entriesWithoutEmpty(object map[string]any, typeOf func(name string) reflect.Type) {
+// removeEntryNulls skips entries of unknown type.
+func removeEntryNulls(object map[string]any, typeOf func(name string) reflect.Type) {
 	for name, value := range object {
 		switch t := typeOf(name); {
 		case t == nil:
 		case value == nil:
 			delete(object, name)
 		default:
-			object[name] = withoutEmpty(t, value)
+			object[name] = removeNulls(t, value)
 		}
 	}
 }

@@ -62,7 +62,7 @@ spec:
 			}
 			if got, has := spec["providerConfig"]; has && want[o.GetKind()] > 0 {
 				want[o.GetKind()]--
-				assert.Equal(t, config(), got, place(b, o))
+				assert.Equal(t, config(), got, describeObject(b, o))
 			}
 		}
 	}
@@ -76,8 +76,8 @@ spec:
 	}
 }
 
-// TestWithoutEmpty: nulls in API fields are removed, in free-form parts they stay.
-func TestWithoutEmpty(t *testing.T) {
+// TestRemoveNulls: nulls in API fields are removed, in free-form parts they stay.
+func TestRemoveNulls(t *testing.T) {
 	object := map[string]any{
 		"metadata": map[string]any{"name": "a", "labels": map[string]any{"b": nil, "c": "d"}, "annotations": nil},
 		"spec": map[string]any{
@@ -102,5 +102,5 @@ func TestWithoutEmpty(t *testing.T) {
 			},
 			"unknown": nil,
 		},
-	}, withoutEmpty(reflect.TypeFor[*operatorv1alpha1.Garden](), object))
+	}, removeNulls(reflect.TypeFor[*operatorv1alpha1.Garden](), object))
 }

@@ -22,40 +22,40 @@ type Options struct {
 	ImageOverrides []Image
 	// Enabled switches components ("garden/vpa") on or off against their own rule.
 	Enabled map[string]bool
-	// enabledAt are the positions of Enabled.
-	enabledAt map[string]schemas.Position
+	// enabledPositions are the positions of Enabled.
+	enabledPositions map[string]schemas.Position
 	// probes record the effect of overlays, by name of the overlay.
 	probes map[string]*overlayProbe
-	// kinds are the schemas that rendered objects are checked against.
-	kinds *kinds
-	// unchecked skips the check of rendered objects.
-	unchecked bool
-	// evaluators cache evaluated components between renders; nil disables the cache.
-	evaluators *evaluators
+	// kindSchemas are the schemas that rendered objects are checked against.
+	kinds *kindSchemas
+	// skipChecks skips the check of rendered objects.
+	skipChecks bool
+	// evaluatorPool cache evaluated components between renders; nil disables the cache.
+	evaluators *evaluatorPool
 	// Only selects components, sorted; empty means all.
 	Only []string
 }
 
-// Again returns options for repeated renders of the same components with small changes: constant
-// parts are built once. The cache lives as long as the options, and takes some hundred MB for all
-// components of an owner.
-func (o Options) Again() Options {
-	o.kinds, o.evaluators = newKinds(o), &evaluators{}
+// WithCache returns options for repeated renders of the same components with small changes:
+// constant parts are built once. The cache lives as long as the options, and takes some hundred MB
+// for all components of an owner.
+func (o Options) WithCache() Options {
+	o.kinds, o.evaluators = newKinds(o), &evaluatorPool{}
 	return o
 }
 
-// Unchecked returns options that do not check objects against schemas, for callers that only need
-// values.
-func (o Options) Unchecked() Options {
-	o.unchecked = true
+// WithoutChecks returns options that do not check objects against schemas, for callers that only
+// need values.
+func (o Options) WithoutChecks() Options {
+	o.skipChecks = true
 	return o
 }
 
 // LandscapeOptions returns the options of a landscape. If CheckLandscape finds errors, it returns
 // an *InvalidError.
 func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape, settings ...Setting) (Options, error) {
-	if !settingsOf(settings).checked {
-		if err := invalid(CheckLandscape(catalogue, l, settings...)); err != nil {
+	if !settingsOf(settings).checksPassed {
+		if err := invalidError(CheckLandscape(catalogue, l, settings...)); err != nil {
 			return Options{Catalogue: catalogue}, err
 		}
 	}
@@ -64,13 +64,13 @@ func LandscapeOptions(catalogue fs.FS, l *landscapes.Landscape, settings ...Sett
 
 // landscapeOptions uses the settings that fit the catalogue.
 func landscapeOptions(catalogue fs.FS, l *landscapes.Landscape) Options {
-	o := Options{Catalogue: catalogue, Enabled: map[string]bool{}, enabledAt: map[string]schemas.Position{}}
+	o := Options{Catalogue: catalogue, Enabled: map[string]bool{}, enabledPositions: map[string]schemas.Position{}}
 	for owner, settings := range l.Config.Spec.Components {
 		for name, setting := range settings {
 			component := path.Join(string(owner), name)
 			if setting.Enabled != nil && isComponent(catalogue, component) {
 				o.Enabled[component] = *setting.Enabled
-				o.enabledAt[component] = configPosition(l, fmt.Sprintf("spec.components.%s.%s.enabled", owner, name))
+				o.enabledPositions[component] = configPosition(l, fmt.Sprintf("spec.components.%s.%s.enabled", owner, name))
 			}
 		}
 	}

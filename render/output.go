@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Files returns bundles as golden files and `render --output-dir` have them:
+// BundleFiles returns bundles as golden files and `render --output-dir` have them:
 // <cluster>/<namespace>/<bundle>/<kind>-<name>.yaml, one object per file, and bundle.yaml for the
 // bundle as a whole. clusterOf names the cluster of a bundle (a seed has its own name). All Shoots
 // share the folder of their role: namespaces of control planes distinguish them.
-func Files(bundles []Bundle, clusterOf func(Bundle) string) (map[string][]byte, error) {
+func BundleFiles(bundles []Bundle, clusterOf func(Bundle) string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, b := range bundles {
 		cluster := clusterOf(b)

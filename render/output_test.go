@@ -21,7 +21,7 @@ component: {
 }
 `})
 	require.NoError(t, err)
-	files, err := Files(res.Bundles, func(b Bundle) string { return "cluster-" + b.Cluster })
+	files, err := BundleFiles(res.Bundles, func(b Bundle) string { return "cluster-" + b.Cluster })
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		"cluster-runtime/garden/app/bundle.yaml",
@@ -52,7 +52,7 @@ func TestFilesOfShoots(t *testing.T) {
 	in := func(name string) Bundle {
 		return Bundle{Name: "app", Cluster: ClusterShoot, Namespace: "shoot--" + name, Owner: Owner{Kind: "shoot", Namespace: "garden-dev", Name: name}}
 	}
-	files, err := Files([]Bundle{in("a"), in("b")}, ClusterOf(nil))
+	files, err := BundleFiles([]Bundle{in("a"), in("b")}, ClusterOf(nil))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"shoot/shoot--a/app/bundle.yaml", "shoot/shoot--b/app/bundle.yaml"}, sortedKeys(files))
 }
@@ -61,7 +61,7 @@ func TestFilesThatWouldCollide(t *testing.T) {
 	object := func(name string) Object {
 		return Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": name}}}}
 	}
-	_, err := Files([]Bundle{{Name: "app", Owner: Owner{Kind: "garden", Name: "g"}, Objects: []Object{object("a:b"), object("a_b")}}}, func(Bundle) string { return "c" })
+	_, err := BundleFiles([]Bundle{{Name: "app", Owner: Owner{Kind: "garden", Name: "g"}, Objects: []Object{object("a:b"), object("a_b")}}}, func(Bundle) string { return "c" })
 	require.EqualError(t, err, "bundle garden g/app: two objects would be written to c/app/clusterrole.rbac.authorization.k8s.io-a_b.yaml")
 }
 
@@ -73,7 +73,7 @@ func TestObjectFile(t *testing.T) {
 		"clusterrole.rbac.x.io-system_admin.yaml": {"rbac.x.io/v1", "ClusterRole", "/system:admin"},
 	} {
 		obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": o[0], "kind": o[1]}}
-		ns, name, _ := cut(o[2])
+		ns, name, _ := splitReference(o[2])
 		obj.SetName(name)
 		if ns != "" {
 			obj.SetNamespace(ns)

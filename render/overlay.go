@@ -39,11 +39,11 @@ type Overlay struct {
 // skips patches that match nothing, because they may match objects of another owner. probe, if set,
 // records them.
 func applyOverlay(overlay Overlay, bundles []Bundle, check objectCheck, probe *overlayProbe) error {
-	return ruled(buildOverlay(overlay, bundles, check, probe), ruleOverlay)
+	return withRule(buildOverlay(overlay, bundles, check, probe), ruleOverlay)
 }
 
 func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe *overlayProbe) error {
-	files, err := overlay.read()
+	files, err := overlay.loadFiles()
 	if err != nil {
 		return err
 	}
@@ -58,43 +58,43 @@ func buildOverlay(overlay Overlay, bundles []Bundle, objects objectCheck, probe 
 	); err != nil {
 		return err
 	}
-	k, aimed, err := files.aimed()
+	k, aimed, err := files.targetedKustomization()
 	if err != nil {
 		return err
 	}
-	check := overlayCheck{objectCheck: objects, overlayFiles: files, k: k, objects: slices.Clone(index), own: len(index)}
+	check := overlayCheck{objectCheck: objects, overlayFiles: files, k: k, objects: slices.Clone(index), ownCount: len(index)}
 	if probe != nil {
-		check.warn, check.open = probe.warn, probe.leaveOpen
+		check.warn, check.addOpenReference = probe.warn, probe.addOpenReference
 	}
-	if err := check.sources(aimed.patches); err != nil {
+	if err := check.checkSources(aimed.patches); err != nil {
 		return err
 	}
-	resources, err := krustyOrCulprit(files.memory, k, files.place)
+	resources, err := krustyBuildOrFinding(files.memory, k, files.displayPath)
 	if err != nil {
 		return err
 	}
-	made, err := decodeResources(files.memory, k, resources, files.place)
+	made, err := decodeResources(files.memory, k, resources, files.displayPath)
 	if err != nil {
-		return unwritable(files.memory, k, files.place, err)
+		return unwritablePart(files.memory, k, files.displayPath, err)
 	}
-	if found := check.built(k, made, bundles); len(found) > 0 {
+	if found := check.checkBuilt(k, made, bundles); len(found) > 0 {
 		return found.err()
 	}
 	if probe != nil {
-		check.references(k, made, bundles)
-		check.moved(k, made, index)
-		check.changed(k, made, index)
+		check.checkReferences(k, made, bundles)
+		check.warnOfMovedObjects(k, made, index)
+		check.warnOfChanges(k, made, index)
 	}
-	changed, err := distribute(dir, made, index, bundles)
+	changed, err := distributeToBundles(dir, made, index, bundles)
 	if err != nil || probe == nil {
 		return err
 	}
-	return probe.learn(files.memory, k, aimed.selections, resources, changed)
+	return probe.record(files.memory, k, aimed.selections, resources, changed)
 }
 
-// moved warns of objects that get another namespace. Their Secrets, policies and certificates stay
-// in the old one, and other objects still use the old name.
-func (c *overlayCheck) moved(k kustomization, made, before []Object) {
+// warnOfMovedObjects warns of objects that get another namespace. Their Secrets, policies and
+// certificates stay in the old one, and other objects still use the old name.
+func (c *overlayCheck) warnOfMovedObjects(k kustomization, made, before []Object) {
 	var first string
 	others := 0
 	for _, o := range made {
@@ -124,83 +124,83 @@ const componentFolder = "zz-component"
 // overlayFiles are the files of an overlay during its build.
 type overlayFiles struct {
 	memory filesys.FileSystem
-	// place converts a path for messages.
-	place func(string) string
+	// displayPath converts a path for messages.
+	displayPath func(string) string
 	// resources are the files of objects.
 	resources []string
-	// asked are the files that a kustomization names.
-	asked map[string]bool
+	// namedFiles are the files that a kustomization names.
+	namedFiles map[string]bool
 }
 
-// read loads the files of an overlay into memory and makes the checks that do not need the
+// loadFiles loads the files of an overlay into memory and makes the checks that do not need the
 // component.
-func (o Overlay) read() (overlayFiles, error) {
+func (o Overlay) loadFiles() (overlayFiles, error) {
 	f := overlayFiles{memory: filesys.MakeFsInMemory()}
 	if err := copyInto(f.memory, o.FS, o.Dir, "/overlay"); err != nil {
 		return f, fmt.Errorf("overlay %s: %w", o.Name, err)
 	}
-	f.place = func(p string) string { return path.Join(o.Name, strings.TrimPrefix(p, "/overlay")) }
-	f.asked = map[string]bool{}
-	check := kustomizationCheck{files: askedFiles{f.memory, f.asked}, root: "/overlay", place: f.place, isOverlay: true}
-	check.folder("/overlay")
+	f.displayPath = func(p string) string { return path.Join(o.Name, strings.TrimPrefix(p, "/overlay")) }
+	f.namedFiles = map[string]bool{}
+	check := kustomizationCheck{files: fileRecorder{f.memory, f.namedFiles}, root: "/overlay", displayPath: f.displayPath, isOverlay: true}
+	check.checkFolder("/overlay")
 	f.resources = check.resources
-	return f, ruled(check.out.err(), ruleOverlay)
+	return f, withRule(check.findings.err(), ruleOverlay)
 }
 
-// aims are the selections of an overlay, in the order in which krusty applies them.
-type aims struct {
+// overlayTargets are the selections of an overlay, in the order in which krusty applies them.
+type overlayTargets struct {
 	selections []selection
 	patches    []patch
 }
 
-// aimed reads the kustomization of an overlay, adds the objects of the component, and gives each
-// patch an explicit target. Nested components of Kustomize patch the same objects: their files get
-// explicit targets, too.
-func (f overlayFiles) aimed() (kustomization, aims, error) {
-	memory, place := f.memory, f.place
+// targetedKustomization reads the kustomization of an overlay, adds the objects of the component,
+// and gives each patch an explicit target. Nested components of Kustomize patch the same objects:
+// their files get explicit targets, too.
+func (f overlayFiles) targetedKustomization() (kustomization, overlayTargets, error) {
+	memory, place := f.memory, f.displayPath
 	k, found := readKustomization(memory, "/overlay/kustomization.yaml", place)
 	if len(found) > 0 {
-		return k, aims{}, found.err()
+		return k, overlayTargets{}, found.err()
 	}
-	all := aims{selections: imageSelections(k)}
+	all := overlayTargets{selections: imageSelections(k)}
 	nested := append([]string(nil), k.Components...)
-	err := aim(memory, &k, &all.selections, place)
+	err := setPatchTargets(memory, &k, &all.selections, place)
 	for i := 0; i < len(nested) && err == nil && i < maxDepth; i++ {
 		var component kustomization
-		file := kustomizationIn(memory, path.Join(k.dir(), nested[i]))
+		file := kustomizationFile(memory, path.Join(k.dir(), nested[i]))
 		if component, found = readKustomization(memory, file, place); len(found) > 0 {
 			return k, all, found.err()
 		}
 		for _, inner := range component.Components {
 			nested = append(nested, path.Join(nested[i], inner))
 		}
-		if err = aim(memory, &component, &all.selections, place); err == nil {
-			all.patches = append(all.patches, component.aimed...)
+		if err = setPatchTargets(memory, &component, &all.selections, place); err == nil {
+			all.patches = append(all.patches, component.targetedPatches...)
 			var text []byte
 			if text, err = yaml.Marshal(component.Kustomization); err == nil {
 				err = memory.WriteFile(file, text)
 			}
 		}
 	}
-	all.patches = append(all.patches, k.aimed...)
+	all.patches = append(all.patches, k.targetedPatches...)
 	k.Resources = append([]string{componentFolder}, k.Resources...)
-	k.Kustomization = modern(memory, k.dir(), k.Kustomization)
+	k.Kustomization = withoutDeprecatedFields(memory, k.dir(), k.Kustomization)
 	return k, all, err
 }
 
-// aim gives every patch of a kustomization its target and records the selections.
-func aim(memory filesys.FileSystem, k *kustomization, selections *[]selection, place func(string) string) error {
+// setPatchTargets gives every patch of a kustomization its target and records the selections.
+func setPatchTargets(memory filesys.FileSystem, k *kustomization, selections *[]selection, place func(string) string) error {
 	patches, found := patchesOf(memory, *k, place)
 	replacements, more := replacementsOf(memory, *k, place)
 	if found = append(found, more...); len(found) > 0 {
 		return found.err()
 	}
-	k.Patches, k.aimed = nil, nil
+	k.Patches, k.targetedPatches = nil, nil
 	//lint:ignore SA1019 deprecated fields are read by krusty, too
 	k.PatchesStrategicMerge, k.PatchesJson6902 = nil, nil
 	for _, p := range patches {
 		*selections = append(*selections, p.selection)
-		k.Patches, k.aimed = append(k.Patches, p.Patch), append(k.aimed, p)
+		k.Patches, k.targetedPatches = append(k.Patches, p.Patch), append(k.targetedPatches, p)
 	}
 	*selections = append(*selections, replacements...)
 	return nil
@@ -212,7 +212,7 @@ func overlayInput(bundles []Bundle) ([]byte, []Object, error) {
 	for _, b := range bundles {
 		for _, o := range b.Objects {
 			c := o.DeepCopy()
-			c.SetAnnotations(merged(c.GetAnnotations(), map[string]string{
+			c.SetAnnotations(mergeMaps(c.GetAnnotations(), map[string]string{
 				bundleAnnotation: b.Name, indexAnnotation: fmt.Sprint(len(index)),
 			}))
 			marked = append(marked, Object{Unstructured: c})
@@ -223,9 +223,9 @@ func overlayInput(bundles []Bundle) ([]byte, []Object, error) {
 	return manifest, index, err
 }
 
-// distribute moves the built objects back into their bundles and reports whether an object was
-// added, removed or changed.
-func distribute(dir string, objects, index []Object, bundles []Bundle) (changed bool, err error) {
+// distributeToBundles moves the built objects back into their bundles and reports whether an object
+// was added, removed or changed.
+func distributeToBundles(dir string, objects, index []Object, bundles []Bundle) (changed bool, err error) {
 	byName := map[string]*Bundle{}
 	for i := range bundles {
 		byName[bundles[i].Name] = &bundles[i]
@@ -233,7 +233,7 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) (changed 
 	}
 	changed = len(objects) != len(index)
 	var problems findings
-	defined := scopesIn(objects)
+	defined := definedScopes(objects)
 	for _, obj := range objects {
 		annotations := obj.GetAnnotations()
 		name, at := annotations[bundleAnnotation], annotations[indexAnnotation]
@@ -254,7 +254,7 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) (changed 
 			written = Origin{File: path.Join(dir, "kustomization.yaml")}
 		}
 		if before == nil || !equality.Semantic.DeepEqual(obj.Object, before.Object) {
-			obj.Origin = obj.Origin.overlaid(dir)
+			obj.Origin = obj.Origin.withOverlay(dir)
 			changed = true
 		}
 		if setsSecretData(before, obj.Unstructured) {
@@ -268,7 +268,7 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) (changed 
 		b, ok := byName[name]
 		if !ok && name != "" {
 			problems = append(problems, overlayFinding(written, schemas.TypeNotSupported, "the overlay adds %s %s by the annotation %s to bundle %q, which the component has not%s",
-				obj.GetKind(), obj.GetName(), bundleAnnotation, name, hintOf(name, sortedKeys(byName))))
+				obj.GetKind(), obj.GetName(), bundleAnnotation, name, suggestName(name, sortedKeys(byName))))
 			continue
 		}
 		if !ok {
@@ -277,10 +277,10 @@ func distribute(dir string, objects, index []Object, bundles []Bundle) (changed 
 			continue
 		}
 		if before == nil {
-			if twin := b.twinOf(obj, defined); twin != nil {
+			if twin := b.existingObject(obj, defined); twin != nil {
 				problems = append(problems, overlayFinding(written, schemas.TypeDuplicate, "the overlay adds %s %s, which is in bundle %s already (%s): patch that one, or choose another name",
 					obj.GetKind(), obj.GetName(), b.Name, twin.Origin))
-			} else if wrong := b.sharedByShoots(obj, defined); wrong != "" {
+			} else if wrong := b.shootCollision(obj, defined); wrong != "" {
 				problems = append(problems, overlayFinding(written, schemas.TypeDuplicate, "%s", wrong))
 			}
 		}
@@ -310,9 +310,9 @@ func setsSecretData(before, obj *unstructured.Unstructured) bool {
 	return false
 }
 
-// normalise checks the identity of an object and converts its values to the types of the API
+// normaliseObject checks the identity of an object and converts its values to the types of the API
 // machinery.
-func normalise(obj *unstructured.Unstructured) error {
+func normaliseObject(obj *unstructured.Unstructured) error {
 	if obj.GetAPIVersion() == "" || obj.GetKind() == "" || obj.GetName() == "" {
 		return errors.New("apiVersion, kind and metadata.name are required")
 	}

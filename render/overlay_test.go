@@ -21,8 +21,8 @@ component: bundles: {
 }
 `
 
-// overlaid renders twoBundles with overlays, each a folder of files.
-func overlaid(t *testing.T, overlays ...map[string]string) (Result, error) {
+// renderOverlaid renders twoBundles with overlays, each a folder of files.
+func renderOverlaid(t *testing.T, overlays ...map[string]string) (Result, error) {
 	t.Helper()
 	opts := Options{Catalogue: smallCatalogue(t, map[string]string{"garden/app/component.cue": twoBundles})}
 	for i, files := range overlays {
@@ -40,7 +40,7 @@ func overlaid(t *testing.T, overlays ...map[string]string) (Result, error) {
 }
 
 func TestOverlayPatches(t *testing.T) {
-	res, err := overlaid(t, map[string]string{"kustomization.yaml": "patches: [{path: p.yaml}]\n", "p.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\ndata: {x: z}\n"})
+	res, err := renderOverlaid(t, map[string]string{"kustomization.yaml": "patches: [{path: p.yaml}]\n", "p.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: garden}\ndata: {x: z}\n"})
 	require.NoError(t, err)
 	a := objectOf(t, res.Bundles, "ConfigMap", "a")
 	assert.Equal(t, map[string]any{"x": "z"}, a.Object["data"])
@@ -72,19 +72,19 @@ func TestOverlayComesBeforeHashing(t *testing.T) {
 
 func TestOverlayAdds(t *testing.T) {
 	const added = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: more\n  namespace: garden\n"
-	res, err := overlaid(t, map[string]string{"kustomization.yaml": "resources: [more.yaml]\n", "more.yaml": added + "  annotations: {render.pergola.dev/bundle: two}\n"})
+	res, err := renderOverlaid(t, map[string]string{"kustomization.yaml": "resources: [more.yaml]\n", "more.yaml": added + "  annotations: {render.pergola.dev/bundle: two}\n"})
 	require.NoError(t, err)
 	require.Len(t, res.Bundles[1].Objects, 2)
 	more := objectOf(t, res.Bundles[1:], "ConfigMap", "more")
 	assert.Empty(t, more.GetAnnotations())
 	assert.Equal(t, "components/garden/app/more.yaml:1 overlaid by components/garden/app", more.Origin.String())
 
-	_, err = overlaid(t, map[string]string{"kustomization.yaml": "resources: [more.yaml]\n", "more.yaml": added})
+	_, err = renderOverlaid(t, map[string]string{"kustomization.yaml": "resources: [more.yaml]\n", "more.yaml": added})
 	require.ErrorContains(t, err, "components/garden/app/more.yaml:1:1: the overlay adds ConfigMap more: say which bundle it belongs to by the annotation render.pergola.dev/bundle (one of one, two)")
 }
 
 func TestOverlayRemoves(t *testing.T) {
-	_, err := overlaid(t, map[string]string{"kustomization.yaml": "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: garden}, $patch: delete}'}]\n"})
+	_, err := renderOverlaid(t, map[string]string{"kustomization.yaml": "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: garden}, $patch: delete}'}]\n"})
 	require.ErrorContains(t, err, "bundle one rendered no object")
 }
 
@@ -92,7 +92,7 @@ func TestOverlaysOfLayersAreAppliedInOrder(t *testing.T) {
 	patch := func(value string) map[string]string {
 		return map[string]string{"kustomization.yaml": "patches: [{patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: garden}, data: {x: " + value + ", " + value + ": set}}'}]\n"}
 	}
-	res, err := overlaid(t, patch("base"), patch("top"))
+	res, err := renderOverlaid(t, patch("base"), patch("top"))
 	require.NoError(t, err)
 	a := objectOf(t, res.Bundles, "ConfigMap", "a")
 	assert.Equal(t, map[string]any{"x": "top", "base": "set", "top": "set"}, a.Object["data"])

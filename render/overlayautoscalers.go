@@ -12,15 +12,15 @@ import (
 // policy.
 const allContainers = "*"
 
-// policies requires the containers that policies of a VerticalPodAutoscaler name, if its target is
-// rendered.
-func (w *referenceWalk) policies(object map[string]any) {
+// requirePolicyContainers requires the containers that policies of a VerticalPodAutoscaler name, if
+// its target is rendered.
+func (w *referenceWalk) requirePolicyContainers(object map[string]any) {
 	kind, name := textAt(object, "spec", "targetRef", "kind"), textAt(object, "spec", "targetRef", "name")
 	if !slices.Contains([]string{"DaemonSet", "Deployment", "StatefulSet"}, kind) {
 		return
 	}
 	containers := func(among []Object) (all []string) {
-		for _, o := range withName(among, kind, name, w.namespace) {
+		for _, o := range objectsNamed(among, kind, name, w.namespace) {
 			for _, list := range []string{"containers", "initContainers"} {
 				items, _ := valueIn(o.Object, "spec", "template", "spec", list).([]any)
 				for _, item := range items {
@@ -40,24 +40,24 @@ func (w *referenceWalk) policies(object map[string]any) {
 			continue
 		}
 		w.found = append(w.found, objectReference{
-			path: path.Append(i).Append("containerName"), wanted: fmt.Sprintf("container %s of %s %s", container, kind, name),
-			met: func(among []Object) bool {
+			path: path.Append(i).Append("containerName"), id: fmt.Sprintf("container %s of %s %s", container, kind, name),
+			isMet: func(among []Object) bool {
 				all := containers(among)
 				return len(all) == 0 || slices.Contains(all, container)
 			},
-			missing: func(among []Object) string {
-				return fmt.Sprintf("%s %q has no container %q%s", kind, name, container, instead(container, containers(among), "it has "))
+			missingMessage: func(among []Object) string {
+				return fmt.Sprintf("%s %q has no container %q%s", kind, name, container, alternativesHint(container, containers(among), "it has "))
 			},
 		})
 	}
 }
 
-// scaler requires the containers that a HorizontalPodAutoscaler names, and requests for metrics of
-// utilization, which is a share of the request.
-func (w *referenceWalk) scaler(object map[string]any) {
+// requireScalerMetrics requires the containers that a HorizontalPodAutoscaler names, and requests
+// for metrics of utilization, which is a share of the request.
+func (w *referenceWalk) requireScalerMetrics(object map[string]any) {
 	kind, name := textAt(object, "spec", "scaleTargetRef", "kind"), textAt(object, "spec", "scaleTargetRef", "name")
 	containers := func(among []Object) (all []map[string]any) {
-		for _, o := range withName(among, kind, name, w.namespace) {
+		for _, o := range objectsNamed(among, kind, name, w.namespace) {
 			all = append(all, mapsIn(valueIn(o.Object, "spec", "template", "spec", "containers"))...)
 		}
 		return all
@@ -72,14 +72,14 @@ func (w *referenceWalk) scaler(object map[string]any) {
 			}
 			if container != "" {
 				w.found = append(w.found, objectReference{
-					path: path.Append("container"), wanted: fmt.Sprintf("container %s of %s %s", container, kind, name),
-					met: func(among []Object) bool { return len(containers(among)) == 0 || len(measured(among)) > 0 },
-					missing: func(among []Object) string {
+					path: path.Append("container"), id: fmt.Sprintf("container %s of %s %s", container, kind, name),
+					isMet: func(among []Object) bool { return len(containers(among)) == 0 || len(measured(among)) > 0 },
+					missingMessage: func(among []Object) string {
 						var names []string
 						for _, c := range containers(among) {
 							names = append(names, textAt(c, "name"))
 						}
-						return fmt.Sprintf("%s %q has no container %q%s", kind, name, container, instead(container, names, "it has "))
+						return fmt.Sprintf("%s %q has no container %q%s", kind, name, container, alternativesHint(container, names, "it has "))
 					},
 				})
 			}
@@ -95,9 +95,9 @@ func (w *referenceWalk) scaler(object map[string]any) {
 				return names
 			}
 			w.found = append(w.found, objectReference{
-				path: path.Append("target").Append("type"), wanted: fmt.Sprintf("requests of %s of a %s", resource, kind),
-				met: func(among []Object) bool { return len(lacking(among)) == 0 },
-				missing: func(among []Object) string {
+				path: path.Append("target").Append("type"), id: fmt.Sprintf("requests of %s of a %s", resource, kind),
+				isMet: func(among []Object) bool { return len(lacking(among)) == 0 },
+				missingMessage: func(among []Object) string {
 					return fmt.Sprintf("a utilization is a share of the request, and containers of %s %q have no request of %s: %s", kind, name, resource, strings.Join(lacking(among), ", "))
 				},
 			})
@@ -105,10 +105,10 @@ func (w *referenceWalk) scaler(object map[string]any) {
 	}
 }
 
-// unscaled requires that no VerticalPodAutoscaler sets requests that a HorizontalPodAutoscaler
-// uses: each would react to the other. Both may act if the metric is an average value, which does
-// not depend on requests.
-func (w *referenceWalk) unscaled(o Object) {
+// requireSingleScaler requires that no VerticalPodAutoscaler sets requests that a
+// HorizontalPodAutoscaler uses: each would react to the other. Both may act if the metric is an
+// average value, which does not depend on requests.
+func (w *referenceWalk) requireSingleScaler(o Object) {
 	both := func(other Object) (resource string) {
 		horizontal, vertical := o, other
 		if o.GetKind() == "VerticalPodAutoscaler" {
@@ -133,9 +133,9 @@ func (w *referenceWalk) unscaled(o Object) {
 		return slices.IndexFunc(among, func(other Object) bool { return both(other) != "" })
 	}
 	w.found = append(w.found, objectReference{
-		path: fieldpath.Path{"spec"}, alone: true, wanted: fmt.Sprintf("requests of %s %s to themselves", o.GetKind(), o.GetName()),
-		met: func(among []Object) bool { return rival(among) < 0 },
-		missing: func(among []Object) string {
+		path: fieldpath.Path{"spec"}, isExclusive: true, id: fmt.Sprintf("requests of %s %s to themselves", o.GetKind(), o.GetName()),
+		isMet: func(among []Object) bool { return rival(among) < 0 },
+		missingMessage: func(among []Object) string {
 			other, ref := among[rival(among)], valueIn(o.Object, "spec", "targetRef")
 			if ref == nil {
 				ref = valueIn(o.Object, "spec", "scaleTargetRef")
@@ -177,9 +177,9 @@ func setsRequest(object map[string]any, container, resource string) bool {
 	return all || other
 }
 
-// onlyAutoscaler requires that an autoscaler is the only one of its kind for its target: two would
-// counteract each other.
-func (w *referenceWalk) onlyAutoscaler(o Object, field string) {
+// requireOnlyAutoscaler requires that an autoscaler is the only one of its kind for its target: two
+// would counteract each other.
+func (w *referenceWalk) requireOnlyAutoscaler(o Object, field string) {
 	target := func(o Object) string { return targetText(valueIn(o.Object, "spec", field)) }
 	rivals := func(among []Object) []Object {
 		return slices.DeleteFunc(slices.Clone(among), func(other Object) bool {
@@ -187,9 +187,9 @@ func (w *referenceWalk) onlyAutoscaler(o Object, field string) {
 		})
 	}
 	w.found = append(w.found, objectReference{
-		path: fieldpath.Path{"spec", field, "name"}, alone: true, wanted: fmt.Sprintf("%s %s alone for %s", o.GetKind(), o.GetName(), target(o)),
-		met: func(among []Object) bool { return len(rivals(among)) == 0 },
-		missing: func(among []Object) string {
+		path: fieldpath.Path{"spec", field, "name"}, isExclusive: true, id: fmt.Sprintf("%s %s alone for %s", o.GetKind(), o.GetName(), target(o)),
+		isMet: func(among []Object) bool { return len(rivals(among)) == 0 },
+		missingMessage: func(among []Object) string {
 			return fmt.Sprintf("%s %s is for %s, too, and both act against each other: remove one of them", o.GetKind(), rivals(among)[0].GetName(), target(o))
 		},
 	})

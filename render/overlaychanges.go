@@ -17,9 +17,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// changed warns of unintended side effects on objects of the component, compared with their
+// warnOfChanges warns of unintended side effects on objects of the component, compared with their
 // previous state.
-func (c *overlayCheck) changed(k kustomization, made, before []Object) {
+func (c *overlayCheck) warnOfChanges(k kustomization, made, before []Object) {
 	type fault struct {
 		at      schemas.Position
 		message string
@@ -31,22 +31,22 @@ func (c *overlayCheck) changed(k kustomization, made, before []Object) {
 			continue
 		}
 		former := before[i]
-		for _, wrong := range changesOf(former, o) {
+		for _, wrong := range breakingChanges(former, o) {
 			if everywhere[wrong.Path.String()] {
 				continue // one object is enough
 			}
-			at, by, ok := c.culprit(k, o, wrong, func(o Object, _ []Object) bool {
-				return slices.ContainsFunc(changesOf(former, o), func(f structure.Finding) bool {
+			at, by, ok := c.blamedPart(k, o, wrong, func(o Object, _ []Object) bool {
+				return slices.ContainsFunc(breakingChanges(former, o), func(f structure.Finding) bool {
 					return f.Path.String() == wrong.Path.String() && f.Message == wrong.Message
 				})
 			})
 			if !ok {
 				continue
 			}
-			if by.patch >= 0 && len(k.aimed) == len(k.Patches) && wrong.Type == string(typeLost) && (k.aimed[by.patch].node.Kind != yamlv3.SequenceNode || removesFrom(k.aimed[by.patch].node)) {
+			if by.patch >= 0 && len(k.targetedPatches) == len(k.Patches) && wrong.Type == string(typeLostArgument) && (k.targetedPatches[by.patch].node.Kind != yamlv3.SequenceNode || hasArgumentRemoval(k.targetedPatches[by.patch].node)) {
 				continue // it is intended, or reported with the list that a merge replaces
 			}
-			if by.isWholesale() {
+			if by.isGlobal() {
 				everywhere[wrong.Path.String()] = true
 				// commonLabels was converted to this
 				if slices.ContainsFunc(k.Labels, func(l types.Label) bool { return l.IncludeSelectors }) {
@@ -63,20 +63,20 @@ func (c *overlayCheck) changed(k kustomization, made, before []Object) {
 	}
 }
 
-// typeLost is the type of findings about lost arguments.
-const typeLost = schemas.TypeRequired
+// typeLostArgument is the type of findings about lost arguments.
+const typeLostArgument = schemas.TypeRequired
 
-// removesFrom reports whether a list of operations removes an argument.
-func removesFrom(operations *yamlv3.Node) bool {
+// hasArgumentRemoval reports whether a list of operations removes an argument.
+func hasArgumentRemoval(operations *yamlv3.Node) bool {
 	return slices.ContainsFunc(operations.Content, func(item *yamlv3.Node) bool {
-		_, op := child(item, "op")
-		_, at := child(item, "path")
+		_, op := childNode(item, "op")
+		_, at := childNode(item, "path")
 		return op != nil && at != nil && op.Value == "remove" && (strings.Contains(at.Value, "/args") || strings.Contains(at.Value, "/command"))
 	})
 }
 
-// flagsOf are the names of the flags of a container.
-func flagsOf(container map[string]any) (names []string) {
+// flagNames are the names of the flags of a container.
+func flagNames(container map[string]any) (names []string) {
 	for _, field := range []string{"command", "args"} {
 		items, _ := container[field].([]any)
 		for _, item := range items {
@@ -89,8 +89,8 @@ func flagsOf(container map[string]any) (names []string) {
 	return names
 }
 
-// changesOf finds lost or changed fields of an object that other objects depend on.
-func changesOf(before, now Object) (out []structure.Finding) {
+// breakingChanges finds lost or changed fields of an object that other objects depend on.
+func breakingChanges(before, now Object) (out []structure.Finding) {
 	add := func(path fieldpath.Path, typ schemas.Type, format string, args ...any) {
 		out = append(out, structure.Finding{Path: path, Type: string(typ), Message: fmt.Sprintf(format, args...)})
 	}
@@ -104,7 +104,7 @@ func changesOf(before, now Object) (out []structure.Finding) {
 		former, is := of(before), of(now)
 		for _, label := range sortedKeys(former) {
 			switch value, has := is[label]; {
-			case !has && isTraffic(label):
+			case !has && isTrafficLabel(label):
 				add(path, schemas.TypeInvalid, "the label %s is taken away, by which the network policies of Gardener let the pods reach what it names", label)
 			case has && value != former[label] && !strings.HasSuffix(label, "version"):
 				add(path.Append(fieldpath.Key(label)), schemas.TypeInvalid, "the label was %q, and others may select by it: give the object another label", former[label])
@@ -124,10 +124,10 @@ func changesOf(before, now Object) (out []structure.Finding) {
 				if textAt(former, "name") != textAt(container, "name") {
 					continue
 				}
-				kept := flagsOf(container)
-				lost := slices.DeleteFunc(flagsOf(former), func(name string) bool { return slices.Contains(kept, name) })
+				kept := flagNames(container)
+				lost := slices.DeleteFunc(flagNames(former), func(name string) bool { return slices.Contains(kept, name) })
 				if args, _ := former["args"].([]any); len(lost) > 0 && (len(args) == 0 || container["args"] != nil) {
-					add(fieldpath.Path{"spec", "template", "spec", "containers", n}, typeLost, "the container %s loses %s: an operation on a list as a whole, or on an item that is there, takes the place of what was there; to add an argument use the path …/args/-, and to take one away the operation remove", textAt(container, "name"), strings.Join(shortened(lost), ", "))
+					add(fieldpath.Path{"spec", "template", "spec", "containers", n}, typeLostArgument, "the container %s loses %s: an operation on a list as a whole, or on an item that is there, takes the place of what was there; to add an argument use the path …/args/-, and to take one away the operation remove", textAt(container, "name"), strings.Join(firstNames(lost), ", "))
 				} else if len(args) > 0 && container["args"] == nil {
 					add(fieldpath.Path{"spec", "template", "spec", "containers", n}, schemas.TypeInvalid, "the container %s loses all its arguments, with all else that is not written again: leave $patch out, or write all of it", textAt(container, "name"))
 				}
@@ -147,9 +147,9 @@ func changesOf(before, now Object) (out []structure.Finding) {
 	return out
 }
 
-// isTraffic reports whether a label of pods allows traffic.
-func isTraffic(label string) bool {
-	return strings.HasPrefix(label, "networking.gardener.cloud/to-") || strings.HasPrefix(label, clientLabel)
+// isTrafficLabel reports whether a label of pods allows traffic.
+func isTrafficLabel(label string) bool {
+	return strings.HasPrefix(label, "networking.gardener.cloud/to-") || strings.HasPrefix(label, clientLabelPrefix)
 }
 
 // renamedKeys finds new fields of a configuration whose names resemble removed ones.

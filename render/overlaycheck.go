@@ -27,54 +27,54 @@ type overlayCheck struct {
 	objectCheck
 	overlayFiles
 	k kustomization
-	// nested is the number of patches of nested components, which krusty applies first.
-	nested int
+	// nestedPatches is the number of patches of nested components, which krusty applies first.
+	nestedPatches int
 	// objects are the objects of the component (the first own ones), then objects that the overlay
 	// adds; all are the same for krusty's selectors.
-	objects []Object
-	own     int
-	all     resmap.ResMap
+	objects    []Object
+	ownCount   int
+	selectable resmap.ResMap
 	// warn receives possibly intended faults; nil disables warnings.
 	warn func(finding)
-	// open receives references that others may satisfy; nil disables them.
-	open func(openReference)
-	out  findings
-	seen map[string]bool
+	// addOpenReference receives references that others may satisfy; nil disables them.
+	addOpenReference func(openReference)
+	findings         findings
+	seen             map[string]bool
 }
 
-// sources checks the files of added objects, and patches.
-func (c *overlayCheck) sources(patches []patch) error {
+// checkSources checks the files of added objects, and patches.
+func (c *overlayCheck) checkSources(patches []patch) error {
 	c.seen = map[string]bool{}
 	for _, file := range c.resources {
-		c.resource(file)
+		c.checkResource(file)
 	}
-	if err := c.index(); err != nil {
+	if err := c.buildIndex(); err != nil {
 		return nil // krusty reports the error and its position
 	}
-	c.nested = len(patches) - len(c.k.aimed)
+	c.nestedPatches = len(patches) - len(c.k.targetedPatches)
 	for i := range patches {
 		p := &patches[i]
-		targets := c.targets(*p.Target)
-		c.patch(p, targets)
+		targets := c.selectTargets(*p.Target)
+		c.checkPatch(p, targets)
 		if p.node.Kind == yamlv3.SequenceNode || c.warn != nil {
-			targets = c.patched(targets, patches, i)
+			targets = c.objectsBeforePatch(targets, patches, i)
 		}
 		switch {
 		case p.node.Kind == yamlv3.SequenceNode:
-			c.operations(p, targets)
+			c.applyOperations(p, targets)
 		case c.warn != nil:
-			c.newItems(p, targets)
+			c.warnOfNewItems(p, targets)
 		}
 	}
-	return c.out.err()
+	return c.findings.err()
 }
 
-// patched returns objects after the patches before a given one. It skips objects whose state is
-// unknown.
-func (c *overlayCheck) patched(objects []Object, patches []patch, until int) []Object {
+// objectsBeforePatch returns objects after the patches before a given one. It skips objects whose
+// state is unknown.
+func (c *overlayCheck) objectsBeforePatch(objects []Object, patches []patch, until int) []Object {
 	was := map[*unstructured.Unstructured]bool{}
 	for _, p := range patches[:until] {
-		for _, o := range c.targets(*p.Target) {
+		for _, o := range c.selectTargets(*p.Target) {
 			was[o.Unstructured] = true
 		}
 	}
@@ -82,16 +82,16 @@ func (c *overlayCheck) patched(objects []Object, patches []patch, until int) []O
 		return objects
 	}
 	built := c.k.Kustomization
-	built.Patches, built.Replacements, built.Images, built.Replicas = c.k.Patches[:max(0, until-c.nested)], nil, nil, nil
-	err := modernise(c.memory, buildRoot(c.k.path), c.k.path)
+	built.Patches, built.Replacements, built.Images, built.Replicas = c.k.Patches[:max(0, until-c.nestedPatches)], nil, nil, nil
+	err := removeDeprecatedFields(c.memory, buildRoot(c.k.path), c.k.path)
 	var resources resmap.ResMap
 	if err == nil {
 		resources, err = krustyBuild(c.memory, c.k.path, built)
 	}
-	if err != nil || until < c.nested {
+	if err != nil || until < c.nestedPatches {
 		return slices.DeleteFunc(slices.Clone(objects), func(o Object) bool { return was[o.Unstructured] })
 	}
-	after, err := decodeResources(c.memory, c.k, resources, c.place)
+	after, err := decodeResources(c.memory, c.k, resources, c.displayPath)
 	if err != nil {
 		return nil
 	}
@@ -114,31 +114,31 @@ func (c *overlayCheck) patched(objects []Object, patches []patch, until int) []O
 func (c *overlayCheck) report(f finding) {
 	if key := f.Error(); !c.seen[key] {
 		c.seen[key] = true
-		c.out = append(c.out, f)
+		c.findings = append(c.findings, f)
 	}
 }
 
-// index builds the objects that krusty selects from.
-func (c *overlayCheck) index() error {
+// buildIndex builds the objects that krusty selects from.
+func (c *overlayCheck) buildIndex() error {
 	marked := make([]Object, 0, len(c.objects))
 	for i, o := range c.objects {
 		m := o.DeepCopy()
-		m.SetAnnotations(merged(m.GetAnnotations(), map[string]string{indexAnnotation: strconv.Itoa(i)}))
+		m.SetAnnotations(mergeMaps(m.GetAnnotations(), map[string]string{indexAnnotation: strconv.Itoa(i)}))
 		marked = append(marked, Object{Unstructured: m})
 	}
 	manifest, err := ManifestYAML(marked)
 	if err != nil {
 		return err
 	}
-	krustyRuns.Lock()
-	defer krustyRuns.Unlock()
-	c.all, err = resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()).NewResMapFromBytes(manifest)
+	krustyLock.Lock()
+	defer krustyLock.Unlock()
+	c.selectable, err = resmap.NewFactory(provider.NewDefaultDepProvider().GetResourceFactory()).NewResMapFromBytes(manifest)
 	return err
 }
 
-// targets are the objects that a selector matches.
-func (c *overlayCheck) targets(s types.Selector) []Object {
-	found, err := c.all.Select(s)
+// selectTargets are the objects that a selector matches.
+func (c *overlayCheck) selectTargets(s types.Selector) []Object {
+	found, err := c.selectable.Select(s)
 	if err != nil {
 		return nil
 	}
@@ -151,13 +151,13 @@ func (c *overlayCheck) targets(s types.Selector) []Object {
 	return out
 }
 
-// resource checks a file of objects.
-func (c *overlayCheck) resource(file string) {
+// checkResource checks a file of objects.
+func (c *overlayCheck) checkResource(file string) {
 	data, err := c.memory.ReadFile(file)
 	if err != nil {
 		return // reported before
 	}
-	objects, err := DecodeYAML(c.place(file), data)
+	objects, err := DecodeYAML(c.displayPath(file), data)
 	if err != nil {
 		return
 	}
@@ -169,42 +169,42 @@ func (c *overlayCheck) resource(file string) {
 			continue
 		}
 		at := func(n *yamlv3.Node) schemas.Position {
-			return schemas.Position{File: c.place(file), Line: doc.line - 1 + n.Line, Column: n.Column}
+			return schemas.Position{File: c.displayPath(file), Line: doc.line - 1 + n.Line, Column: n.Column}
 		}
-		gvk := schema.FromAPIVersionAndKind(textIn(content, "apiVersion"), textIn(content, "kind"))
-		kind := c.kindOf(gvk)
+		gvk := schema.FromAPIVersionAndKind(textField(content, "apiVersion"), textField(content, "kind"))
+		kind := c.schemaOf(gvk)
 		if kind == nil {
-			if words := c.kinds.unknown(gvk); words != "" {
-				_, value := child(node.Content[0], "kind")
+			if words := c.kinds.unknownKindMessage(gvk); words != "" {
+				_, value := childNode(node.Content[0], "kind")
 				c.report(finding{Position: at(value), field: "kind", kind: schemas.TypeNotSupported, rule: ruleObject, message: words})
-			} else if words := c.kinds.near(gvk); words != "" && c.warn != nil {
-				_, value := child(node.Content[0], "apiVersion")
+			} else if words := c.kinds.similarAPI(gvk); words != "" && c.warn != nil {
+				_, value := childNode(node.Content[0], "apiVersion")
 				c.warn(finding{Position: at(value), field: "apiVersion", kind: schemas.TypeNotSupported, rule: ruleOverlayReference, warning: true, message: words})
 			}
-			kind = openKind(gvk)
+			kind = undefinedKind(gvk)
 		}
-		c.part(kind, "", node.Content[0], content, at)
+		c.checkPart(kind, "", node.Content[0], content, at)
 	}
 }
 
-func textIn(content map[string]any, field string) string {
+func textField(content map[string]any, field string) string {
 	text, _ := content[field].(string)
 	return text
 }
 
-// openKind represents a kind that nothing defines.
-func openKind(gvk schema.GroupVersionKind) *strict.Kind {
+// undefinedKind represents a kind that nothing defines.
+func undefinedKind(gvk schema.GroupVersionKind) *strict.Kind {
 	return &strict.Kind{Kind: structure.Foreign(gvk)}
 }
 
-// part checks a part of an object: its values and their notation.
-func (c *overlayCheck) part(kind *strict.Kind, entry string, node *yamlv3.Node, content map[string]any, at func(*yamlv3.Node) schemas.Position) {
+// checkPart checks a part of an object: its values and their notation.
+func (c *overlayCheck) checkPart(kind *strict.Kind, entry string, node *yamlv3.Node, content map[string]any, at func(*yamlv3.Node) schemas.Position) {
 	bad := map[string]bool{}
 	for _, found := range kind.CheckPart(content) {
 		bad[found.Path.String()] = true
 		c.report(c.finding(entry, kind, at(nodeAt(node, found.Path)), found))
 	}
-	s := scalars{report: func(n *yamlv3.Node, path fieldpath.Path, typ schemas.Type, message string) {
+	s := scalarCheck{report: func(n *yamlv3.Node, path fieldpath.Path, typ schemas.Type, message string) {
 		if !bad[path.String()] {
 			c.report(c.finding(entry, kind, at(n), structure.Finding{Path: path, Type: string(typ), Message: message}))
 		}
@@ -225,7 +225,7 @@ func (c *overlayCheck) finding(entry string, kind *strict.Kind, at schemas.Posit
 func nodeAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 	at := node
 	for _, step := range path {
-		key, value := child(node, step)
+		key, value := childNode(node, step)
 		if value == nil {
 			break
 		}
@@ -234,8 +234,8 @@ func nodeAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 	return at
 }
 
-// patch checks a strategic merge for objects.
-func (c *overlayCheck) patch(p *patch, targets []Object) {
+// checkPatch checks a strategic merge for objects.
+func (c *overlayCheck) checkPatch(p *patch, targets []Object) {
 	if p.node.Kind == yamlv3.SequenceNode {
 		return
 	}
@@ -243,26 +243,26 @@ func (c *overlayCheck) patch(p *patch, targets []Object) {
 	if err != nil || content["$patch"] == "delete" {
 		return
 	}
-	c.directives(p, nil, content)
-	c.named(p, content)
+	c.checkDirectives(p, nil, content)
+	c.warnOfOtherName(p, content)
 	content, _ = withoutDirectives(content).(map[string]any)
 	var checked []schema.GroupVersionKind
 	for _, o := range targets {
 		if gvk := o.GroupVersionKind(); !slices.Contains(checked, gvk) {
 			checked = append(checked, gvk)
-			kind := c.kindOf(gvk)
+			kind := c.schemaOf(gvk)
 			if kind == nil {
-				kind = openKind(gvk)
+				kind = undefinedKind(gvk)
 			}
-			c.part(kind, p.entry, p.node, content, p.position)
+			c.checkPart(kind, p.entry, p.node, content, p.position)
 		}
 	}
 }
 
-// named warns of a patch that names another existing object than its target: the patch was probably
-// copied.
-func (c *overlayCheck) named(p *patch, content map[string]any) {
-	kind, name, target := textIn(content, "kind"), textAt(content, "metadata", "name"), strings.ReplaceAll(p.Target.Name, `\`, "")
+// warnOfOtherName warns of a patch that names another existing object than its target: the patch
+// was probably copied.
+func (c *overlayCheck) warnOfOtherName(p *patch, content map[string]any) {
+	kind, name, target := textField(content, "kind"), textAt(content, "metadata", "name"), strings.ReplaceAll(p.Target.Name, `\`, "")
 	if c.warn == nil || target == "" || name == "" || name == target || !slices.ContainsFunc(c.objects, func(o Object) bool { return o.GetKind() == kind && o.GetName() == name }) {
 		return
 	}
@@ -271,19 +271,19 @@ func (c *overlayCheck) named(p *patch, content map[string]any) {
 		message: fmt.Sprintf("the patch names %s %q and is for %q, by its target; write the same name in both", kind, name, target)})
 }
 
-// deletable are map fields in which null deletes an entry of a strategic merge.
-var deletable = []string{"annotations", "data", "labels", "limits", "matchLabels", "nodeSelector", "requests"}
+// deletableMaps are map fields in which null deletes an entry of a strategic merge.
+var deletableMaps = []string{"annotations", "data", "labels", "limits", "matchLabels", "nodeSelector", "requests"}
 
-// directives finds invalid directives of a strategic merge: Kustomize treats $patch with an unknown
-// value as a field.
-func (c *overlayCheck) directives(p *patch, path fieldpath.Path, value any) {
+// checkDirectives finds invalid directives of a strategic merge: Kustomize treats $patch with an
+// unknown value as a field.
+func (c *overlayCheck) checkDirectives(p *patch, path fieldpath.Path, value any) {
 	known := []string{"delete", "merge", "replace"}
 	switch v := value.(type) {
 	case map[string]any:
 		for _, name := range sortedKeys(v) {
 			word, isText := v[name].(string)
 			if name != "$patch" || isText && slices.Contains(known, word) {
-				c.directives(p, path.Append(name), v[name])
+				c.checkDirectives(p, path.Append(name), v[name])
 				continue
 			}
 			hint := ""
@@ -295,7 +295,7 @@ func (c *overlayCheck) directives(p *patch, path fieldpath.Path, value any) {
 		}
 	case []any:
 		for i, inner := range v {
-			c.directives(p, path.Append(i), inner)
+			c.checkDirectives(p, path.Append(i), inner)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func withoutDirectives(value any) any {
 			if name != "" && name[0] == '$' {
 				continue
 			}
-			if entries, is := inner.(map[string]any); is && slices.Contains(deletable, name) {
+			if entries, is := inner.(map[string]any); is && slices.Contains(deletableMaps, name) {
 				inner = maps.Clone(entries)
 				maps.DeleteFunc(inner.(map[string]any), func(_ string, value any) bool { return value == nil })
 			}
@@ -326,14 +326,14 @@ func withoutDirectives(value any) any {
 	return value
 }
 
-// scalars finds values that krusty converts differently from the API.
-type scalars struct {
+// scalarCheck finds values that krusty converts differently from the API.
+type scalarCheck struct {
 	report func(*yamlv3.Node, fieldpath.Path, schemas.Type, string)
 	depth  int
 }
 
-func (s scalars) walk(node *yamlv3.Node, path fieldpath.Path) {
-	node = resolved(node)
+func (s scalarCheck) walk(node *yamlv3.Node, path fieldpath.Path) {
+	node = resolveAlias(node)
 	if s.depth++; node == nil || s.depth > maxDepth {
 		return
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// newItems warns of items that a strategic merge adds to lists of the component: a misspelt
+// warnOfNewItems warns of items that a strategic merge adds to lists of the component: a misspelt
 // container name makes a second container. Items of one of the objects are not new, nor are items
 // of a list that the component does not have.
-func (c *overlayCheck) newItems(p *patch, targets []Object) {
+func (c *overlayCheck) warnOfNewItems(p *patch, targets []Object) {
 	var added map[*yamlv3.Node]finding
 	for i, o := range targets {
-		kind := c.kindOf(o.GroupVersionKind())
+		kind := c.schemaOf(o.GroupVersionKind())
 		if kind == nil {
 			return
 		}
@@ -47,7 +47,7 @@ type itemWalk struct {
 }
 
 func (w *itemWalk) walk(node *yamlv3.Node, n *structure.Node, value any, path fieldpath.Path) {
-	node = resolved(node)
+	node = resolveAlias(node)
 	if n == nil || node == nil || value == nil || len(path) > maxDepth {
 		return
 	}
@@ -68,16 +68,16 @@ func (w *itemWalk) walk(node *yamlv3.Node, n *structure.Node, value any, path fi
 		switch {
 		case node.Kind != yamlv3.SequenceNode || len(v) == 0:
 		case n.ListType == "map":
-			w.list(node, n, v, path)
+			w.compareList(node, n, v, path)
 		case len(path) > 0 && slices.Contains([]any{"args", "command"}, path[len(path)-1]):
-			w.replaced(node, v, path)
+			w.findDroppedArguments(node, v, path)
 		}
 	}
 }
 
-// replaced finds arguments that a patch drops, because a strategic merge replaces the whole list:
-// most likely it should add or change one.
-func (w *itemWalk) replaced(node *yamlv3.Node, items []any, path fieldpath.Path) {
+// findDroppedArguments finds arguments that a patch drops, because a strategic merge replaces the
+// whole list: most likely it should add or change one.
+func (w *itemWalk) findDroppedArguments(node *yamlv3.Node, items []any, path fieldpath.Path) {
 	flags := func(text string) string {
 		name, _, _ := strings.Cut(text, "=")
 		return name
@@ -95,13 +95,13 @@ func (w *itemWalk) replaced(node *yamlv3.Node, items []any, path fieldpath.Path)
 	if len(gone) > 0 {
 		w.added[node] = finding{
 			Position: w.patch.position(node), field: path.String(), kind: schemas.TypeInvalid, rule: ruleOverlayItem, warning: true,
-			message: fmt.Sprintf("replaces the whole list: %s %s loses %s; to add or change one, use operations of a JSON patch", w.object.GetKind(), w.object.GetName(), strings.Join(shortened(gone), ", ")),
+			message: fmt.Sprintf("replaces the whole list: %s %s loses %s; to add or change one, use operations of a JSON patch", w.object.GetKind(), w.object.GetName(), strings.Join(firstNames(gone), ", ")),
 		}
 	}
 }
 
-// list compares the items of a list by their key. A strategic merge uses only the first key.
-func (w *itemWalk) list(node *yamlv3.Node, n *structure.Node, items []any, path fieldpath.Path) {
+// compareList compares the items of a list by their key. A strategic merge uses only the first key.
+func (w *itemWalk) compareList(node *yamlv3.Node, n *structure.Node, items []any, path fieldpath.Path) {
 	key := n.ListKeys[0]
 	byKey := map[string]any{}
 	for _, item := range items {
@@ -110,7 +110,7 @@ func (w *itemWalk) list(node *yamlv3.Node, n *structure.Node, items []any, path 
 		}
 	}
 	for i, item := range node.Content {
-		_, name := child(item, key)
+		_, name := childNode(item, key)
 		if name == nil {
 			continue
 		}
@@ -118,34 +118,34 @@ func (w *itemWalk) list(node *yamlv3.Node, n *structure.Node, items []any, path 
 			w.walk(item, n.Items, known, path.Append(i))
 			continue
 		}
-		_, directive := child(item, "$patch")
+		_, directive := childNode(item, "$patch")
 		w.added[name] = w.finding(name, path.Append(i, key), sortedKeys(byKey), directive != nil && directive.Value == "delete")
 	}
 }
 
 func (w *itemWalk) finding(name *yamlv3.Node, path fieldpath.Path, known []string, deletes bool) finding {
-	hint := "it has " + strings.Join(shortened(known), ", ")
+	hint := "it has " + strings.Join(firstNames(known), ", ")
 	if guess := suggest.Word(name.Value, known); guess != "" {
 		hint += fmt.Sprintf("; did you mean %q?", guess)
 	}
 	list := path[:len(path)-2].String()
 	message := fmt.Sprintf("adds an item to %s: %s has no %q there; %s To add one that is meant, use an operation add with the path /%s/-",
-		list, nameOfObject(w.object), name.Value, sentence(hint), strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(list, "[", "/"), "]", ""), ".", "/"))
+		list, nameOfObject(w.object), name.Value, endSentence(hint), strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(list, "[", "/"), "]", ""), ".", "/"))
 	if deletes {
 		message = fmt.Sprintf("deletes nothing: %s has no %q in %s; %s", nameOfObject(w.object), name.Value, list, hint)
 	}
 	return finding{Position: w.patch.position(name), field: w.patch.entry + ": " + path.String(), kind: schemas.TypeInvalid, rule: ruleOverlayItem, warning: true, message: message}
 }
 
-func sentence(text string) string {
+func endSentence(text string) string {
 	if strings.HasSuffix(text, "?") {
 		return text
 	}
 	return text + "."
 }
 
-// shortened are the first of many names.
-func shortened(names []string) []string {
+// firstNames are the first of many names.
+func firstNames(names []string) []string {
 	if len(names) > 8 {
 		return append(slices.Clone(names[:8]), "…")
 	}

@@ -17,12 +17,12 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// built checks objects that an overlay changed or added, as krusty made them, and finds the faulty
-// part of the overlay. A later check reports faults that exist without the overlay.
-func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle) findings {
+// checkBuilt checks objects that an overlay changed or added, as krusty made them, and finds the
+// faulty part of the overlay. A later check reports faults that exist without the overlay.
+func (c *overlayCheck) checkBuilt(k kustomization, objects []Object, bundles []Bundle) findings {
 	minors := map[string]int{}
 	for _, b := range bundles {
-		minors[b.Name] = c.minorOf(b.Cluster)
+		minors[b.Name] = c.clusterMinor(b.Cluster)
 	}
 	type fault struct {
 		at      schemas.Position
@@ -33,11 +33,11 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 		minor, known := minors[o.GetAnnotations()[bundleAnnotation]]
 		// with several bundles, the missing bundle is reported instead
 		if !known && len(bundles) > 0 {
-			minor = c.minorOf(bundles[0].Cluster)
+			minor = c.clusterMinor(bundles[0].Cluster)
 		}
-		for _, found := range c.checkOverlaid(o.Unstructured, minor) {
-			at, by, ok := c.culprit(k, o, found, func(o Object, _ []Object) bool {
-				return slices.ContainsFunc(c.checkOverlaid(o.Unstructured, minor), func(f structure.Finding) bool {
+		for _, found := range c.checkOverlaidObject(o.Unstructured, minor) {
+			at, by, ok := c.blamedPart(k, o, found, func(o Object, _ []Object) bool {
+				return slices.ContainsFunc(c.checkOverlaidObject(o.Unstructured, minor), func(f structure.Finding) bool {
 					return f.Path.String() == found.Path.String() && f.Message == found.Message
 				})
 			})
@@ -50,24 +50,24 @@ func (c *overlayCheck) built(k kustomization, objects []Object, bundles []Bundle
 			f := objectFinding(at, o.Unstructured, found)
 			f.rule = ruleObject
 			key := fault{at, f.message}
-			if first, ok := said[key]; ok && by.isWholesale() {
+			if first, ok := said[key]; ok && by.isGlobal() {
 				more[first]++
 				continue
 			}
-			said[key] = len(c.out)
+			said[key] = len(c.findings)
 			c.report(f)
 		}
 	}
 	for i, n := range more {
-		c.out[i].message += fmt.Sprintf("; the same at %d more places of objects", n)
+		c.findings[i].message += fmt.Sprintf("; the same at %d more places of objects", n)
 	}
-	return c.out
+	return c.findings
 }
 
-// checkOverlaid is checkUnfinished, and checks objects of Gardener against the rules for
-// declarations.
-func (c *overlayCheck) checkOverlaid(o *unstructured.Unstructured, minor int) []structure.Finding {
-	found := c.checkUnfinished(o, minor)
+// checkOverlaidObject is checkWithoutNamespace, and checks objects of Gardener against the rules
+// for declarations.
+func (c *overlayCheck) checkOverlaidObject(o *unstructured.Unstructured, minor int) []structure.Finding {
+	found := c.checkWithoutNamespace(o, minor)
 	if len(found) > 0 || !strings.HasSuffix(o.GroupVersionKind().Group, ".gardener.cloud") {
 		return found
 	}
@@ -83,15 +83,15 @@ func (c *overlayCheck) checkOverlaid(o *unstructured.Unstructured, minor int) []
 	return found
 }
 
-// culprit finds the part of an overlay that makes a field wrong, and its position. is reports
+// blamedPart finds the part of an overlay that makes a field wrong, and its position. is reports
 // whether the field of an object is wrong, given all objects.
-func (c *overlayCheck) culprit(k kustomization, o Object, wrong structure.Finding, is func(Object, []Object) bool) (at schemas.Position, by part, ok bool) {
+func (c *overlayCheck) blamedPart(k kustomization, o Object, wrong structure.Finding, is func(Object, []Object) bool) (at schemas.Position, by kustomizationPart, ok bool) {
 	isWrong := func(part types.Kustomization) bool {
 		resources, err := krustyBuild(c.memory, k.path, part)
 		if err != nil {
 			return false
 		}
-		objects, err := decodeResources(c.memory, k, resources, c.place)
+		objects, err := decodeResources(c.memory, k, resources, c.displayPath)
 		if err != nil {
 			return false
 		}
@@ -104,30 +104,30 @@ func (c *overlayCheck) culprit(k kustomization, o Object, wrong structure.Findin
 		}
 		return false
 	}
-	by = k.firstPart(isWrong)
+	by = k.firstFailingPart(isWrong)
 	switch {
-	case by.patch >= 0 && len(k.aimed) == len(k.Patches):
-		p := k.aimed[by.patch]
-		return p.position(patchedAt(resolved(p.node), wrong.Path)), by, true
+	case by.patch >= 0 && len(k.targetedPatches) == len(k.Patches):
+		p := k.targetedPatches[by.patch]
+		return p.position(patchNodeAt(resolveAlias(p.node), wrong.Path)), by, true
 	case by.field != partResources:
 		return k.position(by.field), by, true
 	case o.GetAnnotations()[indexAnnotation] == "":
-		return c.inFile(o, wrong), by, true
+		return c.positionInFile(o, wrong), by, true
 	}
 	// Nested components and folders are part of the start, too.
 	i, err := strconv.Atoi(o.GetAnnotations()[indexAnnotation])
 	return k.position(""), by, err != nil || i >= len(c.objects) || !is(c.objects[i], c.objects)
 }
 
-// patchedAt is the node of a field in a patch. In a list of operations it is the last one on the
+// patchNodeAt is the node of a field in a patch. In a list of operations it is the last one on the
 // field or on a parent.
-func patchedAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
+func patchNodeAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 	if node.Kind != yamlv3.SequenceNode {
 		return nodeAt(node, path)
 	}
 	at := node
 	for _, item := range node.Content {
-		_, pointer := child(item, "path")
+		_, pointer := childNode(item, "path")
 		if pointer == nil {
 			continue
 		}
@@ -136,7 +136,7 @@ func patchedAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 			continue
 		}
 		at = pointer
-		if _, value := child(item, "value"); value != nil {
+		if _, value := childNode(item, "value"); value != nil {
 			if at = nodeAt(value, path[len(steps):]); at == value && len(steps) < len(path) {
 				at = pointer
 			}
@@ -145,11 +145,11 @@ func patchedAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 	return at
 }
 
-// inFile is the position of a field of an object that the overlay adds.
-func (c *overlayCheck) inFile(o Object, wrong structure.Finding) schemas.Position {
+// positionInFile is the position of a field of an object that the overlay adds.
+func (c *overlayCheck) positionInFile(o Object, wrong structure.Finding) schemas.Position {
 	at := schemas.Position{File: o.Origin.File, Line: max(o.Origin.Line, 1), Column: 1}
 	_ = c.memory.Walk("/overlay", func(file string, info fs.FileInfo, err error) error {
-		if err != nil || info.IsDir() || c.place(file) != o.Origin.File {
+		if err != nil || info.IsDir() || c.displayPath(file) != o.Origin.File {
 			return err
 		}
 		data, err := c.memory.ReadFile(file)
@@ -168,8 +168,8 @@ func (c *overlayCheck) inFile(o Object, wrong structure.Finding) schemas.Positio
 	return at
 }
 
-// part is a part of a kustomization.
-type part struct {
+// kustomizationPart is a part of a kustomization.
+type kustomizationPart struct {
 	field string
 	// patch and replacement are indices, -1 for another part.
 	patch, replacement int
@@ -178,14 +178,14 @@ type part struct {
 // partResources is the initial part of a kustomization.
 const partResources = "resources"
 
-type wholesalePart struct {
+type globalPart struct {
 	field string
-	// take copies the part from another kustomization.
-	take func(to, from *types.Kustomization)
+	// copyPart copies the part from another kustomization.
+	copyPart func(to, from *types.Kustomization)
 }
 
-// wholesale are the parts of a kustomization that change all objects or add some.
-var wholesale = []wholesalePart{
+// globalParts are the parts of a kustomization that change all objects or add some.
+var globalParts = []globalPart{
 	{"configMapGenerator", func(to, from *types.Kustomization) { to.ConfigMapGenerator = from.ConfigMapGenerator }},
 	{"secretGenerator", func(to, from *types.Kustomization) { to.SecretGenerator = from.SecretGenerator }},
 	{"namespace", func(to, from *types.Kustomization) { to.Namespace = from.Namespace }},
@@ -197,45 +197,46 @@ var wholesale = []wholesalePart{
 	{"commonAnnotations", func(to, from *types.Kustomization) { to.CommonAnnotations = from.CommonAnnotations }},
 }
 
-func (p part) isWholesale() bool {
-	return slices.ContainsFunc(wholesale, func(w wholesalePart) bool { return w.field == p.field })
+func (p kustomizationPart) isGlobal() bool {
+	return slices.ContainsFunc(globalParts, func(w globalPart) bool { return w.field == p.field })
 }
 
-// firstPart adds the parts of a kustomization one by one and returns the first that makes it wrong.
-func (k kustomization) firstPart(isWrong func(types.Kustomization) bool) part {
+// firstFailingPart adds the parts of a kustomization one by one and returns the first that makes it
+// wrong.
+func (k kustomization) firstFailingPart(isWrong func(types.Kustomization) bool) kustomizationPart {
 	built := k.Kustomization
 	built.Patches, built.Replacements, built.Images, built.Replicas = nil, nil, nil, nil
 	if isWrong(built) {
-		for _, w := range wholesale {
-			w.take(&built, &types.Kustomization{})
+		for _, w := range globalParts {
+			w.copyPart(&built, &types.Kustomization{})
 		}
-		for _, w := range wholesale {
-			w.take(&built, &k.Kustomization)
+		for _, w := range globalParts {
+			w.copyPart(&built, &k.Kustomization)
 			if k.node(w.field) != nil && isWrong(built) {
-				return part{w.field, -1, -1}
+				return kustomizationPart{w.field, -1, -1}
 			}
 		}
-		return part{partResources, -1, -1}
+		return kustomizationPart{partResources, -1, -1}
 	}
 	for i := range k.Patches {
 		if built.Patches = k.Patches[:i+1]; isWrong(built) {
-			return part{fmt.Sprintf("patches[%d]", i), i, -1}
+			return kustomizationPart{fmt.Sprintf("patches[%d]", i), i, -1}
 		}
 	}
 	for i := range k.Replacements {
 		if built.Replacements = k.Replacements[:i+1]; isWrong(built) {
-			return part{fmt.Sprintf("replacements[%d]", i), -1, i}
+			return kustomizationPart{fmt.Sprintf("replacements[%d]", i), -1, i}
 		}
 	}
 	for i := range k.Images {
 		if built.Images = k.Images[:i+1]; isWrong(built) {
-			return part{fmt.Sprintf("images[%d]", i), -1, -1}
+			return kustomizationPart{fmt.Sprintf("images[%d]", i), -1, -1}
 		}
 	}
 	for i := range k.Replicas {
 		if built.Replicas = k.Replicas[:i+1]; isWrong(built) {
-			return part{fmt.Sprintf("replicas[%d]", i), -1, -1}
+			return kustomizationPart{fmt.Sprintf("replicas[%d]", i), -1, -1}
 		}
 	}
-	return part{"", -1, -1}
+	return kustomizationPart{"", -1, -1}
 }

@@ -18,33 +18,33 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// operations applies the operations of a JSON patch (RFC 6902) to each target in turn. Kustomize
-// lets replace add missing fields, so a misspelt path would become a field.
-func (c *overlayCheck) operations(p *patch, targets []Object) {
+// applyOperations applies the operations of a JSON patch (RFC 6902) to each target in turn.
+// Kustomize lets replace add missing fields, so a misspelt path would become a field.
+func (c *overlayCheck) applyOperations(p *patch, targets []Object) {
 	operations, err := jsonpatch.DecodePatch([]byte(p.Patch.Patch))
 	if err != nil {
 		return // krusty reports it
 	}
 	for _, o := range targets {
-		text, err := json.Marshal(withAnnotations(o))
+		text, err := json.Marshal(ensureAnnotations(o))
 		if err != nil {
 			continue
 		}
 		for i, operation := range operations {
 			done, err := jsonpatch.Patch{operation}.Apply(text)
 			if err != nil {
-				c.failed(p, i, o, text, err)
+				c.reportFailedOperation(p, i, o, text, err)
 				break
 			}
 			text = done
-			c.value(p, i, operation, o)
+			c.checkOperationValue(p, i, operation, o)
 		}
 	}
 }
 
-// withAnnotations is the object as krusty sees it: the annotations for the build always exist, so
+// ensureAnnotations is the object as krusty sees it: the annotations for the build always exist, so
 // an operation can add to them.
-func withAnnotations(o Object) map[string]any {
+func ensureAnnotations(o Object) map[string]any {
 	metadata, ok := o.Object["metadata"].(map[string]any)
 	if !ok || metadata["annotations"] != nil {
 		return o.Object
@@ -55,25 +55,25 @@ func withAnnotations(o Object) map[string]any {
 	return out
 }
 
-// failed reports an operation that cannot be applied.
-func (c *overlayCheck) failed(p *patch, i int, o Object, text []byte, err error) {
-	item := resolved(p.node).Content[i]
-	_, op := child(item, "op")
+// reportFailedOperation reports an operation that cannot be applied.
+func (c *overlayCheck) reportFailedOperation(p *patch, i int, o Object, text []byte, err error) {
+	item := resolveAlias(p.node).Content[i]
+	_, op := childNode(item, "op")
 	field, at := "path", item
-	if _, from := child(item, "from"); from != nil && !has(text, from.Value) {
+	if _, from := childNode(item, "from"); from != nil && !hasPointer(text, from.Value) {
 		field = "from"
 	}
-	_, value := child(item, field)
+	_, value := childNode(item, field)
 	if value == nil {
 		return
 	}
 	at = value
 	message := ""
 	switch {
-	case errors.Is(err, jsonpatch.ErrTestFailed) && has(text, value.Value):
+	case errors.Is(err, jsonpatch.ErrTestFailed) && hasPointer(text, value.Value):
 		message = fmt.Sprintf("the value at %s of %s is another one", value.Value, nameOfObject(o))
 	case errors.Is(err, jsonpatch.ErrMissing), errors.Is(err, jsonpatch.ErrInvalidIndex), errors.Is(err, jsonpatch.ErrTestFailed), errors.Is(err, jsonpatch.ErrInvalid):
-		message = missingPath(text, value.Value, op.Value, o)
+		message = missingPathMessage(text, value.Value, op.Value, o)
 	default:
 		return
 	}
@@ -81,8 +81,8 @@ func (c *overlayCheck) failed(p *patch, i int, o Object, text []byte, err error)
 		message: fmt.Sprintf("operation %d (%s): %s", i, op.Value, message)})
 }
 
-// missingPath names the part of a path that does not exist, and the likely intention.
-func missingPath(text []byte, pointer, op string, o Object) string {
+// missingPathMessage names the part of a path that does not exist, and the likely intention.
+func missingPathMessage(text []byte, pointer, op string, o Object) string {
 	var value any
 	if json.Unmarshal(text, &value) != nil {
 		return pointer + " does not exist"
@@ -129,8 +129,8 @@ func missingPath(text []byte, pointer, op string, o Object) string {
 
 func nameOfObject(o Object) string { return o.GetKind() + " " + o.GetName() }
 
-// has reports whether a value exists at a JSON pointer.
-func has(text []byte, pointer string) bool {
+// hasPointer reports whether a value exists at a JSON pointer.
+func hasPointer(text []byte, pointer string) bool {
 	var value any
 	if json.Unmarshal(text, &value) != nil {
 		return false
@@ -168,13 +168,13 @@ func pointerSteps(pointer string) []string {
 	return steps
 }
 
-// value checks the value and the path of an operation.
-func (c *overlayCheck) value(p *patch, i int, operation jsonpatch.Operation, o Object) {
-	kind := c.kindOf(o.GroupVersionKind())
-	item := resolved(p.node).Content[i]
-	_, op := child(item, "op")
-	_, pointer := child(item, "path")
-	_, written := child(item, "value")
+// checkOperationValue checks the value and the path of an operation.
+func (c *overlayCheck) checkOperationValue(p *patch, i int, operation jsonpatch.Operation, o Object) {
+	kind := c.schemaOf(o.GroupVersionKind())
+	item := resolveAlias(p.node).Content[i]
+	_, op := childNode(item, "op")
+	_, pointer := childNode(item, "path")
+	_, written := childNode(item, "value")
 	if kind == nil || op == nil || pointer == nil || written == nil || op.Value == "test" {
 		return
 	}
@@ -183,7 +183,7 @@ func (c *overlayCheck) value(p *patch, i int, operation jsonpatch.Operation, o O
 		return
 	}
 	steps := pointerSteps(pointer.Value)
-	content, path, ok := wrapped(kind.Root, steps, encoded)
+	content, path, ok := wrapValue(kind.Root, steps, encoded)
 	if !ok {
 		return
 	}
@@ -202,9 +202,9 @@ func (c *overlayCheck) value(p *patch, i int, operation jsonpatch.Operation, o O
 	}
 }
 
-// wrapped is an object with only a value at a path; its lists have one item. ok is false for a path
-// into parts that the schema leaves open.
-func wrapped(n *structure.Node, steps []string, value any) (content map[string]any, path fieldpath.Path, ok bool) {
+// wrapValue is an object with only a value at a path; its lists have one item. ok is false for a
+// path into parts that the schema leaves open.
+func wrapValue(n *structure.Node, steps []string, value any) (content map[string]any, path fieldpath.Path, ok bool) {
 	for _, step := range steps {
 		switch {
 		case n == nil:

@@ -21,16 +21,16 @@ type objectReference struct {
 	path fieldpath.Path
 	// kind and name are set if the reference is to a single object.
 	kind, name string
-	// wanted identifies the reference.
-	wanted string
-	// met reports whether objects satisfy the reference.
-	met func([]Object) bool
-	// missing describes the missing object.
-	missing func([]Object) string
-	// alone means that any other object can break the reference, near that any other one can show a
-	// typo. Both check all objects of the owner in the cluster, even if the component satisfies the
-	// reference.
-	alone, near bool
+	// id identifies the reference.
+	id string
+	// isMet reports whether objects satisfy the reference.
+	isMet func([]Object) bool
+	// missingMessage describes the missing object.
+	missingMessage func([]Object) string
+	// isExclusive means that any other object can break the reference, near that any other one can
+	// show a typo. Both check all objects of the owner in the cluster, even if the component
+	// satisfies the reference.
+	isExclusive, hasTypoHint bool
 	// rule makes it an error; else it is a warning.
 	rule string
 }
@@ -41,21 +41,21 @@ type openReference struct {
 	objectReference
 	// cluster is the cluster of the wanted object.
 	cluster string
-	// at finds the faulty part of the overlay, if any.
-	at func(message string) (finding, bool)
+	// findingFor finds the faulty part of the overlay, if any.
+	findingFor func(message string) (finding, bool)
 }
 
-// references leaves new references of the overlay open if nothing in the component satisfies them.
-// References of the component itself are satisfied elsewhere.
-func (c *overlayCheck) references(k kustomization, objects []Object, bundles []Bundle) {
+// checkReferences leaves new references of the overlay open if nothing in the component satisfies
+// them. References of the component itself are satisfied elsewhere.
+func (c *overlayCheck) checkReferences(k kustomization, objects []Object, bundles []Bundle) {
 	known := map[string]bool{}
-	for _, o := range c.objects[:c.own] {
+	for _, o := range c.objects[:c.ownCount] {
 		for _, r := range referencesOf(o) {
-			known[r.wanted] = known[r.wanted] || r.alone || r.near || !r.met(c.objects[:c.own])
+			known[r.id] = known[r.id] || r.isExclusive || r.hasTypoHint || !r.isMet(c.objects[:c.ownCount])
 		}
 	}
 	broken := func(o Object, among []Object) []objectReference {
-		return slices.DeleteFunc(referencesOf(o), func(r objectReference) bool { return known[r.wanted] || !r.alone && !r.near && r.met(among) })
+		return slices.DeleteFunc(referencesOf(o), func(r objectReference) bool { return known[r.id] || !r.isExclusive && !r.hasTypoHint && r.isMet(among) })
 	}
 	clusters := map[string]string{}
 	for _, b := range bundles {
@@ -69,13 +69,13 @@ func (c *overlayCheck) references(k kustomization, objects []Object, bundles []B
 		}
 		o := Object{o.DeepCopy(), o.Origin} // its marks are removed later
 		for _, r := range found {
-			c.open(openReference{r, clusters[o.GetAnnotations()[bundleAnnotation]], func(message string) (finding, bool) {
+			c.addOpenReference(openReference{r, clusters[o.GetAnnotations()[bundleAnnotation]], func(message string) (finding, bool) {
 				wrong := structure.Finding{Path: r.path, Type: "NotFound", Message: message}
-				if r.alone {
+				if r.isExclusive {
 					wrong.Type = string(schemas.TypeDuplicate)
 				}
-				at, _, ok := c.culprit(k, o, wrong, func(o Object, among []Object) bool {
-					return slices.ContainsFunc(broken(o, among), func(b objectReference) bool { return b.wanted == r.wanted })
+				at, _, ok := c.blamedPart(k, o, wrong, func(o Object, among []Object) bool {
+					return slices.ContainsFunc(broken(o, among), func(b objectReference) bool { return b.id == r.id })
 				})
 				f := objectFinding(at, o.Unstructured, wrong)
 				f.rule, f.warning = cmp.Or(r.rule, ruleOverlayReference), r.rule == ""
@@ -88,87 +88,87 @@ func (c *overlayCheck) references(k kustomization, objects []Object, bundles []B
 // referencesOf lists the references of an object.
 func referencesOf(o Object) []objectReference {
 	w := referenceWalk{namespace: o.GetNamespace()}
-	w.onlyOne(o)
+	w.requireUnique(o)
 	if !slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, w.namespace) {
-		w.name(fieldpath.Path{"metadata", "namespace"}, "Namespace", w.namespace, "")
+		w.requireObject(fieldpath.Path{"metadata", "namespace"}, "Namespace", w.namespace, "")
 	}
 	switch o.GetKind() {
 	case "ConfigMap", "Secret", "CustomResourceDefinition":
 		return w.found // their content is not ours
 	case "Service":
-		w.service(o.Object)
-		w.worldPorts(o)
+		w.requireServicePods(o.Object)
+		w.requireWorldPorts(o)
 	case "RoleBinding", "ClusterRoleBinding":
-		w.rights(o.Object)
+		w.warnOfPublicBindings(o.Object)
 	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
-		w.closed(o.Object)
+		w.warnOfClosedWebhooks(o.Object)
 	case "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy":
-		w.bound(o)
+		w.requirePolicyBinding(o)
 	case "ResourceQuota":
-		w.limited(o.Object)
+		w.requireQuotaAmounts(o.Object)
 	case "PrometheusRule":
-		w.jobs(o.Object)
+		w.requireJobs(o.Object)
 	case "Prometheus":
-		w.alertmanagers(o.Object)
-		w.scrapes(o.Object)
+		w.requireAlertmanagers(o.Object)
+		w.requireScrapeObjects(o.Object)
 	case "PodDisruptionBudget":
-		w.pods(fieldpath.Path{"spec", "selector", "matchLabels"}, o.Object)
-		w.onlyBudget(o)
-		w.evictable(o)
+		w.requirePods(fieldpath.Path{"spec", "selector", "matchLabels"}, o.Object)
+		w.requireOnlyBudget(o)
+		w.requireEvictable(o)
 	case "NetworkPolicy":
-		w.pods(fieldpath.Path{"spec", "podSelector", "matchLabels"}, o.Object)
-		w.policyPorts(o.Object)
+		w.requirePods(fieldpath.Path{"spec", "podSelector", "matchLabels"}, o.Object)
+		w.requirePolicyPorts(o.Object)
 	case "HorizontalPodAutoscaler":
-		w.scaler(o.Object)
-		w.onlyAutoscaler(o, "scaleTargetRef")
-		w.unscaled(o)
+		w.requireScalerMetrics(o.Object)
+		w.requireOnlyAutoscaler(o, "scaleTargetRef")
+		w.requireSingleScaler(o)
 	case "ServiceMonitor":
-		w.monitor(o.Object, "endpoints", servicesWith, "Services")
+		w.requireMonitorTargets(o.Object, "endpoints", servicesWithLabels, "Services")
 	case "PodMonitor":
-		w.monitor(o.Object, "podMetricsEndpoints", podsWith, "pods")
+		w.requireMonitorTargets(o.Object, "podMetricsEndpoints", podsWithLabels, "pods")
 	case "ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding":
-		w.name(fieldpath.Path{"spec", "policyName"}, strings.TrimSuffix(o.GetKind(), "Binding"), textAt(o.Object, "spec", "policyName"), "")
+		w.requireObject(fieldpath.Path{"spec", "policyName"}, strings.TrimSuffix(o.GetKind(), "Binding"), textAt(o.Object, "spec", "policyName"), "")
 	case "VerticalPodAutoscaler":
-		w.policies(o.Object)
-		w.fewReplicas(o.Object)
-		w.onlyAutoscaler(o, "targetRef")
-		w.unscaled(o)
+		w.requirePolicyContainers(o.Object)
+		w.requireMinReplicas(o.Object)
+		w.requireOnlyAutoscaler(o, "targetRef")
+		w.requireSingleScaler(o)
 	case "StatefulSet":
-		w.name(fieldpath.Path{"spec", "serviceName"}, "Service", textAt(o.Object, "spec", "serviceName"), w.namespace)
+		w.requireObject(fieldpath.Path{"spec", "serviceName"}, "Service", textAt(o.Object, "spec", "serviceName"), w.namespace)
 	case "ManagedResource":
-		w.names(fieldpath.Path{"spec", "secretRefs"}, "Secret", valueIn(o.Object, "spec", "secretRefs"))
-		w.class(textAt(o.Object, "spec", "class"))
+		w.requireObjects(fieldpath.Path{"spec", "secretRefs"}, "Secret", valueIn(o.Object, "spec", "secretRefs"))
+		w.requireClass(textAt(o.Object, "spec", "class"))
 	}
 	for _, hint := range strict.Hints(o.Unstructured) {
-		w.says(hint.Path, "%s", hint.Message)
+		w.addWarning(hint.Path, "%s", hint.Message)
 	}
-	w.scraped(o)
-	w.istio(o)
-	w.onlyOwner(o)
+	w.requirePrometheus(o)
+	w.requireIstioObjects(o)
+	w.requireOnlySelector(o)
 	for _, template := range podTemplates(o.Unstructured) {
 		path := fieldpath.Path{"spec", "template"}
 		if o.GetKind() == "CronJob" {
 			path = fieldpath.Path{"spec", "jobTemplate", "spec", "template"}
 		}
 		spec, _ := template["spec"].(map[string]any)
-		w.flags(path.Append("spec"), spec)
-		w.subPaths(path.Append("spec"), spec)
-		w.clients(path, template)
+		w.checkFlags(path.Append("spec"), spec)
+		w.requireSubPathKeys(path.Append("spec"), spec)
+		w.requireClientServices(path, template)
 	}
 	w.walk(o.Object, nil)
 	return w.found
 }
 
-// class requires that a resource manager of a landscape has the class of a ManagedResource.
-func (w *referenceWalk) class(class string) {
+// requireClass requires that a resource manager of a landscape has the class of a ManagedResource.
+func (w *referenceWalk) requireClass(class string) {
 	if class == "" {
 		return
 	}
 	classes := []string{resourcesv1alpha1.ClassDefault, resourcesv1alpha1.ClassSeed}
 	w.found = append(w.found, objectReference{
-		path: fieldpath.Path{"spec", "class"}, wanted: "class " + class,
-		met: func([]Object) bool { return slices.Contains(classes, class) },
-		missing: func([]Object) string {
+		path: fieldpath.Path{"spec", "class"}, id: "class " + class,
+		isMet: func([]Object) bool { return slices.Contains(classes, class) },
+		missingMessage: func([]Object) string {
 			hint := ""
 			if guess := suggest.Word(class, classes); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
@@ -178,22 +178,24 @@ func (w *referenceWalk) class(class string) {
 	})
 }
 
-// selectors are the fields by which a Prometheus selects scrape and rule objects, by kind.
-var selectors = map[string]string{
+// prometheusSelectors are the fields by which a Prometheus selects scrape and rule objects, by
+// kind.
+var prometheusSelectors = map[string]string{
 	"ServiceMonitor": "serviceMonitorSelector", "PodMonitor": "podMonitorSelector", "Probe": "probeSelector", "ScrapeConfig": "scrapeConfigSelector", "PrometheusRule": "ruleSelector",
 }
 
-// scraped requires a Prometheus that selects an object, if one in the cluster selects by labels.
-func (w *referenceWalk) scraped(o Object) {
-	field := selectors[o.GetKind()]
+// requirePrometheus requires a Prometheus that selects an object, if one in the cluster selects by
+// labels.
+func (w *referenceWalk) requirePrometheus(o Object) {
+	field := prometheusSelectors[o.GetKind()]
 	if field == "" || !strings.HasPrefix(o.GetAPIVersion(), "monitoring.coreos.com/") {
 		return
 	}
 	label := o.GetLabels()["prometheus"]
 	wanted := func(p Object) map[string]string { return labelsIn(valueIn(p.Object, "spec", field, "matchLabels")) }
 	w.found = append(w.found, objectReference{
-		path: fieldpath.Path{"metadata", "labels", fieldpath.Key("prometheus")}, near: true, wanted: "Prometheus that selects " + o.GetKind() + " " + label,
-		met: func(among []Object) bool {
+		path: fieldpath.Path{"metadata", "labels", fieldpath.Key("prometheus")}, hasTypoHint: true, id: "Prometheus that selects " + o.GetKind() + " " + label,
+		isMet: func(among []Object) bool {
 			all := 0
 			for _, p := range among {
 				if p.GetKind() != "Prometheus" || len(wanted(p)) == 0 {
@@ -206,7 +208,7 @@ func (w *referenceWalk) scraped(o Object) {
 			}
 			return all == 0 && label == ""
 		},
-		missing: func(among []Object) string {
+		missingMessage: func(among []Object) string {
 			var names []string
 			for _, p := range among {
 				if name := wanted(p)["prometheus"]; p.GetKind() == "Prometheus" && name != "" {
@@ -214,9 +216,9 @@ func (w *referenceWalk) scraped(o Object) {
 				}
 			}
 			if label == "" {
-				return fmt.Sprintf("no Prometheus that is rendered for the cluster selects a %s without the label prometheus%s", o.GetKind(), instead("", names, "they select "))
+				return fmt.Sprintf("no Prometheus that is rendered for the cluster selects a %s without the label prometheus%s", o.GetKind(), alternativesHint("", names, "they select "))
 			}
-			return fmt.Sprintf("no Prometheus that is rendered for the cluster selects a %s with the label prometheus=%s%s", o.GetKind(), label, instead(label, names, "they select "))
+			return fmt.Sprintf("no Prometheus that is rendered for the cluster selects a %s with the label prometheus=%s%s", o.GetKind(), label, alternativesHint(label, names, "they select "))
 		},
 	})
 }
@@ -231,7 +233,7 @@ func (w *referenceWalk) walk(value any, path fieldpath.Path) {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, field := range slices.Sorted(maps.Keys(v)) {
-			w.field(path.Append(field), field, v[field])
+			w.visitField(path.Append(field), field, v[field])
 		}
 	case []any:
 		for i, item := range v {
@@ -240,42 +242,42 @@ func (w *referenceWalk) walk(value any, path fieldpath.Path) {
 	}
 }
 
-func (w *referenceWalk) field(path fieldpath.Path, field string, value any) {
+func (w *referenceWalk) visitField(path fieldpath.Path, field string, value any) {
 	text, _ := value.(string)
 	object, _ := value.(map[string]any)
 	switch field {
 	case "serviceAccountName":
 		if text != "default" {
-			w.name(path, "ServiceAccount", text, w.namespace)
+			w.requireObject(path, "ServiceAccount", text, w.namespace)
 		}
 	case "priorityClassName":
 		if !strings.HasPrefix(text, "system-") { // the others are from Kubernetes
-			w.name(path, "PriorityClass", text, "")
+			w.requireObject(path, "PriorityClass", text, "")
 		}
 	case "secret", "secretRef", "secretKeyRef":
-		w.content(path, "Secret", object)
+		w.requireContent(path, "Secret", object)
 	case "configMap", "configMapRef", "configMapKeyRef":
-		w.content(path, "ConfigMap", object)
+		w.requireContent(path, "ConfigMap", object)
 	case "imagePullSecrets":
-		w.names(path, "Secret", value)
+		w.requireObjects(path, "Secret", value)
 	case "persistentVolumeClaim":
-		w.name(path.Append("claimName"), "PersistentVolumeClaim", textAt(object, "claimName"), w.namespace)
+		w.requireObject(path.Append("claimName"), "PersistentVolumeClaim", textAt(object, "claimName"), w.namespace)
 	case "scaleTargetRef", "targetRef":
-		w.name(path.Append("name"), textAt(object, "kind"), textAt(object, "name"), w.namespace)
+		w.requireObject(path.Append("name"), textAt(object, "kind"), textAt(object, "name"), w.namespace)
 	case "roleRef":
 		if name := textAt(object, "name"); !strings.HasPrefix(name, "system:") && !slices.Contains([]string{"cluster-admin", "admin", "edit", "view"}, name) {
-			w.name(path.Append("name"), textAt(object, "kind"), name, w.namespace)
+			w.requireObject(path.Append("name"), textAt(object, "kind"), name, w.namespace)
 		}
 	case "matchLabels":
-		w.name(path.Append(fieldpath.Key("kubernetes.io/metadata.name")), "Namespace", textAt(object, "kubernetes.io/metadata.name"), "")
+		w.requireObject(path.Append(fieldpath.Key("kubernetes.io/metadata.name")), "Namespace", textAt(object, "kubernetes.io/metadata.name"), "")
 	case "subjects":
 		for i, subject := range mapsIn(value) {
 			if account, is := strings.CutPrefix(textAt(subject, "name"), "system:serviceaccount:"); is && textAt(subject, "kind") == "User" {
 				namespace, name, _ := strings.Cut(account, ":")
-				w.name(path.Append(i).Append("name"), "ServiceAccount", name, namespace)
+				w.requireObject(path.Append(i).Append("name"), "ServiceAccount", name, namespace)
 			}
 			if name := textAt(subject, "name"); textAt(subject, "kind") == "ServiceAccount" && name != "default" {
-				w.name(path.Append(i).Append("name"), "ServiceAccount", name, textAt(subject, "namespace"))
+				w.requireObject(path.Append(i).Append("name"), "ServiceAccount", name, textAt(subject, "namespace"))
 			}
 		}
 	case "service":
@@ -283,53 +285,53 @@ func (w *referenceWalk) field(path fieldpath.Path, field string, value any) {
 		if given := textAt(object, "namespace"); given != "" {
 			namespace = given
 		}
-		w.name(path.Append("name"), "Service", textAt(object, "name"), namespace)
-		w.portOfService(path, object, namespace)
+		w.requireObject(path.Append("name"), "Service", textAt(object, "name"), namespace)
+		w.requireServicePort(path, object, namespace)
 	case "tls":
 		for i, of := range mapsIn(value) {
-			w.name(path.Append(i).Append("secretName"), "Secret", textAt(of, "secretName"), w.namespace)
+			w.requireObject(path.Append(i).Append("secretName"), "Secret", textAt(of, "secretName"), w.namespace)
 		}
 	case "podAffinity", "podAntiAffinity":
 		for i, term := range mapsIn(object["requiredDuringSchedulingIgnoredDuringExecution"]) {
 			labels := labelsIn(valueIn(term, "labelSelector", "matchLabels"))
 			if term["namespaces"] == nil && term["namespaceSelector"] == nil {
-				w.labels(path.Append("requiredDuringSchedulingIgnoredDuringExecution").Append(i).Append("labelSelector"), labels, podsWith, "pods")
+				w.requireLabels(path.Append("requiredDuringSchedulingIgnoredDuringExecution").Append(i).Append("labelSelector"), labels, podsWithLabels, "pods")
 			}
 		}
 	}
 	w.walk(value, path)
 }
 
-// name requires an object of a kind and name. An empty namespace means any: objects get theirs
-// after the overlay, or have none.
-func (w *referenceWalk) name(path fieldpath.Path, kind, name, namespace string) {
+// requireObject requires an object of a kind and name. An empty namespace means any: objects get
+// theirs after the overlay, or have none.
+func (w *referenceWalk) requireObject(path fieldpath.Path, kind, name, namespace string) {
 	// Kubernetes creates it in each namespace
 	if kind == "" || name == "" || kind == "ConfigMap" && name == "kube-root-ca.crt" {
 		return
 	}
 	w.found = append(w.found, objectReference{
-		path: path, kind: kind, name: name, wanted: kind + " " + name,
-		met: func(among []Object) bool { return len(withName(among, kind, name, namespace)) > 0 },
-		missing: func(among []Object) string {
+		path: path, kind: kind, name: name, id: kind + " " + name,
+		isMet: func(among []Object) bool { return len(objectsNamed(among, kind, name, namespace)) > 0 },
+		missingMessage: func(among []Object) string {
 			var names []string
 			for _, o := range among {
 				if o.GetKind() == kind {
 					names = append(names, o.GetName())
 				}
 			}
-			return fmt.Sprintf("there is no %s %q in what is rendered for the cluster, nor in Git%s", kind, name, instead(name, names, "there is "))
+			return fmt.Sprintf("there is no %s %q in what is rendered for the cluster, nor in Git%s", kind, name, alternativesHint(name, names, "there is "))
 		},
 	})
 }
 
-func (w *referenceWalk) names(path fieldpath.Path, kind string, list any) {
+func (w *referenceWalk) requireObjects(path fieldpath.Path, kind string, list any) {
 	for i, item := range mapsIn(list) {
-		w.name(path.Append(i).Append("name"), kind, textAt(item, "name"), w.namespace)
+		w.requireObject(path.Append(i).Append("name"), kind, textAt(item, "name"), w.namespace)
 	}
 }
 
-// content requires a Secret or ConfigMap, and the named keys.
-func (w *referenceWalk) content(path fieldpath.Path, kind string, object map[string]any) {
+// requireContent requires a Secret or ConfigMap, and the named keys.
+func (w *referenceWalk) requireContent(path fieldpath.Path, kind string, object map[string]any) {
 	field := "name"
 	if object["secretName"] != nil {
 		field = "secretName"
@@ -341,15 +343,15 @@ func (w *referenceWalk) content(path fieldpath.Path, kind string, object map[str
 	if name == "" || object["optional"] == true {
 		return
 	}
-	w.name(path.Append(field), kind, name, namespace)
-	w.key(path.Append("key"), kind, name, textAt(object, "key"), namespace)
+	w.requireObject(path.Append(field), kind, name, namespace)
+	w.requireKey(path.Append("key"), kind, name, textAt(object, "key"), namespace)
 	for i, item := range mapsIn(object["items"]) {
-		w.key(path.Append("items").Append(i).Append("key"), kind, name, textAt(item, "key"), namespace)
+		w.requireKey(path.Append("items").Append(i).Append("key"), kind, name, textAt(item, "key"), namespace)
 	}
 }
 
-// subPaths requires the keys of ConfigMaps and Secrets that containers mount singly.
-func (w *referenceWalk) subPaths(path fieldpath.Path, spec map[string]any) {
+// requireSubPathKeys requires the keys of ConfigMaps and Secrets that containers mount singly.
+func (w *referenceWalk) requireSubPathKeys(path fieldpath.Path, spec map[string]any) {
 	for _, list := range []string{"containers", "initContainers"} {
 		for i, container := range mapsIn(spec[list]) {
 			for j, mount := range mapsIn(container["volumeMounts"]) {
@@ -361,10 +363,10 @@ func (w *referenceWalk) subPaths(path fieldpath.Path, spec map[string]any) {
 					}
 					at := path.Append(list, i, "volumeMounts", j, "subPath")
 					if name := textAt(configMap, "name"); name != "" {
-						w.key(at, "ConfigMap", name, textAt(mount, "subPath"), w.namespace)
+						w.requireKey(at, "ConfigMap", name, textAt(mount, "subPath"), w.namespace)
 					}
 					if name := textAt(secret, "secretName"); name != "" {
-						w.key(at, "Secret", name, textAt(mount, "subPath"), w.namespace)
+						w.requireKey(at, "Secret", name, textAt(mount, "subPath"), w.namespace)
 					}
 				}
 			}
@@ -372,14 +374,14 @@ func (w *referenceWalk) subPaths(path fieldpath.Path, spec map[string]any) {
 	}
 }
 
-// key requires a key of a Secret or ConfigMap. It skips objects that do not exist or get their data
-// in the cluster.
-func (w *referenceWalk) key(path fieldpath.Path, kind, name, key, namespace string) {
+// requireKey requires a key of a Secret or ConfigMap. It skips objects that do not exist or get
+// their data in the cluster.
+func (w *referenceWalk) requireKey(path fieldpath.Path, kind, name, key, namespace string) {
 	if key == "" {
 		return
 	}
 	keys := func(among []Object) (all []string) {
-		for _, o := range withName(among, kind, name, namespace) {
+		for _, o := range objectsNamed(among, kind, name, namespace) {
 			for _, field := range []string{"data", "stringData", "binaryData"} {
 				data, _ := o.Object[field].(map[string]any)
 				all = append(all, slices.Collect(maps.Keys(data))...)
@@ -388,40 +390,41 @@ func (w *referenceWalk) key(path fieldpath.Path, kind, name, key, namespace stri
 		return all
 	}
 	w.found = append(w.found, objectReference{
-		path: path, wanted: fmt.Sprintf("%s of %s %s", key, kind, name),
-		met: func(among []Object) bool {
+		path: path, id: fmt.Sprintf("%s of %s %s", key, kind, name),
+		isMet: func(among []Object) bool {
 			all := keys(among)
 			return len(all) == 0 || slices.Contains(all, key)
 		},
-		missing: func(among []Object) string {
-			return fmt.Sprintf("%s %q has no key %q%s", kind, name, key, instead(key, keys(among), "it has "))
+		missingMessage: func(among []Object) string {
+			return fmt.Sprintf("%s %q has no key %q%s", kind, name, key, alternativesHint(key, keys(among), "it has "))
 		},
 	})
 }
 
-// service requires pods with the labels of a Service, and their ports.
-func (w *referenceWalk) service(object map[string]any) {
+// requireServicePods requires pods with the labels of a Service, and their ports.
+func (w *referenceWalk) requireServicePods(object map[string]any) {
 	labels := labelsIn(valueIn(object, "spec", "selector"))
 	if len(labels) == 0 {
 		return
 	}
-	w.pods(fieldpath.Path{"spec", "selector"}, object)
+	w.requirePods(fieldpath.Path{"spec", "selector"}, object)
 	for i, port := range mapsIn(valueIn(object, "spec", "ports")) {
 		field := "targetPort"
 		if port[field] == nil {
 			field = "port"
 		}
-		w.port(fieldpath.Path{"spec", "ports", i, field}, port[field], protocolOf(port), "pods", labels, w.portsOfPods(labels))
+		w.requirePort(fieldpath.Path{"spec", "ports", i, field}, port[field], portProtocol(port), "pods", labels, w.portsOfPods(labels))
 	}
 }
 
-// pods requires pods with the labels at a path.
-func (w *referenceWalk) pods(path fieldpath.Path, object map[string]any) {
-	w.labels(path, labelsIn(valueIn(object, textPath(path)...)), podsWith, "pods")
+// requirePods requires pods with the labels at a path.
+func (w *referenceWalk) requirePods(path fieldpath.Path, object map[string]any) {
+	w.requireLabels(path, labelsIn(valueIn(object, textPath(path)...)), podsWithLabels, "pods")
 }
 
-// monitor requires the objects that a ServiceMonitor or PodMonitor selects, and their ports.
-func (w *referenceWalk) monitor(object map[string]any, endpoints string, find func([]Object, string, map[string]string) []map[string]any, what string) {
+// requireMonitorTargets requires the objects that a ServiceMonitor or PodMonitor selects, and their
+// ports.
+func (w *referenceWalk) requireMonitorTargets(object map[string]any, endpoints string, find func([]Object, string, map[string]string) []map[string]any, what string) {
 	namespace := w.namespace
 	if selector := valueIn(object, "spec", "namespaceSelector"); selector != nil {
 		names, _ := valueIn(object, "spec", "namespaceSelector", "matchNames").([]any)
@@ -434,17 +437,17 @@ func (w *referenceWalk) monitor(object map[string]any, endpoints string, find fu
 	defer func() { w.found = append(w.found, in.found...) }()
 	path := fieldpath.Path{"spec", "selector", "matchLabels"}
 	labels := labelsIn(valueIn(object, textPath(path)...))
-	in.labels(path, labels, find, what)
+	in.requireLabels(path, labels, find, what)
 	ports := portsOfPods
 	if what == "Services" {
 		ports = portsOfServices
 	}
 	for i, endpoint := range mapsIn(valueIn(object, "spec", endpoints)) {
-		in.port(fieldpath.Path{"spec", endpoints, i, "port"}, endpoint["port"], "", what, labels, func(among []Object) []portOf { return ports(find(among, namespace, labels)) })
+		in.requirePort(fieldpath.Path{"spec", endpoints, i, "port"}, endpoint["port"], "", what, labels, func(among []Object) []portID { return ports(find(among, namespace, labels)) })
 	}
 }
 
-func (w *referenceWalk) labels(path fieldpath.Path, labels map[string]string, find func([]Object, string, map[string]string) []map[string]any, what string) {
+func (w *referenceWalk) requireLabels(path fieldpath.Path, labels map[string]string, find func([]Object, string, map[string]string) []map[string]any, what string) {
 	if len(labels) == 0 {
 		return
 	}
@@ -454,16 +457,16 @@ func (w *referenceWalk) labels(path fieldpath.Path, labels map[string]string, fi
 	}
 	text := strings.Join(pairs, ",")
 	w.found = append(w.found, objectReference{
-		path: path, wanted: what + " " + text,
-		met: func(among []Object) bool { return len(find(among, w.namespace, labels)) > 0 },
-		missing: func([]Object) string {
+		path: path, id: what + " " + text,
+		isMet: func(among []Object) bool { return len(find(among, w.namespace, labels)) > 0 },
+		missingMessage: func([]Object) string {
 			return fmt.Sprintf("selects nothing: no %s that are rendered for the cluster have the labels %s", what, text)
 		},
 	})
 }
 
-// instead lists the existing names, or the most likely one.
-func instead(name string, names []string, there string) string {
+// alternativesHint lists the existing names, or the most likely one.
+func alternativesHint(name string, names []string, there string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	if guess := suggest.Word(name, names); guess != "" {
 		return fmt.Sprintf("; did you mean %q?", guess)
@@ -471,5 +474,5 @@ func instead(name string, names []string, there string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return "; " + there + strings.Join(shortened(names), ", ")
+	return "; " + there + strings.Join(firstNames(names), ", ")
 }

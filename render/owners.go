@@ -22,21 +22,21 @@ import (
 // that are bound to one of them. It applies API defaults and the API's changes from other objects
 // of the landscape (package mutation). Facts are the recorded ones; the rest stays symbolic.
 func Owners(l *landscapes.Landscape, settings ...Setting) ([]Input, error) {
-	inputs, err := owners(l, settingsOf(settings))
+	inputs, err := validOwners(l, settingsOf(settings))
 	if err != nil {
 		return nil, err
 	}
 	return inputs, nil
 }
 
-// owners is Owners, but returns the valid owners together with the errors.
-func owners(l *landscapes.Landscape, settings settings) ([]Input, error) {
+// validOwners is Owners, but returns the valid owners together with the errors.
+func validOwners(l *landscapes.Landscape, settings settings) ([]Input, error) {
 	var inputs []Input
 	var problems []error
-	for in, err := range eachOwner(l, settings, func() bool { return settings.has("shoot") }) {
+	for in, err := range eachOwner(l, settings, func() bool { return settings.hasKind("shoot") }) {
 		if err != nil {
 			problems = append(problems, err)
-		} else if settings.has(in.Owner.Kind) {
+		} else if settings.hasKind(in.Owner.Kind) {
 			inputs = append(inputs, in)
 		}
 	}
@@ -64,8 +64,8 @@ func eachOwner(l *landscapes.Landscape, settings settings, shoots func() bool) i
 type ownerBuilder struct {
 	landscape *landscapes.Landscape
 	mutations *mutation.Surroundings
-	// around has the objects that Shoots see through shootMutations.
-	around         around
+	// shootObjects has the objects that Shoots see through shootMutations.
+	shootObjects   relatedObjects
 	shootMutations *mutation.Surroundings
 	garden         map[string]any
 	seeds          map[string]map[string]any
@@ -74,8 +74,8 @@ type ownerBuilder struct {
 	projects    map[string]map[string]any
 	profiles    map[string]*gardencorev1beta1.CloudProfile
 	// projectOf is the project by its namespace.
-	projectOf map[string]string
-	referred  referred
+	projectOf             map[string]string
+	referenceDeclarations referenceDeclarations
 	// charts pulls charts of Extensions; nil disables it.
 	charts    func([]gardencorev1.OCIRepository) map[string]Chart
 	gardenAPI landscapev1alpha1.GardenAPI
@@ -129,23 +129,23 @@ func (b *ownerBuilder) gardenAndSeeds() ([]Input, error) {
 			FeatureGates:  b.gates,
 			Extensions:    extensionsIn(b.landscape),
 			TargetVersion: garden.Spec.VirtualCluster.Kubernetes.Version,
-			Declared:      declaration.Place(),
+			DeclaredAt:    declaration.Place(),
 		}
-		in.SettleExtensions()
+		in.MarkRequiredExtensions()
 		if b.charts != nil {
-			in.ChartsMatter, in.Charts = true, b.charts(in.WantedCharts())
+			in.ChartsRequired, in.Charts = true, b.charts(in.RequiredCharts())
 		}
-		b.referred.give(&in)
+		b.referenceDeclarations.addTo(&in)
 		if versionErr == nil {
 			inputs = append(inputs, in)
 		}
 	}
-	problems = append(problems, b.neighbours())
+	problems = append(problems, b.readOtherObjects())
 	seeds, _ := b.landscape.Seeds() // neighbours reports the error
 	for _, s := range seeds {
 		inputs = append(inputs, Input{
 			Owner:   Owner{Kind: "seed", Name: s.Object.Name, UID: string(s.Object.UID), ControlPlaneNamespace: "garden"},
-			Objects: b.with("seed", b.seeds[s.Object.Name]), FilledIn: b.seedChanges[s.Object.Name], Declared: s.Declaration.Place(),
+			Objects: b.withGarden("seed", b.seeds[s.Object.Name]), MutationChanges: b.seedChanges[s.Object.Name], DeclaredAt: s.Declaration.Place(),
 			GardenAPI: b.gardenAPI, FeatureGates: b.gates, SeedIsGarden: seedIsGarden(b.landscape.Config.Spec.Clusters, s.Object.Name),
 		})
 	}
@@ -161,8 +161,8 @@ func seedIsGarden(clusters *landscapev1alpha1.Clusters, seed string) bool {
 	return declared && reflect.DeepEqual(access, *clusters.Runtime)
 }
 
-// neighbours reads the objects that owners see besides their own declaration.
-func (b *ownerBuilder) neighbours() error {
+// readOtherObjects reads the objects that owners see besides their own declaration.
+func (b *ownerBuilder) readOtherObjects() error {
 	b.seeds, b.projects, b.projectOf = map[string]map[string]any{}, map[string]map[string]any{}, map[string]string{}
 	b.profiles, b.seedChanges = map[string]*gardencorev1beta1.CloudProfile{}, map[string][]mutation.Change{}
 	seeds, err := b.landscape.Seeds()
@@ -191,7 +191,7 @@ func (b *ownerBuilder) neighbours() error {
 	return errors.Join(problems...)
 }
 
-func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[string]any {
+func (b *ownerBuilder) withGarden(kind string, object map[string]any) map[string]map[string]any {
 	out := map[string]map[string]any{kind: object}
 	if b.garden != nil {
 		out["garden"] = b.garden
@@ -204,7 +204,7 @@ func (b *ownerBuilder) with(kind string, object map[string]any) map[string]map[s
 // earlier time; nil if it did not exist.
 func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot], before *gardencorev1beta1.Shoot) (Input, bool, error) {
 	s := declared.Object
-	profile, profileErr := b.profile(declared)
+	profile, profileErr := b.cloudProfile(declared)
 	filled := b.shootMutations.RenderedShoot(s, before)
 	problems := []error{profileErr}
 	const versionField = "spec.kubernetes.version"
@@ -217,7 +217,7 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot],
 		problems = append(problems, declaredFinding(declared.Declaration, p.Field, p.Rule, p.Message))
 	}
 	if !versionRefused {
-		problems = append(problems, checkVersion(declared.Declaration, versionField, s.Spec.Kubernetes.Version), checkFull(declared.Declaration, versionField, s.Spec.Kubernetes.Version))
+		problems = append(problems, checkVersion(declared.Declaration, versionField, s.Spec.Kubernetes.Version), checkVersionComplete(declared.Declaration, versionField, s.Spec.Kubernetes.Version))
 	}
 	if s.Spec.SeedName == nil || *s.Spec.SeedName == "" {
 		return Input{}, false, errors.Join(problems...)
@@ -236,7 +236,7 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot],
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return Input{}, false, err
 	}
-	objects := b.with("shoot", object)
+	objects := b.withGarden("shoot", object)
 	objects["seed"], objects["project"] = seed, b.projects[project]
 	if profile != nil {
 		objects["cloudProfile"] = profile
@@ -246,22 +246,22 @@ func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot],
 			Kind: "shoot", Namespace: s.Namespace, Name: s.Name, UID: string(s.UID),
 			ControlPlaneNamespace: TechnicalID(project, s.Name),
 		},
-		Objects: objects, GardenAPI: b.gardenAPI, FeatureGates: b.gates, TargetVersion: s.Spec.Kubernetes.Version, FilledIn: filled.Changes, Declared: declared.Declaration.Place(),
+		Objects: objects, GardenAPI: b.gardenAPI, FeatureGates: b.gates, TargetVersion: s.Spec.Kubernetes.Version, MutationChanges: filled.Changes, DeclaredAt: declared.Declaration.Place(),
 	}
-	b.referred.give(&in)
+	b.referenceDeclarations.addTo(&in)
 	return in, true, nil
 }
 
 // checkVersion rejects a Kubernetes version that cannot select images and components.
 func checkVersion(d *landscapes.Declaration, field, version string) error {
-	if _, err := kubernetesVersion(version); err != nil {
+	if _, err := parseKubernetesVersion(version); err != nil {
 		return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q is no version of Kubernetes such as %s", version, DefaultKubernetesVersion))
 	}
 	return nil
 }
 
-// checkFull rejects a version that is still incomplete after the API's changes.
-func checkFull(d *landscapes.Declaration, field, version string) error {
+// checkVersionComplete rejects a version that is still incomplete after the API's changes.
+func checkVersionComplete(d *landscapes.Declaration, field, version string) error {
 	if !mutation.Open(version) {
 		return nil
 	}
@@ -279,11 +279,11 @@ func toMap(object any) (map[string]any, error) {
 		return nil, err
 	}
 	delete(content, "status")
-	withoutEmpty(reflect.TypeOf(object), content)
+	removeNulls(reflect.TypeOf(object), content)
 	if meta, ok := content["metadata"].(map[string]any); ok {
 		delete(meta, "creationTimestamp")
 		if annotations, ok := meta["annotations"].(map[string]any); ok {
-			if delete(annotations, annotationConfirmed); len(annotations) == 0 {
+			if delete(annotations, annotationDeletionConfirmation); len(annotations) == 0 {
 				delete(meta, "annotations")
 			}
 		}
@@ -291,10 +291,10 @@ func toMap(object any) (map[string]any, error) {
 	return content, nil
 }
 
-// annotationConfirmed confirms to an API server that an object may be deleted. It is set and
-// removed by hand, in Git or in the cluster. Renders do not depend on it, such as the copy of a
+// annotationDeletionConfirmation confirms to an API server that an object may be deleted. It is set
+// and removed by hand, in Git or in the cluster. Renders do not depend on it, such as the copy of a
 // Shoot for extensions.
-const annotationConfirmed = "confirmation.gardener.cloud/deletion"
+const annotationDeletionConfirmation = "confirmation.gardener.cloud/deletion"
 
 // All renders every owner of a landscape; errors of one owner do not hide those of another.
 func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool, settings ...Setting) ([]Bundle, error) {
@@ -314,7 +314,7 @@ func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool, settin
 		inputs = slices.DeleteFunc(inputs, func(in Input) bool { return !only(in.Owner) })
 	}
 	results, problems := renderOwners(inputs, options)
-	return checked(inputs, results, problems, catalogue, ClusterOf(seeds))
+	return checkResults(inputs, results, problems, catalogue, ClusterOf(seeds))
 }
 
 // Partial renders the valid parts of an invalid landscape for comparisons. The result must never be
@@ -322,10 +322,10 @@ func All(l *landscapes.Landscape, catalogue fs.FS, only func(Owner) bool, settin
 func Partial(l *landscapes.Landscape, catalogue fs.FS, settings ...Setting) []Bundle {
 	options := landscapeOptions(catalogue, l)
 	options.Overlays = slices.DeleteFunc(options.Overlays, func(o Overlay) bool {
-		_, err := o.read()
+		_, err := o.loadFiles()
 		return err != nil
 	})
-	inputs, _ := owners(l, settingsOf(settings))
+	inputs, _ := validOwners(l, settingsOf(settings))
 	results, _ := renderOwners(inputs, options)
 	var bundles []Bundle
 	for _, result := range results {
@@ -349,7 +349,7 @@ func checkFlows(catalogue fs.FS, inputs []Input, bundles []Bundle) []error {
 			continue
 		}
 		checked[kind] = true
-		if _, err := CoveringFlow(catalogue, in, byKind[kind]); err != nil {
+		if _, err := ReconcileFlow(catalogue, in, byKind[kind]); err != nil {
 			problems = append(problems, err)
 		}
 	}

@@ -38,7 +38,7 @@ func TestOwners(t *testing.T) {
 	require.NoError(t, err)
 	var got []string
 	for _, in := range inputs {
-		got = append(got, in.Owner.String()+" in "+in.Owner.ControlPlaneNamespace+" sees "+joined(sortedKeys(in.Objects))+" serves "+in.TargetVersion)
+		got = append(got, in.Owner.String()+" in "+in.Owner.ControlPlaneNamespace+" sees "+joinNames(sortedKeys(in.Objects))+" serves "+in.TargetVersion)
 	}
 	assert.Equal(t, []string{
 		"garden main in garden sees garden serves 1.34.1",
@@ -59,7 +59,7 @@ func TestOwners(t *testing.T) {
 	assert.Equal(t, "runtime", clusterOf(Bundle{Cluster: ClusterRuntime, Owner: inputs[0].Owner}))
 }
 
-func joined(names []string) string {
+func joinNames(names []string) string {
 	out := ""
 	for i, n := range names {
 		if i > 0 {
@@ -159,8 +159,8 @@ func TestSeedNames(t *testing.T) {
 	}
 }
 
-// TestCheckLandscapeOfAnything: landscapes with other faults do not make it fail.
-func TestCheckLandscapeOfAnything(t *testing.T) {
+// TestCheckLandscapeOfInvalidObjects: landscapes with other faults do not make it fail.
+func TestCheckLandscapeOfInvalidObjects(t *testing.T) {
 	empty := func(api, kind string) string {
 		return "---\napiVersion: " + api + "\nkind: " + kind + "\nmetadata: {name: x, namespace: ns}\n"
 	}

@@ -37,18 +37,18 @@ type patch struct {
 
 // selection is a part of a kustomization that selects objects.
 type selection struct {
-	at    schemas.Position
-	field string
-	what  string
-	kind  string
-	name  string
+	at          schemas.Position
+	field       string
+	description string
+	kind        string
+	name        string
 	// image is the name of a replaced image, instead of kind and name of an object.
 	image   string
 	matches func(resmap.ResMap) bool
 }
 
-// selects returns a test for objects that a selector selects and no reject selects.
-func selects(s types.Selector, rejects ...*types.Selector) func(resmap.ResMap) bool {
+// selectsAny returns a test for objects that a selector selects and no reject selects.
+func selectsAny(s types.Selector, rejects ...*types.Selector) func(resmap.ResMap) bool {
 	return func(objects resmap.ResMap) bool {
 		found, err := objects.Select(s)
 		for _, reject := range rejects {
@@ -62,38 +62,38 @@ func selects(s types.Selector, rejects ...*types.Selector) func(resmap.ResMap) b
 
 // patchesOf reads all patches of a kustomization in all their forms.
 func patchesOf(files filesys.FileSystem, k kustomization, place func(string) string) ([]patch, findings) {
-	r := patchReader{files: files, k: k, place: place}
+	r := patchReader{files: files, k: k, displayPath: place}
 	//lint:ignore SA1019 deprecated fields are read by krusty, too
 	merges, operations := k.PatchesStrategicMerge, k.PatchesJson6902
 	for i, p := range merges {
 		field := fmt.Sprintf("patchesStrategicMerge[%d]", i)
 		// A path, or an inline patch, which has several lines or is an object in braces.
 		if text := strings.TrimSpace(string(p)); strings.Contains(text, "\n") || strings.HasPrefix(text, "{") {
-			r.text(field, field, types.Patch{Patch: string(p)})
+			r.readInline(field, field, types.Patch{Patch: string(p)})
 		} else {
-			r.file(field, field, types.Patch{Path: text})
+			r.readFile(field, field, types.Patch{Path: text})
 		}
 	}
 	for i, p := range k.Patches {
-		r.entry(fmt.Sprintf("patches[%d]", i), p)
+		r.readEntry(fmt.Sprintf("patches[%d]", i), p)
 	}
 	for i, p := range operations {
-		r.entry(fmt.Sprintf("patchesJson6902[%d]", i), p)
+		r.readEntry(fmt.Sprintf("patchesJson6902[%d]", i), p)
 	}
 	return r.out, r.problems
 }
 
 type patchReader struct {
-	files    filesys.FileSystem
-	k        kustomization
-	place    func(string) string
-	out      []patch
-	problems findings
+	files       filesys.FileSystem
+	k           kustomization
+	displayPath func(string) string
+	out         []patch
+	problems    findings
 }
 
 func (r *patchReader) report(f finding) { r.problems = append(r.problems, f) }
 
-func (r *patchReader) entry(field string, p types.Patch) {
+func (r *patchReader) readEntry(field string, p types.Patch) {
 	if p.Target != nil {
 		if _, err := types.NewSelectorRegex(p.Target); err != nil {
 			r.report(r.k.finding(field+".target", schemas.TypeInvalid, "%s", err))
@@ -110,17 +110,17 @@ func (r *patchReader) entry(field string, p types.Patch) {
 	case p.Patch != "" && p.Path != "":
 		r.report(r.k.finding(field, schemas.TypeForbidden, "set one of patch and path"))
 	case p.Path != "":
-		r.file(field, field+".path", p)
+		r.readFile(field, field+".path", p)
 	case strings.TrimSpace(p.Patch) != "":
-		r.text(field, field+".patch", p)
+		r.readInline(field, field+".patch", p)
 	default:
 		r.report(r.k.finding(field, schemas.TypeRequired, "set one of patch and path"))
 	}
 }
 
-// file reads a patch from a file beside the kustomization.
-func (r *patchReader) file(entry, field string, p types.Patch) {
-	target, problem := locate(r.files, buildRoot(r.k.path), r.k.dir(), p.Path)
+// readFile reads a patch from a file beside the kustomization.
+func (r *patchReader) readFile(entry, field string, p types.Patch) {
+	target, problem := resolveReference(r.files, buildRoot(r.k.path), r.k.dir(), p.Path)
 	if problem != "" {
 		r.report(r.k.finding(field, schemas.TypeInvalid, "%s", problem))
 		return
@@ -131,21 +131,21 @@ func (r *patchReader) file(entry, field string, p types.Patch) {
 		return
 	}
 	p.Path, p.Patch = "", string(data)
-	r.documents(entry, p, func(line, column int) schemas.Position {
-		return schemas.Position{File: r.place(target), Line: line, Column: column}
+	r.splitDocuments(entry, p, func(line, column int) schemas.Position {
+		return schemas.Position{File: r.displayPath(target), Line: line, Column: column}
 	})
 }
 
-// text reads an inline patch of the kustomization.
-func (r *patchReader) text(entry, field string, p types.Patch) {
+// readInline reads an inline patch of the kustomization.
+func (r *patchReader) readInline(entry, field string, p types.Patch) {
 	start := r.k.position(field)
-	node := resolved(r.k.node(field))
+	node := resolveAlias(r.k.node(field))
 	if node == nil || node.Style&(yamlv3.LiteralStyle|yamlv3.FoldedStyle) == 0 {
-		r.documents(entry, p, func(int, int) schemas.Position { return start })
+		r.splitDocuments(entry, p, func(int, int) schemas.Position { return start })
 		return
 	}
 	indented := r.indentation(node)
-	r.documents(entry, p, func(line, column int) schemas.Position {
+	r.splitDocuments(entry, p, func(line, column int) schemas.Position {
 		return schemas.Position{File: start.File, Line: node.Line + line, Column: indented + column}
 	})
 }
@@ -165,8 +165,8 @@ func (r *patchReader) indentation(block *yamlv3.Node) int {
 	return 0
 }
 
-// documents splits an entry into patches.
-func (r *patchReader) documents(entry string, p types.Patch, at func(line, column int) schemas.Position) {
+// splitDocuments splits an entry into patches.
+func (r *patchReader) splitDocuments(entry string, p types.Patch, at func(line, column int) schemas.Position) {
 	found := false
 	for _, doc := range splitYAML([]byte(p.Patch)) {
 		var node yamlv3.Node
@@ -189,7 +189,7 @@ func (r *patchReader) documents(entry string, p types.Patch, at func(line, colum
 		if p.Target != nil {
 			part.at, part.field = r.k.position(entry+".target"), entry+".target"
 		}
-		if problem := part.aim(top, doc.text); problem != "" {
+		if problem := part.setTarget(top, doc.text); problem != "" {
 			// Do not quote it: it may be secret.
 			r.report(finding{Position: part.start, field: entry, kind: schemas.TypeInvalid, message: problem})
 			return
@@ -201,8 +201,8 @@ func (r *patchReader) documents(entry string, p types.Patch, at func(line, colum
 	}
 }
 
-// aim sets the target of the patch.
-func (p *patch) aim(node *yamlv3.Node, text []byte) (problem string) {
+// setTarget sets the target of the patch.
+func (p *patch) setTarget(node *yamlv3.Node, text []byte) (problem string) {
 	switch node.Kind {
 	case yamlv3.SequenceNode:
 		if p.Target == nil {
@@ -232,16 +232,16 @@ func (p *patch) aim(node *yamlv3.Node, text []byte) (problem string) {
 	default:
 		return "a patch is an object, or a list of operations"
 	}
-	p.what, p.kind, p.name = describe(*p.Target), p.Target.Kind, p.Target.Name
-	p.matches = selects(*p.Target)
+	p.description, p.kind, p.name = describeSelector(*p.Target), p.Target.Kind, p.Target.Name
+	p.matches = selectsAny(*p.Target)
 	return ""
 }
 
 // checkOperations checks the form of a JSON patch (RFC 6902).
 func checkOperations(list *yamlv3.Node) string {
 	for i, item := range list.Content {
-		_, op := child(item, "op")
-		_, at := child(item, "path")
+		_, op := childNode(item, "op")
+		_, at := childNode(item, "path")
 		switch {
 		case op == nil || at == nil:
 			return fmt.Sprintf("operation %d needs op and path", i)
@@ -271,8 +271,8 @@ func targetOf(content map[string]any) (types.Selector, string) {
 	}}, ""
 }
 
-// describe names the objects that a selector selects.
-func describe(s types.Selector) string {
+// describeSelector names the objects that a selector selects.
+func describeSelector(s types.Selector) string {
 	plain := func(text string) string { return strings.ReplaceAll(text, `\`, "") }
 	parts := []string{"object"}
 	if s.Kind != "" {
@@ -304,7 +304,7 @@ func replacementsOf(files filesys.FileSystem, k kustomization, place func(string
 		field := fmt.Sprintf("replacements[%d]", i)
 		list, at := []types.Replacement{r.Replacement}, func(inner string) schemas.Position { return k.position(field + inner) }
 		if r.Path != "" {
-			target, problem := locate(files, buildRoot(k.path), k.dir(), r.Path)
+			target, problem := resolveReference(files, buildRoot(k.path), k.dir(), r.Path)
 			if problem != "" {
 				problems = append(problems, k.finding(field+".path", schemas.TypeInvalid, "%s", problem))
 				continue
@@ -322,14 +322,14 @@ func replacementsOf(files filesys.FileSystem, k kustomization, place func(string
 		for _, r := range list {
 			if r.Source != nil {
 				s := types.Selector{ResId: r.Source.ResId}
-				out = append(out, selection{at: at(".source"), field: field, what: describe(s), kind: s.Kind, name: s.Name, matches: selects(s)})
+				out = append(out, selection{at: at(".source"), field: field, description: describeSelector(s), kind: s.Kind, name: s.Name, matches: selectsAny(s)})
 			}
 			for t, target := range r.Targets {
 				if target == nil || target.Select == nil {
 					continue
 				}
 				s := *target.Select
-				out = append(out, selection{at: at(fmt.Sprintf(".targets[%d].select", t)), field: field, what: describe(s), kind: s.Kind, name: s.Name, matches: selects(s, target.Reject...)})
+				out = append(out, selection{at: at(fmt.Sprintf(".targets[%d].select", t)), field: field, description: describeSelector(s), kind: s.Kind, name: s.Name, matches: selectsAny(s, target.Reject...)})
 			}
 		}
 	}

@@ -21,14 +21,14 @@ type overlayProbe struct {
 	matched    []bool
 	// names are the names of the existing objects, by kind.
 	names map[string][]string
-	// ids describe an object further, by its kind and name.
-	ids map[string]string
+	// descriptions describe an object further, by its kind and name.
+	descriptions map[string]string
 	// images are the images of the existing containers, without tag and digest.
 	images []string
 	// warnings are about possibly intended settings.
 	warnings findings
-	// open are references of the current owner that nothing in the component satisfies.
-	open []openReference
+	// openReferences are references of the current owner that nothing in the component satisfies.
+	openReferences []openReference
 }
 
 // warn adds a warning, once for all owners.
@@ -38,26 +38,28 @@ func (p *overlayProbe) warn(f finding) {
 	}
 }
 
-func (p *overlayProbe) leaveOpen(r openReference) { p.open = append(p.open, r) }
+func (p *overlayProbe) addOpenReference(r openReference) {
+	p.openReferences = append(p.openReferences, r)
+}
 
-// learn records what the overlay matched and changed.
-func (p *overlayProbe) learn(memory filesys.FileSystem, k kustomization, selections []selection, after resmap.ResMap, changed bool) error {
+// record records what the overlay matched and changed.
+func (p *overlayProbe) record(memory filesys.FileSystem, k kustomization, selections []selection, after resmap.ResMap, changed bool) error {
 	p.applied, p.changed = true, p.changed || changed
 	if p.selections == nil {
-		p.selections, p.matched, p.names, p.ids = selections, make([]bool, len(selections)), map[string][]string{}, map[string]string{}
+		p.selections, p.matched, p.names, p.descriptions = selections, make([]bool, len(selections)), map[string][]string{}, map[string]string{}
 	}
-	if p.complete() {
+	if p.isComplete() {
 		return nil
 	}
 	plain := k.Kustomization
 	plain.Patches, plain.Replacements, plain.Components, plain.Images, plain.Replicas = nil, nil, nil, nil, nil
 	before, err := krustyBuild(memory, k.path, plain)
 	if err != nil {
-		return fmt.Errorf("overlay %s: %s", p.overlay.Name, withoutContent(err.Error()))
+		return fmt.Errorf("overlay %s: %s", p.overlay.Name, redactError(err.Error()))
 	}
 	for _, r := range before.Resources() {
 		p.names[r.GetKind()] = append(p.names[r.GetKind()], r.GetName())
-		p.ids[r.GetKind()+" "+r.GetName()] = fmt.Sprintf("of %s in namespace %q", r.GetGvk().ApiVersion(), r.GetNamespace())
+		p.descriptions[r.GetKind()+" "+r.GetName()] = fmt.Sprintf("of %s in namespace %q", r.GetGvk().ApiVersion(), r.GetNamespace())
 		if content, err := r.Map(); err == nil {
 			p.images = append(p.images, imagesIn(content)...)
 		}
@@ -68,8 +70,8 @@ func (p *overlayProbe) learn(memory filesys.FileSystem, k kustomization, selecti
 	return nil
 }
 
-// complete reports whether all parts have matched and something changed.
-func (p *overlayProbe) complete() bool {
+// isComplete reports whether all parts have matched and something changed.
+func (p *overlayProbe) isComplete() bool {
 	return p.applied && p.changed && !slices.Contains(p.matched, false)
 }
 
@@ -78,7 +80,7 @@ func (p *overlayProbe) findings() findings {
 	out := slices.Clone(p.warnings)
 	for i, s := range p.selections {
 		if !p.matched[i] {
-			out = append(out, finding{Position: s.at, field: s.field, kind: schemas.TypeInvalid, message: "matches nothing: the component has no " + s.what + p.hint(s)})
+			out = append(out, finding{Position: s.at, field: s.field, kind: schemas.TypeInvalid, message: "matches nothing: the component has no " + s.description + p.suggestObjects(s)})
 		}
 	}
 	if len(out) == 0 && p.applied && !p.changed {
@@ -90,8 +92,8 @@ func (p *overlayProbe) findings() findings {
 	return out
 }
 
-// hint names the objects that were probably meant.
-func (p *overlayProbe) hint(s selection) string {
+// suggestObjects names the objects that were probably meant.
+func (p *overlayProbe) suggestObjects(s selection) string {
 	names := slices.Compact(slices.Sorted(slices.Values(p.names[s.kind])))
 	switch {
 	case s.image != "":
@@ -111,7 +113,7 @@ func (p *overlayProbe) hint(s selection) string {
 	}
 	name := strings.ReplaceAll(s.name, `\`, "")
 	if slices.Contains(names, name) {
-		return "; the one of that name is " + p.ids[s.kind+" "+name]
+		return "; the one of that name is " + p.descriptions[s.kind+" "+name]
 	}
 	if guess := suggest.Word(name, names); guess != "" && s.name != "" {
 		return fmt.Sprintf("; did you mean %q?", guess)
@@ -127,7 +129,7 @@ func imageSelections(k kustomization) []selection {
 	var out []selection
 	for i, image := range k.Images {
 		field := fmt.Sprintf("images[%d]", i)
-		out = append(out, selection{at: k.position(field), field: field, what: fmt.Sprintf("image %q", image.Name), image: image.Name, matches: func(objects resmap.ResMap) bool {
+		out = append(out, selection{at: k.position(field), field: field, description: fmt.Sprintf("image %q", image.Name), image: image.Name, matches: func(objects resmap.ResMap) bool {
 			for _, r := range objects.Resources() {
 				content, err := r.Map()
 				if err == nil && slices.Contains(imagesIn(content), image.Name) {

@@ -11,9 +11,9 @@ import (
 	"github.com/pergola-dev/pergola/landscapes"
 )
 
-// profile returns the CloudProfile of a Shoot as its components see it, nil if the Shoot names
+// cloudProfile returns the CloudProfile of a Shoot as its components see it, nil if the Shoot names
 // none, which the schemas report.
-func (b *ownerBuilder) profile(declared landscapes.Typed[gardencorev1beta1.Shoot]) (map[string]any, error) {
+func (b *ownerBuilder) cloudProfile(declared landscapes.Typed[gardencorev1beta1.Shoot]) (map[string]any, error) {
 	spec := declared.Object.Spec
 	kind, name, field := gardencorev1beta1.CloudProfileKind, "", "spec.cloudProfile.name"
 	if spec.CloudProfile != nil {
@@ -25,7 +25,7 @@ func (b *ownerBuilder) profile(declared landscapes.Typed[gardencorev1beta1.Shoot
 		return nil, nil
 	}
 	if kind == gardencorev1beta1.NamespacedCloudProfileKind {
-		return b.namespacedProfile(declared, name)
+		return b.namespacedCloudProfile(declared, name)
 	}
 	profile, ok := b.profiles[name]
 	if !ok {
@@ -41,11 +41,11 @@ func didYouMean(name string, known []string) string {
 	return ""
 }
 
-// namespacedProfile merges a NamespacedCloudProfile into its parent.
-func (b *ownerBuilder) namespacedProfile(shoot landscapes.Typed[gardencorev1beta1.Shoot], name string) (map[string]any, error) {
+// namespacedCloudProfile merges a NamespacedCloudProfile into its parent.
+func (b *ownerBuilder) namespacedCloudProfile(shoot landscapes.Typed[gardencorev1beta1.Shoot], name string) (map[string]any, error) {
 	kind := schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: gardencorev1beta1.NamespacedCloudProfileKind}
 	namespace := shoot.Object.Namespace
-	declaration := b.around.byName[objectName{kind, namespace, name}]
+	declaration := b.shootObjects.byName[objectName{kind, namespace, name}]
 	if declaration == nil {
 		return nil, declaredFinding(shoot.Declaration, "spec.cloudProfile.name", ruleBinding, fmt.Sprintf("no NamespacedCloudProfile %q in namespace %s of this landscape", name, namespace))
 	}

@@ -102,7 +102,7 @@ func TestImageOverridesAreImages(t *testing.T) {
 		"tag: \"v1 2\"":                                     "spec.images[0].tag",
 		"tag: \":v1\"":                                      "spec.images[0].tag",
 		"tag: \"sha256:abc\"":                               "spec.images[0].tag",
-		"tag: \"sha256:" + sixtyFour + "\"":                 "",
+		"tag: \"sha256:" + hexDigest + "\"":                 "",
 		"repository: registry.example.org/a, tag: \"v1/2\"": "spec.images[0].tag",
 	} {
 		l := loadLandscape(t, map[string]string{"landscape.yaml": landscapeFile("{images: [{name: app, " + image + "}]}")})
@@ -115,4 +115,4 @@ func TestImageOverridesAreImages(t *testing.T) {
 	}
 }
 
-const sixtyFour = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+const hexDigest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -33,7 +33,7 @@ const (
 func hashNames(objects []Object) error {
 	renamed := map[string]string{} // "<kind>/<namespace>/<name>" to the new name
 	for _, obj := range objects {
-		if takeMark(obj.Unstructured, MarkHashedName) != "true" {
+		if removeMark(obj.Unstructured, MarkHashedName) != "true" {
 			continue
 		}
 		if kind := obj.GetKind(); kind != "ConfigMap" && kind != "Secret" {
@@ -105,7 +105,7 @@ func hashValues(values map[string][]byte) string {
 // pod template.
 func annotateReferences(objects []Object) {
 	for _, obj := range objects {
-		of := takeMark(obj.Unstructured, MarkReferences)
+		of := removeMark(obj.Unstructured, MarkReferences)
 		if of != "true" && of != "ConfigMap" && of != "Secret" {
 			continue
 		}
@@ -120,10 +120,10 @@ func annotateReferences(objects []Object) {
 		if len(found) == 0 {
 			continue
 		}
-		obj.SetAnnotations(merged(obj.GetAnnotations(), found))
+		obj.SetAnnotations(mergeMaps(obj.GetAnnotations(), found))
 		for _, p := range podTemplates(obj.Unstructured) {
 			annotations, _, _ := unstructured.NestedStringMap(p, "metadata", "annotations")
-			_ = unstructured.SetNestedStringMap(p, merged(annotations, found), "metadata", "annotations")
+			_ = unstructured.SetNestedStringMap(p, mergeMaps(annotations, found), "metadata", "annotations")
 		}
 	}
 }
@@ -139,7 +139,7 @@ func ReferenceAnnotation(kind, name string) (key, value string) {
 	return annotationReferencePrefix + prefix + hex.EncodeToString(sum[:])[:8], name
 }
 
-func merged(a, b map[string]string) map[string]string {
+func mergeMaps(a, b map[string]string) map[string]string {
 	out := make(map[string]string, len(a)+len(b))
 	for k, v := range a {
 		out[k] = v
@@ -150,8 +150,8 @@ func merged(a, b map[string]string) map[string]string {
 	return out
 }
 
-// takeMark removes a mark and returns its value, "" if it is not set.
-func takeMark(obj *unstructured.Unstructured, mark string) string {
+// removeMark removes a mark and returns its value, "" if it is not set.
+func removeMark(obj *unstructured.Unstructured, mark string) string {
 	annotations := obj.GetAnnotations()
 	value, ok := annotations[mark]
 	if !ok {
@@ -213,36 +213,36 @@ func podSpecs(obj *unstructured.Unstructured) []map[string]any {
 func eachReference(obj *unstructured.Unstructured, visit func(kind, name string) string) {
 	for _, spec := range podSpecs(obj) {
 		for _, volume := range mapsIn(spec["volumes"]) {
-			rename(volume["secret"], "secretName", "Secret", visit)
-			rename(volume["configMap"], "name", "ConfigMap", visit)
+			renameReference(volume["secret"], "secretName", "Secret", visit)
+			renameReference(volume["configMap"], "name", "ConfigMap", visit)
 			if projected, ok := volume["projected"].(map[string]any); ok {
 				for _, source := range mapsIn(projected["sources"]) {
-					rename(source["secret"], "name", "Secret", visit)
-					rename(source["configMap"], "name", "ConfigMap", visit)
+					renameReference(source["secret"], "name", "Secret", visit)
+					renameReference(source["configMap"], "name", "ConfigMap", visit)
 				}
 			}
 		}
 		for _, secret := range mapsIn(spec["imagePullSecrets"]) {
-			rename(secret, "name", "Secret", visit)
+			renameReference(secret, "name", "Secret", visit)
 		}
 		for _, field := range []string{"containers", "initContainers"} {
 			for _, container := range mapsIn(spec[field]) {
 				for _, env := range mapsIn(container["env"]) {
 					if from, ok := env["valueFrom"].(map[string]any); ok {
-						rename(from["secretKeyRef"], "name", "Secret", visit)
-						rename(from["configMapKeyRef"], "name", "ConfigMap", visit)
+						renameReference(from["secretKeyRef"], "name", "Secret", visit)
+						renameReference(from["configMapKeyRef"], "name", "ConfigMap", visit)
 					}
 				}
 				for _, from := range mapsIn(container["envFrom"]) {
-					rename(from["secretRef"], "name", "Secret", visit)
-					rename(from["configMapRef"], "name", "ConfigMap", visit)
+					renameReference(from["secretRef"], "name", "Secret", visit)
+					renameReference(from["configMapRef"], "name", "ConfigMap", visit)
 				}
 			}
 		}
 	}
 }
 
-func rename(holder any, field, kind string, visit func(kind, name string) string) {
+func renameReference(holder any, field, kind string, visit func(kind, name string) string) {
 	m, ok := holder.(map[string]any)
 	if !ok {
 		return

@@ -11,8 +11,8 @@ import (
 
 const hashedMark = `annotations: "render.pergola.dev/hashed-name": "true"`
 
-// TestHashedNamesAreUpstreams compares with upstream's names for the same content.
-func TestHashedNamesAreUpstreams(t *testing.T) {
+// TestHashedNamesMatchUpstream compares with upstream's names for the same content.
+func TestHashedNamesMatchUpstream(t *testing.T) {
 	tests := map[string]struct {
 		kind, data, want string
 	}{
@@ -116,7 +116,7 @@ _pod: spec: {
 
 			annotations := map[string]string{}
 			for reference := range want {
-				kind, name, _ := cut(reference)
+				kind, name, _ := splitReference(reference)
 				key, value := ReferenceAnnotation(kind, name)
 				annotations[key] = value
 			}
@@ -162,7 +162,7 @@ component: bundles: work: {cluster: "runtime", direct: true, source: cue: [
 	}
 }
 
-func cut(reference string) (kind, name string, ok bool) {
+func splitReference(reference string) (kind, name string, ok bool) {
 	for i := range reference {
 		if reference[i] == '/' {
 			return reference[:i], reference[i+1:], true
@@ -191,8 +191,8 @@ func TestHashedNamesAreFollowedIntoPrometheus(t *testing.T) {
 	assert.Equal(t, "c", used("Probe", "other"), "other kinds have fields of other meaning")
 }
 
-// TestReferenceAnnotationIsUpstreams compares with upstream's keys.
-func TestReferenceAnnotationIsUpstreams(t *testing.T) {
+// TestReferenceAnnotationMatchesUpstream compares with upstream's keys.
+func TestReferenceAnnotationMatchesUpstream(t *testing.T) {
 	for _, test := range [][3]string{
 		{"ConfigMap", "kube-scheduler-config-805aeb6f", "reference.resources.gardener.cloud/configmap-b1943279"},
 		{"Secret", "shoot-access-kube-scheduler", "reference.resources.gardener.cloud/secret-0730f50c"},

@@ -52,27 +52,27 @@ func Render(in Input, opts Options) (Result, error) {
 	return results[0], errs[0]
 }
 
-// Each is Render for several owners, in their order. It evaluates a component once for several
-// owners.
-func Each(inputs []Input, opts Options) ([]Result, []error) { return renderOwners(inputs, opts) }
+// RenderEach is Render for several owners, in their order. It evaluates a component once for
+// several owners.
+func RenderEach(inputs []Input, opts Options) ([]Result, []error) { return renderOwners(inputs, opts) }
 
 // renderOwners renders the components of all owners in parallel. The result for each owner has the
 // same order as a sequential render.
 func renderOwners(inputs []Input, opts Options) ([]Result, []error) {
 	p := newPending(inputs, opts)
 	runTasks(opts, p.tasks)
-	return p.collect()
+	return p.results()
 }
 
-// pending are owners to render.
-type pending struct {
+// pendingOwners are owners to render.
+type pendingOwners struct {
 	inputs []Input
 	tasks  []*task
 	errs   []error
 }
 
-func newPending(inputs []Input, opts Options) *pending {
-	p := &pending{inputs: inputs, errs: make([]error, len(inputs))}
+func newPending(inputs []Input, opts Options) *pendingOwners {
+	p := &pendingOwners{inputs: inputs, errs: make([]error, len(inputs))}
 	if opts.kinds == nil {
 		opts.kinds = newKinds(opts)
 	}
@@ -84,8 +84,8 @@ func newPending(inputs []Input, opts Options) *pending {
 	return p
 }
 
-// collect returns the results of the owners after the tasks have run.
-func (p *pending) collect() ([]Result, []error) {
+// results returns the results of the owners after the tasks have run.
+func (p *pendingOwners) results() ([]Result, []error) {
 	byOwner := map[*Input][]*task{}
 	for _, t := range p.tasks {
 		byOwner[t.in] = append(byOwner[t.in], t)
@@ -93,14 +93,14 @@ func (p *pending) collect() ([]Result, []error) {
 	results, errs := make([]Result, len(p.inputs)), slices.Clone(p.errs)
 	for i := range p.inputs {
 		if errs[i] == nil {
-			results[i], errs[i] = collect(byOwner[&p.inputs[i]])
+			results[i], errs[i] = collectResult(byOwner[&p.inputs[i]])
 		}
 	}
 	return results, errs
 }
 
-// collect combines the components of one owner.
-func collect(tasks []*task) (Result, error) {
+// collectResult combines the components of one owner.
+func collectResult(tasks []*task) (Result, error) {
 	var result Result
 	var problems []error
 	for _, t := range tasks {
@@ -111,13 +111,13 @@ func collect(tasks []*task) (Result, error) {
 		result.Components = append(result.Components, t.component)
 		result.Bundles = append(result.Bundles, t.bundles...)
 		for _, b := range t.bundles {
-			if b.Problem != "" && t.in.ChartsMatter {
+			if b.Problem != "" && t.in.ChartsRequired {
 				problems = append(problems, fmt.Errorf("%s, bundle %s: %s", t.in.Owner, b.Name, b.Problem))
 			}
 		}
 	}
 	problems = append(problems, duplicateBundles(result.Bundles)...)
-	problems = append(problems, duplicatesBetween(result.Bundles, func(b Bundle) string { return b.Cluster }, true)...)
+	problems = append(problems, duplicateObjectsAcrossBundles(result.Bundles, func(b Bundle) string { return b.Cluster }, true)...)
 	sortBundles(result.Bundles)
 	return result, errors.Join(problems...)
 }
@@ -125,14 +125,14 @@ func collect(tasks []*task) (Result, error) {
 // taskError names the owner of a failing component. CUE names only positions in the catalogue, even
 // if a value of a declaration is to blame.
 func taskError(t *task) error {
-	if t.in.Declared == "" || len(findingsIn(t.err)) > 0 {
+	if t.in.DeclaredAt == "" || len(findingsIn(t.err)) > 0 {
 		return fmt.Errorf("%s, component %s: %w", t.in.Owner, t.dir, t.err)
 	}
-	return fmt.Errorf("%s (declared in %s), component %s: %w", t.in.Owner, t.in.Declared, t.dir, t.err)
+	return fmt.Errorf("%s (declared in %s), component %s: %w", t.in.Owner, t.in.DeclaredAt, t.dir, t.err)
 }
 
 func renderComponent(eval *evaluator, dir string, in *Input, images map[string]string, opts Options) (Component, []Bundle, error) {
-	c, err := eval.component(dir, in, images)
+	c, err := eval.evaluateComponent(dir, in, images)
 	if err != nil {
 		return c, nil, err
 	}
@@ -140,7 +140,7 @@ func renderComponent(eval *evaluator, dir string, in *Input, images map[string]s
 		c.Enabled = false
 	} else if ok && enabled && !c.Enabled {
 		return c, nil, finding{
-			Position: opts.enabledAt[dir], kind: schemas.TypeInvalid, rule: ruleCatalogue,
+			Position: opts.enabledPositions[dir], kind: schemas.TypeInvalid, rule: ruleCatalogue,
 			message: "the landscape enables it, but the declaration does not ask for it: change the declaration",
 		}
 	}
@@ -148,12 +148,12 @@ func renderComponent(eval *evaluator, dir string, in *Input, images map[string]s
 		return c, nil, nil
 	}
 	var missing findings
-	c.chosen = map[string]string{}
+	c.chosenImages = map[string]string{}
 	for i, name := range c.Images {
-		c.chosen[name] = images[name]
+		c.chosenImages[name] = images[name]
 		if _, ok := images[name]; !ok {
 			place := c.value.LookupPath(cue.MakePath(cue.Str("images"), cue.Index(i)))
-			missing = append(missing, at(place, "image %s is not in the image vector for these Kubernetes versions", name))
+			missing = append(missing, findingAt(place, "image %s is not in the image vector for these Kubernetes versions", name))
 		}
 	}
 	if len(missing) > 0 {
@@ -168,16 +168,16 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 	bundles := make([]Bundle, 0, len(c.bundles))
 	var without []Bundle // objects
 	for _, spec := range c.bundles {
-		objects, err := source(opts.Catalogue, c.Path, in, spec)
-		if err == nil && spec.source.LookupPath(chartInRegistry).Exists() {
-			err = opts.check(&in).chart(objects, spec.Cluster)
+		objects, err := renderSource(opts.Catalogue, c.Path, in, spec)
+		if err == nil && spec.source.LookupPath(registryChartPath).Exists() {
+			err = opts.newObjectCheck(&in).checkChart(objects, spec.Cluster)
 		}
-		if problem, ok := errors.AsType[*problemError](err); ok {
+		if problem, ok := errors.AsType[*chartError](err); ok {
 			b := newBundle(c, in, spec, nil)
-			if !problem.unasked {
+			if !problem.notRequested {
 				b.Problem = problem.text
 			}
-			if err := b.Seal(problem.text); err != nil {
+			if err := b.SetDigest(problem.text); err != nil {
 				return nil, err
 			}
 			without = append(without, b)
@@ -187,31 +187,31 @@ func (c Component) render(in Input, opts Options) ([]Bundle, error) {
 			return nil, fmt.Errorf("bundle %s: %w", spec.Name, err)
 		}
 		if spec.source.LookupPath(cue.ParsePath("kustomize")).Exists() {
-			nameImages(objects, c.chosen)
+			setVectorImages(objects, c.chosenImages)
 		}
 		bundles = append(bundles, newBundle(c, in, spec, objects))
 	}
-	declared := replicasIn(bundles)
+	declared := declaredReplicas(bundles)
 	for _, overlay := range opts.Overlays {
 		if overlay.Component == c.Path {
-			if err := applyOverlay(overlay, bundles, opts.check(&in), opts.probes[overlay.Name]); err != nil {
+			if err := applyOverlay(overlay, bundles, opts.newObjectCheck(&in), opts.probes[overlay.Name]); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if err := c.finish(bundles, declared); err != nil {
+	if err := c.finishBundles(bundles, declared); err != nil {
 		return nil, err
 	}
-	if !opts.unchecked {
-		if err := opts.check(&in).bundles(bundles); err != nil {
+	if !opts.skipChecks {
+		if err := opts.newObjectCheck(&in).checkBundles(bundles); err != nil {
 			return nil, err
 		}
 	}
 	for i := range bundles {
 		if len(bundles[i].Objects) == 0 {
-			return nil, at(c.sourceOf(bundles[i].Name), "bundle %s rendered no object: disable the component instead", bundles[i].Name)
+			return nil, findingAt(c.sourceOf(bundles[i].Name), "bundle %s rendered no object: disable the component instead", bundles[i].Name)
 		}
-		if err := bundles[i].seal(c.SecretRequests(), in.unknownReferences()); err != nil {
+		if err := bundles[i].setSymbolicDigest(c.SecretRequests(), in.unknownReferences()); err != nil {
 			return nil, err
 		}
 	}
@@ -239,15 +239,15 @@ func newBundle(c Component, in Input, spec bundleSpec, objects []Object) Bundle 
 		},
 	}
 	if !spec.Direct {
-		b.Delivery.Labels, b.Delivery.InjectLabels = conventions(spec)
+		b.Delivery.Labels, b.Delivery.InjectLabels = addUpstreamLabels(spec)
 	}
 	return b
 }
 
-// conventions adds the labels that upstream's helper sets on ManagedResources (gardener:
+// addUpstreamLabels adds the labels that upstream's helper sets on ManagedResources (gardener:
 // pkg/utils/managedresources).
-func conventions(spec bundleSpec) (labels, inject map[string]string) {
-	labels, inject = merged(nil, spec.Labels), merged(nil, spec.InjectLabels)
+func addUpstreamLabels(spec bundleSpec) (labels, inject map[string]string) {
+	labels, inject = mergeMaps(nil, spec.Labels), mergeMaps(nil, spec.InjectLabels)
 	if spec.Class == "" {
 		labels["origin"] = "gardener"
 		inject["shoot.gardener.cloud/no-cleanup"] = "true"
@@ -255,20 +255,21 @@ func conventions(spec bundleSpec) (labels, inject map[string]string) {
 	return labels, inject
 }
 
-// finish makes workload available, hashes names across the component, because bundles may refer to
-// each other's ConfigMaps, and sorts every bundle. replicas are the numbers before overlays.
-func (c Component) finish(bundles []Bundle, replicas map[workloadKey]int64) error {
+// finishBundles makes workload available, hashes names across the component, because bundles may
+// refer to each other's ConfigMaps, and sorts every bundle. replicas are the numbers before
+// overlays.
+func (c Component) finishBundles(bundles []Bundle, replicas map[workloadKey]int64) error {
 	var all []Object
 	for i := range bundles {
 		for _, o := range bundles[i].Objects {
-			if err := errors.Join(normalise(o.Unstructured), checkCopied(o.Unstructured)); err != nil {
+			if err := errors.Join(normaliseObject(o.Unstructured), checkCopiedValues(o.Unstructured)); err != nil {
 				return fmt.Errorf("bundle %s: object %s/%s at %s: %w", bundles[i].Name, o.GetKind(), o.GetName(), o.Origin, err)
 			}
 		}
-		bundles[i].giveNamespaces()
+		bundles[i].setNamespaces()
 		all = append(all, bundles[i].Objects...)
 	}
-	if err := c.makeAvailable(bundles, replicas); err != nil {
+	if err := c.applyHighAvailability(bundles, replicas); err != nil {
 		return err
 	}
 	if err := hashNames(all); err != nil {
@@ -284,8 +285,8 @@ func (c Component) finish(bundles []Bundle, replicas map[workloadKey]int64) erro
 	return nil
 }
 
-// Seal sets the digest of a bundle that was made without rendering, and its unresolved facts.
-func (b *Bundle) Seal(unresolved ...string) error {
+// SetDigest sets the digest of a bundle that was made without rendering, and its unresolved facts.
+func (b *Bundle) SetDigest(unresolved ...string) error {
 	sortObjects(b.Objects)
 	b.Unresolved = unresolved
 	digest, err := digestOf(*b)
@@ -299,9 +300,9 @@ func (b *Bundle) Seal(unresolved ...string) error {
 	return nil
 }
 
-// seal sets the digest and the facts that are still symbolic.
-func (b *Bundle) seal(requested []string, unknown map[string]string) error {
-	text := textOf(b.Objects)
+// setSymbolicDigest sets the digest and the facts that are still symbolic.
+func (b *Bundle) setSymbolicDigest(requested []string, unknown map[string]string) error {
+	text := searchText(b.Objects)
 	b.Unresolved = append(unresolvedReferences(text, unknown), unresolvedIn(text, requested)...)
 	b.Unresolved = append(b.Unresolved, unresolvedAddresses(text)...)
 	b.Unresolved = append(b.Unresolved, unresolvedWildcard(text)...)
@@ -326,7 +327,7 @@ func imagesFor(in Input, opts Options) (map[string]string, error) {
 	if in.Owner.Kind == "garden" {
 		role = ClusterRuntime
 	}
-	runtime, err := kubernetesVersion(in.Facts.Clusters[role].KubernetesVersion)
+	runtime, err := parseKubernetesVersion(in.Facts.Clusters[role].KubernetesVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -337,7 +338,7 @@ func imagesFor(in Input, opts Options) (map[string]string, error) {
 	return ResolveImages(vector, opts.ImageOverrides, runtime.Version, target)
 }
 
-func wanted(dir string, only []string) bool {
+func isSelected(dir string, only []string) bool {
 	if len(only) == 0 {
 		return true
 	}

@@ -64,15 +64,15 @@ func TestDuplicatesBetweenOwners(t *testing.T) {
 	seed, a, b := Owner{Kind: "seed", Name: "eu"}, Owner{Kind: "shoot", Namespace: "n", Name: "a"}, Owner{Kind: "shoot", Namespace: "n", Name: "b"}
 	clusterOf := ClusterOf(map[string]string{"n/a": "eu", "n/b": "us"})
 	bundles := []Bundle{bundle(seed, "one", "g/v1", "x"), bundle(a, "two", "g/v2", "x"), bundle(b, "two", "g/v1", "x"), bundle(a, "three", "h/v1", "x")}
-	errs := duplicatesBetween(bundles, clusterOf, false)
+	errs := duplicateObjectsAcrossBundles(bundles, clusterOf, false)
 	require.Len(t, errs, 1)
 	require.EqualError(t, errs[0], "cluster eu: X x is rendered by seed eu, bundle one (eu.cue:3) and by shoot n/a, bundle two (a.cue:3): leave it to one of them")
-	assert.Empty(t, duplicatesBetween(bundles, clusterOf, true))
+	assert.Empty(t, duplicateObjectsAcrossBundles(bundles, clusterOf, true))
 
-	errs = duplicatePlaces([]Bundle{bundle(seed, "one", "g/v1", "x"), bundle(a, "one", "g/v1", "y"), bundle(b, "one", "g/v1", "y")}, clusterOf)
+	errs = duplicateBundleNames([]Bundle{bundle(seed, "one", "g/v1", "x"), bundle(a, "one", "g/v1", "y"), bundle(b, "one", "g/v1", "y")}, clusterOf)
 	require.Len(t, errs, 1)
 	require.EqualError(t, errs[0], "cluster eu: bundle one in namespace ns belongs to seed eu (component seed/c) and to shoot n/a (component shoot/c)")
-	_, err := Files([]Bundle{bundle(seed, "one", "g/v1", "x"), bundle(a, "one", "g/v1", "y")}, clusterOf)
+	_, err := BundleFiles([]Bundle{bundle(seed, "one", "g/v1", "x"), bundle(a, "one", "g/v1", "y")}, clusterOf)
 	require.ErrorContains(t, err, "another bundle is written to eu/ns/one, too")
 }
 

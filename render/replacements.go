@@ -29,9 +29,9 @@ func failedReplacement(k kustomization, i int, said string) finding {
 		return k.finding(field+inner, schemas.TypeInvalid, format, args...)
 	}
 	if r.Source == nil {
-		return at("", "%s", withoutContent(said))
+		return at("", "%s", redactError(said))
 	}
-	source := describe(types.Selector{ResId: r.Source.ResId})
+	source := describeSelector(types.Selector{ResId: r.Source.ResId})
 	if noSource.MatchString(said) {
 		return at(".source", "there is no %s to take the value from", source)
 	}
@@ -50,5 +50,5 @@ func failedReplacement(k kustomization, i int, said string) finding {
 			}
 		}
 	}
-	return at("", "%s", withoutContent(said))
+	return at("", "%s", redactError(said))
 }

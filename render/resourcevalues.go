@@ -25,68 +25,68 @@ import (
 // the objects replaces by values. A chart may only write such a value, as it is or in base64. A
 // second render with other tokens detects any other use.
 
-// MarkFilled on an object describes its tokens: a JSON object from token to "<Kind>/<name>/<key>".
-// The objects are in the namespace of the owner's control plane.
-const MarkFilled = "secrets.pergola.dev/values-in"
+// MarkFilledValues on an object describes its tokens: a JSON object from token to
+// "<Kind>/<name>/<key>". The objects are in the namespace of the owner's control plane.
+const MarkFilledValues = "secrets.pergola.dev/values-in"
 
 // FilledValue is the source of the value for a token.
 type FilledValue struct{ Kind, Name, Key string }
 
 // FilledValues returns the sources of the tokens in an object; nil if it has none.
 func FilledValues(obj *unstructured.Unstructured) (map[string]FilledValue, error) {
-	text, is := obj.GetAnnotations()[MarkFilled]
+	text, is := obj.GetAnnotations()[MarkFilledValues]
 	if !is {
 		return nil, nil
 	}
 	var sources map[string]string
 	if err := json.Unmarshal([]byte(text), &sources); err != nil || len(sources) == 0 {
-		return nil, fmt.Errorf("annotation %s is no JSON object of texts", MarkFilled)
+		return nil, fmt.Errorf("annotation %s is no JSON object of texts", MarkFilledValues)
 	}
 	out := make(map[string]FilledValue, len(sources))
 	for _, token := range sortedKeys(sources) {
 		parts := strings.Split(sources[token], "/")
 		if len(parts) != 3 || parts[0] != "Secret" && parts[0] != "ConfigMap" || token == "" {
-			return nil, fmt.Errorf("annotation %s: %q comes from %q, expected <Secret or ConfigMap>/<name>/<key>", MarkFilled, token, sources[token])
+			return nil, fmt.Errorf("annotation %s: %q comes from %q, expected <Secret or ConfigMap>/<name>/<key>", MarkFilledValues, token, sources[token])
 		}
 		out[token] = FilledValue{parts[0], parts[1], parts[2]}
 	}
 	return out, nil
 }
 
-// Fill returns the object with values instead of tokens, and without the mark.
-func Fill(obj *unstructured.Unstructured, values map[string]string) *unstructured.Unstructured {
+// FillValues returns the object with values instead of tokens, and without the mark.
+func FillValues(obj *unstructured.Unstructured, values map[string]string) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	annotations := out.GetAnnotations()
-	delete(annotations, MarkFilled)
+	delete(annotations, MarkFilledValues)
 	if len(annotations) == 0 {
 		annotations = nil
 	}
 	out.SetAnnotations(annotations)
-	out.Object, _ = replaced(out.Object, values).(map[string]any)
+	out.Object, _ = replaceTokens(out.Object, values).(map[string]any)
 	return out
 }
 
-// replaced replaces tokens by values in all texts, including base64.
-func replaced(value any, values map[string]string) any {
+// replaceTokens replaces tokens by values in all texts, including base64.
+func replaceTokens(value any, values map[string]string) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key := range v {
-			v[key] = replaced(v[key], values)
+			v[key] = replaceTokens(v[key], values)
 		}
 	case []any:
 		for i := range v {
-			v[i] = replaced(v[i], values)
+			v[i] = replaceTokens(v[i], values)
 		}
 	case string:
-		if text, is := decodedWith(v, values); is {
-			return base64.StdEncoding.EncodeToString([]byte(replacedIn(text, values)))
+		if text, is := decodeWithToken(v, values); is {
+			return base64.StdEncoding.EncodeToString([]byte(replaceTokensInText(text, values)))
 		}
-		return replacedIn(v, values)
+		return replaceTokensInText(v, values)
 	}
 	return value
 }
 
-func replacedIn(text string, values map[string]string) string {
+func replaceTokensInText(text string, values map[string]string) string {
 	pairs := make([]string, 0, 2*len(values))
 	for _, token := range sortedKeys(values) {
 		pairs = append(pairs, token, values[token])
@@ -94,8 +94,9 @@ func replacedIn(text string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// decodedWith reports whether a text is base64 with a token in it, and returns the decoded text.
-func decodedWith[V any](text string, tokens map[string]V) (string, bool) {
+// decodeWithToken reports whether a text is base64 with a token in it, and returns the decoded
+// text.
+func decodeWithToken[V any](text string, tokens map[string]V) (string, bool) {
 	raw, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
 		return "", false
@@ -119,9 +120,9 @@ type resourceValues struct {
 	checksums map[string]string
 }
 
-// tokens replaces templates in values by tokens and returns the sources of the tokens. Each seed
-// gives other tokens.
-func (r resourceValues) tokens(values map[string]any, seed string) (map[string]any, map[string]FilledValue, error) {
+// insertTokens replaces templates in values by tokens and returns the sources of the tokens. Each
+// seed gives other tokens.
+func (r resourceValues) insertTokens(values map[string]any, seed string) (map[string]any, map[string]FilledValue, error) {
 	tokens := map[string]FilledValue{}
 	var problems []error
 	named := func(template string) string {
@@ -182,7 +183,7 @@ func (r resourceValues) objects(values map[string]any, chart func(map[string]any
 	var rendered [2][]Object
 	var tokens [2]map[string]FilledValue
 	for i, seed := range []string{"first", "second"} {
-		with, found, err := r.tokens(values, seed)
+		with, found, err := r.insertTokens(values, seed)
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +192,7 @@ func (r resourceValues) objects(values map[string]any, chart func(map[string]any
 		}
 		tokens[i] = found
 	}
-	if err := onlyWritten(rendered, tokens); err != nil {
+	if err := checkTokenUse(rendered, tokens); err != nil {
 		return nil, err
 	}
 	for _, o := range rendered[0] {
@@ -202,9 +203,9 @@ func (r resourceValues) objects(values map[string]any, chart func(map[string]any
 	return rendered[0], nil
 }
 
-// onlyWritten fails if a chart uses a token other than by writing it. It ignores annotations, which
-// may contain checksums.
-func onlyWritten(rendered [2][]Object, tokens [2]map[string]FilledValue) error {
+// checkTokenUse fails if a chart uses a token other than by writing it. It ignores annotations,
+// which may contain checksums.
+func checkTokenUse(rendered [2][]Object, tokens [2]map[string]FilledValue) error {
 	other := map[string]string{} // tokens of the second render by tokens of the first
 	for first, from := range tokens[0] {
 		for second, same := range tokens[1] {
@@ -218,7 +219,7 @@ func onlyWritten(rendered [2][]Object, tokens [2]map[string]FilledValue) error {
 		return fmt.Errorf("the chart has other objects with another value: %s", advice)
 	}
 	for i, o := range rendered[0] {
-		if at := firstDifference(Fill(o.Unstructured, other).Object, rendered[1][i].Object, ""); at != "" {
+		if at := firstDifference(FillValues(o.Unstructured, other).Object, rendered[1][i].Object, ""); at != "" {
 			return fmt.Errorf("%s %s: %s is made of a value of spec.deployment.resources: %s", o.GetKind(), o.GetName(), strings.TrimPrefix(at, "."), advice)
 		}
 	}
@@ -266,7 +267,7 @@ func markFilled(obj *unstructured.Unstructured, tokens map[string]FilledValue) e
 	var problems []error
 	var walk func(value any, at string)
 	note := func(text, at string) {
-		if decoded, is := decodedWith(text, tokens); is {
+		if decoded, is := decodeWithToken(text, tokens); is {
 			text = decoded
 		}
 		for _, token := range sortedKeys(tokens) {
@@ -307,7 +308,7 @@ func markFilled(obj *unstructured.Unstructured, tokens map[string]FilledValue) e
 		if err != nil {
 			return err
 		}
-		obj.SetAnnotations(merged(obj.GetAnnotations(), map[string]string{MarkFilled: string(raw)}))
+		obj.SetAnnotations(mergeMaps(obj.GetAnnotations(), map[string]string{MarkFilledValues: string(raw)}))
 	}
 	return nil
 }

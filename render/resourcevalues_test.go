@@ -13,22 +13,22 @@ import (
 	gardencorev1 "github.com/pergola-dev/pergola/api/core/v1"
 )
 
-func resource(name, kind, of string) gardencorev1.NamedResourceReference {
+func resourceReference(name, kind, of string) gardencorev1.NamedResourceReference {
 	var r gardencorev1.NamedResourceReference
 	r.Name, r.ResourceRef.APIVersion, r.ResourceRef.Kind, r.ResourceRef.Name = name, "v1", kind, of
 	return r
 }
 
-// renderedWith renders a chart with values from resources.
-func renderedWith(t *testing.T, template string, values map[string]any, checksums map[string]string) ([]Object, error) {
+// renderWithResources renders a chart with values from resources.
+func renderWithResources(t *testing.T, template string, values map[string]any, checksums map[string]string) ([]Object, error) {
 	t.Helper()
 	const ref = "registry.example.org/charts/watcher:v1"
 	src := helmSource{
 		OCI: &gardencorev1.OCIRepository{Ref: ptr.To(ref)}, Release: "watcher", Namespace: "garden", Values: values,
-		Resources: []gardencorev1.NamedResourceReference{resource("account", "Secret", "login"), resource("settings", "ConfigMap", "tuning")},
+		Resources: []gardencorev1.NamedResourceReference{resourceReference("account", "Secret", "login"), resourceReference("settings", "ConfigMap", "tuning")},
 	}
-	in := Input{Owner: Owner{Kind: "garden"}, Charts: map[string]Chart{ref: pulledChart(t, template)}, ResourceChecksums: checksums}
-	return pulledObjects(in, bundleSpec{Cluster: ClusterRuntime}, src, noValue)
+	in := Input{Owner: Owner{Kind: "garden"}, Charts: map[string]Chart{ref: testChart(t, template)}, ResourceChecksums: checksums}
+	return registryChartObjects(in, bundleSpec{Cluster: ClusterRuntime}, src, emptyCUE)
 }
 
 const fromResources = `
@@ -57,7 +57,7 @@ data: {encoded: aGVsbG8=}
 // result as rendering with the values.
 func TestValuesFromResources(t *testing.T) {
 	values := map[string]any{"user": "{{ .resources.account.data.user }}", "password": "{{.resources.account.data.password}}", "level": "{{ .resources.settings.data.level }}"}
-	objects, err := renderedWith(t, fromResources, values, nil)
+	objects, err := renderWithResources(t, fromResources, values, nil)
 	require.NoError(t, err)
 	require.Len(t, objects, 3)
 	assert.Equal(t, "{{ .resources.account.data.user }}", values["user"], "the declaration stays as it is")
@@ -72,8 +72,8 @@ func TestValuesFromResources(t *testing.T) {
 			require.Contains(t, known, from)
 			with[token] = known[from]
 		}
-		filled[i] = Fill(o.Unstructured, with)
-		assert.NotContains(t, filled[i].GetAnnotations(), MarkFilled)
+		filled[i] = FillValues(o.Unstructured, with)
+		assert.NotContains(t, filled[i].GetAnnotations(), MarkFilledValues)
 	}
 	at := func(i int, fields ...string) string {
 		text, _, err := unstructured.NestedString(filled[i].Object, fields...)
@@ -90,15 +90,15 @@ func TestValuesFromResources(t *testing.T) {
 	assert.Nil(t, tokens)
 
 	// Other content changes the checksum of the configuration, so that pods restart.
-	changed, err := renderedWith(t, fromResources, values, map[string]string{"Secret/login": "another"})
+	changed, err := renderWithResources(t, fromResources, values, map[string]string{"Secret/login": "another"})
 	require.NoError(t, err)
 	assert.NotEqual(t, objects[1].GetAnnotations()["checksum"], changed[1].GetAnnotations()["checksum"])
-	again, err := renderedWith(t, fromResources, values, map[string]string{"Secret/login": "another"})
+	again, err := renderWithResources(t, fromResources, values, map[string]string{"Secret/login": "another"})
 	require.NoError(t, err)
 	assert.Equal(t, changed[1].Object, again[1].Object)
 }
 
-func TestValuesThatCannotBeFilledIn(t *testing.T) {
+func TestUnfillableValues(t *testing.T) {
 	configMap := func(rest string) string { return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n" + rest }
 	for name, test := range map[string]struct{ template, value, want string }{
 		"of a Secret, in a ConfigMap":   {configMap("data: {a: {{ .Values.v }}}"), "{{ .resources.account.data.user }}", "ConfigMap c: data.a has key user of Secret login in it, where everybody can read it"},
@@ -114,7 +114,7 @@ func TestValuesThatCannotBeFilledIn(t *testing.T) {
 		"and in another way":            {"apiVersion: v1\nkind: Secret\nmetadata: {name: s, annotations: {secrets.pergola.dev/values-in: '{\"a\":\"Secret/ca/ca.key\"}'}}", "x", "Secret s has the annotation secrets.pergola.dev/values-in, which a chart may not have"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := renderedWith(t, test.template, map[string]any{"v": test.value}, nil)
+			_, err := renderWithResources(t, test.template, map[string]any{"v": test.value}, nil)
 			require.ErrorContains(t, err, test.want)
 		})
 	}
@@ -123,7 +123,7 @@ func TestValuesThatCannotBeFilledIn(t *testing.T) {
 func TestBrokenFilledValues(t *testing.T) {
 	for text, want := range map[string]string{"x": "no JSON object", "{}": "no JSON object", `{"a":"Secret/b"}`: "expected <Secret or ConfigMap>/<name>/<key>", `{"a":"Pod/b/c"}`: "expected <Secret or ConfigMap>", `{"":"Secret/b/c"}`: "expected"} {
 		o := &unstructured.Unstructured{Object: map[string]any{}}
-		o.SetAnnotations(map[string]string{MarkFilled: text})
+		o.SetAnnotations(map[string]string{MarkFilledValues: text})
 		_, err := FilledValues(o)
 		require.ErrorContains(t, err, want, strings.Join([]string{"of", text}, " "))
 	}

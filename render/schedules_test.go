@@ -13,9 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/components"
 )
 
-// TestTimesOfEtcds: adopted etcds keep upstream's times (gardener: pkg/apis/utils/timewindow). If
+// TestEtcdSchedules: adopted etcds keep upstream's times (gardener: pkg/apis/utils/timewindow). If
 // upstream uses the creation time, owners differ.
-func TestTimesOfEtcds(t *testing.T) {
+func TestEtcdSchedules(t *testing.T) {
 	k8s, err := newEvaluator(components.FS).build("kubernetes", "kubernetes")
 	require.NoError(t, err)
 	text := func(t *testing.T, v cue.Value, path string) string {

@@ -11,35 +11,38 @@ import (
 type Setting func(*settings)
 
 type settings struct {
-	now   time.Time
-	ruled bool
-	// checked means that CheckLandscape found no error.
-	checked bool
+	now         time.Time
+	rulesPassed bool
+	// checksPassed means that CheckLandscape found no error.
+	checksPassed bool
 	// kinds of owners to build; empty means all.
 	kinds []string
-	// sparing is set by Sparingly; sample is the maximum of compared Shoots with unchanged
+	// sampling is set by Sparingly; sample is the maximum of compared Shoots with unchanged
 	// declarations, 0 for no limit.
-	sparing bool
-	sample  int
+	sampling         bool
+	maxSampledShoots int
 	// charts pulls charts of Extensions.
 	charts func([]gardencorev1.OCIRepository) map[string]Chart
 }
 
-// has reports whether to build owners of a kind.
-func (s settings) has(kind string) bool { return len(s.kinds) == 0 || slices.Contains(s.kinds, kind) }
+// hasKind reports whether to build owners of a kind.
+func (s settings) hasKind(kind string) bool {
+	return len(s.kinds) == 0 || slices.Contains(s.kinds, kind)
+}
 
 // At sets the time of the render: versions in a cloud profile expire, so it determines the version
 // of a Shoot with an incomplete one. Without a time, such a Shoot cannot be rendered. Shoots with
 // full versions do not depend on it.
 func At(now time.Time) Setting { return func(s *settings) { s.now = now } }
 
-// Ruled means that the rules about a whole landscape (package across) have passed. CheckLandscape
-// then reads Shoots only if an overlay or a component of the landscape is for Shoots.
-func Ruled() Setting { return func(s *settings) { s.ruled = true } }
+// RulesPassed means that the rules about a whole landscape (package across) have passed.
+// CheckLandscape then reads Shoots only if an overlay or a component of the landscape is for
+// Shoots.
+func RulesPassed() Setting { return func(s *settings) { s.rulesPassed = true } }
 
-// Checked means that CheckLandscape found no error in this landscape with this catalogue.
+// ChecksPassed means that CheckLandscape found no error in this landscape with this catalogue.
 // LandscapeOptions does not repeat the check.
-func Checked() Setting { return func(s *settings) { s.checked = true } }
+func ChecksPassed() Setting { return func(s *settings) { s.checksPassed = true } }
 
 // OwnersOf builds only owners of the given kinds: garden, seed and shoot. It reads no Shoots unless
 // they are included.

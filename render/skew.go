@@ -14,9 +14,9 @@ import (
 // gardenerImage is the catalogue's image whose tag is the rendered version of Gardener.
 const gardenerImage = "gardener-apiserver"
 
-// olderGardenlets is the number of minor releases that a gardenlet may be behind the API server; it
-// is never ahead (upstream: docs/deployment/version_skew_policy.md).
-const olderGardenlets = 2
+// maxGardenletSkew is the number of minor releases that a gardenlet may be behind the API server;
+// it is never ahead (upstream: docs/deployment/version_skew_policy.md).
+const maxGardenletSkew = 2
 
 // GardenerVersion is the Gardener release of a catalogue's images, such as v1.150.0; empty if it
 // has none.
@@ -25,10 +25,10 @@ func GardenerVersion(catalogue fs.FS) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return gardenerIn(images), nil
+	return gardenerTag(images), nil
 }
 
-func gardenerIn(images []Image) string {
+func gardenerTag(images []Image) string {
 	for _, image := range images {
 		if image.Name == gardenerImage {
 			return image.Tag
@@ -37,21 +37,22 @@ func gardenerIn(images []Image) string {
 	return ""
 }
 
-// otherMinor reports whether a tag is a version of another minor release. It ignores digests and
+// isOtherMinor reports whether a tag is a version of another minor release. It ignores digests and
 // tags that are not a version.
-func otherMinor(gardener *semver.Version, tag string) bool {
+func isOtherMinor(gardener *semver.Version, tag string) bool {
 	version, err := semver.NewVersion(tag)
 	return err == nil && (version.Major() != gardener.Major() || version.Minor() != gardener.Minor())
 }
 
-// gardenerImages warns of images of Gardener from another minor release than the rendered objects.
-func (c *landscapeCheck) gardenerImages(vector []Image, field string, override Image) {
+// checkGardenerImage warns of images of Gardener from another minor release than the rendered
+// objects.
+func (c *landscapeCheck) checkGardenerImage(vector []Image, field string, override Image) {
 	if name := path.Base(override.Repository); override.Repository != "" && name != override.Name {
 		return // another program, with its own versions
 	}
-	tag := gardenerIn(vector)
+	tag := gardenerTag(vector)
 	gardener, err := semver.NewVersion(tag)
-	if err != nil || !otherMinor(gardener, override.Tag) {
+	if err != nil || !isOtherMinor(gardener, override.Tag) {
 		return
 	}
 	for _, image := range vector {
@@ -64,9 +65,9 @@ func (c *landscapeCheck) gardenerImages(vector []Image, field string, override I
 	}
 }
 
-// gardenlets warns of gardenlets that are ahead of the API server or too far behind.
-func (c *landscapeCheck) gardenlets(vector []Image) {
-	gardener, err := semver.NewVersion(gardenerIn(vector))
+// checkGardenlets warns of gardenlets that are ahead of the API server or too far behind.
+func (c *landscapeCheck) checkGardenlets(vector []Image) {
+	gardener, err := semver.NewVersion(gardenerTag(vector))
 	if err != nil {
 		return
 	}
@@ -87,7 +88,7 @@ func (c *landscapeCheck) gardenlets(vector []Image) {
 				continue
 			}
 			behind := int64(gardener.Minor()) - int64(version.Minor())
-			if version.Major() == gardener.Major() && behind >= 0 && behind <= olderGardenlets {
+			if version.Major() == gardener.Major() && behind >= 0 && behind <= maxGardenletSkew {
 				continue
 			}
 			f := declaredFinding(d, strings.Join(field, "."), ruleSkew,

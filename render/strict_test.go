@@ -40,18 +40,18 @@ func TestObjectsAreStrictlyTyped(t *testing.T) {
 				}
 				if !scheme.Recognizes(gvk) {
 					definition, ok := definitions[gvk]
-					if !assert.True(t, ok, "%s: %s is known by no definition", place(b, o), gvk) {
+					if !assert.True(t, ok, "%s: %s is known by no definition", describeObject(b, o), gvk) {
 						continue
 					}
 					for _, problem := range definition.check(o.DeepCopy().Object) {
-						t.Errorf("%s: %s", place(b, o), problem)
+						t.Errorf("%s: %s", describeObject(b, o), problem)
 					}
 					continue
 				}
 				raw, err := json.Marshal(o.Object)
 				require.NoError(t, err)
 				_, _, err = decoder.Decode(raw, nil, nil)
-				assert.NoError(t, err, place(b, o))
+				assert.NoError(t, err, describeObject(b, o))
 			}
 		}
 	})
@@ -122,22 +122,22 @@ func definitionsOf(t *testing.T, bundles []Bundle) map[schema.GroupVersionKind]d
 	return out
 }
 
-// TestNamespacedObjectsHaveOne: objects of the catalogue are in the namespace of their component,
+// TestObjectsHaveNamespaces: objects of the catalogue are in the namespace of their component,
 // and all kinds have a known scope.
-func TestNamespacedObjectsHaveOne(t *testing.T) {
+func TestObjectsHaveNamespaces(t *testing.T) {
 	eachVariant(t, func(t *testing.T, v variantResult) {
 		for _, b := range v.bundles() {
-			for gk, scope := range scopesIn(b.Objects) {
+			for gk, scope := range definedScopes(b.Objects) {
 				namespaced, known := isNamespaced(gk.WithVersion("v1"))
 				assert.Equal(t, []bool{scope, true}, []bool{namespaced, known}, "the catalogue defines %s", gk)
 			}
 			for _, o := range b.Objects {
 				namespaced, known := isNamespaced(o.GroupVersionKind())
-				assert.True(t, known, "%s: the scope of its kind is not known", place(b, o))
-				assert.Equal(t, namespaced, o.GetNamespace() != "", "%s: namespace %q", place(b, o), o.GetNamespace())
-				assert.NotEqual(t, "default", o.GetNamespace(), "%s: its component names no namespace", place(b, o))
-				assert.LessOrEqual(t, len(o.GetName()), 253, place(b, o))
-				assert.Equal(t, strings.ToLower(strings.ReplaceAll(o.GetName(), symbolicMark, "")), strings.ReplaceAll(o.GetName(), symbolicMark, ""), place(b, o))
+				assert.True(t, known, "%s: the scope of its kind is not known", describeObject(b, o))
+				assert.Equal(t, namespaced, o.GetNamespace() != "", "%s: namespace %q", describeObject(b, o), o.GetNamespace())
+				assert.NotEqual(t, "default", o.GetNamespace(), "%s: its component names no namespace", describeObject(b, o))
+				assert.LessOrEqual(t, len(o.GetName()), 253, describeObject(b, o))
+				assert.Equal(t, strings.ToLower(strings.ReplaceAll(o.GetName(), symbolicMark, "")), strings.ReplaceAll(o.GetName(), symbolicMark, ""), describeObject(b, o))
 			}
 		}
 	})

@@ -34,7 +34,7 @@ func tasksOf(in *Input, opts *Options) ([]*task, error) {
 	}
 	var tasks []*task
 	for _, dir := range dirs {
-		if wanted(dir, opts.Only) && (in.Only == nil || slices.Contains(in.Only, dir)) {
+		if isSelected(dir, opts.Only) && (in.Only == nil || slices.Contains(in.Only, dir)) {
 			tasks = append(tasks, &task{in: in, opts: opts, images: images, dir: dir})
 		}
 	}
@@ -48,10 +48,10 @@ const tasksPerWorker = 4
 // ownersPerWorker is the minimum of owners per worker for units of one owner.
 const ownersPerWorker = 4
 
-// units are tasks that one worker runs in sequence. For few owners, a unit is one component, which
-// is built once for all of them; larger components come first. For many owners, a unit is one
+// workUnits are tasks that one worker runs in sequence. For few owners, a unit is one component,
+// which is built once for all of them; larger components come first. For many owners, a unit is one
 // owner, whose declarations are encoded once.
-func units(catalogue fs.FS, tasks []*task) [][]*task {
+func workUnits(catalogue fs.FS, tasks []*task) [][]*task {
 	byOwner, byDir := map[*Input][]*task{}, map[string][]*task{}
 	var owners []*Input
 	var dirs []string
@@ -73,7 +73,7 @@ func units(catalogue fs.FS, tasks []*task) [][]*task {
 	}
 	sizes := make(map[string]int64, len(dirs))
 	for _, dir := range dirs {
-		sizes[dir] = int64(len(byDir[dir])) * sizeOf(catalogue, dir)
+		sizes[dir] = int64(len(byDir[dir])) * cueSize(catalogue, dir)
 	}
 	slices.SortStableFunc(dirs, func(a, b string) int { return cmp.Compare(sizes[b], sizes[a]) })
 	for _, dir := range dirs {
@@ -82,8 +82,8 @@ func units(catalogue fs.FS, tasks []*task) [][]*task {
 	return out
 }
 
-// sizeOf is the size of the CUE files in a folder, a rough measure of the time.
-func sizeOf(catalogue fs.FS, dir string) int64 {
+// cueSize is the size of the CUE files in a folder, a rough measure of the time.
+func cueSize(catalogue fs.FS, dir string) int64 {
 	entries, _ := fs.ReadDir(catalogue, dir) // rendering reports errors
 	size := int64(0)
 	for _, entry := range entries {
@@ -94,13 +94,13 @@ func sizeOf(catalogue fs.FS, dir string) int64 {
 	return size
 }
 
-// evaluators are the idle ones; nil makes a new one for each use.
-type evaluators struct {
+// evaluatorPool are the idle ones; nil makes a new one for each use.
+type evaluatorPool struct {
 	mutex sync.Mutex
 	free  []*evaluator
 }
 
-func (e *evaluators) take(catalogue fs.FS, dirs []string) *evaluator {
+func (e *evaluatorPool) get(catalogue fs.FS, dirs []string) *evaluator {
 	if e == nil {
 		return newEvaluator(catalogue, dirs...)
 	}
@@ -116,11 +116,11 @@ func (e *evaluators) take(catalogue fs.FS, dirs []string) *evaluator {
 	return out
 }
 
-func (e *evaluators) give(back *evaluator) {
+func (e *evaluatorPool) put(back *evaluator) {
 	if e == nil {
 		return
 	}
-	clear(back.inputs)
+	clear(back.encodedInputs)
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	e.free = append(e.free, back)
@@ -131,7 +131,7 @@ func runTasks(opts Options, tasks []*task) {
 	runTasksOn(runtime.GOMAXPROCS(0), opts.Catalogue, tasks, opts.evaluators)
 }
 
-func runTasksOn(cores int, catalogue fs.FS, tasks []*task, from *evaluators) {
+func runTasksOn(cores int, catalogue fs.FS, tasks []*task, from *evaluatorPool) {
 	var dirs []string
 	for _, t := range tasks {
 		dirs = append(dirs, t.dir)
@@ -139,7 +139,7 @@ func runTasksOn(cores int, catalogue fs.FS, tasks []*task, from *evaluators) {
 	slices.Sort(dirs)
 	dirs = slices.Compact(dirs)
 
-	work := units(catalogue, tasks)
+	work := workUnits(catalogue, tasks)
 	var next atomic.Int64
 	var group sync.WaitGroup
 	var panicked atomic.Pointer[any]
@@ -149,20 +149,20 @@ func runTasksOn(cores int, catalogue fs.FS, tasks []*task, from *evaluators) {
 				panicked.CompareAndSwap(nil, &p)
 			}
 		}()
-		eval := from.take(catalogue, dirs)
+		eval := from.get(catalogue, dirs)
 		for i := next.Add(1) - 1; int(i) < len(work); i = next.Add(1) - 1 {
 			for _, t := range work[i] {
-				if eval.used++; eval.used > recycleAfter {
+				if eval.evaluations++; eval.evaluations > recycleAfter {
 					eval = newEvaluator(catalogue, dirs...)
 				}
 				t.component, t.bundles, t.err = renderComponent(eval, t.dir, t.in, t.images, *t.opts)
-				t.component.release()
+				t.component.releaseValues()
 			}
 			if from == nil {
-				eval.forget(work[i])
+				eval.forgetComponents(work[i])
 			}
 		}
-		from.give(eval)
+		from.put(eval)
 	}
 	for range min(cores, (len(tasks)+tasksPerWorker-1)/tasksPerWorker) {
 		group.Go(worker)

@@ -29,7 +29,7 @@ func deltaOf(before, after map[string]any) delta {
 	for key, object := range after {
 		old, had := before[key]
 		changed, gone := map[string]string{}, []string(nil)
-		differ("", old, object, func(path, value string, there bool) {
+		reportDifferences("", old, object, func(path, value string, there bool) {
 			if there {
 				changed[path] = value
 			} else {
@@ -85,7 +85,7 @@ func (d delta) facts() map[fact]string {
 }
 
 // compareDeltas returns the number of facts and the differences. A missing object is reported once.
-func compareDeltas(want, got map[fact]string) (int, []found) {
+func compareDeltas(want, got map[fact]string) (int, []foundDifference) {
 	all := map[fact]bool{}
 	for f := range want {
 		all[f] = true
@@ -93,7 +93,7 @@ func compareDeltas(want, got map[fact]string) (int, []found) {
 	for f := range got {
 		all[f] = true
 	}
-	var out []found
+	var out []foundDifference
 	for f := range all {
 		w, inWant := want[f]
 		g, inGot := got[f]
@@ -109,14 +109,14 @@ func compareDeltas(want, got map[fact]string) (int, []found) {
 		if !inGot {
 			g = "have what the base has"
 		}
-		out = append(out, found{f.object, f.path, w, g})
+		out = append(out, foundDifference{f.object, f.path, w, g})
 	}
-	slices.SortFunc(out, func(a, b found) int { return strings.Compare(a.object+a.path, b.object+b.path) })
+	slices.SortFunc(out, func(a, b foundDifference) int { return strings.Compare(a.object+a.path, b.object+b.path) })
 	return len(all), out
 }
 
-// differ reports the leaves with another value; removed parts are reported as a whole.
-func differ(path string, before, after any, report func(path, value string, there bool)) {
+// reportDifferences reports the leaves with another value; removed parts are reported as a whole.
+func reportDifferences(path string, before, after any, report func(path, value string, there bool)) {
 	switch a := after.(type) {
 	case nil:
 		if before != nil {
@@ -131,12 +131,12 @@ func differ(path string, before, after any, report func(path, value string, ther
 			if strings.HasPrefix(key, "[") {
 				at = path + key
 			}
-			differ(at, b[key], a[key], report)
+			reportDifferences(at, b[key], a[key], report)
 		}
 	case []any:
 		b, _ := before.([]any)
 		if len(b) > 0 && len(b) != len(a) {
-			differ(path, counted(b), counted(a), report)
+			reportDifferences(path, countItems(b), countItems(a), report)
 			return
 		}
 		for i := range a {
@@ -144,7 +144,7 @@ func differ(path string, before, after any, report func(path, value string, ther
 			if i < len(b) {
 				old = b[i]
 			}
-			differ(fmt.Sprintf("%s[%d]", path, i), old, a[i], report)
+			reportDifferences(fmt.Sprintf("%s[%d]", path, i), old, a[i], report)
 		}
 	default:
 		if before != after {
@@ -153,8 +153,8 @@ func differ(path string, before, after any, report func(path, value string, ther
 	}
 }
 
-// counted returns how often each item of a list occurs.
-func counted(list []any) map[string]any {
+// countItems returns how often each item of a list occurs.
+func countItems(list []any) map[string]any {
 	times := map[string]int{}
 	for _, item := range list {
 		raw, _ := json.Marshal(item)
@@ -168,9 +168,9 @@ func counted(list []any) map[string]any {
 }
 
 var (
-	// hashes are the hashes in names of objects, anywhere.
-	hashes = regexp.MustCompile(`-(?:[0-9a-f]{8}|X{8})(?:-[0-9a-f]{5})?(\z|[^0-9a-zA-Z-])`)
-	sums   = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
+	// nameHashes are the hashes in names of objects, anywhere.
+	nameHashes = regexp.MustCompile(`-(?:[0-9a-f]{8}|X{8})(?:-[0-9a-f]{5})?(\z|[^0-9a-zA-Z-])`)
+	sums       = regexp.MustCompile(`\b[0-9a-f]{64}\b`)
 )
 
 // factsOf converts an object so that equal facts have equal paths: list items and flags by name,
@@ -190,18 +190,18 @@ func factsOf(o *unstructured.Unstructured) any {
 		delete(o.Object, "spec")
 		o.SetAnnotations(nil)
 	case "Secret":
-		o.Object["data"] = withheld(o.Object["data"], o.Object["stringData"])
+		o.Object["data"] = redactValues(o.Object["data"], o.Object["stringData"])
 		delete(o.Object, "stringData")
 	case "ConfigMap":
 		if strings.Contains(o.GetName(), "dashboards") {
-			o.Object["data"] = withheld(o.Object["data"])
+			o.Object["data"] = redactValues(o.Object["data"])
 		}
 	}
-	return canonical(keyed(o.Object, false))
+	return canonicalValue(keyLists(o.Object, false))
 }
 
-// withheld returns the keys without their values.
-func withheld(values ...any) any {
+// redactValues returns the keys without their values.
+func redactValues(values ...any) any {
 	out := map[string]any{}
 	for _, value := range values {
 		fields, _ := value.(map[string]any)
@@ -212,8 +212,8 @@ func withheld(values ...any) any {
 	return out
 }
 
-// keyed replaces lists by maps; ordered preserves their order, as in documents of programs.
-func keyed(value any, ordered bool) any {
+// keyLists replaces lists by maps; ordered preserves their order, as in documents of programs.
+func keyLists(value any, ordered bool) any {
 	switch v := value.(type) {
 	case map[string]any:
 		out := map[string]any{}
@@ -221,19 +221,19 @@ func keyed(value any, ordered bool) any {
 			if referenceKey.MatchString(key) {
 				key = "reference " + withoutHashes(fmt.Sprint(field))
 			}
-			out[withoutHashes(key)] = keyed(field, ordered)
+			out[withoutHashes(key)] = keyLists(field, ordered)
 		}
 		return out
 	case []any:
-		if out := byName(v, ordered); out != nil {
+		if out := itemsByName(v, ordered); out != nil {
 			return out
 		}
-		if out := byText(v); out != nil {
+		if out := itemsByText(v); out != nil {
 			return out
 		}
 		out := make([]any, 0, len(v))
 		for _, item := range v {
-			out = append(out, keyed(item, ordered))
+			out = append(out, keyLists(item, ordered))
 		}
 		return out
 	case string:
@@ -243,8 +243,8 @@ func keyed(value any, ordered bool) any {
 	}
 }
 
-// byName converts items that all have a unique name.
-func byName(list []any, ordered bool) map[string]any {
+// itemsByName converts items that all have a unique name.
+func itemsByName(list []any, ordered bool) map[string]any {
 	out := map[string]any{}
 	var names []string
 	for _, item := range list {
@@ -254,7 +254,7 @@ func byName(list []any, ordered bool) map[string]any {
 		if _, twice := out["["+name+"]"]; !is || twice {
 			return nil
 		}
-		out["["+name+"]"] = keyed(fields, ordered)
+		out["["+name+"]"] = keyLists(fields, ordered)
 		names = append(names, name)
 	}
 	if ordered && len(names) > 1 {
@@ -263,8 +263,8 @@ func byName(list []any, ordered bool) map[string]any {
 	return out
 }
 
-// byText converts texts; flags have a value.
-func byText(list []any) map[string]any {
+// itemsByText converts texts; flags have a value.
+func itemsByText(list []any) map[string]any {
 	out := map[string]any{}
 	for _, item := range list {
 		text, is := item.(string)
@@ -294,7 +294,7 @@ func textFacts(text string) any {
 	if strings.Contains(text, "\n") || strings.HasPrefix(text, "{") {
 		var document any
 		if len(text) <= longestText && yaml.Unmarshal([]byte(text), &document) == nil && isTree(document) {
-			return keyed(document, true)
+			return keyLists(document, true)
 		}
 		if settings := settingsIn(text); settings != nil {
 			return settings
@@ -312,7 +312,7 @@ func textFacts(text string) any {
 }
 
 func withoutHashes(text string) string {
-	return sums.ReplaceAllString(hashes.ReplaceAllString(text, "-HASH$1"), "SHA256")
+	return sums.ReplaceAllString(nameHashes.ReplaceAllString(text, "-HASH$1"), "SHA256")
 }
 
 // setting is a line of configuration for programs such as Fluent Bit: a key, then its value.

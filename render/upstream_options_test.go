@@ -77,7 +77,7 @@ func TestUpstreamOptions(t *testing.T) {
 			var lines []string
 			facts, differences := compareDeltas(want.facts(), deltaOf(base, g.objects(t)).facts())
 			for _, d := range differences {
-				if allow(allowed, usedHere, d) {
+				if isAllowed(allowed, usedHere, d) {
 					listed[d.object+d.path] = true
 					continue
 				}
@@ -159,7 +159,7 @@ func (g optionsGarden) declarations(t *testing.T) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, o := range decoded {
 		if o.GetKind() == "Garden" {
-			o.Object = mergePatched(o.Object, numbers(g.Change)).(map[string]any)
+			o.Object = mergePatched(o.Object, wholeNumbers(g.Change)).(map[string]any)
 			if g.Variant != "" {
 				for _, c := range g.variant(t).changes {
 					if c.kind == "Garden" {
@@ -171,7 +171,7 @@ func (g optionsGarden) declarations(t *testing.T) []*unstructured.Unstructured {
 		out = append(out, o.Unstructured)
 	}
 	for _, o := range g.Objects {
-		out = append(out, &unstructured.Unstructured{Object: numbers(o).(map[string]any)})
+		out = append(out, &unstructured.Unstructured{Object: wholeNumbers(o).(map[string]any)})
 	}
 	return out
 }
@@ -291,7 +291,7 @@ func encryptions(t *testing.T, res Result) map[string]any {
 }
 
 func encryption(provider, resources any) any {
-	return canonical(keyed(map[string]any{"provider": provider, "resources": resources}, false))
+	return canonicalValue(keyLists(map[string]any{"provider": provider, "resources": resources}, false))
 }
 
 // optionsKey is the key of the corpus; in the virtual garden it has a prefix.

@@ -90,10 +90,10 @@ func (g optionsGarden) upstreamObjects(t *testing.T, folder string) map[string]a
 		}
 		objects[cluster] = append(objects[cluster], o)
 		if o.GetKind() == "Namespace" && cluster == ClusterRuntime {
-			consider(places, o.Unstructured)
+			addPlacement(places, o.Unstructured)
 		}
 	}
-	admitted(t, places, objects[ClusterRuntime])
+	applyPlacements(t, places, objects[ClusterRuntime])
 	out := map[string]any{}
 	for cluster := range objects {
 		for _, o := range objects[cluster] {

@@ -21,7 +21,7 @@ var everyOption = variant{
 	gardenAPI: landscapev1alpha1.GardenAPIAggregated,
 	gates:     &landscapev1alpha1.FeatureGates{BackupEntryForGarden: ptr.To(false), RemoveVali: ptr.To(true), VictoriaLogsBackend: ptr.To(true)},
 	changes: []change{
-		{"Garden", "spec.runtimeCluster.settings", parsed(`
+		{"Garden", "spec.runtimeCluster.settings", parseYAML(`
 loadBalancerServices:
   annotations: {example.org/class: public}
   externalTrafficPolicy: Local
@@ -33,15 +33,15 @@ verticalPodAutoscaler:
   featureGates: {InPlace: true}
   maxAllowed: {cpu: "8", memory: 32Gi}
 `)},
-		{"Garden", "spec.runtimeCluster.volume", parsed(`minimumSize: 20Gi`)},
+		{"Garden", "spec.runtimeCluster.volume", parseYAML(`minimumSize: 20Gi`)},
 		{"Garden", "spec.runtimeCluster.ingress.domains", []any{
-			parsed(`{name: ingress.runtime-garden.local.gardener.cloud, provider: primary}`), parsed(`{name: ingress.example.org, provider: primary}`),
+			parseYAML(`{name: ingress.runtime-garden.local.gardener.cloud, provider: primary}`), parseYAML(`{name: ingress.example.org, provider: primary}`),
 		}},
-		{"Garden", "spec.virtualCluster.controlPlane", parsed(`highAvailability: {}`)},
+		{"Garden", "spec.virtualCluster.controlPlane", parseYAML(`highAvailability: {}`)},
 		{"Garden", "spec.virtualCluster.dns.domains", []any{
-			parsed(`{name: virtual-garden.local.gardener.cloud, provider: primary}`), parsed(`{name: garden.example.org, provider: primary}`),
+			parseYAML(`{name: virtual-garden.local.gardener.cloud, provider: primary}`), parseYAML(`{name: garden.example.org, provider: primary}`),
 		}},
-		{"Garden", "spec.virtualCluster.etcd", parsed(`
+		{"Garden", "spec.virtualCluster.etcd", parseYAML(`
 main:
   autoscaling: {minAllowed: {cpu: "2", memory: 6Gi}}
   backup:
@@ -55,7 +55,7 @@ events:
   autoscaling: {minAllowed: {memory: 500Mi}}
   storage: {capacity: 5Gi, className: fast}
 `)},
-		{"Garden", "spec.virtualCluster.kubernetes", parsed(`
+		{"Garden", "spec.virtualCluster.kubernetes", parseYAML(`
 version: 1.36.0
 kubeAPIServer:
   admissionPlugins:
@@ -98,7 +98,7 @@ kubeControllerManager:
   certificateSigningDuration: 24h
   featureGates: {MutableCSINodeAllocatableCount: true}
 `)},
-		{"Garden", "spec.virtualCluster.gardener", parsed(`
+		{"Garden", "spec.virtualCluster.gardener", parseYAML(`
 clusterIdentity: local
 gardenerAPIServer:
   admissionPlugins:
@@ -209,25 +209,25 @@ data: {frontend-config.yaml: "landingPageUrl: https://example.org\nbranding: {pr
 `},
 }
 
-// parsed decodes YAML as part of an object.
-func parsed(text string) map[string]any {
+// parseYAML decodes YAML as part of an object.
+func parseYAML(text string) map[string]any {
 	var out map[string]any
 	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
 		panic(err)
 	}
-	return numbers(out).(map[string]any)
+	return wholeNumbers(out).(map[string]any)
 }
 
-// numbers converts to integers where possible, as in unstructured objects.
-func numbers(value any) any {
+// wholeNumbers converts to integers where possible, as in unstructured objects.
+func wholeNumbers(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key := range v {
-			v[key] = numbers(v[key])
+			v[key] = wholeNumbers(v[key])
 		}
 	case []any:
 		for i := range v {
-			v[i] = numbers(v[i])
+			v[i] = wholeNumbers(v[i])
 		}
 	case float64:
 		if whole := int64(v); float64(whole) == v {
@@ -241,7 +241,7 @@ func numbers(value any) any {
 func TestEveryOption(t *testing.T) {
 	text, err := os.ReadFile("../api/crds/operator.gardener.cloud_gardens.yaml")
 	require.NoError(t, err)
-	schema, found, err := unstructured.NestedMap(parsed(string(text)), "spec")
+	schema, found, err := unstructured.NestedMap(parseYAML(string(text)), "spec")
 	require.NoError(t, err)
 	require.True(t, found)
 	version := schema["versions"].([]any)[0].(map[string]any)
@@ -253,7 +253,7 @@ func TestEveryOption(t *testing.T) {
 	for _, in := range renderedVariants[everyOption.name](t).inputs {
 		if in.Owner.Kind == "garden" {
 			var missing []string
-			unsaid(spec, in.Objects["garden"]["spec"], "spec", &missing)
+			unsetFields(spec, in.Objects["garden"]["spec"], "spec", &missing)
 			assert.ElementsMatch(t, []string{
 				"spec.dns.providers.providerConfig", // nothing reads its content
 				"spec.extensions", "spec.resources", // the variant with extensions has them
@@ -279,11 +279,12 @@ func TestEveryOption(t *testing.T) {
 	}
 }
 
-// borrowed are fields with Kubernetes types that a Garden uses in part.
-var borrowed = []string{"configMapRef", "config"}
+// partlyUsedTypes are fields with Kubernetes types that a Garden uses in part.
+var partlyUsedTypes = []string{"configMapRef", "config"}
 
-// unsaid collects the fields of a schema that a value does not set; items of a list are merged.
-func unsaid(schema map[string]any, value any, path string, missing *[]string) {
+// unsetFields collects the fields of a schema that a value does not set; items of a list are
+// merged.
+func unsetFields(schema map[string]any, value any, path string, missing *[]string) {
 	if items, is := schema["items"].(map[string]any); is {
 		together := map[string]any{}
 		list, _ := value.([]any)
@@ -292,7 +293,7 @@ func unsaid(schema map[string]any, value any, path string, missing *[]string) {
 				maps.Copy(together, fields)
 			}
 		}
-		unsaid(items, together, path, missing)
+		unsetFields(items, together, path, missing)
 		return
 	}
 	properties, _ := schema["properties"].(map[string]any)
@@ -302,8 +303,8 @@ func unsaid(schema map[string]any, value any, path string, missing *[]string) {
 			*missing = append(*missing, path+"."+name)
 			continue
 		}
-		if !slices.Contains(borrowed, name) {
-			unsaid(property.(map[string]any), fields[name], path+"."+name, missing)
+		if !slices.Contains(partlyUsedTypes, name) {
+			unsetFields(property.(map[string]any), fields[name], path+"."+name, missing)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func (v variant) render(t *testing.T) variantResult {
 	t.Helper()
 	l := localLandscape(t)
 	if v.files != nil {
-		l = extended(t, v.files)
+		l = extendedLandscape(t, v.files)
 	}
 	l.Config.Spec.GardenAPI, l.Config.Spec.FeatureGates, l.Config.Spec.External = v.gardenAPI, v.gates, v.external
 	for i := range l.Declarations {
@@ -231,8 +231,8 @@ func someCharts(t *testing.T) func([]gardencorev1.OCIRepository) map[string]Char
 	}
 }
 
-// extended is the demonstration landscape with additional files.
-func extended(t *testing.T, files map[string]string) *landscapes.Landscape {
+// extendedLandscape is the demonstration landscape with additional files.
+func extendedLandscape(t *testing.T, files map[string]string) *landscapes.Landscape {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "landscape")
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../landscapes/local")))
@@ -262,7 +262,7 @@ func landscapeIn(t *testing.T, dir string) *landscapes.Landscape {
 	return l
 }
 
-// place names an object of a bundle in a failure.
-func place(b Bundle, o Object) string {
+// describeObject names an object of a bundle in a failure.
+func describeObject(b Bundle, o Object) string {
 	return fmt.Sprintf("%s, %s %s at %s", b.ID(), o.GetKind(), o.GetName(), o.Origin)
 }

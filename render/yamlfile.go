@@ -61,7 +61,7 @@ func (f yamlFile) position(field string) schemas.Position {
 	for _, step := range append(fieldpath.Path{nil}, fieldpath.Parse(field)...) {
 		key := node
 		if step != nil {
-			key, node = child(node, step)
+			key, node = childNode(node, step)
 		}
 		if node == nil {
 			break
@@ -75,16 +75,16 @@ func (f yamlFile) position(field string) schemas.Position {
 func (f yamlFile) node(field string) *yamlv3.Node {
 	node := f.root
 	for _, step := range fieldpath.Parse(field) {
-		if _, node = child(node, step); node == nil {
+		if _, node = childNode(node, step); node == nil {
 			return nil
 		}
 	}
 	return node
 }
 
-// child follows one step: the node of the name, and the value.
-func child(node *yamlv3.Node, step any) (key, value *yamlv3.Node) {
-	node = resolved(node)
+// childNode follows one step: the node of the name, and the value.
+func childNode(node *yamlv3.Node, step any) (key, value *yamlv3.Node) {
+	node = resolveAlias(node)
 	if node == nil {
 		return nil, nil
 	}
@@ -105,7 +105,7 @@ func child(node *yamlv3.Node, step any) (key, value *yamlv3.Node) {
 	return nil, nil
 }
 
-func resolved(node *yamlv3.Node) *yamlv3.Node {
+func resolveAlias(node *yamlv3.Node) *yamlv3.Node {
 	for node != nil && node.Kind == yamlv3.AliasNode {
 		node = node.Alias
 	}
@@ -117,19 +117,19 @@ func resolved(node *yamlv3.Node) *yamlv3.Node {
 func (f yamlFile) checkShape(target reflect.Type) findings {
 	var out findings
 	if f.root != nil {
-		s := shape{file: f.name, out: &out}
+		s := shapeCheck{file: f.name, out: &out}
 		s.value(f.root, target, nil)
 	}
 	return out
 }
 
-type shape struct {
+type shapeCheck struct {
 	file  string
 	out   *findings
 	depth int
 }
 
-func (s shape) report(node *yamlv3.Node, path fieldpath.Path, kind schemas.Type, format string, args ...any) {
+func (s shapeCheck) report(node *yamlv3.Node, path fieldpath.Path, kind schemas.Type, format string, args ...any) {
 	*s.out = append(*s.out, finding{
 		Position: schemas.Position{File: s.file, Line: node.Line, Column: node.Column},
 		field:    path.String(), kind: kind, message: fmt.Sprintf(format, args...),
@@ -141,8 +141,8 @@ const maxDepth = 64
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-func (s shape) value(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
-	node = resolved(node)
+func (s shapeCheck) value(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
+	node = resolveAlias(node)
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -173,7 +173,7 @@ func (s shape) value(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
 	}
 }
 
-func (s shape) mapping(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
+func (s shapeCheck) mapping(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
 	var fields map[string]reflect.Type
 	if t.Kind() == reflect.Struct {
 		fields = jsonFields(t)
@@ -213,7 +213,7 @@ func (s shape) mapping(node *yamlv3.Node, t reflect.Type, path fieldpath.Path) {
 // yaml11Bool are words that the decoders read as true or false unless quoted.
 var yaml11Bool = regexp.MustCompile(`^([yYnN]|[yY]es|YES|[nN]o|NO|[oO]n|ON|[oO]ff|OFF)$`)
 
-func (s shape) scalar(node *yamlv3.Node, want reflect.Kind, path fieldpath.Path) {
+func (s shapeCheck) scalar(node *yamlv3.Node, want reflect.Kind, path fieldpath.Path) {
 	tag := node.ShortTag()
 	if node.Style == 0 && yaml11Bool.MatchString(node.Value) {
 		tag = "!!bool"

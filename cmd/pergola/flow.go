@@ -47,7 +47,7 @@ func printFlow(cmd *cobra.Command, definition render.Flow, output string) error 
 	nodes := map[string]render.FlowNode{}
 	for i, n := range definition.Nodes {
 		nodes[n.ID] = n
-		graph.Nodes[i].Title = strings.TrimSpace(n.ID + "\n" + n.Work())
+		graph.Nodes[i].Title = strings.TrimSpace(n.ID + "\n" + n.Description())
 	}
 	if err := graph.Validate(); err != nil {
 		return commands.Finding{Err: err}
@@ -73,7 +73,7 @@ func printFlow(cmd *cobra.Command, definition render.Flow, output string) error 
 		for on, until := range nodes[id].After {
 			after = append(after, on+" "+until)
 		}
-		text := nodes[id].Work()
+		text := nodes[id].Description()
 		if len(after) > 0 {
 			text += "  after " + strings.Join(sorted(after), ", ")
 		}

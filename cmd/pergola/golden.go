@@ -86,7 +86,7 @@ func goldenFiles(cmd *cobra.Command, l *landscapes.Landscape, catalogue fs.FS) (
 	if err != nil {
 		return nil, commands.Finding{Err: err}
 	}
-	files, err := render.Files(bundles, clusterOf)
+	files, err := render.BundleFiles(bundles, clusterOf)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (o renderOptions) known(bundles []render.Bundle, clusterOf func(render.Bund
 			return fmt.Errorf("%s: %w", filter.flag, unknown.Name(filter.what, filter.value, names(bundles, filter.names)))
 		}
 	}
-	called := names(slices.DeleteFunc(slices.Clone(bundles), func(b render.Bundle) bool { return !b.Owner.IsCalled(o.owner) || b.Owner.Kind == o.owner }), owner)
+	called := names(slices.DeleteFunc(slices.Clone(bundles), func(b render.Bundle) bool { return !b.Owner.HasName(o.owner) || b.Owner.Kind == o.owner }), owner)
 	if len(called) > 1 {
 		return fmt.Errorf("--owner: %s is the name of %d owners: give one of %s", o.owner, len(called), strings.Join(called, ", "))
 	}
@@ -131,7 +131,7 @@ func (o renderOptions) filters() []string {
 
 func (o renderOptions) keeps(b render.Bundle, cluster string) bool {
 	return (o.cluster == "" || o.cluster == cluster || b.Cluster == render.ClusterShoot && o.cluster == b.Cluster) && (o.component == "" || o.component == b.Component) &&
-		(o.owner == "" || b.Owner.IsCalled(o.owner))
+		(o.owner == "" || b.Owner.HasName(o.owner))
 }
 
 // renderAll renders a landscape with a catalogue. The returned function maps a bundle to its
@@ -146,7 +146,7 @@ func renderAll(cmd *cobra.Command, l *landscapes.Landscape, catalogue fs.FS) ([]
 }
 
 func writeFiles(cmd *cobra.Command, bundles []render.Bundle, clusterOf func(render.Bundle) string, dir string) error {
-	files, err := render.Files(bundles, clusterOf)
+	files, err := render.BundleFiles(bundles, clusterOf)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (u *upstream) admitted(all []recorded) []recorded {
 		}
 	}
 	seconds := ptr.To[int64](60) // the default of gardener-operator
-	tolerated := availability.Tolerations{NotReady: seconds, Unreachable: seconds}
+	tolerated := availability.TolerationSeconds{NotReady: seconds, Unreachable: seconds}
 	out := make([]recorded, 0, len(all))
 	for _, r := range all {
 		var object any
@@ -38,7 +38,7 @@ func (u *upstream) admitted(all []recorded) []recorded {
 		case "HorizontalPodAutoscaler":
 			object = &autoscalingv2.HorizontalPodAutoscaler{}
 		}
-		_, skipped := r.GetLabels()[availability.Skip]
+		_, skipped := r.GetLabels()[availability.SkipLabel]
 		if object == nil || skipped || r.cluster != landscape.Runtime {
 			out = append(out, r)
 			continue
@@ -50,15 +50,15 @@ func (u *upstream) admitted(all []recorded) []recorded {
 		}
 		place := availability.PlacementOf(namespace.GetAnnotations())
 		most, scaled := autoscalers[r.GetNamespace()+"/"+r.GetName()]
-		around := availability.Surroundings{Scaled: scaled, MaxReplicas: most, SeveralNodes: true}
+		around := availability.WorkloadContext{Scaled: scaled, MaxReplicas: most, SeveralNodes: true}
 		require.NoError(u, runtime.DefaultUnstructuredConverter.FromUnstructured(r.Object, object))
 		switch object := object.(type) {
 		case *appsv1.Deployment:
-			require.NoError(u, place.Spread(availability.OfDeployment(object), around, tolerated))
+			require.NoError(u, place.Spread(availability.WorkloadOfDeployment(object), around, tolerated))
 		case *appsv1.StatefulSet:
-			require.NoError(u, place.Spread(availability.OfStatefulSet(object), around, tolerated))
+			require.NoError(u, place.Spread(availability.WorkloadOfStatefulSet(object), around, tolerated))
 		case *autoscalingv2.HorizontalPodAutoscaler:
-			require.NoError(u, place.ScaleWithin(object))
+			require.NoError(u, place.ScaleAutoscaler(object))
 		}
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 		require.NoError(u, err)

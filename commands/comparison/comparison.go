@@ -97,7 +97,7 @@ func (c Comparison) Plan(ctx context.Context) (change.Plan, error) {
 
 // compare renders the affected owners and adds the declarations.
 func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (change.Plan, error) {
-	reach, err := render.Reached(c.Reader.Catalogue, old.state(), new.state(), render.At(c.Now), c.Reader.Charts(new.Landscape))
+	reach, err := render.FindAffected(c.Reader.Catalogue, old.state(), new.state(), render.At(c.Now), c.Reader.Charts(new.Landscape))
 	if err != nil {
 		return change.Plan{}, commands.Finding{Err: err}
 	}
@@ -138,7 +138,7 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 }
 
 // sides renders the affected owners before and after the change, as render.Reach does.
-func sides(reach render.Reach) (before, after []plan.Place, wrongBefore, err error) {
+func sides(reach render.Affected) (before, after []plan.Place, wrongBefore, err error) {
 	old, new, wrongBefore, err := reach.Render()
 	return plan.Placed(old, reach.Old.ClusterOf()), plan.Placed(new, reach.New.ClusterOf()), wrongBefore, err
 }
@@ -159,9 +159,9 @@ func renderedInPart(from string, wrong error) []string {
 }
 
 // withShoots adds the effective spec of Shoots to the declarations.
-func withShoots(declared []plan.Place, side render.Side) {
+func withShoots(declared []plan.Place, side render.StateInputs) {
 	shoots := map[change.Ref]*unstructured.Unstructured{}
-	for _, in := range slices.Concat(side.Inputs, side.Alike) {
+	for _, in := range slices.Concat(side.Inputs, side.EqualShoots) {
 		if shoot := in.Objects["shoot"]; shoot != nil {
 			o := &unstructured.Unstructured{Object: maps.Clone(shoot)}
 			o.SetGroupVersionKind(gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
@@ -211,7 +211,7 @@ func wantsTotals(p change.Plan, gate permit.Gate) bool {
 
 // everything returns all declarations and rendered objects of a revision.
 func (c Comparison) everything(r Revision) ([]plan.Place, error) {
-	all, err := render.Reached(c.Reader.Catalogue, r.state(), render.State{}, render.At(c.Now))
+	all, err := render.FindAffected(c.Reader.Catalogue, r.state(), render.State{}, render.At(c.Now))
 	if err != nil {
 		return nil, err
 	}

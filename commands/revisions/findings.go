@@ -132,7 +132,7 @@ func (r Reader) settings(l *landscapes.Landscape) []schemas.Violation {
 	if l.ConfigDeclaration == nil {
 		return nil
 	}
-	return render.CheckLandscape(r.Catalogue, l, render.At(time.Now()), render.Ruled())
+	return render.CheckLandscape(r.Catalogue, l, render.At(time.Now()), render.RulesPassed())
 }
 
 // withoutRepeats drops rendering errors about fields that already violate a rule.

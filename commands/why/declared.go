@@ -78,7 +78,7 @@ func (e *explainer) filledIn(a *Answer, m match) bool {
 // reasonOf says why a field exists that Git does not declare.
 func reasonOf(in *render.Input, list steps) string {
 	want := fieldpath.Parse(list.declared())
-	for _, change := range in.FilledIn {
+	for _, change := range in.MutationChanges {
 		have := fieldpath.Parse(change.Field)
 		if len(have) > len(want) {
 			continue

@@ -34,7 +34,7 @@ func (e *explainer) checkFilters() error {
 		if in.Owner.Kind == render.ClusterShoot {
 			clusters = append(clusters, render.ShootCluster(in.Owner))
 		}
-		called := owner == "" || in.Owner.IsCalled(owner)
+		called := owner == "" || in.Owner.HasName(owner)
 		meant = meant || called
 		both = both || called && reaches(in.Owner, cluster, seeds)
 	}

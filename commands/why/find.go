@@ -103,7 +103,7 @@ func (e *explainer) searchRendered(s *search) error {
 	if e.render, err = render.LandscapeOptions(e.opts.Catalogue, e.landscape, render.At(e.opts.Now)); err != nil {
 		return err
 	}
-	e.render = e.render.Again()
+	e.render = e.render.WithCache()
 	if e.inputs == nil {
 		if e.inputs, err = render.Owners(e.landscape, render.At(e.opts.Now)); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (e *explainer) searchRendered(s *search) error {
 	var first, others []int
 	for i := range e.inputs {
 		switch owner := e.inputs[i].Owner; {
-		case e.opts.Owner != "" && !owner.IsCalled(e.opts.Owner), s.cluster != "" && !reaches(owner, s.cluster, seeds):
+		case e.opts.Owner != "" && !owner.HasName(e.opts.Owner), s.cluster != "" && !reaches(owner, s.cluster, seeds):
 		case e.opts.Owner != "", owner.Kind != render.ClusterShoot, strings.HasPrefix(s.question.rest, owner.ControlPlaneNamespace):
 			first = append(first, i)
 		default:

@@ -22,7 +22,7 @@ func TestLikely(t *testing.T) {
 	require.NoError(t, err)
 	inputs, err := render.Owners(l, render.At(now))
 	require.NoError(t, err)
-	results, errs := render.Each(inputs, opts)
+	results, errs := render.RenderEach(inputs, opts)
 	makers := map[change.Ref][]string{}
 	for i, result := range results {
 		require.NoError(t, errs[i])

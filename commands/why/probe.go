@@ -19,7 +19,7 @@ type probe struct {
 }
 
 func newProbe(e *explainer, m match, list steps) *probe {
-	options := e.render.Unchecked()
+	options := e.render.WithoutChecks()
 	options.Only = []string{m.bundle.Component}
 	return &probe{options: options, input: m.input, bundle: m.bundle.Name, ref: change.RefOf(m.object), list: list}
 }

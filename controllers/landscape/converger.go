@@ -227,7 +227,7 @@ type dryRunState struct {
 	// ownerResults are the Seeds and Shoots as an apply would leave them, where they differ from
 	// the live ones, see inforce.go.
 	ownerResults map[apply.Ref]*unstructured.Unstructured
-	defaulter    *render.Filler
+	defaulter    *render.Defaulter
 	// shootMutations choose the values that Shoots leave open.
 	shootMutations *mutation.Surroundings
 	// plannedObjects are the objects that a plan would create.
@@ -282,7 +282,7 @@ func (c *Converger) prepareOwners() error {
 	options, l := c.options, c.landscape
 	settings := []render.Setting{render.At(options.Clock.Now())}
 	if options.RenderChecked {
-		settings = append(settings, render.Checked())
+		settings = append(settings, render.ChecksPassed())
 	}
 	rendering, err := render.LandscapeOptions(options.Catalogue, l, settings...)
 	if err != nil {

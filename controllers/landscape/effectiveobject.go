@@ -150,9 +150,9 @@ func (c *Converger) effectiveObject(ref apply.Ref, live *unstructured.Unstructur
 		next = live
 	}
 	if c.dryRun.defaulter == nil {
-		c.dryRun.defaulter = render.NewFiller(c.landscape, render.At(c.options.Clock.Now()))
+		c.dryRun.defaulter = render.NewDefaulter(c.landscape, render.At(c.options.Clock.Now()))
 	}
-	object, err := c.dryRun.defaulter.Fill(DeclarationOf(next))
+	object, err := c.dryRun.defaulter.Default(DeclarationOf(next))
 	if err != nil {
 		return nil, fmt.Errorf("taking %s as it is on cluster %s: %w", ref, Virtual, err)
 	}

@@ -31,7 +31,7 @@ func (c *Converger) chosenValues(declared, live *unstructured.Unstructured) muta
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dryRun.shootMutations == nil {
-		c.dryRun.shootMutations = mutation.New(render.AroundShoots(c.landscape), c.options.Clock.Now())
+		c.dryRun.shootMutations = mutation.New(render.RelatedObjectsOfShoots(c.landscape), c.options.Clock.Now())
 	}
 	return c.dryRun.shootMutations.Since(declared, live).Lasting()
 }

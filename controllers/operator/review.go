@@ -97,8 +97,8 @@ func (r *revisionReader) readBase(ctx context.Context, next *revision, at commit
 // compareWithBase renders the affected owners in parts: the Garden for the operator's clusters,
 // Seeds and Shoots for the seeds.
 func (r *revisionReader) compareWithBase(ctx context.Context, former *landscapes.Landscape, next *revision, out *permit.Review) error {
-	reach, err := render.Reached(r.catalogue, render.State{Landscape: former, Name: "the former revision", Partial: true},
-		render.State{Landscape: next.landscape}, render.At(r.now), render.Sparingly(reviewSampleSize))
+	reach, err := render.FindAffected(r.catalogue, render.State{Landscape: former, Name: "the former revision", Partial: true},
+		render.State{Landscape: next.landscape}, render.At(r.now), render.WithSampling(reviewSampleSize))
 	if err != nil {
 		return newInvalidError("revision %s: %s", next.Revision(), err)
 	}
@@ -115,12 +115,12 @@ func (r *revisionReader) compareWithBase(ctx context.Context, former *landscapes
 		}
 		homes[in.Owner.String()] = at
 	}
-	if len(reach.Left) > 0 {
+	if len(reach.Unsampled) > 0 {
 		for _, o := range reach.Sampled {
 			sampled[o.String()] = true
 		}
 	}
-	for part := range reach.Parts(reviewBatchSize) {
+	for part := range reach.Split(reviewBatchSize) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

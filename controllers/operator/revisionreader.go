@@ -125,7 +125,7 @@ func (r *revisionReader) read(ctx context.Context, snapshot *source.Snapshot) (*
 	}
 	var rendering []schemas.Violation
 	if l.ConfigDeclaration != nil {
-		rendering = render.CheckLandscape(r.catalogue, l, render.At(r.now), render.Ruled())
+		rendering = render.CheckLandscape(r.catalogue, l, render.At(r.now), render.RulesPassed())
 	}
 	if all := slices.Concat(violations, found, rendering); schemas.HasErrors(all) {
 		schemas.Sort(all)

@@ -120,7 +120,7 @@ func (o *ownerSession) objectsToApply(ctx context.Context, b render.Bundle) ([]*
 	annotations[managedresource.AnnotationDeletions] = managedresource.DeletionsByOwner
 	mr.SetAnnotations(annotations)
 	if have := o.dataSecret(ctx, b); have != nil {
-		if _, err := render.KeepData(mr, secret, have); err != nil {
+		if _, err := render.ReuseData(mr, secret, have); err != nil {
 			return nil, nil, fmt.Errorf("bundle %s: %w", b.Name, err)
 		}
 	}

@@ -49,7 +49,7 @@ func (r *Reconciler) readExtensions(ctx context.Context, o *ownerSession) error 
 // are rendered again when the values change.
 func (o *ownerSession) resourceChecksums(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
-	for _, resource := range o.Input.WantedResources() {
+	for _, resource := range o.Input.RequiredResources() {
 		ref := apply.Ref{APIVersion: "v1", Kind: resource.ResourceRef.Kind, Namespace: o.ControlPlane(), Name: resource.ResourceRef.Name}
 		key := render.ReferenceKey(ref.Kind, ref.Name)
 		if _, known := out[key]; known {
@@ -79,12 +79,12 @@ func (r *Reconciler) mergeExtensions(o *ownerSession, live []*unstructured.Unstr
 		for _, obj := range live {
 			if _, ours := all[obj.GetName()]; !ours {
 				e := render.ExtensionOf(obj)
-				e.Leaving = obj.GetDeletionTimestamp() != nil
+				e.Deleting = obj.GetDeletionTimestamp() != nil
 				all[e.Name] = e
 			}
 		}
 		o.Input.Extensions = all
-		o.Input.SettleExtensions()
+		o.Input.MarkRequiredExtensions()
 	})
 }
 
@@ -93,7 +93,7 @@ func (r *Reconciler) pullCharts(ctx context.Context, o *ownerSession) map[string
 	if r.Charts == nil {
 		return nil
 	}
-	return r.Charts.PullAll(ctx, o.Input.WantedCharts(), func(secret string) (map[string][]byte, error) {
+	return r.Charts.PullAll(ctx, o.Input.RequiredCharts(), func(secret string) (map[string][]byte, error) {
 		ref := apply.Ref{APIVersion: "v1", Kind: "Secret", Namespace: o.Input.ReferenceNamespace(), Name: secret}
 		live, err := o.Home.GetLive(ctx, ref)
 		if err != nil {
@@ -148,7 +148,7 @@ func bundleAdmissionRuntime(extension string) string {
 func (o *ownerSession) extensionReferences() []across.Reference {
 	var out []across.Reference
 	for _, e := range o.inputCopy().Extensions {
-		if !e.Leaving {
+		if !e.Deleting {
 			out = append(out, across.References(render.KindExtension.Kind, map[string]any{"spec": e.Spec})...)
 		}
 	}

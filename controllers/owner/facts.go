@@ -123,7 +123,7 @@ func (r *Reconciler) generateSecretsIn(ctx context.Context, o *ownerSession, res
 	}
 	made := map[string]render.SecretFact{}
 	for name, fact := range manager.Facts() {
-		made[name] = render.SecretFact{Name: fact.Name, Checksum: fact.Checksum, Bundle: fact.Bundle, Old: fact.Old, CABundle: fact.CABundle, PublicKey: fact.PublicKey}
+		made[name] = render.SecretFact{Name: fact.Name, Checksum: fact.Checksum, Bundle: fact.Bundle, Predecessor: fact.Old, CABundle: fact.CABundle, PublicKey: fact.PublicKey}
 	}
 	return manager, made, nil
 }

@@ -265,7 +265,7 @@ func (r *run) runFlowOnce(ctx context.Context) (again bool, err error) {
 	}
 	r.startTokenRenewal()
 	r.beginRound()
-	definition, err := render.CoveringFlow(r.reconciler.Render.Catalogue, r.owner.Input, result.Bundles)
+	definition, err := render.ReconcileFlow(r.reconciler.Render.Catalogue, r.owner.Input, result.Bundles)
 	if err != nil {
 		return false, err
 	}

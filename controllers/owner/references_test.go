@@ -219,7 +219,7 @@ func TestPlansExpectWhatGitDeclares(t *testing.T) {
 	o := s.run.owner
 	declared := s.object("{apiVersion: v1, kind: Secret, metadata: {name: webhook, namespace: NS-project}, stringData: {kubeconfig: '" + plainKubeconfig("first") + "'}}")
 	policy := s.object("{apiVersion: v1, kind: ConfigMap, metadata: {name: policy, namespace: NS-project}, data: " + requestPolicy + "}")
-	o.Input.Referred = map[string]func() *unstructured.Unstructured{"Secret/webhook": declared.DeepCopy, "ConfigMap/policy": policy.DeepCopy}
+	o.Input.DeclaredReferences = map[string]func() *unstructured.Unstructured{"Secret/webhook": declared.DeepCopy, "ConfigMap/policy": policy.DeepCopy}
 	require.NoError(t, s.run.reconciler.readReferences(s.ctx, o))
 	now, err := references.Facts(o.currentState().references)
 	require.NoError(t, err)

@@ -14,9 +14,9 @@ import (
 )
 
 // withSecretValues returns a copy of a bundle with values in copied Secrets and ConfigMaps
-// (render.MarkCopied) and in objects of charts (render.MarkFilled). The bundle itself has no
-// values, so they exist only in applied objects. With all, a missing value is an error; a plan
-// leaves it empty or as rendered, because its source may not exist yet.
+// (render.MarkCopiedValues) and in objects of charts (render.MarkFilledValues). The bundle itself
+// has no values, so they exist only in applied objects. With all, a missing value is an error; a
+// plan leaves it empty or as rendered, because its source may not exist yet.
 func (o *ownerSession) withSecretValues(ctx context.Context, b render.Bundle, all bool) (render.Bundle, error) {
 	originals := &valueSources{owner: o, valuesByRef: map[apply.Ref]map[string]string{}, requireAll: all}
 	copied := false
@@ -82,7 +82,7 @@ func (s *valueSources) fillObject(ctx context.Context, obj *unstructured.Unstruc
 			values[token] = value
 		}
 	}
-	return render.Fill(obj, values), nil
+	return render.FillValues(obj, values), nil
 }
 
 // sourceValue returns a stored value; errors quote its use.
@@ -107,7 +107,7 @@ func (s *valueSources) sourceValue(ctx context.Context, kind, name, key, what st
 func withCopiedData(rendered *unstructured.Unstructured, data map[string]any) *unstructured.Unstructured {
 	out := rendered.DeepCopy()
 	annotations := out.GetAnnotations()
-	delete(annotations, render.MarkCopied)
+	delete(annotations, render.MarkCopiedValues)
 	if len(annotations) == 0 {
 		annotations = nil
 	}

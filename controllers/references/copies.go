@@ -45,7 +45,7 @@ func CopyBundle(of render.Owner, found []LookupResult) (render.Bundle, bool, err
 			Unstructured: made(f.Object, of.ControlPlaneNamespace), Origin: render.Origin{File: original + " of the garden"},
 		})
 	}
-	return b, len(found) > 0, b.Seal(unresolved...)
+	return b, len(found) > 0, b.SetDigest(unresolved...)
 }
 
 // copyOf copies only the content. A user's labels and annotations mean nothing on a seed, and the

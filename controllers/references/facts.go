@@ -42,7 +42,7 @@ func WithDeclared(found []LookupResult, in render.Input) []LookupResult {
 			}
 			continue
 		}
-		if declared := in.Referred[render.ReferenceKey(out[i].Kind, out[i].Name)]; declared != nil {
+		if declared := in.DeclaredReferences[render.ReferenceKey(out[i].Kind, out[i].Name)]; declared != nil {
 			out[i].Object, out[i].Problem = asStored(declared()), nil
 		}
 	}

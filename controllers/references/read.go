@@ -34,7 +34,7 @@ const kindShoot = "shoot"
 func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]LookupResult, error) {
 	var out []LookupResult
 	namespace := of.ReferenceNamespace()
-	for _, r := range of.RefersTo() {
+	for _, r := range of.ControlPlaneReferences() {
 		found := LookupResult{Reference: r}
 		ref := apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: namespace, Name: r.Name}
 		live, err := in.GetLive(ctx, ref)
@@ -66,14 +66,14 @@ func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]LookupResu
 // HasReferences reports whether an owner refers to anything.
 func HasReferences(of render.Input) bool {
 	_, has := of.Credentials()
-	return has || len(of.RefersTo()) > 0
+	return has || len(of.ControlPlaneReferences()) > 0
 }
 
 // AllMissing returns the references as if none of the objects existed, for a cluster that does not
 // exist yet.
 func AllMissing(in *apply.Cluster, of render.Input) []LookupResult {
 	var out []LookupResult
-	for _, r := range of.RefersTo() {
+	for _, r := range of.ControlPlaneReferences() {
 		ref := apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: of.ReferenceNamespace(), Name: r.Name}
 		out = append(out, LookupResult{Reference: r, Problem: notFound(ref, in.Name(), r.Fields)})
 	}

@@ -187,7 +187,7 @@ func (f fieldTest) prepare(ctx context.Context, cases []fieldCase) {
 		for i, r := range some {
 			inputs[i] = r.input
 		}
-		results, errs := render.Each(inputs, some[0].options) // all have the same landscape
+		results, errs := render.RenderEach(inputs, some[0].options) // the landscape is the same
 		for i, r := range some {
 			if r.err = errs[i]; r.err == nil {
 				r.objects, r.err = objectsOf(results[i])

@@ -15,23 +15,23 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// read decodes YAML strictly.
-func read[T any](t *testing.T, text string) *T {
+// decodeYAML decodes YAML strictly.
+func decodeYAML[T any](t *testing.T, text string) *T {
 	t.Helper()
 	value := new(T)
 	require.NoError(t, yaml.UnmarshalStrict([]byte(text), value), text)
 	return value
 }
 
-// same compares two values by their YAML.
-func same[T any](t *testing.T, want string, got *T) {
+// assertYAML compares two values by their YAML.
+func assertYAML[T any](t *testing.T, want string, got *T) {
 	t.Helper()
 	written := func(value *T) string {
 		text, err := yaml.Marshal(value)
 		require.NoError(t, err)
 		return string(text)
 	}
-	assert.Equal(t, written(read[T](t, want)), written(got))
+	assert.Equal(t, written(decodeYAML[T](t, want)), written(got))
 }
 
 func TestPlacement(t *testing.T) {
@@ -44,8 +44,8 @@ func TestPlacement(t *testing.T) {
 		"nothing":              {nil, Placement{}},
 		"zones":                {map[string]string{zones: "b,a,,b, c"}, Placement{Zones: []string{"a", "b", "c"}}},
 		"no zones":             {map[string]string{zones: ""}, Placement{}},
-		"pinned":               {map[string]string{zones: "a", ZonePinning: "true"}, Placement{Zones: []string{"a"}, ZonePinning: true}},
-		"pinned by no boolean": {map[string]string{ZonePinning: "enabled"}, Placement{}},
+		"pinned":               {map[string]string{zones: "a", ZonePinningAnnotation: "true"}, Placement{Zones: []string{"a"}, ZonePinning: true}},
+		"pinned by no boolean": {map[string]string{ZonePinningAnnotation: "enabled"}, Placement{}},
 		"tolerates nothing":    {map[string]string{tolerance: ""}, Placement{FailureTolerance: none, ZonePinning: true}},
 		"tolerates a zone":     {map[string]string{tolerance: "zone", zones: "a"}, Placement{FailureTolerance: zone, Zones: []string{"a"}, ZonePinning: true}},
 	} {
@@ -53,12 +53,12 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-// unsaid is a tolerance that a namespace does not set.
-const unsaid = "unsaid"
+// toleranceUnset is a tolerance that a namespace does not set.
+const toleranceUnset = "unsaid"
 
-func in(tolerance string, zones ...string) Placement {
+func testPlacement(tolerance string, zones ...string) Placement {
 	p := Placement{Zones: zones}
-	if tolerance != unsaid {
+	if tolerance != toleranceUnset {
 		p.FailureTolerance, p.ZonePinning = ptr.To(gardencorev1beta1.FailureToleranceType(tolerance)), true
 	}
 	return p
@@ -71,16 +71,17 @@ func TestReplicas(t *testing.T) {
 		scaled                    bool
 		want                      int32
 	}{
-		{unsaid, "controller", "", ptr.To[int32](1), false, 2},
-		{unsaid, "server", "", ptr.To[int32](1), false, 2},
-		{unsaid, "server", "", ptr.To[int32](4), false, 2},
-		{unsaid, "server", "", ptr.To[int32](4), true, 4},
-		{unsaid, "server", "", ptr.To[int32](1), true, 2},
-		{unsaid, "", "", ptr.To[int32](1), false, 1},
-		{unsaid, "", "3", ptr.To[int32](1), false, 1}, // the number applies only to components
-		{unsaid, "server", "3", ptr.To[int32](1), false, 3},
-		{unsaid, "server", "", ptr.To[int32](0), false, 0}, // hibernated
-		{unsaid, "server", "3", ptr.To[int32](0), false, 0},
+		{toleranceUnset, "controller", "", ptr.To[int32](1), false, 2},
+		{toleranceUnset, "server", "", ptr.To[int32](1), false, 2},
+		{toleranceUnset, "server", "", ptr.To[int32](4), false, 2},
+		{toleranceUnset, "server", "", ptr.To[int32](4), true, 4},
+		{toleranceUnset, "server", "", ptr.To[int32](1), true, 2},
+		{toleranceUnset, "", "", ptr.To[int32](1), false, 1},
+		// the number applies only to components
+		{toleranceUnset, "", "3", ptr.To[int32](1), false, 1},
+		{toleranceUnset, "server", "3", ptr.To[int32](1), false, 3},
+		{toleranceUnset, "server", "", ptr.To[int32](0), false, 0}, // hibernated
+		{toleranceUnset, "server", "3", ptr.To[int32](0), false, 0},
 		{"", "controller", "", ptr.To[int32](2), false, 1},
 		{"", "server", "", ptr.To[int32](1), false, 2},
 		{"", "controller", "4", ptr.To[int32](1), false, 4},
@@ -93,8 +94,8 @@ func TestReplicas(t *testing.T) {
 			d.Spec.Replicas = c.now
 			d.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: c.component}
 			d.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: c.own}
-			w := OfDeployment(d)
-			require.NoError(t, in(c.tolerance).Spread(w, Surroundings{Scaled: c.scaled}, Tolerations{}))
+			w := WorkloadOfDeployment(d)
+			require.NoError(t, testPlacement(c.tolerance).Spread(w, WorkloadContext{Scaled: c.scaled}, TolerationSeconds{}))
 			assert.Equal(t, c.want, *d.Spec.Replicas)
 		})
 	}
@@ -103,12 +104,12 @@ func TestReplicas(t *testing.T) {
 		d.Spec.Replicas = ptr.To[int32](1)
 		d.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: "server"}
 		d.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: text}
-		err := in(unsaid).Spread(OfDeployment(d), Surroundings{}, Tolerations{})
+		err := testPlacement(toleranceUnset).Spread(WorkloadOfDeployment(d), WorkloadContext{}, TolerationSeconds{})
 		assert.ErrorContains(t, err, fmt.Sprintf("replicas is %q: want a number", text))
 	}
 }
 
-func TestScaleWithin(t *testing.T) {
+func TestScaleAutoscaler(t *testing.T) {
 	for _, c := range []struct {
 		tolerance string
 		component string
@@ -118,13 +119,13 @@ func TestScaleWithin(t *testing.T) {
 		wantLeast *int32
 		wantMost  int32
 	}{
-		{unsaid, "server", "", ptr.To[int32](1), 5, ptr.To[int32](2), 5},
-		{unsaid, "server", "", ptr.To[int32](3), 5, ptr.To[int32](3), 5},
-		{unsaid, "server", "", ptr.To[int32](1), 1, ptr.To[int32](2), 2},
-		{unsaid, "server", "4", ptr.To[int32](1), 3, ptr.To[int32](4), 4},
-		{unsaid, "", "", ptr.To[int32](1), 1, ptr.To[int32](1), 1},
-		{unsaid, "server", "", ptr.To[int32](0), 1, ptr.To[int32](0), 1},
-		{unsaid, "server", "", nil, 1, nil, 1},
+		{toleranceUnset, "server", "", ptr.To[int32](1), 5, ptr.To[int32](2), 5},
+		{toleranceUnset, "server", "", ptr.To[int32](3), 5, ptr.To[int32](3), 5},
+		{toleranceUnset, "server", "", ptr.To[int32](1), 1, ptr.To[int32](2), 2},
+		{toleranceUnset, "server", "4", ptr.To[int32](1), 3, ptr.To[int32](4), 4},
+		{toleranceUnset, "", "", ptr.To[int32](1), 1, ptr.To[int32](1), 1},
+		{toleranceUnset, "server", "", ptr.To[int32](0), 1, ptr.To[int32](0), 1},
+		{toleranceUnset, "server", "", nil, 1, nil, 1},
 		{"", "controller", "", ptr.To[int32](1), 1, ptr.To[int32](1), 1},
 		{"zone", "controller", "", ptr.To[int32](1), 1, ptr.To[int32](2), 2},
 	} {
@@ -133,7 +134,7 @@ func TestScaleWithin(t *testing.T) {
 			h.Spec.MinReplicas, h.Spec.MaxReplicas = c.least, c.most
 			h.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: c.component}
 			h.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: c.own}
-			require.NoError(t, in(c.tolerance).ScaleWithin(h))
+			require.NoError(t, testPlacement(c.tolerance).ScaleAutoscaler(h))
 			assert.Equal(t, c.wantLeast, h.Spec.MinReplicas)
 			assert.Equal(t, c.wantMost, h.Spec.MaxReplicas)
 		})
@@ -142,7 +143,7 @@ func TestScaleWithin(t *testing.T) {
 	h.Spec.MinReplicas = ptr.To[int32](1)
 	h.Labels = map[string]string{gardencorev1beta1.HighAvailabilityConfigType: "server"}
 	h.Annotations = map[string]string{gardencorev1beta1.HighAvailabilityConfigReplicas: "x"}
-	assert.ErrorContains(t, in(unsaid).ScaleWithin(h), "want a number")
+	assert.ErrorContains(t, testPlacement(toleranceUnset).ScaleAutoscaler(h), "want a number")
 }
 
 func TestConstraints(t *testing.T) {
@@ -156,42 +157,42 @@ func TestConstraints(t *testing.T) {
 		place      Placement
 		replicas   int32
 		hostSpread string
-		around     Surroundings
+		around     WorkloadContext
 		want       []string
 	}{
-		"one replica":                  {in("zone", "a", "b", "c"), 1, "true", Surroundings{SeveralNodes: true}, nil},
-		"none":                         {in("zone", "a", "b", "c"), 0, "true", Surroundings{SeveralNodes: true}, nil},
-		"unsaid":                       {in(unsaid), 2, "", Surroundings{SeveralNodes: true}, []string{softHosts}},
-		"unsaid, one zone":             {in(unsaid, "a"), 2, "", Surroundings{SeveralNodes: true}, []string{softHosts}},
-		"unsaid, zones":                {in(unsaid, "a", "b"), 2, "", Surroundings{SeveralNodes: true}, []string{softHosts, zone(2)}},
-		"unsaid, hosts":                {in(unsaid, "a", "b", "c"), 3, "true", Surroundings{SeveralNodes: true}, []string{host(3), zone(3)}},
-		"unsaid, hosts, one node":      {in(unsaid), 2, "true", Surroundings{}, []string{softHosts}},
-		"nothing":                      {in("", "a", "b"), 2, "", Surroundings{SeveralNodes: true}, []string{softHosts}},
-		"nothing, hosts":               {in("", "a", "b"), 2, "true", Surroundings{SeveralNodes: true}, []string{host(2)}},
-		"node":                         {in("node", "a"), 2, "", Surroundings{SeveralNodes: true}, []string{host(2)}},
-		"node, three replicas":         {in("node", "a"), 3, "", Surroundings{SeveralNodes: true}, []string{host(3)}},
-		"node, many replicas":          {in("node", "a"), 7, "", Surroundings{SeveralNodes: true}, []string{host(3)}},
-		"node, scaled":                 {in("node", "a"), 2, "", Surroundings{SeveralNodes: true, Scaled: true, MaxReplicas: 6}, []string{host(3)}},
-		"node, scaled to less":         {in("node", "a"), 2, "", Surroundings{SeveralNodes: true, Scaled: true, MaxReplicas: 1}, []string{host(2)}},
-		"node, one node":               {in("node", "a"), 2, "", Surroundings{}, []string{softHosts}},
-		"node, zones":                  {in("node", "a", "b"), 2, "", Surroundings{SeveralNodes: true}, []string{host(2)}},
-		"zone":                         {in("zone", "a", "b", "c"), 2, "", Surroundings{SeveralNodes: true}, []string{host(2), zone(2)}},
-		"zone, three replicas":         {in("zone", "a", "b", "c"), 3, "", Surroundings{SeveralNodes: true}, []string{host(3), zone(3)}},
-		"zone, two zones, 3 replicas":  {in("zone", "a", "b"), 3, "", Surroundings{SeveralNodes: true}, []string{host(3), zone(2)}},
-		"zone, one zone":               {in("zone", "a"), 3, "", Surroundings{SeveralNodes: true}, []string{host(3)}},
-		"zone, scaled":                 {in("zone", "a", "b", "c"), 2, "", Surroundings{SeveralNodes: true, Scaled: true, MaxReplicas: 3}, []string{host(3), zone(3)}},
-		"zone, one node":               {in("zone", "a", "b", "c"), 3, "", Surroundings{}, []string{softHosts, zone(3)}},
-		"unsaid, hosts said otherwise": {in(unsaid), 2, "required", Surroundings{SeveralNodes: true}, []string{softHosts}},
+		"one replica":                  {testPlacement("zone", "a", "b", "c"), 1, "true", WorkloadContext{SeveralNodes: true}, nil},
+		"none":                         {testPlacement("zone", "a", "b", "c"), 0, "true", WorkloadContext{SeveralNodes: true}, nil},
+		"unsaid":                       {testPlacement(toleranceUnset), 2, "", WorkloadContext{SeveralNodes: true}, []string{softHosts}},
+		"unsaid, one zone":             {testPlacement(toleranceUnset, "a"), 2, "", WorkloadContext{SeveralNodes: true}, []string{softHosts}},
+		"unsaid, zones":                {testPlacement(toleranceUnset, "a", "b"), 2, "", WorkloadContext{SeveralNodes: true}, []string{softHosts, zone(2)}},
+		"unsaid, hosts":                {testPlacement(toleranceUnset, "a", "b", "c"), 3, "true", WorkloadContext{SeveralNodes: true}, []string{host(3), zone(3)}},
+		"unsaid, hosts, one node":      {testPlacement(toleranceUnset), 2, "true", WorkloadContext{}, []string{softHosts}},
+		"nothing":                      {testPlacement("", "a", "b"), 2, "", WorkloadContext{SeveralNodes: true}, []string{softHosts}},
+		"nothing, hosts":               {testPlacement("", "a", "b"), 2, "true", WorkloadContext{SeveralNodes: true}, []string{host(2)}},
+		"node":                         {testPlacement("node", "a"), 2, "", WorkloadContext{SeveralNodes: true}, []string{host(2)}},
+		"node, three replicas":         {testPlacement("node", "a"), 3, "", WorkloadContext{SeveralNodes: true}, []string{host(3)}},
+		"node, many replicas":          {testPlacement("node", "a"), 7, "", WorkloadContext{SeveralNodes: true}, []string{host(3)}},
+		"node, scaled":                 {testPlacement("node", "a"), 2, "", WorkloadContext{SeveralNodes: true, Scaled: true, MaxReplicas: 6}, []string{host(3)}},
+		"node, scaled to less":         {testPlacement("node", "a"), 2, "", WorkloadContext{SeveralNodes: true, Scaled: true, MaxReplicas: 1}, []string{host(2)}},
+		"node, one node":               {testPlacement("node", "a"), 2, "", WorkloadContext{}, []string{softHosts}},
+		"node, zones":                  {testPlacement("node", "a", "b"), 2, "", WorkloadContext{SeveralNodes: true}, []string{host(2)}},
+		"zone":                         {testPlacement("zone", "a", "b", "c"), 2, "", WorkloadContext{SeveralNodes: true}, []string{host(2), zone(2)}},
+		"zone, three replicas":         {testPlacement("zone", "a", "b", "c"), 3, "", WorkloadContext{SeveralNodes: true}, []string{host(3), zone(3)}},
+		"zone, two zones, 3 replicas":  {testPlacement("zone", "a", "b"), 3, "", WorkloadContext{SeveralNodes: true}, []string{host(3), zone(2)}},
+		"zone, one zone":               {testPlacement("zone", "a"), 3, "", WorkloadContext{SeveralNodes: true}, []string{host(3)}},
+		"zone, scaled":                 {testPlacement("zone", "a", "b", "c"), 2, "", WorkloadContext{SeveralNodes: true, Scaled: true, MaxReplicas: 3}, []string{host(3), zone(3)}},
+		"zone, one node":               {testPlacement("zone", "a", "b", "c"), 3, "", WorkloadContext{}, []string{softHosts, zone(3)}},
+		"unsaid, hosts said otherwise": {testPlacement(toleranceUnset), 2, "required", WorkloadContext{SeveralNodes: true}, []string{softHosts}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const own = "{maxSkew: 2, topologyKey: own, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {b: c}}}"
-			d := read[appsv1.Deployment](t, fmt.Sprintf(`
+			d := decodeYAML[appsv1.Deployment](t, fmt.Sprintf(`
 metadata: {annotations: {%s: "%s"}}
 spec:
   replicas: %d
   template:
     metadata: {labels: {app: a}}
-    spec: {topologySpreadConstraints: [{topologyKey: kubernetes.io/hostname, maxSkew: 9, whenUnsatisfiable: DoNotSchedule}, %s]}`, HostSpread, c.hostSpread, c.replicas, own))
+    spec: {topologySpreadConstraints: [{topologyKey: kubernetes.io/hostname, maxSkew: 9, whenUnsatisfiable: DoNotSchedule}, %s]}`, HostSpreadAnnotation, c.hostSpread, c.replicas, own))
 			want := "[{topologyKey: kubernetes.io/hostname, maxSkew: 9, whenUnsatisfiable: DoNotSchedule}, " + own[:len(own)-1] + ", matchLabelKeys: [pod-template-hash]}]"
 			if len(c.want) > 0 {
 				want = "[" + own[:len(own)-1] + ", matchLabelKeys: [pod-template-hash]}"
@@ -200,10 +201,10 @@ spec:
 				}
 				want += "]"
 			}
-			w := OfDeployment(d)
+			w := WorkloadOfDeployment(d)
 			for range 2 {
-				require.NoError(t, c.place.Spread(w, c.around, Tolerations{}))
-				same(t, want, &d.Spec.Template.Spec.TopologySpreadConstraints)
+				require.NoError(t, c.place.Spread(w, c.around, TolerationSeconds{}))
+				assertYAML(t, want, &d.Spec.Template.Spec.TopologySpreadConstraints)
 			}
 		})
 	}
@@ -212,28 +213,28 @@ spec:
 // TestConstraintsOfStatefulSets: a constraint uses the selector of a StatefulSet, which does not
 // change, and counts pods of all revisions.
 func TestConstraintsOfStatefulSets(t *testing.T) {
-	s := read[appsv1.StatefulSet](t, "{spec: {replicas: 2, selector: {matchExpressions: [{key: app, operator: Exists}]}, template: {metadata: {labels: {app: a, version: v2}}}}}")
-	w := OfStatefulSet(s)
-	require.NoError(t, in(unsaid).Spread(w, Surroundings{}, Tolerations{}))
-	same(t, "[{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchExpressions: [{key: app, operator: Exists}]}}]", &s.Spec.Template.Spec.TopologySpreadConstraints)
+	s := decodeYAML[appsv1.StatefulSet](t, "{spec: {replicas: 2, selector: {matchExpressions: [{key: app, operator: Exists}]}, template: {metadata: {labels: {app: a, version: v2}}}}}")
+	w := WorkloadOfStatefulSet(s)
+	require.NoError(t, testPlacement(toleranceUnset).Spread(w, WorkloadContext{}, TolerationSeconds{}))
+	assertYAML(t, "[{maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchExpressions: [{key: app, operator: Exists}]}}]", &s.Spec.Template.Spec.TopologySpreadConstraints)
 
 	s.Spec.Template.Spec.TopologySpreadConstraints = nil
 	w.selector = nil // an invalid StatefulSet, which this webhook does not report
-	require.NoError(t, in(unsaid).Spread(w, Surroundings{}, Tolerations{}))
+	require.NoError(t, testPlacement(toleranceUnset).Spread(w, WorkloadContext{}, TolerationSeconds{}))
 	assert.Equal(t, s.Spec.Template.Labels, s.Spec.Template.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels)
 }
 
-// TestCountRevision: Kubernetes rejects keys without a selector, and keys in the selector.
-func TestCountRevision(t *testing.T) {
+// TestMatchRevision: Kubernetes rejects keys without a selector, and keys in the selector.
+func TestMatchRevision(t *testing.T) {
 	for _, unchanged := range []string{
 		"{topologyKey: a, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway}",
 		"{topologyKey: a, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {pod-template-hash: x}}}",
 		"{topologyKey: a, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchExpressions: [{key: pod-template-hash, operator: Exists}]}}",
 		"{topologyKey: a, maxSkew: 1, whenUnsatisfiable: ScheduleAnyway, labelSelector: {}, matchLabelKeys: [pod-template-hash]}",
 	} {
-		c := read[corev1.TopologySpreadConstraint](t, unchanged)
-		countRevision(c)
-		same(t, unchanged, c)
+		c := decodeYAML[corev1.TopologySpreadConstraint](t, unchanged)
+		matchRevision(c)
+		assertYAML(t, unchanged, c)
 	}
 }
 
@@ -247,24 +248,24 @@ func TestPinToZones(t *testing.T) {
 			"{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: own, operator: Exists}, " + pinned + "]}, {matchFields: [{key: metadata.name, operator: In, values: [n]}], matchExpressions: [" + pinned + "]}]}}}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec := read[corev1.PodSpec](t, c.spec)
+			spec := decodeYAML[corev1.PodSpec](t, c.spec)
 			for range 2 {
 				pinToZones(spec, []string{"a", "b"})
-				same(t, c.want, spec)
+				assertYAML(t, c.want, spec)
 			}
 		})
 	}
 	d := &appsv1.Deployment{}
-	w := OfDeployment(d)
-	require.NoError(t, in(unsaid, "a").Spread(w, Surroundings{}, Tolerations{}))
-	require.NoError(t, in("").Spread(w, Surroundings{}, Tolerations{}))
+	w := WorkloadOfDeployment(d)
+	require.NoError(t, testPlacement(toleranceUnset, "a").Spread(w, WorkloadContext{}, TolerationSeconds{}))
+	require.NoError(t, testPlacement("").Spread(w, WorkloadContext{}, TolerationSeconds{}))
 	assert.Nil(t, d.Spec.Template.Spec.Affinity, "pinned to none, or zones without a pin")
-	require.NoError(t, in("", "a").Spread(w, Surroundings{}, Tolerations{}))
+	require.NoError(t, testPlacement("", "a").Spread(w, WorkloadContext{}, TolerationSeconds{}))
 	assert.NotNil(t, d.Spec.Template.Spec.Affinity)
 }
 
-func TestTolerate(t *testing.T) {
-	settings := Tolerations{NotReady: ptr.To[int64](60), Unreachable: ptr.To[int64](30)}
+func TestAddToleration(t *testing.T) {
+	settings := TolerationSeconds{NotReady: ptr.To[int64](60), Unreachable: ptr.To[int64](30)}
 	const notReady = "{key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 60}"
 	const unreachable = "{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 30}"
 	for name, c := range map[string]struct{ have, want string }{
@@ -275,10 +276,10 @@ func TestTolerate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &appsv1.Deployment{}
-			d.Spec.Template.Spec.Tolerations = *read[[]corev1.Toleration](t, c.have)
+			d.Spec.Template.Spec.Tolerations = *decodeYAML[[]corev1.Toleration](t, c.have)
 			for range 2 {
-				require.NoError(t, in(unsaid).Spread(OfDeployment(d), Surroundings{}, settings))
-				same(t, c.want, &d.Spec.Template.Spec.Tolerations)
+				require.NoError(t, testPlacement(toleranceUnset).Spread(WorkloadOfDeployment(d), WorkloadContext{}, settings))
+				assertYAML(t, c.want, &d.Spec.Template.Spec.Tolerations)
 			}
 		})
 	}

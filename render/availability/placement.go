@@ -18,19 +18,20 @@ import (
 const componentController = "controller"
 
 const (
-	// Skip is the label of workload and autoscalers whose replicas and constraints stay unchanged.
-	Skip = "high-availability-config.resources.gardener.cloud/skip"
-	// ZonePinning `true` on a namespace restricts its pods to the zones of the namespace.
-	ZonePinning = "high-availability-config.resources.gardener.cloud/zone-pinning"
-	// HostSpread `true` on a workload forces its pods onto different nodes.
-	HostSpread = "high-availability-config.resources.gardener.cloud/host-spread"
+	// SkipLabel is the label of workload and autoscalers whose replicas and constraints stay
+	// unchanged.
+	SkipLabel = "high-availability-config.resources.gardener.cloud/skip"
+	// ZonePinningAnnotation `true` on a namespace restricts its pods to the zones of the namespace.
+	ZonePinningAnnotation = "high-availability-config.resources.gardener.cloud/zone-pinning"
+	// HostSpreadAnnotation `true` on a workload forces its pods onto different nodes.
+	HostSpreadAnnotation = "high-availability-config.resources.gardener.cloud/host-spread"
 )
 
 // Placement holds the high-availability settings of a namespace.
 type Placement struct {
 	// FailureTolerance is the failure that pods survive: nil if not set, empty for none.
 	FailureTolerance *gardencorev1beta1.FailureToleranceType
-	// Zones are sorted; ZonePinning restricts the pods to them.
+	// Zones are sorted; ZonePinningAnnotation restricts the pods to them.
 	Zones       []string
 	ZonePinning bool
 }
@@ -49,18 +50,18 @@ func PlacementOf(annotations map[string]string) Placement {
 	slices.Sort(p.Zones)
 	p.Zones = slices.Compact(p.Zones)
 	// Namespaces of control planes are always pinned.
-	p.ZonePinning = p.FailureTolerance != nil || isTrue(annotations[ZonePinning])
+	p.ZonePinning = p.FailureTolerance != nil || isTrue(annotations[ZonePinningAnnotation])
 	return p
 }
 
-// MustSpreadHosts reports whether pods have to run on different nodes if there are several.
-func (p Placement) MustSpreadHosts(annotations map[string]string) bool {
-	return ptr.Deref(p.FailureTolerance, "") != "" || isTrue(annotations[HostSpread])
+// HasHostSpread reports whether pods have to run on different nodes if there are several.
+func (p Placement) HasHostSpread(annotations map[string]string) bool {
+	return ptr.Deref(p.FailureTolerance, "") != "" || isTrue(annotations[HostSpreadAnnotation])
 }
 
-// mustSpreadZones reports whether pods have to run in different zones. Control planes spread if
+// hasZoneSpread reports whether pods have to run in different zones. Control planes spread if
 // they tolerate the failure of a zone, other workload always; both need several zones.
-func (p Placement) mustSpreadZones() bool {
+func (p Placement) hasZoneSpread() bool {
 	return len(p.Zones) > 1 && (p.FailureTolerance == nil || *p.FailureTolerance == gardencorev1beta1.FailureToleranceTypeZone)
 }
 
@@ -69,9 +70,9 @@ func isTrue(value string) bool {
 	return err == nil && yes
 }
 
-// replicas returns the wanted number of replicas, nil to leave it unchanged. Workload that is
+// wantedReplicas returns the wanted number of replicas, nil to leave it unchanged. Workload that is
 // scaled to zero stays so: it is hibernated.
-func (p Placement) replicas(metadata *metav1.ObjectMeta, now *int32) (*int32, error) {
+func (p Placement) wantedReplicas(metadata *metav1.ObjectMeta, now *int32) (*int32, error) {
 	component := metadata.Labels[gardencorev1beta1.HighAvailabilityConfigType]
 	if ptr.Deref(now, 0) == 0 || component == "" {
 		return nil, nil
@@ -89,9 +90,9 @@ func (p Placement) replicas(metadata *metav1.ObjectMeta, now *int32) (*int32, er
 	return ptr.To[int32](2), nil
 }
 
-// ScaleWithin raises the minimum, and if necessary the maximum, of an autoscaler.
-func (p Placement) ScaleWithin(autoscaler *autoscalingv2.HorizontalPodAutoscaler) error {
-	wanted, err := p.replicas(&autoscaler.ObjectMeta, autoscaler.Spec.MinReplicas)
+// ScaleAutoscaler raises the minimum, and if necessary the maximum, of an autoscaler.
+func (p Placement) ScaleAutoscaler(autoscaler *autoscalingv2.HorizontalPodAutoscaler) error {
+	wanted, err := p.wantedReplicas(&autoscaler.ObjectMeta, autoscaler.Spec.MinReplicas)
 	if wanted == nil || err != nil {
 		return err
 	}

@@ -17,23 +17,24 @@ type Workload struct {
 	template *corev1.PodTemplateSpec
 	// selector selects the pods to spread; nil means the labels of the template.
 	selector *metav1.LabelSelector
-	// revisions means that the pods of each revision are spread separately.
-	revisions bool
+	// spreadPerRevision means that the pods of each revision are spread separately.
+	spreadPerRevision bool
 }
 
-// OfDeployment spreads the pods of each revision separately, so a new revision may have other
-// labels.
-func OfDeployment(d *appsv1.Deployment) Workload {
+// WorkloadOfDeployment spreads the pods of each revision separately, so a new revision may have
+// other labels.
+func WorkloadOfDeployment(d *appsv1.Deployment) Workload {
 	return Workload{&d.ObjectMeta, &d.Spec.Replicas, &d.Spec.Template, &metav1.LabelSelector{MatchLabels: d.Spec.Template.Labels}, true}
 }
 
-// OfStatefulSet counts the pods of both revisions, so the selector must not change when labels do.
-func OfStatefulSet(s *appsv1.StatefulSet) Workload {
+// WorkloadOfStatefulSet counts the pods of both revisions, so the selector must not change when
+// labels do.
+func WorkloadOfStatefulSet(s *appsv1.StatefulSet) Workload {
 	return Workload{&s.ObjectMeta, &s.Spec.Replicas, &s.Spec.Template, s.Spec.Selector, false}
 }
 
-// Surroundings are facts about a workload that are not in the object itself.
-type Surroundings struct {
+// WorkloadContext are facts about a workload that are not in the object itself.
+type WorkloadContext struct {
 	// Scaled means that an autoscaler sets the replicas, up to MaxReplicas.
 	Scaled      bool
 	MaxReplicas int32
@@ -41,16 +42,16 @@ type Surroundings struct {
 	SeveralNodes bool
 }
 
-// Tolerations are the seconds that pods stay on a node that is not ready or not reachable, unless
-// they set it themselves. Nil leaves the Kubernetes default (300).
-type Tolerations struct{ NotReady, Unreachable *int64 }
+// TolerationSeconds are the seconds that pods stay on a node that is not ready or not reachable,
+// unless they set it themselves. Nil leaves the Kubernetes default (300).
+type TolerationSeconds struct{ NotReady, Unreachable *int64 }
 
-// hosts is the minimum number of nodes for pods that must be spread over nodes.
-const hosts = 3
+// minSpreadHosts is the minimum number of nodes for pods that must be spread over nodes.
+const minSpreadHosts = 3
 
 // Spread sets replicas, zones, constraints and tolerations of a workload in a namespace.
-func (p Placement) Spread(w Workload, around Surroundings, tolerated Tolerations) error {
-	wanted, err := p.replicas(w.metadata, *w.replicas)
+func (p Placement) Spread(w Workload, around WorkloadContext, tolerated TolerationSeconds) error {
+	wanted, err := p.wantedReplicas(w.metadata, *w.replicas)
 	if err != nil {
 		return err
 	}
@@ -68,13 +69,13 @@ func (p Placement) Spread(w Workload, around Surroundings, tolerated Tolerations
 		})
 		spec.TopologySpreadConstraints = append(others, constraints...)
 	}
-	if w.revisions {
+	if w.spreadPerRevision {
 		for i := range spec.TopologySpreadConstraints {
-			countRevision(&spec.TopologySpreadConstraints[i])
+			matchRevision(&spec.TopologySpreadConstraints[i])
 		}
 	}
-	tolerate(spec, corev1.TaintNodeNotReady, tolerated.NotReady)
-	tolerate(spec, corev1.TaintNodeUnreachable, tolerated.Unreachable)
+	addToleration(spec, corev1.TaintNodeNotReady, tolerated.NotReady)
+	addToleration(spec, corev1.TaintNodeUnreachable, tolerated.Unreachable)
 	return nil
 }
 
@@ -103,7 +104,7 @@ func pinToZones(spec *corev1.PodSpec, zones []string) {
 }
 
 // constraints spread workload with two or more replicas over nodes and zones.
-func (p Placement) constraints(w Workload, around Surroundings) []corev1.TopologySpreadConstraint {
+func (p Placement) constraints(w Workload, around WorkloadContext) []corev1.TopologySpreadConstraint {
 	replicas := ptr.Deref(*w.replicas, 0)
 	if replicas <= 1 {
 		return nil
@@ -118,20 +119,20 @@ func (p Placement) constraints(w Workload, around Surroundings) []corev1.Topolog
 		selector = &metav1.LabelSelector{MatchLabels: w.template.Labels}
 	}
 	overHosts := corev1.TopologySpreadConstraint{TopologyKey: corev1.LabelHostname, MaxSkew: 1, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: selector.DeepCopy()}
-	if p.MustSpreadHosts(w.metadata.Annotations) && around.SeveralNodes {
-		overHosts.WhenUnsatisfiable, overHosts.MinDomains = corev1.DoNotSchedule, ptr.To(min(hosts, most))
+	if p.HasHostSpread(w.metadata.Annotations) && around.SeveralNodes {
+		overHosts.WhenUnsatisfiable, overHosts.MinDomains = corev1.DoNotSchedule, ptr.To(min(minSpreadHosts, most))
 	}
 	result := []corev1.TopologySpreadConstraint{overHosts}
-	if p.mustSpreadZones() {
+	if p.hasZoneSpread() {
 		result = append(result, corev1.TopologySpreadConstraint{TopologyKey: corev1.LabelTopologyZone, MaxSkew: 1, WhenUnsatisfiable: corev1.DoNotSchedule,
 			MinDomains: ptr.To(min(int32(len(p.Zones)), most)), LabelSelector: selector.DeepCopy()})
 	}
 	return result
 }
 
-// countRevision makes a constraint count only pods of the same revision. Kubernetes rejects keys
+// matchRevision makes a constraint count only pods of the same revision. Kubernetes rejects keys
 // without a selector, and keys that the selector contains.
-func countRevision(c *corev1.TopologySpreadConstraint) {
+func matchRevision(c *corev1.TopologySpreadConstraint) {
 	if c.LabelSelector == nil || slices.Contains(c.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey) {
 		return
 	}
@@ -144,8 +145,8 @@ func countRevision(c *corev1.TopologySpreadConstraint) {
 	c.MatchLabelKeys = append(c.MatchLabelKeys, appsv1.DefaultDeploymentUniqueLabelKey)
 }
 
-// tolerate sets how long a pod stays on a node with a taint, unless the pod sets it itself.
-func tolerate(spec *corev1.PodSpec, taint string, seconds *int64) {
+// addToleration sets how long a pod stays on a node with a taint, unless the pod sets it itself.
+func addToleration(spec *corev1.PodSpec, taint string, seconds *int64) {
 	if seconds == nil || slices.ContainsFunc(spec.Tolerations, func(t corev1.Toleration) bool {
 		return t.Key == taint && (t.Effect == "" || t.Effect == corev1.TaintEffectNoExecute)
 	}) {

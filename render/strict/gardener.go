@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// dnsValues checks that values of a DNSRecord have the form of its type.
-func dnsValues(object map[string]any) []structure.Finding {
+// checkDNSValues checks that values of a DNSRecord have the form of its type.
+func checkDNSValues(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	of, _ := valueAt(object, fieldpath.Path{"spec", "recordType"}).(string)
 	values, _ := valueAt(object, fieldpath.Path{"spec", "values"}).([]any)
@@ -45,8 +45,8 @@ var unitTypes = []string{".automount", ".device", ".mount", ".path", ".scope", "
 // mode.
 var decimalPermissions = []float64{400, 440, 444, 500, 544, 550, 555, 600, 640, 644, 660, 664, 666, 700, 740, 744, 750, 755, 770, 775, 777}
 
-// osConfig checks the files and units of an OperatingSystemConfig.
-func osConfig(object map[string]any) []structure.Finding {
+// checkOSConfig checks the files and units of an OperatingSystemConfig.
+func checkOSConfig(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	files, _ := valueAt(object, fieldpath.Path{"spec", "files"}).([]any)
 	for i, file := range files {

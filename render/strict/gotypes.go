@@ -82,7 +82,7 @@ func (g *goTypes) node(t reflect.Type) *structure.Node {
 	case reflect.Slice:
 		n.Type, n.Items = "array", g.node(t.Elem())
 	case reflect.String:
-		n.Type, n.Enum = "string", known().enums[nameOf(t)]
+		n.Type, n.Enum = "string", kubernetesTable().enums[nameOf(t)]
 	case reflect.Bool:
 		n.Type = "boolean"
 	case reflect.Int32:
@@ -108,11 +108,11 @@ func (g *goTypes) fields(n *structure.Node, t reflect.Type) {
 			g.fields(n, f.Type)
 		case name != "":
 			child, place := g.node(f.Type), nameOf(t)+"\t"+name
-			if keys, ok := known().keys[place]; ok {
-				child = withKeys(child, keys)
+			if keys, ok := kubernetesTable().keys[place]; ok {
+				child = keyedList(child, keys)
 			}
 			n.Properties[name] = child
-			if since := known().since[place]; since > 0 {
+			if since := kubernetesTable().since[place]; since > 0 {
 				if n.Since == nil {
 					n.Since = map[string]int{}
 				}
@@ -122,8 +122,8 @@ func (g *goTypes) fields(n *structure.Node, t reflect.Type) {
 	}
 }
 
-// withKeys is a list with keys for its items; without keys it is a set.
-func withKeys(list *structure.Node, keys []string) *structure.Node {
+// keyedList is a list with keys for its items; without keys it is a set.
+func keyedList(list *structure.Node, keys []string) *structure.Node {
 	apart := *list
 	apart.ListType, apart.ListKeys = "set", nil
 	if len(keys) > 0 {

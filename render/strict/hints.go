@@ -15,16 +15,17 @@ import (
 func Hints(o *unstructured.Unstructured) []structure.Finding {
 	switch kind := o.GetKind(); kind {
 	case "PrometheusRule":
-		return recordedNames(o.Object)
+		return misspeltRecordings(o.Object)
 	case "CronJob":
-		return slices.Concat(deadline(o.Object), dnsPolicy(kind, o.Object), unmounted(kind, o.Object))
+		return slices.Concat(shortDeadline(o.Object), hostNetworkDNSPolicy(kind, o.Object), unmountedVolumes(kind, o.Object))
 	default:
-		return append(dnsPolicy(kind, o.Object), unmounted(kind, o.Object)...)
+		return append(hostNetworkDNSPolicy(kind, o.Object), unmountedVolumes(kind, o.Object)...)
 	}
 }
 
-// unmounted finds volumes that no container mounts: the mount is missing or has another name.
-func unmounted(kind string, object map[string]any) []structure.Finding {
+// unmountedVolumes finds volumes that no container mounts: the mount is missing or has another
+// name.
+func unmountedVolumes(kind string, object map[string]any) []structure.Finding {
 	at, spec := podSpec(kind, object)
 	volumes, _ := valueAt(spec, fieldpath.Path{"volumes"}).([]any)
 	if len(volumes) == 0 || !slices.Contains([]string{"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"}, kind) {
@@ -51,15 +52,15 @@ func unmounted(kind string, object map[string]any) []structure.Finding {
 	return out
 }
 
-// leastDeadline is the interval in seconds of the CronJob controller
+// controllerInterval is the interval in seconds of the CronJob controller
 // (https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#starting-deadline).
-const leastDeadline = 10
+const controllerInterval = 10
 
-// deadline finds a CronJob whose deadline may expire before its controller runs.
-func deadline(object map[string]any) []structure.Finding {
+// shortDeadline finds a CronJob whose deadline may expire before its controller runs.
+func shortDeadline(object map[string]any) []structure.Finding {
 	at := fieldpath.Path{"spec", "startingDeadlineSeconds"}
-	if seconds, given := numberAt(object, at); given && seconds >= 0 && seconds < leastDeadline {
-		return []structure.Finding{{Path: at, Type: "Invalid", Message: fmt.Sprintf("%v seconds may be over before the controller starts a job: it reads schedules every %d seconds", seconds, leastDeadline)}}
+	if seconds, given := numberAt(object, at); given && seconds >= 0 && seconds < controllerInterval {
+		return []structure.Finding{{Path: at, Type: "Invalid", Message: fmt.Sprintf("%v seconds may be over before the controller starts a job: it reads schedules every %d seconds", seconds, controllerInterval)}}
 	}
 	return nil
 }

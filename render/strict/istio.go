@@ -15,17 +15,17 @@ import (
 // This file finds configuration of Istio that its definitions accept, but istiod or Envoy reject or
 // never use.
 
-// istioFields checks the objects of Istio's APIs.
-func istioFields(kind string, object map[string]any) []structure.Finding {
+// checkIstioFields checks the objects of Istio's APIs.
+func checkIstioFields(kind string, object map[string]any) []structure.Finding {
 	switch kind {
 	case "VirtualService":
-		return append(istioValues(fieldpath.Path{"spec"}, object["spec"]), unreachable(object)...)
+		return append(checkIstioValues(fieldpath.Path{"spec"}, object["spec"]), unreachableRoutes(object)...)
 	case "DestinationRule", "ServiceEntry", "Sidecar":
-		return istioValues(fieldpath.Path{"spec"}, object["spec"])
+		return checkIstioValues(fieldpath.Path{"spec"}, object["spec"])
 	case "Gateway":
-		return servers(object)
+		return checkGatewayServers(object)
 	case "AuthorizationPolicy":
-		return addressRanges(object)
+		return checkAddressRanges(object)
 	}
 	return nil
 }
@@ -39,9 +39,9 @@ var (
 	onlyDigits = regexp.MustCompile(`^[0-9]*[1-9][0-9]*(\.[0-9]+)?$`)
 )
 
-// istioValues finds durations without a unit and invalid regular expressions. Envoy uses RE2, as Go
-// does.
-func istioValues(at fieldpath.Path, value any) []structure.Finding {
+// checkIstioValues finds durations without a unit and invalid regular expressions. Envoy uses RE2,
+// as Go does.
+func checkIstioValues(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	switch v := value.(type) {
 	case map[string]any:
@@ -49,7 +49,7 @@ func istioValues(at fieldpath.Path, value any) []structure.Finding {
 			text, isText := v[name].(string)
 			if !isText {
 				if !slices.Contains(istioMaps, name) {
-					out = append(out, istioValues(at.Append(name), v[name])...)
+					out = append(out, checkIstioValues(at.Append(name), v[name])...)
 				}
 				continue
 			}
@@ -65,14 +65,14 @@ func istioValues(at fieldpath.Path, value any) []structure.Finding {
 		}
 	case []any:
 		for i, item := range v {
-			out = append(out, istioValues(at.Append(i), item)...)
+			out = append(out, checkIstioValues(at.Append(i), item)...)
 		}
 	}
 	return out
 }
 
-// unreachable finds routes after a route that matches all requests.
-func unreachable(object map[string]any) []structure.Finding {
+// unreachableRoutes finds routes after a route that matches all requests.
+func unreachableRoutes(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	for _, protocol := range []string{"http", "tcp"} {
 		routes, _ := valueAt(object, fieldpath.Path{"spec", protocol}).([]any)
@@ -87,9 +87,9 @@ func unreachable(object map[string]any) []structure.Finding {
 	return out
 }
 
-// servers checks that servers of a Gateway have a certificate if and only if they use one. Source:
-// istio's pkg/config/validation, validateServer and validateTLSOptions.
-func servers(object map[string]any) []structure.Finding {
+// checkGatewayServers checks that servers of a Gateway have a certificate if and only if they use
+// one. Source: istio's pkg/config/validation, validateServer and validateTLSOptions.
+func checkGatewayServers(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	list, _ := valueAt(object, fieldpath.Path{"spec", "servers"}).([]any)
 	for i, server := range list {
@@ -110,8 +110,8 @@ func servers(object map[string]any) []structure.Finding {
 	return out
 }
 
-// addressRanges checks the addresses of an AuthorizationPolicy.
-func addressRanges(object map[string]any) []structure.Finding {
+// checkAddressRanges checks the addresses of an AuthorizationPolicy.
+func checkAddressRanges(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	check := func(at fieldpath.Path, value any) {
 		blocks, _ := value.([]any)

@@ -58,9 +58,9 @@ func Kubernetes(gvk schema.GroupVersionKind) *Kind {
 
 var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 
-// Defined returns the kinds of a definition, one per version. It skips versions with an unreadable
-// schema.
-func Defined(crd *apiextensionsv1.CustomResourceDefinition) map[schema.GroupVersionKind]*Kind {
+// DefinedKinds returns the kinds of a definition, one per version. It skips versions with an
+// unreadable schema.
+func DefinedKinds(crd *apiextensionsv1.CustomResourceDefinition) map[schema.GroupVersionKind]*Kind {
 	out := map[schema.GroupVersionKind]*Kind{}
 	for _, version := range crd.Spec.Versions {
 		if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
@@ -76,8 +76,8 @@ func Defined(crd *apiextensionsv1.CustomResourceDefinition) map[schema.GroupVers
 // Check finds everything that an API server of a minor release would reject or drop, in the order
 // of the fields.
 func (k *Kind) Check(object map[string]any, minor int) []structure.Finding {
-	found := k.CheckForm(object, minor)
-	if slices.ContainsFunc(found, func(f structure.Finding) bool { return !MissesNamespace(f) }) {
+	found := k.CheckStructure(object, minor)
+	if slices.ContainsFunc(found, func(f structure.Finding) bool { return !IsMissingNamespace(f) }) {
 		return found
 	}
 	for _, err := range k.validate(object) {
@@ -85,25 +85,25 @@ func (k *Kind) Check(object map[string]any, minor int) []structure.Finding {
 			found = append(found, findingOf(err, k.Root.SecretNames))
 		}
 	}
-	return inOrder(append(found, k.beyond(object)...))
+	return sortFindings(append(found, k.checkAcceptedFaults(object)...))
 }
 
-// MissesNamespace reports whether a finding is about a missing namespace, which many objects get
+// IsMissingNamespace reports whether a finding is about a missing namespace, which many objects get
 // later.
-func MissesNamespace(f structure.Finding) bool {
+func IsMissingNamespace(f structure.Finding) bool {
 	return f.Type == typeRequired && f.Path.String() == "metadata.namespace"
 }
 
-// CheckForm is Check without the API server's validation after decoding.
-func (k *Kind) CheckForm(object map[string]any, minor int) []structure.Finding {
+// CheckStructure is Check without the API server's validation after decoding.
+func (k *Kind) CheckStructure(object map[string]any, minor int) []structure.Finding {
 	found := slices.Concat(k.Kind.Check(object), k.Root.Doubles(object))
 	if k.goType != nil {
-		found = append(found, k.younger(object, minor)...)
+		found = append(found, k.checkRelease(object, minor)...)
 	}
-	return inOrder(found)
+	return sortFindings(found)
 }
 
-func inOrder(found []structure.Finding) []structure.Finding {
+func sortFindings(found []structure.Finding) []structure.Finding {
 	slices.SortStableFunc(found, func(a, b structure.Finding) int { return cmp.Compare(a.Path.String(), b.Path.String()) })
 	return found
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// found checks an object for a minor release and returns the findings as "path: message" lines.
-func found(t *testing.T, kind *Kind, text string, minor int) string {
+// checkText checks an object for a minor release and returns the findings as "path: message" lines.
+func checkText(t *testing.T, kind *Kind, text string, minor int) string {
 	t.Helper()
 	var object map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(text), &object))
-	return written(kind.Check(object, minor))
+	return findingLines(kind.Check(object, minor))
 }
 
-func written(found []structure.Finding) string {
+func findingLines(found []structure.Finding) string {
 	var out []string
 	for _, f := range found {
 		out = append(out, f.Path.String()+": "+f.Message)
@@ -69,7 +69,7 @@ func TestKubernetesKinds(t *testing.T) {
 		"schema":             {"{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a}, spec: {versions: [{name: v1, schema: {openAPIV3Schema: {properties: {a: {items: {tipe: x}}}}}}]}}", `spec.versions[0].schema.openAPIV3Schema.properties[a].items.tipe: the field "tipe" does not exist; did you mean "type"?`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := found(t, kubernetesKind(t, tt.object), tt.object, 36)
+			got := checkText(t, kubernetesKind(t, tt.object), tt.object, 36)
 			assert.NotContains(t, got, "4711")
 			if tt.want == "" {
 				assert.Empty(t, got)
@@ -102,7 +102,7 @@ func TestReleases(t *testing.T) {
 		"a status is ours not": {deployment + end + ", status: {terminatingReplicas: 1}}", 32, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := found(t, kubernetesKind(t, tt.object), tt.object, tt.minor)
+			got := checkText(t, kubernetesKind(t, tt.object), tt.object, tt.minor)
 			if tt.want == "" {
 				assert.Empty(t, got)
 				return
@@ -125,7 +125,7 @@ func TestTableIsCurrent(t *testing.T) {
 	for of := range goKinds() {
 		collectTypes(of, types)
 	}
-	for place := range known().since {
+	for place := range kubernetesTable().since {
 		name, field, _ := strings.Cut(place, "\t")
 		if fields := types[name]; assert.NotNil(t, fields, "no type %s: run make generate", name) && field != "" {
 			assert.True(t, fields[field], "no field %s of %s: run make generate", field, name)
@@ -189,7 +189,7 @@ spec:
                 properties: {a: {type: string}, b: {type: string}}
                 oneOf: [{required: [a]}, {required: [b]}]
 `), &crd))
-	kinds := Defined(&crd)
+	kinds := DefinedKinds(&crd)
 	kind := kinds[schema.GroupVersionKind{Group: "example.org", Version: "v1", Kind: "Thing"}]
 	require.NotNil(t, kind)
 	for name, tt := range map[string]struct{ spec, want string }{
@@ -207,7 +207,7 @@ spec:
 		"by the server": {"{size: 1, one: {a: x, b: z}}", "spec.one: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := found(t, kind, "{apiVersion: example.org/v1, kind: Thing, metadata: {name: a, namespace: b}, spec: "+tt.spec+"}", 36)
+			got := checkText(t, kind, "{apiVersion: example.org/v1, kind: Thing, metadata: {name: a, namespace: b}, spec: "+tt.spec+"}", 36)
 			if tt.want == "" {
 				assert.Empty(t, got)
 				return
@@ -232,7 +232,7 @@ func TestUnknownKinds(t *testing.T) {
 		"snapshot.storage.k8s.io/v1/VolumeAny": "",
 	} {
 		i := strings.LastIndexByte(name, '/')
-		got := Unknown(schema.FromAPIVersionAndKind(name[:i], name[i+1:]), known)
+		got := UnknownKind(schema.FromAPIVersionAndKind(name[:i], name[i+1:]), known)
 		if want == "" {
 			assert.Empty(t, got, name)
 		} else {
@@ -241,7 +241,7 @@ func TestUnknownKinds(t *testing.T) {
 	}
 }
 
-func TestNearAPIs(t *testing.T) {
+func TestSimilarAPIs(t *testing.T) {
 	known := append(KubernetesKinds(),
 		schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"},
 		schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "DNSRecord"},
@@ -261,7 +261,7 @@ func TestNearAPIs(t *testing.T) {
 		"Extensions.gardener.cloud/v1alpha1/DNSRecord": `did you mean "extensions.gardener.cloud"?`,
 	} {
 		i := strings.LastIndexByte(name, '/')
-		got := Near(schema.FromAPIVersionAndKind(name[:i], name[i+1:]), known)
+		got := SimilarAPI(schema.FromAPIVersionAndKind(name[:i], name[i+1:]), known)
 		if want == "" {
 			assert.Empty(t, got, name)
 		} else {

@@ -37,7 +37,7 @@ func volumeErrors(at *field.Path, volumes []core.Volume) field.ErrorList {
 		at := at.Index(i)
 		errs = append(errs, modeErrors(at, volume.VolumeSource)...)
 		if e := volume.EmptyDir; e != nil && e.SizeLimit != nil {
-			if wrong := fewBytes(*e.SizeLimit); wrong != "" {
+			if wrong := byteQuantityFault(*e.SizeLimit); wrong != "" {
 				errs = append(errs, field.Invalid(at.Child("emptyDir", "sizeLimit"), e.SizeLimit.String(), wrong))
 			}
 		}
@@ -45,8 +45,9 @@ func volumeErrors(at *field.Path, volumes []core.Volume) field.ErrorList {
 	return errs
 }
 
-// fewBytes describes the fault of a quantity of bytes that is too small; "" if there is none.
-func fewBytes(amount resource.Quantity) string {
+// byteQuantityFault describes the fault of a quantity of bytes that is too small; "" if there is
+// none.
+func byteQuantityFault(amount resource.Quantity) string {
 	if amount.Sign() <= 0 || amount.CmpInt64(1<<10) >= 0 {
 		return ""
 	}
@@ -115,20 +116,20 @@ var knownTaints = []string{
 func tolerationErrors(at *field.Path, tolerations []core.Toleration) field.ErrorList {
 	var errs field.ErrorList
 	for i, toleration := range tolerations {
-		if meant := near(toleration.Key, knownTaints, 2); meant != "" {
+		if meant := misspeltWord(toleration.Key, knownTaints, 2); meant != "" {
 			errs = append(errs, field.Invalid(at.Index(i).Child("key"), toleration.Key, fmt.Sprintf("no node has this taint; did you mean %q?", meant)))
 		}
 	}
 	return errs
 }
 
-// taints finds misspelt taints of a Node.
-func taints(object map[string]any) []structure.Finding {
+// checkTaints finds misspelt taints of a Node.
+func checkTaints(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	list, _ := valueAt(object, fieldpath.Path{"spec", "taints"}).([]any)
 	for i, taint := range list {
 		key, _ := valueAt(taint, fieldpath.Path{"key"}).(string)
-		if meant := near(key, knownTaints, 2); meant != "" {
+		if meant := misspeltWord(key, knownTaints, 2); meant != "" {
 			out = append(out, structure.Finding{Path: fieldpath.Path{"spec", "taints", i, "key"}, Type: "NotSupported", Message: fmt.Sprintf("no pod tolerates the taint %q; did you mean %q?", key, meant)})
 		}
 	}
@@ -138,8 +139,9 @@ func taints(object map[string]any) []structure.Finding {
 // variableName excludes shell commands, which may also be in $( ).
 var variableName = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
 
-// references returns the variables that a kubelet expands in a text: $(NAME), but not $$(NAME).
-func references(text string) []string {
+// expandedVariables returns the variables that a kubelet expands in a text: $(NAME), but not
+// $$(NAME).
+func expandedVariables(text string) []string {
 	var out []string
 	for i := 0; i+1 < len(text); i++ {
 		if text[i] != '$' {
@@ -169,7 +171,7 @@ func variableErrors(at *field.Path, c *core.Container) field.ErrorList {
 		defined = append(defined, variable.Name)
 	}
 	check := func(at *field.Path, text string, before []string, self string) {
-		for _, name := range references(text) {
+		for _, name := range expandedVariables(text) {
 			// variables of Services
 			if slices.Contains(before, name) || strings.Contains(name, "_SERVICE_") || strings.Contains(name, "_PORT") {
 				continue
@@ -180,7 +182,7 @@ func variableErrors(at *field.Path, c *core.Container) field.ErrorList {
 					detail = fmt.Sprintf("$(%s) stays as it is: a variable has no value before it is defined", name)
 				}
 				errs = append(errs, field.Invalid(at, text, detail))
-			} else if meant := near(name, slices.DeleteFunc(slices.Clone(defined), func(d string) bool { return d == self }), 1+len(name)/10); meant != "" {
+			} else if meant := misspeltWord(name, slices.DeleteFunc(slices.Clone(defined), func(d string) bool { return d == self }), 1+len(name)/10); meant != "" {
 				errs = append(errs, field.Invalid(at, text, fmt.Sprintf("$(%s) stays as it is: no variable is called so; did you mean $(%s)?", name, meant)))
 			}
 		}
@@ -197,8 +199,8 @@ func variableErrors(at *field.Path, c *core.Container) field.ErrorList {
 	return errs
 }
 
-// sleeps matches commands that begin with sleep.
-var sleeps = regexp.MustCompile(`^\s*(?:/usr)?(?:/bin/)?sleep +([0-9]{1,9})(s|m)?\s*(?:$|;|&&)`)
+// sleepCommand matches commands that begin with sleep.
+var sleepCommand = regexp.MustCompile(`^\s*(?:/usr)?(?:/bin/)?sleep +([0-9]{1,9})(s|m)?\s*(?:$|;|&&)`)
 
 // hookErrors finds hooks that use all of the container's grace period.
 func hookErrors(at *field.Path, c *core.Container, grace *int64) field.ErrorList {
@@ -210,7 +212,7 @@ func hookErrors(at *field.Path, c *core.Container, grace *int64) field.ErrorList
 	if len(command) == 3 && slices.Contains([]string{"sh", "bash", "/bin/sh", "/bin/bash"}, command[0]) && command[1] == "-c" {
 		text = command[2]
 	}
-	parts := sleeps.FindStringSubmatch(text)
+	parts := sleepCommand.FindStringSubmatch(text)
 	if parts == nil {
 		return nil
 	}
@@ -238,8 +240,9 @@ func podSpec(kind string, object map[string]any) (fieldpath.Path, any) {
 	return path, valueAt(object, path)
 }
 
-// dnsPolicy finds pods with hostNetwork and ClusterFirst: they use the DNS servers of the node.
-func dnsPolicy(kind string, object map[string]any) []structure.Finding {
+// hostNetworkDNSPolicy finds pods with hostNetwork and ClusterFirst: they use the DNS servers of
+// the node.
+func hostNetworkDNSPolicy(kind string, object map[string]any) []structure.Finding {
 	at, spec := podSpec(kind, object)
 	if valueAt(spec, fieldpath.Path{"hostNetwork"}) != true || valueAt(spec, fieldpath.Path{"dnsPolicy"}) != "ClusterFirst" {
 		return nil
@@ -247,8 +250,8 @@ func dnsPolicy(kind string, object map[string]any) []structure.Finding {
 	return []structure.Finding{{Path: at.Append("dnsPolicy"), Type: "Invalid", Message: "with hostNetwork ClusterFirst is the same as Default; write ClusterFirstWithHostNet or Default"}}
 }
 
-// byteAmounts finds too small quantities of bytes in lists of resources.
-func byteAmounts(at fieldpath.Path, value any) []structure.Finding {
+// checkByteAmounts finds too small quantities of bytes in lists of resources.
+func checkByteAmounts(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	list, _ := value.(map[string]any)
 	for name, amount := range list {
@@ -257,19 +260,19 @@ func byteAmounts(at fieldpath.Path, value any) []structure.Finding {
 		if err != nil || !slices.Contains([]string{"memory", "storage", "ephemeral-storage"}, of) && !strings.HasSuffix(of, "/requests.storage") {
 			continue
 		}
-		if wrong := fewBytes(size); wrong != "" {
+		if wrong := byteQuantityFault(size); wrong != "" {
 			out = append(out, structure.Finding{Path: at.Append(fieldpath.Key(name)), Type: "Invalid", Message: fmt.Sprintf("%v %s", amount, wrong)})
 		}
 	}
 	return out
 }
 
-// amountsOf checks the lists of resources of objects that limit them.
-func amountsOf(kind string, object map[string]any) []structure.Finding {
+// checkAmounts checks the lists of resources of objects that limit them.
+func checkAmounts(kind string, object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	in := func(at fieldpath.Path, value any, names ...string) {
 		for _, name := range names {
-			out = append(out, byteAmounts(at.Append(name), valueAt(value, fieldpath.Path{name}))...)
+			out = append(out, checkByteAmounts(at.Append(name), valueAt(value, fieldpath.Path{name}))...)
 		}
 	}
 	items := func(at fieldpath.Path, names ...string) {

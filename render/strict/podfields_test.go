@@ -74,10 +74,10 @@ func TestPodFields(t *testing.T) {
 	})
 }
 
-func TestReferences(t *testing.T) {
+func TestExpandedVariables(t *testing.T) {
 	for text, want := range map[string][]string{
 		"$(AB)$(CD)": {"AB", "CD"}, "$$(AB)": nil, "$$$(AB)": {"AB"}, "$(AB": nil, "$": nil, "$(ab)": nil, "$(AB CD)": nil, "a$(AB)b": {"AB"}, "${AB}": nil, "$$": nil,
 	} {
-		assert.Equal(t, want, references(text), text)
+		assert.Equal(t, want, expandedVariables(text), text)
 	}
 }

@@ -58,12 +58,12 @@ func podErrors(o runtime.Object) field.ErrorList {
 			errs = append(errs, errorOf(at, warning))
 		}
 	}
-	errs = append(errs, placementErrors(child(at, "spec"), template)...)
-	errs = append(errs, fieldErrors(child(at, "spec"), &template.Spec)...)
-	return append(errs, nodeErrors(child(at, "spec"), &template.Spec)...)
+	errs = append(errs, placementErrors(childPath(at, "spec"), template)...)
+	errs = append(errs, fieldErrors(childPath(at, "spec"), &template.Spec)...)
+	return append(errs, nodeErrors(childPath(at, "spec"), &template.Spec)...)
 }
 
-func child(at *field.Path, name string) *field.Path {
+func childPath(at *field.Path, name string) *field.Path {
 	if at == nil {
 		return field.NewPath(name)
 	}
@@ -75,7 +75,7 @@ func child(at *field.Path, name string) *field.Path {
 func errorOf(at *field.Path, warning string) *field.Error {
 	place, words, _ := strings.Cut(warning, ": ")
 	if strings.ContainsAny(place, " \"") {
-		place, words = child(at, "spec").Child("volumes").String(), warning
+		place, words = childPath(at, "spec").Child("volumes").String(), warning
 	}
 	return &field.Error{Type: field.ErrorTypeInvalid, Field: place, Detail: words}
 }

@@ -38,7 +38,7 @@ func TestPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: b}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {" + tt.pod + "}}}}"
-			got := found(t, kubernetesKind(t, object), object, 36)
+			got := checkText(t, kubernetesKind(t, object), object, 36)
 			if tt.want == "" {
 				assert.Empty(t, got)
 				return

@@ -25,34 +25,34 @@ var relabelLists = []string{"relabelings", "metricRelabelings", "relabelingConfi
 // The first is the default.
 var targetActions = []string{"replace", "hashmod", "lowercase", "uppercase", "keepequal", "dropequal"}
 
-// relabellings checks that relabelling steps have valid regular expressions, a target label, and
-// existing source labels.
-func relabellings(at fieldpath.Path, value any) []structure.Finding {
+// checkRelabellings checks that relabelling steps have valid regular expressions, a target label,
+// and existing source labels.
+func checkRelabellings(at fieldpath.Path, value any) []structure.Finding {
 	var out []structure.Finding
 	switch v := value.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			steps, isList := v[name].([]any)
 			if !isList || !slices.Contains(relabelLists, name) {
-				out = append(out, relabellings(at.Append(name), v[name])...)
+				out = append(out, checkRelabellings(at.Append(name), v[name])...)
 				continue
 			}
 			for i, item := range steps {
 				step, isObject := item.(map[string]any)
 				if isObject {
-					out = append(out, relabelStep(at.Append(name, i), step, strings.HasPrefix(name, "metric"))...)
+					out = append(out, checkRelabelStep(at.Append(name, i), step, strings.HasPrefix(name, "metric"))...)
 				}
 			}
 		}
 	case []any:
 		for i, item := range v {
-			out = append(out, relabellings(at.Append(i), item)...)
+			out = append(out, checkRelabellings(at.Append(i), item)...)
 		}
 	}
 	return out
 }
 
-func relabelStep(at fieldpath.Path, step map[string]any, ofMetrics bool) []structure.Finding {
+func checkRelabelStep(at fieldpath.Path, step map[string]any, ofMetrics bool) []structure.Finding {
 	var out []structure.Finding
 	text, _ := step["regex"].(string)
 	if _, err := regexp.Compile(text); err != nil {
@@ -74,8 +74,8 @@ func relabelStep(at fieldpath.Path, step map[string]any, ofMetrics bool) []struc
 	return out
 }
 
-// remotes checks the URLs that a Prometheus writes to and reads from.
-func remotes(object map[string]any) []structure.Finding {
+// checkRemoteURLs checks the URLs that a Prometheus writes to and reads from.
+func checkRemoteURLs(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	for _, field := range []string{"remoteWrite", "remoteRead"} {
 		list, _ := valueAt(object, fieldpath.Path{"spec", field}).([]any)
@@ -89,9 +89,9 @@ func remotes(object map[string]any) []structure.Finding {
 	return out
 }
 
-// receivers checks that routes of an AlertmanagerConfig use its own receivers; else the operator
-// skips the object.
-func receivers(object map[string]any) []structure.Finding {
+// checkReceivers checks that routes of an AlertmanagerConfig use its own receivers; else the
+// operator skips the object.
+func checkReceivers(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	var names []string
 	list, _ := valueAt(object, fieldpath.Path{"spec", "receivers"}).([]any)
@@ -105,7 +105,7 @@ func receivers(object map[string]any) []structure.Finding {
 		if name != "" && !slices.Contains(names, name) && !strings.Contains(name, SymbolicMark) {
 			wrong := fmt.Sprintf("spec.receivers has no %q", name)
 			if len(names) > 0 {
-				wrong += meaning(name, names)
+				wrong += knownWordsHint(name, names)
 			}
 			out = append(out, structure.Finding{Path: at.Append("receiver"), Type: "NotFound", Message: wrong})
 		}
@@ -118,21 +118,21 @@ func receivers(object map[string]any) []structure.Finding {
 	return out
 }
 
-// quantiles describes a fault of quantiles in an expression, "" if there is none.
-func quantiles(expression parser.Expr) string {
+// quantileFaults describes a fault of quantiles in an expression, "" if there is none.
+func quantileFaults(expression parser.Expr) string {
 	wrong := ""
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
 		switch e := node.(type) {
 		case *parser.Call:
 			if (e.Func.Name == "histogram_quantile" || e.Func.Name == "quantile_over_time") && len(e.Args) == 2 && wrong == "" {
-				wrong = quantile(e.Func.Name, e.Args[0])
+				wrong = quantileFault(e.Func.Name, e.Args[0])
 			}
 			if e.Func.Name == "histogram_quantile" && len(e.Args) == 2 && wrong == "" {
-				wrong = withoutBuckets(e.Args[1])
+				wrong = missingBucketsFault(e.Args[1])
 			}
 		case *parser.AggregateExpr:
 			if e.Op == parser.QUANTILE && e.Param != nil && wrong == "" {
-				wrong = quantile("quantile", e.Param)
+				wrong = quantileFault("quantile", e.Param)
 			}
 		}
 		return nil
@@ -140,7 +140,7 @@ func quantiles(expression parser.Expr) string {
 	return wrong
 }
 
-func quantile(function string, expression parser.Expr) string {
+func quantileFault(function string, expression parser.Expr) string {
 	number, is := expression.(*parser.NumberLiteral)
 	if !is || number.Val <= 1 {
 		return ""
@@ -148,9 +148,9 @@ func quantile(function string, expression parser.Expr) string {
 	return fmt.Sprintf("%s of %v is infinite: a quantile is between 0 and 1, such as 0.99", function, number.Val)
 }
 
-// withoutBuckets finds an aggregation of classic buckets that drops their label le. Native
+// missingBucketsFault finds an aggregation of classic buckets that drops their label le. Native
 // histograms have no such label.
-func withoutBuckets(expression parser.Expr) string {
+func missingBucketsFault(expression parser.Expr) string {
 	for {
 		paren, is := expression.(*parser.ParenExpr)
 		if !is {
@@ -174,9 +174,9 @@ func withoutBuckets(expression parser.Expr) string {
 	return fmt.Sprintf("histogram_quantile finds no buckets: %s drops the label le; add it to by (...)", e.Op)
 }
 
-// recordedNames finds names that are similar to a series that the object records. Names with one
-// different letter may be intended.
-func recordedNames(object map[string]any) []structure.Finding {
+// misspeltRecordings finds names that are similar to a series that the object records. Names with
+// one different letter may be intended.
+func misspeltRecordings(object map[string]any) []structure.Finding {
 	var out []structure.Finding
 	var recorded []string
 	type use struct {
@@ -205,7 +205,7 @@ func recordedNames(object map[string]any) []structure.Finding {
 		}
 	}
 	for _, of := range used {
-		meant := near(of.name, recorded, 1)
+		meant := misspeltWord(of.name, recorded, 1)
 		if meant == "" || len(meant) == len(of.name) && !strings.EqualFold(meant, of.name) && !sameLetters(meant, of.name) || digits.FindString(of.name+meant) != "" && digits.ReplaceAllString(of.name, "") == digits.ReplaceAllString(meant, "") {
 			continue
 		}
@@ -230,8 +230,8 @@ var templateFunctions = strings.Fields(`args externalURL first graphLink humaniz
 
 var noFunction = regexp.MustCompile(`function "([^"]+)" not defined`)
 
-// templateProblem describes the fault of a Prometheus template, "" if there is none.
-func templateProblem(text string) string {
+// templateFault describes the fault of a Prometheus template, "" if there is none.
+func templateFault(text string) string {
 	functions := map[string]any{}
 	for _, name := range templateFunctions {
 		functions[name] = fmt.Sprint // the parser uses only the names

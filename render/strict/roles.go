@@ -17,9 +17,9 @@ func IsRole(gvk schema.GroupVersionKind) bool {
 	return gvk.Group == "rbac.authorization.k8s.io" && (gvk.Kind == "Role" || gvk.Kind == "ClusterRole")
 }
 
-// Role checks the rules of a Role or ClusterRole: API servers accept any words, but unknown ones
-// grant nothing. known returns Plurals of a group.
-func Role(object map[string]any, known func(group string) map[string]string) []structure.Finding {
+// CheckRole checks the rules of a Role or ClusterRole: API servers accept any words, but unknown
+// ones grant nothing. known returns Plurals of a group.
+func CheckRole(object map[string]any, known func(group string) map[string]string) []structure.Finding {
 	var out []structure.Finding
 	rules, _ := object["rules"].([]any)
 	for i, item := range rules {

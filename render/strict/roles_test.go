@@ -64,7 +64,7 @@ func TestRoles(t *testing.T) {
 			object := "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, rules: [{" + tt.rule + "}]}"
 			var content map[string]any
 			require.NoError(t, yaml.Unmarshal([]byte(object), &content))
-			got := written(Role(content, func(group string) map[string]string {
+			got := findingLines(CheckRole(content, func(group string) map[string]string {
 				return Plurals(group, slices.Values(defined))
 			}))
 			if tt.want == "" {

@@ -21,8 +21,8 @@ type table struct {
 	since map[string]int
 }
 
-// known is the generated table; tests read it, too.
-var known = sync.OnceValue(func() table { return parseTable(tableText) })
+// kubernetesTable is the generated table; tests read it, too.
+var kubernetesTable = sync.OnceValue(func() table { return parseTable(tableText) })
 
 func parseTable(text string) table {
 	t := table{keys: map[string][]string{}, enums: map[string][]string{}, since: map[string]int{}}

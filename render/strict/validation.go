@@ -73,7 +73,7 @@ import (
 // converted.
 var validators = map[reflect.Type]func(runtime.Object) field.ErrorList{}
 
-func validated[T runtime.Object](check func(T) field.ErrorList) {
+func registerValidator[T runtime.Object](check func(T) field.ErrorList) {
 	validators[reflect.TypeFor[T]()] = func(o runtime.Object) field.ErrorList { return check(o.(T)) }
 }
 
@@ -84,12 +84,12 @@ const SymbolicMark = "XXXXXXXX"
 func init() {
 	// like --allow-privileged of kube-apiserver, which a landscape's clusters need
 	capabilities.Setup(true, 0)
-	validated(corevalidation.ValidateConfigMap)
-	validated(corevalidation.ValidateSecret)
-	validated(corevalidation.ValidateNamespace)
-	validated(corevalidation.ValidateNode)
-	validated(corevalidation.ValidateServiceAccount)
-	validated(func(o *core.Service) field.ErrorList {
+	registerValidator(corevalidation.ValidateConfigMap)
+	registerValidator(corevalidation.ValidateSecret)
+	registerValidator(corevalidation.ValidateNamespace)
+	registerValidator(corevalidation.ValidateNode)
+	registerValidator(corevalidation.ValidateServiceAccount)
+	registerValidator(func(o *core.Service) field.ErrorList {
 		// The server sets these before.
 		if len(o.Spec.ClusterIPs) == 0 && o.Spec.ClusterIP != "" {
 			o.Spec.ClusterIPs = []string{o.Spec.ClusterIP}
@@ -99,47 +99,47 @@ func init() {
 		}
 		return corevalidation.ValidateServiceCreate(o)
 	})
-	validated(corevalidation.ValidateEndpointsCreate)
-	validated(corevalidation.ValidateLimitRange)
-	validated(corevalidation.ValidateResourceQuota)
-	validated(func(o *core.PersistentVolume) field.ErrorList {
+	registerValidator(corevalidation.ValidateEndpointsCreate)
+	registerValidator(corevalidation.ValidateLimitRange)
+	registerValidator(corevalidation.ValidateResourceQuota)
+	registerValidator(func(o *core.PersistentVolume) field.ErrorList {
 		return corevalidation.ValidatePersistentVolume(o, corevalidation.ValidationOptionsForPersistentVolume(o, nil))
 	})
-	validated(func(o *core.PersistentVolumeClaim) field.ErrorList {
+	registerValidator(func(o *core.PersistentVolumeClaim) field.ErrorList {
 		return corevalidation.ValidatePersistentVolumeClaim(o, corevalidation.ValidationOptionsForPersistentVolumeClaim(o, nil))
 	})
-	validated(func(o *core.Pod) field.ErrorList {
+	registerValidator(func(o *core.Pod) field.ErrorList {
 		options := podutil.GetValidationOptionsFromPodSpecAndMeta(&o.Spec, nil, &o.ObjectMeta, nil)
 		options.ResourceIsPod = true
 		return corevalidation.ValidatePodCreate(o, options)
 	})
-	validated(func(o *core.PodTemplate) field.ErrorList {
-		return corevalidation.ValidatePodTemplate(o, ofPods(&o.Template))
+	registerValidator(func(o *core.PodTemplate) field.ErrorList {
+		return corevalidation.ValidatePodTemplate(o, podValidationOptions(&o.Template))
 	})
-	validated(func(o *core.ReplicationController) field.ErrorList {
-		return corevalidation.ValidateReplicationController(o, ofPods(o.Spec.Template))
+	registerValidator(func(o *core.ReplicationController) field.ErrorList {
+		return corevalidation.ValidateReplicationController(o, podValidationOptions(o.Spec.Template))
 	})
-	validated(func(o *apps.Deployment) field.ErrorList {
-		return appsvalidation.ValidateDeployment(o, ofPods(&o.Spec.Template))
+	registerValidator(func(o *apps.Deployment) field.ErrorList {
+		return appsvalidation.ValidateDeployment(o, podValidationOptions(&o.Spec.Template))
 	})
-	validated(func(o *apps.ReplicaSet) field.ErrorList {
-		return appsvalidation.ValidateReplicaSet(o, ofPods(&o.Spec.Template))
+	registerValidator(func(o *apps.ReplicaSet) field.ErrorList {
+		return appsvalidation.ValidateReplicaSet(o, podValidationOptions(&o.Spec.Template))
 	})
-	validated(func(o *apps.DaemonSet) field.ErrorList {
-		return appsvalidation.ValidateDaemonSet(o, ofPods(&o.Spec.Template))
+	registerValidator(func(o *apps.DaemonSet) field.ErrorList {
+		return appsvalidation.ValidateDaemonSet(o, podValidationOptions(&o.Spec.Template))
 	})
-	validated(func(o *apps.StatefulSet) field.ErrorList {
-		return appsvalidation.ValidateStatefulSet(o, appsvalidation.StatefulSetValidationOptions{}, ofPods(&o.Spec.Template))
+	registerValidator(func(o *apps.StatefulSet) field.ErrorList {
+		return appsvalidation.ValidateStatefulSet(o, appsvalidation.StatefulSetValidationOptions{}, podValidationOptions(&o.Spec.Template))
 	})
-	validated(appsvalidation.ValidateControllerRevisionCreate)
-	validated(func(o *batch.CronJob) field.ErrorList {
-		return batchvalidation.ValidateCronJobCreate(o, ofPods(&o.Spec.JobTemplate.Spec.Template))
+	registerValidator(appsvalidation.ValidateControllerRevisionCreate)
+	registerValidator(func(o *batch.CronJob) field.ErrorList {
+		return batchvalidation.ValidateCronJobCreate(o, podValidationOptions(&o.Spec.JobTemplate.Spec.Template))
 	})
-	validated(func(o *batch.Job) field.ErrorList {
+	registerValidator(func(o *batch.Job) field.ErrorList {
 		selectOwnPods(o)
-		return batchvalidation.ValidateJobCreate(o, batchvalidation.JobValidationOptions{PodValidationOptions: ofPods(&o.Spec.Template), RequirePrefixedLabels: true})
+		return batchvalidation.ValidateJobCreate(o, batchvalidation.JobValidationOptions{PodValidationOptions: podValidationOptions(&o.Spec.Template), RequirePrefixedLabels: true})
 	})
-	validated(func(o *autoscaling.HorizontalPodAutoscaler) field.ErrorList {
+	registerValidator(func(o *autoscaling.HorizontalPodAutoscaler) field.ErrorList {
 		return autoscalingvalidation.ValidateHorizontalPodAutoscaler(o, autoscalingvalidation.HorizontalPodAutoscalerSpecValidationOptions{
 			MinReplicasLowerBound: 1,
 			ScaleTargetRefValidationOptions: autoscalingvalidation.CrossVersionObjectReferenceValidationOptions{
@@ -148,51 +148,51 @@ func init() {
 			ObjectMetricsValidationOptions: autoscalingvalidation.CrossVersionObjectReferenceValidationOptions{AllowEmptyAPIGroup: true},
 		})
 	})
-	validated(func(o *policy.PodDisruptionBudget) field.ErrorList {
+	registerValidator(func(o *policy.PodDisruptionBudget) field.ErrorList {
 		return policyvalidation.ValidatePodDisruptionBudget(o, policyvalidation.PodDisruptionBudgetValidationOptions{})
 	})
-	validated(func(o *networking.NetworkPolicy) field.ErrorList {
+	registerValidator(func(o *networking.NetworkPolicy) field.ErrorList {
 		return networkingvalidation.ValidateNetworkPolicy(o, networkingvalidation.ValidationOptionsForNetworking(o, nil))
 	})
-	validated(networkingvalidation.ValidateIngressCreate)
-	validated(networkingvalidation.ValidateIngressClass)
-	validated(networkingvalidation.ValidateServiceCIDR)
-	validated(networkingvalidation.ValidateIPAddress)
-	validated(rbacvalidation.ValidateRole)
-	validated(rbacvalidation.ValidateRoleBinding)
-	validated(rbacvalidation.ValidateClusterRoleBinding)
-	validated(func(o *rbac.ClusterRole) field.ErrorList {
+	registerValidator(networkingvalidation.ValidateIngressCreate)
+	registerValidator(networkingvalidation.ValidateIngressClass)
+	registerValidator(networkingvalidation.ValidateServiceCIDR)
+	registerValidator(networkingvalidation.ValidateIPAddress)
+	registerValidator(rbacvalidation.ValidateRole)
+	registerValidator(rbacvalidation.ValidateRoleBinding)
+	registerValidator(rbacvalidation.ValidateClusterRoleBinding)
+	registerValidator(func(o *rbac.ClusterRole) field.ErrorList {
 		return rbacvalidation.ValidateClusterRole(o, rbacvalidation.ClusterRoleValidationOptions{})
 	})
-	validated(storagevalidation.ValidateStorageClass)
-	validated(storagevalidation.ValidateVolumeAttachment)
-	validated(storagevalidation.ValidateVolumeAttributesClass)
-	validated(storagevalidation.ValidateCSIDriver)
-	validated(storagevalidation.ValidateCSINode)
-	validated(func(o *storage.CSIStorageCapacity) field.ErrorList {
+	registerValidator(storagevalidation.ValidateStorageClass)
+	registerValidator(storagevalidation.ValidateVolumeAttachment)
+	registerValidator(storagevalidation.ValidateVolumeAttributesClass)
+	registerValidator(storagevalidation.ValidateCSIDriver)
+	registerValidator(storagevalidation.ValidateCSINode)
+	registerValidator(func(o *storage.CSIStorageCapacity) field.ErrorList {
 		return storagevalidation.ValidateCSIStorageCapacity(o, storagevalidation.CSIStorageCapacityValidateOptions{})
 	})
-	validated(schedulingvalidation.ValidatePriorityClass)
-	validated(coordinationvalidation.ValidateLease)
-	validated(discoveryvalidation.ValidateEndpointSliceCreate)
-	validated(nodevalidation.ValidateRuntimeClass)
-	validated(certificatesvalidation.ValidateCertificateSigningRequestCreate)
-	validated(func(o *certificates.ClusterTrustBundle) field.ErrorList {
+	registerValidator(schedulingvalidation.ValidatePriorityClass)
+	registerValidator(coordinationvalidation.ValidateLease)
+	registerValidator(discoveryvalidation.ValidateEndpointSliceCreate)
+	registerValidator(nodevalidation.ValidateRuntimeClass)
+	registerValidator(certificatesvalidation.ValidateCertificateSigningRequestCreate)
+	registerValidator(func(o *certificates.ClusterTrustBundle) field.ErrorList {
 		return certificatesvalidation.ValidateClusterTrustBundle(o, certificatesvalidation.ValidateClusterTrustBundleOptions{})
 	})
-	validated(flowcontrolvalidation.ValidateFlowSchema)
-	validated(func(o *flowcontrol.PriorityLevelConfiguration) field.ErrorList {
+	registerValidator(flowcontrolvalidation.ValidateFlowSchema)
+	registerValidator(func(o *flowcontrol.PriorityLevelConfiguration) field.ErrorList {
 		return flowcontrolvalidation.ValidatePriorityLevelConfiguration(o, schema.GroupVersion{Group: flowcontrol.GroupName, Version: "v1"}, flowcontrolvalidation.PriorityLevelValidationOptions{})
 	})
-	validated(admissionregistrationvalidation.ValidateValidatingWebhookConfiguration)
-	validated(admissionregistrationvalidation.ValidateMutatingWebhookConfiguration)
-	validated(admissionregistrationvalidation.ValidateValidatingAdmissionPolicy)
-	validated(admissionregistrationvalidation.ValidateValidatingAdmissionPolicyBinding)
-	validated(admissionregistrationvalidation.ValidateMutatingAdmissionPolicy)
-	validated(admissionregistrationvalidation.ValidateMutatingAdmissionPolicyBinding)
+	registerValidator(admissionregistrationvalidation.ValidateValidatingWebhookConfiguration)
+	registerValidator(admissionregistrationvalidation.ValidateMutatingWebhookConfiguration)
+	registerValidator(admissionregistrationvalidation.ValidateValidatingAdmissionPolicy)
+	registerValidator(admissionregistrationvalidation.ValidateValidatingAdmissionPolicyBinding)
+	registerValidator(admissionregistrationvalidation.ValidateMutatingAdmissionPolicy)
+	registerValidator(admissionregistrationvalidation.ValidateMutatingAdmissionPolicyBinding)
 }
 
-func ofPods(template *core.PodTemplateSpec) corevalidation.PodValidationOptions {
+func podValidationOptions(template *core.PodTemplateSpec) corevalidation.PodValidationOptions {
 	return podutil.GetValidationOptionsFromPodTemplate(template, nil)
 }
 
@@ -249,16 +249,16 @@ func withoutFollowUp(errs field.ErrorList) field.ErrorList {
 	noSelector, wrongVolume := false, false
 	for _, e := range errs {
 		noSelector = noSelector || e.Field == "spec.selector" && e.Type == field.ErrorTypeRequired
-		wrongVolume = wrongVolume || ofVolume.MatchString(e.Field)
+		wrongVolume = wrongVolume || volumeField.MatchString(e.Field)
 	}
 	return slices.DeleteFunc(errs, func(e *field.Error) bool {
-		return noSelector && e.Field == "spec.template.metadata.labels" || wrongVolume && e.Type == field.ErrorTypeNotFound && ofMount.MatchString(e.Field)
+		return noSelector && e.Field == "spec.template.metadata.labels" || wrongVolume && e.Type == field.ErrorTypeNotFound && mountField.MatchString(e.Field)
 	})
 }
 
 var (
-	ofVolume = regexp.MustCompile(`\bspec\.volumes\[\d+\]`)
-	ofMount  = regexp.MustCompile(`\.(?:volumeMounts|volumeDevices)\[\d+\]\.name$`)
+	volumeField = regexp.MustCompile(`\bspec\.volumes\[\d+\]`)
+	mountField  = regexp.MustCompile(`\.(?:volumeMounts|volumeDevices)\[\d+\]\.name$`)
 )
 
 // validateDefinition is validateObject for a definition, which has another scheme.
@@ -297,15 +297,15 @@ func validateMetadata(object map[string]any) field.ErrorList {
 // findingOf converts an error to package structure. Some constraints have the field only in the
 // message.
 func findingOf(e *field.Error, secret bool) structure.Finding {
-	path, words := e.Field, wordsOf(e, secret)
-	if m := quotedField.FindStringSubmatch(words); m != nil && atTop(e) {
+	path, words := e.Field, errorMessage(e, secret)
+	if m := quotedField.FindStringSubmatch(words); m != nil && hasNoField(e) {
 		path, words = m[1], m[2]
 	}
 	return structure.Finding{Path: fieldpath.Parse(path), Type: typeOf(e.Type), Message: words}
 }
 
-// atTop reports whether an error names no field.
-func atTop(e *field.Error) bool { return e.Field == "" || e.Field == (*field.Path)(nil).String() }
+// hasNoField reports whether an error names no field.
+func hasNoField(e *field.Error) bool { return e.Field == "" || e.Field == (*field.Path)(nil).String() }
 
 var quotedField = regexp.MustCompile(`^"([^"]+)" (.*)$`)
 
@@ -320,14 +320,14 @@ func isSymbolic(e *field.Error) bool {
 	return false
 }
 
-// example matches the server's examples of a form.
-var example = regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*'\)$`)
+// formExample matches the server's examples of a form.
+var formExample = regexp.MustCompile(` \(e\.g\. .*regex used for validation is '.*'\)$`)
 
-// wordsOf is the message of an error, with the value if it is short and not secret.
-func wordsOf(e *field.Error, secret bool) string {
-	words := strings.TrimSpace(example.ReplaceAllString(e.Detail, ""))
+// errorMessage is the message of an error, with the value if it is short and not secret.
+func errorMessage(e *field.Error, secret bool) string {
+	words := strings.TrimSpace(formExample.ReplaceAllString(e.Detail, ""))
 	value := ""
-	if v := reflect.ValueOf(e.BadValue); !secret && v.IsValid() && !atTop(e) {
+	if v := reflect.ValueOf(e.BadValue); !secret && v.IsValid() && !hasNoField(e) {
 		switch v.Kind() {
 		case reflect.String:
 			if text := v.String(); len(text) <= 100 {

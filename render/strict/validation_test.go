@@ -13,13 +13,13 @@ import (
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 )
 
-// deployed is a Deployment with one container in its pods.
-func deployed(container string) string {
+// deploymentWith is a Deployment with one container in its pods.
+func deploymentWith(container string) string {
 	return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a, namespace: b}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [" + container + "]}}}}"
 }
 
-// TestServersRules: faults that an API server rejects are found in the same field.
-func TestServersRules(t *testing.T) {
+// TestServerValidation: faults that an API server rejects are found in the same field.
+func TestServerValidation(t *testing.T) {
 	const (
 		rbacHead   = "apiVersion: rbac.authorization.k8s.io/v1, "
 		policyHead = "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: a, namespace: b}, spec: {podSelector: {}, "
@@ -27,20 +27,20 @@ func TestServersRules(t *testing.T) {
 		hook       = "{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: a}, webhooks: [{name: a.b.c, admissionReviewVersions: [v1], sideEffects: None, "
 	)
 	for name, tt := range map[string]struct{ object, want string }{
-		"container":                {deployed("{name: c, image: i, env: [{name: a, value: b}], resources: {requests: {cpu: 1}, limits: {cpu: 2}}}"), ""},
-		"no image":                 {deployed("{name: c}"), "spec.template.spec.containers[0].image: must be set"},
-		"no name of a variable":    {deployed("{name: c, image: i, env: [{value: x}]}"), "spec.template.spec.containers[0].env[0].name: must be set"},
-		"requests above limits":    {deployed("{name: c, image: i, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}"), `spec.template.spec.containers[0].resources.requests: "2": must be less than or equal to cpu limit of 1`},
-		"no such volume":           {deployed("{name: c, image: i, volumeMounts: [{name: v, mountPath: /v}]}"), `spec.template.spec.containers[0].volumeMounts[0].name: "v": not found`},
-		"a wrong volume":           {strings.Replace(deployed("{name: c, image: i, volumeMounts: [{name: v, mountPath: /v}]}"), "containers:", "volumes: [{name: v, secret: {secretName: s, defaultMode: 1644}}], containers:", 1), `spec.template.spec.volumes[0].secret.defaultMode: 1644: must be a number between 0 and 0777 (octal), both inclusive`},
-		"name of a container":      {deployed("{name: C, image: i}"), `spec.template.spec.containers[0].name: "C": a lowercase RFC 1123 label must consist`},
-		"port":                     {deployed("{name: c, image: i, ports: [{containerPort: 70000}]}"), "spec.template.spec.containers[0].ports[0].containerPort: 70000: must be between 1 and 65535"},
-		"privileged":               {deployed("{name: c, image: i, securityContext: {privileged: true}}"), ""},
-		"two handlers of a probe":  {deployed("{name: c, image: i, livenessProbe: {tcpSocket: {port: 1}, httpGet: {port: 1}}}"), "spec.template.spec.containers[0].livenessProbe.tcpSocket: may not specify more than 1 handler type"},
-		"symbolic Secret":          {deployed("{name: c, image: i, envFrom: [{secretRef: {name: s-" + SymbolicMark + "}}]}"), ""},
-		"selector":                 {strings.Replace(deployed("{name: c, image: i}"), "labels: {a: b}", "labels: {a: c}", 1), "spec.template.metadata.labels: `selector` does not match template `labels`"},
-		"no selector":              {strings.Replace(deployed("{name: c, image: i}"), "selector: {matchLabels: {a: b}}, ", "", 1), "spec.selector: must be set"},
-		"replicas":                 {strings.Replace(deployed("{name: c, image: i}"), "spec: {", "spec: {replicas: -1, ", 1), "spec.replicas: -1: must be greater than or equal to 0"},
+		"container":                {deploymentWith("{name: c, image: i, env: [{name: a, value: b}], resources: {requests: {cpu: 1}, limits: {cpu: 2}}}"), ""},
+		"no image":                 {deploymentWith("{name: c}"), "spec.template.spec.containers[0].image: must be set"},
+		"no name of a variable":    {deploymentWith("{name: c, image: i, env: [{value: x}]}"), "spec.template.spec.containers[0].env[0].name: must be set"},
+		"requests above limits":    {deploymentWith("{name: c, image: i, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}"), `spec.template.spec.containers[0].resources.requests: "2": must be less than or equal to cpu limit of 1`},
+		"no such volume":           {deploymentWith("{name: c, image: i, volumeMounts: [{name: v, mountPath: /v}]}"), `spec.template.spec.containers[0].volumeMounts[0].name: "v": not found`},
+		"a wrong volume":           {strings.Replace(deploymentWith("{name: c, image: i, volumeMounts: [{name: v, mountPath: /v}]}"), "containers:", "volumes: [{name: v, secret: {secretName: s, defaultMode: 1644}}], containers:", 1), `spec.template.spec.volumes[0].secret.defaultMode: 1644: must be a number between 0 and 0777 (octal), both inclusive`},
+		"name of a container":      {deploymentWith("{name: C, image: i}"), `spec.template.spec.containers[0].name: "C": a lowercase RFC 1123 label must consist`},
+		"port":                     {deploymentWith("{name: c, image: i, ports: [{containerPort: 70000}]}"), "spec.template.spec.containers[0].ports[0].containerPort: 70000: must be between 1 and 65535"},
+		"privileged":               {deploymentWith("{name: c, image: i, securityContext: {privileged: true}}"), ""},
+		"two handlers of a probe":  {deploymentWith("{name: c, image: i, livenessProbe: {tcpSocket: {port: 1}, httpGet: {port: 1}}}"), "spec.template.spec.containers[0].livenessProbe.tcpSocket: may not specify more than 1 handler type"},
+		"symbolic Secret":          {deploymentWith("{name: c, image: i, envFrom: [{secretRef: {name: s-" + SymbolicMark + "}}]}"), ""},
+		"selector":                 {strings.Replace(deploymentWith("{name: c, image: i}"), "labels: {a: b}", "labels: {a: c}", 1), "spec.template.metadata.labels: `selector` does not match template `labels`"},
+		"no selector":              {strings.Replace(deploymentWith("{name: c, image: i}"), "selector: {matchLabels: {a: b}}, ", "", 1), "spec.selector: must be set"},
+		"replicas":                 {strings.Replace(deploymentWith("{name: c, image: i}"), "spec: {", "spec: {replicas: -1, ", 1), "spec.replicas: -1: must be greater than or equal to 0"},
 		"no namespace":             {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", "metadata.namespace: must be set"},
 		"a namespace too much":     {"{" + rbacHead + "kind: ClusterRole, metadata: {name: a, namespace: b}}", "metadata.namespace: not allowed on this type"},
 		"name":                     {"{apiVersion: v1, kind: ConfigMap, metadata: {name: My_Conf, namespace: b}}", `metadata.name: "My_Conf": a lowercase RFC 1123 subdomain must consist`},
@@ -76,7 +76,7 @@ func TestServersRules(t *testing.T) {
 		"nothing more of a symbol": {"{apiVersion: v1, kind: Secret, metadata: {name: a-" + SymbolicMark + ", namespace: b}}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := found(t, kubernetesKind(t, tt.object), tt.object, 36)
+			got := checkText(t, kubernetesKind(t, tt.object), tt.object, 36)
 			if tt.want == "" {
 				assert.Empty(t, got)
 				return
@@ -87,9 +87,9 @@ func TestServersRules(t *testing.T) {
 	}
 }
 
-// TestServersRulesForAll lists the kinds with checks of metadata only: they are not declared, or
-// younger than any cluster here.
-func TestServersRulesForAll(t *testing.T) {
+// TestKindsWithoutValidation lists the kinds with checks of metadata only: they are not declared,
+// or younger than any cluster here.
+func TestKindsWithoutValidation(t *testing.T) {
 	without := map[string]bool{}
 	removedOrNotDeclared := []string{"extensions", "authentication.k8s.io", "authorization.k8s.io", "internal.apiserver.k8s.io", "lifecycle.k8s.io", "resource.k8s.io", "storagemigration.k8s.io"}
 	for _, gvk := range KubernetesKinds() {

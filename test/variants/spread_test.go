@@ -27,7 +27,7 @@ func TestSpread(t *testing.T) {
 		etcds := 0
 		for _, namespace := range namespaces.Items {
 			check := func(name string, meta metav1.ObjectMeta, replicas *int32, pods corev1.PodSpec) []corev1.TopologySpreadConstraint {
-				_, skipped := meta.Labels[availability.Skip]
+				_, skipped := meta.Labels[availability.SkipLabel]
 				if skipped {
 					return nil
 				}

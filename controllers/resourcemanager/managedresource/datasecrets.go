@@ -50,7 +50,7 @@ func (r *Reconciler) readObjects(ctx context.Context, mr *resourcesv1alpha1.Mana
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, secret); err != nil {
 			return nil, "", resourcesv1alpha1.ConditionCannotReadSecret, fmt.Errorf("decode Secret %s/%s on %s: not a Secret", mr.Namespace, secretRef.Name, r.Source.Name())
 		}
-		found, errs := render.Unpack(secret.Data)
+		found, errs := render.UnpackObjects(secret.Data)
 		for _, e := range errs {
 			problems = append(problems, fmt.Errorf("read Secret %s/%s: %w", mr.Namespace, secretRef.Name, e))
 		}

@@ -27,11 +27,11 @@ func (a highAvailability) answer(ctx context.Context, request *admissionv1.Admis
 	switch (schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}) {
 	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}:
 		return patchObject(request, func(d *appsv1.Deployment) error {
-			return a.mutate(ctx, request, &d.ObjectMeta, d.Spec.Replicas, availability.OfDeployment(d))
+			return a.mutate(ctx, request, &d.ObjectMeta, d.Spec.Replicas, availability.WorkloadOfDeployment(d))
 		})
 	case schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}:
 		return patchObject(request, func(s *appsv1.StatefulSet) error {
-			return a.mutate(ctx, request, &s.ObjectMeta, s.Spec.Replicas, availability.OfStatefulSet(s))
+			return a.mutate(ctx, request, &s.ObjectMeta, s.Spec.Replicas, availability.WorkloadOfStatefulSet(s))
 		})
 	case schema.GroupKind{Group: autoscalingv2.GroupName, Kind: "HorizontalPodAutoscaler"}:
 		return patchObject(request, func(h *autoscalingv2.HorizontalPodAutoscaler) error {
@@ -39,7 +39,7 @@ func (a highAvailability) answer(ctx context.Context, request *admissionv1.Admis
 			if err != nil {
 				return err
 			}
-			if err := place.ScaleWithin(h); err != nil {
+			if err := place.ScaleAutoscaler(h); err != nil {
 				return denyInvalid("%s: %v", describeObject(request, &h.ObjectMeta), err)
 			}
 			return nil
@@ -66,12 +66,12 @@ func (a highAvailability) mutate(ctx context.Context, request *admissionv1.Admis
 	if name == "" {
 		name = metadata.Name
 	}
-	var around availability.Surroundings
+	var around availability.WorkloadContext
 	if ptr.Deref(replicas, 0) > 0 {
 		if around.Scaled, around.MaxReplicas, err = a.findAutoscaler(ctx, request, name); err != nil {
 			return err
 		}
-		if place.MustSpreadHosts(metadata.Annotations) {
+		if place.HasHostSpread(metadata.Annotations) {
 			if around.SeveralNodes, err = a.target.hasSeveralNodes(ctx); err != nil {
 				return err
 			}
@@ -100,6 +100,6 @@ func (a highAvailability) findAutoscaler(ctx context.Context, request *admission
 }
 
 // tolerations returns the tolerations of the settings.
-func (c HighAvailabilityConfig) tolerations() availability.Tolerations {
-	return availability.Tolerations{NotReady: c.DefaultNotReadyTolerationSeconds, Unreachable: c.DefaultUnreachableTolerationSeconds}
+func (c HighAvailabilityConfig) tolerations() availability.TolerationSeconds {
+	return availability.TolerationSeconds{NotReady: c.DefaultNotReadyTolerationSeconds, Unreachable: c.DefaultUnreachableTolerationSeconds}
 }

@@ -147,7 +147,7 @@ func (c Configuration) mutating() []mutatingWebhook {
 		{enabled: c.Webhooks.HighAvailabilityConfig.Enabled, name: "high-availability-config", path: PathHighAvailabilityConfig,
 			rules: slices.Concat(rules("apps", "v1", []string{"deployments", "statefulsets"}, changes...),
 				rules("autoscaling", "v2", []string{"horizontalpodautoscalers"}, changes...)),
-			namespaces: available, objects: c.managed(selectorOf(labelAbsent(availability.Skip))), match: admissionregistrationv1.Equivalent},
+			namespaces: available, objects: c.managed(selectorOf(labelAbsent(availability.SkipLabel))), match: admissionregistrationv1.Equivalent},
 		{enabled: c.Webhooks.PodSchedulerName.Enabled, name: "pod-scheduler-name", path: PathPodSchedulerName, rules: podCreation,
 			namespaces: selectorOf(), objects: podSelector(), policy: admissionregistrationv1.Ignore},
 		{enabled: c.Webhooks.SeccompProfile.Enabled, name: "seccomp-profile", path: PathSeccompProfile, rules: podCreation,

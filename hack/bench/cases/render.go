@@ -46,7 +46,7 @@ func renderOwner(ctx context.Context, a arguments) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
-	options, err := render.LandscapeOptions(components.FS, l, render.Ruled())
+	options, err := render.LandscapeOptions(components.FS, l, render.RulesPassed())
 	if err != nil {
 		return sample{}, err
 	}

@@ -104,7 +104,7 @@ func (f *floor) evaluate(owners []render.Input) error {
 func eachComponent(owners []render.Input, visit func(owner, dir string, built, input cue.Value) error) error {
 	ctx := cuecontext.New()
 	for _, in := range owners {
-		given, err := render.Given(in, render.Options{Catalogue: components.FS})
+		given, err := render.CommonInput(in, render.Options{Catalogue: components.FS})
 		if err != nil {
 			return err
 		}

@@ -14,9 +14,9 @@ import (
 	"strings"
 )
 
-// commented reads markers in comments of the types below a folder: keys of lists, and values of
+// typeMarkers reads markers in comments of the types below a folder: keys of lists, and values of
 // enumerations.
-func commented(dir, module string) ([]string, error) {
+func typeMarkers(dir, module string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") || strings.HasPrefix(d.Name(), "zz_generated") || strings.HasSuffix(file, ".pb.go") {

@@ -42,15 +42,15 @@ func main() {
 }
 
 func run(file string) error {
-	api, err := module("list", "-m", "-json", "k8s.io/api")
+	api, err := goModuleInfo("list", "-m", "-json", "k8s.io/api")
 	if err != nil {
 		return err
 	}
-	machinery, err := module("list", "-m", "-json", "k8s.io/apimachinery")
+	machinery, err := goModuleInfo("list", "-m", "-json", "k8s.io/apimachinery")
 	if err != nil {
 		return err
 	}
-	extensions, err := module("list", "-m", "-json", "k8s.io/apiextensions-apiserver")
+	extensions, err := goModuleInfo("list", "-m", "-json", "k8s.io/apiextensions-apiserver")
 	if err != nil {
 		return err
 	}
@@ -59,13 +59,13 @@ func run(file string) error {
 		{api.Dir, "k8s.io/api"}, {filepath.Join(machinery.Dir, "pkg", "apis", "meta", "v1"), "k8s.io/apimachinery/pkg/apis/meta/v1"},
 		{filepath.Join(extensions.Dir, "pkg", "apis", "apiextensions", "v1"), "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"},
 	} {
-		found, err := commented(m.dir, m.path)
+		found, err := typeMarkers(m.dir, m.path)
 		if err != nil {
 			return err
 		}
 		lines = append(lines, found...)
 	}
-	introduced, err := introductions(api.Dir, minorOf(api.Version))
+	introduced, err := introducedFields(api.Dir, minorOf(api.Version))
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func run(file string) error {
 // goModule is the go command's description of a module.
 type goModule struct{ Version, Dir, Error string }
 
-func module(args ...string) (goModule, error) {
+func goModuleInfo(args ...string) (goModule, error) {
 	var m goModule
 	text, err := exec.Command("go", args...).Output()
 	if decoded := json.Unmarshal(text, &m); decoded != nil && err == nil {
@@ -104,11 +104,11 @@ func minorOf(version string) int {
 	return minor
 }
 
-// introductions finds the kinds and fields that are younger than the oldest release.
-func introductions(newest string, minor int) ([]string, error) {
+// introducedFields finds the kinds and fields that are younger than the oldest release.
+func introducedFields(newest string, minor int) ([]string, error) {
 	folders := map[int]string{minor: filepath.Join(newest, "testdata", "HEAD")}
 	for _, r := range releases {
-		m, err := module("mod", "download", "-json", r.module)
+		m, err := goModuleInfo("mod", "download", "-json", r.module)
 		if err != nil {
 			return nil, err
 		}

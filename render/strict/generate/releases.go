@@ -47,15 +47,15 @@ func fieldsOf(folder string) (map[string]bool, error) {
 			continue // options of requests, reviews and lists are not rendered
 		}
 		seen[typeName(t)+"\t"] = true
-		collect(t, object, seen)
+		collectFields(t, object, seen)
 	}
 	return seen, nil
 }
 
 func typeName(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
-// collect records the fields of a value by type, recursively.
-func collect(t reflect.Type, value any, seen map[string]bool) {
+// collectFields records the fields of a value by type, recursively.
+func collectFields(t reflect.Type, value any, seen map[string]bool) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -63,7 +63,7 @@ func collect(t reflect.Type, value any, seen map[string]bool) {
 	case map[string]any:
 		if t.Kind() == reflect.Map {
 			for _, inner := range v {
-				collect(t.Elem(), inner, seen)
+				collectFields(t.Elem(), inner, seen)
 			}
 		}
 		if t.Kind() != reflect.Struct {
@@ -73,22 +73,22 @@ func collect(t reflect.Type, value any, seen map[string]bool) {
 			f := t.Field(i)
 			name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 			if name == "" && (f.Anonymous || strings.Contains(options, "inline")) {
-				collect(f.Type, v, seen)
+				collectFields(f.Type, v, seen)
 			} else if inner, ok := v[name]; ok {
-				if ofKubernetes(t) {
+				if isKubernetesType(t) {
 					seen[typeName(t)+"\t"+name] = true
 				}
-				collect(f.Type, inner, seen)
+				collectFields(f.Type, inner, seen)
 			}
 		}
 	case []any:
 		if t.Kind() == reflect.Slice {
 			for _, item := range v {
-				collect(t.Elem(), item, seen)
+				collectFields(t.Elem(), item, seen)
 			}
 		}
 	}
 }
 
-// ofKubernetes excludes types with their own encoding, such as quantities.
-func ofKubernetes(t reflect.Type) bool { return strings.HasPrefix(t.PkgPath(), "k8s.io/") }
+// isKubernetesType excludes types with their own encoding, such as quantities.
+func isKubernetesType(t reflect.Type) bool { return strings.HasPrefix(t.PkgPath(), "k8s.io/") }
