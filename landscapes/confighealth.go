@@ -56,7 +56,7 @@ func (l *loader) reportHealth(config *Declaration, health map[string]any, source
 type healthFinding struct {
 	// field is relative to spec.health.
 	field   string
-	typ     schemas.Type
+	typ     schemas.ViolationType
 	message string
 	// text is an expression and offset the faulty rune in it; -1 means the whole field.
 	text   string

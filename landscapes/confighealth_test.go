@@ -19,7 +19,7 @@ func validated(t *testing.T, files map[string]string, folder string) (*Landscape
 	found, err := l.Validate(t.Context(), schemas.Options{})
 	require.NoError(t, err)
 	all := append(violations, found...)
-	schemas.Sort(all)
+	schemas.SortViolations(all)
 	var lines []string
 	for _, v := range all {
 		lines = append(lines, v.String())

@@ -140,17 +140,17 @@ func (d *Declaration) Wrap(err error) error {
 }
 
 // later returns the content for reading on demand; nil if the declaration has no digest.
-func (d *Declaration) later() *schemas.Later {
+func (d *Declaration) later() *schemas.LazyObject {
 	if d.digest == (kept.Key{}) {
 		return nil
 	}
-	return &schemas.Later{Kind: d.kind, Namespace: d.namespace, Name: d.name, Digest: d.digest, Read: d.Object}
+	return &schemas.LazyObject{Kind: d.kind, Namespace: d.namespace, Name: d.name, Digest: d.digest, Read: d.Object}
 }
 
 // Input returns the declaration as input of validation.
 func (d *Declaration) Input() schemas.Input {
-	in := schemas.Input{Later: d.later(), Positions: d}
-	if in.Later == nil {
+	in := schemas.Input{Lazy: d.later(), Positions: d}
+	if in.Lazy == nil {
 		in.Object = d.Object()
 	}
 	return in
@@ -170,7 +170,7 @@ func (d *Declaration) Same(other *Declaration) bool {
 
 // Before adds the declaration to an input as the old object of a change.
 func (d *Declaration) Before(in *schemas.Input) {
-	if in.OldLater = d.later(); in.OldLater == nil {
+	if in.OldLazy = d.later(); in.OldLazy == nil {
 		in.Old = d.Object()
 	}
 }

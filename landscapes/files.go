@@ -222,7 +222,7 @@ func (l *loader) checkIdentity(d *Declaration) bool {
 	return true
 }
 
-func (l *loader) reportField(d *Declaration, field string, typ schemas.Type, rule, message string) {
+func (l *loader) reportField(d *Declaration, field string, typ schemas.ViolationType, rule, message string) {
 	place := d.Position(field)
 	l.violations = append(l.violations, schemas.Violation{
 		Severity: schemas.SeverityError, File: place.File, Line: place.Line, Column: place.Column,

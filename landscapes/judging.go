@@ -82,7 +82,7 @@ func ParseJudging(ctx context.Context, name string, data []byte) (Judging, []sch
 		found[i].Kind, found[i].Name = "", ""
 		found[i].Field = strings.TrimPrefix(strings.TrimPrefix(found[i].Field, fieldHealth), ".")
 	}
-	schemas.Sort(found)
+	schemas.SortViolations(found)
 	if schemas.HasErrors(found) {
 		return Judging{}, found, nil
 	}

@@ -129,7 +129,7 @@ func (l *loader) finish() (*Landscape, []schemas.Violation) {
 	l.checkConfig()
 	l.convertConfig()
 	l.landscape.Incomplete = l.incomplete()
-	schemas.Sort(l.violations)
+	schemas.SortViolations(l.violations)
 	return l.landscape, l.violations
 }
 
@@ -195,6 +195,6 @@ func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Decla
 	for i := range layer.found.list {
 		l.checkSettings(&layer.found.list[i])
 	}
-	schemas.Sort(l.violations)
+	schemas.SortViolations(l.violations)
 	return layer.found.list, l.violations, nil
 }

@@ -43,7 +43,7 @@ type loader struct {
 }
 
 // report adds a violation about a file. The name is its path in the repository.
-func (l *loader) report(file string, line, column int, rule string, typ schemas.Type, format string, args ...any) {
+func (l *loader) report(file string, line, column int, rule string, typ schemas.ViolationType, format string, args ...any) {
 	l.violations = append(l.violations, schemas.Violation{
 		Severity: schemas.SeverityError, File: l.relative(file), Line: line, Column: column,
 		Type: typ, Rule: rule, Message: fmt.Sprintf(format, args...),

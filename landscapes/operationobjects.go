@@ -23,10 +23,10 @@ const (
 // they never run.
 func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas.Violation, error) {
 	var out []schemas.Violation
-	var judge *schemas.OperationJudge
+	var judge *schemas.OperationChecker
 	fresh := l.newOperations(before)
 	for i, o := range fresh {
-		add := func(at schemas.Position, field string, typ schemas.Type, rule, message string) {
+		add := func(at schemas.Position, field string, typ schemas.ViolationType, rule, message string) {
 			out = append(out, schemas.Violation{
 				Severity: schemas.SeverityError, File: o.File, Line: at.Line, Column: at.Column, Kind: KindOperation, Name: o.ID,
 				Field: field, Type: typ, Rule: rule, Message: message, NewOnly: true,
@@ -55,7 +55,7 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 		}
 		if judge == nil {
 			var err error
-			if judge, err = schemas.NewOperationJudge(); err != nil {
+			if judge, err = schemas.NewOperationChecker(); err != nil {
 				return nil, err
 			}
 		}

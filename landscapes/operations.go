@@ -87,7 +87,7 @@ func (l *layer) readOperations(folder string) {
 	found := 0
 	for _, entry := range l.entries(folder) {
 		name := path.Join(folder, entry.Name())
-		report := func(typ schemas.Type, format string, args ...any) {
+		report := func(typ schemas.ViolationType, format string, args ...any) {
 			l.report(name, 0, 0, ruleOperation, typ, format, args...)
 		}
 		switch {
@@ -180,10 +180,10 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 func ParseOperated(text string) (kind, namespace, name, problem string) {
 	kind, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	rest = strings.TrimSpace(rest)
-	scoped, known := schemas.OperatedKinds()[kind]
+	scoped, known := schemas.KindsWithOperations()[kind]
 	if !known {
 		kinds := make([]string, 0)
-		for k := range schemas.OperatedKinds() {
+		for k := range schemas.KindsWithOperations() {
 			kinds = append(kinds, k)
 		}
 		slices.Sort(kinds)
@@ -224,7 +224,7 @@ func (p *operationFile) at(field string) schemas.Position {
 	return best
 }
 
-func (p *operationFile) report(field string, typ schemas.Type, format string, args ...any) {
+func (p *operationFile) report(field string, typ schemas.ViolationType, format string, args ...any) {
 	p.bad = true
 	at := p.at(field)
 	p.layer.report(p.name, at.Line, at.Column, ruleOperation, typ, format, args...)

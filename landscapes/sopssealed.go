@@ -131,7 +131,7 @@ func identityIsSealed(object map[string]any) bool {
 
 // sealedProblem describes the fault of a value in an encrypted file, or returns empty texts. wanted
 // is nil if the selection of SOPS is unknown.
-func sealedProblem(path []string, value any, wanted func([]string) bool) (schemas.Type, string) {
+func sealedProblem(path []string, value any, wanted func([]string) bool) (schemas.ViolationType, string) {
 	text, _ := value.(string)
 	if !isEncrypted(text) {
 		if wanted != nil && wanted(path) {

@@ -30,7 +30,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 		return nil, nil
 	}
 	inputs := make([]schemas.Input, 0, len(l.Declarations)+1)
-	around := &schemas.Surroundings{}
+	around := &schemas.LandscapeObjects{}
 	former := map[identity]*Declaration{}
 	if before != nil {
 		for i := range before.Declarations {
@@ -40,8 +40,8 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	for i := range l.Declarations {
 		d := &l.Declarations[i]
 		in := d.Input()
-		if in.Later != nil {
-			around.Later = append(around.Later, in.Later)
+		if in.Lazy != nil {
+			around.LazyObjects = append(around.LazyObjects, in.Lazy)
 		} else {
 			around.Objects = append(around.Objects, in.Object)
 		}
@@ -70,7 +70,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	}
 	opts.Landscape = around
 	if opts.Cache == nil && l.kept != nil {
-		opts.Cache = schemas.KeepIn(l.kept)
+		opts.Cache = schemas.NewPersistentCache(l.kept)
 	}
 	managedSeeds := mutation.CompleteManagedSeeds(inputs, now)
 	found, err := schemas.Validate(ctx, managedSeeds.Inputs, opts)
@@ -110,7 +110,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	if before == nil {
 		warnOfNew(found)
 	}
-	schemas.Sort(found)
+	schemas.SortViolations(found)
 	return found, nil
 }
 
@@ -146,6 +146,6 @@ func withoutLeftToProfile(found, acrossAll []schemas.Violation) []schemas.Violat
 		}
 	}
 	return slices.DeleteFunc(found, func(v schemas.Violation) bool {
-		return v.Kind == "Shoot" && missing[v.Namespace+"/"+v.Name] && schemas.LeftToProfile(v)
+		return v.Kind == "Shoot" && missing[v.Namespace+"/"+v.Name] && schemas.IsDefaultedByProfile(v)
 	})
 }

@@ -64,18 +64,18 @@ func (c *landscapeCheck) add(list ...finding) {
 }
 
 // configError reports a field of landscape.yaml.
-func (c *landscapeCheck) configError(field, rule string, kind schemas.Type, format string, args ...any) {
+func (c *landscapeCheck) configError(field, rule string, kind schemas.ViolationType, format string, args ...any) {
 	c.add(c.configFinding(field, rule, kind, format, args...))
 }
 
 // configWarning reports a field of landscape.yaml that may be intended.
-func (c *landscapeCheck) configWarning(field, rule string, kind schemas.Type, format string, args ...any) {
+func (c *landscapeCheck) configWarning(field, rule string, kind schemas.ViolationType, format string, args ...any) {
 	f := c.configFinding(field, rule, kind, format, args...)
 	f.warning = true
 	c.add(f)
 }
 
-func (c *landscapeCheck) configFinding(field, rule string, kind schemas.Type, format string, args ...any) finding {
+func (c *landscapeCheck) configFinding(field, rule string, kind schemas.ViolationType, format string, args ...any) finding {
 	return finding{
 		Position: configPosition(c.landscape, field), field: field, kind: kind, rule: rule, message: fmt.Sprintf(format, args...),
 		object: objectIdentity{kind: "Landscape", name: c.landscape.Config.Name},

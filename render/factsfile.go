@@ -49,7 +49,7 @@ func RecordedFacts(l *landscapes.Landscape) (map[string]Facts, error) {
 // checkFacts finds facts about unknown owners and objects.
 func checkFacts(file yamlFile, facts map[string]Facts, owners []string) findings {
 	var out findings
-	report := func(path fieldpath.Path, kind schemas.Type, format string, args ...any) {
+	report := func(path fieldpath.Path, kind schemas.ViolationType, format string, args ...any) {
 		out = append(out, finding{Position: file.position(path.String()), field: path.String(), kind: kind, message: fmt.Sprintf(format, args...)})
 	}
 	roles := []string{ClusterRuntime, ClusterVirtual, ClusterSeed, ClusterShoot}

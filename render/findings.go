@@ -54,7 +54,7 @@ const (
 type finding struct {
 	schemas.Position
 	field   string
-	kind    schemas.Type
+	kind    schemas.ViolationType
 	message string
 	// rule is set if the fault is in a landscape, not in the catalogue.
 	rule string
@@ -142,6 +142,6 @@ func findingsIn(err error) findings {
 
 // sortedViolations sorts by position and removes duplicates.
 func sortedViolations(violations []schemas.Violation) []schemas.Violation {
-	schemas.Sort(violations)
+	schemas.SortViolations(violations)
 	return slices.Compact(violations)
 }

@@ -28,7 +28,7 @@ type kustomization struct {
 
 func (k kustomization) dir() string { return path.Dir(k.path) }
 
-func (k kustomization) finding(field string, kind schemas.Type, format string, args ...any) finding {
+func (k kustomization) finding(field string, kind schemas.ViolationType, format string, args ...any) finding {
 	return finding{Position: k.position(field), field: field, kind: kind, message: fmt.Sprintf(format, args...)}
 }
 

@@ -98,7 +98,7 @@ func (c objectCheck) checkChart(objects []Object, cluster string) error {
 // objectFinding is about a field of a rendered object.
 func objectFinding(at schemas.Position, o *unstructured.Unstructured, found structure.Finding) finding {
 	return finding{
-		Position: at, field: found.Path.String(), kind: schemas.Type(found.Type), message: found.Message,
+		Position: at, field: found.Path.String(), kind: schemas.ViolationType(found.Type), message: found.Message,
 		object: objectIdentity{o.GetKind(), o.GetNamespace(), o.GetName()},
 	}
 }

@@ -289,7 +289,7 @@ func distributeToBundles(dir string, objects, index []Object, bundles []Bundle) 
 	return changed, problems.err()
 }
 
-func overlayFinding(at Origin, kind schemas.Type, format string, args ...any) finding {
+func overlayFinding(at Origin, kind schemas.ViolationType, format string, args ...any) finding {
 	return finding{Position: schemas.Position{File: at.File, Line: at.Line, Column: 1}, kind: kind, message: fmt.Sprintf(format, args...)}
 }
 

@@ -91,7 +91,7 @@ func flagNames(container map[string]any) (names []string) {
 
 // breakingChanges finds lost or changed fields of an object that other objects depend on.
 func breakingChanges(before, now Object) (out []structure.Finding) {
-	add := func(path fieldpath.Path, typ schemas.Type, format string, args ...any) {
+	add := func(path fieldpath.Path, typ schemas.ViolationType, format string, args ...any) {
 		out = append(out, structure.Finding{Path: path, Type: string(typ), Message: fmt.Sprintf(format, args...)})
 	}
 	if slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"}, now.GetKind()) {

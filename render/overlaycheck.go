@@ -204,7 +204,7 @@ func (c *overlayCheck) checkPart(kind *strict.Kind, entry string, node *yamlv3.N
 		bad[found.Path.String()] = true
 		c.report(c.finding(entry, kind, at(nodeAt(node, found.Path)), found))
 	}
-	s := scalarCheck{report: func(n *yamlv3.Node, path fieldpath.Path, typ schemas.Type, message string) {
+	s := scalarCheck{report: func(n *yamlv3.Node, path fieldpath.Path, typ schemas.ViolationType, message string) {
 		if !bad[path.String()] {
 			c.report(c.finding(entry, kind, at(n), structure.Finding{Path: path, Type: string(typ), Message: message}))
 		}
@@ -217,7 +217,7 @@ func (c *overlayCheck) finding(entry string, kind *strict.Kind, at schemas.Posit
 	if entry != "" {
 		field = entry + ": " + field
 	}
-	return finding{Position: at, field: field, kind: schemas.Type(found.Type), rule: ruleObject, message: found.Message}
+	return finding{Position: at, field: field, kind: schemas.ViolationType(found.Type), rule: ruleObject, message: found.Message}
 }
 
 // nodeAt is the node of a field, or of its closest parent that is set. For a field this is its
@@ -328,7 +328,7 @@ func withoutDirectives(value any) any {
 
 // scalarCheck finds values that krusty converts differently from the API.
 type scalarCheck struct {
-	report func(*yamlv3.Node, fieldpath.Path, schemas.Type, string)
+	report func(*yamlv3.Node, fieldpath.Path, schemas.ViolationType, string)
 	depth  int
 }
 

@@ -129,7 +129,7 @@ type shapeCheck struct {
 	depth int
 }
 
-func (s shapeCheck) report(node *yamlv3.Node, path fieldpath.Path, kind schemas.Type, format string, args ...any) {
+func (s shapeCheck) report(node *yamlv3.Node, path fieldpath.Path, kind schemas.ViolationType, format string, args ...any) {
 	*s.out = append(*s.out, finding{
 		Position: schemas.Position{File: s.file, Line: node.Line, Column: node.Column},
 		field:    path.String(), kind: kind, message: fmt.Sprintf(format, args...),

@@ -59,7 +59,7 @@ func BenchmarkValidate1000ShootsAgain(b *testing.B) {
 // reading the files: one context, one unification and validation per object, no rules.
 func BenchmarkPeerCueVet1000Shoots(b *testing.B) {
 	inputs := manyShoots(b, 1000)
-	s, err := embedded()
+	s, err := embeddedSources()
 	require.NoError(b, err)
 	kind, err := s.kinds.get(inputs[0].Object.GroupVersionKind())
 	require.NoError(b, err)

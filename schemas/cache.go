@@ -7,29 +7,29 @@ import (
 )
 
 // Cache stores results between calls of Validate, by content and by the digest of the schemas, so
-// that only changes cost work. NewCache stores them for one process, KeepIn between processes. It
-// is safe for concurrent use.
+// that only changes cost work. NewCache stores them for one process, NewPersistentCache between
+// processes. It is safe for concurrent use.
 type Cache struct {
-	objects *recent[[]finding]
-	rules   *recent[[]ruled]
+	objects *memoryCache[[]finding]
+	rules   *memoryCache[[]ruleResult]
 	disk    *kept.Store
 }
 
-// rulesPerObject is the number of rule results stored per object. Objects are alike in most parts,
-// so these results cover many more objects.
-const rulesPerObject = 8
+// cachedRulesPerObject is the number of rule results stored per object. Objects are alike in most
+// parts, so these results cover many more objects.
+const cachedRulesPerObject = 8
 
 // NewCache returns a cache for the results of the given number of objects, at least one.
 func NewCache(entries int) *Cache {
-	return &Cache{objects: newRecent[[]finding](entries), rules: newRecent[[]ruled](rulesPerObject * entries)}
+	return &Cache{objects: newMemoryCache[[]finding](entries), rules: newMemoryCache[[]ruleResult](cachedRulesPerObject * entries)}
 }
 
-// KeepIn returns a cache that writes the results about whole objects to a store.
-func KeepIn(store *kept.Store) *Cache {
-	return &Cache{rules: newRecent[[]ruled](keptRules), disk: store}
+// NewPersistentCache returns a cache that writes the results about whole objects to a store.
+func NewPersistentCache(store *kept.Store) *Cache {
+	return &Cache{rules: newMemoryCache[[]ruleResult](defaultCachedRules), disk: store}
 }
 
-func (c *Cache) keepsObjects() bool { return c.objects != nil || c.disk != nil }
+func (c *Cache) canCacheObjects() bool { return c.objects != nil || c.disk != nil }
 
 func (c *Cache) findings(key kept.Key) ([]finding, bool) {
 	if found, ok := c.objects.get(key); ok {
@@ -42,7 +42,7 @@ func (c *Cache) findings(key kept.Key) ([]finding, bool) {
 	return readFindings(data)
 }
 
-func (c *Cache) keep(key kept.Key, findings []finding) {
+func (c *Cache) store(key kept.Key, findings []finding) {
 	c.objects.put(key, findings)
 	if c.disk != nil {
 		c.disk.Put(key, writeFindings(findings))
@@ -53,7 +53,7 @@ func writeFindings(findings []finding) []byte {
 	var w kept.Writer
 	w.Uint(uint64(len(findings)))
 	for _, f := range findings {
-		for _, text := range []string{f.path, f.at, string(f.typ), f.rule, f.message, string(f.severity), f.meant} {
+		for _, text := range []string{f.path, f.documentPath, string(f.typ), f.rule, f.message, string(f.severity), f.suggestion} {
 			w.Text(text)
 		}
 	}
@@ -64,24 +64,24 @@ func readFindings(data []byte) ([]finding, bool) {
 	r := kept.NewReader(data)
 	var findings []finding
 	for range r.Count() {
-		findings = append(findings, finding{path: r.Text(), at: r.Text(), typ: Type(r.Text()), rule: r.Text(), message: r.Text(), severity: Severity(r.Text()), meant: r.Text()})
+		findings = append(findings, finding{path: r.Text(), documentPath: r.Text(), typ: ViolationType(r.Text()), rule: r.Text(), message: r.Text(), severity: Severity(r.Text()), suggestion: r.Text()})
 	}
 	return findings, r.Whole()
 }
 
-// recent stores values in memory, at most about twice the limit: when the young half is full, it
-// drops the old half. A nil recent stores nothing.
-type recent[V any] struct {
+// memoryCache stores values in memory, at most about twice the limit: when the young half is full,
+// it drops the old half. A nil recent stores nothing.
+type memoryCache[V any] struct {
 	mutex      sync.Mutex
 	limit      int
 	young, old map[kept.Key]V
 }
 
-func newRecent[V any](limit int) *recent[V] {
-	return &recent[V]{limit: max(1, limit), young: map[kept.Key]V{}, old: map[kept.Key]V{}}
+func newMemoryCache[V any](limit int) *memoryCache[V] {
+	return &memoryCache[V]{limit: max(1, limit), young: map[kept.Key]V{}, old: map[kept.Key]V{}}
 }
 
-func (s *recent[V]) get(key kept.Key) (V, bool) {
+func (s *memoryCache[V]) get(key kept.Key) (V, bool) {
 	if s == nil {
 		var none V
 		return none, false
@@ -98,7 +98,7 @@ func (s *recent[V]) get(key kept.Key) (V, bool) {
 	return value, ok
 }
 
-func (s *recent[V]) put(key kept.Key, value V) {
+func (s *memoryCache[V]) put(key kept.Key, value V) {
 	if s == nil {
 		return
 	}
@@ -107,7 +107,7 @@ func (s *recent[V]) put(key kept.Key, value V) {
 	s.insert(key, value)
 }
 
-func (s *recent[V]) insert(key kept.Key, value V) {
+func (s *memoryCache[V]) insert(key kept.Key, value V) {
 	if len(s.young) >= s.limit {
 		s.old, s.young = s.young, map[kept.Key]V{}
 	}

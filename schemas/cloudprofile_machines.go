@@ -19,18 +19,18 @@ type profileCapabilities map[string][]string
 
 func readCapabilities(in ruleInput) profileCapabilities {
 	capabilities := profileCapabilities{}
-	for _, definition := range (tree{value: in.object}).at("spec", "machineCapabilities").items() {
-		capabilities[definition.at("name").text()] = definition.at("values").texts()
+	for _, definition := range (fieldValue{value: in.object}).lookup("spec", "machineCapabilities").items() {
+		capabilities[definition.lookup("name").text()] = definition.lookup("values").texts()
 	}
 	return capabilities
 }
 
-// capabilityDefinitions checks spec.machineCapabilities. Like upstream, it reports the name of a
-// capability instead of its index.
-func capabilityDefinitions(in ruleInput) []finding {
-	r, list, seen := &report{}, tree{value: in.object}.at("spec", "machineCapabilities"), map[string]bool{}
+// checkCapabilityDefinitions checks spec.machineCapabilities. Like upstream, it reports the name of
+// a capability instead of its index.
+func checkCapabilityDefinitions(in ruleInput) []finding {
+	r, list, seen := &findingCollector{}, fieldValue{value: in.object}.lookup("spec", "machineCapabilities"), map[string]bool{}
 	for _, definition := range list.items() {
-		name := definition.at("name")
+		name := definition.lookup("name")
 		if seen[name.text()] {
 			r.add(name, TypeDuplicate, "the capability %q is defined already", name.text())
 		}
@@ -41,7 +41,7 @@ func capabilityDefinitions(in ruleInput) []finding {
 		case !isUnprefixedName(name.text()):
 			r.add(list, TypeInvalid, "the name %q must have letters, digits, '-', '_' and '.' only, at most 63", name.text())
 		}
-		values := definition.at("values").as(list.path + "." + name.text())
+		values := definition.lookup("values").withPath(list.path + "." + name.text())
 		if len(values.items()) == 0 {
 			r.add(values, TypeRequired, "must list at least one value")
 		}
@@ -57,7 +57,7 @@ func capabilityDefinitions(in ruleInput) []finding {
 		}
 	}
 	if len(list.items()) > 0 && !seen[capabilityArchitecture] {
-		r.add(list.at(capabilityArchitecture), TypeRequired, "must be among the capabilities")
+		r.add(list.lookup(capabilityArchitecture), TypeRequired, "must be among the capabilities")
 	}
 	return r.findings
 }
@@ -66,56 +66,56 @@ func isUnprefixedName(name string) bool {
 	return len(utilvalidation.IsQualifiedName(name)) == 0 && !strings.Contains(name, "/")
 }
 
-func capabilityUses(in ruleInput) []finding {
-	r, defined, spec := &report{}, readCapabilities(in), tree{value: in.object}.at("spec")
-	for _, machine := range spec.at("machineTypes").items() {
-		used := machine.at("capabilities")
+func checkCapabilityUses(in ruleInput) []finding {
+	r, defined, spec := &findingCollector{}, readCapabilities(in), fieldValue{value: in.object}.lookup("spec")
+	for _, machine := range spec.lookup("machineTypes").items() {
+		used := machine.lookup("capabilities")
 		if len(defined) == 0 {
 			if len(used.keys()) > 0 {
 				r.add(used, TypeForbidden, "must not be set, because spec.machineCapabilities defines none")
 			}
 			continue
 		}
-		r.capabilities(defined, used, used)
-		own := used.at(capabilityArchitecture).texts()
-		field := machine.at(capabilityArchitecture)
+		r.checkCapabilities(defined, used, used)
+		own := used.lookup(capabilityArchitecture).texts()
+		field := machine.lookup(capabilityArchitecture)
 		if len(own) > 1 {
-			r.add(used.at(capabilityArchitecture), TypeInvalid, "lists %d architectures, but a machine has one", len(own))
+			r.add(used.lookup(capabilityArchitecture), TypeInvalid, "lists %d architectures, but a machine has one", len(own))
 		}
-		if len(own) == 1 && field.set() && field.text() != own[0] {
+		if len(own) == 1 && field.isSet() && field.text() != own[0] {
 			r.add(field, TypeInvalid, "%q is not %q, which capabilities.architecture says", field.text(), own[0])
 		}
 	}
-	for _, image := range spec.at("machineImages").items() {
-		for _, version := range image.at("versions").items() {
-			r.imageCapabilities(defined, version)
+	for _, image := range spec.lookup("machineImages").items() {
+		for _, version := range image.lookup("versions").items() {
+			r.checkImageCapabilities(defined, version)
 		}
 	}
 	return r.findings
 }
 
-// capabilities checks values against their definitions.
-func (r *report) capabilities(defined profileCapabilities, used, at tree) {
+// checkCapabilities checks values against their definitions.
+func (r *findingCollector) checkCapabilities(defined profileCapabilities, used, at fieldValue) {
 	for _, name := range used.keys() {
 		allowed, known := defined[name]
 		if !known {
 			r.add(at, TypeNotSupported, "the capability %q is not defined in spec.machineCapabilities", name)
 			continue
 		}
-		for _, value := range used.at(name).items() {
-			r.oneOf(value, allowed...)
+		for _, value := range used.lookup(name).items() {
+			r.requireOneOf(value, allowed...)
 		}
 	}
 }
 
-func (r *report) imageCapabilities(defined profileCapabilities, version tree) {
-	flavors, field := version.at("capabilityFlavors"), version.at("architectures")
+func (r *findingCollector) checkImageCapabilities(defined profileCapabilities, version fieldValue) {
+	flavors, field := version.lookup("capabilityFlavors"), version.lookup("architectures")
 	if len(defined) == 0 {
 		if len(flavors.items()) > 0 {
 			r.add(flavors, TypeForbidden, "must not be set, because spec.machineCapabilities defines none")
 		}
 		for _, architecture := range field.items() {
-			r.oneOf(architecture, architectures[:]...)
+			r.requireOneOf(architecture, architectures[:]...)
 		}
 		return
 	}
@@ -126,7 +126,7 @@ func (r *report) imageCapabilities(defined profileCapabilities, version tree) {
 	}
 	var found []string
 	for _, flavor := range flavors.items() {
-		own := flavor.at(capabilityArchitecture)
+		own := flavor.lookup(capabilityArchitecture)
 		found = append(found, own.texts()...)
 		switch {
 		case len(own.items()) == 0 && several:
@@ -134,7 +134,7 @@ func (r *report) imageCapabilities(defined profileCapabilities, version tree) {
 		case len(own.items()) > 1:
 			r.add(own, TypeInvalid, "lists %d architectures, but a flavor has one", len(own.items()))
 		}
-		r.capabilities(defined, flavor, flavor)
+		r.checkCapabilities(defined, flavor, flavor)
 	}
 	if len(found) == 0 && !several {
 		found = defined[capabilityArchitecture]
@@ -143,40 +143,40 @@ func (r *report) imageCapabilities(defined profileCapabilities, version tree) {
 		if !slices.Contains(found, architecture.text()) {
 			r.add(field, TypeInvalid, "has %q, but the flavors of the version are for %s", architecture.text(), quotedList(found))
 		}
-		r.oneOf(architecture, defined[capabilityArchitecture]...)
+		r.requireOneOf(architecture, defined[capabilityArchitecture]...)
 	}
 }
 
-func profileAmounts(in ruleInput) []finding {
-	r, spec := &report{}, tree{value: in.object}.at("spec")
-	for _, machine := range spec.at("machineTypes").items() {
+func checkProfileAmounts(in ruleInput) []finding {
+	r, spec := &findingCollector{}, fieldValue{value: in.object}.lookup("spec")
+	for _, machine := range spec.lookup("machineTypes").items() {
 		for _, name := range []string{"cpu", "gpu", "memory"} {
-			r.amount(machine.at(name), name)
+			r.checkResourceAmount(machine.lookup(name), name)
 		}
-		r.quantities(machine.at("storage", "size"), machine.at("storage", "minSize"))
+		r.requireNonNegativeQuantities(machine.lookup("storage", "size"), machine.lookup("storage", "minSize"))
 	}
-	for _, volume := range spec.at("volumeTypes").items() {
-		r.quantities(volume.at("minSize"))
+	for _, volume := range spec.lookup("volumeTypes").items() {
+		r.requireNonNegativeQuantities(volume.lookup("minSize"))
 	}
 	return r.findings
 }
 
-func profileSelectors(in ruleInput) []finding {
-	r, spec := &report{}, tree{value: in.object}.at("spec")
-	r.labelSelector(spec.at("seedSelector"))
-	for _, region := range spec.at("regions").items() {
-		selector := &report{}
-		selector.labelSelector(tree{path: "x", value: map[string]any{"matchLabels": region.at("labels").value}})
+func checkProfileSelectors(in ruleInput) []finding {
+	r, spec := &findingCollector{}, fieldValue{value: in.object}.lookup("spec")
+	r.checkLabelSelector(spec.lookup("seedSelector"))
+	for _, region := range spec.lookup("regions").items() {
+		selector := &findingCollector{}
+		selector.checkLabelSelector(fieldValue{path: "x", value: map[string]any{"matchLabels": region.lookup("labels").value}})
 		for _, f := range selector.findings {
-			r.add(region.at("labels"), f.typ, "%s", f.message)
+			r.add(region.lookup("labels"), f.typ, "%s", f.message)
 		}
 	}
 	return r.findings
 }
 
-func profileCABundle(in ruleInput) []finding {
-	r, bundle := &report{}, tree{value: in.object}.at("spec", "caBundle")
-	if !bundle.set() {
+func checkProfileCABundle(in ruleInput) []finding {
+	r, bundle := &findingCollector{}, fieldValue{value: in.object}.lookup("spec", "caBundle")
+	if !bundle.isSet() {
 		return nil
 	}
 	block, _ := pem.Decode([]byte(bundle.text()))

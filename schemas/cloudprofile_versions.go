@@ -8,129 +8,129 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// stages lists the classifications of a version in their order. Before the first one starts, the
-// version is unavailable.
-var stages = [...]string{"preview", "supported", "deprecated", "expired"}
+// versionStages lists the classifications of a version in their order. Before the first one starts,
+// the version is unavailable.
+var versionStages = [...]string{"preview", "supported", "deprecated", "expired"}
 
 var kubernetesVersionForm = regexp.MustCompile(`^([0-9]+\.){2}[0-9]+$`)
 
-func profileKubernetesVersions(in ruleInput) []finding {
-	r, versions := &report{}, tree{value: in.object}.at("spec", "kubernetes", "versions")
-	lifecycles := in.landscape.gardenerGateOn("VersionClassificationLifecycle")
-	var latest tree
+func checkProfileKubernetesVersions(in ruleInput) []finding {
+	r, versions := &findingCollector{}, fieldValue{value: in.object}.lookup("spec", "kubernetes", "versions")
+	lifecycles := in.landscape.isGardenerGateOn("VersionClassificationLifecycle")
+	var latest fieldValue
 	var newest *semver.Version
 	for _, version := range versions.items() {
-		text := version.at("version").text()
+		text := version.lookup("version").text()
 		if !kubernetesVersionForm.MatchString(text) {
-			r.add(version.at("version").as(version.path), TypeInvalid, "the version %q has not the form 1.34.1", text)
+			r.add(version.lookup("version").withPath(version.path), TypeInvalid, "the version %q has not the form 1.34.1", text)
 		}
-		r.expirable(version, lifecycles)
+		r.checkClassifications(version, lifecycles)
 		parsed, err := semver.NewVersion(text)
 		if err != nil {
-			r.add(version.at("version").as(versions.path), TypeInvalid, "the newest version cannot be told, because %q is no version", text)
+			r.add(version.lookup("version").withPath(versions.path), TypeInvalid, "the newest version cannot be told, because %q is no version", text)
 		} else if newest == nil || parsed.GreaterThan(newest) {
 			newest, latest = parsed, version
 		}
 	}
-	r.supportedOnce(versions.items())
-	if date := latest.at("expirationDate"); date.set() {
-		r.add(date.as(versions.path+"[].expirationDate"), TypeInvalid, "the newest version %s must not expire", newest)
+	r.checkSingleSupportedVersion(versions.items())
+	if date := latest.lookup("expirationDate"); date.isSet() {
+		r.add(date.withPath(versions.path+"[].expirationDate"), TypeInvalid, "the newest version %s must not expire", newest)
 	}
-	if stages := latest.at("lifecycle").items(); len(stages) > 0 && stages[len(stages)-1].at("classification").text() == "expired" {
-		r.add(stages[len(stages)-1].at("classification").as(versions.path+"[].lifecycle"), TypeInvalid, "the newest version %s must not expire", newest)
+	if stages := latest.lookup("lifecycle").items(); len(stages) > 0 && stages[len(stages)-1].lookup("classification").text() == "expired" {
+		r.add(stages[len(stages)-1].lookup("classification").withPath(versions.path+"[].lifecycle"), TypeInvalid, "the newest version %s must not expire", newest)
 	}
 	return r.findings
 }
 
-// profileImageVersions checks the versions of machine images, which need not have the form of
+// checkProfileImageVersions checks the versions of machine images, which need not have the form of
 // Kubernetes versions.
-func profileImageVersions(in ruleInput) []finding {
-	r := &report{}
-	lifecycles := in.landscape.gardenerGateOn("VersionClassificationLifecycle")
-	images := tree{value: in.object}.at("spec", "machineImages")
-	r.newestImages(images)
+func checkProfileImageVersions(in ruleInput) []finding {
+	r := &findingCollector{}
+	lifecycles := in.landscape.isGardenerGateOn("VersionClassificationLifecycle")
+	images := fieldValue{value: in.object}.lookup("spec", "machineImages")
+	r.checkImageVersionsParse(images)
 	for _, image := range images.items() {
-		for _, version := range image.at("versions").items() {
-			r.imageVersion(version)
-			r.expirable(version, lifecycles)
+		for _, version := range image.lookup("versions").items() {
+			r.checkImageVersion(version)
+			r.checkClassifications(version, lifecycles)
 		}
-		r.supportedOnce(image.at("versions").items())
+		r.checkSingleSupportedVersion(image.lookup("versions").items())
 	}
 	return r.findings
 }
 
-// newestImages reports versions that do not parse, because the newest image is then unknown. Like
-// upstream, it reports only the first one, at the list as a whole.
-func (r *report) newestImages(images tree) {
+// checkImageVersionsParse reports versions that do not parse, because the newest image is then
+// unknown. Like upstream, it reports only the first one, at the list as a whole.
+func (r *findingCollector) checkImageVersionsParse(images fieldValue) {
 	for _, image := range images.items() {
-		for _, version := range image.at("versions").items() {
-			text := version.at("version").text()
+		for _, version := range image.lookup("versions").items() {
+			text := version.lookup("version").text()
 			if _, err := semver.NewVersion(text); err != nil {
-				r.add(version.at("version").as(images.path), TypeInvalid, "%q is no version, so that the newest version of the image %q cannot be told", text, image.at("name").text())
+				r.add(version.lookup("version").withPath(images.path), TypeInvalid, "%q is no version, so that the newest version of the image %q cannot be told", text, image.lookup("name").text())
 				return
 			}
 		}
 	}
 }
 
-// imageVersion checks the version of a machine image and the versions that it refers to.
-func (r *report) imageVersion(version tree) {
-	name := version.at("version")
+// checkImageVersion checks the version of a machine image and the versions that it refers to.
+func (r *findingCollector) checkImageVersion(version fieldValue) {
+	name := version.lookup("version")
 	if name.text() == "" {
 		r.add(name, TypeRequired, "must be the version of the image")
 	}
 	if _, err := semver.NewVersion(name.text()); err != nil {
 		r.add(name, TypeInvalid, "%q is no semantic version such as 1.2.3; where the provider knows the image by another one, map it in providerConfig", name.text())
 	}
-	if least := version.at("inPlaceUpdates", "minVersionForUpdate"); least.set() {
+	if least := version.lookup("inPlaceUpdates", "minVersionForUpdate"); least.isSet() {
 		if _, err := semver.NewVersion(least.text()); err != nil {
-			r.add(least.as(version.at("minVersionForInPlaceUpdate").path), TypeInvalid, "inPlaceUpdates.minVersionForUpdate %q is no semantic version such as 1.2.3", least.text())
+			r.add(least.withPath(version.lookup("minVersionForInPlaceUpdate").path), TypeInvalid, "inPlaceUpdates.minVersionForUpdate %q is no semantic version such as 1.2.3", least.text())
 		}
 	}
-	if constraint := version.at("kubeletVersionConstraint"); constraint.set() {
+	if constraint := version.lookup("kubeletVersionConstraint"); constraint.isSet() {
 		if _, err := semver.NewConstraint(constraint.text()); err != nil {
 			r.add(constraint, TypeInvalid, "%q is no constraint such as \">= 1.33\"", constraint.text())
 		}
 	}
 }
 
-// expirable checks the classifications of a version over time.
-func (r *report) expirable(version tree, lifecycles bool) {
-	lifecycle, classification := version.at("lifecycle"), version.at("classification")
+// checkClassifications checks the classifications of a version over time.
+func (r *findingCollector) checkClassifications(version fieldValue, lifecycles bool) {
+	lifecycle, classification := version.lookup("lifecycle"), version.lookup("classification")
 	if len(lifecycle.items()) > 0 && !lifecycles {
 		r.add(lifecycle, TypeForbidden, "needs the feature gate VersionClassificationLifecycle of gardener-apiserver, which is off; use classification and expirationDate")
 		return
 	}
-	if classification.set() {
-		r.oneOf(classification, stages[:]...)
+	if classification.isSet() {
+		r.requireOneOf(classification, versionStages[:]...)
 	}
-	if !lifecycle.set() && classification.text() == "expired" {
+	if !lifecycle.isSet() && classification.text() == "expired" {
 		r.add(classification, TypeForbidden, "must not be \"expired\"; set expirationDate instead")
 	}
-	for _, field := range []tree{classification, version.at("expirationDate")} {
-		if len(lifecycle.items()) > 0 && field.set() {
-			r.add(field.as(version.path), TypeForbidden, "must not set classification or expirationDate together with lifecycle")
+	for _, field := range []fieldValue{classification, version.lookup("expirationDate")} {
+		if len(lifecycle.items()) > 0 && field.isSet() {
+			r.add(field.withPath(version.path), TypeForbidden, "must not set classification or expirationDate together with lifecycle")
 			break // upstream reports the version once
 		}
 	}
 	seen, last, started := map[string]bool{}, -1, time.Time{}
 	for i, stage := range lifecycle.items() {
-		name := stage.at("classification")
-		order := slices.Index(stages[:], name.text())
-		r.oneOf(name, stages[:]...)
+		name := stage.lookup("classification")
+		order := slices.Index(versionStages[:], name.text())
+		r.requireOneOf(name, versionStages[:]...)
 		if seen[name.text()] {
 			r.add(name, TypeDuplicate, "the stage %q is listed already", name.text())
 		}
 		if order >= 0 && order < last {
-			r.add(name, TypeInvalid, "%q is out of order: the stages are %s", name.text(), quotedList(stages[:]))
+			r.add(name, TypeInvalid, "%q is out of order: the stages are %s", name.text(), quotedList(versionStages[:]))
 		}
 		seen[name.text()], last = true, order
-		start, err := time.Parse(time.RFC3339, stage.at("startTime").text())
+		start, err := time.Parse(time.RFC3339, stage.lookup("startTime").text())
 		switch {
-		case !stage.at("startTime").set() && i > 0:
+		case !stage.lookup("startTime").isSet() && i > 0:
 			r.add(stage, TypeRequired, "must set startTime: only the first stage may begin without one")
 		case err == nil && start.Before(started):
-			r.add(stage.at("startTime").as(stage.path), TypeInvalid, "begins at %s, before the stage that stands before it", stage.at("startTime").text())
+			r.add(stage.lookup("startTime").withPath(stage.path), TypeInvalid, "begins at %s, before the stage that stands before it", stage.lookup("startTime").text())
 		}
 		if err == nil {
 			started = start
@@ -138,21 +138,21 @@ func (r *report) expirable(version tree, lifecycles bool) {
 	}
 }
 
-// supportedOnce reports supported versions that share a minor version: the update target of Shoots
-// would be ambiguous.
-func (r *report) supportedOnce(versions []tree) {
-	supported := func(version tree) bool {
-		return len(version.at("lifecycle").items()) == 0 && version.at("classification").text() == "supported"
+// checkSingleSupportedVersion reports supported versions that share a minor version: the update
+// target of Shoots would be ambiguous.
+func (r *findingCollector) checkSingleSupportedVersion(versions []fieldValue) {
+	supported := func(version fieldValue) bool {
+		return len(version.lookup("lifecycle").items()) == 0 && version.lookup("classification").text() == "supported"
 	}
 	for i, version := range versions {
-		parsed, err := semver.NewVersion(version.at("version").text())
+		parsed, err := semver.NewVersion(version.lookup("version").text())
 		if err != nil || !supported(version) {
 			continue
 		}
 		for j, other := range versions {
-			against, err := semver.NewVersion(other.at("version").text())
+			against, err := semver.NewVersion(other.lookup("version").text())
 			if i != j && err == nil && supported(other) && !against.Equal(parsed) && against.Major() == parsed.Major() && against.Minor() == parsed.Minor() {
-				r.add(version.at("classification").as(version.path), TypeForbidden, "only one version of %d.%d may be supported, but %s is, too; make the older one deprecated", parsed.Major(), parsed.Minor(), against)
+				r.add(version.lookup("classification").withPath(version.path), TypeForbidden, "only one version of %d.%d may be supported, but %s is, too; make the older one deprecated", parsed.Major(), parsed.Minor(), against)
 				break
 			}
 		}

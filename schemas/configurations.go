@@ -24,33 +24,33 @@ import (
 // (runtime.RawExtension) and as text in ConfigMaps. An embedded object names its type by apiVersion
 // and kind. If the type is known, its schema applies.
 
-// configuration is a type of embedded object that is not a kind of its own.
-type configuration struct {
+// configurationType is a type of embedded object that is not a kind of its own.
+type configurationType struct {
 	gvk schema.GroupVersionKind
 	// goType is the type that the process decodes the object into.
 	goType reflect.Type
 	// strict: the process does not start with an unknown field; otherwise it drops the field.
 	strict bool
-	// reader names the process in messages.
-	reader string
-	// foreign: the process has releases of its own, so that an unknown value may belong to another
-	// version. Only likely typos are reported, as warnings.
-	foreign bool
-	// templates are the paths of templates, which the rules of their kinds check.
-	templates []string
+	// processName names the process in messages.
+	processName string
+	// releasedSeparately: the process has releases of its own, so that an unknown value may belong
+	// to another version. Only likely typos are reported, as warnings.
+	releasedSeparately bool
+	// templatePaths are the paths of templates, which the rules of their kinds check.
+	templatePaths []string
 }
 
-func configurations() []configuration {
-	of := func(apiVersion, kind string, object any) configuration {
-		return configuration{gvk: schema.FromAPIVersionAndKind(apiVersion, kind), goType: reflect.TypeOf(object), reader: "kube-apiserver"}
+func builtinConfigurationTypes() []configurationType {
+	of := func(apiVersion, kind string, object any) configurationType {
+		return configurationType{gvk: schema.FromAPIVersionAndKind(apiVersion, kind), goType: reflect.TypeOf(object), processName: "kube-apiserver"}
 	}
-	strictly := func(c configuration) configuration {
+	strictly := func(c configurationType) configurationType {
 		c.strict = true
 		return c
 	}
 	gardenlet := of(gardenletconfigv1alpha1.APIVersion, gardenletconfigv1alpha1.Kind, gardenletconfigv1alpha1.GardenletConfiguration{})
-	gardenlet.reader, gardenlet.templates = "a gardenlet", []string{"seedConfig.spec"}
-	return []configuration{
+	gardenlet.processName, gardenlet.templatePaths = "a gardenlet", []string{"seedConfig.spec"}
+	return []configurationType{
 		gardenlet,
 		of("audit.k8s.io/v1", "Policy", auditv1.Policy{}),
 		strictly(of("apiserver.config.k8s.io/v1", "AuthenticationConfiguration", apiserverv1.AuthenticationConfiguration{})),
@@ -62,38 +62,38 @@ func configurations() []configuration {
 	}
 }
 
-// knownConfiguration is a configuration with its schema.
-type knownConfiguration struct {
-	configuration
+// configurationSchema is a configuration with its schema.
+type configurationSchema struct {
+	configurationType
 	kind *structure.Kind
 }
 
-// knownConfigurations returns the configurations with their schemas, read once.
-var knownConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKind]knownConfiguration, error) {
-	known, err := extensionConfigurations()
+// configurationSchemas returns the configurations with their schemas, read once.
+var configurationSchemas = sync.OnceValues(func() (map[schema.GroupVersionKind]configurationSchema, error) {
+	known, err := extensionConfigurationSchemas()
 	if err != nil {
 		return nil, err
 	}
 	known = maps.Clone(known)
-	for _, c := range configurations() {
+	for _, c := range builtinConfigurationTypes() {
 		kind, err := structure.FromGo(c.gvk, c.goType)
 		if err != nil {
 			return nil, err
 		}
-		known[c.gvk] = knownConfiguration{c, kind}
+		known[c.gvk] = configurationSchema{c, kind}
 	}
 	return known, nil
 })
 
 // embeddedObject is an object inside another one.
 type embeddedObject struct {
-	path   fieldpath.Path
-	fields map[string]any
+	path    fieldpath.Path
+	content map[string]any
 }
 
 func (e embeddedObject) gvk() schema.GroupVersionKind {
-	apiVersion, _ := e.fields["apiVersion"].(string)
-	kind, _ := e.fields["kind"].(string)
+	apiVersion, _ := e.content["apiVersion"].(string)
+	kind, _ := e.content["kind"].(string)
 	return schema.FromAPIVersionAndKind(apiVersion, kind)
 }
 
@@ -103,9 +103,9 @@ func (e embeddedObject) gvk() schema.GroupVersionKind {
 func (w *worker) checkConfigurations(in ruleInput) ([]finding, error) {
 	var found []embeddedObject
 	if in.kind.GVK.Group == "" && in.kind.GVK.Kind == "ConfigMap" {
-		found = objectsInTexts(in.object)
+		found = parseConfigMapObjects(in.object)
 	} else {
-		found = openObjects(nil, in.kind.Root, in.object, nil)
+		found = findOpenObjects(nil, in.kind.Root, in.object, nil)
 	}
 	var findings []finding
 	for _, object := range found {
@@ -119,7 +119,7 @@ func (w *worker) checkConfigurations(in ruleInput) ([]finding, error) {
 }
 
 func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]finding, error) {
-	configurations, err := knownConfigurations()
+	configurations, err := configurationSchemas()
 	if err != nil {
 		return nil, err
 	}
@@ -129,52 +129,52 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 		gvk = schema.FromAPIVersionAndKind(gardenletconfigv1alpha1.APIVersion, gardenletconfigv1alpha1.Kind)
 	}
 	if gvk.Kind == "" || gvk.Version == "" {
-		return unnamed(in, object), nil
+		return checkConfigurationTypeMeta(in, object), nil
 	}
 	known, ok := configurations[gvk]
 	if !ok {
-		foreign, err := extensionConfigurations()
-		return misnamed(object, foreign), err
+		foreign, err := extensionConfigurationSchemas()
+		return checkConfigurationGVK(object, foreign), err
 	}
-	clean, _ := known.kind.Normalise(object.fields)
-	broken := structural(known.kind, clean)
-	clean, misspelt, names := renamed(known.kind, clean, broken)
+	clean, _ := known.kind.Normalise(object.content)
+	broken := structuralFindings(known.kind, clean)
+	clean, misspelt, names := correctNames(known.kind, clean, broken)
 	if len(names) > 0 {
 		clean, _ = known.kind.Normalise(clean)
-		broken = append(misspelt, structural(known.kind, clean)...)
+		broken = append(misspelt, structuralFindings(known.kind, clean)...)
 	}
-	broken = slices.DeleteFunc(names.places(broken), func(f finding) bool {
-		return known.foreign && f.typ == TypeForbidden && f.meant == "" && hasField(configurations, gvk, f.path) == "" || slices.ContainsFunc(known.templates, func(template string) bool { return within(template, f.path) })
+	broken = slices.DeleteFunc(names.restorePaths(broken), func(f finding) bool {
+		return known.releasedSeparately && f.typ == TypeForbidden && f.suggestion == "" && groupWithField(configurations, gvk, f.path) == "" || slices.ContainsFunc(known.templatePaths, func(template string) bool { return isWithinPath(template, f.path) })
 	})
 	for i := range broken {
 		f := &broken[i]
-		f.path, f.meant = join(object.path.String(), f.path), ""
-		if known.foreign {
+		f.path, f.suggestion = joinPath(object.path.String(), f.path), ""
+		if known.releasedSeparately {
 			f.rule, f.severity = ruleExtensionConfig, SeverityWarning
 		}
-		if f.at != "" {
-			f.at = join(object.path.String(), f.at)
+		if f.documentPath != "" {
+			f.documentPath = joinPath(object.path.String(), f.documentPath)
 		}
 		if f.typ != TypeForbidden {
 			continue
 		}
 		switch {
-		case known.foreign:
-			if group := hasField(configurations, gvk, strings.TrimPrefix(f.path, object.path.String()+".")); group != "" {
+		case known.releasedSeparately:
+			if group := groupWithField(configurations, gvk, strings.TrimPrefix(f.path, object.path.String()+".")); group != "" {
 				f.message += fmt.Sprintf("; it is one of %s", group)
 			}
-			f.message += fmt.Sprintf("; %s refuses or drops it", known.reader)
+			f.message += fmt.Sprintf("; %s refuses or drops it", known.processName)
 		case !known.strict:
 			f.severity = SeverityWarning
-			f.message += fmt.Sprintf("; %s drops it", known.reader)
+			f.message += fmt.Sprintf("; %s drops it", known.processName)
 		default:
-			f.message += fmt.Sprintf("; %s does not start with it", known.reader)
+			f.message += fmt.Sprintf("; %s does not start with it", known.processName)
 		}
 	}
 	// for other kinds, rules cover embedded objects, too
 	if in.kind.GVK.Group == "" {
-		root := tree{path: object.path.String(), value: object.fields}
-		for rule, found := range map[string][]finding{ruleRepeatedItems: repeatedIn(root), ruleSpaces: spacesIn(root)} {
+		root := fieldValue{path: object.path.String(), value: object.content}
+		for rule, found := range map[string][]finding{ruleRepeatedItems: findRepeatedItems(root), ruleSpaces: findOuterSpaces(root)} {
 			for _, f := range found {
 				f.rule, f.severity = rule, SeverityWarning
 				broken = append(broken, f)
@@ -184,8 +184,8 @@ func (w *worker) checkConfiguration(in ruleInput, object embeddedObject) ([]find
 	return broken, nil
 }
 
-// openObjects returns the objects in fields with an open schema.
-func openObjects(path fieldpath.Path, n *structure.Node, value any, found []embeddedObject) []embeddedObject {
+// findOpenObjects returns the objects in fields with an open schema.
+func findOpenObjects(path fieldpath.Path, n *structure.Node, value any, found []embeddedObject) []embeddedObject {
 	if n == nil || n.Sensitive {
 		return found
 	}
@@ -196,21 +196,21 @@ func openObjects(path fieldpath.Path, n *structure.Node, value any, found []embe
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if child, ok := n.Properties[name]; ok {
-				found = openObjects(path.Append(name), child, v[name], found)
+				found = findOpenObjects(path.Append(name), child, v[name], found)
 			} else if n.Additional != nil {
-				found = openObjects(path.Append(fieldpath.Key(name)), n.Additional, v[name], found)
+				found = findOpenObjects(path.Append(fieldpath.Key(name)), n.Additional, v[name], found)
 			}
 		}
 	case []any:
 		for i, item := range v {
-			found = openObjects(path.Append(i), n.Items, item, found)
+			found = findOpenObjects(path.Append(i), n.Items, item, found)
 		}
 	}
 	return found
 }
 
-// objectsInTexts returns the objects that a ConfigMap holds as YAML.
-func objectsInTexts(configMap map[string]any) []embeddedObject {
+// parseConfigMapObjects returns the objects that a ConfigMap holds as YAML.
+func parseConfigMapObjects(configMap map[string]any) []embeddedObject {
 	data, _ := configMap["data"].(map[string]any)
 	var found []embeddedObject
 	for _, key := range slices.Sorted(maps.Keys(data)) {

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestConfigurationsAreWalked checks embedded objects against the schemas of their types.
-func TestConfigurationsAreWalked(t *testing.T) {
+// TestEmbeddedConfigurations checks embedded objects against the schemas of their types.
+func TestEmbeddedConfigurations(t *testing.T) {
 	gardenlet := func(config string) string {
 		return "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: Gardenlet\nmetadata: {name: a, namespace: garden}\nspec: {deployment: {}, config: {apiVersion: gardenlet.config.gardener.cloud/v1alpha1, kind: GardenletConfiguration, " + config + "}}"
 	}
@@ -45,13 +45,13 @@ func TestConfigurationsAreWalked(t *testing.T) {
 		"structured authorization":               {configMap("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: [{type: Webhook, names: a}]"), failure, "data[key].authorizers[0].names", `"name"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := validated(t, c.object)
+			found := validateYAML(t, c.object)
 			require.Len(t, found, 1)
 			assert.Equal(t, []string{c.severity, c.field}, []string{string(found[0].Severity), found[0].Field})
 			assert.Contains(t, found[0].Message, c.words)
 		})
 	}
-	found := validated(t, gardenlet("loging: {enabled: maybe}"))
+	found := validateYAML(t, gardenlet("loging: {enabled: maybe}"))
 	require.Len(t, found, 2, "what is in a misspelt field is looked at, too")
 	assert.Equal(t, "spec.config.logging.enabled", found[0].Field)
 	for name, object := range map[string]string{
@@ -60,11 +60,11 @@ func TestConfigurationsAreWalked(t *testing.T) {
 		"a text that is not an object": configMap("apiVersion: a\n- b"),
 		"a policy as it should be":     configMap("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata, resources: [{group: '', resources: [secrets]}], userGroups: [a]}]"),
 	} {
-		assert.Empty(t, validated(t, object), name)
+		assert.Empty(t, validateYAML(t, object), name)
 	}
 }
 
-func validated(t *testing.T, text string) []Violation {
+func validateYAML(t *testing.T, text string) []Violation {
 	object := &unstructured.Unstructured{}
 	data, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(t, err)

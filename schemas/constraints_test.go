@@ -19,28 +19,30 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// broken is a value that violates one constraint of a definition.
-type broken struct {
+// constraintViolation is a value that violates one constraint of a definition.
+type constraintViolation struct {
 	constraint string
 	parent     fieldpath.Path // path of the value
 	value      any
 	field      fieldpath.Path // path of the expected finding
 }
 
-// wrongFormats maps every format that occurs to a wrong value.
-var wrongFormats = map[string]any{
+// invalidFormatValues maps every format that occurs to a wrong value.
+var invalidFormatValues = map[string]any{
 	"date-time": "2020-01-31", "duration": "soon", "cidr": "10.0.0.0/33", "byte": "%%", "ipv4": "::1", "ipv6": "10.0.0.1",
 	"int32": int64(math.MaxInt32) + 1, "int64": 1e19,
 }
 
-// wrongTypes maps every type to a value of another type.
-var wrongTypes = map[string]any{"object": "x", "array": "x", "string": int64(5), "integer": "x", "number": "x", "boolean": "x"}
+// invalidTypeValues maps every type to a value of another type.
+var invalidTypeValues = map[string]any{"object": "x", "array": "x", "string": int64(5), "integer": "x", "number": "x", "boolean": "x"}
 
-// breakAll returns a wrong value for every constraint below a definition. It reads the definition,
-// not the nodes that this package makes of it, so that a dropped constraint is found.
-func breakAll(t *testing.T, props *apiextensionsv1.JSONSchemaProps, path fieldpath.Path) []broken {
-	var all []broken
-	put := func(constraint string, value any) { all = append(all, broken{constraint, path, value, path}) }
+// violateConstraints returns a wrong value for every constraint below a definition. It reads the
+// definition, not the nodes that this package makes of it, so that a dropped constraint is found.
+func violateConstraints(t *testing.T, props *apiextensionsv1.JSONSchemaProps, path fieldpath.Path) []constraintViolation {
+	var all []constraintViolation
+	put := func(constraint string, value any) {
+		all = append(all, constraintViolation{constraint, path, value, path})
+	}
 	items := func(count int64) []any {
 		list := make([]any, count)
 		for i := range list {
@@ -59,10 +61,10 @@ func breakAll(t *testing.T, props *apiextensionsv1.JSONSchemaProps, path fieldpa
 	case props.XIntOrString:
 		put("int-or-string", true)
 	case props.Type != "":
-		put("type "+props.Type, wrongTypes[props.Type])
+		put("type "+props.Type, invalidTypeValues[props.Type])
 	}
 	if props.Format != "" {
-		value, known := wrongFormats[props.Format]
+		value, known := invalidFormatValues[props.Format]
 		assert.True(t, known, "%s: no wrong value is known for the format %s", path, props.Format)
 		put("format "+props.Format, value)
 	}
@@ -99,26 +101,26 @@ func breakAll(t *testing.T, props *apiextensionsv1.JSONSchemaProps, path fieldpa
 		put("maxProperties", entries(*props.MaxProperties+1))
 	}
 	for _, name := range props.Required {
-		all = append(all, broken{"required", path, map[string]any{}, path.Append(name)})
+		all = append(all, constraintViolation{"required", path, map[string]any{}, path.Append(name)})
 	}
 	if len(props.Properties) > 0 && (props.XPreserveUnknownFields == nil || !*props.XPreserveUnknownFields) {
-		all = append(all, broken{"unknown field", path, map[string]any{"no-such-field": "x"}, path.Append("no-such-field")})
+		all = append(all, constraintViolation{"unknown field", path, map[string]any{"no-such-field": "x"}, path.Append("no-such-field")})
 	}
 	for name, child := range props.Properties {
-		all = append(all, breakAll(t, &child, path.Append(name))...)
+		all = append(all, violateConstraints(t, &child, path.Append(name))...)
 	}
 	if props.Items != nil {
-		all = append(all, breakAll(t, props.Items.Schema, path.Append(0))...)
+		all = append(all, violateConstraints(t, props.Items.Schema, path.Append(0))...)
 	}
 	if extra := props.AdditionalProperties; extra != nil && extra.Schema != nil {
-		all = append(all, breakAll(t, extra.Schema, path.Append(fieldpath.Key("a.b/c")))...)
+		all = append(all, violateConstraints(t, extra.Schema, path.Append(fieldpath.Key("a.b/c")))...)
 	}
 	return all
 }
 
-// TestEveryConstraintOfTheDefinitions checks that no type, format, enum, pattern, bound, length,
+// TestEveryDefinitionConstraint checks that no type, format, enum, pattern, bound, length,
 // count or required field is ignored: a violation is a finding at that field.
-func TestEveryConstraintOfTheDefinitions(t *testing.T) {
+func TestEveryDefinitionConstraint(t *testing.T) {
 	kinds := kindsWithSchema(t)
 	for _, crd := range crds.All() {
 		for _, version := range crd.Spec.Versions {
@@ -126,32 +128,32 @@ func TestEveryConstraintOfTheDefinitions(t *testing.T) {
 			if kind, ok := kinds[gvk]; ok {
 				t.Run(strings.ReplaceAll(gvk.GroupVersion().String(), "/", " ")+" "+gvk.Kind, func(t *testing.T) {
 					t.Parallel()
-					checkConstraints(t, kind, version.Schema.OpenAPIV3Schema)
+					assertConstraints(t, kind, version.Schema.OpenAPIV3Schema)
 				})
 			}
 		}
 	}
 }
 
-func checkConstraints(t *testing.T, kind *structure.Kind, root *apiextensionsv1.JSONSchemaProps) {
-	var all []broken
+func assertConstraints(t *testing.T, kind *structure.Kind, root *apiextensionsv1.JSONSchemaProps) {
+	var all []constraintViolation
 	for name, props := range root.Properties {
 		switch {
 		case slices.Contains([]string{"apiVersion", "kind", "metadata"}, name):
 		case kind.Root.Properties[name] == nil:
-			all = append(all, broken{"other version", nil, map[string]any{name: "x"}, fieldpath.Path{name}})
+			all = append(all, constraintViolation{"other version", nil, map[string]any{name: "x"}, fieldpath.Path{name}})
 		default:
-			all = append(all, breakAll(t, &props, fieldpath.Path{name})...)
+			all = append(all, violateConstraints(t, &props, fieldpath.Path{name})...)
 		}
 	}
 	for _, name := range root.Required {
 		if name != "spec" {
-			all = append(all, broken{"required", nil, map[string]any{}, fieldpath.Path{name}})
+			all = append(all, constraintViolation{"required", nil, map[string]any{}, fieldpath.Path{name}})
 		}
 	}
 	inputs := make([]Input, len(all))
 	for i, b := range all {
-		object := &unstructured.Unstructured{Object: nest(b.parent, b.value).(map[string]any)}
+		object := &unstructured.Unstructured{Object: objectWithValue(b.parent, b.value).(map[string]any)}
 		object.SetGroupVersionKind(kind.GVK)
 		object.SetName(fmt.Sprint(i))
 		inputs[i] = Input{Object: object}
@@ -169,8 +171,8 @@ func checkConstraints(t *testing.T, kind *structure.Kind, root *apiextensionsv1.
 		count[strings.Fields(b.constraint)[0]]++
 		found := slices.ContainsFunc(fields[fmt.Sprint(i)], func(field string) bool {
 			// A missing object is reported at its required fields.
-			return field == b.field.String() || b.constraint == "required" && within(b.field.String(), field)
-		}) || b.constraint == "required" && isOptional(kind, b.field.String())
+			return field == b.field.String() || b.constraint == "required" && isWithinPath(b.field.String(), field)
+		}) || b.constraint == "required" && isOptionalField(kind, b.field.String())
 		assert.True(t, found, "%s: %v breaks the constraint %q without a finding at this field, but at %v", b.field, b.value, b.constraint, fields[fmt.Sprint(i)])
 	}
 	t.Logf("%d wrong values: %v", len(all), count)

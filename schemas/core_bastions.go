@@ -6,17 +6,17 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// bastionForms checks the SSH key and the ingress ranges of a Bastion.
-func bastionForms(in ruleInput) []finding {
-	r, spec := &report{}, tree{value: in.object}.at("spec")
-	if key := spec.at("sshPublicKey"); key.text() != "" {
+// checkBastionForms checks the SSH key and the ingress ranges of a Bastion.
+func checkBastionForms(in ruleInput) []finding {
+	r, spec := &findingCollector{}, fieldValue{value: in.object}.lookup("spec")
+	if key := spec.lookup("sshPublicKey"); key.text() != "" {
 		if _, _, _, _, err := ssh.ParseAuthorizedKey([]byte(key.text())); err != nil {
 			r.add(key, TypeInvalid, "is no public key in the form of authorized_keys, such as ssh-ed25519 AAAA…")
 		}
 	}
-	ingress := spec.at("ingress")
+	ingress := spec.lookup("ingress")
 	for i, item := range ingress.items() {
-		cidr := item.at("ipBlock", "cidr")
+		cidr := item.lookup("ipBlock", "cidr")
 		if cidr.text() == "" {
 			r.add(ingress, TypeInvalid, "the range of addresses of item %d is empty", i)
 		} else if _, _, err := net.ParseCIDR(cidr.text()); err != nil {

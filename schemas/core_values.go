@@ -14,32 +14,32 @@ var (
 	resourceReference = regexp.MustCompile(`^\{\{\s*\.resources\.([a-zA-Z0-9]+)\.data\.([a-zA-Z0-9]+)\s*\}\}$`)
 )
 
-// deploymentValues checks the values of a ControllerDeployment of either version.
-func deploymentValues(in ruleInput) []finding {
-	r, object := &report{}, tree{value: in.object}
-	values := object.at("helm", "values")
-	if object.at("type").text() == "helm" {
-		values = object.at("providerConfig", "values").as("helm.values")
+// checkDeploymentValues checks the values of a ControllerDeployment of either version.
+func checkDeploymentValues(in ruleInput) []finding {
+	r, object := &findingCollector{}, fieldValue{value: in.object}
+	values := object.lookup("helm", "values")
+	if object.lookup("type").text() == "helm" {
+		values = object.lookup("providerConfig", "values").withPath("helm.values")
 	}
-	r.templates(values, object.at("resources"))
+	r.checkTemplateReferences(values, object.lookup("resources"))
 	return r.findings
 }
 
-func extensionValues(in ruleInput) []finding {
-	r, deployment := &report{}, tree{value: in.object}.at("spec", "deployment")
-	resources := deployment.at("resources")
-	r.templates(deployment.at("extension", "values"), resources)
-	r.templates(deployment.at("extension", "runtimeClusterValues"), resources)
-	r.templates(deployment.at("admission", "values"), resources)
+func checkExtensionValues(in ruleInput) []finding {
+	r, deployment := &findingCollector{}, fieldValue{value: in.object}.lookup("spec", "deployment")
+	resources := deployment.lookup("resources")
+	r.checkTemplateReferences(deployment.lookup("extension", "values"), resources)
+	r.checkTemplateReferences(deployment.lookup("extension", "runtimeClusterValues"), resources)
+	r.checkTemplateReferences(deployment.lookup("admission", "values"), resources)
 	return r.findings
 }
 
-// templates checks all texts in values. Like upstream, it reports at the values as a whole, and
-// each message once.
-func (r *report) templates(values, resources tree) {
+// checkTemplateReferences checks all texts in values. Like upstream, it reports at the values as a
+// whole, and each message once.
+func (r *findingCollector) checkTemplateReferences(values, resources fieldValue) {
 	names := map[string]bool{}
 	for _, resource := range resources.items() {
-		names[resource.at("name").text()] = true
+		names[resource.lookup("name").text()] = true
 	}
 	seen := map[string]bool{}
 	add := func(format string, args ...any) {
@@ -57,7 +57,7 @@ func (r *report) templates(values, resources tree) {
 			if reference == nil {
 				add("the template %s is not of the form {{ .resources.NAME.data.KEY }}, with letters and digits", template)
 			} else if !names[reference[1]] {
-				add("the template %s refers to the resource %q, which is not in %s%s", template, reference[1], resources.path, meant(reference[1], slices.Sorted(maps.Keys(names))))
+				add("the template %s refers to the resource %q, which is not in %s%s", template, reference[1], resources.path, suggestionHint(reference[1], slices.Sorted(maps.Keys(names))))
 			}
 		}
 		rest := templateExpression.ReplaceAllString(text, "")

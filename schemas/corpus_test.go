@@ -16,8 +16,8 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// documents parses the objects of a manifest.
-func documents(t testing.TB, data []byte) []*unstructured.Unstructured {
+// parseManifest parses the objects of a manifest.
+func parseManifest(t testing.TB, data []byte) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
 	for _, text := range regexp.MustCompile(`(?m)^---.*$`).Split(string(data), -1) {
@@ -40,21 +40,21 @@ func errorsOnly(violations []Violation) []Violation {
 	return result
 }
 
-// TestCorpusCases checks that verdicts equal upstream's, and that errors name the same field.
-// TestCorpusOfGarden has the cases that need other objects.
-func TestCorpusCases(t *testing.T) {
+// TestCorpusVerdicts checks that verdicts equal upstream's, and that errors name the same field.
+// TestGardenCorpus has the cases that need other objects.
+func TestCorpusVerdicts(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "cases", "*.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
-		objects := documents(t, data)
+		objects := parseManifest(t, data)
 		in := Input{Object: objects[len(objects)-1]}
 		if len(objects) > 1 {
 			in.Old = objects[0]
 		}
-		require.True(t, Known(in.Object.GroupVersionKind()), filepath.Base(file))
+		require.True(t, IsKnown(in.Object.GroupVersionKind()), filepath.Base(file))
 		if strings.Contains(string(data), "\n# needs: ") {
 			continue
 		}
@@ -66,7 +66,7 @@ func TestCorpusCases(t *testing.T) {
 		}
 		field := regexp.MustCompile(`(?m)^# field: (.*)$`).FindStringSubmatch(string(data))[1]
 		named := slices.ContainsFunc(violations, func(v Violation) bool { return v.Severity == SeverityError && v.Field == field })
-		assert.True(t, named, "%s: upstream names %s, here: %v", filepath.Base(file), field, lines(violations))
+		assert.True(t, named, "%s: upstream names %s, here: %v", filepath.Base(file), field, formatViolations(violations))
 	}
 }
 
@@ -85,8 +85,8 @@ func TestCorpusManifests(t *testing.T) {
 		}
 		data, err := os.ReadFile(filepath.Join(folder, "valid", name))
 		require.NoError(t, err)
-		for _, object := range documents(t, data) {
-			if found && object.GetKind() != kind || !Known(object.GroupVersionKind()) {
+		for _, object := range parseManifest(t, data) {
+			if found && object.GetKind() != kind || !IsKnown(object.GroupVersionKind()) {
 				continue
 			}
 			if !found {
@@ -96,15 +96,15 @@ func TestCorpusManifests(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				violations, err := Validate(t.Context(), []Input{{Object: object}}, Options{})
 				require.NoError(t, err)
-				assert.Equal(t, wantedFindings(wanted), findingsOf(violations), "%v", lines(violations))
+				assert.Equal(t, parseVerdict(wanted), errorTypesByField(violations), "%v", formatViolations(violations))
 			})
 		}
 	}
 	assert.Greater(t, checked, 50)
 }
 
-// wantedFindings parses "spec.a FieldValueRequired; spec.b FieldValueInvalid".
-func wantedFindings(verdict string) map[string]string {
+// parseVerdict parses "spec.a FieldValueRequired; spec.b FieldValueInvalid".
+func parseVerdict(verdict string) map[string]string {
 	result := map[string]string{}
 	if verdict == "ok" {
 		return result
@@ -116,9 +116,9 @@ func wantedFindings(verdict string) map[string]string {
 	return result
 }
 
-// findingsOf returns all errors except types of opaque provider configuration, which upstream does
-// not read.
-func findingsOf(violations []Violation) map[string]string {
+// errorTypesByField returns all errors except types of opaque provider configuration, which
+// upstream does not read.
+func errorTypesByField(violations []Violation) map[string]string {
 	result := map[string]string{}
 	for _, v := range errorsOnly(violations) {
 		if v.Type == TypeTypeInvalid && strings.HasSuffix(v.Field, "Config") {

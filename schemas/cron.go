@@ -45,8 +45,8 @@ func CronProblem(text string) string {
 	return ""
 }
 
-// IsNever reports whether a valid schedule never fires, because its month has fewer days.
-func IsNever(text string) bool {
+// IsNeverDue reports whether a valid schedule never fires, because its month has fewer days.
+func IsNeverDue(text string) bool {
 	schedule, err := cron.ParseStandard(text)
 	return err == nil && schedule.Next(time.Unix(0, 0)).IsZero()
 }
@@ -80,28 +80,28 @@ func (f cronField) problem(item string) string {
 		}
 		return ""
 	}
-	first, ok := f.number(low)
+	first, ok := f.parseNumber(low)
 	if !ok {
-		return f.outside(low)
+		return f.outOfRangeProblem(low)
 	}
 	if !isRange {
 		return ""
 	}
-	last, ok := f.number(high)
+	last, ok := f.parseNumber(high)
 	switch {
 	case !ok:
-		return f.outside(high)
+		return f.outOfRangeProblem(high)
 	case first > last:
 		return fmt.Sprintf("has the range %s in the field %s, whose begin is after its end", span, f.name)
 	}
 	return ""
 }
 
-func (f cronField) outside(text string) string {
+func (f cronField) outOfRangeProblem(text string) string {
 	return fmt.Sprintf("has %q in the field %s, but its values are %d to %d", text, f.name, f.low, f.high)
 }
 
-func (f cronField) number(text string) (int, bool) {
+func (f cronField) parseNumber(text string) (int, bool) {
 	for i, name := range f.names {
 		if strings.EqualFold(text, name) {
 			return f.low + i, true

@@ -15,20 +15,20 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// dataFields reads maps of plain or base64 values, and collects findings about keys and sizes. No
+// dataReport reads maps of plain or base64 values, and collects findings about keys and sizes. No
 // message may ever contain a value, which can belong to a Secret.
-type dataFields struct {
+type dataReport struct {
 	findings []finding
 	keys     map[string]string // first field that has the key, by key
 	size     int
 }
 
-func (d *dataFields) add(path fieldpath.Path, typ Type, format string, args ...any) {
+func (d *dataReport) add(path fieldpath.Path, typ ViolationType, format string, args ...any) {
 	d.findings = append(d.findings, finding{path: path.String(), typ: typ, message: fmt.Sprintf(format, args...)})
 }
 
-// read adds one field. The structural check reports values that are not text or not base64.
-func (d *dataFields) read(object map[string]any, field string, encoded bool) map[string]any {
+// addValues adds one field. The structural check reports values that are not text or not base64.
+func (d *dataReport) addValues(object map[string]any, field string, encoded bool) map[string]any {
 	values, _ := object[field].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if words := keyProblem(key); words != "" {
@@ -63,16 +63,16 @@ func keyProblem(key string) string {
 }
 
 // checkSize reports data that is too large for one object.
-func (d *dataFields) checkSize() {
+func (d *dataReport) checkSize() {
 	if d.size > corev1.MaxSecretSize {
 		d.add(fieldpath.Path{"data"}, TypeTooLong, "the values have %d bytes together, but may have at most %d (1 MiB); split them over several objects", d.size, corev1.MaxSecretSize)
 	}
 }
 
-func configMapData(in ruleInput) []finding {
-	d := &dataFields{}
-	plain := d.read(in.object, "data", false)
-	binary := d.read(in.object, "binaryData", true)
+func checkConfigMapData(in ruleInput) []finding {
+	d := &dataReport{}
+	plain := d.addValues(in.object, "data", false)
+	binary := d.addValues(in.object, "binaryData", true)
 	for _, key := range slices.Sorted(maps.Keys(binary)) {
 		if _, double := plain[key]; double {
 			d.add(fieldpath.Path{"binaryData", fieldpath.Key(key)}, TypeDuplicate, "the key %q is in data, too; a key may be in one of them only", key)
@@ -82,10 +82,10 @@ func configMapData(in ruleInput) []finding {
 	return d.findings
 }
 
-func secretData(in ruleInput) []finding {
-	d := &dataFields{}
-	encoded := d.read(in.object, "data", true)
-	plain := d.read(in.object, "stringData", false)
+func checkSecretData(in ruleInput) []finding {
+	d := &dataReport{}
+	encoded := d.addValues(in.object, "data", true)
+	plain := d.addValues(in.object, "stringData", false)
 	for key := range plain { // stringData wins over data
 		if value, ok := encoded[key].(string); ok {
 			if replaced, err := base64.StdEncoding.DecodeString(value); err == nil {
@@ -99,22 +99,22 @@ func secretData(in ruleInput) []finding {
 }
 
 // checkType requires the keys that belong to the type of a Secret.
-func (d *dataFields) checkType(object map[string]any) {
+func (d *dataReport) checkType(object map[string]any) {
 	typ, _ := object["type"].(string)
 	switch corev1.SecretType(typ) {
 	case corev1.SecretTypeTLS:
-		d.need(typ, corev1.TLSCertKey)
-		d.need(typ, corev1.TLSPrivateKeyKey)
+		d.requireKey(typ, corev1.TLSCertKey)
+		d.requireKey(typ, corev1.TLSPrivateKeyKey)
 	case corev1.SecretTypeDockercfg:
-		d.needJSON(object, typ, corev1.DockerConfigKey)
+		d.requireJSONKey(object, typ, corev1.DockerConfigKey)
 	case corev1.SecretTypeDockerConfigJson:
-		d.needJSON(object, typ, corev1.DockerConfigJsonKey)
+		d.requireJSONKey(object, typ, corev1.DockerConfigJsonKey)
 	case corev1.SecretTypeSSHAuth:
-		d.need(typ, corev1.SSHAuthPrivateKey)
+		d.requireKey(typ, corev1.SSHAuthPrivateKey)
 	case corev1.SecretTypeBasicAuth:
 		if d.keys[corev1.BasicAuthUsernameKey] == "" && d.keys[corev1.BasicAuthPasswordKey] == "" {
-			d.need(typ, corev1.BasicAuthUsernameKey)
-			d.need(typ, corev1.BasicAuthPasswordKey)
+			d.requireKey(typ, corev1.BasicAuthUsernameKey)
+			d.requireKey(typ, corev1.BasicAuthPasswordKey)
 		}
 	case corev1.SecretTypeServiceAccountToken:
 		if name, _, _ := unstructured.NestedString(object, "metadata", "annotations", corev1.ServiceAccountNameKey); name == "" {
@@ -124,8 +124,8 @@ func (d *dataFields) checkType(object map[string]any) {
 	}
 }
 
-// need requires a key, and reports it at the field that has the other keys.
-func (d *dataFields) need(typ, key string) {
+// requireKey requires a key, and reports it at the field that has the other keys.
+func (d *dataReport) requireKey(typ, key string) {
 	if d.keys[key] != "" {
 		return
 	}
@@ -139,10 +139,10 @@ func (d *dataFields) need(typ, key string) {
 	d.add(fieldpath.Path{field, fieldpath.Key(key)}, TypeRequired, "must be set, because the type of the Secret is %s%s", typ, has)
 }
 
-// needJSON requires a key whose value is a JSON object. It accepts empty values, which an encrypted
-// Secret has without its key.
-func (d *dataFields) needJSON(object map[string]any, typ, key string) {
-	d.need(typ, key)
+// requireJSONKey requires a key whose value is a JSON object. It accepts empty values, which an
+// encrypted Secret has without its key.
+func (d *dataReport) requireJSONKey(object map[string]any, typ, key string) {
+	d.requireKey(typ, key)
 	field := d.keys[key]
 	values, _ := object[field].(map[string]any)
 	text, _ := values[key].(string)

@@ -11,21 +11,21 @@ import (
 	resourcesv1alpha1 "github.com/pergola-dev/pergola/api/resources/v1alpha1"
 )
 
-// secretStays checks changes of a Secret. Its messages never contain values.
-func secretStays(in ruleInput) []finding {
-	if in.old == nil || isMadeAnew(in.object) {
+// checkSecretUpdate checks changes of a Secret. Its messages never contain values.
+func checkSecretUpdate(in ruleInput) []finding {
+	if in.old == nil || isRecreatedOnUpdate(in.object) {
 		return nil
 	}
-	r := &report{}
+	r := &findingCollector{}
 	if before := secretType(in.old); secretType(in.object) != before {
-		r.add(tree{path: "type"}, TypeInvalid, "must stay %s", before)
+		r.add(fieldValue{path: "type"}, TypeInvalid, "must stay %s", before)
 	}
-	r.immutable(in, func(object map[string]any) any { return secretValues(object) }, "data")
+	r.checkImmutable(in, func(object map[string]any) any { return storedSecretValues(object) }, "data")
 	return r.findings
 }
 
-// isMadeAnew reports whether an object asks to be recreated if it cannot be updated.
-func isMadeAnew(object map[string]any) bool {
+// isRecreatedOnUpdate reports whether an object asks to be recreated if it cannot be updated.
+func isRecreatedOnUpdate(object map[string]any) bool {
 	annotations, _, _ := unstructured.NestedStringMap(object, "metadata", "annotations")
 	return annotations[resourcesv1alpha1.DeleteOnInvalidUpdate] == "true"
 }
@@ -37,44 +37,45 @@ func secretType(object map[string]any) string {
 	return string(corev1.SecretTypeOpaque)
 }
 
-// immutableData checks that the values of an immutable InternalSecret do not change.
-func immutableData(in ruleInput) []finding {
+// checkInternalSecretUpdate checks that the values of an immutable InternalSecret do not change.
+func checkInternalSecretUpdate(in ruleInput) []finding {
 	if in.old == nil || in.old["immutable"] != true {
 		return nil
 	}
-	r := &report{}
-	if !reflect.DeepEqual(secretValues(in.object), secretValues(in.old)) {
-		r.add(tree{path: "data"}, TypeForbidden, "must not change: the object is immutable; make another one")
+	r := &findingCollector{}
+	if !reflect.DeepEqual(storedSecretValues(in.object), storedSecretValues(in.old)) {
+		r.add(fieldValue{path: "data"}, TypeForbidden, "must not change: the object is immutable; make another one")
 	}
 	return r.findings
 }
 
-func configMapStays(in ruleInput) []finding {
-	if in.old == nil || isMadeAnew(in.object) {
+func checkConfigMapUpdate(in ruleInput) []finding {
+	if in.old == nil || isRecreatedOnUpdate(in.object) {
 		return nil
 	}
-	r := &report{}
+	r := &findingCollector{}
 	for _, field := range []string{"data", "binaryData"} {
-		r.immutable(in, func(object map[string]any) any { return compact(object[field]) }, field)
+		r.checkImmutable(in, func(object map[string]any) any { return removeEmptyValues(object[field]) }, field)
 	}
 	return r.findings
 }
 
-// immutable checks that an immutable object stays immutable, and that its values do not change.
-func (r *report) immutable(in ruleInput, values func(map[string]any) any, field string) {
+// checkImmutable checks that an immutable object stays immutable, and that its values do not
+// change.
+func (r *findingCollector) checkImmutable(in ruleInput, values func(map[string]any) any, field string) {
 	if in.old["immutable"] != true {
 		return
 	}
 	if in.object["immutable"] != true && field == "data" {
-		r.add(tree{path: "immutable"}, TypeForbidden, "must stay true: it can never be taken back")
+		r.add(fieldValue{path: "immutable"}, TypeForbidden, "must stay true: it can never be taken back")
 	}
 	if !reflect.DeepEqual(values(in.object), values(in.old)) {
-		r.add(tree{path: field}, TypeForbidden, "must not change: the object is immutable; make another one")
+		r.add(fieldValue{path: field}, TypeForbidden, "must not change: the object is immutable; make another one")
 	}
 }
 
-// secretValues returns the values of a Secret as stored: stringData wins over data.
-func secretValues(object map[string]any) map[string]string {
+// storedSecretValues returns the values of a Secret as stored: stringData wins over data.
+func storedSecretValues(object map[string]any) map[string]string {
 	result := map[string]string{}
 	data, _ := object["data"].(map[string]any)
 	for key, value := range data {

@@ -15,18 +15,18 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// samples are values of every type. For every field, some are wrong.
-var samples = []any{
+// sampleValues are values of every type. For every field, some are wrong.
+var sampleValues = []any{
 	"", "zero!", "1h", "2020-01-31T08:00:00Z", "10Gi", int64(0), int64(-1), int64(1) << 40, 0.5, true,
 	1e19, -1e26, "220000+0100", "50%",
 	[]any{}, []any{"x"}, []any{map[string]any{"nmae": "x"}}, map[string]any{}, map[string]any{"nmae": "x"},
 }
 
-// TestStructureIsTheSameInCUEAndInWords puts samples at every field of every kind. The CUE base and
+// TestCUEAndGoStructureAgree puts samples at every field of every kind. The CUE base and
 // the checker that makes the messages come from the same nodes. They must agree at every field: CUE
 // rejects exactly what the checker has a message for.
-func TestStructureIsTheSameInCUEAndInWords(t *testing.T) {
-	s, err := embedded()
+func TestCUEAndGoStructureAgree(t *testing.T) {
+	s, err := embeddedSources()
 	require.NoError(t, err)
 	for _, kind := range allKinds(t, s) {
 		if !speeds.Has(t, kind.GVK.Kind) {
@@ -37,7 +37,7 @@ func TestStructureIsTheSameInCUEAndInWords(t *testing.T) {
 			ctx := cuecontext.New()
 			base, err := s.compileBase(ctx, kind)
 			require.NoError(t, err)
-			compared, refused, paths := 0, 0, fieldsOf(kind.Root, nil)
+			compared, refused, paths := 0, 0, schemaFieldPaths(kind.Root, nil)
 			for i, path := range paths {
 				if i%100 == 99 { // a CUE context never shrinks
 					ctx = cuecontext.New()
@@ -45,11 +45,11 @@ func TestStructureIsTheSameInCUEAndInWords(t *testing.T) {
 					require.NoError(t, err)
 				}
 				for _, sample := range samplesFor(i, kind.Root.Lookup(path)) {
-					object, _ := kind.Normalise(nest(path, sample).(map[string]any))
-					inWords := slices.ContainsFunc(kind.Check(object), func(f structure.Finding) bool { return within(path.String(), f.Path.String()) })
+					object, _ := kind.Normalise(objectWithValue(path, sample).(map[string]any))
+					inWords := slices.ContainsFunc(kind.Check(object), func(f structure.Finding) bool { return isWithinPath(path.String(), f.Path.String()) })
 					inCUE := false
 					if err := base.Unify(ctx.Encode(object)).Validate(cue.Concrete(true)); err != nil {
-						inCUE = slices.ContainsFunc(errorPaths(kind, err), func(p string) bool { return within(path.String(), p) })
+						inCUE = slices.ContainsFunc(cueErrorPaths(kind, err), func(p string) bool { return isWithinPath(path.String(), p) })
 					}
 					compared++
 					if inCUE {
@@ -66,35 +66,36 @@ func TestStructureIsTheSameInCUEAndInWords(t *testing.T) {
 	}
 }
 
-// fieldsOf lists all fields of a schema, with one key for maps and the first item for lists.
-func fieldsOf(n *structure.Node, path fieldpath.Path) []fieldpath.Path {
+// schemaFieldPaths lists all fields of a schema, with one key for maps and the first item for
+// lists.
+func schemaFieldPaths(n *structure.Node, path fieldpath.Path) []fieldpath.Path {
 	paths := []fieldpath.Path{}
 	if len(path) > 0 {
 		paths = append(paths, path)
 	}
 	for _, name := range n.Names() {
 		if len(path) > 0 || name != "status" && (name != "metadata" || n.Properties["kind"].Enum[0] == "Shoot") {
-			paths = append(paths, fieldsOf(n.Properties[name], path.Append(name))...)
+			paths = append(paths, schemaFieldPaths(n.Properties[name], path.Append(name))...)
 		}
 	}
 	if n.Additional != nil {
-		paths = append(paths, fieldsOf(n.Additional, path.Append(fieldpath.Key("a.b/c")))...)
+		paths = append(paths, schemaFieldPaths(n.Additional, path.Append(fieldpath.Key("a.b/c")))...)
 	}
 	if n.Items != nil {
-		paths = append(paths, fieldsOf(n.Items, path.Append(0))...)
+		paths = append(paths, schemaFieldPaths(n.Items, path.Append(0))...)
 	}
 	return paths
 }
 
-// nest returns the smallest object with a value at a path.
-func nest(path fieldpath.Path, value any) any {
+// objectWithValue returns the smallest object with a value at a path.
+func objectWithValue(path fieldpath.Path, value any) any {
 	if len(path) == 0 {
 		return value
 	}
 	if _, ok := path[0].(int); ok {
-		return []any{nest(path[1:], value)}
+		return []any{objectWithValue(path[1:], value)}
 	}
-	return map[string]any{fieldpath.Name(path[0]): nest(path[1:], value)}
+	return map[string]any{fieldpath.Name(path[0]): objectWithValue(path[1:], value)}
 }
 
 // formatSamples are edge cases of the formats: right, wrong, and values on which readers differ.
@@ -114,8 +115,8 @@ var formatSamples = map[string][]any{
 // field's format and enum.
 func samplesFor(field int, n *structure.Node) []any {
 	var values []any
-	for i := field % 3; i < len(samples); i += 3 {
-		values = append(values, samples[i])
+	for i := field % 3; i < len(sampleValues); i += 3 {
+		values = append(values, sampleValues[i])
 	}
 	values = append(values, formatSamples[n.Format]...)
 	for _, value := range n.Enum {

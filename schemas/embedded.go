@@ -25,7 +25,7 @@ import (
 )
 
 //go:embed base rules/*/*.cue
-var files embed.FS
+var schemaFiles embed.FS
 
 // checkedKinds lists the kinds that are fully checked. Other kinds have only their metadata
 // checked.
@@ -59,8 +59,8 @@ func checkedKinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// embedded returns the schemas of this package, read once.
-var embedded = sync.OnceValues(func() (*sources, error) { return newSources(embeddedKinds(), files) })
+// embeddedSources returns the schemas of this package, read once.
+var embeddedSources = sync.OnceValues(func() (*sources, error) { return newSources(embeddedKinds(), schemaFiles) })
 
 // embeddedKinds returns the checked kinds, which are read-only.
 var embeddedKinds = sync.OnceValue(func() *kindSet { return newKindSet(checkedKinds(), definitionReader()) })
@@ -105,12 +105,12 @@ func newScheme() (*runtime.Scheme, error) {
 // KnownKinds lists the kinds that are fully checked: all kinds that a landscape may declare.
 func KnownKinds() []schema.GroupVersionKind { return checkedKinds() }
 
-// Known reports whether objects of the kind are fully checked.
-func Known(gvk schema.GroupVersionKind) bool { return slices.Contains(checkedKinds(), gvk) }
+// IsKnown reports whether objects of the kind are fully checked.
+func IsKnown(gvk schema.GroupVersionKind) bool { return slices.Contains(checkedKinds(), gvk) }
 
 // Digest identifies the schemas, for caches that outlive the process.
 func Digest() (string, error) {
-	s, err := embedded()
+	s, err := embeddedSources()
 	if err != nil {
 		return "", err
 	}

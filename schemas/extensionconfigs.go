@@ -23,10 +23,10 @@ import (
 //go:embed extensionconfigs.tsv
 var extensionFields string
 
-// extensionConfigurations returns the configurations of extensions with their schemas. Extensions
-// have releases of their own, so that other versions may have more fields.
-var extensionConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKind]knownConfiguration, error) {
-	known := map[schema.GroupVersionKind]knownConfiguration{}
+// extensionConfigurationSchemas returns the configurations of extensions with their schemas.
+// Extensions have releases of their own, so that other versions may have more fields.
+var extensionConfigurationSchemas = sync.OnceValues(func() (map[schema.GroupVersionKind]configurationSchema, error) {
+	known := map[schema.GroupVersionKind]configurationSchema{}
 	for line := range strings.Lines(extensionFields) {
 		if strings.HasPrefix(line, "#") {
 			continue
@@ -38,11 +38,11 @@ var extensionConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKin
 		gvk := schema.FromAPIVersionAndKind(columns[0], columns[1])
 		c, ok := known[gvk]
 		if !ok {
-			c = knownConfiguration{configuration{gvk: gvk, reader: "the extension", foreign: true}, structure.Foreign(gvk)}
+			c = configurationSchema{configurationType{gvk: gvk, processName: "the extension", releasedSeparately: true}, structure.Foreign(gvk)}
 			c.kind.Root.Open = columns[2] == ""
 			known[gvk] = c
 		}
-		if err := addField(c.kind.Root, columns[2], columns[3], columns[4]); err != nil {
+		if err := addSchemaField(c.kind.Root, columns[2], columns[3], columns[4]); err != nil {
 			return nil, fmt.Errorf("reading the configuration %s of extensions: %w", gvk, err)
 		}
 	}
@@ -54,12 +54,12 @@ var extensionConfigurations = sync.OnceValues(func() (map[schema.GroupVersionKin
 	return known, nil
 })
 
-// addField adds the node of a path to a schema that has the nodes above it.
-func addField(root *structure.Node, path, typ, values string) error {
+// addSchemaField adds the node of a path to a schema that has the nodes above it.
+func addSchemaField(root *structure.Node, path, typ, values string) error {
 	if path == "" {
 		return nil
 	}
-	node, err := typedNode(typ, values)
+	node, err := newSchemaNode(typ, values)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -93,7 +93,7 @@ func addField(root *structure.Node, path, typ, values string) error {
 	return nil
 }
 
-func typedNode(typ, values string) (*structure.Node, error) {
+func newSchemaNode(typ, values string) (*structure.Node, error) {
 	var enum []string
 	if values != "" {
 		enum = strings.Split(values, ",")
@@ -117,12 +117,12 @@ func typedNode(typ, values string) (*structure.Node, error) {
 	return nil, fmt.Errorf("there is no type %q", typ)
 }
 
-// hasField returns the group of another extension whose configuration of the same kind has a field
-// at the path.
-func hasField(known map[schema.GroupVersionKind]knownConfiguration, gvk schema.GroupVersionKind, path string) string {
+// groupWithField returns the group of another extension whose configuration of the same kind has a
+// field at the path.
+func groupWithField(known map[schema.GroupVersionKind]configurationSchema, gvk schema.GroupVersionKind, path string) string {
 	var groups []string
 	for other, c := range known {
-		if other.Kind != gvk.Kind || other.Group == gvk.Group || !c.foreign {
+		if other.Kind != gvk.Kind || other.Group == gvk.Group || !c.releasedSeparately {
 			continue
 		}
 		n := c.kind.Root
@@ -149,12 +149,12 @@ func hasField(known map[schema.GroupVersionKind]knownConfiguration, gvk schema.G
 	return slices.Min(groups)
 }
 
-// misnamed reports an unknown version or a misspelt kind of a known extension group, and a misspelt
-// group.
-func misnamed(object embeddedObject, known map[schema.GroupVersionKind]knownConfiguration) []finding {
+// checkConfigurationGVK reports an unknown version or a misspelt kind of a known extension group,
+// and a misspelt group.
+func checkConfigurationGVK(object embeddedObject, known map[schema.GroupVersionKind]configurationSchema) []finding {
 	gvk := object.gvk()
 	wrong := func(field, format string, args ...any) []finding {
-		return []finding{{path: join(object.path.String(), field), typ: TypeNotSupported, rule: ruleExtensionConfig, severity: SeverityWarning, message: fmt.Sprintf(format, args...)}}
+		return []finding{{path: joinPath(object.path.String(), field), typ: TypeNotSupported, rule: ruleExtensionConfig, severity: SeverityWarning, message: fmt.Sprintf(format, args...)}}
 	}
 	kinds, versions, groups := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for other := range known {
@@ -179,18 +179,18 @@ func misnamed(object embeddedObject, known map[schema.GroupVersionKind]knownConf
 	return nil
 }
 
-// configFields are the fields that hold a configuration of an extension.
-var configFields = []string{"providerConfig", "infrastructureConfig", "controlPlaneConfig"}
+// extensionConfigFields are the fields that hold a configuration of an extension.
+var extensionConfigFields = []string{"providerConfig", "infrastructureConfig", "controlPlaneConfig"}
 
-// unnamed reports a configuration without apiVersion or kind, by which extensions recognise it. The
-// ingress controller is not an extension.
-func unnamed(in ruleInput, object embeddedObject) []finding {
-	if len(object.fields) == 0 || len(object.path) == 0 || !slices.Contains([]string{"Shoot", "CloudProfile", "NamespacedCloudProfile"}, in.kind.GVK.Kind) ||
-		!slices.Contains(configFields, fieldpath.Name(object.path[len(object.path)-1])) {
+// checkConfigurationTypeMeta reports a configuration without apiVersion or kind, by which
+// extensions recognise it. The ingress controller is not an extension.
+func checkConfigurationTypeMeta(in ruleInput, object embeddedObject) []finding {
+	if len(object.content) == 0 || len(object.path) == 0 || !slices.Contains([]string{"Shoot", "CloudProfile", "NamespacedCloudProfile"}, in.kind.GVK.Kind) ||
+		!slices.Contains(extensionConfigFields, fieldpath.Name(object.path[len(object.path)-1])) {
 		return nil
 	}
 	for _, field := range []string{"apiVersion", "kind"} {
-		if text, _ := object.fields[field].(string); text == "" {
+		if text, _ := object.content[field].(string); text == "" {
 			return []finding{{path: object.path.String(), typ: TypeRequired, rule: ruleExtensionConfig, severity: SeverityWarning,
 				message: fmt.Sprintf("has no %s, by which an extension knows what it is", field)}}
 		}

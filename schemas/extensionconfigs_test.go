@@ -38,7 +38,7 @@ func TestExtensionConfigurations(t *testing.T) {
 		"of an extension": {shoot("", ", extensions: [{type: shoot-dns-service, providerConfig: {apiVersion: service.dns.extensions.gardener.cloud/v1alpha1, kind: DNSConfig, provider: []}}]"), "spec.extensions[0].providerConfig.provider", `"providers"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := ofExtensions(t, c.object)
+			found := extensionConfigViolations(t, c.object)
 			require.Len(t, found, 1)
 			assert.Equal(t, []string{string(SeverityWarning), c.field}, []string{string(found[0].Severity), found[0].Field})
 			assert.Contains(t, found[0].Message, c.words)
@@ -52,10 +52,10 @@ func TestExtensionConfigurations(t *testing.T) {
 		"without a field":           shoot("infrastructureConfig: {}", ""),
 		"a version without a table": shoot("", ", extensions: [{type: registry-cache, providerConfig: {apiVersion: registry.extensions.gardener.cloud/v1alpha2, kind: RegistryConfig, caches: [{upstram: docker.io}]}}]"),
 	} {
-		assert.Empty(t, ofExtensions(t, object), name)
+		assert.Empty(t, extensionConfigViolations(t, object), name)
 	}
 }
 
-func ofExtensions(t *testing.T, text string) []Violation {
-	return slices.DeleteFunc(validated(t, text), func(v Violation) bool { return v.Rule != ruleExtensionConfig })
+func extensionConfigViolations(t *testing.T, text string) []Violation {
+	return slices.DeleteFunc(validateYAML(t, text), func(v Violation) bool { return v.Rule != ruleExtensionConfig })
 }

@@ -6,7 +6,7 @@ import "cmp"
 // the catalogue. This package checks no object against them. It lists them so that every id of a
 // finding can be looked up; a test reads the ids from the sources of those packages.
 func FileRules() []Rule {
-	rules := append(rulesOfFiles(), rulesOfTheLandscape()...)
+	rules := append(landscapeFileRules(), landscapeConfigRules()...)
 	for i := range rules {
 		rules[i].Class = cmp.Or(rules[i].Class, ClassStatic)
 	}
@@ -19,19 +19,19 @@ const (
 	kindLandscape   = "Landscape"
 )
 
-// changing marks a rule that compares with the previous revision.
-func changing(r Rule) Rule {
+// asChangeRule marks a rule that compares with the previous revision.
+func asChangeRule(r Rule) Rule {
 	r.Class = ClassChange
 	return r
 }
 
-// rulesOfFiles lists rules about files, whatever they declare. They have no kind.
-func rulesOfFiles() []Rule {
+// landscapeFileRules lists rules about files, whatever they declare. They have no kind.
+func landscapeFileRules() []Rule {
 	rule := func(id, file, title, doc string, fields ...string) Rule {
 		if len(fields) == 0 {
 			fields = []string{""}
 		}
-		return Rule{ID: id, Title: title, Doc: doc, Source: sourceFiles, Fields: fields, In: "go", File: file, Severity: SeverityError, Scope: scopeObject}
+		return Rule{ID: id, Title: title, Doc: doc, Source: sourceFiles, Fields: fields, Language: "go", File: file, Severity: SeverityError, Scope: scopeObject}
 	}
 	warning := func(r Rule) Rule {
 		r.Severity = SeverityWarning
@@ -85,19 +85,19 @@ func rulesOfFiles() []Rule {
 		inLandscape(rule("landscape/operation", "landscapes/operations.go", "A file in the folder operations is one operation that there is on its object",
 			"Each file operations/ID.yaml holds one object of kind Operation (landscape.pergola.dev/v1alpha1) with spec.object, such as Shoot garden-local/local, spec.operation and, if it must not be executed late, spec.notAfter. It is executed exactly once: for another operation take another id.",
 			"apiVersion", "kind", "metadata.name", "spec.object", "spec.operation", "spec.notAfter")),
-		changing(inLandscape(rule("landscape/operation-object", "landscapes/operationobjects.go", "The object of an operation is declared",
+		asChangeRule(inLandscape(rule("landscape/operation-object", "landscapes/operationobjects.go", "The object of an operation is declared",
 			"An operation that comes or changes names an object that the same commit declares, or that landscape.yaml lists under spec.external, and holds the rules that the annotation gardener.cloud/operation has on it, such as shoot/operations. A file that was there before may stay: its operation was executed.",
 			"spec.object"))),
-		changing(inLandscape(warning(rule("landscape/operation-changed", "landscapes/operationobjects.go", "An operation stays as it was",
+		asChangeRule(inLandscape(warning(rule("landscape/operation-changed", "landscapes/operationobjects.go", "An operation stays as it was",
 			"The id, which is the name of the file, stands for one operation, which is executed exactly once: what is changed under it would never be executed. Give the new operation a file of its own. The old file may stay, or be removed.",
 			"spec.operation")))),
-		changing(inLandscape(warning(rule("landscape/operation-order", "landscapes/operationobjects.go", "Operations of one commit go together",
+		asChangeRule(inLandscape(warning(rule("landscape/operation-order", "landscapes/operationobjects.go", "Operations of one commit go together",
 			"They are executed one soon after the other. The second phase of a rotation is refused until the first one has been prepared, which takes hours: commit it then. The same operation on the same object needs one file.",
 			"spec.operation")))),
 		timed(inLandscape(warning(rule("landscape/operation-late", "commands/preview/lateoperations.go", "An operation that comes or changes can still be executed",
 			"pergola validate --from and pergola diff tell when the time of an operation (spec.notAfter) is over before its file is in force: it is never executed. Set a later time, or remove the file. Files that were there before are not told: what was executed may stay.",
 			"spec.notAfter")))),
-		changing(inLandscape(rule("landscape/cluster-stays", "landscapes/clusters.go", "What the Garden does not refer to any more leaves the runtime cluster by a decision",
+		asChangeRule(inLandscape(rule("landscape/cluster-stays", "landscapes/clusters.go", "What the Garden does not refer to any more leaves the runtime cluster by a decision",
 			"Secrets and ConfigMaps of namespace garden are put into the runtime cluster while the Garden or an Extension refers to them, others into the virtual garden. Remove the file with the reference, or say by the annotation landscape.pergola.dev/cluster (runtime or virtual) where it belongs.",
 			"metadata.annotations"))),
 		inLandscape(rule("landscape/overlay", "landscapes/special.go", "An overlay belongs to a component, can be built, and matches something",
@@ -113,10 +113,10 @@ func rulesOfFiles() []Rule {
 	}
 }
 
-// rulesOfTheLandscape lists rules about landscape.yaml, and about its use of the catalogue.
-func rulesOfTheLandscape() []Rule {
+// landscapeConfigRules lists rules about landscape.yaml, and about its use of the catalogue.
+func landscapeConfigRules() []Rule {
 	rule := func(id, kind, file, source, title, doc string, fields ...string) Rule {
-		return Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, Fields: fields, In: "go", File: file, Severity: SeverityError, Scope: scopeLandscape}
+		return Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, Fields: fields, Language: "go", File: file, Severity: SeverityError, Scope: scopeLandscape}
 	}
 	warning := func(r Rule) Rule {
 		r.Severity = SeverityWarning
@@ -141,10 +141,10 @@ func rulesOfTheLandscape() []Rule {
 			"spec.health"),
 		warning(rule("landscape/health-fields", kindLandscape, "render/healthfields.go", sourceCatalogue, "A rule of health reads fields that the kind has",
 			"With another field no object of the kind would ever be healthy. The fields are those of Kubernetes, of our API, and of the definitions in the catalogue and in overlays. Rules for other kinds are not checked.", "spec.health")),
-		changing(warning(rule("landscape/protection", kindLandscape, "commands/preview/settings.go", sourceFiles, "A change of landscape.yaml protects no less than before",
+		asChangeRule(warning(rule("landscape/protection", kindLandscape, "commands/preview/settings.go", sourceFiles, "A change of landscape.yaml protects no less than before",
 			"pergola validate --from and pergola diff tell when a commit takes the review away, raises the limits of the deletion gate, lets go of what is verified, or has another API serve what there is. It is no error: who reviews the commit decides. Where an operator syncs, the Landscape in the cluster bounds most of it.",
 			"spec.review", "spec.deletionGate", "spec.forceConflicts", "spec.source.verify", "spec.catalogue", "spec.gardenAPI"))),
-		changing(warning(rule("landscape/renamed", kindLandscape, "commands/preview/settings.go", sourceFiles, "A landscape keeps its name",
+		asChangeRule(warning(rule("landscape/renamed", kindLandscape, "commands/preview/settings.go", sourceFiles, "A landscape keeps its name",
 			"Inventories of what was applied have the name of the landscape in theirs. Under another name nothing is taken over or pruned, and the former landscape still has its objects. pergola validate --from and pergola diff tell when a commit changes it. Keep the name, or move the declarations to a landscape of the new name in a folder of its own.",
 			"metadata.name"))),
 		rule("landscape/layer", kindLandscape, "landscapes/loader.go", sourceFiles, "Layers are other folders of the repository, each listed once, and not in a circle",

@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// idOfFiles matches the ids that packages landscapes and render give their findings.
-var idOfFiles = regexp.MustCompile(`^landscape/[a-z][a-z-]*$`)
+// fileRuleIDPattern matches the ids that packages landscapes and render give their findings.
+var fileRuleIDPattern = regexp.MustCompile(`^landscape/[a-z][a-z-]*$`)
 
-// idsIn returns the rule ids in the sources of a package, with their positions.
-func idsIn(t *testing.T, folder string) map[string]string {
+// findRuleIDs returns the rule ids in the sources of a package, with their positions.
+func findRuleIDs(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func idsIn(t *testing.T, folder string) map[string]string {
 		require.NoError(t, err)
 		add := func(e ast.Expr, isID bool) {
 			if literal, ok := e.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-				if text, err := strconv.Unquote(literal.Value); err == nil && text != "" && (isID || idOfFiles.MatchString(text)) {
+				if text, err := strconv.Unquote(literal.Value); err == nil && text != "" && (isID || fileRuleIDPattern.MatchString(text)) {
 					ids[text] = set.Position(literal.Pos()).String()
 				}
 			}
@@ -59,9 +59,9 @@ func idsIn(t *testing.T, folder string) map[string]string {
 	return ids
 }
 
-// TestEveryIDIsListed checks that every rule id that other packages report is listed, and that
+// TestEveryRuleIDListed checks that every rule id that other packages report is listed, and that
 // every listed id is reported.
-func TestEveryIDIsListed(t *testing.T) {
+func TestEveryRuleIDListed(t *testing.T) {
 	rules, err := Rules()
 	require.NoError(t, err)
 	listed, files := map[string]bool{}, map[string]bool{}
@@ -79,7 +79,7 @@ func TestEveryIDIsListed(t *testing.T) {
 		if strings.HasSuffix(folder, ".go") {
 			continue
 		}
-		for id, place := range idsIn(t, filepath.FromSlash(folder)) {
+		for id, place := range findRuleIDs(t, filepath.FromSlash(folder)) {
 			named[id] = true
 			assert.True(t, listed[id], "%s: the rule %s is not listed: describe it in filerules.go", place, id)
 		}
@@ -89,7 +89,7 @@ func TestEveryIDIsListed(t *testing.T) {
 	}
 }
 
-func TestFileRulesAreWhole(t *testing.T) {
+func TestFileRulesComplete(t *testing.T) {
 	for _, rule := range FileRules() {
 		assert.NotEmpty(t, rule.Title, rule.ID)
 		assert.False(t, strings.HasSuffix(rule.Title, "."), rule.ID)

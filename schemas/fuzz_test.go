@@ -19,35 +19,35 @@ var oddValues = []any{
 	[]any{}, []any{nil}, []any{"a", "a"}, []any{map[string]any{}}, []any{map[string]any{"name": "a"}, map[string]any{"name": "a"}}, map[string]any{}, map[string]any{"a": nil}, map[string]any{"name": int64(7)},
 }
 
-// places returns the paths of all values inside a value, in a stable order.
-func places(value any, at []any) [][]any {
+// valuePaths returns the paths of all values inside a value, in a stable order.
+func valuePaths(value any, at []any) [][]any {
 	all := [][]any{at}
 	switch v := value.(type) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			all = append(all, places(v[name], append(slices.Clone(at), name))...)
+			all = append(all, valuePaths(v[name], append(slices.Clone(at), name))...)
 		}
 	case []any:
 		for i, item := range v {
-			all = append(all, places(item, append(slices.Clone(at), i))...)
+			all = append(all, valuePaths(item, append(slices.Clone(at), i))...)
 		}
 	}
 	return all
 }
 
-// replaced returns a copy of a value with another value at a path.
-func replaced(value any, at []any, by any) any {
+// replaceValue returns a copy of a value with another value at a path.
+func replaceValue(value any, at []any, by any) any {
 	if len(at) == 0 {
 		return by
 	}
 	switch v := value.(type) {
 	case map[string]any:
 		out := maps.Clone(v)
-		out[at[0].(string)] = replaced(v[at[0].(string)], at[1:], by)
+		out[at[0].(string)] = replaceValue(v[at[0].(string)], at[1:], by)
 		return out
 	case []any:
 		out := slices.Clone(v)
-		out[at[0].(int)] = replaced(v[at[0].(int)], at[1:], by)
+		out[at[0].(int)] = replaceValue(v[at[0].(int)], at[1:], by)
 		return out
 	}
 	return value
@@ -56,7 +56,7 @@ func replaced(value any, at []any, by any) any {
 // FuzzRules checks that every rule evaluates, and nothing crashes, for any value in an object,
 // before or after a change. The corpus starts with every kind.
 func FuzzRules(f *testing.F) {
-	s, err := embedded()
+	s, err := embeddedSources()
 	require.NoError(f, err)
 	var kinds []*unstructured.Unstructured
 	for _, kind := range allKinds(f, s) {
@@ -64,14 +64,14 @@ func FuzzRules(f *testing.F) {
 		if name == "Namespace" || name == "extensions.Cluster" || name == "ControllerDeployment" && kind.GVK.Version == "v1beta1" {
 			continue
 		}
-		o := good(f, name)
+		o := validObject(f, name)
 		o.SetGroupVersionKind(kind.GVK)
 		kinds = append(kinds, o)
 	}
 	for i := range kinds {
 		f.Add(uint8(i), uint16(7*i), uint8(i), uint16(11*i), uint8(3*i), i%2 == 0)
 	}
-	around := &Surroundings{Objects: []*unstructured.Unstructured{good(f, "CloudProfile"), good(f, "Garden"), good(f, "Project"), good(f, "Seed")}}
+	around := &LandscapeObjects{Objects: []*unstructured.Unstructured{validObject(f, "CloudProfile"), validObject(f, "Garden"), validObject(f, "Project"), validObject(f, "Seed")}}
 	f.Fuzz(func(t *testing.T, kind uint8, first uint16, value uint8, second uint16, other uint8, before bool) {
 		whole := kinds[int(kind)%len(kinds)]
 		changed := any(whole.Object)
@@ -79,9 +79,9 @@ func FuzzRules(f *testing.F) {
 			at    uint16
 			value uint8
 		}{{first, value}, {second, other}} {
-			all := places(changed, nil)[1:] // not the object itself
+			all := valuePaths(changed, nil)[1:] // not the object itself
 			all = slices.DeleteFunc(all, func(at []any) bool { return at[0] == "apiVersion" || at[0] == "kind" })
-			changed = replaced(changed, all[int(c.at)%len(all)], oddValues[int(c.value)%len(oddValues)])
+			changed = replaceValue(changed, all[int(c.at)%len(all)], oddValues[int(c.value)%len(oddValues)])
 		}
 		in := Input{Object: &unstructured.Unstructured{Object: changed.(map[string]any)}, Old: whole}
 		if before {
@@ -92,8 +92,8 @@ func FuzzRules(f *testing.F) {
 				found, err := Validate(t.Context(), []Input{input}, opts)
 				require.NoError(t, err)
 				for _, v := range found {
-					require.NotContains(t, v.Message, unchecked, "%s", v)
-					require.NotEqual(t, crashed.message, v.Message, "%s", v)
+					require.NotContains(t, v.Message, ruleFailureMessage, "%s", v)
+					require.NotEqual(t, crashFinding.message, v.Message, "%s", v)
 				}
 			}
 		}
@@ -103,7 +103,7 @@ func FuzzRules(f *testing.F) {
 // FuzzStructure checks that Go and CUE give the same verdict on every object. Therefore only
 // objects that Go rejects are evaluated in CUE.
 func FuzzStructure(f *testing.F) {
-	s, err := embedded()
+	s, err := embeddedSources()
 	require.NoError(f, err)
 	kinds := allKinds(f, s)
 	for i := range kinds {
@@ -115,37 +115,37 @@ func FuzzStructure(f *testing.F) {
 		name := structure.RulesName(kind.GVK)
 		changed := any(map[string]any{"apiVersion": kind.GVK.GroupVersion().String(), "kind": kind.GVK.Kind, "metadata": map[string]any{"name": "x"}})
 		if name != "Namespace" && name != "extensions.Cluster" {
-			changed = good(t, name).Object
+			changed = validObject(t, name).Object
 		}
 		changed.(map[string]any)["apiVersion"] = kind.GVK.GroupVersion().String()
 		for _, c := range []struct {
 			at    uint16
 			value uint8
 		}{{first, value}, {second, other}} {
-			all := places(changed, nil)[1:]
-			changed = replaced(changed, all[int(c.at)%len(all)], oddValues[int(c.value)%len(oddValues)])
+			all := valuePaths(changed, nil)[1:]
+			changed = replaceValue(changed, all[int(c.at)%len(all)], oddValues[int(c.value)%len(oddValues)])
 		}
 		object, _ := kind.Normalise(changed.(map[string]any))
 		if used++; used%200 == 0 {
 			w.recycle()
 		}
-		inCUE, err := w.refused(kind, object)
+		inCUE, err := w.rejectedFields(kind, object)
 		require.NoError(t, err)
 		require.Equal(t, len(inCUE) > 0, len(kind.Check(object)) > 0, "in CUE: %v, in Go: %v, of %v", inCUE, kind.Check(object), object)
 	})
 }
 
-// TestNullsInsideOfConfigurations checks nulls, which the API preserves wherever it preserves
+// TestNullsInConfigurations checks nulls, which the API preserves wherever it preserves
 // unknown fields, before and after a change.
-func TestNullsInsideOfConfigurations(t *testing.T) {
-	whole := good(t, "ManagedSeed")
+func TestNullsInConfigurations(t *testing.T) {
+	whole := validObject(t, "ManagedSeed")
 	at := []any{"spec", "gardenlet", "config", "seedConfig"}
-	with := &unstructured.Unstructured{Object: replaced(whole.Object, at, nil).(map[string]any)}
+	with := &unstructured.Unstructured{Object: replaceValue(whole.Object, at, nil).(map[string]any)}
 	for _, in := range []Input{{Object: whole, Old: with}, {Object: with, Old: whole}} {
 		found, err := Validate(t.Context(), []Input{in}, Options{})
 		require.NoError(t, err)
 		for _, v := range found {
-			require.NotContains(t, v.Message, unchecked, "%s", v)
+			require.NotContains(t, v.Message, ruleFailureMessage, "%s", v)
 		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// TestCorpusOfGarden compares every case of the garden's kinds except Shoots with upstream: the
+// TestGardenCorpus compares every case of the garden's kinds except Shoots with upstream: the
 // field, its type and further fields of the same run. It adds the other objects that a case needs.
-func TestCorpusOfGarden(t *testing.T) {
+func TestGardenCorpus(t *testing.T) {
 	folder := corpus.Dir(t)
 	files, err := filepath.Glob(filepath.Join(folder, "cases", "*.yaml"))
 	require.NoError(t, err)
@@ -33,7 +33,7 @@ func TestCorpusOfGarden(t *testing.T) {
 			for _, line := range regexp.MustCompile(`(?m)^# (\w+): (.*)$`).FindAllStringSubmatch(string(data), -1) {
 				header[line[1]] = line[2]
 			}
-			objects := documents(t, data)
+			objects := parseManifest(t, data)
 			in := Input{Object: objects[len(objects)-1]}
 			if len(objects) > 1 {
 				in.Old = objects[0]
@@ -42,7 +42,7 @@ func TestCorpusOfGarden(t *testing.T) {
 			if header["needs"] != "" {
 				around, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(header["needs"])))
 				require.NoError(t, err)
-				opts.Landscape = &Surroundings{Objects: documents(t, around)}
+				opts.Landscape = &LandscapeObjects{Objects: parseManifest(t, around)}
 			}
 			found, err := Validate(t.Context(), []Input{in}, opts)
 			require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestCorpusOfGarden(t *testing.T) {
 				}
 			}
 			for _, typ := range strings.Split(header["type"], ",") {
-				assert.Contains(t, fields[header["field"]], typ, "%v", lines(found))
+				assert.Contains(t, fields[header["field"]], typ, "%v", formatViolations(found))
 			}
 			wanted := []string{header["field"]}
 			if header["also"] != "" {
@@ -70,7 +70,7 @@ func TestCorpusOfGarden(t *testing.T) {
 			}
 			slices.Sort(names)
 			slices.Sort(wanted)
-			assert.Equal(t, wanted, names, "%v", lines(found))
+			assert.Equal(t, wanted, names, "%v", formatViolations(found))
 		})
 	}
 	assert.Greater(t, count, 50)

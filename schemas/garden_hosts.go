@@ -10,30 +10,30 @@ import (
 
 // gardenHost is a host name that the gateway of a Garden serves.
 type gardenHost struct {
-	// from is the field that the name is made of or written in.
-	from tree
-	name string
-	// behind is the target of the name.
-	behind string
+	// sourceField is the field that the name is made of or written in.
+	sourceField fieldValue
+	name        string
+	// target is the target of the name.
+	target string
 }
 
-// domainsOf returns the domains from which a Garden makes names, and the own domains of dashboard
-// and discovery server.
-func domainsOf(garden map[string]any) (ingress, virtual []tree, dashboard, discovery tree) {
-	spec := tree{value: garden}.at("spec")
-	return spec.at("runtimeCluster", "ingress", "domains").items(), spec.at("virtualCluster", "dns", "domains").items(),
-		gardenComponent(garden, "gardenerDashboard").at("domain"), gardenComponent(garden, "gardenerDiscoveryServer").at("domain")
+// gardenDomains returns the domains from which a Garden makes names, and the own domains of
+// dashboard and discovery server.
+func gardenDomains(garden map[string]any) (ingress, virtual []fieldValue, dashboard, discovery fieldValue) {
+	spec := fieldValue{value: garden}.lookup("spec")
+	return spec.lookup("runtimeCluster", "ingress", "domains").items(), spec.lookup("virtualCluster", "dns", "domains").items(),
+		gardenComponent(garden, "gardenerDashboard").lookup("domain"), gardenComponent(garden, "gardenerDiscoveryServer").lookup("domain")
 }
 
-// madeHosts returns the names that the catalogue makes of the domains (components/garden).
-func madeHosts(garden map[string]any) []gardenHost {
-	ingress, virtual, dashboard, discovery := domainsOf(garden)
+// derivedHosts returns the names that the catalogue makes of the domains (components/garden).
+func derivedHosts(garden map[string]any) []gardenHost {
+	ingress, virtual, dashboard, discovery := gardenDomains(garden)
 	var hosts []gardenHost
-	add := func(domain tree, behind string, prefixes ...string) {
-		name := domain.at("name")
+	add := func(domain fieldValue, behind string, prefixes ...string) {
+		name := domain.lookup("name")
 		for _, prefix := range prefixes {
 			if name.text() != "" {
-				hosts = append(hosts, gardenHost{from: name, name: prefix + "." + name.text(), behind: behind})
+				hosts = append(hosts, gardenHost{sourceField: name, name: prefix + "." + name.text(), target: behind})
 			}
 		}
 	}
@@ -44,33 +44,33 @@ func madeHosts(garden map[string]any) []gardenHost {
 		if i == 0 {
 			add(domain, "monitoring", "alertmanager-garden", "plutono-garden", "prometheus-garden", "prometheus-longterm")
 		}
-		if i == 0 && gardenComponent(garden, "gardenerDiscoveryServer").set() && !discovery.set() {
+		if i == 0 && gardenComponent(garden, "gardenerDiscoveryServer").isSet() && !discovery.isSet() {
 			add(domain, "the discovery server", "discovery")
 		}
-		if gardenComponent(garden, "gardenerDashboard").set() && !dashboard.set() {
+		if gardenComponent(garden, "gardenerDashboard").isSet() && !dashboard.isSet() {
 			add(domain, "the dashboard", "dashboard")
 		}
 	}
 	return hosts
 }
 
-// gardenHosts checks that every name has one target, because the gateway routes by name.
-func gardenHosts(in ruleInput) []finding {
-	r := &report{}
+// checkGardenHosts checks that every name has one target, because the gateway routes by name.
+func checkGardenHosts(in ruleInput) []finding {
+	r := &findingCollector{}
 	known := map[string]gardenHost{}
-	for _, host := range madeHosts(in.object) {
+	for _, host := range derivedHosts(in.object) {
 		known[host.name] = host
 	}
-	_, _, dashboard, discovery := domainsOf(in.object)
+	_, _, dashboard, discovery := gardenDomains(in.object)
 	for _, host := range []gardenHost{
-		{from: dashboard.at("name"), name: dashboard.at("name").text(), behind: "the dashboard"},
-		{from: discovery.at("name"), name: discovery.at("name").text(), behind: "the discovery server"},
+		{sourceField: dashboard.lookup("name"), name: dashboard.lookup("name").text(), target: "the dashboard"},
+		{sourceField: discovery.lookup("name"), name: discovery.lookup("name").text(), target: "the discovery server"},
 	} {
 		if host.name == "" {
 			continue
 		}
 		if other, taken := known[host.name]; taken {
-			r.add(host.from, TypeDuplicate, "%q leads to %s already, by %s; choose another name for %s", host.name, other.behind, other.from.path, host.behind)
+			r.add(host.sourceField, TypeDuplicate, "%q leads to %s already, by %s; choose another name for %s", host.name, other.target, other.sourceField.path, host.target)
 			continue
 		}
 		known[host.name] = host
@@ -78,61 +78,63 @@ func gardenHosts(in ruleInput) []finding {
 	return r.findings
 }
 
-// GardenName is a name of a Garden in DNS.
-type GardenName struct {
+// GardenDNSName is a name of a Garden in DNS.
+type GardenDNSName struct {
 	// Name has no trailing dot. A leading *. makes it cover all names right below it that have no
 	// record of their own.
 	Name string
 	// Field is the field that the name is made of or written in; Behind is its target.
-	Field, Behind string
-	// Record reports whether DNS has the name. Otherwise a name with a leading *. covers it.
-	Record bool
+	Field, Target string
+	// HasRecord reports whether DNS has the name. Otherwise a name with a leading *. covers it.
+	HasRecord bool
 }
 
-// GardenNames returns the names that a Garden has in DNS, and the names below its ingress domains
-// that it serves.
-func GardenNames(garden map[string]any) []GardenName {
-	var names []GardenName
-	add := func(field tree, name, behind string, record bool) {
+// GardenDNSNames returns the names that a Garden has in DNS, and the names below its ingress
+// domains that it serves.
+func GardenDNSNames(garden map[string]any) []GardenDNSName {
+	var names []GardenDNSName
+	add := func(field fieldValue, name, behind string, record bool) {
 		if field.text() != "" {
-			names = append(names, GardenName{Name: strings.ToLower(strings.TrimSuffix(name, ".")), Field: field.path, Behind: behind, Record: record})
+			names = append(names, GardenDNSName{Name: strings.ToLower(strings.TrimSuffix(name, ".")), Field: field.path, Target: behind, HasRecord: record})
 		}
 	}
-	ingress, virtual, dashboard, discovery := domainsOf(garden)
+	ingress, virtual, dashboard, discovery := gardenDomains(garden)
 	below := map[string]bool{}
 	for _, domain := range ingress {
-		name := domain.at("name")
+		name := domain.lookup("name")
 		below[name.text()] = true
 		add(name, "*."+name.text(), "what is behind the ingress domain", true)
 	}
 	made := map[string]bool{}
 	for _, domain := range virtual {
-		made[domain.at("name").path] = true
+		made[domain.lookup("name").path] = true
 	}
-	for _, host := range madeHosts(garden) {
-		add(host.from, host.name, host.behind, made[host.from.path])
+	for _, host := range derivedHosts(garden) {
+		add(host.sourceField, host.name, host.target, made[host.sourceField.path])
 	}
-	for behind, domain := range map[string]tree{"the dashboard": dashboard, "the discovery server": discovery} {
-		name := domain.at("name")
+	for behind, domain := range map[string]fieldValue{"the dashboard": dashboard, "the discovery server": discovery} {
+		name := domain.lookup("name")
 		_, parent, _ := strings.Cut(name.text(), ".")
 		add(name, name.text(), behind, !below[parent])
 	}
-	slices.SortFunc(names, func(a, b GardenName) int { return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(names, func(a, b GardenDNSName) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Name, b.Name))
+	})
 	return names
 }
 
-// gardenNamesReached reports names that hide others: a record with a leading *. covers no name that
-// exists, and a name exists if another one is below it.
-func gardenNamesReached(in ruleInput) []finding {
-	r := &report{}
-	names := GardenNames(in.object)
+// checkGardenNameShadowing reports names that hide others: a record with a leading *. covers no
+// name that exists, and a name exists if another one is below it.
+func checkGardenNameShadowing(in ruleInput) []finding {
+	r := &findingCollector{}
+	names := GardenDNSNames(in.object)
 	for _, host := range names {
-		if host.Record {
+		if host.HasRecord {
 			continue
 		}
 		for _, other := range names {
-			if other.Record && strings.HasSuffix(other.Name, "."+host.Name) {
-				r.add(tree{path: other.Field}, TypeInvalid, "DNS has %q then, which is below %q: *.DOMAIN of %s leads to %s there no longer; choose a name that is not below it", other.Name, host.Name, host.Field, host.Behind)
+			if other.HasRecord && strings.HasSuffix(other.Name, "."+host.Name) {
+				r.add(fieldValue{path: other.Field}, TypeInvalid, "DNS has %q then, which is below %q: *.DOMAIN of %s leads to %s there no longer; choose a name that is not below it", other.Name, host.Name, host.Field, host.Target)
 				break
 			}
 		}
@@ -140,18 +142,18 @@ func gardenNamesReached(in ruleInput) []finding {
 	return r.findings
 }
 
-// gardenRecordNames checks the names of DNSRecords: the names in DNS with - instead of dots.
-func gardenRecordNames(in ruleInput) []finding {
-	r := &report{}
-	types, providers := dnsTypes(in.object), map[string]string{}
-	ingress, virtual, dashboard, discovery := domainsOf(in.object)
-	for _, domain := range slices.Concat(ingress, virtual, []tree{dashboard, discovery}) {
-		providers[domain.at("name").path] = domain.at("provider").text()
+// checkGardenRecordNames checks the names of DNSRecords: the names in DNS with - instead of dots.
+func checkGardenRecordNames(in ruleInput) []finding {
+	r := &findingCollector{}
+	types, providers := dnsProviderTypes(in.object), map[string]string{}
+	ingress, virtual, dashboard, discovery := gardenDomains(in.object)
+	for _, domain := range slices.Concat(ingress, virtual, []fieldValue{dashboard, discovery}) {
+		providers[domain.lookup("name").path] = domain.lookup("provider").text()
 	}
-	known := map[string]GardenName{}
-	for _, name := range GardenNames(in.object) {
+	known := map[string]GardenDNSName{}
+	for _, name := range GardenDNSNames(in.object) {
 		typ := types[providers[name.Field]]
-		if !name.Record || typ == "" {
+		if !name.HasRecord || typ == "" {
 			continue
 		}
 		record := strings.NewReplacer(".", "-", "*", "wildcard").Replace(name.Name) + "-" + typ
@@ -160,40 +162,40 @@ func gardenRecordNames(in ruleInput) []finding {
 			known[record] = name
 		} else if other.Name != name.Name {
 			// one name has one DNSRecord, and other rules report the duplicate
-			r.add(tree{path: name.Field}, TypeDuplicate, "%q needs a DNSRecord called %s, which is that of %q already (%s): there would be one for both; choose another domain", name.Name, record, other.Name, other.Field)
+			r.add(fieldValue{path: name.Field}, TypeDuplicate, "%q needs a DNSRecord called %s, which is that of %q already (%s): there would be one for both; choose another domain", name.Name, record, other.Name, other.Field)
 		}
 	}
 	return r.findings
 }
 
-// dnsTypes maps the DNS providers of a Garden to their types. A domain without a provider uses the
-// first one.
-func dnsTypes(garden map[string]any) map[string]string {
+// dnsProviderTypes maps the DNS providers of a Garden to their types. A domain without a provider
+// uses the first one.
+func dnsProviderTypes(garden map[string]any) map[string]string {
 	types := map[string]string{}
-	for i, provider := range (tree{value: garden}).at("spec", "dns", "providers").items() {
+	for i, provider := range (fieldValue{value: garden}).lookup("spec", "dns", "providers").items() {
 		if i == 0 {
-			types[""] = provider.at("type").text()
+			types[""] = provider.lookup("type").text()
 		}
-		types[provider.at("name").text()] = provider.at("type").text()
+		types[provider.lookup("name").text()] = provider.lookup("type").text()
 	}
 	return types
 }
 
-// gardenHostLengths checks the lengths of names made of domains. The rule garden/domain-names
+// checkGardenHostLengths checks the lengths of names made of domains. The rule garden/domain-names
 // checks the domains.
-func gardenHostLengths(in ruleInput) []finding {
-	r := &report{}
+func checkGardenHostLengths(in ruleInput) []finding {
+	r := &findingCollector{}
 	const most = validation.DNS1123SubdomainMaxLength
-	ingress, virtual, dashboard, discovery := domainsOf(in.object)
+	ingress, virtual, dashboard, discovery := gardenDomains(in.object)
 	longest := map[string]string{}
-	for _, host := range madeHosts(in.object) {
-		if len(host.name) > len(longest[host.from.path]) {
-			longest[host.from.path] = host.name
+	for _, host := range derivedHosts(in.object) {
+		if len(host.name) > len(longest[host.sourceField.path]) {
+			longest[host.sourceField.path] = host.name
 		}
 	}
-	types := dnsTypes(in.object)
-	check := func(domain tree, record string) {
-		name := domain.at("name")
+	types := dnsProviderTypes(in.object)
+	check := func(domain fieldValue, record string) {
+		name := domain.lookup("name")
 		if len(name.text()) > most {
 			return
 		}
@@ -207,7 +209,7 @@ func gardenHostLengths(in ruleInput) []finding {
 			r.add(name, TypeInvalid, "is too long: %s.DOMAIN has %d characters of at most %d", prefix, len(host), most)
 			return
 		}
-		if typ := types[domain.at("provider").text()]; typ != "" && len(record)+len(name.text())+len("-")+len(typ) > most {
+		if typ := types[domain.lookup("provider").text()]; typ != "" && len(record)+len(name.text())+len("-")+len(typ) > most {
 			r.add(name, TypeInvalid, "is too long: the name of its DNSRecord, %sDOMAIN-%s, has %d characters of at most %d", record, typ, len(record)+len(name.text())+len("-")+len(typ), most)
 		}
 	}

@@ -2,30 +2,30 @@ package schemas
 
 import "github.com/Masterminds/semver/v3"
 
-// gardenAPIServer checks kube-apiserver by the rules for that of a Shoot. The virtual garden has no
-// nodes.
-func gardenAPIServer(in ruleInput) []finding {
-	kubernetes := tree{value: in.object}.at("spec", "virtualCluster", "kubernetes")
-	return kubeAPIServerFindings(kubernetes.at("kubeAPIServer"), apiServerContext{
-		version: kubernetes.at("version").text(), workerless: true, alwaysEncrypted: []string{"secrets"},
-		old: tree{value: in.old}.at("spec", "virtualCluster", "kubernetes", "kubeAPIServer"),
+// checkGardenAPIServer checks kube-apiserver by the rules for that of a Shoot. The virtual garden
+// has no nodes.
+func checkGardenAPIServer(in ruleInput) []finding {
+	kubernetes := fieldValue{value: in.object}.lookup("spec", "virtualCluster", "kubernetes")
+	return checkKubeAPIServer(kubernetes.lookup("kubeAPIServer"), apiServerContext{
+		version: kubernetes.lookup("version").text(), workerless: true, alwaysEncrypted: []string{"secrets"},
+		old: fieldValue{value: in.old}.lookup("spec", "virtualCluster", "kubernetes", "kubeAPIServer"),
 	})
 }
 
-func gardenVersionUpdate(in ruleInput) []finding {
-	r := &report{}
+func checkGardenVersionUpdate(in ruleInput) []finding {
+	r := &findingCollector{}
 	if in.old != nil {
-		version := func(garden map[string]any) tree {
-			return tree{value: garden}.at("spec", "virtualCluster", "kubernetes", "version")
+		version := func(garden map[string]any) fieldValue {
+			return fieldValue{value: garden}.lookup("spec", "virtualCluster", "kubernetes", "version")
 		}
-		r.kubernetesUpdate(version(in.object), version(in.old).text())
+		r.checkKubernetesUpdate(version(in.object), version(in.old).text())
 	}
 	return r.findings
 }
 
-// kubernetesUpdate checks a change of the version of Kubernetes: never down, and one minor version
-// at a time.
-func (r *report) kubernetesUpdate(version tree, before string) {
+// checkKubernetesUpdate checks a change of the version of Kubernetes: never down, and one minor
+// version at a time.
+func (r *findingCollector) checkKubernetesUpdate(version fieldValue, before string) {
 	was, err := semver.NewVersion(before)
 	if err != nil {
 		return
@@ -44,24 +44,24 @@ func (r *report) kubernetesUpdate(version tree, before string) {
 	}
 }
 
-func gardenDashboardIssuer(in ruleInput) []finding {
-	r := &report{}
-	if issuer := gardenComponent(in.object, "gardenerDashboard").at("oidcConfig", "issuerURL"); issuer.set() {
+func checkGardenDashboardIssuer(in ruleInput) []finding {
+	r := &findingCollector{}
+	if issuer := gardenComponent(in.object, "gardenerDashboard").lookup("oidcConfig", "issuerURL"); issuer.isSet() {
 		r.issuerURL(issuer)
 	}
 	return r.findings
 }
 
-func gardenQuotaSelectors(in ruleInput) []finding {
-	r := &report{}
-	for _, quota := range gardenComponent(in.object, "gardenerControllerManager").at("defaultProjectQuotas").items() {
-		r.labelSelector(quota.at("projectSelector"))
+func checkGardenQuotaSelectors(in ruleInput) []finding {
+	r := &findingCollector{}
+	for _, quota := range gardenComponent(in.object, "gardenerControllerManager").lookup("defaultProjectQuotas").items() {
+		r.checkLabelSelector(quota.lookup("projectSelector"))
 	}
 	return r.findings
 }
 
-func gardenControllerManagerGates(in ruleInput) []finding {
-	r, kubernetes := &report{}, tree{value: in.object}.at("spec", "virtualCluster", "kubernetes")
-	r.featureGates(kubernetes.at("kubeControllerManager", "featureGates"), kubernetes.at("version").text())
+func checkGardenControllerManagerGates(in ruleInput) []finding {
+	r, kubernetes := &findingCollector{}, fieldValue{value: in.object}.lookup("spec", "virtualCluster", "kubernetes")
+	r.checkFeatureGates(kubernetes.lookup("kubeControllerManager", "featureGates"), kubernetes.lookup("version").text())
 	return r.findings
 }

@@ -10,9 +10,10 @@ import (
 
 const annotationOperation = "gardener.cloud/operation"
 
-// operationOf returns the operation annotation, the field of all findings about operations.
-func operationOf(object map[string]any) tree {
-	return tree{value: object}.at("metadata", "annotations").key(annotationOperation)
+// readOperationAnnotation returns the operation annotation, the field of all findings about
+// operations.
+func readOperationAnnotation(object map[string]any) fieldValue {
+	return fieldValue{value: object}.lookup("metadata", "annotations").entry(annotationOperation)
 }
 
 const (
@@ -25,11 +26,11 @@ const (
 type gardenRotation struct {
 	operation string
 	// The fields of status.credentials.rotation that the operation changes.
-	of []string
-	// completes: the rotations must be Prepared; otherwise none may be in progress.
-	completes bool
-	// encrypts: the encryption must not be changing.
-	encrypts bool
+	credentials []string
+	// isCompletion: the rotations must be Prepared; otherwise none may be in progress.
+	isCompletion bool
+	// requiresStableEncryption: the encryption must not be changing.
+	requiresStableEncryption bool
 }
 
 // gardenRotations lists the operations on a Garden except reconcile. Source:
@@ -38,24 +39,24 @@ type gardenRotation struct {
 func gardenRotations() []gardenRotation {
 	const ca, serviceAccount, etcd, workload = "certificateAuthorities", "serviceAccountKey", "etcdEncryptionKey", "workloadIdentityKey"
 	return []gardenRotation{
-		{operation: "rotate-credentials-start", of: []string{ca, serviceAccount, etcd, workload}, encrypts: true},
-		{operation: "rotate-credentials-complete", of: []string{ca, serviceAccount, etcd, workload}, completes: true},
-		{operation: "rotate-ca-start", of: []string{ca}},
-		{operation: "rotate-ca-complete", of: []string{ca}, completes: true},
-		{operation: "rotate-serviceaccount-key-start", of: []string{serviceAccount}},
-		{operation: "rotate-serviceaccount-key-complete", of: []string{serviceAccount}, completes: true},
-		{operation: rotateETCDKey, of: []string{etcd}, encrypts: true},
-		{operation: rotateETCDKey + "-start", of: []string{etcd}, encrypts: true},
-		{operation: rotateETCDKey + "-complete", of: []string{etcd}, completes: true},
+		{operation: "rotate-credentials-start", credentials: []string{ca, serviceAccount, etcd, workload}, requiresStableEncryption: true},
+		{operation: "rotate-credentials-complete", credentials: []string{ca, serviceAccount, etcd, workload}, isCompletion: true},
+		{operation: "rotate-ca-start", credentials: []string{ca}},
+		{operation: "rotate-ca-complete", credentials: []string{ca}, isCompletion: true},
+		{operation: "rotate-serviceaccount-key-start", credentials: []string{serviceAccount}},
+		{operation: "rotate-serviceaccount-key-complete", credentials: []string{serviceAccount}, isCompletion: true},
+		{operation: rotateETCDKey, credentials: []string{etcd}, requiresStableEncryption: true},
+		{operation: rotateETCDKey + "-start", credentials: []string{etcd}, requiresStableEncryption: true},
+		{operation: rotateETCDKey + "-complete", credentials: []string{etcd}, isCompletion: true},
 		{operation: "rotate-observability-credentials"},
-		{operation: "rotate-workload-identity-key-start", of: []string{workload}},
-		{operation: "rotate-workload-identity-key-complete", of: []string{workload}, completes: true},
+		{operation: "rotate-workload-identity-key-start", credentials: []string{workload}},
+		{operation: "rotate-workload-identity-key-complete", credentials: []string{workload}, isCompletion: true},
 	}
 }
 
-// gardenOperations checks the operation annotation, which holds operations separated by ';'.
-func gardenOperations(in ruleInput) []finding {
-	r, annotation, asked := &report{}, operationOf(in.object), sets.New[string]()
+// checkGardenOperations checks the operation annotation, which holds operations separated by ';'.
+func checkGardenOperations(in ruleInput) []finding {
+	r, annotation, asked := &findingCollector{}, readOperationAnnotation(in.object), sets.New[string]()
 	for operation := range strings.SplitSeq(annotation.text(), ";") {
 		if operation = strings.TrimSpace(operation); operation != "" {
 			asked.Insert(operation)
@@ -67,10 +68,10 @@ func gardenOperations(in ruleInput) []finding {
 	for _, rotation := range gardenRotations() {
 		known = append(known, rotation.operation)
 	}
-	oneStep := minorOf(tree{value: in.object}.at("spec", "virtualCluster", "kubernetes", "version").text()) >= 34
+	oneStep := minorOf(fieldValue{value: in.object}.lookup("spec", "virtualCluster", "kubernetes", "version").text()) >= 34
 	for _, operation := range sets.List(asked) {
 		if !slices.Contains(known, operation) {
-			r.add(annotation, TypeNotSupported, "there is no operation %q on a Garden%s; there are %s", operation, meant(operation, known), quotedList(known))
+			r.add(annotation, TypeNotSupported, "there is no operation %q on a Garden%s; there are %s", operation, suggestionHint(operation, known), quotedList(known))
 		}
 	}
 	if oneStep && asked.HasAny(rotateETCDKey+"-start", rotateETCDKey+"-complete") {
@@ -81,55 +82,55 @@ func gardenOperations(in ruleInput) []finding {
 	}
 	for _, rotation := range gardenRotations() {
 		if asked.Has(rotation.operation) {
-			r.rotation(in.object, rotation, oneStep)
+			r.checkRotation(in.object, rotation, oneStep)
 		}
 	}
 	return r.findings
 }
 
-// rotation checks that an operation fits the state of the Garden. A missing status counts as an
-// empty one: nothing was ever rotated.
-func (r *report) rotation(garden map[string]any, rotation gardenRotation, oneStep bool) {
-	annotation, object := operationOf(garden), tree{value: garden}
-	if object.at("metadata", "deletionTimestamp").set() {
+// checkRotation checks that an operation fits the state of the Garden. A missing status counts as
+// an empty one: nothing was ever rotated.
+func (r *findingCollector) checkRotation(garden map[string]any, rotation gardenRotation, oneStep bool) {
+	annotation, object := readOperationAnnotation(garden), fieldValue{value: garden}
+	if object.lookup("metadata", "deletionTimestamp").isSet() {
 		r.add(annotation, TypeForbidden, "%s: the Garden is being deleted", rotation.operation)
 	}
-	for _, name := range rotation.of {
-		phase := object.at("status", "credentials", "rotation", name, "phase").text()
+	for _, name := range rotation.credentials {
+		phase := object.lookup("status", "credentials", "rotation", name, "phase").text()
 		switch {
-		case rotation.completes && phase == "" && (name != "etcdEncryptionKey" || !oneStep || len(rotation.of) == 1):
+		case rotation.isCompletion && phase == "" && (name != "etcdEncryptionKey" || !oneStep || len(rotation.credentials) == 1):
 			r.add(annotation, TypeForbidden, "%s: status.credentials.rotation.%s.phase has to be %s before; none was started yet", rotation.operation, name, rotatePhasePrepared)
-		case rotation.completes && phase != rotatePhasePrepared && (name != "etcdEncryptionKey" || !oneStep || len(rotation.of) == 1):
+		case rotation.isCompletion && phase != rotatePhasePrepared && (name != "etcdEncryptionKey" || !oneStep || len(rotation.credentials) == 1):
 			r.add(annotation, TypeForbidden, "%s: status.credentials.rotation.%s.phase has to be %s before; it is %q", rotation.operation, name, rotatePhasePrepared, phase)
-		case !rotation.completes && phase != "" && phase != rotatePhaseCompleted:
+		case !rotation.isCompletion && phase != "" && phase != rotatePhaseCompleted:
 			r.add(annotation, TypeForbidden, "%s: status.credentials.rotation.%s.phase has to be %s before; it is %q", rotation.operation, name, rotatePhaseCompleted, phase)
 		}
 	}
-	if rotation.encrypts && !encryptedInSpec(garden).Equal(resourcesOf(object.at("status", "credentials", "encryptionAtRest", "resources"))) {
+	if rotation.requiresStableEncryption && !specEncryptedResources(garden).Equal(parseGroupResources(object.lookup("status", "credentials", "encryptionAtRest", "resources"))) {
 		r.add(annotation, TypeForbidden, "%s: a change of the encrypted resources is not yet rolled out", rotation.operation)
 	}
 }
 
-// defaultEncryption is the provider if none is set.
-const defaultEncryption = "aescbc"
+// defaultEncryptionProvider is the provider if none is set.
+const defaultEncryptionProvider = "aescbc"
 
-// gardenEncryption returns the encryption configuration of one of the two API servers.
-type gardenEncryption func(garden map[string]any) tree
+// gardenEncryptionReader returns the encryption configuration of one of the two API servers.
+type gardenEncryptionReader func(garden map[string]any) fieldValue
 
-func kubernetesEncryption(garden map[string]any) tree {
-	return tree{value: garden}.at("spec", "virtualCluster", "kubernetes", "kubeAPIServer", "encryptionConfig")
+func kubernetesEncryption(garden map[string]any) fieldValue {
+	return fieldValue{value: garden}.lookup("spec", "virtualCluster", "kubernetes", "kubeAPIServer", "encryptionConfig")
 }
 
-func gardenerEncryption(garden map[string]any) tree {
-	return gardenComponent(garden, "gardenerAPIServer").at("encryptionConfig")
+func gardenerEncryption(garden map[string]any) fieldValue {
+	return gardenComponent(garden, "gardenerAPIServer").lookup("encryptionConfig")
 }
 
-func encryptedInSpec(garden map[string]any) sets.Set[schema.GroupResource] {
-	return resourcesOf(kubernetesEncryption(garden).at("resources")).Union(resourcesOf(gardenerEncryption(garden).at("resources")))
+func specEncryptedResources(garden map[string]any) sets.Set[schema.GroupResource] {
+	return parseGroupResources(kubernetesEncryption(garden).lookup("resources")).Union(parseGroupResources(gardenerEncryption(garden).lookup("resources")))
 }
 
-// resourcesOf parses a list of resources, so that "secrets" and "secrets." are equal.
-func resourcesOf(list tree) sets.Set[schema.GroupResource] {
+// parseGroupResources parses a list of resources, so that "secrets" and "secrets." are equal.
+func parseGroupResources(list fieldValue) sets.Set[schema.GroupResource] {
 	resources := sets.New[schema.GroupResource]()
 	for _, text := range list.texts() {
 		resources.Insert(schema.ParseGroupResource(text))
@@ -138,27 +139,27 @@ func resourcesOf(list tree) sets.Set[schema.GroupResource] {
 }
 
 // provider returns the encryption provider as the defaulting webhook completes it.
-func (e gardenEncryption) provider(garden map[string]any) string {
-	for _, encryption := range []gardenEncryption{e, kubernetesEncryption} {
-		if provider := encryption(garden).at("provider", "type").text(); provider != "" {
+func (e gardenEncryptionReader) provider(garden map[string]any) string {
+	for _, encryption := range []gardenEncryptionReader{e, kubernetesEncryption} {
+		if provider := encryption(garden).lookup("provider", "type").text(); provider != "" {
 			return provider
 		}
 	}
-	return defaultEncryption
+	return defaultEncryptionProvider
 }
 
-// gardenEncryptionUpdate rejects a change of the encryption during another one.
-func gardenEncryptionUpdate(in ruleInput) []finding {
-	r := &report{}
+// checkGardenEncryptionUpdate rejects a change of the encryption during another one.
+func checkGardenEncryptionUpdate(in ruleInput) []finding {
+	r := &findingCollector{}
 	if in.old == nil {
 		return nil
 	}
-	for _, encryption := range []gardenEncryption{kubernetesEncryption, gardenerEncryption} {
-		resources, provider := encryption(in.object).at("resources"), encryption(in.object).at("provider", "type")
-		before := resourcesOf(encryption(in.old).at("resources"))
-		listed, provided := !before.Equal(resourcesOf(resources)), encryption.provider(in.old) != encryption.provider(in.object)
-		gardener := resources.path == gardenerEncryption(nil).at("resources").path
-		for _, problem := range encryptionUnderWay(in, before, encryption.provider(in.old), gardener) {
+	for _, encryption := range []gardenEncryptionReader{kubernetesEncryption, gardenerEncryption} {
+		resources, provider := encryption(in.object).lookup("resources"), encryption(in.object).lookup("provider", "type")
+		before := parseGroupResources(encryption(in.old).lookup("resources"))
+		listed, provided := !before.Equal(parseGroupResources(resources)), encryption.provider(in.old) != encryption.provider(in.object)
+		gardener := resources.path == gardenerEncryption(nil).lookup("resources").path
+		for _, problem := range encryptionObstacles(in, before, encryption.provider(in.old), gardener) {
 			if listed {
 				r.add(resources, TypeForbidden, "cannot be changed now: %s", problem)
 			}
@@ -166,7 +167,7 @@ func gardenEncryptionUpdate(in ruleInput) []finding {
 				r.add(provider, TypeForbidden, "cannot be changed now: %s", problem)
 			}
 		}
-		if provided && !created(in) {
+		if provided && !isCreated(in) {
 			r.add(provider, TypeForbidden, "cannot be changed before the Garden was created or restored successfully; see status.lastOperation")
 		}
 		if listed && provided {
@@ -176,39 +177,39 @@ func gardenEncryptionUpdate(in ruleInput) []finding {
 	return r.findings
 }
 
-// created reports whether a Garden was created or restored successfully. Files in Git have no
+// isCreated reports whether a Garden was created or restored successfully. Files in Git have no
 // status and count as created. In an API server, lastOperation shows it, and none means not yet.
-func created(in ruleInput) bool {
-	status := tree{value: in.object}.at("status")
-	if !status.set() {
-		status = tree{value: in.old}.at("status")
+func isCreated(in ruleInput) bool {
+	status := fieldValue{value: in.object}.lookup("status")
+	if !status.isSet() {
+		status = fieldValue{value: in.old}.lookup("status")
 	}
-	if !status.set() && !(tree{value: in.old}).at("metadata", "uid").set() {
+	if !status.isSet() && !(fieldValue{value: in.old}).lookup("metadata", "uid").isSet() {
 		return true
 	}
-	return ended(status.at("lastOperation"))
+	return hasCreationEnded(status.lookup("lastOperation"))
 }
 
-// encryptionUnderWay returns the reasons in the status why the encryption cannot be changed.
-func encryptionUnderWay(in ruleInput, before sets.Set[schema.GroupResource], provider string, gardener bool) (problems []string) {
-	credentials := tree{value: in.object}.at("status", "credentials")
-	if !credentials.set() {
-		credentials = tree{value: in.old}.at("status", "credentials")
+// encryptionObstacles returns the reasons in the status why the encryption cannot be changed.
+func encryptionObstacles(in ruleInput, before sets.Set[schema.GroupResource], provider string, gardener bool) (problems []string) {
+	credentials := fieldValue{value: in.object}.lookup("status", "credentials")
+	if !credentials.isSet() {
+		credentials = fieldValue{value: in.old}.lookup("status", "credentials")
 	}
-	if phase := credentials.at("rotation", "etcdEncryptionKey", "phase").text(); phase != "" && phase != rotatePhaseCompleted {
+	if phase := credentials.lookup("rotation", "etcdEncryptionKey", "phase").text(); phase != "" && phase != rotatePhaseCompleted {
 		problems = append(problems, "the encryption key is being rotated (status.credentials.rotation.etcdEncryptionKey.phase is "+phase+")")
 	}
-	atRest := credentials.at("encryptionAtRest")
-	if !atRest.set() {
+	atRest := credentials.lookup("encryptionAtRest")
+	if !atRest.isSet() {
 		return problems
 	}
 	rolledOut := sets.New[schema.GroupResource]()
-	for resource := range resourcesOf(atRest.at("resources")) {
+	for resource := range parseGroupResources(atRest.lookup("resources")) {
 		if strings.HasSuffix(resource.Group, ".gardener.cloud") == gardener {
 			rolledOut.Insert(resource)
 		}
 	}
-	if !rolledOut.Equal(before) || atRest.at("provider", "type").text() != provider {
+	if !rolledOut.Equal(before) || atRest.lookup("provider", "type").text() != provider {
 		problems = append(problems, "the change before it is not yet rolled out (status.credentials.encryptionAtRest)")
 	}
 	return problems

@@ -13,76 +13,76 @@ import (
 func coreGoRules() []goRule {
 	rule := func(kind, name, title, doc, source string, check func(ruleInput) []finding) goRule {
 		return goRule{Rule: Rule{ID: strings.ToLower(kind) + "/" + name, Kind: kind, Title: title, Doc: doc, Source: source,
-			In: "go", Severity: SeverityError, Scope: scopeObject}, check: check}
+			Language: "go", Severity: SeverityError, Scope: scopeObject}, check: check}
 	}
 	const validation = "pkg/api/core/validation/"
 	return []goRule{
 		{Rule: Rule{ID: "any/frozen-while-deleted", Kind: "*", Title: "Nothing changes in the spec of an extension or its parts while they are being deleted",
 			Doc:    "These are ControllerRegistrations, ControllerInstallations and the kinds of extensions.gardener.cloud. In Go, because CUE does not compare objects.",
-			Source: validation + "controllerregistration.go, controllerinstallation.go, pkg/api/extensions/validation", Fields: []string{"spec"}, In: "go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange}, check: frozenWhileDeleted},
+			Source: validation + "controllerregistration.go, controllerinstallation.go, pkg/api/extensions/validation", Fields: []string{"spec"}, Language: "go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange}, check: checkFrozenDuringDeletion},
 		rule("ControllerDeployment", "values", "Templates in the values of a chart are references to its resources",
-			"A template is {{ .resources.NAME.data.KEY }}, with a name of the list of resources. In Go, because values have any form and depth.", validation+"utils.go", deploymentValues).about("helm.values", "providerConfig"),
+			"A template is {{ .resources.NAME.data.KEY }}, with a name of the list of resources. In Go, because values have any form and depth.", validation+"utils.go", checkDeploymentValues).withFields("helm.values", "providerConfig"),
 		rule("Extension", "values", "Templates in the values of a chart are references to its resources",
-			"A template is {{ .resources.NAME.data.KEY }}, with a name of spec.deployment.resources. In Go, because values have any form and depth.", validation+"utils.go", extensionValues).about("spec.deployment.admission.values", "spec.deployment.extension.runtimeClusterValues", "spec.deployment.extension.values"),
+			"A template is {{ .resources.NAME.data.KEY }}, with a name of spec.deployment.resources. In Go, because values have any form and depth.", validation+"utils.go", checkExtensionValues).withFields("spec.deployment.admission.values", "spec.deployment.extension.runtimeClusterValues", "spec.deployment.extension.values"),
 		rule("ControllerRegistration", "selector", "The selector of seeds is a selector of labels",
 			"In Go, because the API server's own function decides.", validation+"controllerregistration.go", func(in ruleInput) []finding {
-				return selectorAt(in, "spec", "deployment", "seedSelector")
-			}).about("spec.deployment.seedSelector"),
+				return checkSelectorAt(in, "spec", "deployment", "seedSelector")
+			}).withFields("spec.deployment.seedSelector"),
 		rule("ExposureClass", "selector", "The selector of seeds is a selector of labels",
 			"In Go, because the API server's own function decides.", validation+"exposureclass.go", func(in ruleInput) []finding {
-				return selectorAt(in, "scheduling", "seedSelector")
-			}).about("scheduling.seedSelector"),
+				return checkSelectorAt(in, "scheduling", "seedSelector")
+			}).withFields("scheduling.seedSelector"),
 		rule("ExposureClass", "stays", "Handler and scheduling of an ExposureClass never change",
 			"Shoots were placed by them. Make another ExposureClass. In Go, because CUE does not compare objects.", validation+"exposureclass.go", func(in ruleInput) []finding {
-				return unchanged(in, "handler", "scheduling")
-			}).about("handler", "scheduling").change(),
+				return checkUnchanged(in, "handler", "scheduling")
+			}).withFields("handler", "scheduling").withChangeClass(),
 		rule("SecretBinding", "stays", "What a SecretBinding binds never changes",
-			"Shoots use these credentials. Make another binding. A provider can be set later where there was none. In Go, because CUE does not compare objects.", validation+"secretbinding.go", secretBindingStays).about("provider", "quotas", "secretRef").change(),
+			"Shoots use these credentials. Make another binding. A provider can be set later where there was none. In Go, because CUE does not compare objects.", validation+"secretbinding.go", checkSecretBindingUpdate).withFields("provider", "quotas", "secretRef").withChangeClass(),
 		rule("CredentialsBinding", "stays", "What a CredentialsBinding binds never changes",
 			"Shoots use these credentials. Make another binding. In Go, because CUE does not compare objects.", "pkg/api/security/validation/credentialsbinding.go", func(in ruleInput) []finding {
-				return unchanged(inNamespace(in), "credentialsRef", "quotas", "provider")
-			}).about("credentialsRef", "provider", "quotas").change(),
+				return checkUnchanged(withReferenceNamespaces(in), "credentialsRef", "quotas", "provider")
+			}).withFields("credentialsRef", "provider", "quotas").withChangeClass(),
 		rule("InternalSecret", "data", "The keys of an InternalSecret can be file names, fit its type, and the values fit into 1 MiB",
-			"Keys have letters, digits, '-', '_' and '.'. In Go, because CUE cannot count bytes of base64, and because no value may get into a message.", validation+"internalsecret.go", secretData).about("data"),
+			"Keys have letters, digits, '-', '_' and '.'. In Go, because CUE cannot count bytes of base64, and because no value may get into a message.", validation+"internalsecret.go", checkSecretData).withFields("data"),
 		rule("InternalSecret", "values-stay", "The values of an immutable InternalSecret never change",
-			"Make another InternalSecret. In Go, because no value may get into a message.", validation+"internalsecret.go", immutableData).about("data").change(),
+			"Make another InternalSecret. In Go, because no value may get into a message.", validation+"internalsecret.go", checkInternalSecretUpdate).withFields("data").withChangeClass(),
 		rule("Quota", "amounts", "Limits of a Quota are not negative",
-			"In Go, because CUE has no arithmetic on quantities.", validation+"quota.go", quotaAmounts).about("spec.metrics"),
+			"In Go, because CUE has no arithmetic on quantities.", validation+"quota.go", checkQuotaAmounts).withFields("spec.metrics"),
 		rule("Bastion", "addresses", "The key of a Bastion is a public key, and it is reached from ranges of addresses",
-			"In Go, because keys are parsed. Upstream reports all ranges at spec.ingress.", "pkg/api/operations/validation/bastion.go", bastionForms).about("spec.ingress", "spec.sshPublicKey"),
+			"In Go, because keys are parsed. Upstream reports all ranges at spec.ingress.", "pkg/api/operations/validation/bastion.go", checkBastionForms).withFields("spec.ingress", "spec.sshPublicKey"),
 		rule("NamespacedCloudProfile", "versions", "Versions of Kubernetes and of images are versions, with stages in their order",
-			"As for a CloudProfile, but the list of versions may be empty. In Go, because versions and times are compared.", validation+"namespacedcloudprofile.go, utils.go", namespacedVersions).about("spec.kubernetes.versions", "spec.machineImages"),
+			"As for a CloudProfile, but the list of versions may be empty. In Go, because versions and times are compared.", validation+"namespacedcloudprofile.go, utils.go", checkNamespacedVersions).withFields("spec.kubernetes.versions", "spec.machineImages"),
 		rule("NamespacedCloudProfile", "amounts", "Amounts of machine types and volumes are not negative",
-			"In Go, because CUE has no arithmetic on quantities.", validation+"utils.go", profileAmounts).about("spec.machineTypes", "spec.volumeTypes"),
+			"In Go, because CUE has no arithmetic on quantities.", validation+"utils.go", checkProfileAmounts).withFields("spec.machineTypes", "spec.volumeTypes"),
 		rule("NamespacedCloudProfile", "ca-bundle", "The CA bundle is a certificate",
-			"Nodes trust it. In Go, because certificates are parsed.", validation+"namespacedcloudprofile.go", profileCABundle).about("spec.caBundle"),
+			"Nodes trust it. In Go, because certificates are parsed.", validation+"namespacedcloudprofile.go", checkProfileCABundle).withFields("spec.caBundle"),
 	}
 }
 
-// deletionBegan reports whether an object is being deleted.
-func deletionBegan(object map[string]any) bool {
+// isBeingDeleted reports whether an object is being deleted.
+func isBeingDeleted(object map[string]any) bool {
 	value, _, _ := unstructured.NestedFieldNoCopy(object, "metadata", "deletionTimestamp")
 	return value != nil
 }
 
-func frozenWhileDeleted(in ruleInput) []finding {
-	frozen := Rule{Kind: kindExtensions}.appliesTo(in.kind.GVK) && in.kind.GVK.Kind != "Cluster" ||
+func checkFrozenDuringDeletion(in ruleInput) []finding {
+	frozen := Rule{Kind: kindAllExtensions}.isForKind(in.kind.GVK) && in.kind.GVK.Kind != "Cluster" ||
 		in.kind.GVK.Kind == "ControllerRegistration" || in.kind.GVK.Kind == "ControllerInstallation"
-	if in.old == nil || !frozen || !deletionBegan(in.object) || reflect.DeepEqual(compact(in.object["spec"]), compact(in.old["spec"])) {
+	if in.old == nil || !frozen || !isBeingDeleted(in.object) || reflect.DeepEqual(removeEmptyValues(in.object["spec"]), removeEmptyValues(in.old["spec"])) {
 		return nil
 	}
-	r := &report{}
-	r.add(tree{path: "spec"}, TypeForbidden, "must not change, because the object is being deleted")
+	r := &findingCollector{}
+	r.add(fieldValue{path: "spec"}, TypeForbidden, "must not change, because the object is being deleted")
 	return r.findings
 }
 
-// compact removes values that the API server does not distinguish from unset fields.
-func compact(value any) any {
+// removeEmptyValues removes values that the API server does not distinguish from unset fields.
+func removeEmptyValues(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		result := map[string]any{}
 		for name, child := range v {
-			if child = compact(child); child != nil {
+			if child = removeEmptyValues(child); child != nil {
 				result[name] = child
 			}
 		}
@@ -96,7 +96,7 @@ func compact(value any) any {
 		}
 		list := make([]any, len(v))
 		for i := range v {
-			list[i] = compact(v[i])
+			list[i] = removeEmptyValues(v[i])
 		}
 		return list
 	case string:
@@ -107,31 +107,31 @@ func compact(value any) any {
 	return value
 }
 
-// unchanged reports the fields that differ from the old object.
-func unchanged(in ruleInput, fields ...string) []finding {
-	r := &report{}
+// checkUnchanged reports the fields that differ from the old object.
+func checkUnchanged(in ruleInput, fields ...string) []finding {
+	r := &findingCollector{}
 	if in.old == nil {
 		return nil
 	}
 	for _, field := range fields {
-		if !reflect.DeepEqual(compact(in.object[field]), compact(in.old[field])) {
-			r.add(tree{path: field}, TypeInvalid, "must stay as it was: %s cannot be changed", field)
+		if !reflect.DeepEqual(removeEmptyValues(in.object[field]), removeEmptyValues(in.old[field])) {
+			r.add(fieldValue{path: field}, TypeInvalid, "must stay as it was: %s cannot be changed", field)
 		}
 	}
 	return r.findings
 }
 
-func secretBindingStays(in ruleInput) []finding {
+func checkSecretBindingUpdate(in ruleInput) []finding {
 	fields := []string{"secretRef", "quotas"}
 	if in.old["provider"] != nil {
 		fields = append(fields, "provider")
 	}
-	return unchanged(inNamespace(in), fields...)
+	return checkUnchanged(withReferenceNamespaces(in), fields...)
 }
 
-// inNamespace completes the references of a binding like the API: their namespace defaults to its
-// own.
-func inNamespace(in ruleInput) ruleInput {
+// withReferenceNamespaces completes the references of a binding like the API: their namespace
+// defaults to its own.
+func withReferenceNamespaces(in ruleInput) ruleInput {
 	if in.old == nil {
 		return in
 	}
@@ -148,16 +148,16 @@ func inNamespace(in ruleInput) ruleInput {
 	return in
 }
 
-func selectorAt(in ruleInput, fields ...string) []finding {
-	r := &report{}
-	r.labelSelector(tree{value: in.object}.at(fields...))
+func checkSelectorAt(in ruleInput, fields ...string) []finding {
+	r := &findingCollector{}
+	r.checkLabelSelector(fieldValue{value: in.object}.lookup(fields...))
 	return r.findings
 }
 
-func quotaAmounts(in ruleInput) []finding {
-	r, metrics := &report{}, tree{value: in.object}.at("spec", "metrics")
+func checkQuotaAmounts(in ruleInput) []finding {
+	r, metrics := &findingCollector{}, fieldValue{value: in.object}.lookup("spec", "metrics")
 	for _, name := range metrics.keys() {
-		r.amount(metrics.key(name), name)
+		r.checkResourceAmount(metrics.entry(name), name)
 	}
 	return r.findings
 }

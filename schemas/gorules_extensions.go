@@ -7,18 +7,18 @@ import "strings"
 func extensionsGoRules() []goRule {
 	rule := func(kind, name, title, doc, file string, check func(ruleInput) []finding) goRule {
 		return goRule{Rule: Rule{ID: folderExtensions + "." + strings.ToLower(kind) + "/" + name, Kind: folderExtensions + "." + kind, Title: title, Doc: doc,
-			Source: "pkg/api/extensions/validation/" + file, In: "go", Severity: SeverityError, Scope: scopeObject}, check: check}
+			Source: "pkg/api/extensions/validation/" + file, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: check}
 	}
 	return []goRule{
 		rule("DNSRecord", "addresses", "Values of an A or AAAA record are IP addresses",
-			"In Go, because upstream takes every form that Go reads.", "dnsrecord.go", dnsAddresses).about("spec.values"),
+			"In Go, because upstream takes every form that Go reads.", "dnsrecord.go", checkDNSAddresses).withFields("spec.values"),
 		rule("Network", "ranges", "Pods and services of a network have ranges of its IP family that do not overlap",
-			"With both families each range may be of either. In Go, because CUE has no arithmetic on addresses.", "network.go", extensionNetworks).about("spec.podCIDR", "spec.serviceCIDR"),
+			"With both families each range may be of either. In Go, because CUE has no arithmetic on addresses.", "network.go", checkExtensionNetworks).withFields("spec.podCIDR", "spec.serviceCIDR"),
 		rule("OperatingSystemConfig", "registries", "Registries are mirrored once, by hosts with a URL",
-			"An upstream is a host with or without a port, or _default. In Go, because URLs are parsed.", "operatingsystemconfig.go", containerdRegistries).about("spec.criConfig.containerd.registries"),
+			"An upstream is a host with or without a port, or _default. In Go, because URLs are parsed.", "operatingsystemconfig.go", checkContainerdRegistries).withFields("spec.criConfig.containerd.registries"),
 		rule("SelfHostedShootExposure", "addresses", "IP addresses of an endpoint are such",
-			"In Go, because the API server's own function decides.", "selfhostedshootexposure.go", exposureAddresses).about("spec.endpoints.addresses.address"),
+			"In Go, because the API server's own function decides.", "selfhostedshootexposure.go", checkExposureAddresses).withFields("spec.endpoints.addresses.address"),
 		rule("Worker", "amounts", "The capacity of nodes is not negative, and whole where the resource is counted",
-			"In Go, because CUE has no arithmetic on quantities.", "worker.go", workerAmounts).about("spec.pools.nodeTemplate"),
+			"In Go, because CUE has no arithmetic on quantities.", "worker.go", checkWorkerAmounts).withFields("spec.pools.nodeTemplate"),
 	}
 }

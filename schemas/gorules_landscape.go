@@ -22,29 +22,29 @@ func landscapeGoRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "landscape/external-kinds", Kind: "Landscape", Title: "Objects outside of the landscape are of kinds that it can refer to",
 			Doc:    "An entry of another kind, or of a misspelt one, stands for nothing: references to the object stay errors. So does one without a namespace, of a kind whose objects have one. In Go, because the kinds are those that have a schema, and those that components have for each other.",
-			Source: "ours", Fields: []string{"spec.external.kind", "spec.external.namespace"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: externalKinds},
-		effectWarning("Landscape", "external-extensions", "Extensions that are made elsewhere have the name of a provider that is used",
+			Source: "ours", Fields: []string{"spec.external.kind", "spec.external.namespace"}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkExternalKinds},
+		newGoWarning("Landscape", "external-extensions", "Extensions that are made elsewhere have the name of a provider that is used",
 			"Published extensions are named after what they serve, such as provider-aws. In Go, because the message names the one that was meant.",
-			"ours", externalExtensions).about("spec.external"),
-		effectWarning("Landscape", "empty-texts", "A text of landscape.yaml is not empty",
+			"ours", checkExternalExtensions).withFields("spec.external"),
+		newGoWarning("Landscape", "empty-texts", "A text of landscape.yaml is not empty",
 			"An empty text counts as none: an empty context is the current one of the kubeconfig, whichever that is. In Go, because it is about every text.",
-			"ours", emptyTexts).about("spec"),
+			"ours", checkLandscapeEmptyTexts).withFields("spec"),
 	}
 }
 
-func externalKinds(in ruleInput) []finding {
-	r := &report{}
+func checkExternalKinds(in ruleInput) []finding {
+	r := &findingCollector{}
 	kinds := embeddedKinds()
 	known := slices.Collect(maps.Keys(componentKinds))
-	for _, gvk := range kinds.known {
+	for _, gvk := range kinds.gvks {
 		if gvk.Kind != "Landscape" {
 			known = append(known, gvk.Kind)
 		}
 	}
 	slices.Sort(known)
 	known = slices.Compact(known)
-	for _, external := range (tree{value: in.object}).at("spec", "external").items() {
-		kind, namespace := external.at("kind"), external.at("namespace")
+	for _, external := range (fieldValue{value: in.object}).lookup("spec", "external").items() {
+		kind, namespace := external.lookup("kind"), external.lookup("namespace")
 		if kind.text() == "" {
 			continue
 		}
@@ -56,7 +56,7 @@ func externalKinds(in ruleInput) []finding {
 			r.add(kind, TypeNotSupported, "%q is no kind that is known%s", kind.text(), hint)
 			continue
 		}
-		namespaced, clustered := scopes(kinds, kind.text())
+		namespaced, clustered := kindScopes(kinds, kind.text())
 		if namespace.text() == "" && !clustered {
 			r.add(namespace, TypeRequired, "it stands for no object, since %s is a kind of objects in namespaces; give the namespace, or \"*\" for each", kind.text())
 		}
@@ -67,13 +67,13 @@ func externalKinds(in ruleInput) []finding {
 	return r.findings
 }
 
-// scopes reports whether kinds of a name are namespaced, and whether any are cluster-scoped. A kind
-// that cannot be read counts as both.
-func scopes(kinds *kindSet, name string) (namespaced, clustered bool) {
+// kindScopes reports whether kinds of a name are namespaced, and whether any are cluster-scoped. A
+// kind that cannot be read counts as both.
+func kindScopes(kinds *kindSet, name string) (namespaced, clustered bool) {
 	if inNamespaces, ok := componentKinds[name]; ok {
 		return inNamespaces, !inNamespaces
 	}
-	for _, gvk := range kinds.known {
+	for _, gvk := range kinds.gvks {
 		if gvk.Kind != name {
 			continue
 		}
@@ -86,12 +86,12 @@ func scopes(kinds *kindSet, name string) (namespaced, clustered bool) {
 	return namespaced, clustered
 }
 
-func emptyTexts(in ruleInput) []finding {
-	r := &report{}
-	var walk func(tree)
-	walk = func(t tree) {
+func checkLandscapeEmptyTexts(in ruleInput) []finding {
+	r := &findingCollector{}
+	var walk func(fieldValue)
+	walk = func(t fieldValue) {
 		for _, name := range t.keys() {
-			if field := t.at(name); name == "health" {
+			if field := t.lookup(name); name == "health" {
 				continue // compiling its rules finds more
 			} else if field.value == "" {
 				r.add(field, TypeInvalid, "is empty, which counts as not given; write a value, or remove the line")
@@ -103,12 +103,12 @@ func emptyTexts(in ruleInput) []finding {
 			walk(item)
 		}
 	}
-	walk(tree{value: in.object}.at("spec"))
+	walk(fieldValue{value: in.object}.lookup("spec"))
 	return r.findings
 }
 
-func externalExtensions(in ruleInput) []finding {
-	r := &report{}
+func checkExternalExtensions(in ruleInput) []finding {
+	r := &findingCollector{}
 	if in.landscape == nil {
 		return nil
 	}
@@ -116,15 +116,15 @@ func externalExtensions(in ruleInput) []finding {
 	// the names are sorted below
 	for kind, path := range map[string][]string{"CloudProfile": {"spec", "type"}, "Seed": {"spec", "provider", "type"}} {
 		for _, object := range in.landscape.objects(kind) {
-			if typ := (tree{value: object}).at(path...).text(); typ != "" {
+			if typ := (fieldValue{value: object}).lookup(path...).text(); typ != "" {
 				known = append(known, "provider-"+typ)
 			}
 		}
 	}
 	slices.Sort(known)
-	for _, entry := range each(tree{value: in.object}, "spec.external[]") {
-		name := entry.at("name")
-		if !slices.Contains([]string{"ControllerRegistration", "Extension"}, entry.at("kind").text()) || slices.Contains(known, name.text()) {
+	for _, entry := range fieldsAtPath(fieldValue{value: in.object}, "spec.external[]") {
+		name := entry.lookup("name")
+		if !slices.Contains([]string{"ControllerRegistration", "Extension"}, entry.lookup("kind").text()) || slices.Contains(known, name.text()) {
 			continue
 		}
 		if guess := suggest.Within(name.text(), known, 2); guess != "" {

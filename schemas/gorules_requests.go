@@ -21,18 +21,18 @@ func requestGoRules() []goRule {
 		gardenerServer = gardener + "gardenerAPIServer"
 	)
 	encrypted := func(kind, server string) goRule {
-		return effectWarning(kind, "encrypted-resources", "Resources that are encrypted exist",
+		return newGoWarning(kind, "encrypted-resources", "Resources that are encrypted exist",
 			"A resource without a dot belongs to the core group. An entry that does not exist encrypts nothing. In Go, because the message names the resource that was meant.",
-			"ours", encryptionResources(server)).about(server + ".encryptionConfig")
+			"ours", encryptionResourcesCheck(server)).withFields(server + ".encryptionConfig")
 	}
 	named := func(kind string, lists ...resourceList) goRule {
 		fields := make([]string, len(lists))
 		for i, list := range lists {
 			fields[i] = list.at
 		}
-		return effectWarning(kind, "named-resources", "Resources that caches, limits and stores are for exist",
+		return newGoWarning(kind, "named-resources", "Resources that caches, limits and stores are for exist",
 			"An entry for another one is for nothing. In Go, because the message names the resource that was meant.",
-			"ours", namedResources(lists)).about(fields...)
+			"ours", namedResourcesCheck(lists)).withFields(fields...)
 	}
 	return []goRule{
 		encrypted("Shoot", shootServer),
@@ -42,12 +42,12 @@ func requestGoRules() []goRule {
 			resourceList{gardenServer + ".resourcesToStoreInETCDEvents", "group", "resource"},
 			resourceList{gardenerServer + ".watchCacheSizes.resources", "apiGroup", "resource"},
 			resourceList{gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.limits", "apiGroups", "resources"}),
-		effectWarning("Garden", "quota-resources", "Quotas for projects are ResourceQuotas that count resources that exist",
+		newGoWarning("Garden", "quota-resources", "Quotas for projects are ResourceQuotas that count resources that exist",
 			"A count of another one limits nothing. In Go, because the resources are those of the kinds that have a schema.",
-			"ours", quotaResources).about(gardener + "gardenerControllerManager.defaultProjectQuotas"),
-		effectWarning("Garden", "known-subjects", "Users and groups of the system have a name that exists",
+			"ours", checkQuotaResources).withFields(gardener + "gardenerControllerManager.defaultProjectQuotas"),
+		newGoWarning("Garden", "known-subjects", "Users and groups of the system have a name that exists",
 			"A name nearly like one of the system is for nobody. In Go, because the message names the one that was meant.",
-			"ours", knownSubjects).about(gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.unrestrictedSubjects"),
+			"ours", checkSubjects).withFields(gardener + "gardenerAdmissionController.resourceAdmissionConfiguration.unrestrictedSubjects"),
 	}
 }
 
@@ -55,15 +55,15 @@ func requestGoRules() []goRule {
 // resources.
 type resourceList struct{ at, groups, resources string }
 
-func namedResources(lists []resourceList) func(ruleInput) []finding {
+func namedResourcesCheck(lists []resourceList) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
-		r := &report{}
+		r := &findingCollector{}
 		for _, list := range lists {
-			for _, item := range (tree{value: in.object}).at(strings.Split(list.at, ".")...).items() {
-				r.resources(item.at(list.groups), item.at(list.resources))
-				r.versions(item.at(list.groups), item.at(list.resources), item.at("apiVersions"))
-				if size, ok := item.at("size").quantity(); ok && list.groups == "apiGroups" && size.Sign() > 0 && size.CmpInt64(1000) < 0 {
-					r.add(item.at("size"), TypeInvalid, "%v is %s bytes; write a unit, such as k or Mi", item.at("size").value, size.AsDec())
+			for _, item := range (fieldValue{value: in.object}).lookup(strings.Split(list.at, ".")...).items() {
+				r.checkResources(item.lookup(list.groups), item.lookup(list.resources))
+				r.checkVersions(item.lookup(list.groups), item.lookup(list.resources), item.lookup("apiVersions"))
+				if size, ok := item.lookup("size").quantity(); ok && list.groups == "apiGroups" && size.Sign() > 0 && size.CmpInt64(1000) < 0 {
+					r.add(item.lookup("size"), TypeInvalid, "%v is %s bytes; write a unit, such as k or Mi", item.lookup("size").value, size.AsDec())
 				}
 			}
 		}
@@ -71,11 +71,11 @@ func namedResources(lists []resourceList) func(ruleInput) []finding {
 	}
 }
 
-// resources checks the resources of groups. Both fields hold one or several; no group means the
-// core group.
-func (r *report) resources(groups, resources tree) {
+// checkResources checks the resources of groups. Both fields hold one or several; no group means
+// the core group.
+func (r *findingCollector) checkResources(groups, resources fieldValue) {
 	names, wrong := []string{}, false
-	for _, group := range texts(groups) {
+	for _, group := range itemsOrSelf(groups) {
 		if words := requests.Group(group.text()); words != "" {
 			r.add(group, TypeNotSupported, "%s", words)
 			wrong = true
@@ -88,22 +88,22 @@ func (r *report) resources(groups, resources tree) {
 	if wrong {
 		return
 	}
-	for _, resource := range texts(resources) {
+	for _, resource := range itemsOrSelf(resources) {
 		if name := resource.text(); name != "" && !strings.Contains(name, "*") {
-			if words := requests.Resource(name, names, pluralsOf); words != "" {
+			if words := requests.Resource(name, names, resourcePlurals); words != "" {
 				r.add(resource, TypeNotSupported, "%s", words)
 			}
 		}
 	}
 }
 
-// versions checks the versions of groups that have schemas here, and that each resource has one of
-// them.
-func (r *report) versions(groups, resources, versions tree) {
+// checkVersions checks the versions of groups that have schemas here, and that each resource has
+// one of them.
+func (r *findingCollector) checkVersions(groups, resources, versions fieldValue) {
 	known, of := map[string]bool{}, map[string]map[string]bool{}
-	for _, group := range texts(groups) {
+	for _, group := range itemsOrSelf(groups) {
 		here := false
-		for _, gvk := range embeddedKinds().known {
+		for _, gvk := range embeddedKinds().gvks {
 			if gvk.Group != group.text() || gvk.Group == "" {
 				continue
 			}
@@ -119,13 +119,13 @@ func (r *report) versions(groups, resources, versions tree) {
 		}
 	}
 	written := versions.texts()
-	for _, version := range texts(versions) {
+	for _, version := range itemsOrSelf(versions) {
 		if len(known) > 0 && version.text() != "*" && version.text() != "" && !known[version.text()] {
 			r.add(version, TypeNotSupported, "%q is no version of these APIs, but %s", version.text(), strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 			return
 		}
 	}
-	for _, resource := range texts(resources) {
+	for _, resource := range itemsOrSelf(resources) {
 		has := of[resource.text()]
 		if len(has) > 0 && len(written) > 0 && !slices.ContainsFunc(written, func(version string) bool { return version == "*" || has[version] }) {
 			r.add(versions, TypeNotSupported, "%s are not served in %s, but in %s", resource.text(), strings.Join(written, ", "), strings.Join(slices.Sorted(maps.Keys(has)), ", "))
@@ -133,33 +133,33 @@ func (r *report) versions(groups, resources, versions tree) {
 	}
 }
 
-// texts returns the items of a list, or the value itself.
-func texts(t tree) []tree {
-	if !t.set() {
+// itemsOrSelf returns the items of a list, or the value itself.
+func itemsOrSelf(t fieldValue) []fieldValue {
+	if !t.isSet() {
 		return nil
 	}
 	if isList(t) {
 		return t.items()
 	}
-	return []tree{t}
+	return []fieldValue{t}
 }
 
-func knownSubjects(in ruleInput) []finding {
-	r := &report{}
-	for _, subject := range gardenComponent(in.object, "gardenerAdmissionController").at("resourceAdmissionConfiguration", "unrestrictedSubjects").items() {
-		if words := requests.Subject(subject.at("name").text()); words != "" {
-			r.add(subject.at("name"), TypeNotSupported, "%s", words)
+func checkSubjects(in ruleInput) []finding {
+	r := &findingCollector{}
+	for _, subject := range gardenComponent(in.object, "gardenerAdmissionController").lookup("resourceAdmissionConfiguration", "unrestrictedSubjects").items() {
+		if words := requests.Subject(subject.lookup("name").text()); words != "" {
+			r.add(subject.lookup("name"), TypeNotSupported, "%s", words)
 		}
 	}
 	return r.findings
 }
 
-func encryptionResources(server string) func(ruleInput) []finding {
+func encryptionResourcesCheck(server string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
-		r := &report{}
-		for _, item := range (tree{value: in.object}).at(strings.Split(server, ".")...).at("encryptionConfig", "resources").items() {
+		r := &findingCollector{}
+		for _, item := range (fieldValue{value: in.object}).lookup(strings.Split(server, ".")...).lookup("encryptionConfig", "resources").items() {
 			name, group, _ := strings.Cut(item.text(), ".")
-			wrong := requests.Resource(name, []string{group}, pluralsOf)
+			wrong := requests.Resource(name, []string{group}, resourcePlurals)
 			switch {
 			case name == "" || strings.Contains(name, "*") || strings.ToLower(item.text()) != item.text():
 				// another rule reports an error
@@ -177,12 +177,12 @@ func encryptionResources(server string) func(ruleInput) []finding {
 
 // hasAggregatedAPI reports whether gardener-apiserver serves and stores the API of the garden,
 // according to the landscape.
-func hasAggregatedAPI(landscape *surroundings) bool {
+func hasAggregatedAPI(landscape *landscapeIndex) bool {
 	if landscape == nil {
 		return false
 	}
 	for _, object := range landscape.objects("Landscape") {
-		if (tree{value: object}).at("spec", "gardenAPI").text() == "aggregated" {
+		if (fieldValue{value: object}).lookup("spec", "gardenAPI").text() == "aggregated" {
 			return true
 		}
 	}
@@ -198,66 +198,66 @@ func hasResource(group, name string) bool {
 	return false
 }
 
-func quotaResources(in ruleInput) []finding {
-	r := &report{}
-	quotas := gardenComponent(in.object, "gardenerControllerManager").at("defaultProjectQuotas").items()
+func checkQuotaResources(in ruleInput) []finding {
+	r := &findingCollector{}
+	quotas := gardenComponent(in.object, "gardenerControllerManager").lookup("defaultProjectQuotas").items()
 	for i, quota := range quotas {
-		config := quota.at("config")
+		config := quota.lookup("config")
 		// findings are sorted later
 		for field, want := range map[string]string{"apiVersion": "v1", "kind": "ResourceQuota"} {
-			if written := config.at(field); config.set() && written.text() != want {
+			if written := config.lookup(field); config.isSet() && written.text() != want {
 				r.add(written, TypeInvalid, "%s is %q, but a quota for projects is a ResourceQuota of v1", field, written.text())
 			}
 		}
-		hard := config.at("spec", "hard")
-		if selector := quota.at("projectSelector"); len(selector.keys()) == 0 && i < len(quotas)-1 {
+		hard := config.lookup("spec", "hard")
+		if selector := quota.lookup("projectSelector"); len(selector.keys()) == 0 && i < len(quotas)-1 {
 			r.add(quota, TypeInvalid, "is for all Projects, so that those behind it are for none; put it last, or give it a projectSelector")
 		}
 		for _, name := range hard.keys() {
-			if amount, ok := hard.key(name).quantity(); ok && (amount.Sign() < 0 || strings.Contains(name, "count/") && !amount.Equal(*resource.NewQuantity(amount.Value(), resource.DecimalSI))) {
-				r.add(hard.key(name), TypeInvalid, "%v must be a whole number that is not negative", hard.key(name).value)
+			if amount, ok := hard.entry(name).quantity(); ok && (amount.Sign() < 0 || strings.Contains(name, "count/") && !amount.Equal(*resource.NewQuantity(amount.Value(), resource.DecimalSI))) {
+				r.add(hard.entry(name), TypeInvalid, "%v must be a whole number that is not negative", hard.entry(name).value)
 			}
 			counted, is := strings.CutPrefix(name, "count/")
 			if !is {
-				if of, is := strings.CutPrefix(strings.TrimPrefix(name, "requests."), "limits."); (is || strings.HasPrefix(name, "requests.")) && !strings.Contains(of, "/") && !slices.Contains(quotaAmountNames, of) {
-					r.add(hard.key(name), TypeNotSupported, "counts nothing: amounts are of %s; write count/NAME.GROUP for numbers of objects", strings.Join(quotaAmountNames, ", "))
+				if of, is := strings.CutPrefix(strings.TrimPrefix(name, "requests."), "limits."); (is || strings.HasPrefix(name, "requests.")) && !strings.Contains(of, "/") && !slices.Contains(quotaAmountResourceNames, of) {
+					r.add(hard.entry(name), TypeNotSupported, "counts nothing: amounts are of %s; write count/NAME.GROUP for numbers of objects", strings.Join(quotaAmountResourceNames, ", "))
 					continue
 				}
 				if strings.Contains(name, ".gardener.cloud") && !strings.Contains(name, "/") {
-					r.add(hard.key(name), TypeNotSupported, "counts nothing; write count/%s", name)
-				} else if !strings.ContainsAny(name, "./") && !slices.Contains(quotaNames, name) {
-					r.add(hard.key(name), TypeNotSupported, "API servers refuse a quota of %q%s; write count/NAME.GROUP", name, meant(name, quotaNames))
+					r.add(hard.entry(name), TypeNotSupported, "counts nothing; write count/%s", name)
+				} else if !strings.ContainsAny(name, "./") && !slices.Contains(quotaResourceNames, name) {
+					r.add(hard.entry(name), TypeNotSupported, "API servers refuse a quota of %q%s; write count/NAME.GROUP", name, suggestionHint(name, quotaResourceNames))
 				}
 				continue
 			}
 			plain, group, _ := strings.Cut(counted, ".")
 			if wrong := requests.Group(group); wrong != "" {
-				r.add(hard.key(name), TypeNotSupported, "%s", wrong)
-			} else if wrong := requests.Resource(plain, []string{group}, pluralsOf); wrong != "" {
-				r.add(hard.key(name), TypeNotSupported, "%s; write count/NAME.GROUP", wrong)
+				r.add(hard.entry(name), TypeNotSupported, "%s", wrong)
+			} else if wrong := requests.Resource(plain, []string{group}, resourcePlurals); wrong != "" {
+				r.add(hard.entry(name), TypeNotSupported, "%s; write count/NAME.GROUP", wrong)
 			}
 		}
 	}
 	return r.findings
 }
 
-// quotaNames lists the resources that a quota counts or limits without count/
+// quotaResourceNames lists the resources that a quota counts or limits without count/
 // (https://kubernetes.io/docs/concepts/policy/resource-quotas).
-var quotaNames = []string{
+var quotaResourceNames = []string{
 	"configmaps", "cpu", "ephemeral-storage", "memory", "persistentvolumeclaims", "pods", "replicationcontrollers", "resourcequotas", "secrets", "services",
 }
 
-// quotaAmountNames lists the resources that may follow requests. and limits.
-var quotaAmountNames = []string{"cpu", "ephemeral-storage", "memory", "storage"}
+// quotaAmountResourceNames lists the resources that may follow requests. and limits.
+var quotaAmountResourceNames = []string{"cpu", "ephemeral-storage", "memory", "storage"}
 
-// pluralsOf maps singular to plural names of the resources of a group with schemas here, or of
-// Kubernetes.
-func pluralsOf(group string) map[string]string {
+// resourcePlurals maps singular to plural names of the resources of a group with schemas here, or
+// of Kubernetes.
+func resourcePlurals(group string) map[string]string {
 	out := maps.Clone(requests.Kubernetes(group))
 	if out == nil {
 		out = map[string]string{}
 	}
-	for _, gvk := range embeddedKinds().known {
+	for _, gvk := range embeddedKinds().gvks {
 		if gvk.Group != group {
 			continue
 		}

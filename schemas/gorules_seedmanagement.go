@@ -27,40 +27,44 @@ func seedManagementGoRules() []goRule {
 	var rules []goRule
 	for _, kind := range gardenletKinds() {
 		kind, at := kind.name, kind.at
-		rule := func(name, field, title, doc, source string, check func(*report, ruleInput, tree)) {
+		rule := func(name, field, title, doc, source string, check func(*findingCollector, ruleInput, fieldValue)) {
 			rules = append(rules, goRule{
 				Rule: Rule{ID: strings.ToLower(kind) + "/" + name, Kind: kind, Title: title, Doc: doc, Source: source,
-					Fields: []string{strings.Join(append(slices.Clone(at), field), ".")}, In: "go", Severity: SeverityError, Scope: scopeObject},
+					Fields: []string{strings.Join(append(slices.Clone(at), field), ".")}, Language: "go", Severity: SeverityError, Scope: scopeObject},
 				check: func(in ruleInput) []finding {
-					r := &report{}
-					check(r, in, tree{value: in.object}.at(at...))
+					r := &findingCollector{}
+					check(r, in, fieldValue{value: in.object}.lookup(at...))
 					return r.findings
 				},
 			})
 		}
 		rule("deployment", "deployment", "How the gardenlet runs can be applied to a cluster",
 			"Replicas are not negative; account, labels and annotations have the forms that the API server asks for; an image is told in one way; no request is above its limit. In Go, because the API server's own functions decide, and because three kinds have it.",
-			source, func(r *report, _ ruleInput, gardenlet tree) { r.gardenletDeployment(gardenlet.at("deployment")) })
+			source, func(r *findingCollector, _ ruleInput, gardenlet fieldValue) {
+				r.checkGardenletDeployment(gardenlet.lookup("deployment"))
+			})
 		rule("config", "config", "The configuration of the gardenlet is one",
 			"Durations and counts are not negative, and the rest is what the gardenlet itself would accept when it starts. In Go, because three kinds have it.",
-			"pkg/api/config/gardenlet/v1alpha1/validation/validation.go", func(r *report, _ ruleInput, gardenlet tree) { r.gardenletConfig(gardenlet.at("config")) })
+			"pkg/api/config/gardenlet/v1alpha1/validation/validation.go", func(r *findingCollector, _ ruleInput, gardenlet fieldValue) {
+				r.checkGardenletConfig(gardenlet.lookup("config"))
+			})
 		rule("access", "config", "The configuration of the gardenlet fits the way in which it gets access to the garden",
 			"The controller sets the name of the seed. With a token or a service account for the first access it also sets the kubeconfig; without, the configuration has to have one. In Go, because three kinds have it.",
-			source, func(r *report, in ruleInput, gardenlet tree) { r.gardenletAccess(in, gardenlet) })
+			source, func(r *findingCollector, in ruleInput, gardenlet fieldValue) { r.checkGardenletAccess(in, gardenlet) })
 	}
 	for _, kind := range gardenletKinds() {
 		at := kind.at
 		rules = append(rules, goRule{
 			Rule: Rule{ID: strings.ToLower(kind.name) + "/capacity", Kind: kind.name, Title: "The capacity of a seed is told by the name that the scheduler reads",
 				Doc:    "It is shoots, how many control planes the seed takes. With a name nearly like it there is no limit. In Go, because three kinds have it.",
-				Source: "pkg/scheduler/controller/shoot/reconciler.go", Fields: []string{strings.Join(append(slices.Clone(at), "config"), ".")}, In: "go", Severity: SeverityWarning, Scope: scopeObject},
+				Source: "pkg/scheduler/controller/shoot/reconciler.go", Fields: []string{strings.Join(append(slices.Clone(at), "config"), ".")}, Language: "go", Severity: SeverityWarning, Scope: scopeObject},
 			check: func(in ruleInput) []finding {
-				r := &report{}
+				r := &findingCollector{}
 				for _, field := range []string{"capacity", "reserved"} {
-					amounts := tree{value: in.object}.at(at...).at("config", "resources", field)
+					amounts := fieldValue{value: in.object}.lookup(at...).lookup("config", "resources", field)
 					for _, name := range amounts.keys() {
 						if shoots := string(gardencorev1beta1.ResourceShoots); name != shoots && suggest.Word(name, []string{shoots}) != "" {
-							r.add(amounts.key(name), TypeNotSupported, "the scheduler does not read it, so that it limits nothing; did you mean %q?", shoots)
+							r.add(amounts.entry(name), TypeNotSupported, "the scheduler does not read it, so that it limits nothing; did you mean %q?", shoots)
 						}
 					}
 				}
@@ -71,7 +75,7 @@ func seedManagementGoRules() []goRule {
 	return append(rules, goRule{
 		Rule: Rule{ID: "managedseedset/selector", Kind: "ManagedSeedSet", Title: "The selector of a ManagedSeedSet selects what its templates make, and never changes",
 			Doc:    "All of template, its seedConfig and shootTemplate have labels that it matches. In Go, because the API server's own functions decide.",
-			Source: "pkg/api/seedmanagement/validation/managedseedset.go", Fields: []string{"spec.selector", "spec.shootTemplate.metadata.labels", "spec.template.metadata.labels", "spec.template.spec.gardenlet.config"}, In: "go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange},
-		check: managedSeedSetSelector,
+			Source: "pkg/api/seedmanagement/validation/managedseedset.go", Fields: []string{"spec.selector", "spec.shootTemplate.metadata.labels", "spec.template.metadata.labels", "spec.template.spec.gardenlet.config"}, Language: "go", Severity: SeverityError, Scope: scopeObject, Class: ClassChange},
+		check: checkManagedSeedSetSelector,
 	})
 }

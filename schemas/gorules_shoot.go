@@ -1,77 +1,77 @@
 package schemas
 
 const (
-	sourceShoot     = "pkg/api/core/validation/shoot.go"
-	inGoArithmetic  = " In Go, because CUE has no arithmetic on addresses."
-	inGoDurations   = " In Go, because CUE cannot compare durations and quantities."
-	inGoVersions    = " In Go, because it reads a table of what each version of Kubernetes has, and compares versions."
-	inGoManyPlaces  = " In Go, because the same checks hold for the Shoot and for every pool."
-	inGoTwoObjects  = " In Go, because whole values of the old and the new object are compared, with what the API sets by itself."
-	inGoOperations  = " In Go, because the annotation is a list in a text, and each operation has its own conditions."
-	inGoApplication = " In Go, because Garden and Shoot share it."
+	sourceShoot          = "pkg/api/core/validation/shoot.go"
+	inGoArithmetic       = " In Go, because CUE has no arithmetic on addresses."
+	inGoDurations        = " In Go, because CUE cannot compare durations and quantities."
+	inGoVersions         = " In Go, because it reads a table of what each version of Kubernetes has, and compares versions."
+	inGoShootAndPools    = " In Go, because the same checks hold for the Shoot and for every pool."
+	inGoObjectComparison = " In Go, because whole values of the old and the new object are compared, with what the API sets by itself."
+	inGoOperations       = " In Go, because the annotation is a list in a text, and each operation has its own conditions."
+	inGoShared           = " In Go, because Garden and Shoot share it."
 )
 
 // shootGoRules lists the Go rules of Shoots, with the reason why each is not in CUE.
 func shootGoRules() []goRule {
-	rule := func(id, title, doc string, check func(*report, shoot)) goRule {
-		return goRule{Rule: Rule{ID: "shoot/" + id, Kind: "Shoot", Title: title, Doc: doc, Source: sourceShoot, In: "go",
-			Severity: SeverityError, Scope: scopeObject}, check: shootRule(check)}
+	rule := func(id, title, doc string, check func(*findingCollector, shoot)) goRule {
+		return goRule{Rule: Rule{ID: "shoot/" + id, Kind: "Shoot", Title: title, Doc: doc, Source: sourceShoot, Language: "go",
+			Severity: SeverityError, Scope: scopeObject}, check: shootCheck(check)}
 	}
 	return []goRule{
 		{Rule: Rule{ID: "shoot/networks-disjoint", Kind: "Shoot", Title: "Network ranges of a Shoot do not overlap",
 			Doc:    "Addresses must be told apart by their range." + inGoArithmetic,
-			Source: sourceShoot, Fields: []string{"spec.networking"}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: shootNetworks},
+			Source: sourceShoot, Fields: []string{"spec.networking"}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkShootNetworks},
 		rule("network-ranges", "Network ranges are written by their first address and are of the family of the Shoot",
-			"10.1.2.3/16 is an address; the range is 10.1.0.0/16."+inGoArithmetic, shootRanges).about("spec.addons.nginxIngress.loadBalancerSourceRanges", "spec.networking"),
+			"10.1.2.3/16 is an address; the range is 10.1.0.0/16."+inGoArithmetic, checkShootRanges).withFields("spec.addons.nginxIngress.loadBalancerSourceRanges", "spec.networking"),
 		rule("node-mask", "The range of a node has an address for every pod",
-			"Every node gets a part of the range of pods. Set nodeCIDRMaskSize smaller, or maxPods."+inGoArithmetic, shootNodeMasks).about("spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSizeIPv6"),
+			"Every node gets a part of the range of pods. Set nodeCIDRMaskSize smaller, or maxPods."+inGoArithmetic, checkShootNodeMasks).withFields("spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSizeIPv6"),
 		{Rule: Rule{ID: "shoot/node-ranges", Kind: "Shoot", Title: "The range of pods has a part for every node",
 			Doc:    "Every node gets a part of the range of pods, /24 where nodeCIDRMaskSize says nothing else, up to the greatest number of nodes of all pools. The API refuses a Shoot whose nodes do not fit when it is made. A warning, since one that is there keeps its range." + inGoArithmetic,
-			Source: "pkg/apis/core/validation (ValidateTotalNodeCountWithPodCIDR)", Fields: []string{"spec.networking.pods"}, In: "go", Severity: SeverityWarning, Scope: scopeObject}, check: shootRule(shootNodeRanges)},
+			Source: "pkg/apis/core/validation (ValidateTotalNodeCountWithPodCIDR)", Fields: []string{"spec.networking.pods"}, Language: "go", Severity: SeverityWarning, Scope: scopeObject}, check: shootCheck(checkShootNodeRanges)},
 		rule("kube-apiserver", "The configuration of kube-apiserver is one that Gardener and the version of Kubernetes know",
-			"Feature gates, admission plugins and APIs exist in the version; limits, lifetimes, issuers and encrypted resources are in bounds."+inGoVersions+inGoApplication, shootAPIServer).about("spec.kubernetes.kubeAPIServer").change(),
-		rule("etcd", "The floors of autoscaling of etcd are not below what it needs", "At least 300M of memory for the main etcd, 60M for the one of events."+inGoDurations, shootEtcd).about("spec.kubernetes.etcd.events.autoscaling", "spec.kubernetes.etcd.main.autoscaling"),
-		rule("kube-controller-manager", "The configuration of kube-controller-manager is in bounds", "Durations are positive, feature gates exist in the version."+inGoDurations+inGoVersions, shootControllerManager).about("spec.kubernetes.kubeControllerManager"),
-		rule("kube-scheduler", "The configuration of kube-scheduler is one that the version of Kubernetes knows", "Feature gates exist in the version."+inGoVersions, shootScheduler).about("spec.kubernetes.kubeScheduler"),
-		rule("kube-proxy", "The configuration of kube-proxy is one that the version of Kubernetes knows", "Feature gates exist in the version."+inGoVersions, shootProxy).about("spec.kubernetes.kubeProxy"),
-		rule("cluster-autoscaler", "The configuration of the cluster autoscaler is in bounds", "Durations and numbers are not negative, taints are keys of taints."+inGoDurations, shootAutoscaler).about("spec.kubernetes.clusterAutoscaler"),
-		rule("vertical-pod-autoscaler", "The configuration of the vertical pod autoscaler is in bounds", "Durations are not negative, percentiles lie between 0 and 1."+inGoDurations, shootVerticalAutoscaler).about("spec.kubernetes.verticalPodAutoscaler"),
-		rule("kubelet", "The configuration of the kubelet is in bounds, for the Shoot and for every pool", "Thresholds, reserved resources, swap and the pulling of images fit together."+inGoDurations+inGoManyPlaces, shootKubelet).about("spec.kubernetes.kubelet", "spec.provider.workers.kubernetes.kubelet"),
+			"Feature gates, admission plugins and APIs exist in the version; limits, lifetimes, issuers and encrypted resources are in bounds."+inGoVersions+inGoShared, checkShootAPIServer).withFields("spec.kubernetes.kubeAPIServer").withChangeClass(),
+		rule("etcd", "The floors of autoscaling of etcd are not below what it needs", "At least 300M of memory for the main etcd, 60M for the one of events."+inGoDurations, checkShootEtcd).withFields("spec.kubernetes.etcd.events.autoscaling", "spec.kubernetes.etcd.main.autoscaling"),
+		rule("kube-controller-manager", "The configuration of kube-controller-manager is in bounds", "Durations are positive, feature gates exist in the version."+inGoDurations+inGoVersions, checkShootControllerManager).withFields("spec.kubernetes.kubeControllerManager"),
+		rule("kube-scheduler", "The configuration of kube-scheduler is one that the version of Kubernetes knows", "Feature gates exist in the version."+inGoVersions, checkShootScheduler).withFields("spec.kubernetes.kubeScheduler"),
+		rule("kube-proxy", "The configuration of kube-proxy is one that the version of Kubernetes knows", "Feature gates exist in the version."+inGoVersions, checkShootProxy).withFields("spec.kubernetes.kubeProxy"),
+		rule("cluster-autoscaler", "The configuration of the cluster autoscaler is in bounds", "Durations and numbers are not negative, taints are keys of taints."+inGoDurations, checkShootAutoscaler).withFields("spec.kubernetes.clusterAutoscaler"),
+		rule("vertical-pod-autoscaler", "The configuration of the vertical pod autoscaler is in bounds", "Durations are not negative, percentiles lie between 0 and 1."+inGoDurations, checkShootVerticalAutoscaler).withFields("spec.kubernetes.verticalPodAutoscaler"),
+		rule("kubelet", "The configuration of the kubelet is in bounds, for the Shoot and for every pool", "Thresholds, reserved resources, swap and the pulling of images fit together."+inGoDurations+inGoShootAndPools, checkShootKubelet).withFields("spec.kubernetes.kubelet", "spec.provider.workers.kubernetes.kubelet"),
 		{Rule: Rule{ID: "shoot/eviction-inodes", Kind: "Shoot", Title: "Thresholds for inodes of nodes are quantities or percentages",
-			Doc:    "Upstream checks the thresholds of all kinds but this one, so that a wrong one is accepted, and no kubelet starts with it." + inGoManyPlaces,
+			Doc:    "Upstream checks the thresholds of all kinds but this one, so that a wrong one is accepted, and no kubelet starts with it." + inGoShootAndPools,
 			Source: sourceShoot + ", where imageFSInodesFree is checked twice and nodeFSInodesFree never", Fields: []string{"spec.kubernetes.kubelet", "spec.provider.workers.kubernetes.kubelet"},
-			In: "go", Severity: SeverityWarning, Scope: scopeObject}, check: shootRule(shootEvictionInodes)},
-		rule("worker-forms", "Names, labels, volumes, sysctls and certificates of pools have the form that Kubernetes asks for", "A name of a pool or a volume has at most 15 characters, because it becomes a part of longer names. In Go, because Kubernetes' own functions decide.", shootWorkerForms).about(
+			Language: "go", Severity: SeverityWarning, Scope: scopeObject}, check: shootCheck(checkShootEvictionInodes)},
+		rule("worker-forms", "Names, labels, volumes, sysctls and certificates of pools have the form that Kubernetes asks for", "A name of a pool or a volume has at most 15 characters, because it becomes a part of longer names. In Go, because Kubernetes' own functions decide.", checkShootWorkerForms).withFields(
 			"spec.provider.workers.annotations", "spec.provider.workers.caBundle", "spec.provider.workers.dataVolumes", "spec.provider.workers.kubeletDataVolumeName", "spec.provider.workers.labels", "spec.provider.workers.machine.image", "spec.provider.workers.machine.type", "spec.provider.workers.name", "spec.provider.workers.priority", "spec.provider.workers.sysctls", "spec.provider.workers.volume"),
-		rule("worker-taints", "Taints of pools are ones that Kubernetes accepts", "Each key is given once with an effect; one key is kept for Gardener. In Go, because Kubernetes' own functions decide.", shootTaints).about("spec.provider.workers.taints"),
-		rule("worker-surge", "A worker pool can be rolled", "A rolling update either adds a machine first (maxSurge) or removes one first (maxUnavailable). If both are zero it can do neither and never starts. In Go, because both are numbers or percentages with defaults that depend on the strategy.", shootRolling).about("spec.provider.workers.maxSurge", "spec.provider.workers.maxUnavailable"),
-		rule("worker-settings", "Settings of autoscaling and machines of pools are in bounds", "Durations are not negative, thresholds lie between 0 and 1; some are only for machines that are updated in place."+inGoDurations, shootPoolSettings).about("spec.provider.workers.clusterAutoscaler", "spec.provider.workers.cri.containerRuntimes", "spec.provider.workers.machineControllerManager"),
-		rule("worker-system-components", "Components of the system find a node in every zone", "A pool that allows them has at least as many machines as zones; pools with the same zones count together. In Go, because it groups pools by their zones.", shootSystemPools).about("spec.provider.workers", "spec.provider.workers.maximum", "spec.provider.workers.systemComponents", "spec.provider.workers.zones"),
-		rule("worker-version", "A pool is not newer than the control plane, and at most three minor versions older", "The kubelet may be older than kube-apiserver, never newer."+inGoVersions, shootPoolVersions).about("spec.provider.workers.kubernetes.version"),
-		rule("maintenance-window", "The time window of maintenance is between 30 minutes and 6 hours long", "Its begin and end may be on both sides of midnight. In Go, because the ends have time zones.", shootWindow).about("spec.maintenance.timeWindow"),
-		rule("auto-rotation", "Credentials are rotated every 30 minutes to 90 days", "0 turns the rotation off."+inGoDurations, shootRotation).about("spec.maintenance.autoRotation"),
-		rule("encryption-rotated", "The key of aesgcm is rotated", "AES-GCM is not safe after too many writes with one key."+inGoDurations, shootKeyRotation).about("spec.kubernetes.kubeAPIServer.encryptionConfig.provider.type"),
-		rule("hibernation-schedules", "Schedules of hibernation are schedules of cron in a known time zone", "Each is given once. In Go, because CUE cannot read cron and knows no time zones.", shootHibernation).about("spec.hibernation"),
-		rule("operations", "Operations exist, go together, and are possible in the state of the Shoot", "A rotation begins when the last one is complete, and is completed when it is prepared. Without a status there is no state, so that it is not possible."+inGoOperations, shootOperations).about("metadata.annotations").change(),
-		rule("immutable", "What cannot be changed stays", "Region, provider, domain, networks and bindings are where the cluster is. Make a new Shoot instead."+inGoTwoObjects, shootUpdate).about(
+		rule("worker-taints", "Taints of pools are ones that Kubernetes accepts", "Each key is given once with an effect; one key is kept for Gardener. In Go, because Kubernetes' own functions decide.", checkShootTaints).withFields("spec.provider.workers.taints"),
+		rule("worker-surge", "A worker pool can be rolled", "A rolling update either adds a machine first (maxSurge) or removes one first (maxUnavailable). If both are zero it can do neither and never starts. In Go, because both are numbers or percentages with defaults that depend on the strategy.", checkShootRolling).withFields("spec.provider.workers.maxSurge", "spec.provider.workers.maxUnavailable"),
+		rule("worker-settings", "Settings of autoscaling and machines of pools are in bounds", "Durations are not negative, thresholds lie between 0 and 1; some are only for machines that are updated in place."+inGoDurations, checkShootPoolSettings).withFields("spec.provider.workers.clusterAutoscaler", "spec.provider.workers.cri.containerRuntimes", "spec.provider.workers.machineControllerManager"),
+		rule("worker-system-components", "Components of the system find a node in every zone", "A pool that allows them has at least as many machines as zones; pools with the same zones count together. In Go, because it groups pools by their zones.", checkShootSystemPools).withFields("spec.provider.workers", "spec.provider.workers.maximum", "spec.provider.workers.systemComponents", "spec.provider.workers.zones"),
+		rule("worker-version", "A pool is not newer than the control plane, and at most three minor versions older", "The kubelet may be older than kube-apiserver, never newer."+inGoVersions, checkShootPoolVersions).withFields("spec.provider.workers.kubernetes.version"),
+		rule("maintenance-window", "The time window of maintenance is between 30 minutes and 6 hours long", "Its begin and end may be on both sides of midnight. In Go, because the ends have time zones.", checkShootWindow).withFields("spec.maintenance.timeWindow"),
+		rule("auto-rotation", "Credentials are rotated every 30 minutes to 90 days", "0 turns the rotation off."+inGoDurations, checkShootRotation).withFields("spec.maintenance.autoRotation"),
+		rule("encryption-rotated", "The key of aesgcm is rotated", "AES-GCM is not safe after too many writes with one key."+inGoDurations, checkShootKeyRotation).withFields("spec.kubernetes.kubeAPIServer.encryptionConfig.provider.type"),
+		rule("hibernation-schedules", "Schedules of hibernation are schedules of cron in a known time zone", "Each is given once. In Go, because CUE cannot read cron and knows no time zones.", checkShootHibernation).withFields("spec.hibernation"),
+		rule("operations", "Operations exist, go together, and are possible in the state of the Shoot", "A rotation begins when the last one is complete, and is completed when it is prepared. Without a status there is no state, so that it is not possible."+inGoOperations, checkShootOperations).withFields("metadata.annotations").withChangeClass(),
+		rule("immutable", "What cannot be changed stays", "Region, provider, domain, networks and bindings are where the cluster is. Make a new Shoot instead."+inGoObjectComparison, checkShootUpdate).withFields(
 			"spec", "spec.credentialsBindingName", "spec.dns", "spec.exposureClassName", "spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", "spec.networking",
-			"spec.provider.type", "spec.provider.workers", "spec.region", "spec.schedulerName", "spec.secretBindingName", "status").change(),
-		rule("high-availability-update", "A control plane keeps its failure tolerance and its zones", "Replicas and their volumes stay where they are. Tolerance can be added, one zone can grow to three."+inGoTwoObjects, shootHighAvailabilityUpdate).about("spec.controlPlane").change(),
-		rule("version-update", "Kubernetes goes up, and skips no minor version", "Only kubelets of pools whose machines are replaced may skip minor versions."+inGoVersions, shootVersionUpdate).about("spec.kubernetes.version", "spec.provider.workers.kubernetes.version", "spec.provider.workers.machine.image.version").change(),
-		rule("worker-update", "Pools keep what their machines cannot change", "Machines that are updated in place keep their type, image, volume and strategy; the pool of a control plane stays."+inGoTwoObjects, shootPoolUpdate).about(
-			"spec.provider.workers", "spec.provider.workers.controlPlane", "spec.provider.workers.cri.name", "spec.provider.workers.machine.image.name", "spec.provider.workers.machine.type", "spec.provider.workers.updateStrategy", "spec.provider.workers.volume").change(),
-		rule("worker-update-pending", "A pool does not change while its machines are updated in place", "Wait for the update, or force the change."+inGoTwoObjects, shootPendingUpdate).about("spec.provider.workers").change(),
-		rule("node-local-dns-update", "The DNS cache of nodes is not turned on or off for machines that are updated in place", "It needs new machines below Kubernetes 1.34 and with IPVS."+inGoTwoObjects, shootNodeLocalDNSUpdate).about("spec.systemComponents.nodeLocalDNS").change(),
-		rule("encryption-update", "The encryption does not change while a change is under way", "Wait until the rotation is complete, and the cluster awake. The provider and the resources are changed one after the other. Without a status only what the files say is checked."+inGoTwoObjects, shootEncryptionUpdate).about("spec.kubernetes.kubeAPIServer.encryptionConfig").change(),
-		rule("hibernation-update", "A cluster is not hibernated in the midst of a rotation", "Data could not be written again with the new key. Wait until it is complete."+inGoTwoObjects, shootHibernationUpdate).about("spec.hibernation.enabled").change(),
-		rule("nginx-config", "Settings of the ingress controller fit into a ConfigMap", "Each is a key of the ConfigMap of the controller, which has room for 1 MiB. In Go, because Kubernetes' own function decides.", shootNginxConfig).about("spec.addons.nginxIngress.config"),
+			"spec.provider.type", "spec.provider.workers", "spec.region", "spec.schedulerName", "spec.secretBindingName", "status").withChangeClass(),
+		rule("high-availability-update", "A control plane keeps its failure tolerance and its zones", "Replicas and their volumes stay where they are. Tolerance can be added, one zone can grow to three."+inGoObjectComparison, checkShootHighAvailabilityUpdate).withFields("spec.controlPlane").withChangeClass(),
+		rule("version-update", "Kubernetes goes up, and skips no minor version", "Only kubelets of pools whose machines are replaced may skip minor versions."+inGoVersions, checkShootVersionUpdate).withFields("spec.kubernetes.version", "spec.provider.workers.kubernetes.version", "spec.provider.workers.machine.image.version").withChangeClass(),
+		rule("worker-update", "Pools keep what their machines cannot change", "Machines that are updated in place keep their type, image, volume and strategy; the pool of a control plane stays."+inGoObjectComparison, checkShootPoolUpdate).withFields(
+			"spec.provider.workers", "spec.provider.workers.controlPlane", "spec.provider.workers.cri.name", "spec.provider.workers.machine.image.name", "spec.provider.workers.machine.type", "spec.provider.workers.updateStrategy", "spec.provider.workers.volume").withChangeClass(),
+		rule("worker-update-pending", "A pool does not change while its machines are updated in place", "Wait for the update, or force the change."+inGoObjectComparison, checkShootPendingUpdate).withFields("spec.provider.workers").withChangeClass(),
+		rule("node-local-dns-update", "The DNS cache of nodes is not turned on or off for machines that are updated in place", "It needs new machines below Kubernetes 1.34 and with IPVS."+inGoObjectComparison, checkShootNodeLocalDNSUpdate).withFields("spec.systemComponents.nodeLocalDNS").withChangeClass(),
+		rule("encryption-update", "The encryption does not change while a change is under way", "Wait until the rotation is complete, and the cluster awake. The provider and the resources are changed one after the other. Without a status only what the files say is checked."+inGoObjectComparison, checkShootEncryptionUpdate).withFields("spec.kubernetes.kubeAPIServer.encryptionConfig").withChangeClass(),
+		rule("hibernation-update", "A cluster is not hibernated in the midst of a rotation", "Data could not be written again with the new key. Wait until it is complete."+inGoObjectComparison, checkShootHibernationUpdate).withFields("spec.hibernation.enabled").withChangeClass(),
+		rule("nginx-config", "Settings of the ingress controller fit into a ConfigMap", "Each is a key of the ConfigMap of the controller, which has room for 1 MiB. In Go, because Kubernetes' own function decides.", checkShootNginxConfig).withFields("spec.addons.nginxIngress.config"),
 		{Rule: Rule{ID: "shoot/config-versions", Kind: "Shoot", Title: "Configurations of extensions have a version that can be written",
 			Doc:    "__internal is what programs call their own form of an object. In Go, because such a configuration has no schema here, so that its apiVersion may be anything.",
 			Source: "plugin/pkg/shoot/validator", Fields: []string{"spec.networking.providerConfig", "spec.provider.controlPlaneConfig", "spec.provider.infrastructureConfig",
 				"spec.provider.workers.cri.containerRuntimes.providerConfig", "spec.provider.workers.machine.image.providerConfig", "spec.provider.workers.providerConfig"},
-			In: "go", Severity: SeverityError, Scope: scopeObject}, check: shootRule(shootConfigVersions)},
-		rule("ip-families-unique", "IP families of a Shoot are listed once", "The first family is the primary one, the second makes the cluster dual-stack. The same family twice says nothing. In Go, as are the other rules about networks.", shootFamilies).about("spec.networking.ipFamilies"),
-		rule("seed-selector", "The selector of seeds is a selector of labels", "Keys and values have the form of labels; In and NotIn compare with values, Exists and DoesNotExist have none. In Go, because the API server's own function decides.", shootSeedSelector).about("spec.seedSelector"),
-		rule("force-deletion", "A deletion is forced only after it failed", "Resources stay behind when a deletion is forced."+inGoTwoObjects, shootForceDeletion).about("metadata.annotations[confirmation.gardener.cloud/force-deletion]").change(),
+			Language: "go", Severity: SeverityError, Scope: scopeObject}, check: shootCheck(checkShootConfigVersions)},
+		rule("ip-families-unique", "IP families of a Shoot are listed once", "The first family is the primary one, the second makes the cluster dual-stack. The same family twice says nothing. In Go, as are the other rules about networks.", checkShootFamilies).withFields("spec.networking.ipFamilies"),
+		rule("seed-selector", "The selector of seeds is a selector of labels", "Keys and values have the form of labels; In and NotIn compare with values, Exists and DoesNotExist have none. In Go, because the API server's own function decides.", checkShootSeedSelector).withFields("spec.seedSelector"),
+		rule("force-deletion", "A deletion is forced only after it failed", "Resources stay behind when a deletion is forced."+inGoObjectComparison, checkShootForceDeletion).withFields("metadata.annotations[confirmation.gardener.cloud/force-deletion]").withChangeClass(),
 	}
 }

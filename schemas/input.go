@@ -13,19 +13,19 @@ import (
 type Input struct {
 	// Object is the declaration; nil if it is being removed.
 	Object *unstructured.Unstructured
-	// Later replaces Object if the content is read only on demand.
-	Later *Later
+	// Lazy replaces Object if the content is read only on demand.
+	Lazy *LazyObject
 	// Old is the object before the change, nil for a new one. It enables the rules for updates and
 	// deletions.
 	Old *unstructured.Unstructured
-	// OldLater replaces Old.
-	OldLater *Later
+	// OldLazy replaces Old.
+	OldLazy *LazyObject
 	// Positions finds the position of a field; nil omits positions.
 	Positions Positioner
 }
 
-// Later is an object whose content is read on demand.
-type Later struct {
+// LazyObject is an object whose content is read on demand.
+type LazyObject struct {
 	Kind            schema.GroupVersionKind
 	Namespace, Name string
 	// Digest is the digest of the content: objects with equal digests are equal.
@@ -34,33 +34,33 @@ type Later struct {
 	Read func() *unstructured.Unstructured
 }
 
-func (l *Later) content(object *unstructured.Unstructured) *unstructured.Unstructured {
+func (l *LazyObject) orRead(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if object != nil || l == nil {
 		return object
 	}
 	return l.Read()
 }
 
-// Declared reports whether the object is declared; otherwise it is being removed.
-func (in *Input) Declared() bool { return in.Object != nil || in.Later != nil }
+// IsDeclared reports whether the object is declared; otherwise it is being removed.
+func (in *Input) IsDeclared() bool { return in.Object != nil || in.Lazy != nil }
 
-// Changed reports whether the object existed before.
-func (in *Input) Changed() bool { return in.Old != nil || in.OldLater != nil }
+// HasOld reports whether the object existed before.
+func (in *Input) HasOld() bool { return in.Old != nil || in.OldLazy != nil }
 
 // Content returns the object; nil if it is being removed.
-func (in *Input) Content() *unstructured.Unstructured { return in.Later.content(in.Object) }
+func (in *Input) Content() *unstructured.Unstructured { return in.Lazy.orRead(in.Object) }
 
 // OldContent returns the object before the change; nil for a new one.
-func (in *Input) OldContent() *unstructured.Unstructured { return in.OldLater.content(in.Old) }
+func (in *Input) OldContent() *unstructured.Unstructured { return in.OldLazy.orRead(in.Old) }
 
 // Identity returns kind, namespace and name without reading the content.
 func (in *Input) Identity() (kind schema.GroupVersionKind, namespace, name string) {
 	object := in.Object
 	switch {
-	case object == nil && in.Later != nil:
-		return in.Later.Kind, in.Later.Namespace, in.Later.Name
-	case object == nil && in.OldLater != nil:
-		return in.OldLater.Kind, in.OldLater.Namespace, in.OldLater.Name
+	case object == nil && in.Lazy != nil:
+		return in.Lazy.Kind, in.Lazy.Namespace, in.Lazy.Name
+	case object == nil && in.OldLazy != nil:
+		return in.OldLazy.Kind, in.OldLazy.Namespace, in.OldLazy.Name
 	case object == nil:
 		object = in.Old
 	}
@@ -69,28 +69,28 @@ func (in *Input) Identity() (kind schema.GroupVersionKind, namespace, name strin
 
 // AsNew returns an unchanged object as a new one: if the new one is valid, so is the unchanged one.
 func (in *Input) AsNew() (Input, bool) {
-	if !in.Declared() || !in.Changed() || in.ContentDigest() != digestOf(in.OldLater, in.Old) {
+	if !in.IsDeclared() || !in.HasOld() || in.ContentDigest() != objectDigest(in.OldLazy, in.Old) {
 		return Input{}, false
 	}
 	created := *in
-	created.Old, created.OldLater = nil, nil
+	created.Old, created.OldLazy = nil, nil
 	return created, true
 }
 
 // Digest returns the digest of the content and of the old content.
 func (in *Input) Digest() kept.Key {
 	own := in.ContentDigest()
-	if !in.Changed() {
+	if !in.HasOld() {
 		return own
 	}
-	old := digestOf(in.OldLater, in.Old)
+	old := objectDigest(in.OldLazy, in.Old)
 	return sha256.Sum256(append(own[:], old[:]...))
 }
 
 // ContentDigest returns the digest of the content alone: an unchanged object has that of a new one.
-func (in *Input) ContentDigest() kept.Key { return digestOf(in.Later, in.Object) }
+func (in *Input) ContentDigest() kept.Key { return objectDigest(in.Lazy, in.Object) }
 
-func digestOf(later *Later, object *unstructured.Unstructured) kept.Key {
+func objectDigest(later *LazyObject, object *unstructured.Unstructured) kept.Key {
 	switch {
 	case object != nil:
 		return sha256.Sum256(appendCanonical([]byte{'o'}, object.Object))

@@ -12,9 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// TestNamesOfKinds checks that kinds of the same name have their own definition in each group and
-// version, and their own rules in each group.
-func TestNamesOfKinds(t *testing.T) {
+// TestKindNamesDistinct checks that kinds of the same name have their own definition in each group
+// and version, and their own rules in each group.
+func TestKindNamesDistinct(t *testing.T) {
 	definitions, rules := map[string]schema.GroupVersionKind{}, map[string]schema.GroupKind{}
 	for gvk, kind := range kindsWithSchema(t) {
 		other, taken := definitions[kind.Definition()]
@@ -27,8 +27,8 @@ func TestNamesOfKinds(t *testing.T) {
 	assert.Equal(t, len(KnownKinds()), len(definitions))
 }
 
-// TestKindsOfOtherNames checks that an object gets the schema of its own group and version.
-func TestKindsOfOtherNames(t *testing.T) {
+// TestKindsWithSameName checks that an object gets the schema of its own group and version.
+func TestKindsWithSameName(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		want []string
@@ -44,7 +44,7 @@ func TestKindsOfOtherNames(t *testing.T) {
 		"wrong field in the template": {managedSeedSet + "{dns: {domian: a}}}}", []string{"spec.shootTemplate.spec.dns.domian Forbidden"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			violations, err := Validate(t.Context(), []Input{{Object: object(t, test.text)}}, Options{})
+			violations, err := Validate(t.Context(), []Input{{Object: parseObject(t, test.text)}}, Options{})
 			require.NoError(t, err)
 			var found []string
 			for _, v := range violations {
@@ -52,7 +52,7 @@ func TestKindsOfOtherNames(t *testing.T) {
 					found = append(found, v.Field+" "+string(v.Type))
 				}
 			}
-			assert.Equal(t, test.want, found, "%v", lines(violations))
+			assert.Equal(t, test.want, found, "%v", formatViolations(violations))
 		})
 	}
 }
@@ -60,18 +60,18 @@ func TestKindsOfOtherNames(t *testing.T) {
 const managedSeedSet = "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: ManagedSeedSet\nmetadata: {name: a, namespace: garden}\n" +
 	"spec: {selector: {matchLabels: {a: b}}, template: {spec: {gardenlet: {}}}, shootTemplate: {spec: "
 
-// TestSecretsOfOtherKinds checks that no wrong secret value gets into a message.
-func TestSecretsOfOtherKinds(t *testing.T) {
+// TestNoSecretValuesInMessages checks that no wrong secret value gets into a message.
+func TestNoSecretValuesInMessages(t *testing.T) {
 	for name, text := range map[string]string{
 		"InternalSecret, not base64":  "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\ndata: {a: " + secretValue + "}",
 		"InternalSecret, not a map":   "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\nstringData: " + secretValue,
 		"InternalSecret, number":      "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\nstringData: {a: 424242}",
-		"Secret, immutable":           secretHead + "immutable: " + secretValue,
-		"Secret, unknown field":       secretHead + secretValue + ": a",
-		"Secret, unknown fields":      secretHead + secretValue + ": a\n" + secretValue + "2: {b: 424242}",
+		"Secret, immutable":           secretYAMLHeader + "immutable: " + secretValue,
+		"Secret, unknown field":       secretYAMLHeader + secretValue + ": a",
+		"Secret, unknown fields":      secretYAMLHeader + secretValue + ": a\n" + secretValue + "2: {b: 424242}",
 		"InternalSecret, immutable":   "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\nimmutable: " + secretValue,
 		"InternalSecret, unknown":     "apiVersion: core.gardener.cloud/v1beta1\nkind: InternalSecret\nmetadata: {name: a, namespace: b}\n" + secretValue + ": " + secretValue,
-		"Secret, no JSON":             secretHead + "type: kubernetes.io/dockerconfigjson\nstringData: {.dockerconfigjson: " + secretValue + "}",
+		"Secret, no JSON":             secretYAMLHeader + "type: kubernetes.io/dockerconfigjson\nstringData: {.dockerconfigjson: " + secretValue + "}",
 		"ShootState, gardener":        "apiVersion: core.gardener.cloud/v1beta1\nkind: ShootState\nmetadata: {name: a, namespace: b}\nspec: {gardener: [{name: a, type: b, data: " + secretValue + "}]}",
 		"ShootState, extensions":      "apiVersion: core.gardener.cloud/v1beta1\nkind: ShootState\nmetadata: {name: a, namespace: b}\nspec: {extensions: [{kind: a, state: " + secretValue + "}]}",
 		"ShootState, resources":       "apiVersion: core.gardener.cloud/v1beta1\nkind: ShootState\nmetadata: {name: a, namespace: b}\nspec: {resources: [{kind: a, name: b, data: " + secretValue + "}]}",
@@ -79,11 +79,11 @@ func TestSecretsOfOtherKinds(t *testing.T) {
 		"bastion, its user data":      "apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Bastion\nmetadata: {name: a, namespace: b}\nspec: {type: a, ingress: [], userData: " + secretValue + "}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			violations, err := Validate(t.Context(), []Input{{Object: object(t, text)}}, Options{})
+			violations, err := Validate(t.Context(), []Input{{Object: parseObject(t, text)}}, Options{})
 			require.NoError(t, err)
 			require.NotEmpty(t, violations)
 			assert.True(t, HasErrors(violations))
-			said := strings.Join(lines(violations), "\n")
+			said := strings.Join(formatViolations(violations), "\n")
 			assert.NotContains(t, said, secretValue)
 			assert.NotContains(t, said, "424242")
 		})
@@ -93,21 +93,21 @@ func TestSecretsOfOtherKinds(t *testing.T) {
 // TestMisspeltFieldOfASecret checks that a misspelt field is reported with its name and the right
 // one.
 func TestMisspeltFieldOfASecret(t *testing.T) {
-	violations, err := Validate(t.Context(), []Input{{Object: object(t, secretHead+"stringdata: {a: b}\nmetadat: {}")}}, Options{})
+	violations, err := Validate(t.Context(), []Input{{Object: parseObject(t, secretYAMLHeader+"stringdata: {a: b}\nmetadat: {}")}}, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		`metadat Forbidden the field "metadat" does not exist; did you mean "metadata"? [structure]`,
 		`stringdata Forbidden the field "stringdata" does not exist; did you mean "stringData"? [structure]`,
-	}, lines(violations))
+	}, formatViolations(violations))
 }
 
-// TestFractions checks fractional quantities: Gardener's API server accepts any number as a
-// quantity, a definition only whole numbers.
-func TestFractions(t *testing.T) {
-	profile := changed(t, good(t, "CloudProfile"), `spec: {machineTypes: [{name: local, cpu: 0.5, gpu: 0, memory: 1.5e9}]}`)
-	negative := changed(t, good(t, "CloudProfile"), `spec: {machineTypes: [{name: local, cpu: -0.5, gpu: 0, memory: 1Gi}]}`)
-	surge := changed(t, good(t, "Shoot"), `spec: {provider: {workers: [{name: a, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 1, maximum: 1, maxSurge: 0.5}]}}`)
-	garden := changed(t, good(t, "Garden"), `spec: {virtualCluster: {etcd: {main: {autoscaling: {minAllowed: {cpu: 0.5}}}}}}`)
+// TestFractionalQuantities checks fractional quantities: Gardener's API server accepts any number
+// as a quantity, a definition only whole numbers.
+func TestFractionalQuantities(t *testing.T) {
+	profile := patchObject(t, validObject(t, "CloudProfile"), `spec: {machineTypes: [{name: local, cpu: 0.5, gpu: 0, memory: 1.5e9}]}`)
+	negative := patchObject(t, validObject(t, "CloudProfile"), `spec: {machineTypes: [{name: local, cpu: -0.5, gpu: 0, memory: 1Gi}]}`)
+	surge := patchObject(t, validObject(t, "Shoot"), `spec: {provider: {workers: [{name: a, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 1, maximum: 1, maxSurge: 0.5}]}}`)
+	garden := patchObject(t, validObject(t, "Garden"), `spec: {virtualCluster: {etcd: {main: {autoscaling: {minAllowed: {cpu: 0.5}}}}}}`)
 	for name, test := range map[string]struct {
 		object *unstructured.Unstructured
 		want   []string
@@ -124,7 +124,7 @@ func TestFractions(t *testing.T) {
 			for _, v := range violations {
 				found = append(found, v.Field+" "+string(v.Type))
 			}
-			assert.Equal(t, test.want, found, "%v", lines(violations))
+			assert.Equal(t, test.want, found, "%v", formatViolations(violations))
 		})
 	}
 }

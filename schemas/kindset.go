@@ -13,9 +13,9 @@ import (
 
 // kindSet reads the schemas of kinds on first use, so that validating one Shoot reads one schema.
 type kindSet struct {
-	known []schema.GroupVersionKind
-	// read returns the schema of a kind, and perhaps of others.
-	read func(schema.GroupVersionKind) (structure.Kinds, error)
+	gvks []schema.GroupVersionKind
+	// readKinds returns the schema of a kind, and perhaps of others.
+	readKinds func(schema.GroupVersionKind) (structure.Kinds, error)
 
 	mutex sync.Mutex
 	kinds structure.Kinds
@@ -23,10 +23,10 @@ type kindSet struct {
 
 func newKindSet(known []schema.GroupVersionKind, read func(schema.GroupVersionKind) (structure.Kinds, error)) *kindSet {
 	sorted := slices.SortedFunc(slices.Values(known), func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
-	return &kindSet{known: sorted, read: read, kinds: structure.Kinds{}}
+	return &kindSet{gvks: sorted, readKinds: read, kinds: structure.Kinds{}}
 }
 
-func (s *kindSet) has(gvk schema.GroupVersionKind) bool { return slices.Contains(s.known, gvk) }
+func (s *kindSet) has(gvk schema.GroupVersionKind) bool { return slices.Contains(s.gvks, gvk) }
 
 // get returns the schema of a kind, or nil if the set does not have it.
 func (s *kindSet) get(gvk schema.GroupVersionKind) (*structure.Kind, error) {
@@ -38,7 +38,7 @@ func (s *kindSet) get(gvk schema.GroupVersionKind) (*structure.Kind, error) {
 	if kind := s.kinds[gvk]; kind != nil {
 		return kind, nil
 	}
-	found, err := s.read(gvk)
+	found, err := s.readKinds(gvk)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +55,8 @@ func (s *kindSet) get(gvk schema.GroupVersionKind) (*structure.Kind, error) {
 
 // all returns all kinds, sorted.
 func (s *kindSet) all() ([]*structure.Kind, error) {
-	list := make([]*structure.Kind, 0, len(s.known))
-	for _, gvk := range s.known {
+	list := make([]*structure.Kind, 0, len(s.gvks))
+	for _, gvk := range s.gvks {
 		kind, err := s.get(gvk)
 		if err != nil {
 			return nil, err

@@ -27,18 +27,18 @@ import (
 //go:embed rules/lib/*.tsv
 var kubernetesData embed.FS
 
-// span is a row of a table: a range of minor versions with further columns.
-type span struct {
+// versionRange is a row of a table: a range of minor versions with further columns.
+type versionRange struct {
 	added, removed int // minor versions, 0 for none
-	more           []string
+	columns        []string
 }
 
-func (s span) holds(minor int) bool {
+func (s versionRange) hasVersion(minor int) bool {
 	return minor >= s.added && (s.removed == 0 || minor < s.removed)
 }
 
-// words describes the versions in which something exists.
-func (s span) words() string {
+// description describes the versions in which something exists.
+func (s versionRange) description() string {
 	switch {
 	case s.added > 0 && s.removed > 0:
 		return fmt.Sprintf("it exists from Kubernetes 1.%d to 1.%d", s.added, s.removed-1)
@@ -50,11 +50,11 @@ func (s span) words() string {
 }
 
 type kubernetesTables struct {
-	featureGates, admissionPlugins, apis map[string]span
+	featureGates, admissionPlugins, apis map[string]versionRange
 }
 
-// knownToKubernetes returns the tables, read once. They are embedded, so a fault in them is a bug.
-var knownToKubernetes = sync.OnceValue(func() kubernetesTables {
+// kubernetesFeatures returns the tables, read once. They are embedded, so a fault in them is a bug.
+var kubernetesFeatures = sync.OnceValue(func() kubernetesTables {
 	return kubernetesTables{
 		featureGates:     readTable("featuregates"),
 		admissionPlugins: readTable("admissionplugins"),
@@ -62,18 +62,18 @@ var knownToKubernetes = sync.OnceValue(func() kubernetesTables {
 	}
 })
 
-func readTable(name string) map[string]span {
+func readTable(name string) map[string]versionRange {
 	data, err := kubernetesData.ReadFile("rules/lib/" + name + ".tsv")
 	if err != nil {
 		panic(fmt.Sprintf("reading an embedded table: %v", err))
 	}
-	table := map[string]span{}
+	table := map[string]versionRange{}
 	for i, line := range strings.Split(strings.TrimRight(string(data), "\n"), "\n") {
 		columns := strings.Split(line, "\t")
 		if i == 0 || len(columns) < 3 {
 			continue
 		}
-		table[columns[0]] = span{added: minorOf(columns[1]), removed: minorOf(columns[2]), more: columns[3:]}
+		table[columns[0]] = versionRange{added: minorOf(columns[1]), removed: minorOf(columns[2]), columns: columns[3:]}
 	}
 	return table
 }
@@ -108,43 +108,43 @@ func parseVersion(text string) (version [3]int, ok bool) {
 	return version, true
 }
 
-// featureGates checks a map of feature gates. A gate that never existed is Invalid. A gate that
-// does not exist in this version, or is locked to the other value, is Forbidden.
-func (r *report) featureGates(gates tree, version string) {
+// checkFeatureGates checks a map of feature gates. A gate that never existed is Invalid. A gate
+// that does not exist in this version, or is locked to the other value, is Forbidden.
+func (r *findingCollector) checkFeatureGates(gates fieldValue, version string) {
 	keys := gates.keys()
 	minor := minorOf(version)
 	if len(keys) == 0 || minor == 0 {
 		return
 	}
-	table := knownToKubernetes().featureGates
+	table := kubernetesFeatures().featureGates
 	for _, name := range keys {
-		gate := gates.at(name)
+		gate := gates.lookup(name)
 		known, ok := table[name]
 		switch {
 		case !ok:
-			r.add(gate, TypeInvalid, "Kubernetes has no feature gate %q%s", name, suggestFrom(name, table))
-		case !known.holds(minor):
-			r.add(gate, TypeForbidden, "the feature gate %q does not exist in Kubernetes 1.%d: %s", name, minor, known.words())
+			r.add(gate, TypeInvalid, "Kubernetes has no feature gate %q%s", name, suggestFromTable(name, table))
+		case !known.hasVersion(minor):
+			r.add(gate, TypeForbidden, "the feature gate %q does not exist in Kubernetes 1.%d: %s", name, minor, known.description())
 		default:
-			locked, value := minorOf(known.more[0]), known.more[1] == "true"
-			if locked > 0 && minor >= locked && gate.is() != value {
+			locked, value := minorOf(known.columns[0]), known.columns[1] == "true"
+			if locked > 0 && minor >= locked && gate.isTrue() != value {
 				r.add(gate, TypeForbidden, "the feature gate %q is locked to %t since Kubernetes 1.%d; remove it", name, value, locked)
 			}
 		}
 	}
 }
 
-// UnknownFeatureGate describes that no known version of Kubernetes has a feature gate, or returns
+// FeatureGateProblem describes that no known version of Kubernetes has a feature gate, or returns
 // "".
-func UnknownFeatureGate(name string) string {
-	table := knownToKubernetes().featureGates
+func FeatureGateProblem(name string) string {
+	table := kubernetesFeatures().featureGates
 	if _, ok := table[name]; ok || name == "AllAlpha" || name == "AllBeta" {
 		return ""
 	}
-	return fmt.Sprintf("Kubernetes has no feature gate %q%s", name, suggestFrom(name, table))
+	return fmt.Sprintf("Kubernetes has no feature gate %q%s", name, suggestFromTable(name, table))
 }
 
-func suggestFrom(word string, table map[string]span) string {
+func suggestFromTable(word string, table map[string]versionRange) string {
 	names := make([]string, 0, len(table))
 	for name := range table {
 		names = append(names, name)
@@ -155,12 +155,12 @@ func suggestFrom(word string, table map[string]span) string {
 	return ""
 }
 
-// admissionPlugins checks the list of admission plugins.
-func (r *report) admissionPlugins(plugins tree, version string) {
+// checkAdmissionPlugins checks the list of admission plugins.
+func (r *findingCollector) checkAdmissionPlugins(plugins fieldValue, version string) {
 	minor := minorOf(version)
-	table := knownToKubernetes().admissionPlugins
+	table := kubernetesFeatures().admissionPlugins
 	for _, plugin := range plugins.items() {
-		name := plugin.at("name")
+		name := plugin.lookup("name")
 		if name.text() == "" {
 			r.add(name, TypeRequired, "must name the admission plugin")
 			continue
@@ -168,35 +168,36 @@ func (r *report) admissionPlugins(plugins tree, version string) {
 		known, ok := table[name.text()]
 		switch {
 		case !ok:
-			r.add(name, TypeInvalid, "Kubernetes has no admission plugin %q%s", name.text(), suggestFrom(name.text(), table))
-		case minor > 0 && !known.holds(minor):
-			r.add(name, TypeForbidden, "the admission plugin %q does not exist in Kubernetes 1.%d: %s", name.text(), minor, known.words())
+			r.add(name, TypeInvalid, "Kubernetes has no admission plugin %q%s", name.text(), suggestFromTable(name.text(), table))
+		case minor > 0 && !known.hasVersion(minor):
+			r.add(name, TypeForbidden, "the admission plugin %q does not exist in Kubernetes 1.%d: %s", name.text(), minor, known.description())
 		default:
-			r.admissionPlugin(plugin, known.more[0])
+			r.checkAdmissionPlugin(plugin, known.columns[0])
 		}
 	}
 }
 
-func (r *report) admissionPlugin(plugin tree, use string) {
-	name, config := plugin.at("name").text(), plugin.at("config")
-	if config.set() && !strings.Contains(use, "config") {
+func (r *findingCollector) checkAdmissionPlugin(plugin fieldValue, use string) {
+	name, config := plugin.lookup("name").text(), plugin.lookup("config")
+	if config.isSet() && !strings.Contains(use, "config") {
 		r.add(config, TypeForbidden, "the admission plugin %q takes no configuration", name)
 	}
-	if plugin.at("disabled").is() && strings.Contains(use, "required") {
+	if plugin.lookup("disabled").isTrue() && strings.Contains(use, "required") {
 		r.add(plugin, TypeForbidden, "the admission plugin %q is needed by Gardener and cannot be disabled", name)
 	}
-	if secret := plugin.at("kubeconfigSecretName"); secret.set() && !strings.Contains(use, "kubeconfig") {
+	if secret := plugin.lookup("kubeconfigSecretName"); secret.isSet() && !strings.Contains(use, "kubeconfig") {
 		r.add(secret, TypeForbidden, "the admission plugin %q calls nobody, so that it takes no kubeconfig; "+
 			"ImagePolicyWebhook, MutatingAdmissionWebhook and ValidatingAdmissionWebhook do", name)
 	}
-	if name == "PodSecurity" && config.set() {
-		r.podSecurity(config)
+	if name == "PodSecurity" && config.isSet() {
+		r.checkPodSecurity(config)
 	}
 }
 
-// podSecurity checks the version of a PodSecurityConfiguration, as the decoder of Kubernetes does.
-func (r *report) podSecurity(config tree) {
-	kind, version := config.at("kind").text(), config.at("apiVersion").text()
+// checkPodSecurity checks the version of a PodSecurityConfiguration, as the decoder of Kubernetes
+// does.
+func (r *findingCollector) checkPodSecurity(config fieldValue) {
+	kind, version := config.lookup("kind").text(), config.lookup("apiVersion").text()
 	group, number, _ := strings.Cut(version, "/")
 	known := group == "pod-security.admission.config.k8s.io" && (number == "v1" || number == "v1beta1" || number == "v1alpha1")
 	if kind != "PodSecurityConfiguration" || !known {
@@ -204,34 +205,34 @@ func (r *report) podSecurity(config tree) {
 	}
 }
 
-// runtimeConfig checks which APIs are switched on and off. Gardener needs some of them on.
-func (r *report) runtimeConfig(config tree, version string, workerless bool) {
+// checkRuntimeConfig checks which APIs are switched on and off. Gardener needs some of them on.
+func (r *findingCollector) checkRuntimeConfig(config fieldValue, version string, workerless bool) {
 	minor := minorOf(version)
-	table := knownToKubernetes().apis
+	table := kubernetesFeatures().apis
 	for _, api := range config.keys() {
-		field := config.key(api)
+		field := config.entry(api)
 		known, ok := table[api]
 		switch {
 		case !ok:
-			r.add(field, TypeInvalid, "Kubernetes has no API %q%s; write GROUP/VERSION or GROUP/VERSION/RESOURCE, v1 for the core group", api, suggestFrom(api, table))
-		case known.more[0] == "fixed":
+			r.add(field, TypeInvalid, "Kubernetes has no API %q%s; write GROUP/VERSION or GROUP/VERSION/RESOURCE, v1 for the core group", api, suggestFromTable(api, table))
+		case known.columns[0] == "fixed":
 			r.add(field, TypeInvalid, "Gardener has no switch for the API %q, which every Kubernetes serves; remove it", api)
-		case minor > 0 && !known.holds(minor):
-			r.add(field, TypeForbidden, "the API %q does not exist in Kubernetes 1.%d: %s", api, minor, known.words())
-		case !field.is():
-			if needed := neededAPI(table, api, workerless); needed != "" {
+		case minor > 0 && !known.hasVersion(minor):
+			r.add(field, TypeForbidden, "the API %q does not exist in Kubernetes 1.%d: %s", api, minor, known.description())
+		case !field.isTrue():
+			if needed := requiredAPI(table, api, workerless); needed != "" {
 				r.add(field, TypeForbidden, "Gardener needs %q, so that %q cannot be turned off", needed, api)
 			}
 		}
 	}
 }
 
-// neededAPI returns the API that Gardener needs and that is switched off with the given one:
+// requiredAPI returns the API that Gardener needs and that is switched off with the given one:
 // itself, its group, or one of its resources.
-func neededAPI(table map[string]span, api string, workerless bool) string {
+func requiredAPI(table map[string]versionRange, api string, workerless bool) string {
 	needed := func(name string) bool {
 		row, ok := table[name]
-		return ok && (row.more[0] == "always" || row.more[0] == "workers" && !workerless)
+		return ok && (row.columns[0] == "always" || row.columns[0] == "workers" && !workerless)
 	}
 	if needed(api) {
 		return api

@@ -20,141 +20,141 @@ import (
 type pluginConfig struct {
 	// types are the types that the plugin reads, newest first; empty if it needs no apiVersion and
 	// kind.
-	types  []configType
-	fields form
+	types  []pluginConfigType
+	fields objectForm
 	// lenient: the plugin drops unknown fields.
 	lenient bool
 }
 
-type configType struct {
+type pluginConfigType struct {
 	apiVersion, kind string
 	removed          int // minor version of Kubernetes, 0 for none
 }
 
-func (c configType) String() string { return c.kind + " of " + c.apiVersion }
+func (c pluginConfigType) String() string { return c.kind + " of " + c.apiVersion }
 
-// configReport separates settings that a plugin refuses from settings that it ignores.
-type configReport struct {
-	refused, ignored report
-	lenient          bool
-	minor            int
-	gates            tree
+// pluginReport separates settings that a plugin refuses from settings that it ignores.
+type pluginReport struct {
+	rejected, ignored findingCollector
+	lenient           bool
+	minor             int
+	featureGates      fieldValue
 }
 
-var webhookTypes = []configType{
+var webhookTypes = []pluginConfigType{
 	{apiVersion: "apiserver.config.k8s.io/v1", kind: "WebhookAdmissionConfiguration"},
 	{apiVersion: "apiserver.k8s.io/v1alpha1", kind: "WebhookAdmission", removed: 36},
 }
 
-var webhookFields = form{"kubeConfigFile": ownKubeconfig, "staticManifestsDir": staticManifests}
+var webhookForm = objectForm{"kubeConfigFile": formKubeconfigPath, "staticManifestsDir": formStaticManifests}
 
 var pluginConfigs = map[string]pluginConfig{
 	"EventRateLimit": {
-		types:   []configType{{apiVersion: "eventratelimit.admission.k8s.io/v1alpha1", kind: "Configuration"}},
-		fields:  form{"limits": formList(formObject(eventLimit))},
+		types:   []pluginConfigType{{apiVersion: "eventratelimit.admission.k8s.io/v1alpha1", kind: "Configuration"}},
+		fields:  objectForm{"limits": formList(formObject(eventLimitForm))},
 		lenient: true,
 	},
 	"ImagePolicyWebhook": {
-		fields: form{"imagePolicy": formObject(form{
-			"kubeConfigFile": ownKubeconfig, "defaultAllow": formSwitch,
+		fields: objectForm{"imagePolicy": formObject(objectForm{
+			"kubeConfigFile": formKubeconfigPath, "defaultAllow": formBoolean,
 			"allowTTL": formNumber(-1, 1800), "denyTTL": formNumber(-1, 1800), "retryBackoff": formNumber(-1, 300000),
 		})},
 		lenient: true,
 	},
-	"MutatingAdmissionWebhook":   {types: webhookTypes, fields: webhookFields},
-	"ValidatingAdmissionWebhook": {types: webhookTypes, fields: webhookFields},
-	"PodNodeSelector":            {fields: form{"podNodeSelectorPluginConfig": nodeSelectors}, lenient: true},
+	"MutatingAdmissionWebhook":   {types: webhookTypes, fields: webhookForm},
+	"ValidatingAdmissionWebhook": {types: webhookTypes, fields: webhookForm},
+	"PodNodeSelector":            {fields: objectForm{"podNodeSelectorPluginConfig": formNodeSelectors}, lenient: true},
 	"ShootDNSRewriting": {
-		types:   []configType{{apiVersion: "shootdnsrewriting.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
-		fields:  form{"commonSuffixes": formNames("a suffix of names, such as .example.com", suffixFaults)},
+		types:   []pluginConfigType{{apiVersion: "shootdnsrewriting.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
+		fields:  objectForm{"commonSuffixes": formDistinctNames("a suffix of names, such as .example.com", dnsSuffixProblems)},
 		lenient: true,
 	},
 	"ShootResourceReservation": {
-		types:   []configType{{apiVersion: "shootresourcereservation.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
-		fields:  form{"useGKEFormula": formSwitch, "selector": formAny},
+		types:   []pluginConfigType{{apiVersion: "shootresourcereservation.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
+		fields:  objectForm{"useGKEFormula": formBoolean, "selector": formAny},
 		lenient: true,
 	},
 	"ShootTolerationRestriction": {
-		types:   []configType{{apiVersion: "shoottolerationrestriction.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
-		fields:  form{"defaults": formList(shootToleration), "whitelist": formList(shootToleration)},
+		types:   []pluginConfigType{{apiVersion: "shoottolerationrestriction.admission.gardener.cloud/v1alpha1", kind: "Configuration"}},
+		fields:  objectForm{"defaults": formList(formShootToleration), "whitelist": formList(formShootToleration)},
 		lenient: true,
 	},
 	// Gardener's own rule checks its type.
-	"PodSecurity": {fields: form{
+	"PodSecurity": {fields: objectForm{
 		"apiVersion": formText, "kind": formText,
-		"defaults": formObject(form{
-			"enforce": podSecurityLevel, "audit": podSecurityLevel, "warn": podSecurityLevel,
-			"enforce-version": podSecurityVersion, "audit-version": podSecurityVersion, "warn-version": podSecurityVersion,
+		"defaults": formObject(objectForm{
+			"enforce": formPodSecurityLevel, "audit": formPodSecurityLevel, "warn": formPodSecurityLevel,
+			"enforce-version": formPodSecurityVersion, "audit-version": formPodSecurityVersion, "warn-version": formPodSecurityVersion,
 		}),
-		"exemptions": formObject(form{
-			"namespaces":     formNames("the name of a namespace", validation.IsDNS1123Label),
-			"runtimeClasses": formNames("the name of a RuntimeClass", validation.IsDNS1123Subdomain),
-			"usernames":      formNames("the name of a user", someText),
+		"exemptions": formObject(objectForm{
+			"namespaces":     formDistinctNames("the name of a namespace", validation.IsDNS1123Label),
+			"runtimeClasses": formDistinctNames("the name of a RuntimeClass", validation.IsDNS1123Subdomain),
+			"usernames":      formDistinctNames("the name of a user", emptyTextProblems),
 		}),
 	}},
 	"PodTolerationRestriction": {
-		types:   []configType{{apiVersion: "podtolerationrestriction.admission.k8s.io/v1alpha1", kind: "Configuration"}},
-		fields:  form{"default": formList(podToleration), "whitelist": formList(podToleration)},
+		types:   []pluginConfigType{{apiVersion: "podtolerationrestriction.admission.k8s.io/v1alpha1", kind: "Configuration"}},
+		fields:  objectForm{"default": formList(formPodToleration), "whitelist": formList(formPodToleration)},
 		lenient: true,
 	},
 	"ResourceQuota": {
-		types: []configType{
+		types: []pluginConfigType{
 			{apiVersion: "apiserver.config.k8s.io/v1", kind: "ResourceQuotaConfiguration"},
 			{apiVersion: "resourcequota.admission.k8s.io/v1beta1", kind: "Configuration"},
 			{apiVersion: "resourcequota.admission.k8s.io/v1alpha1", kind: "Configuration"},
 		},
-		fields: form{"limitedResources": formList(limitedResource)},
+		fields: objectForm{"limitedResources": formList(formLimitedResource)},
 	},
 }
 
 // admissionConfigurations checks the configurations of the plugins that are on.
-func admissionConfigurations(config tree, version string) configReport {
-	r := configReport{minor: minorOf(version), gates: config.at("featureGates")}
-	for _, plugin := range config.at("admissionPlugins").items() {
-		known, ok := pluginConfigs[plugin.at("name").text()]
-		if !ok || plugin.at("disabled").is() {
+func admissionConfigurations(config fieldValue, version string) pluginReport {
+	r := pluginReport{minor: minorOf(version), featureGates: config.lookup("featureGates")}
+	for _, plugin := range config.lookup("admissionPlugins").items() {
+		known, ok := pluginConfigs[plugin.lookup("name").text()]
+		if !ok || plugin.lookup("disabled").isTrue() {
 			continue
 		}
 		r.lenient = known.lenient
-		r.needed(plugin)
-		if field := plugin.at("config"); field.set() {
-			r.configuration(field, known)
+		r.checkRequired(plugin)
+		if field := plugin.lookup("config"); field.isSet() {
+			r.checkConfiguration(field, known)
 		}
 	}
 	return r
 }
 
-// needed reports missing settings that a plugin requires.
-func (r *configReport) needed(plugin tree) {
-	switch config := plugin.at("config"); plugin.at("name").text() {
+// checkRequired reports missing settings that a plugin requires.
+func (r *pluginReport) checkRequired(plugin fieldValue) {
+	switch config := plugin.lookup("config"); plugin.lookup("name").text() {
 	case "EventRateLimit":
-		if limits := config.at("limits"); !config.set() {
-			r.refused.add(config, TypeRequired, "EventRateLimit has no limits without a configuration: give a %s", pluginConfigs["EventRateLimit"].types[0])
+		if limits := config.lookup("limits"); !config.isSet() {
+			r.rejected.add(config, TypeRequired, "EventRateLimit has no limits without a configuration: give a %s", pluginConfigs["EventRateLimit"].types[0])
 		} else if limits.value == nil || isList(limits) && len(limits.items()) == 0 {
-			r.refused.add(limits, TypeRequired, "must have a limit, such as {type: Namespace, qps: 50, burst: 100}")
+			r.rejected.add(limits, TypeRequired, "must have a limit, such as {type: Namespace, qps: 50, burst: 100}")
 		}
 	case "ImagePolicyWebhook":
-		if secret := plugin.at("kubeconfigSecretName"); secret.text() == "" {
-			r.refused.add(secret, TypeRequired, "must name a Secret with the kubeconfig of the webhook, which ImagePolicyWebhook does not start without")
+		if secret := plugin.lookup("kubeconfigSecretName"); secret.text() == "" {
+			r.rejected.add(secret, TypeRequired, "must name a Secret with the kubeconfig of the webhook, which ImagePolicyWebhook does not start without")
 		}
 	}
 }
 
-func (r *configReport) configuration(config tree, known pluginConfig) {
+func (r *pluginReport) checkConfiguration(config fieldValue, known pluginConfig) {
 	fields := known.fields
 	if len(known.types) > 0 {
-		fields = form{"apiVersion": formText, "kind": formText}
+		fields = objectForm{"apiVersion": formText, "kind": formText}
 		for name, check := range known.fields {
 			fields[name] = check
 		}
-		apiVersion, kind := config.at("apiVersion").text(), config.at("kind").text()
-		allowed := slices.DeleteFunc(slices.Clone(known.types), func(t configType) bool { return t.removed > 0 && r.minor >= t.removed })
-		if !slices.ContainsFunc(allowed, func(t configType) bool { return t.apiVersion == apiVersion && t.kind == kind }) {
+		apiVersion, kind := config.lookup("apiVersion").text(), config.lookup("kind").text()
+		allowed := slices.DeleteFunc(slices.Clone(known.types), func(t pluginConfigType) bool { return t.removed > 0 && r.minor >= t.removed })
+		if !slices.ContainsFunc(allowed, func(t pluginConfigType) bool { return t.apiVersion == apiVersion && t.kind == kind }) {
 			texts := make([]string, len(allowed))
 			for i, t := range allowed {
 				texts[i] = "a " + t.String()
 			}
-			r.refused.add(config, TypeInvalid, "must be %s, but has kind %q and apiVersion %q", strings.Join(texts, ", or "), kind, apiVersion)
+			r.rejected.add(config, TypeInvalid, "must be %s, but has kind %q and apiVersion %q", strings.Join(texts, ", or "), kind, apiVersion)
 			if apiVersion != "" && kind != "" {
 				return
 			}
@@ -163,121 +163,122 @@ func (r *configReport) configuration(config tree, known pluginConfig) {
 	formObject(fields)(r, config)
 }
 
-// ownKubeconfig reports a path that the render sets.
-func ownKubeconfig(r *configReport, field tree) {
+// formKubeconfigPath reports a path that the render sets.
+func formKubeconfigPath(r *pluginReport, field fieldValue) {
 	r.ignored.add(field, TypeForbidden, "has no effect: the kubeconfig is that of kubeconfigSecretName of the plugin")
 }
 
-func staticManifests(r *configReport, field tree) {
+func formStaticManifests(r *pluginReport, field fieldValue) {
 	const gate = "ManifestBasedAdmissionControlConfig"
 	switch {
 	case r.minor < 36:
-		r.unknown(field, []string{"apiVersion", "kind", "kubeConfigFile"})
-	case !r.gates.at(gate).is():
-		r.refused.add(field, TypeForbidden, "needs the feature gate %s: set it to true at %s", gate, r.gates.path)
+		r.addUnknownField(field, []string{"apiVersion", "kind", "kubeConfigFile"})
+	case !r.featureGates.lookup(gate).isTrue():
+		r.rejected.add(field, TypeForbidden, "needs the feature gate %s: set it to true at %s", gate, r.featureGates.path)
 	case !strings.HasPrefix(field.text(), "/"):
-		r.refused.add(field, TypeInvalid, "must be the absolute path of a folder in the container of kube-apiserver")
+		r.rejected.add(field, TypeInvalid, "must be the absolute path of a folder in the container of kube-apiserver")
 	}
 }
 
-const mostInt32 = 1<<31 - 1
+const maxInt32 = 1<<31 - 1
 
-var eventLimit = form{
-	"type": formOneOf("Server", "Namespace", "User", "SourceAndObject"), "qps": formNumber(1, mostInt32), "burst": formNumber(1, mostInt32),
-	"cacheSize": formNumber(0, mostInt32),
+var eventLimitForm = objectForm{
+	"type": formOneOf("Server", "Namespace", "User", "SourceAndObject"), "qps": formNumber(1, maxInt32), "burst": formNumber(1, maxInt32),
+	"cacheSize": formNumber(0, maxInt32),
 }
 
-func limitedResource(r *configReport, field tree) {
-	formObject(form{"apiGroup": formText, "resource": formText, "matchContains": formList(formText), "matchScopes": formList(formObject(form{
+func formLimitedResource(r *pluginReport, field fieldValue) {
+	formObject(objectForm{"apiGroup": formText, "resource": formText, "matchContains": formList(formText), "matchScopes": formList(formObject(objectForm{
 		"scopeName": formText, "operator": formOneOf("In", "NotIn", "Exists", "DoesNotExist"), "values": formList(formText),
 	}))})(r, field)
-	if name := field.at("resource"); name.value == nil || name.value == "" {
-		r.refused.add(name, TypeRequired, "must name the resource that is limited, such as pods")
+	if name := field.lookup("resource"); name.value == nil || name.value == "" {
+		r.rejected.add(name, TypeRequired, "must name the resource that is limited, such as pods")
 	}
 }
 
-// nodeSelectors checks selectors of nodes, one text for each namespace. With a wrong one
+// formNodeSelectors checks selectors of nodes, one text for each namespace. With a wrong one
 // kube-apiserver starts, but creates no pod in the namespace.
-func nodeSelectors(r *configReport, field tree) {
+func formNodeSelectors(r *pluginReport, field fieldValue) {
 	if _, ok := field.value.(map[string]any); !ok {
-		r.wrong(field, "an object with a selector for each namespace")
+		r.addTypeError(field, "an object with a selector for each namespace")
 		return
 	}
 	for _, namespace := range field.keys() {
-		selector := field.at(namespace)
-		if meant := suggest.Within(namespace, []string{clusterDefault}, 3); meant != "" && namespace != meant {
+		selector := field.lookup(namespace)
+		if meant := suggest.Within(namespace, []string{clusterDefaultSelectorKey}, 3); meant != "" && namespace != meant {
 			r.ignored.add(selector, TypeNotSupported, "is read as the name of a namespace; did you mean %q?", meant)
 		}
 		if _, ok := selector.value.(string); !ok {
-			r.wrong(selector, "a text such as \"env=test,zone=a\"")
+			r.addTypeError(selector, "a text such as \"env=test,zone=a\"")
 		} else if _, err := labels.ConvertSelectorToLabelsMap(selector.text()); err != nil {
-			r.refused.add(selector, TypeInvalid, "%q are no labels such as \"env=test,zone=a\", so that no pod could be made in the namespace", selector.text())
+			r.rejected.add(selector, TypeInvalid, "%q are no labels such as \"env=test,zone=a\", so that no pod could be made in the namespace", selector.text())
 		}
 	}
 }
 
-// clusterDefault is the selector for namespaces without their own.
-const clusterDefault = "clusterDefaultNodeSelector"
+// clusterDefaultSelectorKey is the selector for namespaces without their own.
+const clusterDefaultSelectorKey = "clusterDefaultNodeSelector"
 
-func podSecurityLevel(r *configReport, field tree) {
+func formPodSecurityLevel(r *pluginReport, field fieldValue) {
 	if field.value != "" {
 		formOneOf("privileged", "baseline", "restricted")(r, field)
 	}
 }
 
-var podSecurityVersions = regexp.MustCompile(`^(|latest|v1\.(0|[1-9][0-9]*))$`)
+var podSecurityVersionPattern = regexp.MustCompile(`^(|latest|v1\.(0|[1-9][0-9]*))$`)
 
-func podSecurityVersion(r *configReport, field tree) {
+func formPodSecurityVersion(r *pluginReport, field fieldValue) {
 	if _, ok := field.value.(string); !ok {
-		r.wrong(field, "a text")
-	} else if !podSecurityVersions.MatchString(field.text()) {
-		r.refused.add(field, TypeInvalid, "%q is no version: it must be latest, or a minor version such as v1.34", field.text())
+		r.addTypeError(field, "a text")
+	} else if !podSecurityVersionPattern.MatchString(field.text()) {
+		r.rejected.add(field, TypeInvalid, "%q is no version: it must be latest, or a minor version such as v1.34", field.text())
 	} else if minor := minorOf(strings.TrimPrefix(field.text(), "v")); r.minor > 0 && minor > r.minor {
 		r.ignored.add(field, TypeInvalid, "%s is above the version of the cluster, which has the standards up to v1.%d only", field.text(), r.minor)
 	}
 }
 
-// shootToleration checks a toleration of Shoots: a taint of a Seed has a key, and may have a value.
-func shootToleration(r *configReport, field tree) {
-	formObject(form{"key": formText, "value": formText})(r, field)
-	if key := field.at("key"); key.text() == "" {
-		r.refused.add(key, TypeRequired, "must be the key of a taint of Seeds")
+// formShootToleration checks a toleration of Shoots: a taint of a Seed has a key, and may have a
+// value.
+func formShootToleration(r *pluginReport, field fieldValue) {
+	formObject(objectForm{"key": formText, "value": formText})(r, field)
+	if key := field.lookup("key"); key.text() == "" {
+		r.rejected.add(key, TypeRequired, "must be the key of a taint of Seeds")
 	}
 }
 
-// dottedSuffix is also the form of CoreDNS suffixes in Shoots (rule shoot/dns-rewriting).
-var dottedSuffix = regexp.MustCompile(`^[.]?([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]*[a-z0-9])?[.]?$`)
+// dnsSuffixPattern is also the form of CoreDNS suffixes in Shoots (rule shoot/dns-rewriting).
+var dnsSuffixPattern = regexp.MustCompile(`^[.]?([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z0-9]([-a-z0-9]*[a-z0-9])?[.]?$`)
 
-func suffixFaults(suffix string) []string {
-	if !dottedSuffix.MatchString(suffix) {
+func dnsSuffixProblems(suffix string) []string {
+	if !dnsSuffixPattern.MatchString(suffix) {
 		return []string{"it must be a domain with a dot that is not its first character"}
 	}
 	return nil
 }
 
-func someText(name string) []string {
+func emptyTextProblems(name string) []string {
 	if name == "" {
 		return []string{"must not be empty"}
 	}
 	return nil
 }
 
-func podToleration(r *configReport, field tree) {
-	formObject(form{"key": formText, "operator": formOneOf("", "Equal", "Exists"), "value": formText, "effect": formOneOf("", "NoSchedule", "PreferNoSchedule", "NoExecute"),
+func formPodToleration(r *pluginReport, field fieldValue) {
+	formObject(objectForm{"key": formText, "operator": formOneOf("", "Equal", "Exists"), "value": formText, "effect": formOneOf("", "NoSchedule", "PreferNoSchedule", "NoExecute"),
 		"tolerationSeconds": formNumber(-(1 << 53), 1<<53)})(r, field)
-	key, operator, value := field.at("key"), field.at("operator"), field.at("value")
+	key, operator, value := field.lookup("key"), field.lookup("operator"), field.lookup("value")
 	switch exists := operator.text() == "Exists"; {
 	case key.text() == "" && !exists:
-		r.refused.add(operator, TypeInvalid, "must be Exists without a key, which stands for all taints")
+		r.rejected.add(operator, TypeInvalid, "must be Exists without a key, which stands for all taints")
 	case exists && value.text() != "":
-		r.refused.add(value, TypeInvalid, "must not be set, because the operator is Exists")
+		r.rejected.add(value, TypeInvalid, "must not be set, because the operator is Exists")
 	case !exists && len(validation.IsValidLabelValue(value.text())) > 0:
-		r.refused.add(value, TypeInvalid, "%q has not the form of the value of a label", value.text())
+		r.rejected.add(value, TypeInvalid, "%q has not the form of the value of a label", value.text())
 	}
 	if words := validation.IsQualifiedName(key.text()); key.text() != "" && len(words) > 0 {
-		r.refused.add(key, TypeInvalid, "%q is not the key of a taint: %s", key.text(), words[0])
+		r.rejected.add(key, TypeInvalid, "%q is not the key of a taint: %s", key.text(), words[0])
 	}
-	if seconds := field.at("tolerationSeconds"); seconds.set() && field.at("effect").text() != "NoExecute" {
-		r.refused.add(field.at("effect"), TypeInvalid, "must be NoExecute, because %s is set", seconds.path)
+	if seconds := field.lookup("tolerationSeconds"); seconds.isSet() && field.lookup("effect").text() != "NoExecute" {
+		r.rejected.add(field.lookup("effect"), TypeInvalid, "must be NoExecute, because %s is set", seconds.path)
 	}
 }

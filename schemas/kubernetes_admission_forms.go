@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// form is the shape of an object: a check for each field, applied if the field is set.
-type form map[string]func(*configReport, tree)
+// objectForm is the shape of an object: a check for each field, applied if the field is set.
+type objectForm map[string]func(*pluginReport, fieldValue)
 
-// unknown reports a field that the plugin does not have.
-func (r *configReport) unknown(field tree, known []string) {
+// addUnknownField reports a field that the plugin does not have.
+func (r *pluginReport) addUnknownField(field fieldValue, known []string) {
 	name := field.path[strings.LastIndexByte(field.path, '.')+1:]
 	slices.Sort(known)
 	if r.lenient {
-		r.ignored.add(field, TypeForbidden, "the plugin knows no %q and ignores it%s; it reads %s", name, meant(name, known), quotedList(known))
+		r.ignored.add(field, TypeForbidden, "the plugin knows no %q and ignores it%s; it reads %s", name, suggestionHint(name, known), quotedList(known))
 		return
 	}
-	r.refused.add(field, TypeForbidden, "the plugin knows no %q%s; it reads %s", name, meant(name, known), quotedList(known))
+	r.rejected.add(field, TypeForbidden, "the plugin knows no %q%s; it reads %s", name, suggestionHint(name, known), quotedList(known))
 }
 
-func (r *configReport) wrong(field tree, want string) {
-	r.refused.add(field, TypeTypeInvalid, "must be %s, not %v", want, typeName(field.value))
+func (r *pluginReport) addTypeError(field fieldValue, want string) {
+	r.rejected.add(field, TypeTypeInvalid, "must be %s, not %v", want, describeType(field.value))
 }
 
-func typeName(value any) string {
+func describeType(value any) string {
 	switch value.(type) {
 	case map[string]any:
 		return "an object"
@@ -37,22 +37,22 @@ func typeName(value any) string {
 	return "a number"
 }
 
-func isList(field tree) bool {
+func isList(field fieldValue) bool {
 	_, ok := field.value.([]any)
 	return ok
 }
 
 // formObject checks that a value is an object with fields of the form only.
-func formObject(f form) func(*configReport, tree) {
-	return func(r *configReport, field tree) {
+func formObject(f objectForm) func(*pluginReport, fieldValue) {
+	return func(r *pluginReport, field fieldValue) {
 		if _, ok := field.value.(map[string]any); !ok {
-			r.wrong(field, "an object")
+			r.addTypeError(field, "an object")
 			return
 		}
 		for _, name := range field.keys() {
 			check, ok := f[name]
-			switch value := field.at(name); {
-			case ok && value.set():
+			switch value := field.lookup(name); {
+			case ok && value.isSet():
 				check(r, value)
 				continue
 			case ok:
@@ -62,16 +62,16 @@ func formObject(f form) func(*configReport, tree) {
 			for name := range f {
 				known = append(known, name)
 			}
-			r.unknown(field.at(name), known)
+			r.addUnknownField(field.lookup(name), known)
 		}
 	}
 }
 
 // formList checks a list, and its items with a function.
-func formList(check func(*configReport, tree)) func(*configReport, tree) {
-	return func(r *configReport, field tree) {
+func formList(check func(*pluginReport, fieldValue)) func(*pluginReport, fieldValue) {
+	return func(r *pluginReport, field fieldValue) {
 		if !isList(field) {
-			r.wrong(field, "a list")
+			r.addTypeError(field, "a list")
 			return
 		}
 		for _, item := range field.items() {
@@ -81,57 +81,57 @@ func formList(check func(*configReport, tree)) func(*configReport, tree) {
 }
 
 // formAny accepts a value that other rules check.
-func formAny(*configReport, tree) {}
+func formAny(*pluginReport, fieldValue) {}
 
-func formText(r *configReport, field tree) {
+func formText(r *pluginReport, field fieldValue) {
 	if _, ok := field.value.(string); !ok {
-		r.wrong(field, "a text")
+		r.addTypeError(field, "a text")
 	}
 }
 
-func formSwitch(r *configReport, field tree) {
+func formBoolean(r *pluginReport, field fieldValue) {
 	if _, ok := field.value.(bool); !ok {
-		r.wrong(field, "true or false")
+		r.addTypeError(field, "true or false")
 	}
 }
 
 // formNumber checks a whole number in bounds.
-func formNumber(low, high float64) func(*configReport, tree) {
-	return func(r *configReport, field tree) {
+func formNumber(low, high float64) func(*pluginReport, fieldValue) {
+	return func(r *pluginReport, field fieldValue) {
 		if n, ok := field.number(); !ok {
-			r.wrong(field, "a number")
+			r.addTypeError(field, "a number")
 		} else if n != float64(int64(n)) {
-			r.refused.add(field, TypeInvalid, "%v must be a whole number", field.value)
+			r.rejected.add(field, TypeInvalid, "%v must be a whole number", field.value)
 		} else if n < low || n > high {
-			r.refused.add(field, TypeInvalid, "%v is out of range: it must be between %.0f and %.0f", field.value, low, high)
+			r.rejected.add(field, TypeInvalid, "%v is out of range: it must be between %.0f and %.0f", field.value, low, high)
 		}
 	}
 }
 
-func formOneOf(allowed ...string) func(*configReport, tree) {
-	return func(r *configReport, field tree) {
+func formOneOf(allowed ...string) func(*pluginReport, fieldValue) {
+	return func(r *pluginReport, field fieldValue) {
 		if _, ok := field.value.(string); !ok {
-			r.wrong(field, "a text")
+			r.addTypeError(field, "a text")
 			return
 		}
-		r.refused.oneOf(field, allowed...)
+		r.rejected.requireOneOf(field, allowed...)
 	}
 }
 
-// formNames checks a list of distinct names.
-func formNames(what string, faults func(string) []string) func(*configReport, tree) {
-	return func(r *configReport, field tree) {
+// formDistinctNames checks a list of distinct names.
+func formDistinctNames(what string, faults func(string) []string) func(*pluginReport, fieldValue) {
+	return func(r *pluginReport, field fieldValue) {
 		seen := map[string]string{}
-		formList(func(r *configReport, item tree) {
+		formList(func(r *pluginReport, item fieldValue) {
 			name, ok := item.value.(string)
 			first, double := seen[name]
 			switch {
 			case !ok:
-				r.wrong(item, what)
+				r.addTypeError(item, what)
 			case len(faults(name)) > 0:
-				r.refused.add(item, TypeInvalid, "%q is not %s: %s", name, what, faults(name)[0])
+				r.rejected.add(item, TypeInvalid, "%q is not %s: %s", name, what, faults(name)[0])
 			case double:
-				r.refused.add(item, TypeDuplicate, "%q is listed already as %s", name, first)
+				r.rejected.add(item, TypeDuplicate, "%q is listed already as %s", name, first)
 			default:
 				seen[name] = item.path
 			}

@@ -20,43 +20,43 @@ type apiServerContext struct {
 	alwaysEncrypted []string
 	// old is the configuration before the change: upstream accepts wrong issuers and lifetimes of
 	// events that existed before.
-	old tree
+	old fieldValue
 }
 
 const (
-	maxReading     = 5000
-	maxWriting     = 2500
-	leastTokenLife = 720 * time.Hour
-	mostTokenLife  = 2160 * time.Hour
+	maxNonMutatingRequests = 5000
+	maxMutatingRequests    = 2500
+	minTokenLifetime       = 720 * time.Hour
+	maxTokenLifetime       = 2160 * time.Hour
 )
 
-// kubeAPIServerFindings checks the configuration of a kube-apiserver: spec.kubernetes.kubeAPIServer
+// checkKubeAPIServer checks the configuration of a kube-apiserver: spec.kubernetes.kubeAPIServer
 // of a Shoot or, with further fields, spec.virtualCluster.kubernetes.kubeAPIServer of a Garden.
-func kubeAPIServerFindings(config tree, in apiServerContext) []finding {
-	r := &report{}
-	if field := config.at("enableAnonymousAuthentication"); field.set() && minorOf(in.version) >= 35 {
+func checkKubeAPIServer(config fieldValue, in apiServerContext) []finding {
+	r := &findingCollector{}
+	if field := config.lookup("enableAnonymousAuthentication"); field.isSet() && minorOf(in.version) >= 35 {
 		r.add(field, TypeForbidden, "Kubernetes 1.35 does not have it any more; use structuredAuthentication")
 	}
-	r.admissionPlugins(config.at("admissionPlugins"), in.version)
-	r.runtimeConfig(config.at("runtimeConfig"), in.version, in.workerless)
-	r.configMapReference(config.at("auditConfig", "auditPolicy", "configMapRef"), "the audit policy")
-	r.structuredAuth(config)
-	r.watchCache(config.at("watchCacheSizes"), in.version)
-	r.notNegative(config.at("logging", "verbosity"), config.at("logging", "httpAccessVerbosity"),
-		config.at("defaultNotReadyTolerationSeconds"), config.at("defaultUnreachableTolerationSeconds"))
-	r.encryption(config.at("encryptionConfig"), in.alwaysEncrypted)
-	r.within(config.at("requests", "maxNonMutatingInflight"), 0, maxReading)
-	r.within(config.at("requests", "maxMutatingInflight"), 0, maxWriting)
-	r.serviceAccounts(config.at("serviceAccountConfig"), in.old.at("serviceAccountConfig"))
-	if ttl := config.at("eventTTL"); !in.old.set() || !equal(ttl.value, in.old.at("eventTTL").value) {
+	r.checkAdmissionPlugins(config.lookup("admissionPlugins"), in.version)
+	r.checkRuntimeConfig(config.lookup("runtimeConfig"), in.version, in.workerless)
+	r.checkConfigMapReference(config.lookup("auditConfig", "auditPolicy", "configMapRef"), "the audit policy")
+	r.checkStructuredAuth(config)
+	r.checkWatchCache(config.lookup("watchCacheSizes"), in.version)
+	r.requireNonNegative(config.lookup("logging", "verbosity"), config.lookup("logging", "httpAccessVerbosity"),
+		config.lookup("defaultNotReadyTolerationSeconds"), config.lookup("defaultUnreachableTolerationSeconds"))
+	r.checkEncryption(config.lookup("encryptionConfig"), in.alwaysEncrypted)
+	r.requireRange(config.lookup("requests", "maxNonMutatingInflight"), 0, maxNonMutatingRequests)
+	r.requireRange(config.lookup("requests", "maxMutatingInflight"), 0, maxMutatingRequests)
+	r.checkServiceAccounts(config.lookup("serviceAccountConfig"), in.old.lookup("serviceAccountConfig"))
+	if ttl := config.lookup("eventTTL"); !in.old.isSet() || !isEqual(ttl.value, in.old.lookup("eventTTL").value) {
 		if life, ok := ttl.duration(); ok && (life < 0 || life > 24*time.Hour) {
 			r.add(ttl, TypeInvalid, "%s is out of range: events are kept from 0s to 24h", ttl.text())
 		}
 	}
-	r.minAllowed(config.at("autoscaling"), map[string]string{"cpu": "20m", "memory": "200M"})
-	r.featureGates(config.at("featureGates"), in.version)
+	r.checkMinAllowed(config.lookup("autoscaling"), map[string]string{"cpu": "20m", "memory": "200M"})
+	r.checkFeatureGates(config.lookup("featureGates"), in.version)
 	seen := map[string]string{}
-	for _, audience := range config.at("apiAudiences").items() {
+	for _, audience := range config.lookup("apiAudiences").items() {
 		if first, double := seen[audience.text()]; double {
 			r.add(audience, TypeDuplicate, "the audience %q is listed already as %s", audience.text(), first)
 		} else if strings.Contains(audience.text(), ",") {
@@ -69,34 +69,34 @@ func kubeAPIServerFindings(config tree, in apiServerContext) []finding {
 	return r.findings
 }
 
-func (r *report) structuredAuth(config tree) {
-	gates := config.at("featureGates")
+func (r *findingCollector) checkStructuredAuth(config fieldValue) {
+	gates := config.lookup("featureGates")
 	for field, gate := range map[string]string{
 		"structuredAuthentication": "StructuredAuthenticationConfiguration", "structuredAuthorization": "StructuredAuthorizationConfiguration",
 	} {
-		section := config.at(field)
-		if !section.set() {
+		section := config.lookup(field)
+		if !section.isSet() {
 			continue
 		}
-		if value := gates.at(gate); value.set() && !value.is() {
+		if value := gates.lookup(gate); value.isSet() && !value.isTrue() {
 			r.add(section, TypeForbidden, "needs the feature gate %s, which %s turns off", gate, value.path)
 		}
-		if name := section.at("configMapName"); name.set() && name.text() == "" {
+		if name := section.lookup("configMapName"); name.isSet() && name.text() == "" {
 			r.add(name, TypeForbidden, "must name a ConfigMap")
 		}
 	}
-	if section := config.at("structuredAuthorization"); section.at("configMapName").text() != "" && len(section.at("kubeconfigs").items()) == 0 {
-		r.add(section.at("kubeconfigs"), TypeRequired, "must name a Secret with a kubeconfig for every webhook of the authorization configuration")
+	if section := config.lookup("structuredAuthorization"); section.lookup("configMapName").text() != "" && len(section.lookup("kubeconfigs").items()) == 0 {
+		r.add(section.lookup("kubeconfigs"), TypeRequired, "must name a Secret with a kubeconfig for every webhook of the authorization configuration")
 	}
 }
 
-// configMapReference checks the name and the namespace of a reference, like
+// checkConfigMapReference checks the name and the namespace of a reference, like
 // ValidateAuditPolicyConfigMapReference.
-func (r *report) configMapReference(reference tree, holds string) {
-	if !reference.set() {
+func (r *findingCollector) checkConfigMapReference(reference fieldValue, holds string) {
+	if !reference.isSet() {
 		return
 	}
-	name, namespace := reference.at("name"), reference.at("namespace")
+	name, namespace := reference.lookup("name"), reference.lookup("namespace")
 	if name.text() == "" {
 		r.add(name, TypeRequired, "must name the ConfigMap with %s", holds)
 	} else if words := validation.IsDNS1123Subdomain(name.text()); len(words) > 0 {
@@ -107,32 +107,32 @@ func (r *report) configMapReference(reference tree, holds string) {
 	}
 }
 
-func (r *report) watchCache(sizes tree, version string) {
-	if field := sizes.at("default"); field.set() && minorOf(version) >= 35 {
+func (r *findingCollector) checkWatchCache(sizes fieldValue, version string) {
+	if field := sizes.lookup("default"); field.isSet() && minorOf(version) >= 35 {
 		r.add(field, TypeForbidden, "Kubernetes 1.35 does not have it any more; set sizes of resources instead")
 	} else {
-		r.notNegative(field)
+		r.requireNonNegative(field)
 	}
-	for _, item := range sizes.at("resources").items() {
-		r.watchCacheName(item.at("resource"), ",. #")
-		r.watchCacheName(item.at("apiGroup"), ", #")
-		if name := item.at("resource"); name.set() && name.text() == "" {
+	for _, item := range sizes.lookup("resources").items() {
+		r.checkWatchCacheName(item.lookup("resource"), ",. #")
+		r.checkWatchCacheName(item.lookup("apiGroup"), ", #")
+		if name := item.lookup("resource"); name.isSet() && name.text() == "" {
 			r.add(name, TypeRequired, "must name the resource, such as secrets")
 		}
-		r.notNegative(item.at("size"))
+		r.requireNonNegative(item.lookup("size"))
 	}
 }
 
-func (r *report) watchCacheName(name tree, refused string) {
+func (r *findingCollector) checkWatchCacheName(name fieldValue, refused string) {
 	if text := name.text(); strings.ToLower(text) != text || strings.ContainsAny(text, refused) {
 		r.add(name, TypeInvalid, "%q must be in lower case and have none of %q", text, refused)
 	}
 }
 
-// encryption checks the encrypted resources and the encryption provider.
-func (r *report) encryption(config tree, always []string) {
+// checkEncryption checks the encrypted resources and the encryption provider.
+func (r *findingCollector) checkEncryption(config fieldValue, always []string) {
 	seen := map[schema.GroupResource]string{}
-	for _, item := range config.at("resources").items() {
+	for _, item := range config.lookup("resources").items() {
 		text := item.text()
 		gr := schema.ParseGroupResource(text)
 		switch {
@@ -160,24 +160,24 @@ func (r *report) encryption(config tree, always []string) {
 			r.add(item, TypeForbidden, "%q is always encrypted; remove it from the list", text)
 		}
 	}
-	r.oneOf(config.at("provider", "type"), "aescbc", "aesgcm", "secretbox")
+	r.requireOneOf(config.lookup("provider", "type"), "aescbc", "aesgcm", "secretbox")
 }
 
-func (r *report) serviceAccounts(config, old tree) {
-	life := config.at("maxTokenExpiration")
+func (r *findingCollector) checkServiceAccounts(config, old fieldValue) {
+	life := config.lookup("maxTokenExpiration")
 	switch duration, ok := life.duration(); {
 	case !ok:
 	case duration < 0:
 		r.add(life, TypeInvalid, "%s is negative; tokens live from 720h to 2160h", life.text())
-	case duration > 0 && duration < leastTokenLife, duration > mostTokenLife:
+	case duration > 0 && duration < minTokenLifetime, duration > maxTokenLifetime:
 		r.add(life, TypeForbidden, "%s is out of range: tokens live from 720h (30 days) to 2160h (90 days)", life.text())
 	}
-	issuer := config.at("issuer")
-	if issuer.set() {
+	issuer := config.lookup("issuer")
+	if issuer.isSet() {
 		r.issuerURL(issuer)
 	}
-	accepted := config.at("acceptedIssuers")
-	if old.set() && equal(accepted.value, old.at("acceptedIssuers").value) {
+	accepted := config.lookup("acceptedIssuers")
+	if old.isSet() && isEqual(accepted.value, old.lookup("acceptedIssuers").value) {
 		return
 	}
 	seen := map[string]string{}
@@ -185,7 +185,7 @@ func (r *report) serviceAccounts(config, old tree) {
 		r.issuerURL(item)
 		first, double := seen[item.text()]
 		switch {
-		case issuer.set() && item.text() == issuer.text():
+		case issuer.isSet() && item.text() == issuer.text():
 			r.add(item, TypeInvalid, "%q is the issuer already, by %s", item.text(), issuer.path)
 		case double:
 			r.add(item, TypeDuplicate, "%q is listed already as %s", item.text(), first)
@@ -196,7 +196,7 @@ func (r *report) serviceAccounts(config, old tree) {
 }
 
 // issuerURL checks a token issuer: https, with a host, and no part that clients do not compare.
-func (r *report) issuerURL(field tree) {
+func (r *findingCollector) issuerURL(field fieldValue) {
 	parsed, err := url.Parse(field.text())
 	switch {
 	case err != nil || parsed.Host == "" || parsed.Scheme != "https":
@@ -206,18 +206,18 @@ func (r *report) issuerURL(field tree) {
 	}
 }
 
-// minAllowed checks the minimums of vertical autoscaling of a control plane component. least holds
-// the lowest values that Gardener accepts.
-func (r *report) minAllowed(autoscaling tree, least map[string]string) {
-	if !autoscaling.set() {
+// checkMinAllowed checks the minimums of vertical autoscaling of a control plane component. least
+// holds the lowest values that Gardener accepts.
+func (r *findingCollector) checkMinAllowed(autoscaling fieldValue, least map[string]string) {
+	if !autoscaling.isSet() {
 		return
 	}
-	floors := autoscaling.at("minAllowed")
-	if floors.set() && len(floors.keys()) == 0 {
+	floors := autoscaling.lookup("minAllowed")
+	if floors.isSet() && len(floors.keys()) == 0 {
 		r.add(floors, TypeRequired, "must have cpu or memory; or remove autoscaling")
 	}
 	for _, name := range floors.keys() {
-		field := floors.at(name)
+		field := floors.lookup(name)
 		if name != "cpu" && name != "memory" {
 			r.add(field, TypeNotSupported, "%q is not supported, but one of \"cpu\", \"memory\"", name)
 		}
@@ -228,7 +228,7 @@ func (r *report) minAllowed(autoscaling tree, least map[string]string) {
 		if floor := least[name]; floor != "" && quantity.Cmp(resource.MustParse(floor)) < 0 {
 			r.add(field, TypeInvalid, "%v is too small: it must be %s or more", field.value, floor)
 		} else {
-			r.quantities(field)
+			r.requireNonNegativeQuantities(field)
 		}
 	}
 }

@@ -5,14 +5,14 @@ func listKeyRules() []goRule {
 	return []goRule{
 		{Rule: Rule{ID: "any/list-keys", Kind: "*", Title: "An item of a list that is told apart by a key is given once",
 			Doc:    "The API merges such lists item by item and refuses two items with one key. In Go, because the lists are those of the definitions.",
-			Source: "x-kubernetes-list-type and x-kubernetes-list-map-keys of api/crds", Fields: []string{""}, In: "go", Severity: SeverityError, Scope: scopeObject}, check: listKeys},
+			Source: "x-kubernetes-list-type and x-kubernetes-list-map-keys of api/crds", Fields: []string{""}, Language: "go", Severity: SeverityError, Scope: scopeObject}, check: checkListKeys},
 	}
 }
 
-func listKeys(in ruleInput) []finding {
+func checkListKeys(in ruleInput) []finding {
 	var findings []finding
 	for _, f := range in.kind.Root.Doubles(in.object) {
-		findings = append(findings, finding{path: f.Path.String(), typ: Type(f.Type), message: f.Message})
+		findings = append(findings, finding{path: f.Path.String(), typ: ViolationType(f.Type), message: f.Message})
 	}
 	return findings
 }

@@ -17,22 +17,22 @@ import (
 )
 
 const (
-	nameWords      = "is not a DNS name: lower case letters, digits, '-' and '.', beginning and ending with a letter or digit"
-	labelWords     = "is not a DNS label: lower case letters, digits and '-', beginning and ending with a letter or digit, at most 63 characters"
-	qualifiedWords = "is not a qualified name: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, at most 63 characters; " +
+	dnsNameMessage       = "is not a DNS name: lower case letters, digits, '-' and '.', beginning and ending with a letter or digit"
+	dnsLabelMessage      = "is not a DNS label: lower case letters, digits and '-', beginning and ending with a letter or digit, at most 63 characters"
+	qualifiedNameMessage = "is not a qualified name: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, at most 63 characters; " +
 		"before it may stand a DNS name and a slash, as in example.com/name"
-	labelValueWords = "is not the value of a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, at most 63 characters"
+	labelValueMessage = "is not the value of a label: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, at most 63 characters"
 )
 
-// metadataForms checks the texts in metadata as the API server does for every kind. The structural
+// checkMetadata checks the texts in metadata as the API server does for every kind. The structural
 // check reports values that are not text.
-func metadataForms(in ruleInput) []finding {
+func checkMetadata(in ruleInput) []finding {
 	metadata, _ := in.object["metadata"].(map[string]any)
 	var findings []finding
 	// The API server reports labels, annotations and finalizers as a whole; the position is that of
 	// the entry.
-	add := func(path fieldpath.Path, typ Type, format string, args ...any) {
-		findings = append(findings, finding{path: path[:2].String(), at: path.String(), typ: typ, message: fmt.Sprintf(format, args...)})
+	add := func(path fieldpath.Path, typ ViolationType, format string, args ...any) {
+		findings = append(findings, finding{path: path[:2].String(), documentPath: path.String(), typ: typ, message: fmt.Sprintf(format, args...)})
 	}
 	at := func(steps ...any) fieldpath.Path { return append(fieldpath.Path{"metadata"}, steps...) }
 
@@ -42,14 +42,14 @@ func metadataForms(in ruleInput) []finding {
 		}
 	}
 	if namespace, _ := metadata["namespace"].(string); namespace != "" && len(utilvalidation.IsDNS1123Label(namespace)) > 0 {
-		add(at("namespace"), TypeInvalid, "%q %s", namespace, labelWords)
+		add(at("namespace"), TypeInvalid, "%q %s", namespace, dnsLabelMessage)
 	}
 	labels, _ := metadata["labels"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if len(utilvalidation.IsQualifiedName(key)) > 0 {
-			add(at("labels", fieldpath.Key(key)), TypeInvalid, "the key %q %s", key, qualifiedWords)
+			add(at("labels", fieldpath.Key(key)), TypeInvalid, "the key %q %s", key, qualifiedNameMessage)
 		} else if value, ok := labels[key].(string); ok && len(utilvalidation.IsValidLabelValue(value)) > 0 {
-			add(at("labels", fieldpath.Key(key)), TypeInvalid, "the value %s of %s %s", labelValue(key, value), key, labelValueWords)
+			add(at("labels", fieldpath.Key(key)), TypeInvalid, "the value %s of %s %s", printableLabelValue(key, value), key, labelValueMessage)
 		}
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -59,7 +59,7 @@ func metadataForms(in ruleInput) []finding {
 		size += len(key) + len(value)
 		// Annotations may have upper case letters in the DNS name.
 		if len(utilvalidation.IsQualifiedName(strings.ToLower(key))) > 0 {
-			add(at("annotations", fieldpath.Key(key)), TypeInvalid, "the key %q %s", key, qualifiedWords)
+			add(at("annotations", fieldpath.Key(key)), TypeInvalid, "the key %q %s", key, qualifiedNameMessage)
 		}
 	}
 	if limit := validation.TotalAnnotationSizeLimitB; size > limit {
@@ -73,21 +73,21 @@ func metadataForms(in ruleInput) []finding {
 			add(at("finalizers", i), TypeInvalid, "%q contradicts %q: dependents either stay or are deleted first; remove one of the two", name, other)
 		}
 		if name != "" && len(utilvalidation.IsQualifiedName(name)) > 0 {
-			add(at("finalizers", i), TypeInvalid, "%q %s", name, qualifiedWords)
+			add(at("finalizers", i), TypeInvalid, "%q %s", name, qualifiedNameMessage)
 		}
 	}
 	controller := ""
-	for i, owner := range (tree{value: in.object}).at("metadata", "ownerReferences").items() {
-		name := owner.at("kind").text() + "/" + owner.at("name").text()
-		text := owner.at("apiVersion").text()
+	for i, owner := range (fieldValue{value: in.object}).lookup("metadata", "ownerReferences").items() {
+		name := owner.lookup("kind").text() + "/" + owner.lookup("name").text()
+		text := owner.lookup("apiVersion").text()
 		version, err := schema.ParseGroupVersion(text)
-		if _, banned := validation.BannedOwners[version.WithKind(owner.at("kind").text())]; banned {
+		if _, banned := validation.BannedOwners[version.WithKind(owner.lookup("kind").text())]; banned {
 			add(at("ownerReferences", i, "kind"), TypeInvalid, "an object of this kind cannot own others")
 		} else if err != nil || text != "" && version.Version == "" {
 			add(at("ownerReferences", i, "apiVersion"), TypeInvalid, "%q has not the form VERSION or GROUP/VERSION", text)
 		}
 		switch {
-		case !owner.at("controller").is():
+		case !owner.lookup("controller").isTrue():
 		case controller != "":
 			add(at("ownerReferences", i, "controller"), TypeInvalid, "only one owner can be the controller, but %s is already; remove the field of %s or of the other", controller, name)
 		default:
@@ -97,17 +97,17 @@ func metadataForms(in ruleInput) []finding {
 	return findings
 }
 
-// labelValue returns the value of a label in quotes, unless its key indicates a secret.
-func labelValue(key, value string) string {
+// printableLabelValue returns the value of a label in quotes, unless its key indicates a secret.
+func printableLabelValue(key, value string) string {
 	if secretwords.In(key) {
 		return "(not shown)"
 	}
 	return fmt.Sprintf("%q", value)
 }
 
-// labelNamed lists upstream's kinds, by group, whose names are DNS labels. Seeds, Shoots and
-// Projects have rules of their own.
-var labelNamed = map[string][]string{
+// dnsLabelNamedKinds lists upstream's kinds, by group, whose names are DNS labels. Seeds, Shoots
+// and Projects have rules of their own.
+var dnsLabelNamedKinds = map[string][]string{
 	"core.gardener.cloud":           {"BackupBucket", "ControllerDeployment", "ControllerInstallation", "ControllerRegistration", "ExposureClass", "ShootState"},
 	"operations.gardener.cloud":     {"Bastion"},
 	"seedmanagement.gardener.cloud": {"Gardenlet", "ManagedSeed"},
@@ -118,16 +118,16 @@ var labelNamed = map[string][]string{
 func nameProblem(group, kind, name string) string {
 	switch {
 	case len(name) > utilvalidation.DNS1123SubdomainMaxLength:
-	case group == "" && kind == "Namespace" || slices.Contains(labelNamed[group], kind):
+	case group == "" && kind == "Namespace" || slices.Contains(dnsLabelNamedKinds[group], kind):
 		if len(utilvalidation.IsDNS1123Label(name)) > 0 {
-			return labelWords
+			return dnsLabelMessage
 		}
 	case group == "rbac.authorization.k8s.io" || group == "core.gardener.cloud" && kind == "BackupEntry":
 		if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 			return "is not a name: it " + problems[0]
 		}
 	case len(utilvalidation.IsDNS1123Subdomain(name)) > 0:
-		return nameWords
+		return dnsNameMessage
 	}
 	return ""
 }

@@ -47,14 +47,14 @@ func TestOwnersAndFinalizers(t *testing.T) {
 			refused := validation.ValidateObjectMeta(&metadata, true, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 			assert.Equal(t, test.accepted, len(refused) == 0, "%v", refused)
 
-			in := Input{Object: object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: "+text), Positions: fieldAsPosition{}}
+			in := Input{Object: parseObject(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: "+text), Positions: pathPositioner{}}
 			violations, err := Validate(t.Context(), []Input{in}, Options{})
 			require.NoError(t, err)
 			var found []string
 			for _, v := range violations {
 				found = append(found, v.File+" "+string(v.Type))
 			}
-			assert.Equal(t, test.want, found, "%v", lines(violations))
+			assert.Equal(t, test.want, found, "%v", formatViolations(violations))
 		})
 	}
 }

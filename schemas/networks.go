@@ -42,9 +42,9 @@ func collectNetworks(object map[string]any, path string, fields ...string) (netw
 	return networks
 }
 
-// overlaps compares the ranges of every group with the groups before it, and reports the later
+// findOverlaps compares the ranges of every group with the groups before it, and reports the later
 // range.
-func overlaps(groups ...[]network) []finding {
+func findOverlaps(groups ...[]network) []finding {
 	var findings []finding
 	for i, group := range groups {
 		for _, n := range group {
@@ -60,22 +60,24 @@ func overlaps(groups ...[]network) []finding {
 	return findings
 }
 
-// gardenNetworks compares the ranges of the runtime cluster with one another, and with the services
-// of the virtual garden.
-func gardenNetworks(in ruleInput) []finding {
+// checkGardenNetworks compares the ranges of the runtime cluster with one another, and with the
+// services of the virtual garden.
+func checkGardenNetworks(in ruleInput) []finding {
 	read := func(cluster, field string) []network {
 		return collectNetworks(in.object, "spec."+cluster+".networking."+field, "spec", cluster, "networking", field)
 	}
 	services, pods, nodes := read("runtimeCluster", "services"), read("runtimeCluster", "pods"), read("runtimeCluster", "nodes")
 	virtual := read("virtualCluster", "services")
-	return append(overlaps(services, pods, nodes), overlaps(slices.Concat(services, pods, nodes), virtual)...)
+	return append(findOverlaps(services, pods, nodes), findOverlaps(slices.Concat(services, pods, nodes), virtual)...)
 }
 
-func shootNetworks(in ruleInput) []finding { return podServiceNode(in.object, "spec", "networking") }
+func checkShootNetworks(in ruleInput) []finding {
+	return checkNetworkOverlaps(in.object, "spec", "networking")
+}
 
-func podServiceNode(object map[string]any, parent ...string) []finding {
+func checkNetworkOverlaps(object map[string]any, parent ...string) []finding {
 	read := func(field string) []network {
 		return collectNetworks(object, parent[0]+"."+parent[1]+"."+field, parent[0], parent[1], field)
 	}
-	return overlaps(read("pods"), read("services"), read("nodes"))
+	return findOverlaps(read("pods"), read("services"), read("nodes"))
 }

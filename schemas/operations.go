@@ -17,13 +17,15 @@ const OperationConfirmDeletion = "confirm-deletion"
 // pkg/apis/core/v1beta1/constants).
 const AnnotationDeletion = "confirmation.gardener.cloud/deletion"
 
-// OperatedKinds returns the kinds that have one-shot operations, and whether they are namespaced.
-func OperatedKinds() map[string]bool {
+// KindsWithOperations returns the kinds that have one-shot operations, and whether they are
+// namespaced.
+func KindsWithOperations() map[string]bool {
 	return map[string]bool{"Garden": false, "Seed": false, "Shoot": true, "ManagedSeed": true, "Gardenlet": true, "Project": false}
 }
 
-// operationsOf returns the operations of a kind, except the rollout of workers, which names pools.
-func operationsOf(kind string) []string {
+// kindOperations returns the operations of a kind, except the rollout of workers, which names
+// pools.
+func kindOperations(kind string) []string {
 	out := []string{}
 	switch kind {
 	case "Garden":
@@ -34,7 +36,7 @@ func operationsOf(kind string) []string {
 	case "Seed":
 		out = append(out, "reconcile", "renew-garden-access-secrets", "renew-kubeconfig", "renew-workload-identity-tokens")
 	case "Shoot":
-		out = slices.Concat(sleepless[:], parallel[:], alone[:])
+		out = slices.Concat(awakeOperations[:], combinableOperations[:], exclusiveOperations[:])
 	case "ManagedSeed":
 		out = append(out, "reconcile", "renew-kubeconfig")
 	case "Gardenlet":
@@ -50,10 +52,10 @@ func operationsOf(kind string) []string {
 // OperationProblem describes why a kind does not have an operation, or returns "". As in the
 // annotation, ';' separates several operations.
 func OperationProblem(kind, operation string) string {
-	if _, known := OperatedKinds()[kind]; !known {
-		return fmt.Sprintf("there are no operations on a %s, but on %s", kind, strings.Join(slices.Sorted(maps.Keys(OperatedKinds())), ", "))
+	if _, known := KindsWithOperations()[kind]; !known {
+		return fmt.Sprintf("there are no operations on a %s, but on %s", kind, strings.Join(slices.Sorted(maps.Keys(KindsWithOperations())), ", "))
 	}
-	known := operationsOf(kind)
+	known := kindOperations(kind)
 	parts := strings.Split(operation, ";")
 	for _, one := range parts {
 		one = strings.TrimSpace(one)
@@ -66,7 +68,7 @@ func OperationProblem(kind, operation string) string {
 			if len(known) == 1 {
 				rest = "there is only " + known[0]
 			}
-			return fmt.Sprintf("there is no operation %q on a %s%s; %s", one, kind, meant(one, known), rest)
+			return fmt.Sprintf("there is no operation %q on a %s%s; %s", one, kind, suggestionHint(one, known), rest)
 		}
 	}
 	if len(parts) > 1 && kind != "Garden" && kind != "Shoot" {
@@ -75,9 +77,9 @@ func OperationProblem(kind, operation string) string {
 	return ""
 }
 
-// OperationWaiting describes the requested operation of an object that no controller has started
-// yet, or returns "". WithdrawOperation returns the command to withdraw it.
-func OperationWaiting(live *unstructured.Unstructured) string {
+// PendingOperationMessage describes the requested operation of an object that no controller has
+// started yet, or returns "". WithdrawCommand returns the command to withdraw it.
+func PendingOperationMessage(live *unstructured.Unstructured) string {
 	waiting := live.GetAnnotations()[annotationOperation]
 	if waiting == "" {
 		return ""
@@ -89,8 +91,8 @@ func OperationWaiting(live *unstructured.Unstructured) string {
 	return fmt.Sprintf("the operation %q of %s %s was not taken up yet, and blocks others until a controller that does it has", waiting, live.GetKind(), name)
 }
 
-// WithdrawOperation returns the command that withdraws the operation of an object.
-func WithdrawOperation(live *unstructured.Unstructured) string {
+// WithdrawCommand returns the command that withdraws the operation of an object.
+func WithdrawCommand(live *unstructured.Unstructured) string {
 	at := strings.ToLower(live.GetKind()) + " "
 	if namespace := live.GetNamespace(); namespace != "" {
 		at += "-n " + namespace + " "
@@ -98,9 +100,9 @@ func WithdrawOperation(live *unstructured.Unstructured) string {
 	return fmt.Sprintf("to withdraw it: kubectl annotate %s%s %s-", at, live.GetName(), annotationOperation)
 }
 
-// WithdrawAnywhere is the advice for people who may use another cluster, such as in an Event or a
+// WithdrawAdvice is the advice for people who may use another cluster, such as in an Event or a
 // chat. A command without a cluster goes to their current one.
-const WithdrawAnywhere = "to withdraw it, take its annotation " + annotationOperation + " away"
+const WithdrawAdvice = "to withdraw it, take its annotation " + annotationOperation + " away"
 
 // Obstacle is a reason why an operation is not possible.
 type Obstacle struct {
@@ -110,22 +112,22 @@ type Obstacle struct {
 	Withdraw string
 }
 
-// OperationJudge checks operations on declared objects. It is not safe for concurrent use.
-type OperationJudge struct{ checker *Checker }
+// OperationChecker checks operations on declared objects. It is not safe for concurrent use.
+type OperationChecker struct{ checker *Checker }
 
-// NewOperationJudge returns a judge. It fails if the schemas are broken.
-func NewOperationJudge() (*OperationJudge, error) {
+// NewOperationChecker returns a judge. It fails if the schemas are broken.
+func NewOperationChecker() (*OperationChecker, error) {
 	checker, err := NewChecker(Options{})
 	if err != nil {
 		return nil, err
 	}
-	return &OperationJudge{checker}, nil
+	return &OperationChecker{checker}, nil
 }
 
 // Findings returns the findings about the annotation gardener.cloud/operation that occur in every
 // possible status. A declaration has no status: conditions on it are checked when the operation is
 // executed.
-func (j *OperationJudge) Findings(declared *unstructured.Unstructured, operation string) ([]Violation, error) {
+func (j *OperationChecker) Findings(declared *unstructured.Unstructured, operation string) ([]Violation, error) {
 	if operation == OperationConfirmDeletion {
 		return nil, nil
 	}
@@ -137,9 +139,9 @@ func (j *OperationJudge) Findings(declared *unstructured.Unstructured, operation
 	if err != nil {
 		return nil, err
 	}
-	asked := annotated(plain, operation)
+	asked := withOperation(plain, operation)
 	var always []Violation
-	for i, status := range operableStates(plain) {
+	for i, status := range operableStatuses(plain) {
 		asked.Object["status"] = status
 		found, err := j.checker.Check(Input{Object: asked})
 		if err != nil {
@@ -155,18 +157,18 @@ func (j *OperationJudge) Findings(declared *unstructured.Unstructured, operation
 	return always, nil
 }
 
-// operableStates returns the states of an object in which operations are possible. Nothing is
+// operableStatuses returns the states of an object in which operations are possible. Nothing is
 // rotated, a rotation waits for pools, or a rotation waits for its completion. In each state, the
 // object was created, and its encryption is rolled out.
-func operableStates(object *unstructured.Unstructured) []map[string]any {
+func operableStatuses(object *unstructured.Unstructured) []map[string]any {
 	var encrypted []any
 	switch object.GetKind() {
 	case "Garden":
-		for resource := range encryptedInSpec(object.Object) {
+		for resource := range specEncryptedResources(object.Object) {
 			encrypted = append(encrypted, resource.String())
 		}
 	case "Shoot":
-		for _, resource := range readShoot(ruleInput{object: object.Object}).encrypted() {
+		for _, resource := range readShoot(ruleInput{object: object.Object}).encryptedResources() {
 			encrypted = append(encrypted, resource)
 		}
 	default:
@@ -175,12 +177,12 @@ func operableStates(object *unstructured.Unstructured) []map[string]any {
 	var states []map[string]any
 	for _, phase := range []string{"Completed", "WaitingForWorkersRollout", "Prepared"} {
 		rotation := map[string]any{}
-		for _, credentials := range []string{rotatedCA, rotatedSA, rotatedETCD} {
+		for _, credentials := range []string{rotationFieldCA, rotationFieldServiceAccount, rotationFieldETCD} {
 			rotation[credentials] = map[string]any{"phase": phase}
 		}
 		if object.GetKind() == "Garden" {
 			for _, r := range gardenRotations() {
-				for _, credentials := range r.of {
+				for _, credentials := range r.credentials {
 					rotation[credentials] = map[string]any{"phase": phase}
 				}
 			}
@@ -193,8 +195,8 @@ func operableStates(object *unstructured.Unstructured) []map[string]any {
 	return states
 }
 
-// annotated returns a copy of an object with the annotation that requests an operation.
-func annotated(object *unstructured.Unstructured, operation string) *unstructured.Unstructured {
+// withOperation returns a copy of an object with the annotation that requests an operation.
+func withOperation(object *unstructured.Unstructured, operation string) *unstructured.Unstructured {
 	asked := object.DeepCopy()
 	annotations := asked.GetAnnotations()
 	if annotations == nil {
@@ -205,19 +207,19 @@ func annotated(object *unstructured.Unstructured, operation string) *unstructure
 	return asked
 }
 
-// OperationPossible returns the obstacles to an operation on an object in its present state; none
+// OperationObstacles returns the obstacles to an operation on an object in its present state; none
 // if the operation is possible.
-func OperationPossible(ctx context.Context, live *unstructured.Unstructured, operation string) ([]Obstacle, error) {
+func OperationObstacles(ctx context.Context, live *unstructured.Unstructured, operation string) ([]Obstacle, error) {
 	if problem := OperationProblem(live.GetKind(), operation); problem != "" {
 		return []Obstacle{{Text: problem}}, nil
 	}
 	if operation == OperationConfirmDeletion {
 		return nil, nil
 	}
-	if waiting := OperationWaiting(live); waiting != "" {
-		return []Obstacle{{Text: waiting, Withdraw: WithdrawOperation(live)}}, nil
+	if waiting := PendingOperationMessage(live); waiting != "" {
+		return []Obstacle{{Text: waiting, Withdraw: WithdrawCommand(live)}}, nil
 	}
-	asked := annotated(live, operation)
+	asked := withOperation(live, operation)
 	before, err := Validate(ctx, []Input{{Object: live}}, Options{})
 	if err != nil {
 		return nil, err

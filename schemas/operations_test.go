@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestOperationWaiting checks that the message names the object and the operation, and that the
-// command withdraws it.
-func TestOperationWaiting(t *testing.T) {
+// TestPendingOperationMessage checks that the message names the object and the operation, and that
+// the command withdraws it.
+func TestPendingOperationMessage(t *testing.T) {
 	for name, test := range map[string]struct{ kind, namespace, operation, object, command string }{
 		"with a namespace": {"Shoot", "garden-local", "maintain", `"maintain" of Shoot garden-local/x`, "kubectl annotate shoot -n garden-local x gardener.cloud/operation-"},
 		"without one":      {"Garden", "", "rotate-etcd-encryption-key-start", `"rotate-etcd-encryption-key-start" of Garden x`, "kubectl annotate garden x gardener.cloud/operation-"},
@@ -21,12 +21,12 @@ func TestOperationWaiting(t *testing.T) {
 			live.SetNamespace(test.namespace)
 			live.SetName("x")
 			if test.operation == "" {
-				assert.Empty(t, OperationWaiting(live))
+				assert.Empty(t, PendingOperationMessage(live))
 				return
 			}
 			live.SetAnnotations(map[string]string{annotationOperation: test.operation})
-			assert.Contains(t, OperationWaiting(live), test.object+" was not taken up yet")
-			assert.Contains(t, WithdrawOperation(live), test.command)
+			assert.Contains(t, PendingOperationMessage(live), test.object+" was not taken up yet")
+			assert.Contains(t, WithdrawCommand(live), test.command)
 		})
 	}
 }

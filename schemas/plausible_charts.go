@@ -10,24 +10,24 @@ import (
 
 // This file has the warnings about charts of extensions; gorules_plausible.go lists them.
 
-func sameAdmissionChart(in ruleInput) []finding {
-	r := &report{}
-	admission := tree{value: in.object}.at("spec", "deployment", "admission")
-	ref := func(cluster string) tree { return admission.at(cluster, "helm", "ociRepository", "ref") }
+func checkSameAdmissionChart(in ruleInput) []finding {
+	r := &findingCollector{}
+	admission := fieldValue{value: in.object}.lookup("spec", "deployment", "admission")
+	ref := func(cluster string) fieldValue { return admission.lookup(cluster, "helm", "ociRepository", "ref") }
 	if runtime, virtual := ref("runtimeCluster"), ref("virtualCluster"); virtual.text() != "" && runtime.text() == virtual.text() {
 		r.add(virtual, TypeDuplicate, "%q is the chart for the runtime cluster (%s), too: each cluster has one of its own", virtual.text(), runtime.path)
 	}
 	return r.findings
 }
 
-// leastReconcile is shorter than any cloud needs, for resources in extension registrations.
-const leastReconcile = 10 * time.Second
+// minReconcileTimeout is shorter than any cloud needs, for resources in extension registrations.
+const minReconcileTimeout = 10 * time.Second
 
-func reconcileTimeouts(at string) func(ruleInput) []finding {
+func reconcileTimeoutsCheck(at string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
-		r := &report{}
-		for _, field := range each(tree{value: in.object}, at+"[].reconcileTimeout") {
-			if duration, ok := field.duration(); ok && duration < leastReconcile {
+		r := &findingCollector{}
+		for _, field := range fieldsAtPath(fieldValue{value: in.object}, at+"[].reconcileTimeout") {
+			if duration, ok := field.duration(); ok && duration < minReconcileTimeout {
 				r.add(field, TypeInvalid, "%s is hardly meant: no extension is ready so soon, and what waits for it fails", field.text())
 			}
 		}
@@ -36,17 +36,17 @@ func reconcileTimeouts(at string) func(ruleInput) []finding {
 }
 
 // chartTag returns the version at the end of a chart reference, without a leading v.
-func chartTag(ref tree) string {
+func chartTag(ref fieldValue) string {
 	name := ref.text()[strings.LastIndexByte(ref.text(), '/')+1:]
 	_, tag, _ := strings.Cut(name, ":")
 	tag, _, _ = strings.Cut(tag, "@")
 	return strings.TrimPrefix(tag, "v")
 }
 
-// olderCharts reports charts that are older than before.
-func olderCharts(at []string) func(ruleInput) []finding {
+// olderChartsCheck reports charts that are older than before.
+func olderChartsCheck(at []string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
-		r := &report{}
+		r := &findingCollector{}
 		for _, path := range at {
 			ref, former := chartReference(in.object, path), chartReference(in.old, path)
 			tag, err := semver.NewVersion(chartTag(ref))
@@ -59,10 +59,10 @@ func olderCharts(at []string) func(ruleInput) []finding {
 	}
 }
 
-// mixedCharts reports charts of one Extension with different versions.
-func mixedCharts(at []string) func(ruleInput) []finding {
+// mixedChartsCheck reports charts of one Extension with different versions.
+func mixedChartsCheck(at []string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
-		r, first := &report{}, chartReference(in.object, at[0])
+		r, first := &findingCollector{}, chartReference(in.object, at[0])
 		for _, path := range at[1:] {
 			ref := chartReference(in.object, path)
 			one, err := semver.NewVersion(chartTag(first))
@@ -75,24 +75,24 @@ func mixedCharts(at []string) func(ruleInput) []finding {
 	}
 }
 
-func chartReference(object map[string]any, path string) tree {
-	return tree{value: object}.at(strings.Split(path, ".")...).at("ref")
+func chartReference(object map[string]any, path string) fieldValue {
+	return fieldValue{value: object}.lookup(strings.Split(path, ".")...).lookup("ref")
 }
 
-// chartReferences lists the fields of kinds that name a chart in a registry.
-var chartReferences = map[string][]string{
+// chartReferenceFields lists the fields of kinds that name a chart in a registry.
+var chartReferenceFields = map[string][]string{
 	"ControllerDeployment": {"helm.ociRepository"},
 	"Extension":            {"spec.deployment.extension.helm.ociRepository", "spec.deployment.admission.runtimeCluster.helm.ociRepository", "spec.deployment.admission.virtualCluster.helm.ociRepository"},
 }
 
 var sha256Digest = regexp.MustCompile("^sha256:[0-9a-f]{64}$")
 
-func chartVersions(at []string) func(ruleInput) []finding {
+func chartVersionsCheck(at []string) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
-		r := &report{}
+		r := &findingCollector{}
 		for _, path := range at {
-			ref := tree{value: in.object}.at(strings.Split(path, ".")...).at("ref")
-			digest := tree{value: in.object}.at(strings.Split(path, ".")...).at("digest")
+			ref := fieldValue{value: in.object}.lookup(strings.Split(path, ".")...).lookup("ref")
+			digest := fieldValue{value: in.object}.lookup(strings.Split(path, ".")...).lookup("digest")
 			if _, behind, has := strings.Cut(ref.text(), "@"); has {
 				if !sha256Digest.MatchString(behind) {
 					r.add(ref, TypeInvalid, "%q ends in no digest: one is sha256: and 64 hexadecimal digits", ref.text())
@@ -100,7 +100,7 @@ func chartVersions(at []string) func(ruleInput) []finding {
 			} else if strings.HasPrefix(digest.text(), "sha256:") && !sha256Digest.MatchString(digest.text()) {
 				r.add(digest, TypeInvalid, "%q is no digest: one is sha256: and 64 hexadecimal digits", digest.text())
 			}
-			r.movingTag(ref)
+			r.checkMovingTag(ref)
 			name := ref.text()[strings.LastIndexByte(ref.text(), '/')+1:]
 			if name != "" && !strings.ContainsAny(name, ":@") {
 				r.add(ref, TypeInvalid, "%q has neither a tag nor a digest; write the version, as in %s:1.2.3", ref.text(), name)

@@ -24,13 +24,13 @@ var alertingKeys = []string{
 	"auth_identity", "auth_password", "auth_type", "auth_username", "ca.crt", "from", "insecure_skip_verify", "password", "smarthost", "tls.crt", "tls.key", "to", "url", "username",
 }
 
-// CredentialSlip returns the key of a provider's credentials that the given key most likely means,
-// or "" if it has no known mistake.
-func CredentialSlip(provider, key string) string {
-	return keySlip(key, credentialKeys[provider])
+// SuggestCredentialKey returns the key of a provider's credentials that the given key most likely
+// means, or "" if it has no known mistake.
+func SuggestCredentialKey(provider, key string) string {
+	return suggestKey(key, credentialKeys[provider])
 }
 
-func keySlip(key string, known []string) string {
+func suggestKey(key string, known []string) string {
 	if slices.Contains(known, key) {
 		return ""
 	}
@@ -48,23 +48,23 @@ const (
 	roleLabel     = "gardener.cloud/role"
 )
 
-// misnamedCredentials reports keys of a provider's Secret that are nearly keys that its extension
-// reads. It ignores other keys.
-func misnamedCredentials(in ruleInput) []finding {
-	r := &report{}
-	object := tree{value: in.object}
-	labels := object.at("metadata", "labels")
+// checkMisnamedCredentials reports keys of a provider's Secret that are nearly keys that its
+// extension reads. It ignores other keys.
+func checkMisnamedCredentials(in ruleInput) []finding {
+	r := &findingCollector{}
+	object := fieldValue{value: in.object}
+	labels := object.lookup("metadata", "labels")
 	for _, label := range labels.keys() {
 		known := credentialKeys[strings.TrimPrefix(label, providerLabel)]
-		if label == roleLabel && labels.key(label).text() == "alerting" {
+		if label == roleLabel && labels.entry(label).text() == "alerting" {
 			known = alertingKeys
 		} else if !strings.HasPrefix(label, providerLabel) {
 			continue
 		}
 		for _, field := range []string{"data", "stringData"} {
-			for _, key := range object.at(field).keys() {
-				if meant := keySlip(key, known); meant != "" {
-					r.add(object.at(field).key(key), TypeNotSupported, "nobody reads a key of this name; did you mean %q?", meant)
+			for _, key := range object.lookup(field).keys() {
+				if meant := suggestKey(key, known); meant != "" {
+					r.add(object.lookup(field).entry(key), TypeNotSupported, "nobody reads a key of this name; did you mean %q?", meant)
 				}
 			}
 		}
@@ -72,12 +72,12 @@ func misnamedCredentials(in ruleInput) []finding {
 	return r.findings
 }
 
-func bindingLabels(in ruleInput) []finding {
-	r, object := &report{}, tree{value: in.object}
-	labels, typ := object.at("metadata", "labels"), object.at("provider", "type").text()
+func checkBindingLabels(in ruleInput) []finding {
+	r, object := &findingCollector{}, fieldValue{value: in.object}
+	labels, typ := object.lookup("metadata", "labels"), object.lookup("provider", "type").text()
 	for _, label := range labels.keys() {
 		if of, is := strings.CutPrefix(label, providerLabel); is && typ != "" && of != typ {
-			r.add(labels.key(label), TypeInvalid, "the binding is for the provider %q", typ)
+			r.add(labels.entry(label), TypeInvalid, "the binding is for the provider %q", typ)
 		}
 	}
 	return r.findings

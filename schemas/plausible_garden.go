@@ -8,75 +8,75 @@ import (
 
 // This file has the warnings about implausible values of a Garden; gorules_plausible.go lists them.
 
-const leastEtcd = 1 << 30
+const minEtcdSize = 1 << 30
 
-func etcdSize(in ruleInput) []finding {
-	r := &report{}
+func checkEtcdSize(in ruleInput) []finding {
+	r := &findingCollector{}
 	for _, name := range []string{"main", "events"} {
-		field := tree{value: in.object}.at("spec", "virtualCluster", "etcd", name, "storage", "capacity")
-		if size, ok := field.quantity(); ok && size.Sign() > 0 && size.CmpInt64(leastEtcd) < 0 {
+		field := fieldValue{value: in.object}.lookup("spec", "virtualCluster", "etcd", name, "storage", "capacity")
+		if size, ok := field.quantity(); ok && size.Sign() > 0 && size.CmpInt64(minEtcdSize) < 0 {
 			r.add(field, TypeInvalid, "%v is less than 1Gi, which is soon full", field.value)
 		}
 	}
 	return r.findings
 }
 
-func allowedAmounts(in ruleInput) []finding {
-	r := &report{}
-	root := tree{value: in.object}
-	most := root.at("spec", "runtimeCluster", "settings", "verticalPodAutoscaler", "maxAllowed")
+func checkAllowedAmounts(in ruleInput) []finding {
+	r := &findingCollector{}
+	root := fieldValue{value: in.object}
+	most := root.lookup("spec", "runtimeCluster", "settings", "verticalPodAutoscaler", "maxAllowed")
 	for _, path := range []string{"kubernetes.kubeAPIServer", "gardener.gardenerAPIServer", "etcd.main", "etcd.events"} {
-		least := root.at("spec", "virtualCluster").at(strings.Split(path, ".")...).at("autoscaling", "minAllowed")
+		least := root.lookup("spec", "virtualCluster").lookup(strings.Split(path, ".")...).lookup("autoscaling", "minAllowed")
 		for _, name := range least.keys() {
-			low, isLow := least.at(name).quantity()
-			if high, isHigh := most.at(name).quantity(); isLow && isHigh && low.Cmp(high) > 0 {
-				r.add(least.at(name), TypeInvalid, "%v is above %v of %s", least.at(name).value, most.at(name).value, most.at(name).path)
+			low, isLow := least.lookup(name).quantity()
+			if high, isHigh := most.lookup(name).quantity(); isLow && isHigh && low.Cmp(high) > 0 {
+				r.add(least.lookup(name), TypeInvalid, "%v is above %v of %s", least.lookup(name).value, most.lookup(name).value, most.lookup(name).path)
 			}
 		}
 	}
 	return r.findings
 }
 
-func dnsProvidersUsed(in ruleInput) []finding {
-	r := &report{}
+func checkDNSProvidersUsed(in ruleInput) []finding {
+	r := &findingCollector{}
 	used := map[string]bool{}
-	var walk func(tree)
-	walk = func(t tree) {
+	var walk func(fieldValue)
+	walk = func(t fieldValue) {
 		for _, name := range t.keys() {
 			if name == "provider" {
-				used[t.at(name).text()] = true
+				used[t.lookup(name).text()] = true
 			}
-			walk(t.at(name))
+			walk(t.lookup(name))
 		}
 		for _, item := range t.items() {
 			walk(item)
 		}
 	}
-	root := tree{value: in.object}.at("spec")
-	walk(root.at("runtimeCluster", "ingress"))
-	walk(root.at("virtualCluster", "dns"))
-	walk(root.at("virtualCluster", "gardener"))
-	for i, provider := range root.at("dns", "providers").items() {
+	root := fieldValue{value: in.object}.lookup("spec")
+	walk(root.lookup("runtimeCluster", "ingress"))
+	walk(root.lookup("virtualCluster", "dns"))
+	walk(root.lookup("virtualCluster", "gardener"))
+	for i, provider := range root.lookup("dns", "providers").items() {
 		// domains without a provider use the first one
-		if name := provider.at("name"); i > 0 && name.text() != "" && !used[name.text()] {
+		if name := provider.lookup("name"); i > 0 && name.text() != "" && !used[name.text()] {
 			r.add(name, TypeInvalid, "no domain of the Garden has the provider %q", name.text())
 		}
 	}
 	return r.findings
 }
 
-func dashboardAddresses(in ruleInput) []finding {
-	r := &report{}
+func checkDashboardAddresses(in ruleInput) []finding {
+	r := &findingCollector{}
 	dashboard := gardenComponent(in.object, "gardenerDashboard")
-	if url := dashboard.at("gitHub", "apiURL"); url.text() != "" && !strings.HasPrefix(strings.ToLower(url.text()), "https://") && !strings.HasPrefix(strings.ToLower(url.text()), "http://") {
+	if url := dashboard.lookup("gitHub", "apiURL"); url.text() != "" && !strings.HasPrefix(strings.ToLower(url.text()), "https://") && !strings.HasPrefix(strings.ToLower(url.text()), "http://") {
 		r.add(url, TypeInvalid, "%q is no URL, such as https://api.github.com", url.text())
 	}
-	for _, scope := range dashboard.at("oidcConfig", "additionalScopes").items() {
+	for _, scope := range dashboard.lookup("oidcConfig", "additionalScopes").items() {
 		if strings.ContainsAny(scope.text(), ", ") {
 			r.add(scope, TypeInvalid, "%q is one scope: write an item for each", scope.text())
 		}
 	}
-	for _, host := range dashboard.at("terminal", "allowedHosts").items() {
+	for _, host := range dashboard.lookup("terminal", "allowedHosts").items() {
 		if strings.Contains(host.text(), "/") {
 			r.add(host, TypeInvalid, "%q is no name of a host, such as *.seed.example.com: write it without a scheme and a path", host.text())
 		}
@@ -84,31 +84,32 @@ func dashboardAddresses(in ruleInput) []finding {
 	return r.findings
 }
 
-// longAdmin is longer than anybody needs an admin kubeconfig.
-const longAdmin = 30 * 24 * time.Hour
+// longAdminExpiration is longer than anybody needs an admin kubeconfig.
+const longAdminExpiration = 30 * 24 * time.Hour
 
-func adminExpiration(in ruleInput) []finding {
-	r, server := &report{}, gardenComponent(in.object, "gardenerAPIServer")
-	if most := server.at("shootAdminKubeconfigMaxExpiration"); most.set() {
-		if duration, ok := most.duration(); ok && duration > longAdmin {
+func checkAdminKubeconfigExpiration(in ruleInput) []finding {
+	r, server := &findingCollector{}, gardenComponent(in.object, "gardenerAPIServer")
+	if most := server.lookup("shootAdminKubeconfigMaxExpiration"); most.isSet() {
+		if duration, ok := most.duration(); ok && duration > longAdminExpiration {
 			r.add(most, TypeInvalid, "%s: nobody can take back a kubeconfig with all rights on a Shoot before it ends; the default is 24h", most.text())
 		}
 	}
 	return r.findings
 }
 
-// serverNames reports certificates for names outside the domains of the virtual garden.
-func serverNames(in ruleInput) []finding {
-	r, virtual := &report{}, tree{value: in.object}.at("spec", "virtualCluster")
+// checkServerCertificateNames reports certificates for names outside the domains of the virtual
+// garden.
+func checkServerCertificateNames(in ruleInput) []finding {
+	r, virtual := &findingCollector{}, fieldValue{value: in.object}.lookup("spec", "virtualCluster")
 	var domains []string
-	for _, domain := range virtual.at("dns", "domains").items() {
+	for _, domain := range virtual.lookup("dns", "domains").items() {
 		name := domain.text()
 		if name == "" {
-			name = domain.at("name").text()
+			name = domain.lookup("name").text()
 		}
 		domains = append(domains, name)
 	}
-	for _, pattern := range virtual.at("kubernetes", "kubeAPIServer", "sni", "domainPatterns").items() {
+	for _, pattern := range virtual.lookup("kubernetes", "kubeAPIServer", "sni", "domainPatterns").items() {
 		name := strings.TrimPrefix(pattern.text(), "*.")
 		if name != "" && len(domains) > 0 && !slices.ContainsFunc(domains, func(domain string) bool {
 			return name == domain || strings.HasSuffix(name, "."+domain) || pattern.text() != name && strings.HasSuffix(domain, "."+name)
@@ -119,11 +120,12 @@ func serverNames(in ruleInput) []finding {
 	return r.findings
 }
 
-// lostZones reports zones removed from a runtime cluster, where volumes of the garden may be.
-func lostZones(in ruleInput) []finding {
-	r := &report{}
-	zones := func(object map[string]any) tree {
-		return tree{value: object}.at("spec", "runtimeCluster", "provider", "zones")
+// checkRemovedZones reports zones removed from a runtime cluster, where volumes of the garden may
+// be.
+func checkRemovedZones(in ruleInput) []finding {
+	r := &findingCollector{}
+	zones := func(object map[string]any) fieldValue {
+		return fieldValue{value: object}.lookup("spec", "runtimeCluster", "provider", "zones")
 	}
 	now := zones(in.object)
 	for _, zone := range zones(in.old).texts() {

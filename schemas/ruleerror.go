@@ -15,16 +15,16 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-// explained rewrites an error of CUE about the schemas for authors of rules. Each fault gets one
+// explainError rewrites an error of CUE about the schemas for authors of rules. Each fault gets one
 // line with file, line, column and rule, as in
 //
 //	schemas/rules/shoot/names.cue:12:3: rule shoot/names: reference "objct" not found
 //
 // It does not change other errors.
-func (s *sources) explained(err error) error {
+func (s *sources) explainError(err error) error {
 	var lines, unplaced []string
 	for _, e := range errors.Errors(err) {
-		line, placed := s.explainOne(e)
+		line, placed := s.explainSingleError(e)
 		switch {
 		case placed && !slices.Contains(lines, line):
 			lines = append(lines, line)
@@ -41,29 +41,29 @@ func (s *sources) explained(err error) error {
 	return err
 }
 
-// unchecked starts the message of a finding about a rule that cannot be evaluated.
-const unchecked = "cannot be checked, because the rule fails"
+// ruleFailureMessage starts the message of a finding about a rule that cannot be evaluated.
+const ruleFailureMessage = "cannot be checked, because the rule fails"
 
-// faulty returns the finding about a rule that cannot be evaluated. CUE's error does not help the
-// author of an object.
-func (s *sources) faulty(rule Rule, err error) finding {
+// ruleFailureFinding returns the finding about a rule that cannot be evaluated. CUE's error does
+// not help the author of an object.
+func (s *sources) ruleFailureFinding(rule Rule, err error) finding {
 	place := ""
 	for _, e := range errors.Errors(err) {
-		if pos := s.placeOf(e); pos.IsValid() {
+		if pos := s.errorPosition(e); pos.IsValid() {
 			place = fmt.Sprintf(" (schemas/%s:%d:%d)", pos.Filename(), pos.Line(), pos.Column())
 			break
 		}
 	}
 	return finding{typ: TypeInvalid, rule: rule.ID, severity: SeverityError,
-		message: unchecked + place + ": a fault of Pergola, not of the object; please report it with the object"}
+		message: ruleFailureMessage + place + ": a fault of Pergola, not of the object; please report it with the object"}
 }
 
-func (s *sources) explainOne(e errors.Error) (line string, placed bool) {
+func (s *sources) explainSingleError(e errors.Error) (line string, placed bool) {
 	format, args := e.Msg()
 	words := fmt.Sprintf(format, args...)
-	if pos := s.placeOf(e); pos.IsValid() {
+	if pos := s.errorPosition(e); pos.IsValid() {
 		place := fmt.Sprintf("schemas/%s:%d:%d: ", pos.Filename(), pos.Line(), pos.Column())
-		if rule := s.ruleAt(pos.Filename(), pos.Line()); rule != "" {
+		if rule := s.ruleIDAt(pos.Filename(), pos.Line()); rule != "" {
 			place += "rule " + rule + ": "
 		}
 		return place + words, true
@@ -71,7 +71,7 @@ func (s *sources) explainOne(e errors.Error) (line string, placed bool) {
 	steps := e.Path()
 	if len(steps) == 2 && steps[0] == "rules" { // a rule lacks a field
 		id := strings.Trim(steps[1], `"`)
-		if place := s.placeOfRule(id); place != "" {
+		if place := s.rulePosition(id); place != "" {
 			return place + ": rule " + id + ": " + words, true
 		}
 	}
@@ -81,8 +81,9 @@ func (s *sources) explainOne(e errors.Error) (line string, placed bool) {
 	return words, false
 }
 
-// placeOf prefers the position in a rule to that in the library whose constraint the rule breaks.
-func (s *sources) placeOf(e errors.Error) token.Pos {
+// errorPosition prefers the position in a rule to that in the library whose constraint the rule
+// breaks.
+func (s *sources) errorPosition(e errors.Error) token.Pos {
 	library := token.NoPos
 	for _, pos := range append([]token.Pos{e.Position()}, e.InputPositions()...) {
 		switch {
@@ -96,11 +97,11 @@ func (s *sources) placeOf(e errors.Error) token.Pos {
 	return library
 }
 
-// ruleAt returns the id of the rule at a line. It reads the text, because a file with a fault has
+// ruleIDAt returns the id of the rule at a line. It reads the text, because a file with a fault has
 // no syntax tree.
-func (s *sources) ruleAt(name string, line int) string {
+func (s *sources) ruleIDAt(name string, line int) string {
 	id := ""
-	for _, label := range s.labels(path.Base(path.Dir(name))) {
+	for _, label := range s.ruleStarts(path.Base(path.Dir(name))) {
 		if label.file == name && label.line <= line {
 			id = label.id
 		}
@@ -108,10 +109,10 @@ func (s *sources) ruleAt(name string, line int) string {
 	return id
 }
 
-// placeOfRule returns the file and line where a rule begins, or "".
-func (s *sources) placeOfRule(id string) string {
+// rulePosition returns the file and line where a rule begins, or "".
+func (s *sources) rulePosition(id string) string {
 	folder, _, _ := strings.Cut(id, "/")
-	for _, label := range s.labels(folder) {
+	for _, label := range s.ruleStarts(folder) {
 		if label.id == id {
 			return fmt.Sprintf("schemas/%s:%d:1", label.file, label.line)
 		}
@@ -119,20 +120,20 @@ func (s *sources) placeOfRule(id string) string {
 	return ""
 }
 
-// label is the position where a rule begins.
-type label struct {
+// ruleStart is the position where a rule begins.
+type ruleStart struct {
 	id, file string
 	line     int
 }
 
-var ruleLabel = regexp.MustCompile(`^(?:rules:)?\s*"([a-z.]+/[a-z0-9-]+)"\s*:`)
+var ruleLabelPattern = regexp.MustCompile(`^(?:rules:)?\s*"([a-z.]+/[a-z0-9-]+)"\s*:`)
 
-func (s *sources) labels(folder string) []label {
-	var labels []label
+func (s *sources) ruleStarts(folder string) []ruleStart {
+	var labels []ruleStart
 	for _, file := range s.rules[folder] {
 		for i, line := range bytes.Split(file.data, []byte("\n")) {
-			if found := ruleLabel.FindSubmatch(bytes.TrimSpace(line)); found != nil {
-				labels = append(labels, label{id: string(found[1]), file: file.name, line: i + 1})
+			if found := ruleLabelPattern.FindSubmatch(bytes.TrimSpace(line)); found != nil {
+				labels = append(labels, ruleStart{id: string(found[1]), file: file.name, line: i + 1})
 			}
 		}
 	}
@@ -161,7 +162,7 @@ func (s *sources) checkTypes(file *ast.File) error {
 		if words := typeProblem(typ); words != "" {
 			pos := typ.Pos()
 			place := fmt.Sprintf("schemas/%s:%d:%d: ", pos.Filename(), pos.Line(), pos.Column())
-			if rule := s.ruleAt(pos.Filename(), pos.Line()); rule != "" {
+			if rule := s.ruleIDAt(pos.Filename(), pos.Line()); rule != "" {
 				place += "rule " + rule + ": "
 			}
 			faults = append(faults, place+words)
@@ -180,10 +181,10 @@ func typeProblem(typ ast.Expr) string {
 	switch typ := typ.(type) {
 	case *ast.BasicLit:
 		text, err := literal.Unquote(typ.Value)
-		if err == nil && slices.Contains(types[:], Type(text)) {
+		if err == nil && slices.Contains(violationTypes[:], ViolationType(text)) {
 			return ""
 		}
-		return fmt.Sprintf("%s is no type of an error; write one of %s%s", typ.Value, quotedList(typeNames()), meant(text, typeNames()))
+		return fmt.Sprintf("%s is no type of an error; write one of %s%s", typ.Value, quotedList(typeNames()), suggestionHint(text, typeNames()))
 	case *ast.SelectorExpr:
 		return ""
 	}
@@ -191,8 +192,8 @@ func typeProblem(typ ast.Expr) string {
 }
 
 func typeNames() []string {
-	names := make([]string, len(types))
-	for i, typ := range types {
+	names := make([]string, len(violationTypes))
+	for i, typ := range violationTypes {
 		names[i] = string(typ)
 	}
 	return names

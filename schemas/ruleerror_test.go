@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRulesWithFaults checks that the error about a faulty rule names file, line and rule.
-func TestRulesWithFaults(t *testing.T) {
+// TestFaultyRules checks that the error about a faulty rule names file, line and rule.
+func TestFaultyRules(t *testing.T) {
 	tests := map[string]struct{ rest, want string }{
 		"syntax":                   {"\tsource: \"c\"\n\tviolations: [if ]\n}\n", "schemas/rules/shoot/new.cue:9:18: rule shoot/bad: "},
 		"unknown name":             {"\tsource: \"c\"\n\tviolations: [if objct.spec != _|_ {path: \"a\", type: \"Invalid\", message: \"b\"}]\n}\n", "schemas/rules/shoot/new.cue:9:18: rule shoot/bad: reference \"objct\" not found"},
@@ -25,24 +25,24 @@ func TestRulesWithFaults(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := withRule(t, faultHead+test.rest)
-			_, err := s.list()
+			s := sourcesWithRule(t, faultyRuleHeader+test.rest)
+			_, err := s.listRules()
 			require.ErrorContains(t, err, test.want)
 			t.Log(err)
 			// evaluation does not read fields that are only for people
 			if name == "syntax" || name == "unknown name" {
-				_, err = s.validate(t.Context(), []Input{{Object: good(t, "Shoot")}}, Options{})
+				_, err = s.validate(t.Context(), []Input{{Object: validObject(t, "Shoot")}}, Options{})
 				require.ErrorContains(t, err, test.want)
 			}
 		})
 	}
 }
 
-// TestARuleThatFails checks that a fault that CUE finds only with an object is a finding of that
+// TestFailingRule checks that a fault that CUE finds only with an object is a finding of that
 // rule, beside the findings of other rules.
-func TestARuleThatFails(t *testing.T) {
-	s := withRule(t, faultHead+"\tsource: \"c\"\n\tviolations: [for x in object.spec.region {path: \"spec\", type: \"Invalid\", message: \"b\"}]\n}\n")
-	shoot := good(t, "Shoot")
+func TestFailingRule(t *testing.T) {
+	s := sourcesWithRule(t, faultyRuleHeader+"\tsource: \"c\"\n\tviolations: [for x in object.spec.region {path: \"spec\", type: \"Invalid\", message: \"b\"}]\n}\n")
+	shoot := validObject(t, "Shoot")
 	shoot.Object["spec"].(map[string]any)["cloudProfile"] = nil
 	found, err := s.validate(t.Context(), []Input{{Object: shoot}}, Options{})
 	require.NoError(t, err)
@@ -57,14 +57,14 @@ func TestARuleThatFails(t *testing.T) {
 	assert.Subset(t, rules, []string{"shoot/bad", "shoot/cloud-profile-required"})
 }
 
-// faultHead begins a file with a good rule and a bad one.
-const faultHead = "package rules\n\nrules: \"shoot/good\": {title: \"a\", doc: \"b\", source: \"c\", fields: [\"\"], violations: []}\n\nrules: \"shoot/bad\": {\n\ttitle: \"a\", fields: [\"\"]\n\tdoc:   \"b\"\n"
+// faultyRuleHeader begins a file with a good rule and a bad one.
+const faultyRuleHeader = "package rules\n\nrules: \"shoot/good\": {title: \"a\", doc: \"b\", source: \"c\", fields: [\"\"], violations: []}\n\nrules: \"shoot/bad\": {\n\ttitle: \"a\", fields: [\"\"]\n\tdoc:   \"b\"\n"
 
-// withRule returns all rules and those of another file.
-func withRule(t *testing.T, text string) *sources {
+// sourcesWithRule returns all rules and those of another file.
+func sourcesWithRule(t *testing.T, text string) *sources {
 	t.Helper()
 	tree := fstest.MapFS{"rules/shoot/new.cue": {Data: []byte(text)}}
-	require.NoError(t, fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, fs.WalkDir(schemaFiles, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			data, readErr := os.ReadFile(path)
 			tree[path], err = &fstest.MapFile{Data: data}, readErr
@@ -76,15 +76,15 @@ func withRule(t *testing.T, text string) *sources {
 	return s
 }
 
-// TestImports checks that rules may import only the standard library of CUE.
-func TestImports(t *testing.T) {
+// TestRuleImports checks that rules may import only the standard library of CUE.
+func TestRuleImports(t *testing.T) {
 	for _, name := range []string{"list", "math", "net", "regexp", "strconv", "strings", "time"} {
 		use := map[string]string{"list": "list.Contains([1], 1)", "math": "math.Abs(-1)", "net": "net.IP(\"10.0.0.1\")", "regexp": "regexp.Match(\"a\", \"a\")",
 			"strconv": "strconv.Atoi(\"1\")", "strings": "strings.HasPrefix(\"a\", \"a\")", "time": "time.ParseDuration(\"1h\")"}[name]
-		s := withRule(t, "package rules\n\nimport \""+name+"\"\n\n_used: "+use+"\n")
-		_, err := s.list()
+		s := sourcesWithRule(t, "package rules\n\nimport \""+name+"\"\n\n_used: "+use+"\n")
+		_, err := s.listRules()
 		assert.NoError(t, err, name)
 	}
-	_, err := withRule(t, "package rules\n\nimport \"example.org/other\"\n\n_used: other.a\n").list()
+	_, err := sourcesWithRule(t, "package rules\n\nimport \"example.org/other\"\n\n_used: other.a\n").listRules()
 	assert.ErrorContains(t, err, "example.org/other")
 }

@@ -26,9 +26,9 @@ type Rule struct {
 	// Fields are the fields that the rule is about: each finding is at or below one of them. They
 	// have no indices, such as spec.provider.workers.name; "" is the whole object.
 	Fields []string `json:"fields"`
-	// In is the origin of the rule: "cue" (schemas/rules), "go" (a listed exception) or "base"
-	// (generated).
-	In string `json:"in"`
+	// Language is the origin of the rule: "cue" (schemas/rules), "go" (a listed exception) or
+	// "base" (generated).
+	Language string `json:"in"`
 	// File is the file of the rule, relative to the root of the repository; "" for a generated
 	// rule.
 	File string `json:"file,omitempty"`
@@ -36,51 +36,51 @@ type Rule struct {
 	Severity Severity `json:"severity"`
 	// Scope is "landscape" for rules that apply only inside a landscape, otherwise "object".
 	Scope string `json:"scope"`
-	// Class is the input of the verdict besides the declarations.
-	Class Class `json:"class"`
+	// RuleClass is the input of the verdict besides the declarations.
+	Class RuleClass `json:"class"`
 }
 
-// Class of a rule: the input of its verdict besides the declarations.
-type Class string
+// RuleClass of a rule: the input of its verdict besides the declarations.
+type RuleClass string
 
 const (
 	// ClassStatic is a rule whose verdict depends on the declarations alone.
-	ClassStatic Class = "static"
+	ClassStatic RuleClass = "static"
 	// ClassChange is a rule that reads the object before the change, or whether there was one.
-	ClassChange Class = "change"
+	ClassChange RuleClass = "change"
 	// ClassTime is a rule that reads the clock. The same declarations may satisfy it on one day and
 	// break it on another.
-	ClassTime Class = "time"
+	ClassTime RuleClass = "time"
 )
 
 const (
-	scopeObject    = "object"
-	scopeLandscape = "landscape"
-	kindExtensions = "extensions.*"
+	scopeObject       = "object"
+	scopeLandscape    = "landscape"
+	kindAllExtensions = "extensions.*"
 )
 
 // Rules lists all rules by id.
 func Rules() ([]Rule, error) {
-	s, err := embedded()
+	s, err := embeddedSources()
 	if err != nil {
 		return nil, err
 	}
-	return s.list()
+	return s.listRules()
 }
 
-func (s *sources) list() ([]Rule, error) {
+func (s *sources) listRules() ([]Rule, error) {
 	byID := map[string]Rule{}
-	for _, rule := range checksOutsideTheList() {
+	for _, rule := range unlistedRules() {
 		byID[rule.ID] = rule
 	}
-	for _, rule := range listedGoRules() {
+	for _, rule := range cachedGoRules() {
 		byID[rule.ID] = rule.Rule
 	}
 	for id, rule := range byID {
 		rule.Class = cmp.Or(rule.Class, ClassStatic)
 		byID[id] = rule
 	}
-	inCUE, err := s.meta()
+	inCUE, err := s.ruleMeta()
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +88,12 @@ func (s *sources) list() ([]Rule, error) {
 	return slices.SortedFunc(maps.Values(byID), func(a, b Rule) int { return cmp.Compare(a.ID, b.ID) }), nil
 }
 
-// readMeta compiles all rules with their constraints, so that a rule without a title, or of a wrong
-// form, is an error.
-func (s *sources) readMeta() (map[string]Rule, error) {
+// readRuleMeta compiles all rules with their constraints, so that a rule without a title, or of a
+// wrong form, is an error.
+func (s *sources) readRuleMeta() (map[string]Rule, error) {
 	byID := map[string]Rule{}
 	ctx := cuecontext.New()
-	for _, gvk := range s.kinds.known {
+	for _, gvk := range s.kinds.gvks {
 		value, err := s.compileRules(ctx, gvk)
 		if err != nil {
 			return nil, err
@@ -105,10 +105,10 @@ func (s *sources) readMeta() (map[string]Rule, error) {
 		classes := units.classes()
 		fields, err := value.LookupPath(cue.ParsePath("rules")).Fields()
 		if err != nil {
-			return nil, fmt.Errorf("listing the rules of %s: %w", gvk.Kind, s.explained(err))
+			return nil, fmt.Errorf("listing the rules of %s: %w", gvk.Kind, s.explainError(err))
 		}
 		for fields.Next() {
-			rule, err := s.describe(fields.Selector().Unquoted(), structure.RulesName(gvk), fields.Value())
+			rule, err := s.describeRule(fields.Selector().Unquoted(), structure.RulesName(gvk), fields.Value())
 			if err != nil {
 				return nil, err
 			}
@@ -119,40 +119,40 @@ func (s *sources) readMeta() (map[string]Rule, error) {
 	return byID, nil
 }
 
-func (s *sources) describe(id, kind string, value cue.Value) (Rule, error) {
-	rule := Rule{ID: id, Kind: kind, In: "cue"}
-	rule.File, _, _ = strings.Cut(s.placeOfRule(id), ":")
+func (s *sources) describeRule(id, kind string, value cue.Value) (Rule, error) {
+	rule := Rule{ID: id, Kind: kind, Language: "cue"}
+	rule.File, _, _ = strings.Cut(s.rulePosition(id), ":")
 	switch folder, _, _ := strings.Cut(id, "/"); folder {
 	case "any":
 		rule.Kind = "*"
 	case folderExtensions:
-		rule.Kind = kindExtensions
+		rule.Kind = kindAllExtensions
 	}
 	var severity string
 	for field, target := range map[string]*string{
 		"title": &rule.Title, "doc": &rule.Doc, "source": &rule.Source, "severity": &severity, "scope": &rule.Scope,
 	} {
-		found, err := text(value, field)
+		found, err := stringField(value, field)
 		if err != nil {
-			return Rule{}, fmt.Errorf("reading the rule %s: %w", id, s.explained(err))
+			return Rule{}, fmt.Errorf("reading the rule %s: %w", id, s.explainError(err))
 		}
 		*target = found
 	}
 	rule.Severity = Severity(severity)
 	if err := value.LookupPath(fieldsPath).Decode(&rule.Fields); err != nil {
-		return Rule{}, fmt.Errorf("reading the fields of the rule %s: %w", id, s.explained(err))
+		return Rule{}, fmt.Errorf("reading the fields of the rule %s: %w", id, s.explainError(err))
 	}
 	return rule, nil
 }
 
-// Concerns reports whether the rule is about a field: the field itself, a field inside it or, if
+// IsAbout reports whether the rule is about a field: the field itself, a field inside it or, if
 // wider, a parent of it.
-func (r Rule) Concerns(field string) (concerns, wider bool) {
+func (r Rule) IsAbout(field string) (concerns, wider bool) {
 	for _, own := range r.Fields {
 		switch {
-		case within(field, own):
+		case isWithinPath(field, own):
 			return true, false
-		case within(own, field):
+		case isWithinPath(own, field):
 			wider = true
 		}
 	}

@@ -19,18 +19,18 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// good returns an object of a kind that satisfies all rules: from rules/KIND/good.yaml, or from the
-// demonstration landscape. The kind is named as structure.RulesName does.
-func good(t testing.TB, kind string) *unstructured.Unstructured {
+// validObject returns an object of a kind that satisfies all rules: from rules/KIND/good.yaml, or
+// from the demonstration landscape. The kind is named as structure.RulesName does.
+func validObject(t testing.TB, kind string) *unstructured.Unstructured {
 	t.Helper()
 	if data, err := os.ReadFile(filepath.Join("rules", strings.ToLower(kind), "good.yaml")); err == nil {
-		objects := documents(t, data)
+		objects := parseManifest(t, data)
 		require.Len(t, objects, 1, kind)
 		require.Equal(t, kind, structure.RulesName(objects[0].GroupVersionKind()))
 		return objects[0]
 	}
 	if kind == "Secret" || kind == "ConfigMap" {
-		return object(t, "apiVersion: v1\nkind: "+kind+"\nmetadata: {name: a, namespace: garden}\ndata: {a: aGk=}")
+		return parseObject(t, "apiVersion: v1\nkind: "+kind+"\nmetadata: {name: a, namespace: garden}\ndata: {a: aGk=}")
 	}
 	file := map[string]string{
 		"Garden": "garden/garden.yaml", "CloudProfile": "gardenconfig/cloudprofile.yaml", "Seed": "seeds/local.yaml",
@@ -39,11 +39,11 @@ func good(t testing.TB, kind string) *unstructured.Unstructured {
 	require.NotEmpty(t, file, "there is no good object of %s: add rules/%s/good.yaml", kind, strings.ToLower(kind))
 	data, err := os.ReadFile(filepath.Join("..", "landscapes", "local", filepath.FromSlash(file)))
 	require.NoError(t, err)
-	for _, object := range documents(t, data) {
+	for _, object := range parseManifest(t, data) {
 		switch {
 		case object.GetKind() != kind:
 		case kind == "Seed": // the demonstration has no backup
-			return changed(t, object, "spec: {backup: {provider: local, region: local, credentialsRef: {apiVersion: v1, kind: Secret, name: backup-local, namespace: garden}}}")
+			return patchObject(t, object, "spec: {backup: {provider: local, region: local, credentialsRef: {apiVersion: v1, kind: Secret, name: backup-local, namespace: garden}}}")
 		default:
 			return object
 		}
@@ -52,21 +52,21 @@ func good(t testing.TB, kind string) *unstructured.Unstructured {
 	return nil
 }
 
-// changed applies YAML to an object: maps are merged, lists replaced, null deletes.
-func changed(t testing.TB, object *unstructured.Unstructured, over string) *unstructured.Unstructured {
+// patchObject applies YAML to an object: maps are merged, lists replaced, null deletes.
+func patchObject(t testing.TB, object *unstructured.Unstructured, over string) *unstructured.Unstructured {
 	t.Helper()
 	var patch map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(over), &patch))
-	return laidOver(object, patch)
+	return mergeObject(object, patch)
 }
 
-func laidOver(object *unstructured.Unstructured, over map[string]any) *unstructured.Unstructured {
+func mergeObject(object *unstructured.Unstructured, over map[string]any) *unstructured.Unstructured {
 	result := object.DeepCopy()
-	lay(result.Object, over)
+	mergeInto(result.Object, over)
 	return result
 }
 
-func lay(base, over map[string]any) {
+func mergeInto(base, over map[string]any) {
 	for name, value := range over {
 		before, wasMap := base[name].(map[string]any)
 		after, isMap := value.(map[string]any)
@@ -74,7 +74,7 @@ func lay(base, over map[string]any) {
 		case value == nil:
 			delete(base, name)
 		case wasMap && isMap:
-			lay(before, after)
+			mergeInto(before, after)
 		default:
 			base[name] = value
 		}
@@ -85,8 +85,8 @@ func lay(base, over map[string]any) {
 type ruleTest struct {
 	// Rule is the id of the tested rule; findings of other rules are ignored.
 	Rule string `json:"rule"`
-	// Why describes the entry if the rule has several.
-	Why string `json:"why"`
+	// Description describes the entry if the rule has several.
+	Description string `json:"why"`
 	// Kind is the kind of the object if the folder does not determine it.
 	Kind string `json:"kind"`
 	// Object is applied to the good object of the kind: maps are merged, lists replaced, null
@@ -94,10 +94,10 @@ type ruleTest struct {
 	Object map[string]any `json:"object"`
 	// Old makes it an update: the object before, also applied to the good one.
 	Old map[string]any `json:"old"`
-	// Around are further objects of the landscape, besides the good ones. Alone omits the
+	// LandscapeObjects are further objects of the landscape, besides the good ones. Alone omits the
 	// landscape.
-	Around []map[string]any `json:"around"`
-	Alone  bool             `json:"alone"`
+	LandscapeObjects []map[string]any `json:"around"`
+	WithoutLandscape bool             `json:"alone"`
 	// Want lists the findings, "FIELD TYPE", sorted; none if the object satisfies the rule.
 	Want []string `json:"want"`
 }
@@ -135,7 +135,7 @@ func kindOfFolder(t *testing.T, folder string) string {
 
 // kindsWithSchema returns the kinds with a schema.
 func kindsWithSchema(t *testing.T) map[schema.GroupVersionKind]*structure.Kind {
-	s, err := embedded()
+	s, err := embeddedSources()
 	require.NoError(t, err)
 	kinds := map[schema.GroupVersionKind]*structure.Kind{}
 	for _, kind := range allKinds(t, s) {
@@ -154,43 +154,43 @@ func allKinds(t testing.TB, s *sources) []*structure.Kind {
 // an object that breaks it and an object that satisfies it: the good one, or an entry without
 // findings.
 func TestRules(t *testing.T) {
-	around := []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Seed"), good(t, "Project"), good(t, "Garden")}
+	around := []*unstructured.Unstructured{validObject(t, "CloudProfile"), validObject(t, "Seed"), validObject(t, "Project"), validObject(t, "Garden")}
 	rules, err := Rules()
 	require.NoError(t, err)
 	fields := map[string][]string{}
 	for _, rule := range rules {
 		fields[rule.ID] = rule.Fields
 	}
-	classes, changes := map[string]Class{}, map[string]bool{}
+	classes, changes := map[string]RuleClass{}, map[string]bool{}
 	for _, rule := range rules {
 		classes[rule.ID] = rule.Class
 	}
 	broken := map[string]bool{}
 	for i, test := range ruleTests(t) {
 		broken[test.Rule] = broken[test.Rule] || len(test.Want) > 0
-		t.Run(fmt.Sprintf("%03d %s %s", i, test.Rule, test.Why), func(t *testing.T) {
-			in := Input{Object: laidOver(good(t, test.Kind), test.Object), Positions: fieldAsPosition{}}
+		t.Run(fmt.Sprintf("%03d %s %s", i, test.Rule, test.Description), func(t *testing.T) {
+			in := Input{Object: mergeObject(validObject(t, test.Kind), test.Object), Positions: pathPositioner{}}
 			if test.Old != nil {
-				in.Old = laidOver(good(t, test.Kind), test.Old)
+				in.Old = mergeObject(validObject(t, test.Kind), test.Old)
 			}
-			surroundings := &Surroundings{Objects: around}
-			for _, object := range test.Around {
+			surroundings := &LandscapeObjects{Objects: around}
+			for _, object := range test.LandscapeObjects {
 				surroundings.Objects = append(slices.Clip(surroundings.Objects), &unstructured.Unstructured{Object: object})
 			}
-			if test.Alone {
+			if test.WithoutLandscape {
 				surroundings = nil
 			}
 			violations, err := Validate(t.Context(), []Input{in}, Options{Landscape: surroundings})
 			require.NoError(t, err)
 			found := []string{}
 			for _, v := range violations {
-				assert.True(t, below(v.File, strings.Split(v.Rule, "/")[0], fields[v.Rule]), "%s has a finding at %s, which is below none of its fields %q", v.Rule, v.File, fields[v.Rule])
+				assert.True(t, isBelowFields(v.File, strings.Split(v.Rule, "/")[0], fields[v.Rule]), "%s has a finding at %s, which is below none of its fields %q", v.Rule, v.File, fields[v.Rule])
 				if v.Rule == test.Rule {
 					found = append(found, v.Field+" "+string(v.Type))
 				}
 			}
 			slices.Sort(found)
-			assert.Equal(t, append([]string{}, test.Want...), found, "%v", lines(violations))
+			assert.Equal(t, append([]string{}, test.Want...), found, "%v", formatViolations(violations))
 			if in.Old == nil {
 				return
 			}
@@ -200,7 +200,7 @@ func TestRules(t *testing.T) {
 			created, err := Validate(t.Context(), []Input{in}, Options{Landscape: surroundings})
 			require.NoError(t, err)
 			ofRule := func(all []Violation) []string {
-				return lines(slices.DeleteFunc(slices.Clone(all), func(v Violation) bool { return v.Rule != test.Rule }))
+				return formatViolations(slices.DeleteFunc(slices.Clone(all), func(v Violation) bool { return v.Rule != test.Rule }))
 			}
 			differs := !slices.Equal(ofRule(violations), ofRule(created))
 			changes[test.Rule] = changes[test.Rule] || differs
@@ -218,7 +218,7 @@ func TestRules(t *testing.T) {
 		}
 		assert.NotEmpty(t, rule.Title+rule.Doc+rule.Source)
 		assert.NotEmpty(t, rule.Fields, rule.ID)
-		if rule.In == "base" {
+		if rule.Language == "base" {
 			continue
 		}
 		source, err := os.ReadFile(filepath.FromSlash(strings.TrimPrefix(rule.File, "schemas/")))
@@ -226,7 +226,7 @@ func TestRules(t *testing.T) {
 		_, name, _ := strings.Cut(rule.ID, "/")
 		assert.Contains(t, string(source), name+`"`, "%s is not written in %s", rule.ID, rule.File)
 		for _, field := range rule.Fields {
-			assert.True(t, exists(t, rule, field), "the rule %s is about %s, which its kind does not have", rule.ID, field)
+			assert.True(t, hasRuleField(t, rule, field), "the rule %s is about %s, which its kind does not have", rule.ID, field)
 		}
 		assert.True(t, strings.HasPrefix(rule.ID, strings.TrimSuffix(strings.ToLower(rule.Kind), ".*")+"/") || rule.Kind == "*", rule.ID)
 	}
@@ -235,12 +235,12 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestUnchangedObjectsHaveNoMoreFindings checks the assumption of cleanWhenNew with the objects
+// TestUnchangedObjectsHaveNoMoreFindings checks the assumption of isCleanWhenNew with the objects
 // that break each rule.
 func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
-	around := []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Seed"), good(t, "Project"), good(t, "Garden")}
+	around := []*unstructured.Unstructured{validObject(t, "CloudProfile"), validObject(t, "Seed"), validObject(t, "Project"), validObject(t, "Garden")}
 	checker := func(objects []*unstructured.Unstructured, cache *Cache) *Checker {
-		c, err := NewChecker(Options{Landscape: &Surroundings{Objects: objects}, Cache: cache})
+		c, err := NewChecker(Options{Landscape: &LandscapeObjects{Objects: objects}, Cache: cache})
 		require.NoError(t, err)
 		return c
 	}
@@ -249,9 +249,9 @@ func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 	fewer := 0
 	for i, test := range ruleTests(t) {
 		alone, knowing := alone, knowing
-		if len(test.Around) > 0 {
+		if len(test.LandscapeObjects) > 0 {
 			objects := slices.Clip(around)
-			for _, object := range test.Around {
+			for _, object := range test.LandscapeObjects {
 				objects = append(objects, &unstructured.Unstructured{Object: object})
 			}
 			alone, knowing = checker(objects, nil), checker(objects, cache)
@@ -261,23 +261,23 @@ func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 			require.NoError(t, err)
 			return found
 		}
-		object := laidOver(good(t, test.Kind), test.Object)
+		object := mergeObject(validObject(t, test.Kind), test.Object)
 		asNew := find(knowing, Input{Object: object})
 		still := find(alone, Input{Object: object, Old: object})
 		for _, v := range still {
-			assert.Contains(t, asNew, v, "%03d %s %s", i, test.Rule, test.Why)
+			assert.Contains(t, asNew, v, "%03d %s %s", i, test.Rule, test.Description)
 		}
 		if len(still) < len(asNew) {
 			fewer++
 		}
-		assert.Equal(t, still, find(knowing, Input{Object: object, Old: object}), "%03d %s %s", i, test.Rule, test.Why)
+		assert.Equal(t, still, find(knowing, Input{Object: object, Old: object}), "%03d %s %s", i, test.Rule, test.Description)
 	}
 	assert.NotZero(t, fewer, "some rules are about new objects only")
 }
 
-// TestGoodObjects checks that the objects that TestRules breaks satisfy every rule, in a landscape
+// TestValidObjects checks that the objects that TestRules breaks satisfy every rule, in a landscape
 // and on their own.
-func TestGoodObjects(t *testing.T) {
+func TestValidObjects(t *testing.T) {
 	kinds := map[string]bool{}
 	for gvk := range kindsWithSchema(t) {
 		kinds[structure.RulesName(gvk)] = true
@@ -285,39 +285,39 @@ func TestGoodObjects(t *testing.T) {
 	delete(kinds, "Namespace")
 	delete(kinds, "extensions.Cluster") // neither has rules of its own
 	for kind := range kinds {
-		for _, around := range []*Surroundings{nil, {Objects: []*unstructured.Unstructured{good(t, "CloudProfile")}}} {
-			for _, old := range []*unstructured.Unstructured{nil, good(t, kind)} {
-				violations, err := Validate(t.Context(), []Input{{Object: good(t, kind), Old: old}}, Options{Landscape: around})
+		for _, around := range []*LandscapeObjects{nil, {Objects: []*unstructured.Unstructured{validObject(t, "CloudProfile")}}} {
+			for _, old := range []*unstructured.Unstructured{nil, validObject(t, kind)} {
+				violations, err := Validate(t.Context(), []Input{{Object: validObject(t, kind), Old: old}}, Options{Landscape: around})
 				require.NoError(t, err)
 				violations = slices.DeleteFunc(violations, func(v Violation) bool {
 					return v.Rule == "secretbinding/deprecated" // every SecretBinding has it
 				})
-				assert.Empty(t, violations, "%s: %v", kind, lines(violations))
+				assert.Empty(t, violations, "%s: %v", kind, formatViolations(violations))
 			}
 		}
 	}
 }
 
-// TestProfileFillsIn checks that a landscape with the cloud profile makes versions and images
+// TestProfileDefaults checks that a landscape with the cloud profile makes versions and images
 // optional.
-func TestProfileFillsIn(t *testing.T) {
-	shoot := changed(t, good(t, "Shoot"), `spec: {kubernetes: {version: null}, provider: {workers: [{name: a, machine: {type: local}, minimum: 1, maximum: 1}]}}`)
+func TestProfileDefaults(t *testing.T) {
+	shoot := patchObject(t, validObject(t, "Shoot"), `spec: {kubernetes: {version: null}, provider: {workers: [{name: a, machine: {type: local}, minimum: 1, maximum: 1}]}}`)
 	alone, err := Validate(t.Context(), []Input{{Object: shoot}}, Options{})
 	require.NoError(t, err)
 	assert.Len(t, alone, 2)
-	inside, err := Validate(t.Context(), []Input{{Object: shoot}}, Options{Landscape: &Surroundings{Objects: []*unstructured.Unstructured{good(t, "CloudProfile")}}})
+	inside, err := Validate(t.Context(), []Input{{Object: shoot}}, Options{Landscape: &LandscapeObjects{Objects: []*unstructured.Unstructured{validObject(t, "CloudProfile")}}})
 	require.NoError(t, err)
 	assert.Empty(t, inside)
 }
 
-// TestVersionThatNobodyWrote checks that a finding about the version of a pool that sets none names
+// TestDefaultedPoolVersion checks that a finding about the version of a pool that sets none names
 // its origin.
-func TestVersionThatNobodyWrote(t *testing.T) {
+func TestDefaultedPoolVersion(t *testing.T) {
 	const cause = "and has that of spec.kubernetes.version"
 	for pool, caused := range map[string]bool{"{name: local, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 1, maximum: 1}": true,
 		"{name: local, kubernetes: {version: 1.34.0}, machine: {type: local, image: {name: local, version: 1.0.0}}, minimum: 1, maximum: 1}": false} {
-		shoot := changed(t, good(t, "Shoot"), "spec: {kubernetes: {version: 1.34.0}, provider: {workers: ["+pool+"]}}")
-		found, err := Validate(t.Context(), []Input{{Object: shoot, Old: good(t, "Shoot")}}, Options{})
+		shoot := patchObject(t, validObject(t, "Shoot"), "spec: {kubernetes: {version: 1.34.0}, provider: {workers: ["+pool+"]}}")
+		found, err := Validate(t.Context(), []Input{{Object: shoot, Old: validObject(t, "Shoot")}}, Options{})
 		require.NoError(t, err)
 		about := map[string]bool{}
 		for _, v := range found {
@@ -329,34 +329,34 @@ func TestVersionThatNobodyWrote(t *testing.T) {
 	}
 }
 
-// TestOneShotOutsideOfALandscape checks that, like upstream, an operation is accepted in a manifest
+// TestOperationOutsideLandscape checks that, like upstream, an operation is accepted in a manifest
 // that somebody applies by hand.
-func TestOneShotOutsideOfALandscape(t *testing.T) {
-	shoot := changed(t, good(t, "Shoot"), `metadata: {annotations: {gardener.cloud/operation: reconcile}}`)
+func TestOperationOutsideLandscape(t *testing.T) {
+	shoot := patchObject(t, validObject(t, "Shoot"), `metadata: {annotations: {gardener.cloud/operation: reconcile}}`)
 	violations, err := Validate(t.Context(), []Input{{Object: shoot}}, Options{})
 	require.NoError(t, err)
 	assert.Empty(t, violations)
 }
 
-var indices = regexp.MustCompile(`\[\d*\]`)
+var indexPattern = regexp.MustCompile(`\[\d*\]`)
 
-// templateInside matches the path of an object inside another one that has the rules of its own
-// kind.
-var templateInside = regexp.MustCompile(`^spec\.((gardenlet\.|template\.spec\.gardenlet\.)?config\.seedConfig|shootTemplate)\.`)
+// templatePathPattern matches the path of an object inside another one that has the rules of its
+// own kind.
+var templatePathPattern = regexp.MustCompile(`^spec\.((gardenlet\.|template\.spec\.gardenlet\.)?config\.seedConfig|shootTemplate)\.`)
 
-// below reports whether the path of a finding is at or below one of the fields of a rule.
-func below(path, kind string, fields []string) bool {
-	path = indices.ReplaceAllString(path, "")
+// isBelowFields reports whether the path of a finding is at or below one of the fields of a rule.
+func isBelowFields(path, kind string, fields []string) bool {
+	path = indexPattern.ReplaceAllString(path, "")
 	if !slices.Contains([]string{"gardenlet", "managedseed", "managedseedset"}, kind) {
-		path = templateInside.ReplaceAllString(path, "")
+		path = templatePathPattern.ReplaceAllString(path, "")
 	}
-	return slices.ContainsFunc(fields, func(field string) bool { return within(field, path) })
+	return slices.ContainsFunc(fields, func(field string) bool { return isWithinPath(field, path) })
 }
 
-// exists reports whether a kind of the rule has the field.
-func exists(t *testing.T, rule Rule, field string) bool {
+// hasRuleField reports whether a kind of the rule has the field.
+func hasRuleField(t *testing.T, rule Rule, field string) bool {
 	for gvk, kind := range kindsWithSchema(t) {
-		if rule.appliesTo(gvk) && kind.Root.Field(fieldpath.Parse(field)) != nil {
+		if rule.isForKind(gvk) && kind.Root.Field(fieldpath.Parse(field)) != nil {
 			return true
 		}
 	}

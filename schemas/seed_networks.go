@@ -7,16 +7,16 @@ import (
 
 // seedNetwork is a range of a seed, without a prefix if the field is unset or not a range.
 type seedNetwork struct {
-	tree
+	fieldValue
 	prefix netip.Prefix
 }
 
-func readNetwork(field tree) seedNetwork {
+func readSeedNetwork(field fieldValue) seedNetwork {
 	prefix, err := netip.ParsePrefix(field.text())
 	if err != nil {
-		return seedNetwork{tree: field}
+		return seedNetwork{fieldValue: field}
 	}
-	return seedNetwork{tree: field, prefix: prefix.Masked()}
+	return seedNetwork{fieldValue: field, prefix: prefix.Masked()}
 }
 
 // ReservedNetworks returns the ranges of Gardener itself. Nodes use them to connect to their API
@@ -29,17 +29,17 @@ func ReservedNetworks() []netip.Prefix {
 	return prefixes
 }
 
-// widestServices is the shortest prefix, in bits, of a range of services that can be mapped into a
-// reserved IPv4 range.
-const widestServices = 8
+// minServicePrefixBits is the shortest prefix, in bits, of a range of services that can be mapped
+// into a reserved IPv4 range.
+const minServicePrefixBits = 8
 
-// seedNetworkRanges checks the ranges of a seed and its defaults for Shoots. Like upstream, it
+// checkSeedNetworkRanges checks the ranges of a seed and its defaults for Shoots. Like upstream, it
 // compares them only if each is valid by itself.
-func seedNetworkRanges(in ruleInput) []finding {
-	r, networks := &report{}, tree{value: in.object}.at("spec", "networks")
-	families := networks.at("ipFamilies").texts()
+func checkSeedNetworkRanges(in ruleInput) []finding {
+	r, networks := &findingCollector{}, fieldValue{value: in.object}.lookup("spec", "networks")
+	families := networks.lookup("ipFamilies").texts()
 	seen := map[string]bool{}
-	for _, family := range networks.at("ipFamilies").items() {
+	for _, family := range networks.lookup("ipFamilies").items() {
 		if seen[family.text()] {
 			r.add(family, TypeDuplicate, "the family %q is listed already", family.text())
 		}
@@ -48,33 +48,33 @@ func seedNetworkRanges(in ruleInput) []finding {
 			return r.findings // the structural check reports it
 		}
 	}
-	seed := []seedNetwork{readNetwork(networks.at("pods")), readNetwork(networks.at("services")), readNetwork(networks.at("nodes"))}
-	shoots := []seedNetwork{readNetwork(networks.at("shootDefaults", "pods")), readNetwork(networks.at("shootDefaults", "services"))}
-	if len(r.findings) > 0 || !r.seedNetworksAlone(append(append([]seedNetwork{}, seed...), shoots...), families) {
+	seed := []seedNetwork{readSeedNetwork(networks.lookup("pods")), readSeedNetwork(networks.lookup("services")), readSeedNetwork(networks.lookup("nodes"))}
+	shoots := []seedNetwork{readSeedNetwork(networks.lookup("shootDefaults", "pods")), readSeedNetwork(networks.lookup("shootDefaults", "services"))}
+	if len(r.findings) > 0 || !r.checkSingleSeedNetworks(append(append([]seedNetwork{}, seed...), shoots...), families) {
 		return r.findings
 	}
-	r.disjoint(seed)
-	r.disjoint(shoots)
-	r.apart(seed, shoots)
+	r.requireDisjoint(seed)
+	r.requireDisjoint(shoots)
+	r.requireNoOverlap(seed, shoots)
 	for _, network := range append(seed, shoots...) {
 		for _, reserved := range ReservedNetworks() {
 			if network.prefix.IsValid() && network.prefix.Overlaps(reserved) {
-				r.add(network.tree, TypeInvalid, "%s overlaps with %s, which Gardener uses itself", network.prefix, reserved)
+				r.add(network.fieldValue, TypeInvalid, "%s overlaps with %s, which Gardener uses itself", network.prefix, reserved)
 			}
 		}
 	}
 	return r.findings
 }
 
-// seedNetworksAlone checks each range by itself, and reports whether all are valid.
-func (r *report) seedNetworksAlone(networks []seedNetwork, families []string) bool {
+// checkSingleSeedNetworks checks each range by itself, and reports whether all are valid.
+func (r *findingCollector) checkSingleSeedNetworks(networks []seedNetwork, families []string) bool {
 	primary := "IPv4"
 	if len(families) > 0 {
 		primary = families[0]
 	}
 	for _, network := range networks {
 		if !network.prefix.IsValid() {
-			if network.set() {
+			if network.isSet() {
 				return false // the structural check reports it
 			}
 			continue
@@ -84,32 +84,32 @@ func (r *report) seedNetworksAlone(networks []seedNetwork, families []string) bo
 			family = "IPv4"
 		}
 		if len(families) < 2 && family != primary {
-			r.add(network.tree, TypeInvalid, "%s is a range of %s, but spec.networks.ipFamilies says %s", network.prefix, family, primary)
+			r.add(network.fieldValue, TypeInvalid, "%s is a range of %s, but spec.networks.ipFamilies says %s", network.prefix, family, primary)
 		}
-		if network.path == "spec.networks.services" && family == "IPv4" && network.prefix.Bits() < widestServices {
-			r.add(network.tree, TypeInvalid, "%s is too wide: services have at most a /%d", network.prefix, widestServices)
+		if network.path == "spec.networks.services" && family == "IPv4" && network.prefix.Bits() < minServicePrefixBits {
+			r.add(network.fieldValue, TypeInvalid, "%s is too wide: services have at most a /%d", network.prefix, minServicePrefixBits)
 		}
 	}
 	return len(r.findings) == 0
 }
 
-// disjoint compares ranges with one another, and reports the later one.
-func (r *report) disjoint(networks []seedNetwork) {
+// requireDisjoint compares ranges with one another, and reports the later one.
+func (r *findingCollector) requireDisjoint(networks []seedNetwork) {
 	for i := range networks {
-		r.apart(networks[:i], networks[i:i+1])
+		r.requireNoOverlap(networks[:i], networks[i:i+1])
 	}
 }
 
-// apart compares each later range with those before. It allows IPv4 defaults of Shoots that overlap
-// with the seed: many seeds have them, and the VPN maps them apart.
-func (r *report) apart(before, later []seedNetwork) {
+// requireNoOverlap compares each later range with those before. It allows IPv4 defaults of Shoots
+// that overlap with the seed: many seeds have them, and the VPN maps them apart.
+func (r *findingCollector) requireNoOverlap(before, later []seedNetwork) {
 	for _, network := range later {
 		for _, other := range before {
 			ofShoots := strings.Contains(network.path, "shootDefaults") && !strings.Contains(other.path, "shootDefaults")
 			if !network.prefix.IsValid() || !other.prefix.IsValid() || !network.prefix.Overlaps(other.prefix) || ofShoots && network.prefix.Addr().Is4() {
 				continue
 			}
-			r.add(network.tree, TypeInvalid, "%s overlaps with %s of %s", network.prefix, other.prefix, other.path)
+			r.add(network.fieldValue, TypeInvalid, "%s overlaps with %s of %s", network.prefix, other.prefix, other.path)
 		}
 	}
 }

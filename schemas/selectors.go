@@ -12,9 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// labelSelector checks a label selector with the API server's own function. The structural check
-// reports values of another form.
-func (r *report) labelSelector(value tree) {
+// checkLabelSelector checks a label selector with the API server's own function. The structural
+// check reports values of another form.
+func (r *findingCollector) checkLabelSelector(value fieldValue) {
 	fields, ok := value.value.(map[string]any)
 	if !ok {
 		return
@@ -23,22 +23,22 @@ func (r *report) labelSelector(value tree) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &selector); err != nil {
 		return
 	}
-	r.apiErrors(metav1validation.ValidateLabelSelector(&selector, metav1validation.LabelSelectorValidationOptions{}, field.NewPath(value.path)))
+	r.addFieldErrors(metav1validation.ValidateLabelSelector(&selector, metav1validation.LabelSelectorValidationOptions{}, field.NewPath(value.path)))
 }
 
-// apiErrors adds the findings of a function of the API server.
-func (r *report) apiErrors(errors field.ErrorList) {
+// addFieldErrors adds the findings of a function of the API server.
+func (r *findingCollector) addFieldErrors(errors field.ErrorList) {
 	for _, err := range errors {
 		words := err.Detail
 		if text, ok := err.BadValue.(string); ok && text != "" {
 			words = fmt.Sprintf("%q: %s", text, words)
 		}
-		r.add(tree{path: err.Field}, Type(strings.TrimPrefix(string(err.Type), "FieldValue")), "%s", words)
+		r.add(fieldValue{path: err.Field}, ViolationType(strings.TrimPrefix(string(err.Type), "FieldValue")), "%s", words)
 	}
 }
 
-// meant returns a hint at the word that was probably meant, or "".
-func meant(word string, known []string) string {
+// suggestionHint returns a hint at the word that was probably meant, or "".
+func suggestionHint(word string, known []string) string {
 	if suggestion := suggest.Word(word, known); suggestion != "" {
 		return fmt.Sprintf("; did you mean %q?", suggestion)
 	}

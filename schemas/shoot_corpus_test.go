@@ -30,18 +30,18 @@ func TestCorpusShoots(t *testing.T) {
 				}
 				return string(found[1])
 			}
-			objects := documents(t, data)
+			objects := parseManifest(t, data)
 			in := Input{Object: objects[len(objects)-1]}
 			if len(objects) > 1 {
 				in.Old = objects[0]
 			}
 			violations, err := Validate(t.Context(), []Input{in}, Options{})
 			require.NoError(t, err)
-			found := findingsOf(violations)
+			found := errorTypesByField(violations)
 			wanted := []string{}
 			if header("expect") == "invalid" {
 				wanted = append(wanted, header("field"))
-				assert.Equal(t, header("type"), found[header("field")], "%v", lines(violations))
+				assert.Equal(t, header("type"), found[header("field")], "%v", formatViolations(violations))
 				if also := header("also"); also != "" {
 					wanted = append(wanted, strings.Split(also, " | ")...)
 				}
@@ -50,7 +50,7 @@ func TestCorpusShoots(t *testing.T) {
 			for field := range found {
 				fields = append(fields, field)
 			}
-			assert.ElementsMatch(t, wanted, fields, "%v", lines(violations))
+			assert.ElementsMatch(t, wanted, fields, "%v", formatViolations(violations))
 		})
 	}
 }

@@ -6,59 +6,59 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// shootNginxConfig checks the settings of the ingress controller, which become a ConfigMap.
-func shootNginxConfig(r *report, s shoot) {
-	ingress := s.spec.at("addons", "nginxIngress")
-	if config := ingress.at("config"); ingress.at("enabled").is() && len(s.workers) > 0 && minorOf(s.version) < 35 {
-		r.configMap(config)
+// checkShootNginxConfig checks the settings of the ingress controller, which become a ConfigMap.
+func checkShootNginxConfig(r *findingCollector, s shoot) {
+	ingress := s.spec.lookup("addons", "nginxIngress")
+	if config := ingress.lookup("config"); ingress.lookup("enabled").isTrue() && len(s.workers) > 0 && minorOf(s.version) < 35 {
+		r.checkConfigMapSettings(config)
 	}
 }
 
-// gardenIngressConfig checks the settings of the ingress controller of the runtime cluster. They
-// become texts, so lists and maps are not possible.
-func gardenIngressConfig(in ruleInput) []finding {
-	r, config := &report{}, tree{value: in.object}.at("spec", "runtimeCluster", "ingress", "controller", "providerConfig")
-	r.configMap(config)
+// checkGardenIngressConfig checks the settings of the ingress controller of the runtime cluster.
+// They become texts, so lists and maps are not possible.
+func checkGardenIngressConfig(in ruleInput) []finding {
+	r, config := &findingCollector{}, fieldValue{value: in.object}.lookup("spec", "runtimeCluster", "ingress", "controller", "providerConfig")
+	r.checkConfigMapSettings(config)
 	for _, key := range config.keys() {
-		switch config.at(key).value.(type) {
+		switch config.lookup(key).value.(type) {
 		case []any, map[string]any, nil:
-			r.add(config.key(key), TypeInvalid, "must be a text, a number, true or false: it becomes a line of the ConfigMap of the ingress controller")
+			r.add(config.entry(key), TypeInvalid, "must be a text, a number, true or false: it becomes a line of the ConfigMap of the ingress controller")
 		}
 	}
 	return r.findings
 }
 
-// configMap checks settings that become a ConfigMap.
-func (r *report) configMap(config tree) {
+// checkConfigMapSettings checks settings that become a ConfigMap.
+func (r *findingCollector) checkConfigMapSettings(config fieldValue) {
 	size := 0
 	for _, key := range config.keys() {
 		if len(validation.IsConfigMapKey(key)) > 0 {
-			r.add(config.key(key), TypeInvalid, "%q can be no key of a ConfigMap: at most 253 letters, digits, '-', '_' and '.', not beginning with two dots", key)
+			r.add(config.entry(key), TypeInvalid, "%q can be no key of a ConfigMap: at most 253 letters, digits, '-', '_' and '.', not beginning with two dots", key)
 		}
-		size += len(config.at(key).text())
+		size += len(config.lookup(key).text())
 	}
-	if size > mostConfigBytes {
-		r.add(config, TypeTooLong, "has values of %d bytes, but a ConfigMap has room for %d", size, mostConfigBytes)
+	if size > maxConfigMapBytes {
+		r.add(config, TypeTooLong, "has values of %d bytes, but a ConfigMap has room for %d", size, maxConfigMapBytes)
 	}
 }
 
-const mostConfigBytes = 1 << 20
+const maxConfigMapBytes = 1 << 20
 
-// internalVersion matches the version of a program's internal form of an object.
-var internalVersion = regexp.MustCompile(`^([^/]*/)?__internal$`)
+// internalVersionPattern matches the version of a program's internal form of an object.
+var internalVersionPattern = regexp.MustCompile(`^([^/]*/)?__internal$`)
 
-// shootConfigVersions checks the versions of configurations for extensions.
-func shootConfigVersions(r *report, s shoot) {
-	provider := s.spec.at("provider")
-	configs := []tree{provider.at("infrastructureConfig"), provider.at("controlPlaneConfig"), s.spec.at("networking", "providerConfig")}
+// checkShootConfigVersions checks the versions of configurations for extensions.
+func checkShootConfigVersions(r *findingCollector, s shoot) {
+	provider := s.spec.lookup("provider")
+	configs := []fieldValue{provider.lookup("infrastructureConfig"), provider.lookup("controlPlaneConfig"), s.spec.lookup("networking", "providerConfig")}
 	for _, worker := range s.workers {
-		configs = append(configs, worker.at("providerConfig"), worker.at("machine", "image", "providerConfig"))
-		for _, runtime := range worker.at("cri", "containerRuntimes").items() {
-			configs = append(configs, runtime.at("providerConfig"))
+		configs = append(configs, worker.lookup("providerConfig"), worker.lookup("machine", "image", "providerConfig"))
+		for _, runtime := range worker.lookup("cri", "containerRuntimes").items() {
+			configs = append(configs, runtime.lookup("providerConfig"))
 		}
 	}
 	for _, config := range configs {
-		if version := config.at("apiVersion").text(); internalVersion.MatchString(version) {
+		if version := config.lookup("apiVersion").text(); internalVersionPattern.MatchString(version) {
 			r.add(config, TypeInvalid, "has the apiVersion %q, which stands for no written form; use one such as v1alpha1", version)
 		}
 	}

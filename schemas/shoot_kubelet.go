@@ -8,140 +8,143 @@ import (
 	"time"
 )
 
-func shootKubelet(r *report, s shoot) {
+func checkShootKubelet(r *findingCollector, s shoot) {
 	if len(s.workers) == 0 {
 		return
 	}
-	common := s.spec.at("kubernetes", "kubelet")
-	r.kubelet(common, s.version, true)
+	common := s.spec.lookup("kubernetes", "kubelet")
+	r.checkKubelet(common, s.version, true)
 	for _, worker := range s.workers {
-		section := worker.at("kubernetes")
-		if !section.set() {
+		section := worker.lookup("kubernetes")
+		if !section.isSet() {
 			continue
 		}
 		version := s.version
-		if own := section.at("version"); own.set() {
+		if own := section.lookup("version"); own.isSet() {
 			version = own.text()
 		}
-		if own := section.at("kubelet"); own.set() {
-			r.kubelet(own, version, false)
+		if own := section.lookup("kubelet"); own.isSet() {
+			r.checkKubelet(own, version, false)
 		} else if version != s.version {
 			// The settings of the Shoot also apply to the pool, at its version.
-			common := common.as(section.path + ".kubelet")
-			r.featureGates(common.at("featureGates"), version)
-			r.pullPolicyVersion(common, version)
+			common := common.withPath(section.path + ".kubelet")
+			r.checkFeatureGates(common.lookup("featureGates"), version)
+			r.checkPullPolicyVersion(common, version)
 		}
 	}
 }
 
-const leastPodPIDs = 100
+const minPodPIDs = 100
 
-// kubelet checks kubelet settings of a Shoot or a worker pool. Only a Shoot has defaults for the
-// garbage collection of images.
-func (r *report) kubelet(config tree, version string, defaulted bool) {
-	if !config.set() {
+// checkKubelet checks kubelet settings of a Shoot or a worker pool. Only a Shoot has defaults for
+// the garbage collection of images.
+func (r *findingCollector) checkKubelet(config fieldValue, version string, defaulted bool) {
+	if !config.isSet() {
 		return
 	}
-	r.featureGates(config.at("featureGates"), version)
-	r.oneOf(config.at("cpuManagerPolicy"), "none", "static")
-	r.notNegative(config.at("maxPods"), config.at("evictionMaxPodGracePeriod"), config.at("registryPullQPS"), config.at("registryBurst"))
-	r.atLeast(config.at("podPidsLimit").as(config.path+".podPIDsLimit"), leastPodPIDs)
-	r.atLeast(config.at("containerLogMaxFiles"), 2)
-	r.quantities(config.at("containerLogMaxSize"))
-	r.durations(0, config.at("evictionPressureTransitionPeriod"), config.at("imageMinimumGCAge"), config.at("imageMaximumGCAge"))
-	if idle := config.at("streamingConnectionIdleTimeout"); idle.set() {
+	r.checkFeatureGates(config.lookup("featureGates"), version)
+	r.requireOneOf(config.lookup("cpuManagerPolicy"), "none", "static")
+	r.requireNonNegative(config.lookup("maxPods"), config.lookup("evictionMaxPodGracePeriod"), config.lookup("registryPullQPS"), config.lookup("registryBurst"))
+	r.requireMinimum(config.lookup("podPidsLimit").withPath(config.path+".podPIDsLimit"), minPodPIDs)
+	r.requireMinimum(config.lookup("containerLogMaxFiles"), 2)
+	r.requireNonNegativeQuantities(config.lookup("containerLogMaxSize"))
+	r.requireMinimumDurations(0, config.lookup("evictionPressureTransitionPeriod"), config.lookup("imageMinimumGCAge"), config.lookup("imageMaximumGCAge"))
+	if idle := config.lookup("streamingConnectionIdleTimeout"); idle.isSet() {
 		if time_, ok := idle.duration(); ok && (time_ < 30*time.Second || time_ > 4*time.Hour) {
 			r.add(idle, TypeInvalid, "%s is out of range: it must be between 30s and 4h", idle.text())
 		}
 	}
-	r.eviction(config)
+	r.checkEviction(config)
 	for _, name := range []string{"cpu", "memory", "ephemeralStorage", "pid"} {
-		r.quantities(config.at("kubeReserved", name))
+		r.requireNonNegativeQuantities(config.lookup("kubeReserved", name))
 	}
-	r.imageCollection(config, defaulted)
-	r.swap(config)
-	r.pullPolicyVersion(config, version)
-	r.pullPolicy(config)
-	pulls := config.at("maxParallelImagePulls")
-	r.atLeast(pulls, 1)
-	if config.at("serializeImagePulls").is() && pulls.count() > 1 {
+	r.checkImageGarbageCollection(config, defaulted)
+	r.checkSwap(config)
+	r.checkPullPolicyVersion(config, version)
+	r.checkPullPolicy(config)
+	pulls := config.lookup("maxParallelImagePulls")
+	r.requireMinimum(pulls, 1)
+	if config.lookup("serializeImagePulls").isTrue() && pulls.integer() > 1 {
 		r.add(pulls, TypeForbidden, "must not be above 1 with serializeImagePulls: images are pulled one after the other then")
 	}
 }
 
-// evictionNames lists the thresholds that upstream checks, each with the name in its reports.
-// Upstream does not check nodeFSInodesFree.
-var evictionNames = [...][2]string{
+// evictionThresholdNames lists the thresholds that upstream checks, each with the name in its
+// reports. Upstream does not check nodeFSInodesFree.
+var evictionThresholdNames = [...][2]string{
 	{"memoryAvailable", "memoryAvailable"}, {"imageFSAvailable", "imagefsAvailable"}, {"imageFSInodesFree", "imagefsInodesFree"},
 	{"nodeFSAvailable", "nodefsAvailable"},
 }
 
-func (r *report) eviction(config tree) { r.thresholds(config, evictionNames[:]...) }
+func (r *findingCollector) checkEviction(config fieldValue) {
+	r.checkThresholds(config, evictionThresholdNames[:]...)
+}
 
-// shootEvictionInodes reports thresholds that API servers accept, but that the kubelet cannot read.
-func shootEvictionInodes(r *report, s shoot) {
-	r.thresholds(s.spec.at("kubernetes", "kubelet"), [2]string{"nodeFSInodesFree", "nodeFSInodesFree"})
+// checkShootEvictionInodes reports thresholds that API servers accept, but that the kubelet cannot
+// read.
+func checkShootEvictionInodes(r *findingCollector, s shoot) {
+	r.checkThresholds(s.spec.lookup("kubernetes", "kubelet"), [2]string{"nodeFSInodesFree", "nodeFSInodesFree"})
 	for _, worker := range s.workers {
-		r.thresholds(worker.at("kubernetes", "kubelet"), [2]string{"nodeFSInodesFree", "nodeFSInodesFree"})
+		r.checkThresholds(worker.lookup("kubernetes", "kubelet"), [2]string{"nodeFSInodesFree", "nodeFSInodesFree"})
 	}
 }
 
-func (r *report) thresholds(config tree, pairs ...[2]string) {
+func (r *findingCollector) checkThresholds(config fieldValue, pairs ...[2]string) {
 	for _, names := range pairs {
-		at := func(section string) tree {
-			return config.at(section, names[0]).as(config.path + "." + section + "." + names[1])
+		at := func(section string) fieldValue {
+			return config.lookup(section, names[0]).withPath(config.path + "." + section + "." + names[1])
 		}
-		r.quantityOrPercent(at("evictionHard"))
-		r.quantityOrPercent(at("evictionSoft"))
-		r.quantities(at("evictionMinimumReclaim"))
-		r.durations(0, at("evictionSoftGracePeriod"))
+		r.checkQuantityOrPercent(at("evictionHard"))
+		r.checkQuantityOrPercent(at("evictionSoft"))
+		r.requireNonNegativeQuantities(at("evictionMinimumReclaim"))
+		r.requireMinimumDurations(0, at("evictionSoftGracePeriod"))
 	}
 }
 
-var percentForm = regexp.MustCompile(`^[0-9]+%$`)
+var percentPattern = regexp.MustCompile(`^[0-9]+%$`)
 
-func (r *report) quantityOrPercent(field tree) {
-	if !field.set() {
+func (r *findingCollector) checkQuantityOrPercent(field fieldValue) {
+	if !field.isSet() {
 		return
 	}
 	if quantity, ok := field.quantity(); ok && quantity.Sign() >= 0 {
 		return
 	}
-	if !percentForm.MatchString(field.text()) {
+	if !percentPattern.MatchString(field.text()) {
 		r.add(field, TypeInvalid, "%q must be a quantity, such as 200Mi, or a percentage, such as 5%%", field.text())
 	} else if percent, err := strconv.Atoi(strings.TrimSuffix(field.text(), "%")); err != nil || percent > 100 {
 		r.add(field, TypeInvalid, "%q is out of range: it must be between 0%% and 100%%", field.text())
 	}
 }
 
-func (r *report) imageCollection(config tree, defaulted bool) {
-	high, low := config.at("imageGCHighThresholdPercent"), config.at("imageGCLowThresholdPercent")
-	r.within(high, 0, 100)
-	r.within(low, 0, 100)
-	if defaulted && !high.set() {
+func (r *findingCollector) checkImageGarbageCollection(config fieldValue, defaulted bool) {
+	high, low := config.lookup("imageGCHighThresholdPercent"), config.lookup("imageGCLowThresholdPercent")
+	r.requireRange(high, 0, 100)
+	r.requireRange(low, 0, 100)
+	if defaulted && !high.isSet() {
 		high.value = 50
 	}
-	if defaulted && !low.set() {
+	if defaulted && !low.isSet() {
 		low.value = 40
 	}
-	if high.set() && low.set() && low.count() >= high.count() {
-		r.add(low, TypeForbidden, "%d must be below imageGCHighThresholdPercent, which is %d", low.count(), high.count())
+	if high.isSet() && low.isSet() && low.integer() >= high.integer() {
+		r.add(low, TypeForbidden, "%d must be below imageGCHighThresholdPercent, which is %d", low.integer(), high.integer())
 	}
 }
 
-func (r *report) swap(config tree) {
-	swap, fails, gate := config.at("memorySwap"), config.at("failSwapOn"), config.at("featureGates", "NodeSwap")
-	if !swap.set() {
+func (r *findingCollector) checkSwap(config fieldValue) {
+	swap, fails, gate := config.lookup("memorySwap"), config.lookup("failSwapOn"), config.lookup("featureGates", "NodeSwap")
+	if !swap.isSet() {
 		return
 	}
-	if !fails.set() || fails.is() {
+	if !fails.isSet() || fails.isTrue() {
 		r.add(swap, TypeForbidden, "needs failSwapOn: false, which is true by default")
-	} else if swap.at("swapBehavior").set() && !gate.is() {
+	} else if swap.lookup("swapBehavior").isSet() && !gate.isTrue() {
 		r.add(swap, TypeForbidden, "needs the feature gate NodeSwap: set featureGates.NodeSwap to true")
 	}
 }
 
-// inPlace reports whether machines of a pool are updated without being replaced.
-func inPlace(worker tree) bool {
-	return slices.Contains([]string{"AutoInPlaceUpdate", "ManualInPlaceUpdate"}, worker.at("updateStrategy").text())
+// isUpdatedInPlace reports whether machines of a pool are updated without being replaced.
+func isUpdatedInPlace(worker fieldValue) bool {
+	return slices.Contains([]string{"AutoInPlaceUpdate", "ManualInPlaceUpdate"}, worker.lookup("updateStrategy").text())
 }

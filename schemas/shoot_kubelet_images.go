@@ -6,39 +6,40 @@ import (
 )
 
 const (
-	pullPolicyField = "imagePullCredentialsVerificationPolicy"
-	pullPolicyGate  = "KubeletEnsureSecretPulledImages"
-	pullPolicyList  = "NeverVerifyAllowlistedImages"
-	longestImage    = 255
+	pullPolicyField     = "imagePullCredentialsVerificationPolicy"
+	pullPolicyGate      = "KubeletEnsureSecretPulledImages"
+	pullPolicyAllowlist = "NeverVerifyAllowlistedImages"
+	maxImageLength      = 255
 )
 
-// imageForm is the name of an image without tag and digest: an optional registry, with or without a
-// port, and a path.
-var imageForm = regexp.MustCompile(`^((` + registryHost + `(\.` + registryHost + `)*|\[[a-fA-F0-9:]+\])(:[0-9]+)?/)?` + imagePart + `(/` + imagePart + `)*$`)
+// imagePattern is the name of an image without tag and digest: an optional registry, with or
+// without a port, and a path.
+var imagePattern = regexp.MustCompile(`^((` + registryHost + `(\.` + registryHost + `)*|\[[a-fA-F0-9:]+\])(:[0-9]+)?/)?` + imagePathPart + `(/` + imagePathPart + `)*$`)
 
 const (
-	registryHost = `([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])`
-	imagePart    = `[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*`
+	registryHost  = `([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])`
+	imagePathPart = `[a-z0-9]+(([._]|__|-+)[a-z0-9]+)*`
 )
 
-// pullPolicyVersion rejects the policy for a kubelet that does not support it.
-func (r *report) pullPolicyVersion(config tree, version string) {
-	if minor := minorOf(version); config.at(pullPolicyField).set() && minor > 0 && minor < 35 {
-		r.add(config.at(pullPolicyField), TypeForbidden, "Kubernetes 1.%d does not have it; it exists since Kubernetes 1.35", minor)
+// checkPullPolicyVersion rejects the policy for a kubelet that does not support it.
+func (r *findingCollector) checkPullPolicyVersion(config fieldValue, version string) {
+	if minor := minorOf(version); config.lookup(pullPolicyField).isSet() && minor > 0 && minor < 35 {
+		r.add(config.lookup(pullPolicyField), TypeForbidden, "Kubernetes 1.%d does not have it; it exists since Kubernetes 1.35", minor)
 	}
 }
 
-// pullPolicy checks the images on a node for which the kubelet verifies the credentials of pods.
-func (r *report) pullPolicy(config tree) {
-	policy, images := config.at(pullPolicyField), config.at("preloadedImagesVerificationAllowlist")
-	if gate := config.at("featureGates", pullPolicyGate); policy.set() && gate.set() && !gate.is() {
+// checkPullPolicy checks the images on a node for which the kubelet verifies the credentials of
+// pods.
+func (r *findingCollector) checkPullPolicy(config fieldValue) {
+	policy, images := config.lookup(pullPolicyField), config.lookup("preloadedImagesVerificationAllowlist")
+	if gate := config.lookup("featureGates", pullPolicyGate); policy.isSet() && gate.isSet() && !gate.isTrue() {
 		r.add(policy, TypeForbidden, "needs the feature gate %s, which %s turns off: the kubelet would not start", pullPolicyGate, gate.path)
 	}
-	if !images.set() {
+	if !images.isSet() {
 		return
 	}
-	if policy.text() != pullPolicyList {
-		r.add(images, TypeForbidden, "is only for %s: %s", pullPolicyField, pullPolicyList)
+	if policy.text() != pullPolicyAllowlist {
+		r.add(images, TypeForbidden, "is only for %s: %s", pullPolicyField, pullPolicyAllowlist)
 		return
 	}
 	for _, image := range images.items() {
@@ -59,7 +60,7 @@ func imagePatternProblem(pattern string) string {
 		return "must name a registry at least"
 	case strings.Contains(path, "*"):
 		return "has a wildcard elsewhere than in /* at its end"
-	case !all && (len(path) > longestImage || !imageForm.MatchString(path)):
+	case !all && (len(path) > maxImageLength || !imagePattern.MatchString(path)):
 		return "is not the name of an image without tag and digest, such as registry.example.com/team/image"
 	}
 	return ""

@@ -12,130 +12,130 @@ import (
 
 // shoot is the Shoot under test with values that many rules read.
 type shoot struct {
-	tree
-	old      tree // not set for a new Shoot
-	spec     tree
-	version  string // Kubernetes version
-	workers  []tree
-	families []string // IP families, after defaulting
+	fieldValue
+	old        fieldValue // not set for a new Shoot
+	spec       fieldValue
+	version    string // Kubernetes version
+	workers    []fieldValue
+	ipFamilies []string // IP families, after defaulting
 }
 
 func readShoot(in ruleInput) shoot {
-	s := shoot{tree: tree{value: map[string]any(in.object)}}
+	s := shoot{fieldValue: fieldValue{value: map[string]any(in.object)}}
 	if in.old != nil {
-		s.old = tree{value: map[string]any(in.old)}
+		s.old = fieldValue{value: map[string]any(in.old)}
 	}
-	s.spec = s.at("spec")
-	s.version = s.spec.at("kubernetes", "version").text()
-	s.workers = s.spec.at("provider", "workers").items()
-	if s.families = s.spec.at("networking", "ipFamilies").texts(); len(s.families) == 0 {
-		s.families = []string{"IPv4"}
+	s.spec = s.lookup("spec")
+	s.version = s.spec.lookup("kubernetes", "version").text()
+	s.workers = s.spec.lookup("provider", "workers").items()
+	if s.ipFamilies = s.spec.lookup("networking", "ipFamilies").texts(); len(s.ipFamilies) == 0 {
+		s.ipFamilies = []string{"IPv4"}
 	}
 	return s
 }
 
-// shootRule converts a check of Shoots to that of a rule.
-func shootRule(check func(*report, shoot)) func(ruleInput) []finding {
+// shootCheck converts a check of Shoots to that of a rule.
+func shootCheck(check func(*findingCollector, shoot)) func(ruleInput) []finding {
 	return func(in ruleInput) []finding {
-		r := &report{}
+		r := &findingCollector{}
 		check(r, readShoot(in))
 		return r.findings
 	}
 }
 
-func shootAPIServer(r *report, s shoot) {
-	r.findings = append(r.findings, kubeAPIServerFindings(s.spec.at("kubernetes", "kubeAPIServer"), apiServerContext{
+func checkShootAPIServer(r *findingCollector, s shoot) {
+	r.findings = append(r.findings, checkKubeAPIServer(s.spec.lookup("kubernetes", "kubeAPIServer"), apiServerContext{
 		version: s.version, workerless: len(s.workers) == 0, alwaysEncrypted: []string{"secrets"},
-		old: s.old.at("spec", "kubernetes", "kubeAPIServer"),
+		old: s.old.lookup("spec", "kubernetes", "kubeAPIServer"),
 	})...)
 }
 
-func shootEtcd(r *report, s shoot) {
-	etcd := s.spec.at("kubernetes", "etcd")
-	r.minAllowed(etcd.at("main", "autoscaling"), map[string]string{"memory": "300M"})
-	r.minAllowed(etcd.at("events", "autoscaling"), map[string]string{"memory": "60M"})
+func checkShootEtcd(r *findingCollector, s shoot) {
+	etcd := s.spec.lookup("kubernetes", "etcd")
+	r.checkMinAllowed(etcd.lookup("main", "autoscaling"), map[string]string{"memory": "300M"})
+	r.checkMinAllowed(etcd.lookup("events", "autoscaling"), map[string]string{"memory": "60M"})
 }
 
-func shootControllerManager(r *report, s shoot) {
-	config := s.spec.at("kubernetes", "kubeControllerManager")
-	r.featureGates(config.at("featureGates"), s.version)
+func checkShootControllerManager(r *findingCollector, s shoot) {
+	config := s.spec.lookup("kubernetes", "kubeControllerManager")
+	r.checkFeatureGates(config.lookup("featureGates"), s.version)
 	if len(s.workers) == 0 {
 		return
 	}
-	if field := config.at("podEvictionTimeout"); field.set() && minorOf(s.version) >= 33 {
+	if field := config.lookup("podEvictionTimeout"); field.isSet() && minorOf(s.version) >= 33 {
 		r.add(field, TypeForbidden, "Kubernetes 1.33 does not have it any more; use kubeAPIServer.defaultNotReadyTolerationSeconds and defaultUnreachableTolerationSeconds")
 	} else {
-		r.durations(1, field)
+		r.requireMinimumDurations(1, field)
 	}
-	r.durations(1, config.at("nodeMonitorGracePeriod"))
-	hpa := config.at("horizontalPodAutoscaler")
-	r.durations(time.Second, hpa.at("syncPeriod"), hpa.at("downscaleStabilization"), hpa.at("cpuInitializationPeriod"))
-	r.durations(1, hpa.at("initialReadinessDelay"))
-	if tolerance, ok := hpa.at("tolerance").number(); ok && tolerance <= 0 {
-		r.add(hpa.at("tolerance"), TypeInvalid, "%v is too small: it must be above 0", hpa.at("tolerance").value)
+	r.requireMinimumDurations(1, config.lookup("nodeMonitorGracePeriod"))
+	hpa := config.lookup("horizontalPodAutoscaler")
+	r.requireMinimumDurations(time.Second, hpa.lookup("syncPeriod"), hpa.lookup("downscaleStabilization"), hpa.lookup("cpuInitializationPeriod"))
+	r.requireMinimumDurations(1, hpa.lookup("initialReadinessDelay"))
+	if tolerance, ok := hpa.lookup("tolerance").number(); ok && tolerance <= 0 {
+		r.add(hpa.lookup("tolerance"), TypeInvalid, "%v is too small: it must be above 0", hpa.lookup("tolerance").value)
 	}
 }
 
 const kubeletDefaultMaxPods = 110
 
-// shootNodeMasks checks the size of the pod range of every node. It must have as many addresses as
-// a node may have pods, without the first and the last one.
-func shootNodeMasks(r *report, s shoot) {
-	config := s.spec.at("kubernetes", "kubeControllerManager")
-	mask, maskIPv6 := config.at("nodeCIDRMaskSize"), config.at("nodeCIDRMaskSizeIPv6")
+// checkShootNodeMasks checks the size of the pod range of every node. It must have as many
+// addresses as a node may have pods, without the first and the last one.
+func checkShootNodeMasks(r *findingCollector, s shoot) {
+	config := s.spec.lookup("kubernetes", "kubeControllerManager")
+	mask, maskIPv6 := config.lookup("nodeCIDRMaskSize"), config.lookup("nodeCIDRMaskSizeIPv6")
 	if len(s.workers) == 0 {
 		return
 	}
 	switch {
-	case slices.Equal(s.families, []string{"IPv4"}):
-		r.within(mask, 16, 28)
-	case slices.Equal(s.families, []string{"IPv6"}):
-		r.within(mask, 64, 124)
-		if mask.set() && maskIPv6.set() {
+	case slices.Equal(s.ipFamilies, []string{"IPv4"}):
+		r.requireRange(mask, 16, 28)
+	case slices.Equal(s.ipFamilies, []string{"IPv6"}):
+		r.requireRange(mask, 64, 124)
+		if mask.isSet() && maskIPv6.isSet() {
 			r.add(mask, TypeForbidden, "must not be set together with nodeCIDRMaskSizeIPv6, because spec.networking.ipFamilies has IPv6 only")
 		}
 	}
-	if !slices.Contains(s.families, "IPv6") {
-		if maskIPv6.set() {
+	if !slices.Contains(s.ipFamilies, "IPv6") {
+		if maskIPv6.isSet() {
 			r.add(maskIPv6, TypeForbidden, "must not be set, because spec.networking.ipFamilies has no IPv6")
 		}
 	} else {
-		r.within(maskIPv6, 64, 124)
+		r.requireRange(maskIPv6, 64, 124)
 	}
-	maxPods := s.spec.at("kubernetes", "kubelet", "maxPods").count()
+	maxPods := s.spec.lookup("kubernetes", "kubelet", "maxPods").integer()
 	for _, worker := range s.workers {
-		maxPods = max(maxPods, worker.at("kubernetes", "kubelet", "maxPods").count())
+		maxPods = max(maxPods, worker.lookup("kubernetes", "kubelet", "maxPods").integer())
 	}
 	if maxPods == 0 {
 		maxPods = kubeletDefaultMaxPods
 	}
 	bits := 32
-	if !slices.Contains(s.families, "IPv4") {
+	if !slices.Contains(s.ipFamilies, "IPv4") {
 		bits = 128
 	}
-	if mask.set() {
-		r.roomForPods(mask, bits, maxPods)
+	if mask.isSet() {
+		r.checkPodCapacity(mask, bits, maxPods)
 	}
-	if maskIPv6.set() {
-		r.roomForPods(maskIPv6, 128, maxPods)
+	if maskIPv6.isSet() {
+		r.checkPodCapacity(maskIPv6, 128, maxPods)
 	}
 }
 
-// nodeMaskIPv4 is the default of kube-controller-manager for a node (upstream:
+// defaultNodeMaskIPv4 is the default of kube-controller-manager for a node (upstream:
 // pkg/component/kubernetes/controllermanager).
-const nodeMaskIPv4 = 24
+const defaultNodeMaskIPv4 = 24
 
-// shootNodeRanges checks that the pod range has a part for every node that the pools may have. A
-// node without a part gets no pods.
-func shootNodeRanges(r *report, s shoot) {
-	pods := s.spec.at("networking", "pods")
+// checkShootNodeRanges checks that the pod range has a part for every node that the pools may have.
+// A node without a part gets no pods.
+func checkShootNodeRanges(r *findingCollector, s shoot) {
+	pods := s.spec.lookup("networking", "pods")
 	prefix, err := netip.ParsePrefix(pods.text())
 	if err != nil || !prefix.Addr().Is4() || len(s.workers) == 0 {
 		return
 	}
-	mask := nodeMaskIPv4
-	if own := s.spec.at("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize"); own.set() {
-		mask = own.count()
+	mask := defaultNodeMaskIPv4
+	if own := s.spec.lookup("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize"); own.isSet() {
+		mask = own.integer()
 	}
 	if prefix.Bits() > mask {
 		r.add(pods, TypeInvalid, "the range has no part for a single node, which gets a range /%d of it; take a larger one, or set spec.kubernetes.kubeControllerManager.nodeCIDRMaskSize", mask)
@@ -143,15 +143,15 @@ func shootNodeRanges(r *report, s shoot) {
 	}
 	most, room := 0, 1<<min(mask-prefix.Bits(), 30)
 	for _, worker := range s.workers {
-		most += max(worker.at("maximum").count(), 0)
+		most += max(worker.lookup("maximum").integer(), 0)
 	}
 	if most > room {
 		r.add(pods, TypeInvalid, "the range has parts /%d for %d nodes, and the pools may have %d together (maximum); take a larger one, or make the pools smaller", mask, room, most)
 	}
 }
 
-func (r *report) roomForPods(mask tree, bits, maxPods int) {
-	size := mask.count()
+func (r *findingCollector) checkPodCapacity(mask fieldValue, bits, maxPods int) {
+	size := mask.integer()
 	if size < 0 {
 		return
 	}
@@ -164,15 +164,15 @@ func (r *report) roomForPods(mask tree, bits, maxPods int) {
 	r.add(mask, TypeInvalid, "a range /%d has addresses for %s pods, but kubelet.maxPods allows %d pods on a node; set %d or less, or lower maxPods", size, addresses, maxPods, most)
 }
 
-func shootScheduler(r *report, s shoot) {
-	config := s.spec.at("kubernetes", "kubeScheduler")
+func checkShootScheduler(r *findingCollector, s shoot) {
+	config := s.spec.lookup("kubernetes", "kubeScheduler")
 	if len(s.workers) == 0 {
 		return
 	}
-	r.featureGates(config.at("featureGates"), s.version)
-	volumes := config.at("kubeMaxPDVols")
+	r.checkFeatureGates(config.lookup("featureGates"), s.version)
+	volumes := config.lookup("kubeMaxPDVols")
 	switch number, err := strconv.Atoi(volumes.text()); {
-	case !volumes.set():
+	case !volumes.isSet():
 	case minorOf(s.version) >= 35:
 		r.add(volumes, TypeForbidden, "Kubernetes 1.35 does not have it any more; the limits come from the CSI drivers")
 	case err != nil || number < 1:
@@ -180,53 +180,53 @@ func shootScheduler(r *report, s shoot) {
 	}
 }
 
-func shootProxy(r *report, s shoot) {
-	config := s.spec.at("kubernetes", "kubeProxy")
+func checkShootProxy(r *findingCollector, s shoot) {
+	config := s.spec.lookup("kubernetes", "kubeProxy")
 	if len(s.workers) == 0 {
 		return
 	}
-	r.featureGates(config.at("featureGates"), s.version)
-	if gate := config.at("featureGates", "NFTablesProxyMode"); config.at("mode").text() == "NFTables" && gate.set() && !gate.is() {
-		r.add(config.at("mode"), TypeInvalid, "NFTables needs the feature gate NFTablesProxyMode, which %s turns off", gate.path)
+	r.checkFeatureGates(config.lookup("featureGates"), s.version)
+	if gate := config.lookup("featureGates", "NFTablesProxyMode"); config.lookup("mode").text() == "NFTables" && gate.isSet() && !gate.isTrue() {
+		r.add(config.lookup("mode"), TypeInvalid, "NFTables needs the feature gate NFTablesProxyMode, which %s turns off", gate.path)
 	}
 }
 
-func shootAutoscaler(r *report, s shoot) {
-	config := s.spec.at("kubernetes", "clusterAutoscaler")
-	if len(s.workers) == 0 || !config.set() {
+func checkShootAutoscaler(r *findingCollector, s shoot) {
+	config := s.spec.lookup("kubernetes", "clusterAutoscaler")
+	if len(s.workers) == 0 || !config.isSet() {
 		return
 	}
-	r.durations(0, config.at("scaleDownDelayAfterAdd"), config.at("scaleDownDelayAfterDelete"), config.at("scaleDownDelayAfterFailure"),
-		config.at("scaleDownUnneededTime"), config.at("scanInterval"), config.at("maxNodeProvisionTime"), config.at("newPodScaleUpDelay"),
-		config.at("initialNodeGroupBackoffDuration"), config.at("maxNodeGroupBackoffDuration"), config.at("nodeGroupBackoffResetTimeout"), config.at("maxBinpackingTime"))
-	r.within(config.at("scaleDownUtilizationThreshold"), 0, 1)
-	r.notNegative(config.at("maxGracefulTerminationSeconds"), config.at("maxScaleDownParallelism"), config.at("maxDrainParallelism"), config.at("verbosity"))
-	if expander := config.at("expander"); expander.set() {
+	r.requireMinimumDurations(0, config.lookup("scaleDownDelayAfterAdd"), config.lookup("scaleDownDelayAfterDelete"), config.lookup("scaleDownDelayAfterFailure"),
+		config.lookup("scaleDownUnneededTime"), config.lookup("scanInterval"), config.lookup("maxNodeProvisionTime"), config.lookup("newPodScaleUpDelay"),
+		config.lookup("initialNodeGroupBackoffDuration"), config.lookup("maxNodeGroupBackoffDuration"), config.lookup("nodeGroupBackoffResetTimeout"), config.lookup("maxBinpackingTime"))
+	r.requireRange(config.lookup("scaleDownUtilizationThreshold"), 0, 1)
+	r.requireNonNegative(config.lookup("maxGracefulTerminationSeconds"), config.lookup("maxScaleDownParallelism"), config.lookup("maxDrainParallelism"), config.lookup("verbosity"))
+	if expander := config.lookup("expander"); expander.isSet() {
 		for _, name := range strings.Split(expander.text(), ",") {
-			r.oneOf(tree{path: expander.path, value: name}, "least-waste", "most-pods", "priority", "random")
+			r.requireOneOf(fieldValue{path: expander.path, value: name}, "least-waste", "most-pods", "priority", "random")
 		}
 	}
-	bulk, parallel := config.at("maxEmptyBulkDelete"), config.at("maxScaleDownParallelism")
-	if bulk.set() && minorOf(s.version) >= 33 {
+	bulk, parallel := config.lookup("maxEmptyBulkDelete"), config.lookup("maxScaleDownParallelism")
+	if bulk.isSet() && minorOf(s.version) >= 33 {
 		r.add(bulk, TypeForbidden, "Kubernetes 1.33 does not have it any more; use maxScaleDownParallelism")
 	}
-	r.notNegative(bulk)
-	if bulk.set() && parallel.set() && bulk.count() != parallel.count() {
-		r.add(bulk, TypeInvalid, "must be equal to maxScaleDownParallelism, which is %d", parallel.count())
+	r.requireNonNegative(bulk)
+	if bulk.isSet() && parallel.isSet() && bulk.integer() != parallel.integer() {
+		r.add(bulk, TypeInvalid, "must be equal to maxScaleDownParallelism, which is %d", parallel.integer())
 	}
-	if taints := config.at("ignoreTaints"); taints.set() && minorOf(s.version) >= 32 {
-		r.add(taints.at("IgnoreTaints"), TypeForbidden, "Kubernetes 1.32 does not have it any more; use startupTaints or statusTaints")
+	if taints := config.lookup("ignoreTaints"); taints.isSet() && minorOf(s.version) >= 32 {
+		r.add(taints.lookup("IgnoreTaints"), TypeForbidden, "Kubernetes 1.32 does not have it any more; use startupTaints or statusTaints")
 	}
 	for _, list := range []string{"startupTaints", "statusTaints", "ignoreTaints"} {
-		r.taintKeys(config.at(list))
+		r.checkTaintKeys(config.lookup(list))
 	}
-	r.minAllowed(config.at("autoscaling"), map[string]string{"cpu": "10m", "memory": "30M"})
+	r.checkMinAllowed(config.lookup("autoscaling"), map[string]string{"cpu": "10m", "memory": "30M"})
 }
 
-func (r *report) taintKeys(list tree) {
+func (r *findingCollector) checkTaintKeys(list fieldValue) {
 	seen := map[string]string{}
 	for _, item := range list.items() {
-		r.taintKey(item)
+		r.checkTaintKey(item)
 		if first, double := seen[item.text()]; double {
 			r.add(item, TypeDuplicate, "%q is listed already as %s", item.text(), first)
 		}
@@ -234,33 +234,33 @@ func (r *report) taintKeys(list tree) {
 	}
 }
 
-func shootVerticalAutoscaler(r *report, s shoot) {
-	config := s.spec.at("kubernetes", "verticalPodAutoscaler")
-	if len(s.workers) == 0 || !config.set() {
+func checkShootVerticalAutoscaler(r *findingCollector, s shoot) {
+	config := s.spec.lookup("kubernetes", "verticalPodAutoscaler")
+	if len(s.workers) == 0 || !config.isSet() {
 		return
 	}
-	r.durations(0, config.at("evictAfterOOMThreshold"), config.at("updaterInterval"), config.at("recommenderInterval"),
-		config.at("cpuHistogramDecayHalfLife"), config.at("memoryHistogramDecayHalfLife"), config.at("memoryAggregationInterval"))
-	r.notNegative(config.at("evictionRateBurst"), config.at("memoryAggregationIntervalCount"))
+	r.requireMinimumDurations(0, config.lookup("evictAfterOOMThreshold"), config.lookup("updaterInterval"), config.lookup("recommenderInterval"),
+		config.lookup("cpuHistogramDecayHalfLife"), config.lookup("memoryHistogramDecayHalfLife"), config.lookup("memoryAggregationInterval"))
+	r.requireNonNegative(config.lookup("evictionRateBurst"), config.lookup("memoryAggregationIntervalCount"))
 	for _, name := range []string{"evictionTolerance", "recommendationMarginFraction"} {
-		if fraction, ok := config.at(name).number(); ok && (fraction < 0 || fraction >= 1) {
-			r.add(config.at(name), TypeInvalid, "%v is out of range: it must be 0 or more, and below 1", fraction)
+		if fraction, ok := config.lookup(name).number(); ok && (fraction < 0 || fraction >= 1) {
+			r.add(config.lookup(name), TypeInvalid, "%v is out of range: it must be 0 or more, and below 1", fraction)
 		}
 	}
 	for _, what := range []string{"CPUPercentile", "MemoryPercentile"} {
 		for _, which := range []string{"target", "recommendationLowerBound", "recommendationUpperBound"} {
-			r.within(config.at(which+what), 0, 1)
+			r.requireRange(config.lookup(which+what), 0, 1)
 		}
 	}
-	for _, gate := range config.at("featureGates").keys() {
+	for _, gate := range config.lookup("featureGates").keys() {
 		if known := []string{"CPUStartupBoost", "InPlace", "InPlaceOrRecreate", "PerVPAConfig"}; !slices.Contains(known, gate) {
-			r.add(config.at("featureGates", gate), TypeInvalid, "the vertical pod autoscaler has no feature gate %q; known are %s", gate, quotedList(known))
+			r.add(config.lookup("featureGates", gate), TypeInvalid, "the vertical pod autoscaler has no feature gate %q; known are %s", gate, quotedList(known))
 		}
 	}
-	for _, name := range config.at("maxAllowed").keys() {
-		field := config.at("maxAllowed", name)
-		r.oneOf(tree{path: field.path, value: name}, "cpu", "memory")
-		r.quantities(field)
+	for _, name := range config.lookup("maxAllowed").keys() {
+		field := config.lookup("maxAllowed", name)
+		r.requireOneOf(fieldValue{path: field.path, value: name}, "cpu", "memory")
+		r.requireNonNegativeQuantities(field)
 	}
-	r.atLeast(config.at("recommenderUpdateWorkerCount"), 1)
+	r.requireMinimum(config.lookup("recommenderUpdateWorkerCount"), 1)
 }

@@ -2,27 +2,27 @@ package schemas
 
 import "net/netip"
 
-// shootRanges checks that ranges are written by their first address, and have the IP family of the
-// Shoot.
-func shootRanges(r *report, s shoot) {
+// checkShootRanges checks that ranges are written by their first address, and have the IP family of
+// the Shoot.
+func checkShootRanges(r *findingCollector, s shoot) {
 	for _, name := range []string{"nodes", "pods", "services"} {
-		field := s.spec.at("networking", name)
-		r.canonical(field)
+		field := s.spec.lookup("networking", name)
+		r.requireCanonicalRange(field)
 		prefix, err := netip.ParsePrefix(field.text())
-		if err != nil || len(s.families) > 1 || s.families[0] != "IPv4" && s.families[0] != "IPv6" {
+		if err != nil || len(s.ipFamilies) > 1 || s.ipFamilies[0] != "IPv4" && s.ipFamilies[0] != "IPv6" {
 			continue
 		}
-		if prefix.Addr().Is4() != (s.families[0] == "IPv4") {
-			r.add(field, TypeInvalid, "the range %s is not of the family %s, which is the one of spec.networking.ipFamilies", field.text(), s.families[0])
+		if prefix.Addr().Is4() != (s.ipFamilies[0] == "IPv4") {
+			r.add(field, TypeInvalid, "the range %s is not of the family %s, which is the one of spec.networking.ipFamilies", field.text(), s.ipFamilies[0])
 		}
 	}
 	for _, name := range []string{"nodes", "pods", "services", "egressCIDRs"} {
-		for _, item := range s.at("status", "networking", name).items() {
-			r.canonical(item)
+		for _, item := range s.lookup("status", "networking", name).items() {
+			r.requireCanonicalRange(item)
 		}
 	}
-	if nginx := s.spec.at("addons", "nginxIngress"); nginx.at("enabled").is() {
-		for _, item := range nginx.at("loadBalancerSourceRanges").items() {
+	if nginx := s.spec.lookup("addons", "nginxIngress"); nginx.lookup("enabled").isTrue() {
+		for _, item := range nginx.lookup("loadBalancerSourceRanges").items() {
 			if _, err := netip.ParsePrefix(item.text()); err != nil {
 				r.add(item, TypeInvalid, "%q is not a range of addresses, such as 10.0.0.0/8", item.text())
 			}
@@ -30,15 +30,15 @@ func shootRanges(r *report, s shoot) {
 	}
 }
 
-// canonical checks that a range is written by its first address.
-func (r *report) canonical(field tree) {
+// requireCanonicalRange checks that a range is written by its first address.
+func (r *findingCollector) requireCanonicalRange(field fieldValue) {
 	if prefix, err := netip.ParsePrefix(field.text()); err == nil && prefix != prefix.Masked() {
 		r.add(field, TypeInvalid, "%s is an address inside of its range; write %s", field.text(), prefix.Masked())
 	}
 }
 
-func shootFamilies(r *report, s shoot) {
-	families := s.spec.at("networking", "ipFamilies").items()
+func checkShootFamilies(r *findingCollector, s shoot) {
+	families := s.spec.lookup("networking", "ipFamilies").items()
 	for i, family := range families {
 		for _, earlier := range families[:i] {
 			if family.text() == earlier.text() {
@@ -49,4 +49,6 @@ func shootFamilies(r *report, s shoot) {
 	}
 }
 
-func shootSeedSelector(r *report, s shoot) { r.labelSelector(s.spec.at("seedSelector")) }
+func checkShootSeedSelector(r *findingCollector, s shoot) {
+	r.checkLabelSelector(s.spec.lookup("seedSelector"))
+}

@@ -9,41 +9,41 @@ import (
 )
 
 const (
-	shortestWindow = 30 * time.Minute
-	longestWindow  = 6 * time.Hour
-	longestPeriod  = 90 * 24 * time.Hour
+	minWindowOrRotationPeriod = 30 * time.Minute
+	maxMaintenanceWindow      = 6 * time.Hour
+	maxRotationPeriod         = 90 * 24 * time.Hour
 )
 
-// shootWindow checks the time window of maintenance.
-func shootWindow(r *report, s shoot) {
-	window := s.spec.at("maintenance", "timeWindow")
-	if !window.at("begin").set() || !window.at("end").set() {
+// checkShootWindow checks the time window of maintenance.
+func checkShootWindow(r *findingCollector, s shoot) {
+	window := s.spec.lookup("maintenance", "timeWindow")
+	if !window.lookup("begin").isSet() || !window.lookup("end").isSet() {
 		return
 	}
-	begin, ok := timeOfDay(window.at("begin").text())
-	end, okEnd := timeOfDay(window.at("end").text())
+	begin, ok := parseTimeOfDay(window.lookup("begin").text())
+	end, okEnd := parseTimeOfDay(window.lookup("end").text())
 	if !ok || !okEnd {
-		wrong := window.at("begin")
+		wrong := window.lookup("begin")
 		if ok {
-			wrong = window.at("end")
+			wrong = window.lookup("end")
 		}
-		r.add(wrong.as(window.at("begin/end").path), TypeInvalid, "must be times of day such as 220000+0100 and 230000+0100")
+		r.add(wrong.withPath(window.lookup("begin/end").path), TypeInvalid, "must be times of day such as 220000+0100 and 230000+0100")
 		return
 	}
 	length := end - begin
 	if length < 0 {
 		length += 24 * time.Hour
 	}
-	if length > longestWindow || length < shortestWindow {
-		r.add(window, TypeInvalid, "is %s long, but must be from %s to %s long", length, shortestWindow, longestWindow)
+	if length > maxMaintenanceWindow || length < minWindowOrRotationPeriod {
+		r.add(window, TypeInvalid, "is %s long, but must be from %s to %s long", length, minWindowOrRotationPeriod, maxMaintenanceWindow)
 	}
 }
 
-var timeForm = regexp.MustCompile(`^([01][0-9]|2[0-3])([0-5][0-9])([0-5][0-9])([+-])([01][0-9])([0-5][0-9])$`)
+var timeOfDayPattern = regexp.MustCompile(`^([01][0-9]|2[0-3])([0-5][0-9])([0-5][0-9])([+-])([01][0-9])([0-5][0-9])$`)
 
-// timeOfDay returns the time since midnight UTC of a text such as 220000+0100.
-func timeOfDay(text string) (time.Duration, bool) {
-	parts := timeForm.FindStringSubmatch(text)
+// parseTimeOfDay returns the time since midnight UTC of a text such as 220000+0100.
+func parseTimeOfDay(text string) (time.Duration, bool) {
+	parts := timeOfDayPattern.FindStringSubmatch(text)
 	if parts == nil {
 		return 0, false
 	}
@@ -60,51 +60,51 @@ func timeOfDay(text string) (time.Duration, bool) {
 	return ((clock+offset)%day + day) % day, true
 }
 
-// shootRotation checks the periods of automatic credential rotation.
-func shootRotation(r *report, s shoot) {
-	credentials := s.spec.at("maintenance", "autoRotation", "credentials")
+// checkShootRotation checks the periods of automatic credential rotation.
+func checkShootRotation(r *findingCollector, s shoot) {
+	credentials := s.spec.lookup("maintenance", "autoRotation", "credentials")
 	for _, kind := range []string{"observability", "sshKeypair", "etcdEncryptionKey"} {
 		if kind == "sshKeypair" && len(s.workers) == 0 {
 			continue
 		}
-		period := credentials.at(kind, "rotationPeriod")
-		if duration, ok := period.duration(); ok && duration != 0 && (duration < shortestWindow || duration > longestPeriod) {
+		period := credentials.lookup(kind, "rotationPeriod")
+		if duration, ok := period.duration(); ok && duration != 0 && (duration < minWindowOrRotationPeriod || duration > maxRotationPeriod) {
 			r.add(period, TypeInvalid, "%s is out of range: it must be 0, which turns rotation off, or between 30m and 2160h (90 days)", period.text())
 		}
 	}
 }
 
-// shootKeyRotation requires the rotation that AES-GCM needs: a key is unsafe after too many writes.
-// A new Shoot rotates its key by default, so only a rotation that is turned off is wrong.
-func shootKeyRotation(r *report, s shoot) {
-	provider := s.spec.at("kubernetes", "kubeAPIServer", "encryptionConfig", "provider", "type")
-	rotation := s.spec.at("maintenance", "autoRotation", "credentials", "etcdEncryptionKey")
-	period, given := rotation.at("rotationPeriod").duration()
+// checkShootKeyRotation requires the rotation that AES-GCM needs: a key is unsafe after too many
+// writes. A new Shoot rotates its key by default, so only a rotation that is turned off is wrong.
+func checkShootKeyRotation(r *findingCollector, s shoot) {
+	provider := s.spec.lookup("kubernetes", "kubeAPIServer", "encryptionConfig", "provider", "type")
+	rotation := s.spec.lookup("maintenance", "autoRotation", "credentials", "etcdEncryptionKey")
+	period, given := rotation.lookup("rotationPeriod").duration()
 	if provider.text() == "aesgcm" && given && period == 0 {
 		r.add(provider, TypeForbidden, "aesgcm needs a key that is rotated; spec.maintenance.autoRotation.credentials.etcdEncryptionKey.rotationPeriod must not be 0")
 	}
 }
 
-// shootHibernation checks the schedules of hibernation.
-func shootHibernation(r *report, s shoot) {
-	if controlPlanePool(s.workers).set() {
+// checkShootHibernation checks the schedules of hibernation.
+func checkShootHibernation(r *findingCollector, s shoot) {
+	if controlPlanePool(s.workers).isSet() {
 		return // shoot/self-hosted refuses it as a whole
 	}
-	if enabled := s.spec.at("hibernation", "enabled"); enabled.is() {
-		for _, op := range readOperations(s.at("metadata", "annotations"), keyMaintenanceOperation).list {
-			if slices.Contains(sleepless[:], op) {
+	if enabled := s.spec.lookup("hibernation", "enabled"); enabled.isTrue() {
+		for _, op := range readOperations(s.lookup("metadata", "annotations"), keyMaintenanceOperation).names {
+			if slices.Contains(awakeOperations[:], op) {
 				r.add(enabled, TypeForbidden, "the cluster cannot be hibernated, because the annotation %s asks for %q", keyMaintenanceOperation, op)
 			}
 		}
 	}
 	seen := map[string]string{}
-	for _, schedule := range s.spec.at("hibernation", "schedules").items() {
-		if !schedule.at("start").set() && !schedule.at("end").set() {
-			r.add(schedule.at("start/end"), TypeRequired, "must have start or end, or both")
+	for _, schedule := range s.spec.lookup("hibernation", "schedules").items() {
+		if !schedule.lookup("start").isSet() && !schedule.lookup("end").isSet() {
+			r.add(schedule.lookup("start/end"), TypeRequired, "must have start or end, or both")
 		}
 		for _, name := range []string{"start", "end"} {
-			field := schedule.at(name)
-			if !field.set() {
+			field := schedule.lookup(name)
+			if !field.isSet() {
 				continue
 			}
 			first, double := seen[field.text()]
@@ -117,7 +117,7 @@ func shootHibernation(r *report, s shoot) {
 				seen[field.text()] = field.path
 			}
 		}
-		if location := schedule.at("location"); location.set() {
+		if location := schedule.lookup("location"); location.isSet() {
 			if _, err := time.LoadLocation(location.text()); err != nil {
 				r.add(location, TypeInvalid, "%q is no time zone, such as Europe/Berlin", location.text())
 			}

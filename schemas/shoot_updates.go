@@ -9,17 +9,17 @@ import (
 
 const defaultScheduler = "default-scheduler"
 
-// equal compares two values of an object.
-func equal(a, b any) bool { return reflect.DeepEqual(a, b) }
+// isEqual compares two values of an object.
+func isEqual(a, b any) bool { return reflect.DeepEqual(a, b) }
 
-// same checks that a value did not change.
-func (r *report) same(now, before tree) {
-	if !equal(now.value, before.value) {
-		r.add(now, TypeInvalid, "cannot be changed; it was %v", words(before))
+// requireUnchanged checks that a value did not change.
+func (r *findingCollector) requireUnchanged(now, before fieldValue) {
+	if !isEqual(now.value, before.value) {
+		r.add(now, TypeInvalid, "cannot be changed; it was %v", displayValue(before))
 	}
 }
 
-func words(t tree) any {
+func displayValue(t fieldValue) any {
 	switch t.value.(type) {
 	case nil:
 		return "not set"
@@ -29,39 +29,39 @@ func words(t tree) any {
 	return t.value
 }
 
-// shootUpdate checks fields that cannot be changed.
-func shootUpdate(r *report, s shoot) {
-	if !s.old.set() {
+// checkShootUpdate checks fields that cannot be changed.
+func checkShootUpdate(r *findingCollector, s shoot) {
+	if !s.old.isSet() {
 		return
 	}
-	old := s.old.at("spec")
-	if s.ends() {
-		if !equal(s.spec.value, old.value) {
+	old := s.old.lookup("spec")
+	if s.isBeingDeleted() {
+		if !isEqual(s.spec.value, old.value) {
 			r.add(s.spec, TypeForbidden, "cannot be changed any more, because the Shoot is being deleted")
 		}
 		return
 	}
-	if seed, was := s.spec.at("seedName"), old.at("seedName"); was.text() != "" && seed.text() != was.text() {
+	if seed, was := s.spec.lookup("seedName"), old.lookup("seedName"); was.text() != "" && seed.text() != was.text() {
 		r.add(seed, TypeForbidden, "cannot be changed in the Shoot, it was %s: only the subresource shoots/binding moves a control plane to another seed", was.text())
 	}
-	r.same(s.spec.at("region"), old.at("region"))
-	r.same(s.spec.at("exposureClassName"), old.at("exposureClassName"))
-	r.bindingUpdate(s, old)
-	r.dnsUpdate(s, old)
-	r.maskUpdate(s, old)
-	if s.becomesWorkerless() {
-		r.add(s.spec.at("provider", "workers"), TypeForbidden, "a Shoot without workers cannot get any, and one with workers needs one pool at least")
+	r.requireUnchanged(s.spec.lookup("region"), old.lookup("region"))
+	r.requireUnchanged(s.spec.lookup("exposureClassName"), old.lookup("exposureClassName"))
+	r.checkBindingUpdate(s, old)
+	r.checkDNSUpdate(s, old)
+	r.checkNodeMaskUpdate(s, old)
+	if s.hasWorkerlessChanged() {
+		r.add(s.spec.lookup("provider", "workers"), TypeForbidden, "a Shoot without workers cannot get any, and one with workers needs one pool at least")
 		return
 	}
-	r.same(s.spec.at("provider", "type"), old.at("provider", "type"))
-	r.networkUpdate(s, old)
-	scheduler, before := s.spec.at("schedulerName"), old.at("schedulerName")
+	r.requireUnchanged(s.spec.lookup("provider", "type"), old.lookup("provider", "type"))
+	r.checkNetworkUpdate(s, old)
+	scheduler, before := s.spec.lookup("schedulerName"), old.lookup("schedulerName")
 	if name := orDefault(scheduler.text(), defaultScheduler); name != orDefault(before.text(), defaultScheduler) {
 		r.add(scheduler, TypeInvalid, "cannot be changed; it was %s", orDefault(before.text(), defaultScheduler))
 	}
 	for _, field := range []string{"uid", "technicalID", "clusterIdentity"} {
-		if before := s.old.at("status", field); before.set() && s.at("status").set() {
-			r.same(s.at("status", field), before)
+		if before := s.old.lookup("status", field); before.isSet() && s.lookup("status").isSet() {
+			r.requireUnchanged(s.lookup("status", field), before)
 		}
 	}
 }
@@ -73,76 +73,76 @@ func orDefault(text, otherwise string) string {
 	return text
 }
 
-func (r *report) bindingUpdate(s shoot, old tree) {
-	credentials, secret := s.spec.at("credentialsBindingName"), s.spec.at("secretBindingName")
-	if old.at("credentialsBindingName").set() && credentials.text() == "" {
-		r.add(credentials, TypeForbidden, "cannot be removed; it was %q", old.at("credentialsBindingName").text())
+func (r *findingCollector) checkBindingUpdate(s shoot, old fieldValue) {
+	credentials, secret := s.spec.lookup("credentialsBindingName"), s.spec.lookup("secretBindingName")
+	if old.lookup("credentialsBindingName").isSet() && credentials.text() == "" {
+		r.add(credentials, TypeForbidden, "cannot be removed; it was %q", old.lookup("credentialsBindingName").text())
 	}
-	if moved := old.at("secretBindingName").set() && !secret.set() && credentials.text() != ""; !moved {
-		r.same(secret, old.at("secretBindingName"))
+	if moved := old.lookup("secretBindingName").isSet() && !secret.isSet() && credentials.text() != ""; !moved {
+		r.requireUnchanged(secret, old.lookup("secretBindingName"))
 	}
 }
 
-func (r *report) dnsUpdate(s shoot, old tree) {
-	now, before := s.spec.at("dns"), old.at("dns")
-	if !before.set() {
+func (r *findingCollector) checkDNSUpdate(s shoot, old fieldValue) {
+	now, before := s.spec.lookup("dns"), old.lookup("dns")
+	if !before.isSet() {
 		return
 	}
-	if !now.set() {
-		r.add(now, TypeInvalid, "cannot be removed; the domain was %q", before.at("domain").text())
+	if !now.isSet() {
+		r.add(now, TypeInvalid, "cannot be removed; the domain was %q", before.lookup("domain").text())
 		return
 	}
-	if before.at("domain").set() {
-		r.same(now.at("domain"), before.at("domain"))
+	if before.lookup("domain").isSet() {
+		r.requireUnchanged(now.lookup("domain"), before.lookup("domain"))
 	}
-	primary, was := primaryProvider(now), primaryProvider(before)
-	if !s.spec.at("seedName").set() || !was.set() {
+	primary, was := primaryDNSProvider(now), primaryDNSProvider(before)
+	if !s.spec.lookup("seedName").isSet() || !was.isSet() {
 		return
 	}
 	switch {
-	case !primary.set():
-		r.add(now.at("providers"), TypeForbidden, "the primary provider cannot be removed")
-	case was.at("type").set() && primary.at("type").text() != was.at("type").text():
-		r.add(now.at("providers"), TypeForbidden, "the type of the primary provider cannot be changed; it was %q", was.at("type").text())
+	case !primary.isSet():
+		r.add(now.lookup("providers"), TypeForbidden, "the primary provider cannot be removed")
+	case was.lookup("type").isSet() && primary.lookup("type").text() != was.lookup("type").text():
+		r.add(now.lookup("providers"), TypeForbidden, "the type of the primary provider cannot be changed; it was %q", was.lookup("type").text())
 	}
 }
 
-func primaryProvider(dns tree) tree {
-	for _, provider := range dns.at("providers").items() {
-		if provider.at("primary").is() {
+func primaryDNSProvider(dns fieldValue) fieldValue {
+	for _, provider := range dns.lookup("providers").items() {
+		if provider.lookup("primary").isTrue() {
 			return provider
 		}
 	}
-	return tree{}
+	return fieldValue{}
 }
 
-// maskUpdate compares the sizes of the ranges of nodes. The API derives an unset size from the
-// number of pods on a node.
-func (r *report) maskUpdate(s shoot, old tree) {
-	field, before := s.spec.at("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize"), old.at("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
-	if !field.set() && !before.set() || len(s.workers) == 0 {
+// checkNodeMaskUpdate compares the sizes of the ranges of nodes. The API derives an unset size from
+// the number of pods on a node.
+func (r *findingCollector) checkNodeMaskUpdate(s shoot, old fieldValue) {
+	field, before := s.spec.lookup("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize"), old.lookup("kubernetes", "kubeControllerManager", "nodeCIDRMaskSize")
+	if !field.isSet() && !before.isSet() || len(s.workers) == 0 {
 		return
 	}
-	value := func(mask, spec tree) int {
-		if mask.set() || !slices.Contains(s.families, "IPv4") {
-			return mask.count()
+	value := func(mask, spec fieldValue) int {
+		if mask.isSet() || !slices.Contains(s.ipFamilies, "IPv4") {
+			return mask.integer()
 		}
-		return defaultMask(spec)
+		return nodeMaskForPods(spec)
 	}
 	if is, was := value(field, s.spec), value(before, old); is != was {
 		r.add(field, TypeInvalid, "cannot be changed; it was %d", was)
 	}
 }
 
-// defaultMask returns the prefix length of the range with twice as many addresses as a node may
+// nodeMaskForPods returns the prefix length of the range with twice as many addresses as a node may
 // have pods.
-func defaultMask(spec tree) int {
+func nodeMaskForPods(spec fieldValue) int {
 	pods := kubeletDefaultMaxPods
-	if own := spec.at("kubernetes", "kubelet", "maxPods"); own.set() {
-		pods = own.count()
+	if own := spec.lookup("kubernetes", "kubelet", "maxPods"); own.isSet() {
+		pods = own.integer()
 	}
-	for _, worker := range spec.at("provider", "workers").items() {
-		pods = max(pods, worker.at("kubernetes", "kubelet", "maxPods").count())
+	for _, worker := range spec.lookup("provider", "workers").items() {
+		pods = max(pods, worker.lookup("kubernetes", "kubelet", "maxPods").integer())
 	}
 	if pods <= 0 {
 		return 32
@@ -150,50 +150,50 @@ func defaultMask(spec tree) int {
 	return 32 - bits.Len32(uint32(pods)*2-1)
 }
 
-func (r *report) networkUpdate(s shoot, old tree) {
-	now, before := s.spec.at("networking"), old.at("networking")
-	if !before.set() {
+func (r *findingCollector) checkNetworkUpdate(s shoot, old fieldValue) {
+	now, before := s.spec.lookup("networking"), old.lookup("networking")
+	if !before.isSet() {
 		return
 	}
-	if !now.set() {
+	if !now.isSet() {
 		r.add(now, TypeForbidden, "cannot be removed")
 		return
 	}
-	r.same(now.at("type"), before.at("type"))
+	r.requireUnchanged(now.lookup("type"), before.lookup("type"))
 	for _, name := range []string{"pods", "services"} {
-		if before.at(name).set() {
-			r.same(now.at(name), before.at(name))
+		if before.lookup(name).isSet() {
+			r.requireUnchanged(now.lookup(name), before.lookup(name))
 		}
 	}
-	was := before.at("ipFamilies").texts()
+	was := before.lookup("ipFamilies").texts()
 	if len(was) == 0 {
 		was = []string{"IPv4"}
 	}
 	dual := []string{"IPv4", "IPv6"}
 	single := dual[:1]
-	moved := slices.Equal(was, single) && slices.Equal(s.families, dual) || slices.Equal(was, dual) && slices.Equal(s.families, single)
-	if !moved && !slices.Equal(was, s.families) {
-		r.add(now.at("ipFamilies"), TypeForbidden, "cannot be changed from [%s]; only IPv4 and [IPv4, IPv6] can be changed into one another", strings.Join(was, ", "))
+	moved := slices.Equal(was, single) && slices.Equal(s.ipFamilies, dual) || slices.Equal(was, dual) && slices.Equal(s.ipFamilies, single)
+	if !moved && !slices.Equal(was, s.ipFamilies) {
+		r.add(now.lookup("ipFamilies"), TypeForbidden, "cannot be changed from [%s]; only IPv4 and [IPv4, IPv6] can be changed into one another", strings.Join(was, ", "))
 	}
 }
 
-// shootHighAvailabilityUpdate checks that a control plane does not lose its failure tolerance or
-// its zones.
-func shootHighAvailabilityUpdate(r *report, s shoot) {
-	if !s.old.set() {
+// checkShootHighAvailabilityUpdate checks that a control plane does not lose its failure tolerance
+// or its zones.
+func checkShootHighAvailabilityUpdate(r *findingCollector, s shoot) {
+	if !s.old.isSet() {
 		return
 	}
 	path := []string{"controlPlane", "highAvailability", "failureTolerance", "type"}
-	now, before := s.spec.at(path...), s.old.at("spec").at(path...)
+	now, before := s.spec.lookup(path...), s.old.lookup("spec").lookup(path...)
 	switch {
-	case now.set() && !before.set() && s.hibernated():
+	case now.isSet() && !before.isSet() && s.isHibernated():
 		r.add(now, TypeForbidden, "a hibernated cluster cannot become highly available; wake it up first")
-	case before.set() && s.spec.at("seedName").set():
-		r.same(now, before)
+	case before.isSet() && s.spec.lookup("seedName").isSet():
+		r.requireUnchanged(now, before)
 	}
-	zones, was := s.spec.at("controlPlane", "zones"), s.old.at("spec", "controlPlane", "zones").texts()
+	zones, was := s.spec.lookup("controlPlane", "zones"), s.old.lookup("spec", "controlPlane", "zones").texts()
 	list := zones.texts()
-	if len(list) == 0 || sameSet(list, was) {
+	if len(list) == 0 || isSameSet(list, was) {
 		return // zones may always be left to Gardener again
 	}
 	grown := len(was) == 1 && len(list) >= 3 && slices.Contains(list, was[0]) && now.text() == "zone" && before.text() != "zone"

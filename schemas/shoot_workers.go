@@ -12,56 +12,56 @@ import (
 )
 
 const (
-	longestPoolName = 15
-	longestSysctl   = 4096 - len("/proc/sys/")
-	reservedTaint   = "node.gardener.cloud/critical-components-not-ready"
+	maxPoolNameLength = 15
+	maxSysctlLength   = 4096 - len("/proc/sys/")
+	reservedTaint     = "node.gardener.cloud/critical-components-not-ready"
 )
 
-var sysctlForm = regexp.MustCompile(`^(?:(?:[a-zA-Z0-9-][a-zA-Z0-9_/-]*|\*)\.)*[a-zA-Z0-9_/-]*[a-zA-Z0-9]$`)
+var sysctlPattern = regexp.MustCompile(`^(?:(?:[a-zA-Z0-9-][a-zA-Z0-9_/-]*|\*)\.)*[a-zA-Z0-9_/-]*[a-zA-Z0-9]$`)
 
-// shootWorkerForms checks texts of a worker pool.
-func shootWorkerForms(r *report, s shoot) {
+// checkShootWorkerForms checks texts of a worker pool.
+func checkShootWorkerForms(r *findingCollector, s shoot) {
 	for _, worker := range s.workers {
-		r.poolName(worker.at("name"))
-		if machine := worker.at("machine"); machine.at("type").set() && machine.at("type").text() == "" {
-			r.add(machine.at("type"), TypeRequired, "must name the type of the machines")
+		r.checkPoolName(worker.lookup("name"))
+		if machine := worker.lookup("machine"); machine.lookup("type").isSet() && machine.lookup("type").text() == "" {
+			r.add(machine.lookup("type"), TypeRequired, "must name the type of the machines")
 		}
-		if image := worker.at("machine", "image", "name"); image.set() && image.text() == "" {
+		if image := worker.lookup("machine", "image", "name"); image.isSet() && image.text() == "" {
 			r.add(image, TypeRequired, "must name the machine image")
 		}
-		r.labels(worker.at("labels"))
-		for _, key := range worker.at("annotations").keys() {
+		r.checkLabels(worker.lookup("labels"))
+		for _, key := range worker.lookup("annotations").keys() {
 			if len(utilvalidation.IsQualifiedName(strings.ToLower(key))) > 0 {
-				r.add(worker.at("annotations"), TypeInvalid, "the key %q %s", key, qualifiedWords)
+				r.add(worker.lookup("annotations"), TypeInvalid, "the key %q %s", key, qualifiedNameMessage)
 			}
 		}
-		if bundle := worker.at("caBundle"); bundle.set() && !isCertificate(bundle.text()) {
+		if bundle := worker.lookup("caBundle"); bundle.isSet() && !isCertificate(bundle.text()) {
 			r.add(bundle, TypeInvalid, "must be a certificate in PEM")
 		}
-		r.volumeNames(worker)
-		r.sysctls(worker.at("sysctls"))
-		if priority, ok := worker.at("priority").number(); ok && priority < -1 {
-			r.add(worker.at("priority"), TypeInvalid, "%v is too small: it must be -1 or more", priority)
+		r.checkVolumeNames(worker)
+		r.checkSysctls(worker.lookup("sysctls"))
+		if priority, ok := worker.lookup("priority").number(); ok && priority < -1 {
+			r.add(worker.lookup("priority"), TypeInvalid, "%v is too small: it must be -1 or more", priority)
 		}
 	}
 }
 
-func (r *report) poolName(name tree) {
-	if problems := utilvalidation.IsDNS1123Label(name.text()); name.set() && len(problems) > 0 {
-		r.add(name, TypeInvalid, "%q %s", name.text(), labelWords)
+func (r *findingCollector) checkPoolName(name fieldValue) {
+	if problems := utilvalidation.IsDNS1123Label(name.text()); name.isSet() && len(problems) > 0 {
+		r.add(name, TypeInvalid, "%q %s", name.text(), dnsLabelMessage)
 	}
-	if length := len(name.text()); length > longestPoolName {
-		r.add(name, TypeTooLong, "has %d characters, but may have at most %d", length, longestPoolName)
+	if length := len(name.text()); length > maxPoolNameLength {
+		r.add(name, TypeTooLong, "has %d characters, but may have at most %d", length, maxPoolNameLength)
 	}
 }
 
-func (r *report) labels(labels tree) {
+func (r *findingCollector) checkLabels(labels fieldValue) {
 	for _, key := range labels.keys() {
 		if len(utilvalidation.IsQualifiedName(key)) > 0 {
-			r.add(labels, TypeInvalid, "the key %q %s", key, qualifiedWords)
+			r.add(labels, TypeInvalid, "the key %q %s", key, qualifiedNameMessage)
 		}
-		if value := labels.at(key).text(); len(utilvalidation.IsValidLabelValue(value)) > 0 {
-			r.add(labels, TypeInvalid, "the value %q of %s %s", value, key, labelValueWords)
+		if value := labels.lookup(key).text(); len(utilvalidation.IsValidLabelValue(value)) > 0 {
+			r.add(labels, TypeInvalid, "the value %q of %s %s", value, key, labelValueMessage)
 		}
 	}
 }
@@ -75,47 +75,47 @@ func isCertificate(text string) bool {
 	return err == nil
 }
 
-func (r *report) volumeNames(worker tree) {
-	if name := worker.at("volume", "name"); name.set() {
-		r.volumeName(name)
+func (r *findingCollector) checkVolumeNames(worker fieldValue) {
+	if name := worker.lookup("volume", "name"); name.isSet() {
+		r.checkVolumeName(name)
 	}
 	seen := map[string]string{}
-	volumes := worker.at("dataVolumes").items()
+	volumes := worker.lookup("dataVolumes").items()
 	for _, volume := range volumes {
-		name := volume.at("name")
-		r.volumeName(name)
+		name := volume.lookup("name")
+		r.checkVolumeName(name)
 		if first, double := seen[name.text()]; double {
 			r.add(name, TypeDuplicate, "the name %q is taken by %s", name.text(), first)
 		} else {
 			seen[name.text()] = volume.path
 		}
 	}
-	if len(volumes) > 0 && !worker.at("volume").set() {
-		r.add(worker.at("volume"), TypeRequired, "must be set, because the pool has dataVolumes")
+	if len(volumes) > 0 && !worker.lookup("volume").isSet() {
+		r.add(worker.lookup("volume"), TypeRequired, "must be set, because the pool has dataVolumes")
 	}
-	if name := worker.at("kubeletDataVolumeName"); name.set() && seen[name.text()] == "" {
+	if name := worker.lookup("kubeletDataVolumeName"); name.isSet() && seen[name.text()] == "" {
 		r.add(name, TypeInvalid, "%q is none of the dataVolumes of the pool", name.text())
 	}
 }
 
-func (r *report) volumeName(name tree) {
+func (r *findingCollector) checkVolumeName(name fieldValue) {
 	switch {
 	case name.text() == "":
 		r.add(name, TypeRequired, "must name the volume")
 	default:
-		r.poolName(name)
+		r.checkPoolName(name)
 	}
 }
 
-func (r *report) sysctls(sysctls tree) {
+func (r *findingCollector) checkSysctls(sysctls fieldValue) {
 	for _, key := range sysctls.keys() {
-		field := sysctls.at(key)
+		field := sysctls.lookup(key)
 		tooLong := slices.ContainsFunc(strings.Split(key, "."), func(part string) bool { return len(part) > 255 })
 		switch {
-		case !sysctlForm.MatchString(key):
+		case !sysctlPattern.MatchString(key):
 			r.add(field, TypeInvalid, "%q is not the name of a kernel parameter, such as net.ipv4.ip_forward", key)
-		case len(key) > longestSysctl:
-			r.add(field, TypeTooLong, "the name has %d characters, but may have at most %d", len(key), longestSysctl)
+		case len(key) > maxSysctlLength:
+			r.add(field, TypeTooLong, "the name has %d characters, but may have at most %d", len(key), maxSysctlLength)
 		case tooLong:
 			r.add(field, TypeInvalid, "no part of the name may have more than 255 characters")
 		}
@@ -125,20 +125,20 @@ func (r *report) sysctls(sysctls tree) {
 	}
 }
 
-// shootTaints checks the taints of worker pools.
-func shootTaints(r *report, s shoot) {
+// checkShootTaints checks the taints of worker pools.
+func checkShootTaints(r *findingCollector, s shoot) {
 	for _, worker := range s.workers {
 		seen := map[string]string{}
-		for _, taint := range worker.at("taints").items() {
-			key, value, effect := taint.at("key"), taint.at("value"), taint.at("effect")
-			r.taintKey(key)
+		for _, taint := range worker.lookup("taints").items() {
+			key, value, effect := taint.lookup("key"), taint.lookup("value"), taint.lookup("effect")
+			r.checkTaintKey(key)
 			if len(utilvalidation.IsValidLabelValue(value.text())) > 0 {
-				r.add(value, TypeInvalid, "%q %s", value.text(), labelValueWords)
+				r.add(value, TypeInvalid, "%q %s", value.text(), labelValueMessage)
 			}
-			if effect.set() && effect.text() == "" {
+			if effect.isSet() && effect.text() == "" {
 				r.add(effect, TypeRequired, "must be one of NoSchedule, PreferNoSchedule and NoExecute")
 			} else {
-				r.oneOf(effect, "NoSchedule", "PreferNoSchedule", "NoExecute")
+				r.requireOneOf(effect, "NoSchedule", "PreferNoSchedule", "NoExecute")
 			}
 			if first, double := seen[key.text()+"\x00"+effect.text()]; double {
 				r.add(taint, TypeDuplicate, "the key %q with the effect %q is listed already as %s", key.text(), effect.text(), first)
@@ -149,38 +149,38 @@ func shootTaints(r *report, s shoot) {
 	}
 }
 
-func (r *report) taintKey(key tree) {
+func (r *findingCollector) checkTaintKey(key fieldValue) {
 	if len(utilvalidation.IsQualifiedName(key.text())) > 0 {
-		r.add(key, TypeInvalid, "%q %s", key.text(), qualifiedWords)
+		r.add(key, TypeInvalid, "%q %s", key.text(), qualifiedNameMessage)
 	} else if key.text() == reservedTaint {
 		r.add(key, TypeForbidden, "%q is set by Gardener itself", reservedTaint)
 	}
 }
 
-// shootRolling checks how machines of a pool are replaced. Unset values default as in the API: one
-// machine more with AutoRollingUpdate, one less with AutoInPlaceUpdate.
-func shootRolling(r *report, s shoot) {
+// checkShootRolling checks how machines of a pool are replaced. Unset values default as in the API:
+// one machine more with AutoRollingUpdate, one less with AutoInPlaceUpdate.
+func checkShootRolling(r *findingCollector, s shoot) {
 	for _, worker := range s.workers {
-		strategy, surge, unavailable := worker.at("updateStrategy").text(), worker.at("maxSurge"), worker.at("maxUnavailable")
-		r.intOrPercent(surge)
-		r.intOrPercent(unavailable)
-		if text := unavailable.text(); percentForm.MatchString(text) {
+		strategy, surge, unavailable := worker.lookup("updateStrategy").text(), worker.lookup("maxSurge"), worker.lookup("maxUnavailable")
+		r.checkIntOrPercent(surge)
+		r.checkIntOrPercent(unavailable)
+		if text := unavailable.text(); percentPattern.MatchString(text) {
 			if percent, err := strconv.Atoi(strings.TrimSuffix(text, "%")); err != nil || percent > 100 {
 				r.add(unavailable, TypeInvalid, "%q is out of range: it must not be above 100%%", text)
 			}
 		}
 		switch strategy {
 		case "ManualInPlaceUpdate":
-			for _, field := range []tree{surge, unavailable} {
-				if field.set() {
+			for _, field := range []fieldValue{surge, unavailable} {
+				if field.isSet() {
 					r.add(field, TypeInvalid, "must not be set with ManualInPlaceUpdate: you choose the nodes yourself")
 				}
 			}
 			continue
 		case "AutoInPlaceUpdate":
-			surge, unavailable = orElse(surge, 0), orElse(unavailable, 1)
+			surge, unavailable = withDefaultNumber(surge, 0), withDefaultNumber(unavailable, 1)
 		default:
-			surge, unavailable = orElse(surge, 1), orElse(unavailable, 0)
+			surge, unavailable = withDefaultNumber(surge, 1), withDefaultNumber(unavailable, 0)
 		}
 		if isZero(surge) && isZero(unavailable) {
 			r.add(unavailable, TypeInvalid, "must not be zero together with maxSurge: an update could neither add nor remove a machine")
@@ -188,14 +188,14 @@ func shootRolling(r *report, s shoot) {
 	}
 }
 
-func orElse(field tree, value int) tree {
-	if !field.set() {
+func withDefaultNumber(field fieldValue, value int) fieldValue {
+	if !field.isSet() {
 		field.value = value
 	}
 	return field
 }
 
-func isZero(field tree) bool {
+func isZero(field fieldValue) bool {
 	if number, ok := field.number(); ok {
 		return number == 0
 	}
@@ -203,38 +203,38 @@ func isZero(field tree) bool {
 	return err != nil || number == 0
 }
 
-func (r *report) intOrPercent(field tree) {
+func (r *findingCollector) checkIntOrPercent(field fieldValue) {
 	if number, ok := field.number(); ok && number < 0 {
 		r.add(field, TypeInvalid, "%v is negative; it must be 0 or more", number)
-	} else if text, isText := field.value.(string); isText && !percentForm.MatchString(text) {
+	} else if text, isText := field.value.(string); isText && !percentPattern.MatchString(text) {
 		r.add(field, TypeInvalid, "%q must be a number of machines, or a percentage, such as 25%%", text)
 	}
 }
 
-// shootPoolSettings checks the autoscaler and machine controller manager settings of a pool.
+// checkShootPoolSettings checks the autoscaler and machine controller manager settings of a pool.
 // Upstream reports them under the field names in its code.
-func shootPoolSettings(r *report, s shoot) {
+func checkShootPoolSettings(r *findingCollector, s shoot) {
 	for _, worker := range s.workers {
-		scaler := worker.at("clusterAutoscaler").as(worker.path + ".autoscaler")
-		r.within(scaler.at("scaleDownUtilizationThreshold"), 0, 1)
-		r.within(scaler.at("scaleDownGpuUtilizationThreshold"), 0, 1)
-		r.durations(0, scaler.at("scaleDownUnneededTime"), scaler.at("scaleDownUnreadyTime"), scaler.at("maxNodeProvisionTime"))
+		scaler := worker.lookup("clusterAutoscaler").withPath(worker.path + ".autoscaler")
+		r.requireRange(scaler.lookup("scaleDownUtilizationThreshold"), 0, 1)
+		r.requireRange(scaler.lookup("scaleDownGpuUtilizationThreshold"), 0, 1)
+		r.requireMinimumDurations(0, scaler.lookup("scaleDownUnneededTime"), scaler.lookup("scaleDownUnreadyTime"), scaler.lookup("maxNodeProvisionTime"))
 
-		manager := worker.at("machineControllerManager").as(worker.path + ".machineControllerManagerSettings")
-		r.durations(0, manager.at("machineDrainTimeout"), manager.at("machineHealthTimeout"), manager.at("machineCreationTimeout"), manager.at("machinePreserveTimeout"))
-		r.notNegative(manager.at("maxEvictRetries"))
-		r.preserved(manager.at("autoPreserveFailedMachineMax"), worker)
-		if timeout := manager.at("inPlaceUpdateTimeout"); inPlace(worker) {
-			r.durations(0, timeout)
-		} else if timeout.set() {
+		manager := worker.lookup("machineControllerManager").withPath(worker.path + ".machineControllerManagerSettings")
+		r.requireMinimumDurations(0, manager.lookup("machineDrainTimeout"), manager.lookup("machineHealthTimeout"), manager.lookup("machineCreationTimeout"), manager.lookup("machinePreserveTimeout"))
+		r.requireNonNegative(manager.lookup("maxEvictRetries"))
+		r.checkPreservedMachines(manager.lookup("autoPreserveFailedMachineMax"), worker)
+		if timeout := manager.lookup("inPlaceUpdateTimeout"); isUpdatedInPlace(worker) {
+			r.requireMinimumDurations(0, timeout)
+		} else if timeout.isSet() {
 			r.add(timeout, TypeForbidden, "has no effect, because the machines are not updated in place; see updateStrategy")
 		}
-		if disable := manager.at("disableHealthTimeout"); disable.is() && !inPlace(worker) {
+		if disable := manager.lookup("disableHealthTimeout"); disable.isTrue() && !isUpdatedInPlace(worker) {
 			r.add(disable, TypeForbidden, "is only for machines that are updated in place; see updateStrategy")
 		}
 		seen := map[string]string{}
-		for _, runtime := range worker.at("cri", "containerRuntimes").as(worker.path + ".cri.containerruntimes").items() {
-			name := runtime.at("type")
+		for _, runtime := range worker.lookup("cri", "containerRuntimes").withPath(worker.path + ".cri.containerruntimes").items() {
+			name := runtime.lookup("type")
 			if first, double := seen[name.text()]; double {
 				r.add(name, TypeDuplicate, "the container runtime %q is listed already as %s", name.text(), first)
 			} else if name.text() == "" {
@@ -245,40 +245,40 @@ func shootPoolSettings(r *report, s shoot) {
 	}
 }
 
-// preserved checks how many failed machines a pool may preserve: one machine is left for system
-// components.
-func (r *report) preserved(field, worker tree) {
-	maximum, allow := worker.at("maximum").count(), worker.at("systemComponents", "allow")
+// checkPreservedMachines checks how many failed machines a pool may preserve: one machine is left
+// for system components.
+func (r *findingCollector) checkPreservedMachines(field, worker fieldValue) {
+	maximum, allow := worker.lookup("maximum").integer(), worker.lookup("systemComponents", "allow")
 	most := maximum
-	if maximum > 0 && (!allow.set() || allow.is()) {
+	if maximum > 0 && (!allow.isSet() || allow.isTrue()) {
 		most--
 	}
 	switch {
-	case !field.set():
-	case field.count() < 0:
-		r.notNegative(field)
-	case field.count() > most:
-		r.add(field, TypeInvalid, "%d is too large: with a maximum of %d machines %d failed ones can be kept, as one must be left for the components of the system where they are allowed", field.count(), maximum, most)
+	case !field.isSet():
+	case field.integer() < 0:
+		r.requireNonNegative(field)
+	case field.integer() > most:
+		r.add(field, TypeInvalid, "%d is too large: with a maximum of %d machines %d failed ones can be kept, as one must be left for the components of the system where they are allowed", field.integer(), maximum, most)
 	}
 }
 
-// shootSystemPools checks that system components find a node in every zone. Pools with the same
-// zones count together.
-func shootSystemPools(r *report, s shoot) {
+// checkShootSystemPools checks that system components find a node in every zone. Pools with the
+// same zones count together.
+func checkShootSystemPools(r *findingCollector, s shoot) {
 	if len(s.workers) == 0 {
 		return
 	}
 	enough, short, found := map[string]bool{}, map[string]int{}, false
 	for i, worker := range s.workers {
-		allow := worker.at("systemComponents", "allow")
-		if allow.set() && !allow.is() || worker.at("maximum").count() == 0 {
+		allow := worker.lookup("systemComponents", "allow")
+		if allow.isSet() && !allow.isTrue() || worker.lookup("maximum").integer() == 0 {
 			continue
 		}
 		found = true
-		zones := worker.at("zones").texts()
+		zones := worker.lookup("zones").texts()
 		slices.Sort(zones)
 		key := strings.Join(slices.Compact(slices.Clone(zones)), "\x00")
-		if worker.at("maximum").count() >= len(zones) {
+		if worker.lookup("maximum").integer() >= len(zones) {
 			enough[key] = true
 		} else {
 			short[key] = i
@@ -286,11 +286,11 @@ func shootSystemPools(r *report, s shoot) {
 	}
 	for key, i := range short {
 		if !enough[key] {
-			field := s.workers[i].at("maximum")
-			r.add(field, TypeForbidden, "%d is below the number of zones, %d: the components of the system need a node in every zone", field.count(), len(s.workers[i].at("zones").items()))
+			field := s.workers[i].lookup("maximum")
+			r.add(field, TypeForbidden, "%d is below the number of zones, %d: the components of the system need a node in every zone", field.integer(), len(s.workers[i].lookup("zones").items()))
 		}
 	}
 	if !found {
-		r.add(s.spec.at("provider", "workers"), TypeForbidden, "at least one pool with a maximum above 0 must allow components of the system (systemComponents.allow)")
+		r.add(s.spec.lookup("provider", "workers"), TypeForbidden, "at least one pool with a maximum above 0 must allow components of the system (systemComponents.allow)")
 	}
 }

@@ -22,35 +22,35 @@ import (
 // sources holds the schemas as text. Every worker parses them, because compiling changes a syntax
 // tree.
 type sources struct {
-	kinds  *kindSet
-	base   map[schema.GroupVersionKind]source
-	rules  map[string][]source // by folder
-	digest string
-	meta   func() (map[string]Rule, error) // rules in CUE, by id
+	kinds    *kindSet
+	base     map[schema.GroupVersionKind]sourceFile
+	rules    map[string][]sourceFile // by folder
+	digest   string
+	ruleMeta func() (map[string]Rule, error) // rules in CUE, by id
 
 	unitsLock sync.Mutex
-	units     map[schema.GroupVersionKind]*ruleUnits
+	units     map[schema.GroupVersionKind]*kindUnits
 }
 
-type source struct {
+type sourceFile struct {
 	name string
 	data []byte
 }
 
-func (s *sources) parse(file source) (*ast.File, error) {
+func (s *sources) parse(file sourceFile) (*ast.File, error) {
 	syntax, err := parser.ParseFile(file.name, file.data)
 	if err != nil {
-		return nil, fmt.Errorf("parsing a schema: %w", s.explained(err))
+		return nil, fmt.Errorf("parsing a schema: %w", s.explainError(err))
 	}
 	return syntax, nil
 }
 
-// foldersForAll lists the folders of rules that belong to every kind.
-var foldersForAll = [...]string{"lib", "any"}
+// commonRuleFolders lists the folders of rules that belong to every kind.
+var commonRuleFolders = [...]string{"lib", "any"}
 
-// sharedFolders lists the folders that several kinds share, by the folder of the kind. They have no
-// rules, only common parts of the rules of these kinds.
-var sharedFolders = map[string]string{
+// sharedRuleFolders lists the folders that several kinds share, by the folder of the kind. They
+// have no rules, only common parts of the rules of these kinds.
+var sharedRuleFolders = map[string]string{
 	"controllerdeployment": "charts", "controllerregistration": "charts", "extension": "charts", "gardenlet": "charts",
 	"backupbucket": "references", "backupentry": "references", "credentialsbinding": "references", "secretbinding": "references",
 }
@@ -58,8 +58,8 @@ var sharedFolders = map[string]string{
 // ruleFolders returns the folders of all rules of a kind.
 func ruleFolders(gvk schema.GroupVersionKind) []string {
 	own := strings.ToLower(structure.RulesName(gvk))
-	folders := slices.Clone(foldersForAll[:])
-	if shared, ok := sharedFolders[own]; ok {
+	folders := slices.Clone(commonRuleFolders[:])
+	if shared, ok := sharedRuleFolders[own]; ok {
 		folders = append(folders, shared)
 	}
 	if strings.HasPrefix(own, folderExtensions+".") {
@@ -71,25 +71,25 @@ func ruleFolders(gvk schema.GroupVersionKind) []string {
 // folderExtensions has the rules of all kinds of the group extensions.gardener.cloud.
 const folderExtensions = "extensions"
 
-// appliesTo reports whether a rule is about a kind.
-func (r Rule) appliesTo(gvk schema.GroupVersionKind) bool {
+// isForKind reports whether a rule is about a kind.
+func (r Rule) isForKind(gvk schema.GroupVersionKind) bool {
 	name := structure.RulesName(gvk)
-	return r.Kind == "*" || r.Kind == name || r.Kind == kindExtensions && strings.HasPrefix(name, folderExtensions+".")
+	return r.Kind == "*" || r.Kind == name || r.Kind == kindAllExtensions && strings.HasPrefix(name, folderExtensions+".")
 }
 
 // newSources reads the files base/*.cue and rules/*/*.cue.
 func newSources(kinds *kindSet, files fs.FS) (*sources, error) {
-	s := &sources{kinds: kinds, base: map[schema.GroupVersionKind]source{}, rules: map[string][]source{}, units: map[schema.GroupVersionKind]*ruleUnits{}}
+	s := &sources{kinds: kinds, base: map[schema.GroupVersionKind]sourceFile{}, rules: map[string][]sourceFile{}, units: map[schema.GroupVersionKind]*kindUnits{}}
 	hash := sha256.New()
-	read := func(name string) (source, error) {
+	read := func(name string) (sourceFile, error) {
 		data, err := fs.ReadFile(files, name)
 		if err != nil {
-			return source{}, fmt.Errorf("reading the schema %s: %w", name, err)
+			return sourceFile{}, fmt.Errorf("reading the schema %s: %w", name, err)
 		}
 		fmt.Fprintf(hash, "%s\x00%d\x00%s", name, len(data), data)
-		return source{name: name, data: data}, nil
+		return sourceFile{name: name, data: data}, nil
 	}
-	for _, gvk := range kinds.known {
+	for _, gvk := range kinds.gvks {
 		file, err := read(path.Join("base", BaseFile(gvk)))
 		if err != nil {
 			return nil, err
@@ -108,7 +108,7 @@ func newSources(kinds *kindSet, files fs.FS) (*sources, error) {
 		folder := path.Base(path.Dir(name))
 		s.rules[folder] = append(s.rules[folder], file)
 	}
-	s.meta = sync.OnceValues(s.readMeta)
+	s.ruleMeta = sync.OnceValues(s.readRuleMeta)
 	s.digest = hex.EncodeToString(hash.Sum(nil))
 	return s, nil
 }
@@ -128,7 +128,7 @@ func (s *sources) compileBase(ctx *cue.Context, kind *structure.Kind) (cue.Value
 	}
 	value := ctx.BuildFile(file)
 	if err := value.Err(); err != nil {
-		return cue.Value{}, fmt.Errorf("compiling the structure of %s: %w", gvk.Kind, s.explained(err))
+		return cue.Value{}, fmt.Errorf("compiling the structure of %s: %w", gvk.Kind, s.explainError(err))
 	}
 	definition := value.LookupPath(cue.MakePath(cue.Def(kind.Definition())))
 	if err := definition.Err(); err != nil {
@@ -147,22 +147,22 @@ func (s *sources) compileRules(ctx *cue.Context, gvk schema.GroupVersionKind) (c
 			if err != nil {
 				return cue.Value{}, err
 			}
-			if folder != foldersForAll[0] {
+			if folder != commonRuleFolders[0] {
 				if err := s.checkTypes(file); err != nil {
 					return cue.Value{}, fmt.Errorf("reading a rule: %w", err)
 				}
 			}
 			if err := instance.AddSyntax(file); err != nil {
-				return cue.Value{}, fmt.Errorf("adding a file of rules: %w", s.explained(err))
+				return cue.Value{}, fmt.Errorf("adding a file of rules: %w", s.explainError(err))
 			}
 		}
 	}
 	if err := instance.Complete(); err != nil {
-		return cue.Value{}, fmt.Errorf("completing the rules of %s: %w", gvk.Kind, s.explained(err))
+		return cue.Value{}, fmt.Errorf("completing the rules of %s: %w", gvk.Kind, s.explainError(err))
 	}
 	value := ctx.BuildInstance(instance)
 	if err := value.Err(); err != nil {
-		return cue.Value{}, fmt.Errorf("compiling the rules of %s: %w", gvk.Kind, s.explained(err))
+		return cue.Value{}, fmt.Errorf("compiling the rules of %s: %w", gvk.Kind, s.explainError(err))
 	}
 	return value, nil
 }

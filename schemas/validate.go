@@ -21,7 +21,7 @@ type Options struct {
 	// content.
 	RecycleAfter int
 	// Landscape is the landscape of the objects; nil validates every object on its own.
-	Landscape *Surroundings
+	Landscape *LandscapeObjects
 	// Cache stores results between calls; nil stores none.
 	Cache *Cache
 }
@@ -34,19 +34,19 @@ func (o Options) withDefaults() Options {
 		o.RecycleAfter = 5000
 	}
 	if o.Cache == nil {
-		o.Cache = &Cache{rules: newRecent[[]ruled](keptRules)}
+		o.Cache = &Cache{rules: newMemoryCache[[]ruleResult](defaultCachedRules)}
 	}
 	return o
 }
 
-// keptRules is the number of rule results stored without a given cache, in about 10 MiB. It is
-// enough for a landscape of any size, since most objects are alike in most parts.
-const keptRules = 50_000
+// defaultCachedRules is the number of rule results stored without a given cache, in about 10 MiB.
+// It is enough for a landscape of any size, since most objects are alike in most parts.
+const defaultCachedRules = 50_000
 
 // Validate returns all findings about the given objects, sorted. Kinds without a schema have only
 // their metadata checked. It fails if ctx ends, or if the schemas are broken.
 func Validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, error) {
-	s, err := embedded()
+	s, err := embeddedSources()
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func Validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, e
 
 func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([]Violation, error) {
 	opts = opts.withDefaults()
-	landscape := newSurroundings(opts.Landscape)
+	landscape := newLandscapeIndex(opts.Landscape)
 	results := make([][]Violation, len(inputs))
 	var next atomic.Int64
 	group, ctx := panics.WithContext(ctx)
@@ -70,7 +70,7 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				if w != nil && w.used >= opts.RecycleAfter {
+				if w != nil && w.evaluations >= opts.RecycleAfter {
 					w.recycle()
 				}
 				found, err := s.validateOne(&w, inputs[i], landscape, opts.Cache)
@@ -88,7 +88,7 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 	for _, violations := range results {
 		all = append(all, violations...)
 	}
-	Sort(all)
+	SortViolations(all)
 	return all, nil
 }
 
@@ -97,50 +97,50 @@ func (s *sources) validate(ctx context.Context, inputs []Input, opts Options) ([
 type Checker struct {
 	sources      *sources
 	worker       *worker
-	landscape    *surroundings
+	landscape    *landscapeIndex
 	cache        *Cache
 	recycleAfter int
 }
 
 // NewChecker returns a checker. It fails if the schemas are broken.
 func NewChecker(opts Options) (*Checker, error) {
-	s, err := embedded()
+	s, err := embeddedSources()
 	if err != nil {
 		return nil, err
 	}
 	opts = opts.withDefaults()
-	return &Checker{sources: s, landscape: newSurroundings(opts.Landscape), cache: opts.Cache, recycleAfter: opts.RecycleAfter}, nil
+	return &Checker{sources: s, landscape: newLandscapeIndex(opts.Landscape), cache: opts.Cache, recycleAfter: opts.RecycleAfter}, nil
 }
 
 // Check returns the findings about one object.
 func (c *Checker) Check(in Input) ([]Violation, error) {
-	if c.worker != nil && c.worker.used >= c.recycleAfter {
+	if c.worker != nil && c.worker.evaluations >= c.recycleAfter {
 		c.worker.recycle()
 	}
 	found, err := c.sources.validateOne(&c.worker, in, c.landscape, c.cache)
 	if err != nil {
 		return nil, fmt.Errorf("validating: %w", err)
 	}
-	Sort(found)
+	SortViolations(found)
 	return found, nil
 }
 
 // validateOne uses the cache, or else the worker, which is created on first use.
-func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cache *Cache) ([]Violation, error) {
-	if !in.Declared() {
-		return violations(in, checkDeletion(in.OldContent(), landscape)), nil
+func (s *sources) validateOne(w **worker, in Input, landscape *landscapeIndex, cache *Cache) ([]Violation, error) {
+	if !in.IsDeclared() {
+		return toViolations(in, checkDeletion(in.OldContent(), landscape)), nil
 	}
 	gvk, _, name := in.Identity()
 	if !s.kinds.has(gvk) {
-		return violations(in, checkForeign(in.Content())), nil
+		return toViolations(in, checkUnknownKind(in.Content())), nil
 	}
 	var key kept.Key
-	if cache.keepsObjects() {
-		key = s.keyOf(in, landscape)
+	if cache.canCacheObjects() {
+		key = s.cacheKey(in, landscape)
 	}
 	findings, ok := cache.findings(key)
 	if !ok {
-		ok = s.cleanWhenNew(in, landscape, cache)
+		ok = s.isCleanWhenNew(in, landscape, cache)
 	}
 	if !ok {
 		kind, err := s.kinds.get(gvk)
@@ -151,44 +151,44 @@ func (s *sources) validateOne(w **worker, in Input, landscape *surroundings, cac
 			*w = newWorker(s, landscape, cache.rules)
 		}
 		var old map[string]any
-		if in.Changed() {
+		if in.HasOld() {
 			old = in.OldContent().Object
 		}
 		var panicked any
-		findings, panicked, err = (*w).checkSafely(kind, in.Content().Object, old)
+		findings, panicked, err = (*w).checkRecovering(kind, in.Content().Object, old)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("%s %s: %w", gvk.Kind, name, err)
 		case panicked != nil:
 			*w = nil // its state may be incomplete
-			return violations(in, []finding{crashed}), nil
+			return toViolations(in, []finding{crashFinding}), nil
 		}
-		cache.keep(key, findings)
+		cache.store(key, findings)
 	}
-	return violations(in, landscape.withoutDefaulted(in, findings)), nil
+	return toViolations(in, landscape.dropDefaulted(in, findings)), nil
 }
 
-// cleanWhenNew reports whether the object is known to have no findings as a new one. An unchanged
+// isCleanWhenNew reports whether the object is known to have no findings as a new one. An unchanged
 // object then has none either: rules of updates compare, and checks of new objects do not apply
 // (TestUnchangedObjectsHaveNoMoreFindings). So the first change of a landscape only validates
 // changed objects.
-func (s *sources) cleanWhenNew(in Input, landscape *surroundings, cache *Cache) bool {
+func (s *sources) isCleanWhenNew(in Input, landscape *landscapeIndex, cache *Cache) bool {
 	created, same := in.AsNew()
-	if !same || !cache.keepsObjects() {
+	if !same || !cache.canCacheObjects() {
 		return false
 	}
-	found, known := cache.findings(s.keyOf(created, landscape))
+	found, known := cache.findings(s.cacheKey(created, landscape))
 	return known && len(found) == 0
 }
 
-// crashed is the finding about an object on which a check panics. It omits the text of the panic,
-// which may quote values.
-var crashed = finding{typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
+// crashFinding is the finding about an object on which a check panics. It omits the text of the
+// panic, which may quote values.
+var crashFinding = finding{typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
 	message: "cannot be checked, because a check crashes: a fault of Pergola, not of the object; please report it with the object"}
 
-// checkSafely is check for objects from anywhere: an unexpected one must not end the process, which
-// may be the admission of a whole landscape.
-func (w *worker) checkSafely(kind *structure.Kind, object, old map[string]any) (findings []finding, panicked any, err error) {
+// checkRecovering is check for objects from anywhere: an unexpected one must not end the process,
+// which may be the admission of a whole landscape.
+func (w *worker) checkRecovering(kind *structure.Kind, object, old map[string]any) (findings []finding, panicked any, err error) {
 	defer func() { panicked = recover() }()
 	findings, err = w.check(kind, object, old)
 	return findings, nil, err
@@ -200,21 +200,21 @@ var kindsReadingTheLandscape = map[string]bool{
 	"CloudProfile": true, "Garden": true, "Gardenlet": true, "ManagedSeed": true, "ManagedSeedSet": true, "NamespacedCloudProfile": true,
 }
 
-// keyOf returns the digest of everything that the findings about an object depend on.
-func (s *sources) keyOf(in Input, landscape *surroundings) kept.Key {
+// cacheKey returns the digest of everything that the findings about an object depend on.
+func (s *sources) cacheKey(in Input, landscape *landscapeIndex) kept.Key {
 	gvk, _, _ := in.Identity()
 	own := in.Digest()
 	to := appendText(own[:], s.digest)
-	to = appendCanonical(to, in.Changed())
+	to = appendCanonical(to, in.HasOld())
 	to = appendCanonical(to, landscape != nil)
 	if landscape != nil && kindsReadingTheLandscape[structure.RulesName(gvk)] {
-		all := landscape.digestOf(nil)
+		all := landscape.selectionDigest(nil)
 		to = append(to, all[:]...)
 	}
 	return sha256.Sum256(to)
 }
 
-func violations(in Input, findings []finding) []Violation {
+func toViolations(in Input, findings []finding) []Violation {
 	if len(findings) == 0 {
 		return nil
 	}
@@ -223,10 +223,10 @@ func violations(in Input, findings []finding) []Violation {
 	for i, f := range findings {
 		result[i] = Violation{
 			Severity: f.severity, Kind: gvk.Kind, Namespace: namespace, Name: name,
-			Field: f.path, At: f.at, Type: f.typ, Rule: f.rule, Message: f.message,
+			Field: f.path, ActualField: f.documentPath, Type: f.typ, Rule: f.rule, Message: f.message,
 		}
 		if in.Positions != nil {
-			p := placeOf(in.Positions, f)
+			p := findingPosition(in.Positions, f)
 			result[i].File, result[i].Line, result[i].Column = p.File, p.Line, p.Column
 		}
 	}

@@ -19,30 +19,31 @@ const (
 	SeverityWarning Severity = "warning"
 )
 
-// Type is the kind of a finding, in the words of the API (k8s.io/apimachinery field errors).
-type Type string
+// ViolationType is the kind of a finding, in the words of the API (k8s.io/apimachinery field
+// errors).
+type ViolationType string
 
 const (
 	// TypeRequired is a missing value.
-	TypeRequired Type = "Required"
+	TypeRequired ViolationType = "Required"
 	// TypeInvalid is a value of the right type that breaks a constraint.
-	TypeInvalid Type = "Invalid"
+	TypeInvalid ViolationType = "Invalid"
 	// TypeNotSupported is a value that is not among the known ones.
-	TypeNotSupported Type = "NotSupported"
+	TypeNotSupported ViolationType = "NotSupported"
 	// TypeForbidden is a field that must not be set: unknown, or not together with another one.
-	TypeForbidden Type = "Forbidden"
+	TypeForbidden ViolationType = "Forbidden"
 	// TypeDuplicate is a value that may be given only once.
-	TypeDuplicate Type = "Duplicate"
+	TypeDuplicate ViolationType = "Duplicate"
 	// TypeTypeInvalid is a value of another type, such as text where a number is expected.
-	TypeTypeInvalid Type = "TypeInvalid"
+	TypeTypeInvalid ViolationType = "TypeInvalid"
 	// TypeTooLong is text that is longer than allowed.
-	TypeTooLong Type = "TooLong"
+	TypeTooLong ViolationType = "TooLong"
 	// TypeTooMany is a list or map with more items than allowed.
-	TypeTooMany Type = "TooMany"
+	TypeTooMany ViolationType = "TooMany"
 )
 
-// types lists all types.
-var types = [...]Type{TypeRequired, TypeInvalid, TypeNotSupported, TypeForbidden, TypeDuplicate, TypeTypeInvalid, TypeTooLong, TypeTooMany}
+// violationTypes lists all types.
+var violationTypes = [...]ViolationType{TypeRequired, TypeInvalid, TypeNotSupported, TypeForbidden, TypeDuplicate, TypeTypeInvalid, TypeTooLong, TypeTooMany}
 
 // Violation is one finding. Its JSON form is the contract of `pergola validate -o json`.
 type Violation struct {
@@ -57,14 +58,14 @@ type Violation struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	// Field is the path of the field, such as spec.provider.workers[0].name.
-	Field string `json:"field"`
-	Type  Type   `json:"type"`
+	Field string        `json:"field"`
+	Type  ViolationType `json:"type"`
 	// Rule is the id of the rule, listed by Rules, or "structure" for findings of the schema.
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
-	// At is the field that the finding is about, if Field is only upstream's index or name for it;
-	// "" for Field itself.
-	At string `json:"-"`
+	// ActualField is the field that the finding is about, if Field is only upstream's index or name
+	// for it; "" for Field itself.
+	ActualField string `json:"-"`
 	// NewOnly: only new objects have the finding, not objects that were so before.
 	NewOnly bool `json:"-"`
 }
@@ -100,12 +101,12 @@ func (v Violation) String() string {
 	if v.Rule != "" {
 		b.WriteString(" [" + v.Rule + "]")
 	}
-	return printable(b.String())
+	return escapeUnprintable(b.String())
 }
 
-// printable escapes characters that would move or colour a terminal: names and values come from
-// files.
-func printable(text string) string {
+// escapeUnprintable escapes characters that would move or colour a terminal: names and values come
+// from files.
+func escapeUnprintable(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return text
 	}
@@ -120,8 +121,9 @@ func printable(text string) string {
 	return b.String()
 }
 
-// Sort orders findings by position, then object, field, rule and message, so that output is stable.
-func Sort(violations []Violation) {
+// SortViolations orders findings by position, then object, field, rule and message, so that output
+// is stable.
+func SortViolations(violations []Violation) {
 	slices.SortFunc(violations, func(a, b Violation) int {
 		return cmp.Or(
 			cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
@@ -155,9 +157,9 @@ type keyPositioner interface {
 	KeyPosition(path string) Position
 }
 
-// placeOf returns the position of a finding: of its name for a field that does not exist.
-func placeOf(positions Positioner, f finding) Position {
-	path := cmp.Or(f.at, f.path)
+// findingPosition returns the position of a finding: of its name for a field that does not exist.
+func findingPosition(positions Positioner, f finding) Position {
+	path := cmp.Or(f.documentPath, f.path)
 	if names, ok := positions.(keyPositioner); ok && (f.rule == RuleStructure || f.rule == ruleExtensionConfig) && f.typ == TypeForbidden {
 		return names.KeyPosition(path)
 	}

@@ -21,13 +21,13 @@ import (
 
 // finding is a violation before its position is looked up.
 type finding struct {
-	path     string
-	at       string // field whose position is shown, if it is not path
-	typ      Type
-	rule     string
-	message  string
-	severity Severity
-	meant    string // probable name of an unknown field
+	path         string
+	documentPath string // field whose position is shown, if it is not path
+	typ          ViolationType
+	rule         string
+	message      string
+	severity     Severity
+	suggestion   string // probable name of an unknown field
 }
 
 var (
@@ -44,32 +44,32 @@ var (
 // because CUE contexts are not safe for concurrent use. It is replaced after a number of
 // evaluations, because CUE contexts never shrink.
 type worker struct {
-	sources   *sources
-	landscape *surroundings
-	known     *recent[[]ruled]
-	ctx       *cue.Context
-	base      map[schema.GroupVersionKind]cue.Value
-	units     map[prepared]cue.Value
-	used      int
-	buffer    []byte
+	sources     *sources
+	landscape   *landscapeIndex
+	results     *memoryCache[[]ruleResult]
+	ctx         *cue.Context
+	base        map[schema.GroupVersionKind]cue.Value
+	units       map[compiledUnitKey]cue.Value
+	evaluations int
+	buffer      []byte
 }
 
-// prepared identifies the compiled rules of a unit, for new objects or for changed ones.
-type prepared struct {
-	unit    *unit
+// compiledUnitKey identifies the compiled rules of a unit, for new objects or for changed ones.
+type compiledUnitKey struct {
+	unit    *ruleUnit
 	changed bool
 }
 
-// ruled is the result of one rule for an object.
-type ruled struct {
+// ruleResult is the result of one rule for an object.
+type ruleResult struct {
 	id       string
 	findings []finding
 	// fault is the finding that the rule cannot be evaluated; nil if it can.
 	fault *finding
 }
 
-func newWorker(s *sources, landscape *surroundings, known *recent[[]ruled]) *worker {
-	w := &worker{sources: s, landscape: landscape, known: known}
+func newWorker(s *sources, landscape *landscapeIndex, known *memoryCache[[]ruleResult]) *worker {
+	w := &worker{sources: s, landscape: landscape, results: known}
 	w.recycle()
 	return w
 }
@@ -78,20 +78,20 @@ func newWorker(s *sources, landscape *surroundings, known *recent[[]ruled]) *wor
 func (w *worker) recycle() {
 	w.ctx = cuecontext.New()
 	w.base = map[schema.GroupVersionKind]cue.Value{}
-	w.units = map[prepared]cue.Value{}
-	w.used = 0
+	w.units = map[compiledUnitKey]cue.Value{}
+	w.evaluations = 0
 }
 
 // check returns the findings about one object. An error means that the schemas are broken.
 func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]finding, error) {
 	clean, empty := kind.Normalise(object)
 	var findings []finding
-	findings = append(findings, emptyValues(empty)...)
+	findings = append(findings, emptyValueFindings(empty)...)
 	broken, err := w.checkStructure(kind, clean)
 	if err != nil {
 		return nil, err
 	}
-	clean, misspelt, renames := renamed(kind, clean, broken)
+	clean, misspelt, renames := correctNames(kind, clean, broken)
 	if len(renames) > 0 { // later checks use the intended names
 		clean, _ = kind.Normalise(clean)
 		if broken, err = w.checkStructure(kind, clean); err != nil {
@@ -107,8 +107,8 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 	if err != nil {
 		return nil, err
 	}
-	broken = slices.DeleteFunc(broken, func(b finding) bool { return b.typ == TypeRequired && isOptional(kind, b.path) })
-	ruled = withoutFollowUps(append(ruled, checkGoRules(input)...), broken)
+	broken = slices.DeleteFunc(broken, func(b finding) bool { return b.typ == TypeRequired && isOptionalField(kind, b.path) })
+	ruled = dropFollowUps(append(ruled, checkGoRules(input)...), broken)
 	inside, err := w.checkTemplates(input)
 	if err != nil {
 		return nil, err
@@ -118,29 +118,29 @@ func (w *worker) check(kind *structure.Kind, object, old map[string]any) ([]find
 		return nil, err
 	}
 	inside = append(inside, configured...)
-	findings = append(findings, withoutSaidBetter(kind, broken, ruled)...)
-	findings = append(append(findings, withoutFollowUps(inside, broken)...), ruled...)
-	return dedupe(renames.places(findings)), nil
+	findings = append(findings, dropMissingReportedByRules(kind, broken, ruled)...)
+	findings = append(append(findings, dropFollowUps(inside, broken)...), ruled...)
+	return dedupe(renames.restorePaths(findings)), nil
 }
 
 // encode converts content to CUE. It preserves null, which CUE would take for any value.
 func (w *worker) encode(content any) cue.Value { return w.ctx.Encode(content, cue.NilIsAny(false)) }
 
 // checkStructure checks an object against the closed definition of its kind. CUE and Go use the
-// same nodes and give the same verdict (TestStructureIsTheSameInCUEAndInWords, FuzzStructure), but
+// same nodes and give the same verdict (TestCUEAndGoStructureAgree, FuzzStructure), but
 // CUE takes a hundred times as long. So CUE decides only about objects that Go rejects. The
 // messages come from the schema, because those of CUE are about unification.
 func (w *worker) checkStructure(kind *structure.Kind, object map[string]any) ([]finding, error) {
-	findings := structural(kind, object)
+	findings := structuralFindings(kind, object)
 	if len(findings) == 0 {
 		return nil, nil
 	}
-	paths, err := w.refused(kind, object)
+	paths, err := w.rejectedFields(kind, object)
 	if err != nil || len(paths) == 0 {
 		return nil, err
 	}
 	for _, path := range paths {
-		if !slices.ContainsFunc(findings, func(f finding) bool { return related(f.path, path) }) {
+		if !slices.ContainsFunc(findings, func(f finding) bool { return isRelatedPath(f.path, path) }) {
 			findings = append(findings, finding{path: path, typ: TypeInvalid, rule: RuleStructure, severity: SeverityError,
 				message: "does not have the form that the schema of " + kind.GVK.Kind + " asks for"})
 		}
@@ -148,8 +148,8 @@ func (w *worker) checkStructure(kind *structure.Kind, object map[string]any) ([]
 	return findings, nil
 }
 
-// refused returns the fields that the definition in CUE rejects.
-func (w *worker) refused(kind *structure.Kind, object map[string]any) ([]string, error) {
+// rejectedFields returns the fields that the definition in CUE rejects.
+func (w *worker) rejectedFields(kind *structure.Kind, object map[string]any) ([]string, error) {
 	base, ok := w.base[kind.GVK]
 	if !ok {
 		var err error
@@ -158,23 +158,23 @@ func (w *worker) refused(kind *structure.Kind, object map[string]any) ([]string,
 		}
 		w.base[kind.GVK] = base
 	}
-	w.used++
+	w.evaluations++
 	if err := base.Unify(w.encode(object)).Validate(cue.Concrete(true)); err != nil {
-		return errorPaths(kind, err), nil
+		return cueErrorPaths(kind, err), nil
 	}
 	return nil, nil
 }
 
-// structural returns the findings of the schema with their messages.
-func structural(kind *structure.Kind, object map[string]any) []finding {
+// structuralFindings returns the findings of the schema with their messages.
+func structuralFindings(kind *structure.Kind, object map[string]any) []finding {
 	var findings []finding
 	for _, f := range kind.Check(object) {
-		findings = append(findings, finding{path: f.Path.String(), typ: Type(f.Type), rule: RuleStructure, severity: SeverityError, message: f.Message, meant: f.Meant.String()})
+		findings = append(findings, finding{path: f.Path.String(), typ: ViolationType(f.Type), rule: RuleStructure, severity: SeverityError, message: f.Message, suggestion: f.Meant.String()})
 	}
 	return findings
 }
 
-func emptyValues(paths []fieldpath.Path) []finding {
+func emptyValueFindings(paths []fieldpath.Path) []finding {
 	var findings []finding
 	for _, path := range paths {
 		findings = append(findings, finding{path: path.String(), typ: TypeInvalid, rule: ruleEmptyValue, severity: SeverityWarning,
@@ -187,14 +187,14 @@ func emptyValues(paths []fieldpath.Path) []finding {
 // CloudProfile but may omit versions.
 var imagesWithoutVersions = regexp.MustCompile(`^spec\.machineImages\[\d+\]\.versions$`)
 
-// isOptional reports whether upstream accepts the kind without a field that its definition
+// isOptionalField reports whether upstream accepts the kind without a field that its definition
 // requires.
-func isOptional(kind *structure.Kind, path string) bool {
+func isOptionalField(kind *structure.Kind, path string) bool {
 	return kind.GVK.Kind == "NamespacedCloudProfile" && imagesWithoutVersions.MatchString(path)
 }
 
-// errorPaths returns the fields that a CUE error names.
-func errorPaths(kind *structure.Kind, err error) []string {
+// cueErrorPaths returns the fields that a CUE error names.
+func cueErrorPaths(kind *structure.Kind, err error) []string {
 	var paths []string
 	for _, e := range errors.Errors(err) {
 		names := e.Path()
@@ -210,11 +210,11 @@ func errorPaths(kind *structure.Kind, err error) []string {
 	return slices.Compact(paths)
 }
 
-// related reports whether one path is the other one or a parent of it.
-func related(a, b string) bool { return within(a, b) || within(b, a) }
+// isRelatedPath reports whether one path is the other one or a parent of it.
+func isRelatedPath(a, b string) bool { return isWithinPath(a, b) || isWithinPath(b, a) }
 
-// within reports whether the inner path is the outer one or lies below it.
-func within(outer, inner string) bool {
+// isWithinPath reports whether the inner path is the outer one or lies below it.
+func isWithinPath(outer, inner string) bool {
 	rest, ok := strings.CutPrefix(inner, outer)
 	return ok && (rest == "" || outer == "" || rest[0] == '.' || rest[0] == '[')
 }
@@ -227,7 +227,7 @@ func (w *worker) checkRules(input ruleInput, broken bool) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []ruled
+	var all []ruleResult
 	for _, u := range known.units {
 		if u.rules[0].Scope == scopeLandscape && input.landscape == nil {
 			continue
@@ -238,7 +238,7 @@ func (w *worker) checkRules(input ruleInput, broken bool) ([]finding, error) {
 		}
 		all = append(all, found...)
 	}
-	slices.SortFunc(all, func(a, b ruled) int { return cmp.Compare(known.order[a.id], known.order[b.id]) })
+	slices.SortFunc(all, func(a, b ruleResult) int { return cmp.Compare(known.order[a.id], known.order[b.id]) })
 	var findings []finding
 	for _, r := range all {
 		switch {
@@ -253,60 +253,60 @@ func (w *worker) checkRules(input ruleInput, broken bool) ([]finding, error) {
 
 // checkUnit returns the results of a unit's rules that have any finding. It reuses those of another
 // object with the same content in the parts that the unit reads. They are read-only.
-func (w *worker) checkUnit(u *unit, input ruleInput) ([]ruled, error) {
-	object := u.reads.object.of(input.object)
+func (w *worker) checkUnit(u *ruleUnit, input ruleInput) ([]ruleResult, error) {
+	object := u.dependencies.object.selectFrom(input.object)
 	var old map[string]any
 	if input.old != nil {
-		old = u.reads.old.of(input.old)
+		old = u.dependencies.old.selectFrom(input.old)
 	}
-	key := w.keyOf(u, object, old, input.old != nil)
-	if found, ok := w.known.get(key); ok {
+	key := w.cacheKey(u, object, old, input.old != nil)
+	if found, ok := w.results.get(key); ok {
 		return found, nil
 	}
-	rules, err := w.preparedRules(u, input.old != nil)
+	rules, err := w.compiledRules(u, input.old != nil)
 	if err != nil {
 		return nil, err
 	}
-	w.used++
+	w.evaluations++
 	filled := rules.FillPath(objectPath, w.encode(object))
 	if input.old != nil {
 		filled = filled.FillPath(oldPath, w.encode(old))
 	}
 	filled = filled.LookupPath(rulesPath)
-	var found []ruled
+	var found []ruleResult
 	for _, rule := range u.rules {
-		r := ruled{id: rule.ID}
+		r := ruleResult{id: rule.ID}
 		if r.findings, err = evaluateRule(rule, filled.LookupPath(cue.MakePath(cue.Str(rule.ID)))); err != nil {
-			fault := w.sources.faulty(rule, err)
+			fault := w.sources.ruleFailureFinding(rule, err)
 			r.findings, r.fault = nil, &fault
 		}
 		if len(r.findings) > 0 || r.fault != nil {
 			found = append(found, r)
 		}
 	}
-	w.known.put(key, found)
+	w.results.put(key, found)
 	return found, nil
 }
 
-// keyOf returns the digest of everything that the findings of a unit depend on.
-func (w *worker) keyOf(u *unit, object, old map[string]any, changed bool) kept.Key {
+// cacheKey returns the digest of everything that the findings of a unit depend on.
+func (w *worker) cacheKey(u *ruleUnit, object, old map[string]any, changed bool) kept.Key {
 	to := appendText(w.buffer[:0], w.sources.digest)
 	to = appendText(to, u.id)
 	to = appendCanonical(to, object)
 	if to = appendCanonical(to, changed); changed {
 		to = appendCanonical(to, old)
 	}
-	if !u.reads.landscape.none() {
-		around := w.landscape.digestOf(u.reads.landscape)
+	if !u.dependencies.landscape.isEmpty() {
+		around := w.landscape.selectionDigest(u.dependencies.landscape)
 		to = append(to, around[:]...)
 	}
 	w.buffer = to
 	return sha256.Sum256(to)
 }
 
-// preparedRules compiles the rules of a unit on first use, and fills in all but the object.
-func (w *worker) preparedRules(u *unit, changed bool) (cue.Value, error) {
-	set := prepared{unit: u, changed: changed}
+// compiledRules compiles the rules of a unit on first use, and fills in all but the object.
+func (w *worker) compiledRules(u *ruleUnit, changed bool) (cue.Value, error) {
+	set := compiledUnitKey{unit: u, changed: changed}
 	if rules, ok := w.units[set]; ok {
 		return rules, nil
 	}
@@ -315,7 +315,7 @@ func (w *worker) preparedRules(u *unit, changed bool) (cue.Value, error) {
 		return cue.Value{}, err
 	}
 	if w.landscape != nil {
-		rules = rules.FillPath(landscapePath, w.encode(w.landscape.parts(u.reads.landscape)))
+		rules = rules.FillPath(landscapePath, w.encode(w.landscape.selectParts(u.dependencies.landscape)))
 	} else {
 		rules = rules.FillPath(landscapePath, ast.NewNull())
 	}
@@ -334,28 +334,28 @@ func evaluateRule(rule Rule, value cue.Value) ([]finding, error) {
 	var findings []finding
 	for items.Next() {
 		f := finding{rule: rule.ID, severity: rule.Severity}
-		if f.path, err = text(items.Value(), "path"); err != nil {
+		if f.path, err = stringField(items.Value(), "path"); err != nil {
 			return nil, err
 		}
-		if f.message, err = text(items.Value(), "message"); err != nil {
+		if f.message, err = stringField(items.Value(), "message"); err != nil {
 			return nil, err
 		}
 		if items.Value().LookupPath(atPath).Exists() {
-			if f.at, err = text(items.Value(), "at"); err != nil {
+			if f.documentPath, err = stringField(items.Value(), "at"); err != nil {
 				return nil, err
 			}
 		}
-		typ, err := text(items.Value(), "type")
+		typ, err := stringField(items.Value(), "type")
 		if err != nil {
 			return nil, err
 		}
-		f.typ = Type(typ)
+		f.typ = ViolationType(typ)
 		findings = append(findings, f)
 	}
 	return findings, nil
 }
 
-func text(value cue.Value, field string) (string, error) {
+func stringField(value cue.Value, field string) (string, error) {
 	child := value.LookupPath(cue.MakePath(cue.Str(field)))
 	if found, ok := child.Default(); ok {
 		child = found
@@ -372,11 +372,11 @@ func text(value cue.Value, field string) (string, error) {
 func dedupe(findings []finding) []finding {
 	type key struct {
 		path, at string
-		typ      Type
+		typ      ViolationType
 	}
 	seen := make(map[key]bool, len(findings))
 	return slices.DeleteFunc(findings, func(f finding) bool {
-		k := key{path: fieldpath.Parse(f.path).String(), at: f.at, typ: f.typ}
+		k := key{path: fieldpath.Parse(f.path).String(), at: f.documentPath, typ: f.typ}
 		if f.severity == SeverityWarning {
 			return false
 		}

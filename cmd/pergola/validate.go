@@ -101,7 +101,7 @@ func (v *validation) findings(paths []string) ([]schemas.Violation, error) {
 			}
 		}
 	}
-	schemas.Sort(all)
+	schemas.SortViolations(all)
 	return all, err
 }
 

@@ -55,7 +55,7 @@ func (r Reader) FindingsSince(ctx context.Context, l, before *landscapes.Landsca
 		all[i].File = filepath.Join(l.Dir, all[i].File)
 		all[i].Message = placesFromHere(l, all[i].Message)
 	}
-	schemas.Sort(all)
+	schemas.SortViolations(all)
 	return all, nil
 }
 

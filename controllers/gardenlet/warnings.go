@@ -65,7 +65,7 @@ func (g *Gardenlet) resetWarnings() {
 // none or the gardenlet does. The text has no command, because its reader may use another cluster.
 func ignoredOperationMessage(o *unstructured.Unstructured, leftAlone string, done []string) string {
 	operation := o.GetAnnotations()[gardencorev1beta1.GardenerOperation]
-	waits := schemas.OperationWaiting(o) + "; " + schemas.WithdrawAnywhere
+	waits := schemas.PendingOperationMessage(o) + "; " + schemas.WithdrawAdvice
 	switch {
 	case operation == "":
 		return ""

@@ -19,7 +19,7 @@ import (
 // downgrades, rotations out of order. The virtual garden rejects them only if admission webhooks
 // are registered there.
 func (c *Converger) admitChange(_ context.Context, live, next *unstructured.Unstructured) error {
-	if !schemas.Known(next.GroupVersionKind()) {
+	if !schemas.IsKnown(next.GroupVersionKind()) {
 		return nil
 	}
 	after, err := c.admission.check(c, schemas.Input{Object: next, Old: live})
@@ -96,11 +96,11 @@ func (a *admissionChecker) releaseRules() {
 }
 
 // admissionContext returns all declarations; each is parsed when a rule needs it.
-func (c *Converger) admissionContext() *schemas.Surroundings {
-	out := &schemas.Surroundings{}
+func (c *Converger) admissionContext() *schemas.LandscapeObjects {
+	out := &schemas.LandscapeObjects{}
 	for i := range c.landscape.Declarations {
-		if in := c.landscape.Declarations[i].Input(); in.Later != nil {
-			out.Later = append(out.Later, in.Later)
+		if in := c.landscape.Declarations[i].Input(); in.Lazy != nil {
+			out.LazyObjects = append(out.LazyObjects, in.Lazy)
 		} else {
 			out.Objects = append(out.Objects, in.Object)
 		}

@@ -69,7 +69,7 @@ func (e *OperationNotPossibleError) obstacleText(withdraw func(schemas.Obstacle)
 
 // checkPossible returns an error if the object cannot run the operation in its present state.
 func checkPossible(ctx context.Context, cluster *apply.Cluster, live *unstructured.Unstructured, operation string) error {
-	obstacles, err := schemas.OperationPossible(ctx, live, operation)
+	obstacles, err := schemas.OperationObstacles(ctx, live, operation)
 	if err != nil {
 		return fmt.Errorf("checking the operation: %w", err)
 	}

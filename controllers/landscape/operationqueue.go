@@ -15,7 +15,7 @@ import (
 // queueReason returns what an operation waits for when another one blocks it. If the other one is
 // from Git and was requested a moment ago, withdrawing it would be wrong.
 func (c *Converger) queueReason(o landscapes.Operation, e *OperationNotPossibleError, records *operationLedger) pendingReason {
-	reason := pendingReason{e.obstacleText(func(o schemas.Obstacle) string { return o.Withdraw }), e.obstacleText(func(schemas.Obstacle) string { return schemas.WithdrawAnywhere })}
+	reason := pendingReason{e.obstacleText(func(o schemas.Obstacle) string { return o.Withdraw }), e.obstacleText(func(schemas.Obstacle) string { return schemas.WithdrawAdvice })}
 	id, ours := strings.CutPrefix(e.object.GetAnnotations()[AnnotationOperationID], c.operationMark(""))
 	first := records.byID[id]
 	if !ours || id == o.ID || first.Object != o.Object() || first.Operation != e.object.GetAnnotations()[annotationOperation] {

@@ -192,8 +192,8 @@ func (c *Converger) notStartedReason(o landscapes.Operation, record operationRec
 		if !isImplemented(o.Kind, o.Operation) {
 			but = ", but no part of Pergola does it in this version"
 		}
-		text := fmt.Sprintf("it was asked for %s%s: %s; ", record.At.UTC().Format(time.RFC3339), but, schemas.OperationWaiting(asked))
-		return pendingReason{localText: text + cluster.RewriteKubectlOrNameCluster(schemas.WithdrawOperation(asked)), portableText: text + schemas.WithdrawAnywhere}
+		text := fmt.Sprintf("it was asked for %s%s: %s; ", record.At.UTC().Format(time.RFC3339), but, schemas.PendingOperationMessage(asked))
+		return pendingReason{localText: text + cluster.RewriteKubectlOrNameCluster(schemas.WithdrawCommand(asked)), portableText: text + schemas.WithdrawAdvice}
 	}
 	if !before && record.State == operationDone && o.Operation != schemas.OperationConfirmDeletion && !isImplemented(o.Kind, o.Operation) {
 		asked := &unstructured.Unstructured{} // not in the cache yet

@@ -128,7 +128,7 @@ func (r *revisionReader) read(ctx context.Context, snapshot *source.Snapshot) (*
 		rendering = render.CheckLandscape(r.catalogue, l, render.At(r.now), render.RulesPassed())
 	}
 	if all := slices.Concat(violations, found, rendering); schemas.HasErrors(all) {
-		schemas.Sort(all)
+		schemas.SortViolations(all)
 		return nil, &invalidError{fmt.Sprintf("revision %s is not valid", snapshot.Revision()), all}
 	}
 	if name := l.Config.Name; name != r.object.Name {

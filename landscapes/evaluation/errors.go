@@ -20,7 +20,7 @@ import (
 // maxViolations limits the number of violations of one package.
 const maxViolations = 100
 
-func (r *reader) report(file string, line, column int, typ schemas.Type, format string, args ...any) {
+func (r *reader) report(file string, line, column int, typ schemas.ViolationType, format string, args ...any) {
 	v := schemas.Violation{Severity: schemas.SeverityError, File: file, Line: line, Column: column, Type: typ, Rule: RuleCUE, Message: fmt.Sprintf(format, args...)}
 	// a comprehension repeats its fault in each value
 	if !slices.Contains(r.result.Violations, v) {
@@ -28,7 +28,7 @@ func (r *reader) report(file string, line, column int, typ schemas.Type, format 
 	}
 }
 
-func (r *reader) reportAt(at place, typ schemas.Type, format string, args ...any) {
+func (r *reader) reportAt(at place, typ schemas.ViolationType, format string, args ...any) {
 	r.report(r.pkg.Files[at.file].Name, at.line, at.column, typ, format, args...)
 }
 

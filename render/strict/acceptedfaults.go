@@ -200,7 +200,7 @@ func checkFeatureGates(at fieldpath.Path, container map[string]any) []structure.
 			}
 			for gate := range strings.SplitSeq(gates, ",") {
 				name, value, _ := strings.Cut(strings.TrimSpace(gate), "=")
-				wrong := schemas.UnknownFeatureGate(name)
+				wrong := schemas.FeatureGateProblem(name)
 				if _, err := strconv.ParseBool(value); err != nil && wrong == "" {
 					wrong = fmt.Sprintf("the feature gate %s is true or false, as in %s=true", name, name)
 				}

@@ -168,7 +168,7 @@ func hasMount(spec any, name string) bool {
 // checkCronSchedule finds a CronJob that never runs.
 func checkCronSchedule(object map[string]any) []structure.Finding {
 	path := fieldpath.Path{"spec", "schedule"}
-	if text, _ := valueAt(object, path).(string); schemas.CronProblem(text) == "" && schemas.IsNever(text) {
+	if text, _ := valueAt(object, path).(string); schemas.CronProblem(text) == "" && schemas.IsNeverDue(text) {
 		return []structure.Finding{{Path: path, Type: "Invalid", Message: fmt.Sprintf("%q never comes: no such month has that many days", text)}}
 	}
 	return nil

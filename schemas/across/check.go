@@ -64,14 +64,14 @@ func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
 		if opts.OnlyThere != nil && opts.OnlyThere(in) {
 			continue
 		}
-		if in.Declared() && !c.still(in, records[i].clean) {
+		if in.IsDeclared() && !c.still(in, records[i].clean) {
 			records[i].clean = c.look(in)
 			if opts.Kept != nil {
 				opts.Kept.Put(keys[i], records[i].write())
 			}
 		}
 	}
-	schemas.Sort(c.found)
+	schemas.SortViolations(c.found)
 	return slices.Compact(c.found)
 }
 
@@ -122,7 +122,7 @@ func (c *check) recall(inputs []schemas.Input) ([]kept.Key, []record) {
 	for start := 0; start < len(inputs); start += size {
 		group.Go(func() error {
 			for i := start; i < min(start+size, len(inputs)); i++ {
-				if in := &inputs[i]; in.Declared() {
+				if in := &inputs[i]; in.IsDeclared() {
 					keys[i] = c.keyOf(in)
 					records[i] = c.kept(in, keys[i])
 				}
@@ -268,19 +268,19 @@ func (c *check) namespace() string { return identityOf(c.in).namespace }
 func (c *check) kind() string      { return identityOf(c.in).kind.Kind }
 
 // reportNew is report for a finding that does not count for unchanged objects.
-func (c *check) reportNew(field string, typ schemas.Type, format string, args ...any) {
+func (c *check) reportNew(field string, typ schemas.ViolationType, format string, args ...any) {
 	c.report(field, typ, format, args...)
 	c.found[len(c.found)-1].NewOnly = true
 }
 
 // report adds a finding about a field of the current object.
-func (c *check) report(field string, typ schemas.Type, format string, args ...any) {
+func (c *check) report(field string, typ schemas.ViolationType, format string, args ...any) {
 	c.reportAbout(c.in, field, typ, format, args...)
 }
 
 // reportAbout adds a finding about an object that the current one refers to. Other referring
 // objects may add the same finding.
-func (c *check) reportAbout(in *schemas.Input, field string, typ schemas.Type, format string, args ...any) {
+func (c *check) reportAbout(in *schemas.Input, field string, typ schemas.ViolationType, format string, args ...any) {
 	id := identityOf(in)
 	v := schemas.Violation{
 		Severity: c.rule.Severity, Kind: id.kind.Kind, Namespace: id.namespace, Name: id.name,

@@ -60,7 +60,7 @@ type config struct {
 // problem is a fault in the text of a ConfigMap: at a field, or at "" for the whole text.
 type problem struct {
 	field   string
-	typ     schemas.Type
+	typ     schemas.ViolationType
 	message string
 	// The process starts with both: a warning means an unlikely setting, taken means an error that
 	// the process accepts.
@@ -408,7 +408,7 @@ func decoded[T runtime.Object](decoder runtime.Decoder, content, what string) (T
 func inWords(found field.ErrorList) problems {
 	var out problems
 	for _, e := range found {
-		p := problem{field: strings.TrimPrefix(strings.TrimPrefix(e.Field, "<nil>"), "."), typ: schemas.Type(strings.TrimPrefix(string(e.Type), "FieldValue"))}
+		p := problem{field: strings.TrimPrefix(strings.TrimPrefix(e.Field, "<nil>"), "."), typ: schemas.ViolationType(strings.TrimPrefix(string(e.Type), "FieldValue"))}
 		detail := strings.ReplaceAll(e.Detail, "\n", " ")
 		allowed, isList := strings.CutPrefix(detail, "supported values: ")
 		switch {

@@ -48,7 +48,7 @@ func workloadIdentity(ref, types string) func(*check) {
 // bindingProvider checks that a new Shoot's credentials are for its provider. A binding may list
 // several types, separated by commas. Source: plugin/pkg/shoot/validator (validateProvider).
 func (c *check) bindingProvider() {
-	if c.in.Changed() {
+	if c.in.HasOld() {
 		return
 	}
 	written := text(c.object(), "spec", "provider", "type")
@@ -78,8 +78,8 @@ func credentialKeys(ref func(*check) (namespace, name string)) func(*check) {
 		for _, provider := range strings.Split(text(c.object(), "provider", "type"), ",") {
 			for _, field := range []string{"data", "stringData"} {
 				values := table(in.Content().Object, field)
-				for key := range values { // findings are sorted later
-					if meant := schemas.CredentialSlip(provider, key); meant != "" && values[meant] == nil {
+				for key := range values { // findings are sorted
+					if meant := schemas.SuggestCredentialKey(provider, key); meant != "" && values[meant] == nil {
 						c.reportAbout(in, fieldpath.Path{field, fieldpath.Key(key)}.String(), schemas.TypeNotSupported, "the extension of the provider %q reads no key of this name; did you mean %q?", provider, meant)
 					}
 				}
@@ -184,7 +184,7 @@ func (c *check) quotaScopes() {
 // Source: plugin/pkg/shoot/exposureclass.
 func (c *check) exposureScheduling() {
 	class := c.find(identity{kind: kindExposureClass, name: text(c.object(), "spec", "exposureClassName")})
-	if class == nil || c.in.Changed() {
+	if class == nil || c.in.HasOld() {
 		return
 	}
 	scheduling := table(class.Content().Object, "scheduling")

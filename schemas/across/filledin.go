@@ -47,7 +47,7 @@ func (c *check) filled() mutation.Result {
 		return c.fill
 	}
 	var old *gardencorev1beta1.Shoot
-	if c.in.Changed() {
+	if c.in.HasOld() {
 		before, _ := c.formerly()
 		old = &gardencorev1beta1.Shoot{}
 		if !typed(before, old) {
@@ -83,7 +83,7 @@ func (c *check) rulesForFilled() {
 		return
 	}
 	plain := *c.in
-	plain.Object, plain.Later, plain.Positions = c.in.Content(), nil, nil
+	plain.Object, plain.Lazy, plain.Positions = c.in.Content(), nil, nil
 	known := rulesAt(c.Rules(plain))
 	found, ok := c.rulesWith(plain, changes, former)
 	if !ok {
@@ -123,7 +123,7 @@ func (c *check) rulesWith(in schemas.Input, changes mutation.Result, former *uns
 		return nil, false
 	}
 	if former != nil {
-		in.Old, in.OldLater = former, nil
+		in.Old, in.OldLazy = former, nil
 	}
 	return c.Rules(in), true
 }
@@ -155,8 +155,8 @@ type formerlyAround struct{ *index }
 
 // Get implements mutation.Around.
 func (f formerlyAround) Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured {
-	in := f.objects[identity{kind, namespace, name}] // formerly records the question
-	if kind != kindSeed || in == nil || !in.Changed() {
+	in := f.objects[identity{kind, namespace, name}] // formerly asks
+	if kind != kindSeed || in == nil || !in.HasOld() {
 		return nil
 	}
 	return in.OldContent()
@@ -168,7 +168,7 @@ func (f formerlyAround) List(schema.GroupKind) []*unstructured.Unstructured { re
 // formerly returns the previous revision of the Shoot, with the values that the API had filled in
 // from its Seed; nil for a new Shoot. Nothing is filled in without a Seed in both revisions.
 func (c *check) formerly() (*unstructured.Unstructured, []mutation.Change) {
-	if !c.in.Changed() {
+	if !c.in.HasOld() {
 		return nil, nil
 	}
 	was, old := c.in.OldContent(), &gardencorev1beta1.Shoot{}

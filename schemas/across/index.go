@@ -71,7 +71,7 @@ func newIndex(inputs []schemas.Input) *index {
 	}
 	for n := range inputs {
 		in := &inputs[n]
-		if in.Declared() {
+		if in.IsDeclared() {
 			id := identityOf(in)
 			i.objects[id] = in
 			i.names[id.kind] = append(i.names[id.kind], in)

@@ -127,7 +127,7 @@ func (c *check) keptVersions() {
 // keptImages checks that a CloudProfile retains machine images and versions in use, and adds no
 // image that a dependent profile defines.
 func (c *check) keptImages() {
-	if !c.in.Changed() {
+	if !c.in.HasOld() {
 		return
 	}
 	before, now := imagesOf(c.oldObject()), imagesOf(c.object())

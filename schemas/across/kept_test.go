@@ -22,7 +22,7 @@ func later(inputs []schemas.Input, read map[string]int) []schemas.Input {
 		in := inputs[i]
 		gvk, namespace, name := in.Identity()
 		object := in.Object
-		in.Later = &schemas.Later{Kind: gvk, Namespace: namespace, Name: name, Digest: digestOfContent(object), Read: func() *unstructured.Unstructured {
+		in.Lazy = &schemas.LazyObject{Kind: gvk, Namespace: namespace, Name: name, Digest: digestOfContent(object), Read: func() *unstructured.Unstructured {
 			read[gvk.Kind+" "+name]++
 			return object
 		}}

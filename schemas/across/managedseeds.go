@@ -221,7 +221,7 @@ func (c *check) zonesOfHost(at string, seed map[string]any, shoot *host) {
 	slices.Sort(offered)
 	offered = slices.Compact(offered)
 	var before []string
-	if c.in.Changed() {
+	if c.in.HasOld() {
 		before = texts(list(table(c.oldObject(), strings.Split(at, ".")...), "provider", "zones"))
 	}
 	foreign := slices.DeleteFunc(texts(list(seed, "provider", "zones")), func(zone string) bool {

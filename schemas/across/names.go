@@ -32,8 +32,8 @@ func namesOf(in *schemas.Input) []name {
 	switch id.kind {
 	case kindGarden:
 		var names []name
-		for _, n := range schemas.GardenNames(object) {
-			names = append(names, name{dns: n.Name, behind: n.Behind, field: n.Field, record: n.Record})
+		for _, n := range schemas.GardenDNSNames(object) {
+			names = append(names, name{dns: n.Name, behind: n.Target, field: n.Field, record: n.HasRecord})
 		}
 		return names
 	case kindShoot:
@@ -140,7 +140,7 @@ func (c *check) namesUnique(reported map[string]bool) {
 }
 
 // clash returns the message for a conflicting name, "" if there is no conflict.
-func (c *check) clash(n name) (string, schemas.Type) {
+func (c *check) clash(n name) (string, schemas.ViolationType) {
 	if !n.record {
 		if other := c.other(use{belowRecord, n.dns}); other != nil {
 			for _, its := range namesOf(other) {

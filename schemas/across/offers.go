@@ -426,7 +426,7 @@ func (c *check) nodes() {
 
 // oldObject returns the object before the change; nil for a new object.
 func (c *check) oldObject() map[string]any {
-	if !c.in.Changed() {
+	if !c.in.HasOld() {
 		return nil
 	}
 	return c.in.OldContent().Object

@@ -138,7 +138,7 @@ func referenceRules() []rule {
 		}
 		slices.Sort(fields)
 		out = append(out, rule{schemas.Rule{
-			ID: strings.ToLower(kind) + "/references", Kind: kind, In: "go", File: "schemas/across/references.go", Scope: "landscape", Severity: schemas.SeverityError, Class: schemas.ClassStatic, Fields: slices.Compact(fields),
+			ID: strings.ToLower(kind) + "/references", Kind: kind, Language: "go", File: "schemas/across/references.go", Scope: "landscape", Severity: schemas.SeverityError, Class: schemas.ClassStatic, Fields: slices.Compact(fields),
 			Title:  "What " + article(kind) + " refers to exists",
 			Doc:    "The object is declared in the landscape. What is made by hand, by another tool or through the API is listed in landscape.yaml under spec.external.",
 			Source: "plugin/pkg/global/resourcereferencemanager; pkg/gardenlet and pkg/operator wait for what is missing",

@@ -21,7 +21,7 @@ var foretold = map[string]string{
 type subject struct{ kind, namespace, name, field string }
 
 func subjectOf(v schemas.Violation) subject {
-	return subject{v.Kind, v.Namespace, v.Name, cmp.Or(v.At, v.Field)}
+	return subject{v.Kind, v.Namespace, v.Name, cmp.Or(v.ActualField, v.Field)}
 }
 
 // bySubject groups findings by field.
@@ -51,7 +51,7 @@ func OneForEachFault(found []schemas.Violation) []schemas.Violation {
 	at := bySubject(found)
 	return slices.DeleteFunc(slices.Clone(found), func(v schemas.Violation) bool {
 		here := subjectOf(v)
-		has := func(field string, typ schemas.Type) bool {
+		has := func(field string, typ schemas.ViolationType) bool {
 			beside := here
 			beside.field = field
 			return slices.ContainsFunc(at[beside], func(other schemas.Violation) bool { return other.Type == typ })

@@ -60,7 +60,7 @@ func TestOneFaultInALandscape(t *testing.T) {
 			require.NoError(t, yaml.Unmarshal([]byte(test.change), &change))
 			e := entry{Change: []map[string]any{change}}
 			inputs := e.inputs(t)
-			around := &schemas.Surroundings{}
+			around := &schemas.LandscapeObjects{}
 			for _, in := range inputs {
 				around.Objects = append(around.Objects, in.Object)
 			}

@@ -28,7 +28,7 @@ func IsTimed(v schemas.Violation) bool { return timed()[v.Rule] }
 // rules returns all rules in the order of their checks.
 func rules() []rule {
 	def := func(kind, id, title, doc, source string, do func(*check)) rule {
-		return rule{schemas.Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, In: "go", File: "schemas/across/rules.go", Scope: "landscape", Severity: schemas.SeverityError, Class: schemas.ClassStatic}, do}
+		return rule{schemas.Rule{ID: id, Kind: kind, Title: title, Doc: doc, Source: source, Language: "go", File: "schemas/across/rules.go", Scope: "landscape", Severity: schemas.SeverityError, Class: schemas.ClassStatic}, do}
 	}
 	warning := func(r rule) rule {
 		r.Severity = schemas.SeverityWarning

@@ -104,7 +104,7 @@ func (c *check) bucketOfSeed() {
 // shootsFit warns of taints and labels that would reject new Shoots like the Seed's current ones.
 // Current Shoots stay.
 func (c *check) shootsFit() {
-	if !c.in.Changed() {
+	if !c.in.HasOld() {
 		return
 	}
 	before, now := c.in.OldContent().Object, c.object()

@@ -25,7 +25,7 @@ func (c *check) seedOf() map[string]any {
 
 // staysOnSeed reports whether a Shoot stays on its Seed, whose new requirements then do not apply.
 func (c *check) staysOnSeed() bool {
-	return c.in.Changed() && text(c.oldObject(), "spec", "seedName") == text(c.object(), "spec", "seedName")
+	return c.in.HasOld() && text(c.oldObject(), "spec", "seedName") == text(c.object(), "spec", "seedName")
 }
 
 // project returns the Project of the current namespace; nil if none exists.

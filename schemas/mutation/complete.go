@@ -27,7 +27,7 @@ func CompleteManagedSeeds(inputs []schemas.Input, now time.Time) ManagedSeeds {
 	out := ManagedSeeds{Inputs: inputs}
 	isManagedSeed := func(in schemas.Input) bool {
 		gvk, _, _ := in.Identity()
-		return gvk.GroupKind() == kindManagedSeed && in.Declared()
+		return gvk.GroupKind() == kindManagedSeed && in.IsDeclared()
 	}
 	if !slices.ContainsFunc(inputs, isManagedSeed) {
 		return out
@@ -40,11 +40,11 @@ func CompleteManagedSeeds(inputs []schemas.Input, now time.Time) ManagedSeeds {
 			if len(changes) == 0 {
 				continue
 			}
-			if in.Changed() {
+			if in.HasOld() {
 				old, _ := former.completeManagedSeed(in.OldContent())
-				in.Old, in.OldLater = old, nil
+				in.Old, in.OldLazy = old, nil
 			}
-			in.Object, in.Later = object, nil
+			in.Object, in.Lazy = object, nil
 			out.changes[object.GetNamespace()+"/"+object.GetName()] = changes
 		}
 	}

@@ -53,7 +53,7 @@ type Mention struct {
 	Title    string           `json:"title"`
 	Fields   []string         `json:"fields"`
 	// Class names the inputs of a finding besides the declarations.
-	Class schemas.Class `json:"class"`
+	Class schemas.RuleClass `json:"class"`
 }
 
 // Explain answers a question such as Shoot.spec.provider.workers, in which indices are optional.
@@ -80,7 +80,7 @@ func Explain(question string) (*Explanation, error) {
 		return nil, err
 	}
 	for _, rule := range rules {
-		concerns, wider := rule.Concerns(e.Field)
+		concerns, wider := rule.IsAbout(e.Field)
 		m := Mention{ID: rule.ID, Severity: rule.Severity, Scope: rule.Scope, Title: rule.Title, Fields: rule.Fields, Class: rule.Class}
 		switch {
 		case wider && rule.Kind == "*":

@@ -86,7 +86,7 @@ func writeMentions(b *strings.Builder, heading string, mentions []Mention) error
 }
 
 // remarks lists the properties that differ from most rules.
-func remarks(severity schemas.Severity, scope string, class schemas.Class) string {
+func remarks(severity schemas.Severity, scope string, class schemas.RuleClass) string {
 	var words []string
 	if severity == schemas.SeverityWarning {
 		words = append(words, "warning")

@@ -227,7 +227,7 @@ func (h *Handler) validateObject(ctx context.Context, object, old *unstructured.
 	}
 	options := schemas.Options{Workers: 1}
 	if around != nil {
-		options.Landscape = &schemas.Surroundings{Objects: around.objects}
+		options.Landscape = &schemas.LandscapeObjects{Objects: around.objects}
 	}
 	found, err := h.validate(ctx, []schemas.Input{{Object: object, Old: old}}, options)
 	if err != nil {
@@ -235,6 +235,6 @@ func (h *Handler) validateObject(ctx context.Context, object, old *unstructured.
 	}
 	found = append(found, slices.DeleteFunc(together, func(v schemas.Violation) bool { return isAuthorTextRule(v.Rule) })...)
 	found = across.WithoutForetold(found)
-	schemas.Sort(found)
+	schemas.SortViolations(found)
 	return found, nil
 }

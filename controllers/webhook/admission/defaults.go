@@ -121,7 +121,7 @@ func (h *Handler) answerDefaulting(ctx context.Context, request *admissionv1.Adm
 	if request.SubResource != "" || request.Operation != admissionv1.Create && request.Operation != admissionv1.Update {
 		return allowed(), nil
 	}
-	if !schemas.Known(kindOf(request)) {
+	if !schemas.IsKnown(kindOf(request)) {
 		return nil, unknownKind(request)
 	}
 	object, err := objectOf(request, request.Object)

@@ -18,7 +18,7 @@ import (
 const auditRules = "rules"
 
 // causeType maps the type of a finding to a cause of a Status.
-func causeType(typ schemas.Type) metav1.CauseType {
+func causeType(typ schemas.ViolationType) metav1.CauseType {
 	switch typ {
 	case schemas.TypeRequired:
 		return metav1.CauseType(field.ErrorTypeRequired)

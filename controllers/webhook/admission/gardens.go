@@ -95,7 +95,7 @@ func (h *Handler) checkSingleGarden(ctx context.Context, object *unstructured.Un
 
 // gardensForNamespace returns the Gardens for the rule about namespace garden; nil for other
 // objects.
-func (h *Handler) gardensForNamespace(ctx context.Context, old *unstructured.Unstructured) (*schemas.Surroundings, error) {
+func (h *Handler) gardensForNamespace(ctx context.Context, old *unstructured.Unstructured) (*schemas.LandscapeObjects, error) {
 	gvk := old.GroupVersionKind()
 	if gvk.Group != "" || gvk.Kind != kindNamespace || old.GetName() != namespaceGarden || h.gardens == nil {
 		return nil, nil
@@ -104,7 +104,7 @@ func (h *Handler) gardensForNamespace(ctx context.Context, old *unstructured.Uns
 	if err != nil {
 		return nil, err
 	}
-	around := &schemas.Surroundings{}
+	around := &schemas.LandscapeObjects{}
 	for _, name := range names {
 		garden := &unstructured.Unstructured{}
 		garden.SetGroupVersionKind(operatorv1alpha1.SchemeGroupVersion.WithKind(kindGarden))

@@ -53,7 +53,7 @@ func (m *metrics) countPanic() { m.panics.Inc() }
 
 // kindLabel returns the kind of a request as a label.
 func kindLabel(request *admissionv1.AdmissionRequest) string {
-	if gvk := kindOf(request); schemas.Known(gvk) {
+	if gvk := kindOf(request); schemas.IsKnown(gvk) {
 		return gvk.GroupKind().String()
 	}
 	return labelOther

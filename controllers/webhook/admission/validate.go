@@ -17,7 +17,7 @@ func (h *Handler) answerValidation(ctx context.Context, request *admissionv1.Adm
 	if request.SubResource != "" || !slices.Contains([]admissionv1.Operation{admissionv1.Create, admissionv1.Update, admissionv1.Delete}, request.Operation) {
 		return allowed(), nil
 	}
-	if !schemas.Known(kindOf(request)) {
+	if !schemas.IsKnown(kindOf(request)) {
 		return nil, unknownKind(request)
 	}
 	object, err := objectOf(request, request.Object)

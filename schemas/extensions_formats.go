@@ -11,10 +11,10 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 )
 
-func dnsAddresses(in ruleInput) []finding {
-	r, spec := &report{}, tree{value: in.object}.at("spec")
-	if typ := spec.at("recordType").text(); typ == "A" || typ == "AAAA" {
-		for _, value := range spec.at("values").items() {
+func checkDNSAddresses(in ruleInput) []finding {
+	r, spec := &findingCollector{}, fieldValue{value: in.object}.lookup("spec")
+	if typ := spec.lookup("recordType").text(); typ == "A" || typ == "AAAA" {
+		for _, value := range spec.lookup("values").items() {
 			if net.ParseIP(value.text()) == nil {
 				r.add(value, TypeInvalid, "%q is no IP address such as 192.0.2.1 or 2001:db8::1", value.text())
 			}
@@ -23,12 +23,12 @@ func dnsAddresses(in ruleInput) []finding {
 	return r.findings
 }
 
-func extensionNetworks(in ruleInput) []finding {
-	r, spec := &report{}, tree{value: in.object}.at("spec")
-	families := spec.at("ipFamilies").texts()
+func checkExtensionNetworks(in ruleInput) []finding {
+	r, spec := &findingCollector{}, fieldValue{value: in.object}.lookup("spec")
+	families := spec.lookup("ipFamilies").texts()
 	var networks []network
 	for _, name := range []string{"podCIDR", "serviceCIDR"} {
-		field := spec.at(name)
+		field := spec.lookup(name)
 		if field.text() == "" {
 			continue // reported by extensions/required
 		}
@@ -37,7 +37,7 @@ func extensionNetworks(in ruleInput) []finding {
 			r.add(field, TypeInvalid, "%q is no range of addresses such as 100.64.0.0/11", field.text())
 			continue
 		}
-		r.canonical(field)
+		r.requireCanonicalRange(field)
 		six := len(families) == 1 && families[0] == "IPv6"
 		if len(families) < 2 && prefix.Addr().Is6() != six {
 			r.add(field, TypeInvalid, "the range %s is not of the IP family of spec.ipFamilies", field.text())
@@ -45,17 +45,17 @@ func extensionNetworks(in ruleInput) []finding {
 		networks = append(networks, network{path: field.path, prefix: prefix.Masked()})
 	}
 	if len(networks) == 2 && (len(families) != 1 || families[0] != "IPv6") {
-		return append(r.findings, overlaps(networks[:1], networks[1:])...)
+		return append(r.findings, findOverlaps(networks[:1], networks[1:])...)
 	}
 	return r.findings
 }
 
-var digits = regexp.MustCompile(`^\d+$`)
+var digitsPattern = regexp.MustCompile(`^\d+$`)
 
 // hostProblem describes why a text is not a host with an optional port, or returns "".
 func hostProblem(text string) string {
 	host := text
-	if i := strings.LastIndexByte(text, ':'); i >= 0 && digits.MatchString(text[i+1:]) {
+	if i := strings.LastIndexByte(text, ':'); i >= 0 && digitsPattern.MatchString(text[i+1:]) {
 		host = text[:i]
 		if port, err := strconv.Atoi(text[i+1:]); err != nil || port < 1 || port > 65535 || text[i+1] == '0' {
 			return "has a port that is not between 1 and 65535"
@@ -67,14 +67,14 @@ func hostProblem(text string) string {
 	return ""
 }
 
-func containerdRegistries(in ruleInput) []finding {
-	r, seen := &report{}, map[string]bool{}
-	config := tree{value: in.object}.at("spec", "criConfig", "containerd")
-	if (tree{value: in.object}).at("spec", "purpose").text() == "provision" {
+func checkContainerdRegistries(in ruleInput) []finding {
+	r, seen := &findingCollector{}, map[string]bool{}
+	config := fieldValue{value: in.object}.lookup("spec", "criConfig", "containerd")
+	if (fieldValue{value: in.object}).lookup("spec", "purpose").text() == "provision" {
 		return nil // no field of it is allowed
 	}
-	for _, registry := range config.at("registries").items() {
-		upstream := registry.at("upstream")
+	for _, registry := range config.lookup("registries").items() {
+		upstream := registry.lookup("upstream")
 		if seen[upstream.text()] {
 			r.add(upstream, TypeDuplicate, "the registry %q is listed already", upstream.text())
 		}
@@ -82,18 +82,19 @@ func containerdRegistries(in ruleInput) []finding {
 		if words := hostProblem(upstream.text()); words != "" && upstream.text() != "_default" {
 			r.add(upstream, TypeInvalid, "%q %s", upstream.text(), words)
 		}
-		if server := registry.at("server"); server.set() {
-			r.registryURL(server, true)
+		if server := registry.lookup("server"); server.isSet() {
+			r.checkRegistryURL(server, true)
 		}
-		for _, host := range registry.at("hosts").items() {
-			r.registryURL(host.at("url"), false)
+		for _, host := range registry.lookup("hosts").items() {
+			r.checkRegistryURL(host.lookup("url"), false)
 		}
 	}
 	return r.findings
 }
 
-// registryURL checks the URL of a registry. Like upstream, it requires a scheme for servers only.
-func (r *report) registryURL(field tree, scheme bool) {
+// checkRegistryURL checks the URL of a registry. Like upstream, it requires a scheme for servers
+// only.
+func (r *findingCollector) checkRegistryURL(field fieldValue, scheme bool) {
 	parsed, err := url.Parse(field.text())
 	if err != nil {
 		r.add(field, TypeRequired, "%q is no URL such as https://registry.example.org:5000", field.text())
@@ -107,11 +108,11 @@ func (r *report) registryURL(field tree, scheme bool) {
 	}
 }
 
-func exposureAddresses(in ruleInput) []finding {
-	r := &report{}
-	for _, endpoint := range (tree{value: in.object}).at("spec", "endpoints").items() {
-		for _, address := range endpoint.at("addresses").items() {
-			typ, field := address.at("type").text(), address.at("address")
+func checkExposureAddresses(in ruleInput) []finding {
+	r := &findingCollector{}
+	for _, endpoint := range (fieldValue{value: in.object}).lookup("spec", "endpoints").items() {
+		for _, address := range endpoint.lookup("addresses").items() {
+			typ, field := address.lookup("type").text(), address.lookup("address")
 			if (typ == "InternalIP" || typ == "ExternalIP") && field.text() != "" && net.ParseIP(field.text()) == nil {
 				r.add(field, TypeInvalid, "%q is no IP address such as 192.0.2.1 or 2001:db8::1", field.text())
 			}
@@ -120,12 +121,12 @@ func exposureAddresses(in ruleInput) []finding {
 	return r.findings
 }
 
-func workerAmounts(in ruleInput) []finding {
-	r := &report{}
-	for _, pool := range (tree{value: in.object}).at("spec", "pools").items() {
-		capacity := pool.at("nodeTemplate", "capacity")
+func checkWorkerAmounts(in ruleInput) []finding {
+	r := &findingCollector{}
+	for _, pool := range (fieldValue{value: in.object}).lookup("spec", "pools").items() {
+		capacity := pool.lookup("nodeTemplate", "capacity")
 		for _, name := range capacity.keys() {
-			r.amount(capacity.at(name), name)
+			r.checkResourceAmount(capacity.lookup(name), name)
 		}
 	}
 	return r.findings

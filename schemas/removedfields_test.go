@@ -40,7 +40,7 @@ func TestRemovedFields(t *testing.T) {
 		"credentials in a gardenlet's Seed": {management + "ManagedSeed\nspec: {gardenlet: {config: {seedConfig: {spec: {backup: {secretRef: {name: a}}}}}}}", "spec.gardenlet.config.seedConfig.spec.backup.secretRef", "use credentialsRef"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			violations, err := Validate(t.Context(), []Input{{Object: object(t, test.object)}}, Options{})
+			violations, err := Validate(t.Context(), []Input{{Object: parseObject(t, test.object)}}, Options{})
 			require.NoError(t, err)
 			var found []string
 			for _, v := range violations {
@@ -48,7 +48,7 @@ func TestRemovedFields(t *testing.T) {
 					found = append(found, v.Message)
 				}
 			}
-			require.Len(t, found, 1, "%v", lines(violations))
+			require.Len(t, found, 1, "%v", formatViolations(violations))
 			assert.Contains(t, found[0], "does not exist any more; ")
 			assert.Contains(t, found[0], test.words)
 		})

@@ -15,17 +15,17 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// tree is a value inside an object with the path of its field, for rules in Go. An unset value is
-// nil, and so is everything below it.
-type tree struct {
+// fieldValue is a value inside an object with the path of its field, for rules in Go. An unset
+// value is nil, and so is everything below it.
+type fieldValue struct {
 	path  string
 	value any
-	// written is the path in the object if path is upstream's name of the field; otherwise "".
-	written string
+	// documentPath is the path in the object if path is upstream's name of the field; otherwise "".
+	documentPath string
 }
 
-// at descends by the names of fields.
-func (t tree) at(names ...string) tree {
+// lookup descends by the names of fields.
+func (t fieldValue) lookup(names ...string) fieldValue {
 	for _, name := range names {
 		fields, _ := t.value.(map[string]any)
 		t = t.child("."+name, fields[name])
@@ -33,46 +33,46 @@ func (t tree) at(names ...string) tree {
 	return t
 }
 
-// key returns the entry of a map, whose path has brackets.
-func (t tree) key(name string) tree {
+// entry returns the entry of a map, whose path has brackets.
+func (t fieldValue) entry(name string) fieldValue {
 	fields, _ := t.value.(map[string]any)
 	return t.child("["+name+"]", fields[name])
 }
 
 // child descends by one step, which includes its dot or brackets.
-func (t tree) child(step string, value any) tree {
-	c := tree{path: strings.TrimPrefix(t.path+step, "."), value: value}
-	if t.written != "" {
-		c.written = t.written + step
+func (t fieldValue) child(step string, value any) fieldValue {
+	c := fieldValue{path: strings.TrimPrefix(t.path+step, "."), value: value}
+	if t.documentPath != "" {
+		c.documentPath = t.documentPath + step
 	}
 	return c
 }
 
-// as returns the same value under another field name: upstream reports some fields by the names in
-// its own code.
-func (t tree) as(path string) tree {
-	return tree{path: path, value: t.value, written: cmp.Or(t.written, t.path)}
+// withPath returns the same value under another field name: upstream reports some fields by the
+// names in its own code.
+func (t fieldValue) withPath(path string) fieldValue {
+	return fieldValue{path: path, value: t.value, documentPath: cmp.Or(t.documentPath, t.path)}
 }
 
-func join(path, name string) string {
+func joinPath(path, name string) string {
 	if path == "" {
 		return name
 	}
 	return path + "." + name
 }
 
-func (t tree) set() bool { return t.value != nil }
+func (t fieldValue) isSet() bool { return t.value != nil }
 
 // keys returns the names of the fields of a map, sorted.
-func (t tree) keys() []string {
+func (t fieldValue) keys() []string {
 	fields, _ := t.value.(map[string]any)
 	return slices.Sorted(maps.Keys(fields))
 }
 
 // items returns the items of a list.
-func (t tree) items() []tree {
+func (t fieldValue) items() []fieldValue {
 	list, _ := t.value.([]any)
-	items := make([]tree, len(list))
+	items := make([]fieldValue, len(list))
 	for i, item := range list {
 		items[i] = t.child("["+strconv.Itoa(i)+"]", item)
 	}
@@ -80,12 +80,12 @@ func (t tree) items() []tree {
 }
 
 // text returns a text, or "" for any other value.
-func (t tree) text() string {
+func (t fieldValue) text() string {
 	text, _ := t.value.(string)
 	return text
 }
 
-func (t tree) texts() []string {
+func (t fieldValue) texts() []string {
 	var texts []string
 	for _, item := range t.items() {
 		texts = append(texts, item.text())
@@ -93,14 +93,14 @@ func (t tree) texts() []string {
 	return texts
 }
 
-// is reports whether the value is true.
-func (t tree) is() bool {
+// isTrue reports whether the value is true.
+func (t fieldValue) isTrue() bool {
 	value, _ := t.value.(bool)
 	return value
 }
 
 // number returns a number, and false for any other value.
-func (t tree) number() (float64, bool) {
+func (t fieldValue) number() (float64, bool) {
 	switch v := t.value.(type) {
 	case int:
 		return float64(v), true
@@ -114,8 +114,8 @@ func (t tree) number() (float64, bool) {
 	return 0, false
 }
 
-// count returns a whole number, 0 for any other value.
-func (t tree) count() int {
+// integer returns a whole number, 0 for any other value.
+func (t fieldValue) integer() int {
 	number, _ := t.number()
 	if math.Abs(number) > math.MaxInt32 {
 		return math.MaxInt32
@@ -123,7 +123,7 @@ func (t tree) count() int {
 	return int(number)
 }
 
-func (t tree) duration() (time.Duration, bool) {
+func (t fieldValue) duration() (time.Duration, bool) {
 	text, ok := t.value.(string)
 	if !ok {
 		return 0, false
@@ -132,7 +132,7 @@ func (t tree) duration() (time.Duration, bool) {
 	return duration, err == nil
 }
 
-func (t tree) quantity() (resource.Quantity, bool) {
+func (t fieldValue) quantity() (resource.Quantity, bool) {
 	text, ok := t.value.(string)
 	if !ok {
 		number, isNumber := t.number()
@@ -145,15 +145,15 @@ func (t tree) quantity() (resource.Quantity, bool) {
 	return quantity, err == nil
 }
 
-// report collects findings.
-type report struct{ findings []finding }
+// findingCollector collects findings.
+type findingCollector struct{ findings []finding }
 
-func (r *report) add(at tree, typ Type, format string, args ...any) {
-	r.findings = append(r.findings, finding{path: at.path, at: at.written, typ: typ, message: fmt.Sprintf(format, args...)})
+func (r *findingCollector) add(at fieldValue, typ ViolationType, format string, args ...any) {
+	r.findings = append(r.findings, finding{path: at.path, documentPath: at.documentPath, typ: typ, message: fmt.Sprintf(format, args...)})
 }
 
-// notNegative checks numbers that may not be below zero.
-func (r *report) notNegative(fields ...tree) {
+// requireNonNegative checks numbers that may not be below zero.
+func (r *findingCollector) requireNonNegative(fields ...fieldValue) {
 	for _, field := range fields {
 		if number, ok := field.number(); ok && number < 0 {
 			r.add(field, TypeInvalid, "%v is negative; it must be 0 or more", field.value)
@@ -161,22 +161,22 @@ func (r *report) notNegative(fields ...tree) {
 	}
 }
 
-// within checks that a number lies between two others.
-func (r *report) within(field tree, low, high float64) {
+// requireRange checks that a number lies between two others.
+func (r *findingCollector) requireRange(field fieldValue, low, high float64) {
 	if number, ok := field.number(); ok && (number < low || number > high) {
 		r.add(field, TypeInvalid, "%v is out of range: it must be between %v and %v", field.value, low, high)
 	}
 }
 
-// atLeast checks that a number is not below another.
-func (r *report) atLeast(field tree, low float64) {
+// requireMinimum checks that a number is not below another.
+func (r *findingCollector) requireMinimum(field fieldValue, low float64) {
 	if number, ok := field.number(); ok && number < low {
 		r.add(field, TypeInvalid, "%v is too small: it must be %v or more", field.value, low)
 	}
 }
 
-// durations checks that durations are not below least.
-func (r *report) durations(least time.Duration, fields ...tree) {
+// requireMinimumDurations checks that durations are not below least.
+func (r *findingCollector) requireMinimumDurations(least time.Duration, fields ...fieldValue) {
 	for _, field := range fields {
 		if duration, ok := field.duration(); ok && duration < least {
 			r.add(field, TypeInvalid, "%s is too short: it must be %s or longer", field.text(), least)
@@ -184,8 +184,8 @@ func (r *report) durations(least time.Duration, fields ...tree) {
 	}
 }
 
-// quantities checks that quantities are not negative.
-func (r *report) quantities(fields ...tree) {
+// requireNonNegativeQuantities checks that quantities are not negative.
+func (r *findingCollector) requireNonNegativeQuantities(fields ...fieldValue) {
 	for _, field := range fields {
 		if quantity, ok := field.quantity(); ok && quantity.Sign() < 0 {
 			r.add(field, TypeInvalid, "%v is negative; it must be 0 or more", field.value)
@@ -193,9 +193,9 @@ func (r *report) quantities(fields ...tree) {
 	}
 }
 
-// oneOf checks a text that has few possible values, and suggests the most likely one.
-func (r *report) oneOf(field tree, allowed ...string) {
-	if field.set() && !slices.Contains(allowed, field.text()) {
+// requireOneOf checks a text that has few possible values, and suggests the most likely one.
+func (r *findingCollector) requireOneOf(field fieldValue, allowed ...string) {
+	if field.isSet() && !slices.Contains(allowed, field.text()) {
 		hint := ""
 		if better := suggest.Word(field.text(), allowed); better != "" {
 			hint = fmt.Sprintf("; did you mean %q?", better)

@@ -15,30 +15,30 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// unit is the rules of a kind that read the same parts of an object. It is compiled on its own and
-// sees only these parts. Its findings can be cached for every object with the same content there,
-// and most Shoots of a landscape are alike in most parts.
-type unit struct {
+// ruleUnit is the rules of a kind that read the same parts of an object. It is compiled on its own
+// and sees only these parts. Its findings can be cached for every object with the same content
+// there, and most Shoots of a landscape are alike in most parts.
+type ruleUnit struct {
 	// id identifies the unit among those of all kinds.
-	id    string
-	kind  schema.GroupVersionKind
-	reads reads
-	rules []Rule
+	id           string
+	kind         schema.GroupVersionKind
+	dependencies inputDependencies
+	rules        []Rule
 	// names are the rules and declarations of the unit; files are the files that have any of them.
 	names map[string]bool
-	files []source
+	files []sourceFile
 }
 
-// ruleUnits holds all units of a kind.
-type ruleUnits struct {
-	units []*unit
+// kindUnits holds all units of a kind.
+type kindUnits struct {
+	units []*ruleUnit
 	// order is the order of the rules in the files.
 	order map[string]int
 }
 
 // classes returns the classes of the rules, by id.
-func (u *ruleUnits) classes() map[string]Class {
-	out := map[string]Class{}
+func (u *kindUnits) classes() map[string]RuleClass {
+	out := map[string]RuleClass{}
 	for _, unit := range u.units {
 		for _, rule := range unit.rules {
 			out[rule.ID] = rule.Class
@@ -48,7 +48,7 @@ func (u *ruleUnits) classes() map[string]Class {
 }
 
 // unitsOf returns the units of a kind.
-func (s *sources) unitsOf(gvk schema.GroupVersionKind) (*ruleUnits, error) {
+func (s *sources) unitsOf(gvk schema.GroupVersionKind) (*kindUnits, error) {
 	s.unitsLock.Lock()
 	defer s.unitsLock.Unlock()
 	if known := s.units[gvk]; known != nil {
@@ -62,10 +62,10 @@ func (s *sources) unitsOf(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 	return made, nil
 }
 
-func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
-	all := newDeclarations()
-	byFile := map[string]*declarations{}
-	var files []source
+func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*kindUnits, error) {
+	all := newRuleDeclarations()
+	byFile := map[string]*ruleDeclarations{}
+	var files []sourceFile
 	for _, folder := range ruleFolders(gvk) {
 		for _, source := range s.rules[folder] {
 			file, err := s.parse(source)
@@ -76,8 +76,8 @@ func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 				return nil, err
 			}
 			stripRules(file)
-			byFile[source.name] = newDeclarations()
-			for _, d := range []*declarations{all, byFile[source.name]} {
+			byFile[source.name] = newRuleDeclarations()
+			for _, d := range []*ruleDeclarations{all, byFile[source.name]} {
 				if err := d.read(file); err != nil {
 					return nil, err
 				}
@@ -85,20 +85,20 @@ func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 			files = append(files, source)
 		}
 	}
-	result := &ruleUnits{order: map[string]int{}}
-	bySignature := map[string]*unit{}
+	result := &kindUnits{order: map[string]int{}}
+	bySignature := map[string]*ruleUnit{}
 	for i, id := range all.rules {
 		result.order[id] = i
-		reads, names := all.reach(id)
-		head := all.heads[id]
+		reads, names := all.dependenciesOf(id)
+		head := all.ruleHeads[id]
 		head.Class = ClassStatic // CUE has no clock
-		if reads.old.any() {
+		if reads.old.hasReads() {
 			head.Class = ClassChange
 		}
 		signature := fmt.Sprintf("%s %s", head.Scope, reads)
 		u := bySignature[signature]
 		if u == nil {
-			u = &unit{id: gvk.String() + " " + signature, kind: gvk, reads: reads, names: map[string]bool{}}
+			u = &ruleUnit{id: gvk.String() + " " + signature, kind: gvk, dependencies: reads, names: map[string]bool{}}
 			bySignature[signature] = u
 			result.units = append(result.units, u)
 		}
@@ -110,7 +110,7 @@ func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 	}
 	for _, u := range result.units {
 		for _, file := range files {
-			if slices.ContainsFunc(byFile[file.name].all(), func(name string) bool { return u.names[name] }) || u.roots(file) {
+			if slices.ContainsFunc(byFile[file.name].names(), func(name string) bool { return u.names[name] }) || u.isRootFile(file) {
 				u.files = append(u.files, file)
 			}
 		}
@@ -118,13 +118,13 @@ func (s *sources) makeUnits(gvk schema.GroupVersionKind) (*ruleUnits, error) {
 	return result, nil
 }
 
-// roots reports whether a file declares object, old and landscape.
-func (u *unit) roots(file source) bool {
-	return file.name == path.Join("rules", foldersForAll[0], "rule.cue")
+// isRootFile reports whether a file declares object, old and landscape.
+func (u *ruleUnit) isRootFile(file sourceFile) bool {
+	return file.name == path.Join("rules", commonRuleFolders[0], "rule.cue")
 }
 
-// all lists the declared names.
-func (d *declarations) all() []string {
+// names lists the declared names.
+func (d *ruleDeclarations) names() []string {
 	names := make([]string, 0, len(d.expressions))
 	for name := range d.expressions {
 		names = append(names, name)
@@ -133,7 +133,7 @@ func (d *declarations) all() []string {
 }
 
 // compile compiles the rules of a unit. Its callers fill in the inputs.
-func (u *unit) compile(s *sources, ctx *cue.Context) (cue.Value, error) {
+func (u *ruleUnit) compile(s *sources, ctx *cue.Context) (cue.Value, error) {
 	instance := build.NewContext().NewInstance("rules/"+strings.ToLower(structure.RulesName(u.kind)), nil)
 	for _, source := range u.files {
 		file, err := s.parse(source)
@@ -141,23 +141,23 @@ func (u *unit) compile(s *sources, ctx *cue.Context) (cue.Value, error) {
 			return cue.Value{}, err
 		}
 		stripRules(file)
-		u.strip(file)
+		u.stripUnrelated(file)
 		if err := instance.AddSyntax(file); err != nil {
-			return cue.Value{}, fmt.Errorf("adding a file of rules: %w", s.explained(err))
+			return cue.Value{}, fmt.Errorf("adding a file of rules: %w", s.explainError(err))
 		}
 	}
 	if err := instance.Complete(); err != nil {
-		return cue.Value{}, fmt.Errorf("completing the rules of %s: %w", u.kind.Kind, s.explained(err))
+		return cue.Value{}, fmt.Errorf("completing the rules of %s: %w", u.kind.Kind, s.explainError(err))
 	}
 	value := ctx.BuildInstance(instance)
 	if err := value.Err(); err != nil {
-		return cue.Value{}, fmt.Errorf("compiling the rules of %s: %w", u.kind.Kind, s.explained(err))
+		return cue.Value{}, fmt.Errorf("compiling the rules of %s: %w", u.kind.Kind, s.explainError(err))
 	}
 	return value, nil
 }
 
-// strip removes everything from a file that does not belong to the unit.
-func (u *unit) strip(file *ast.File) {
+// stripUnrelated removes everything from a file that does not belong to the unit.
+func (u *ruleUnit) stripUnrelated(file *ast.File) {
 	used := map[string]bool{}
 	look := func(expr ast.Expr) {
 		ast.Walk(expr, func(n ast.Node) bool {
@@ -178,7 +178,7 @@ func (u *unit) strip(file *ast.File) {
 						return ok && !u.names[fieldName(rule)]
 					})
 				}
-			} else if !isRoot(name) && !u.names[name] {
+			} else if !isInputName(name) && !u.names[name] {
 				return true
 			}
 			look(x.Value)

@@ -11,17 +11,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// variants returns copies of a value, each with one part missing or empty.
-func variants(value any) []any {
+// incompleteVariants returns copies of a value, each with one part missing or empty.
+func incompleteVariants(value any) []any {
 	var all []any
 	switch v := value.(type) {
 	case map[string]any:
 		for name, child := range v {
-			without := shallow(v)
+			without := shallowCopy(v)
 			delete(without, name)
 			all = append(all, without)
-			for _, variant := range variants(child) {
-				with := shallow(v)
+			for _, variant := range incompleteVariants(child) {
+				with := shallowCopy(v)
 				with[name] = variant
 				all = append(all, with)
 			}
@@ -29,7 +29,7 @@ func variants(value any) []any {
 		all = append(all, map[string]any{})
 	case []any:
 		for i, child := range v {
-			for _, variant := range variants(child) {
+			for _, variant := range incompleteVariants(child) {
 				with := slices.Clone(v)
 				with[i] = variant
 				all = append(all, with)
@@ -42,7 +42,7 @@ func variants(value any) []any {
 	return all
 }
 
-func shallow(object map[string]any) map[string]any {
+func shallowCopy(object map[string]any) map[string]any {
 	result := make(map[string]any, len(object))
 	for name, value := range object {
 		result[name] = value
@@ -53,7 +53,7 @@ func shallow(object map[string]any) map[string]any {
 // TestRulesCanBeEvaluated checks that every rule evaluates with any part of an object missing or
 // empty, before or after a change. A rule that does not makes validation as a whole fail.
 func TestRulesCanBeEvaluated(t *testing.T) {
-	around := &Surroundings{Objects: []*unstructured.Unstructured{good(t, "CloudProfile"), good(t, "Garden"), good(t, "Project"), good(t, "Seed")}}
+	around := &LandscapeObjects{Objects: []*unstructured.Unstructured{validObject(t, "CloudProfile"), validObject(t, "Garden"), validObject(t, "Project"), validObject(t, "Seed")}}
 	for gvk := range kindsWithSchema(t) {
 		name := structure.RulesName(gvk)
 		if name == "Namespace" || name == "extensions.Cluster" || name == "ControllerDeployment" && gvk.Version == "v1beta1" {
@@ -61,9 +61,9 @@ func TestRulesCanBeEvaluated(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			whole := good(t, name)
+			whole := validObject(t, name)
 			var inputs []Input
-			for _, variant := range variants(whole.Object) {
+			for _, variant := range incompleteVariants(whole.Object) {
 				object := &unstructured.Unstructured{Object: variant.(map[string]any)}
 				object.SetGroupVersionKind(gvk)
 				inputs = append(inputs, Input{Object: object}, Input{Object: object, Old: whole}, Input{Object: whole, Old: object})
@@ -71,7 +71,7 @@ func TestRulesCanBeEvaluated(t *testing.T) {
 			found, err := Validate(t.Context(), inputs, Options{Landscape: around})
 			require.NoError(t, err)
 			for _, v := range found {
-				assert.NotContains(t, v.Message, unchecked, v.Rule)
+				assert.NotContains(t, v.Message, ruleFailureMessage, v.Rule)
 			}
 		})
 	}

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestPlacesOfFindings checks that the position is that of the wrong field, even if upstream
+// TestFindingPositions checks that the position is that of the wrong field, even if upstream
 // reports a parent.
-func TestPlacesOfFindings(t *testing.T) {
+func TestFindingPositions(t *testing.T) {
 	for name, test := range map[string]struct{ kind, rule, object, field, place string }{
 		"a newest version that expires": {"CloudProfile", "cloudprofile/kubernetes-versions", "{kubernetes: {versions: [{version: 1.34.1}, {version: 1.35.0, expirationDate: '2030-01-01T00:00:00Z'}]}}",
 			"spec.kubernetes.versions[].expirationDate", "spec.kubernetes.versions[1].expirationDate"},
@@ -30,7 +30,7 @@ func TestPlacesOfFindings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var spec map[string]any
 			require.NoError(t, yaml.Unmarshal([]byte(test.object), &spec))
-			in := Input{Object: laidOver(good(t, test.kind), map[string]any{"spec": spec}), Positions: fieldAsPosition{}}
+			in := Input{Object: mergeObject(validObject(t, test.kind), map[string]any{"spec": spec}), Positions: pathPositioner{}}
 			violations, err := Validate(t.Context(), []Input{in}, Options{})
 			require.NoError(t, err)
 			var places []string
@@ -39,7 +39,7 @@ func TestPlacesOfFindings(t *testing.T) {
 					places = append(places, v.File)
 				}
 			}
-			assert.Contains(t, places, test.place, "%v", lines(violations))
+			assert.Contains(t, places, test.place, "%v", formatViolations(violations))
 		})
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-func TestReads(t *testing.T) {
+func TestInputDependencies(t *testing.T) {
 	for _, c := range []struct{ name, rule, object, old, landscape string }{
 		{name: "a field", rule: `object.spec.name`, object: `{"spec":{"name":*}}`},
 		{name: "a field and what is in it", rule: `[object.spec.name.first, object.spec.name]`, object: `{"spec":{"name":*}}`},
@@ -59,9 +59,9 @@ _names: [for w in _workers {"\(w.name)-\(object.metadata.name)"}]
 _f: {of: _}
 `)
 			require.NoError(t, err)
-			d := newDeclarations()
+			d := newRuleDeclarations()
 			require.NoError(t, d.read(file))
-			found, _ := d.reach("toy/one")
+			found, _ := d.dependenciesOf("toy/one")
 			assert.Equal(t, c.object, found.object.String())
 			assert.Equal(t, cmp.Or(c.old, "{}"), found.old.String())
 			assert.Equal(t, cmp.Or(c.landscape, "{}"), found.landscape.String())
@@ -69,21 +69,21 @@ _f: {of: _}
 	}
 }
 
-func TestFilesOfRulesDeclareFields(t *testing.T) {
+func TestRuleFilesDeclareFields(t *testing.T) {
 	for name, text := range map[string]string{
 		"embedded": "{a: 1}", "computed": `"\(x)": 1`, "a loop": `for x in [1] {y: x}`, "rules that are none": "rules: 1", "a rule that is none": "rules: {{a: 1}}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, err := parser.ParseFile("rule.cue", "package rules\n"+text)
 			require.NoError(t, err)
-			err = (newDeclarations()).read(file)
+			err = (newRuleDeclarations()).read(file)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "rule.cue:2:")
 		})
 	}
 }
 
-func TestParts(t *testing.T) {
+func TestFieldSelections(t *testing.T) {
 	object := map[string]any{
 		"a": map[string]any{"b": int64(1), "c": []any{"x"}, "d": map[string]any{"e": "f", "g": "h"}}, "n": nil, "t": "text",
 		"l": []any{map[string]any{"x": "1", "y": "2"}, map[string]any{"y": "3"}, "no object", nil},
@@ -110,25 +110,25 @@ func TestParts(t *testing.T) {
 		"a part of a whole": {paths{{"a", "b"}, {"a"}}, nil, map[string]any{"a": object["a"]}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &part{}
+			p := &fieldSelection{}
 			for _, path := range c.whole {
-				p.at(path).whole = true
+				p.selectionAt(path).isWhole = true
 			}
 			for _, path := range c.shape {
-				p.at(path).shape = true
+				p.selectionAt(path).shape = true
 			}
 			p.merge()
-			assert.Equal(t, c.want, p.of(object))
+			assert.Equal(t, c.want, p.selectFrom(object))
 		})
 	}
 }
 
-// TestUnitsSayWhatTheWholeSays checks that rules compiled apart, which see only what they read,
+// TestUnitsAgreeWithAllRules checks that rules compiled apart, which see only what they read,
 // have the same findings as all rules together, which see the whole object.
-func TestUnitsSayWhatTheWholeSays(t *testing.T) {
-	s, err := embedded()
+func TestUnitsAgreeWithAllRules(t *testing.T) {
+	s, err := embeddedSources()
 	require.NoError(t, err)
-	meta, err := s.meta()
+	meta, err := s.ruleMeta()
 	require.NoError(t, err)
 	for _, kind := range allKinds(t, s) {
 		name := structure.RulesName(kind.GVK)
@@ -137,7 +137,7 @@ func TestUnitsSayWhatTheWholeSays(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			whole := good(t, name).Object
+			whole := validObject(t, name).Object
 			ctx := cuecontext.New()
 			rules, err := s.compileRules(ctx, kind.GVK)
 			require.NoError(t, err)
@@ -145,7 +145,7 @@ func TestUnitsSayWhatTheWholeSays(t *testing.T) {
 			units, err := s.unitsOf(kind.GVK)
 			require.NoError(t, err)
 			violations := 0
-			for i, variant := range variants(whole) {
+			for i, variant := range incompleteVariants(whole) {
 				if i%23 != 0 { // all rules together take a second for a hundred of them
 					continue
 				}
@@ -160,7 +160,7 @@ func TestUnitsSayWhatTheWholeSays(t *testing.T) {
 					for _, u := range units.units {
 						found, err := w.checkUnit(u, ruleInput{kind: kind, object: object, old: old})
 						require.NoError(t, err)
-						byID := map[string]ruled{}
+						byID := map[string]ruleResult{}
 						for _, r := range found {
 							byID[r.id] = r
 						}
@@ -179,15 +179,15 @@ func TestUnitsSayWhatTheWholeSays(t *testing.T) {
 	}
 }
 
-// TestHeadsSayWhatTheRulesSay checks that rules read without compiling equal those that CUE
+// TestRuleHeadsAgreeWithRules checks that rules read without compiling equal those that CUE
 // compiles.
-func TestHeadsSayWhatTheRulesSay(t *testing.T) {
-	s, err := embedded()
+func TestRuleHeadsAgreeWithRules(t *testing.T) {
+	s, err := embeddedSources()
 	require.NoError(t, err)
-	meta, err := s.meta()
+	meta, err := s.ruleMeta()
 	require.NoError(t, err)
 	seen := map[string]bool{}
-	for _, gvk := range s.kinds.known {
+	for _, gvk := range s.kinds.gvks {
 		units, err := s.unitsOf(gvk)
 		require.NoError(t, err)
 		for _, u := range units.units {

@@ -20,8 +20,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// toy returns schemas of a small kind, from a definition and rules in testdata.
-func toy(t testing.TB) *sources {
+// toySources returns schemas of a small kind, from a definition and rules in testdata.
+func toySources(t testing.TB) *sources {
 	t.Helper()
 	data, err := os.ReadFile("testdata/toy/crd.yaml")
 	require.NoError(t, err)
@@ -52,30 +52,30 @@ func trimPrefix(text, prefix string) string {
 	return text
 }
 
-func object(t testing.TB, text string) *unstructured.Unstructured {
+func parseObject(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	result := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte(text), &result.Object))
 	return result
 }
 
-func toyObject(t testing.TB, spec string) *unstructured.Unstructured {
-	return object(t, "apiVersion: core.example.org/v1\nkind: Toy\nmetadata: {name: bear, namespace: shelf}\nspec: "+spec)
+func parseToyObject(t testing.TB, spec string) *unstructured.Unstructured {
+	return parseObject(t, "apiVersion: core.example.org/v1\nkind: Toy\nmetadata: {name: bear, namespace: shelf}\nspec: "+spec)
 }
 
-const goodSpec = `{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear}]`
+const validToySpec = `{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear}]`
 
-func TestFindingsOfAnObject(t *testing.T) {
-	s := toy(t)
+func TestObjectFindings(t *testing.T) {
+	s := toySources(t)
 	tests := map[string]struct {
 		spec string
 		want []string
 	}{
-		"valid":                {goodSpec + `}`, nil},
-		"all fields":           {goodSpec + `, colour: red, labels: {a.b/c: x}, config: {any: [1, {}]}, bought: "2020-01-31T08:00:00Z", useful: true, string: null}`, nil},
+		"valid":                {validToySpec + `}`, nil},
+		"all fields":           {validToySpec + `, colour: red, labels: {a.b/c: x}, config: {any: [1, {}]}, bought: "2020-01-31T08:00:00Z", useful: true, string: null}`, nil},
 		"quantity as number":   {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear, memory: 5000000}, {name: eye, memory: 5Gi, weight: 1}]}`, nil},
 		"whole number as 3.0":  {`{size: 3.0, frame: {kind: a, material: wood}, parts: [{name: ear}]}`, nil},
-		"unknown field":        {goodSpec + `, color: red}`, []string{`spec.color Forbidden the field "color" does not exist; did you mean "colour"? [structure]`}},
+		"unknown field":        {validToySpec + `, color: red}`, []string{`spec.color Forbidden the field "color" does not exist; did you mean "colour"? [structure]`}},
 		"unknown nested field": {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear, nmae: x}]}`, []string{`spec.parts[0].nmae Forbidden the field "nmae" does not exist; did you mean "name"? [structure]`}},
 		"wrong types": {`{size: "3", frame: [], parts: {}, useful: "true"}`, []string{
 			`spec.frame TypeInvalid must be an object, but is a list [structure]`,
@@ -89,7 +89,7 @@ func TestFindingsOfAnObject(t *testing.T) {
 			`spec.parts Required must be set [structure]`,
 			`spec.size Required must be set [structure]`,
 		}},
-		"enum":           {goodSpec + `, colour: rde}`, []string{`spec.colour NotSupported "rde" is not supported, but "red", "green" or "blue"; did you mean "red"? [structure]`}},
+		"enum":           {validToySpec + `, colour: rde}`, []string{`spec.colour NotSupported "rde" is not supported, but "red", "green" or "blue"; did you mean "red"? [structure]`}},
 		"number too big": {`{size: 12, frame: {kind: a, material: wood}, parts: [{name: ear}]}`, []string{`spec.size Invalid 12 is too large: must be at least 1 and at most 9 [structure]`}},
 		"fraction":       {`{size: 1.5, frame: {kind: a, material: wood}, parts: [{name: ear}]}`, []string{`spec.size TypeInvalid must be a whole number, but is the number 1.5 [structure]`}},
 		"lengths and patterns": {`{size: 3, frame: {kind: a, material: velvet}, parts: [{name: EAR}, {name: "", memory: much}]}`, []string{
@@ -106,27 +106,27 @@ func TestFindingsOfAnObject(t *testing.T) {
 			`spec.size Invalid is a whole number of more than 64 bit, which the API cannot hold [structure]`}},
 		"counts": {`{size: 3, frame: {kind: a, material: wood}, parts: []}`, []string{`spec.parts Invalid must not be empty: at least 1 item [structure]`}},
 		"many":   {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: a}, {name: b}, {name: c}, {name: d}]}`, []string{`spec.parts TooMany has 4 items, but may have at most 3 [structure]`}},
-		"time":   {goodSpec + `, bought: yesterday}`, []string{`spec.bought Invalid "yesterday" is not a time such as 2025-01-31T08:00:00Z [structure]`}},
+		"time":   {validToySpec + `, bought: yesterday}`, []string{`spec.bought Invalid "yesterday" is not a time such as 2025-01-31T08:00:00Z [structure]`}},
 		"rule":   {`{size: 3, frame: {kind: a, material: wood}, parts: [{name: ear}, {name: ear}]}`, []string{`spec.parts[1].name Duplicate the name "ear" is taken by spec.parts[0] [toy/part-names-unique]`}},
 		"structure and rule at once": {`{size: 3, colour: pink, frame: {kind: a, material: wood}, parts: [{name: ear}, {name: ear}]}`, []string{
 			`spec.colour NotSupported "pink" is not supported, but "red", "green" or "blue" [structure]`,
 			`spec.parts[1].name Duplicate the name "ear" is taken by spec.parts[0] [toy/part-names-unique]`,
 		}},
-		"null is absent, with a warning": {goodSpec + `, colour: null}`, []string{
+		"null is absent, with a warning": {validToySpec + `, colour: null}`, []string{
 			`spec.colour Invalid has no value, which is the same as leaving it out; write {} for an object without fields, or remove the line [structure/empty-value]`,
 		}},
-		"landscape rules need a landscape": {goodSpec + `, labels: {profile: nowhere}}`, nil},
+		"landscape rules need a landscape": {validToySpec + `, labels: {profile: nowhere}}`, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			violations, err := s.validate(t.Context(), []Input{{Object: toyObject(t, test.spec)}}, Options{})
+			violations, err := s.validate(t.Context(), []Input{{Object: parseToyObject(t, test.spec)}}, Options{})
 			require.NoError(t, err)
-			assert.Equal(t, test.want, lines(violations))
+			assert.Equal(t, test.want, formatViolations(violations))
 		})
 	}
 }
 
-func lines(violations []Violation) []string {
+func formatViolations(violations []Violation) []string {
 	var result []string
 	for _, v := range violations {
 		result = append(result, fmt.Sprintf("%s %s %s [%s]", v.Field, v.Type, v.Message, v.Rule))
@@ -134,13 +134,13 @@ func lines(violations []Violation) []string {
 	return result
 }
 
-func TestMetadata(t *testing.T) {
-	s := toy(t)
-	violations, err := s.validate(t.Context(), []Input{{Object: object(t, `
+func TestMetadataFindings(t *testing.T) {
+	s := toySources(t)
+	violations, err := s.validate(t.Context(), []Input{{Object: parseObject(t, `
 apiVersion: core.example.org/v1
 kind: Toy
 metadata: {name: "", label: {}, annotations: {confirmation.gardener.cloud/deletion: "yes", num: 5}}
-spec: `+goodSpec+`}`)}}, Options{})
+spec: `+validToySpec+`}`)}}, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		`metadata.annotations[confirmation.gardener.cloud/deletion] Invalid "yes" does not confirm the deletion; the value must be "true" [any/deletion-confirmation]`,
@@ -148,34 +148,34 @@ spec: `+goodSpec+`}`)}}, Options{})
 		`metadata.label Forbidden the field "label" does not exist; did you mean "labels"? [structure]`,
 		`metadata.name Required must not be empty [structure]`,
 		`metadata.namespace Required must be set [structure]`,
-	}, lines(violations))
+	}, formatViolations(violations))
 }
 
-func TestUpdateAndLandscape(t *testing.T) {
-	s := toy(t)
-	in := Input{Object: toyObject(t, goodSpec+`, colour: red, labels: {profile: nowhere}}`), Old: toyObject(t, goodSpec+`, colour: blue}`)}
-	profile := object(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}")
-	around := &Surroundings{Objects: []*unstructured.Unstructured{profile}}
+func TestUpdateAndLandscapeRules(t *testing.T) {
+	s := toySources(t)
+	in := Input{Object: parseToyObject(t, validToySpec+`, colour: red, labels: {profile: nowhere}}`), Old: parseToyObject(t, validToySpec+`, colour: blue}`)}
+	profile := parseObject(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: CloudProfile\nmetadata: {name: local}")
+	around := &LandscapeObjects{Objects: []*unstructured.Unstructured{profile}}
 	violations, err := s.validate(t.Context(), []Input{in}, Options{Landscape: around})
 	require.NoError(t, err)
 	assert.Equal(t, []string{
 		`spec.colour Invalid was "blue" [toy/colour-stays]`,
 		`spec.labels[profile] Invalid names the cloud profile "nowhere", which is not in the landscape [toy/known-profile]`,
-	}, lines(violations))
+	}, formatViolations(violations))
 	assert.True(t, HasErrors(violations))
 
 	profile.SetName("nowhere")
 	violations, err = s.validate(t.Context(), []Input{in}, Options{Landscape: around})
 	require.NoError(t, err)
-	assert.Equal(t, []string{`spec.colour Invalid was "blue" [toy/colour-stays]`}, lines(violations))
+	assert.Equal(t, []string{`spec.colour Invalid was "blue" [toy/colour-stays]`}, formatViolations(violations))
 	assert.False(t, HasErrors(violations), "a warning is no error")
 }
 
-func TestManyObjectsInParallelWithRecyclingAndCache(t *testing.T) {
-	s := toy(t)
+func TestParallelValidationWithCache(t *testing.T) {
+	s := toySources(t)
 	var inputs []Input
 	for i := range 60 {
-		o := toyObject(t, goodSpec+`}`)
+		o := parseToyObject(t, validToySpec+`}`)
 		o.SetName(fmt.Sprintf("toy-%02d", i))
 		if i%7 == 3 {
 			require.NoError(t, unstructured.SetNestedField(o.Object, int64(99), "spec", "size"))
@@ -209,8 +209,8 @@ func TestManyObjectsInParallelWithRecyclingAndCache(t *testing.T) {
 	assert.Empty(t, none)
 }
 
-func TestCacheForgetsTheOldest(t *testing.T) {
-	cache := newRecent[[]finding](2)
+func TestMemoryCacheDropsOldest(t *testing.T) {
+	cache := newMemoryCache[[]finding](2)
 	keys := []kept.Key{{1}, {2}, {3}, {4}, {5}}
 	for _, key := range keys {
 		cache.put(key, []finding{{path: "x"}})
@@ -221,16 +221,16 @@ func TestCacheForgetsTheOldest(t *testing.T) {
 	assert.True(t, ok)
 }
 
-func TestCancelled(t *testing.T) {
+func TestValidateCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := toy(t).validate(ctx, []Input{{Object: toyObject(t, goodSpec+`}`)}}, Options{})
+	_, err := toySources(t).validate(ctx, []Input{{Object: parseToyObject(t, validToySpec+`}`)}}, Options{})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestDeletionNeedsConfirmation(t *testing.T) {
-	s := toy(t)
-	shoot := object(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: a, namespace: garden-b}")
+	s := toySources(t)
+	shoot := parseObject(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: a, namespace: garden-b}")
 	violations, err := s.validate(t.Context(), []Input{{Old: shoot}}, Options{})
 	require.NoError(t, err)
 	require.Len(t, violations, 1)
@@ -243,10 +243,10 @@ func TestDeletionNeedsConfirmation(t *testing.T) {
 	assert.Empty(t, violations)
 }
 
-// TestProtectedKinds checks that a deletion needs a confirmation for exactly the kinds that
-// upstream protects.
-func TestProtectedKinds(t *testing.T) {
-	garden := &Surroundings{Objects: []*unstructured.Unstructured{good(t, "Garden")}}
+// TestDeletionConfirmationByKind checks that a deletion needs a confirmation for exactly the kinds
+// that upstream protects.
+func TestDeletionConfirmationByKind(t *testing.T) {
+	garden := &LandscapeObjects{Objects: []*unstructured.Unstructured{validObject(t, "Garden")}}
 	for name, test := range map[string]struct {
 		text  string
 		opts  Options
@@ -258,11 +258,11 @@ func TestProtectedKinds(t *testing.T) {
 		"bastion":                       {"apiVersion: extensions.gardener.cloud/v1alpha1\nkind: Bastion\nmetadata: {name: a, namespace: b}", Options{}, ""},
 		"core bucket":                   {"apiVersion: core.gardener.cloud/v1beta1\nkind: BackupBucket\nmetadata: {name: a}", Options{}, ""},
 		"garden namespace":              {"apiVersion: v1\nkind: Namespace\nmetadata: {name: garden}", Options{Landscape: garden}, "metadata.name"},
-		"garden namespace, no Garden":   {"apiVersion: v1\nkind: Namespace\nmetadata: {name: garden}", Options{Landscape: &Surroundings{}}, ""},
+		"garden namespace, no Garden":   {"apiVersion: v1\nkind: Namespace\nmetadata: {name: garden}", Options{Landscape: &LandscapeObjects{}}, ""},
 		"another namespace, and Garden": {"apiVersion: v1\nkind: Namespace\nmetadata: {name: other}", Options{Landscape: garden}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			violations, err := Validate(t.Context(), []Input{{Old: object(t, test.text)}}, test.opts)
+			violations, err := Validate(t.Context(), []Input{{Old: parseObject(t, test.text)}}, test.opts)
 			require.NoError(t, err)
 			if test.field == "" {
 				assert.Empty(t, violations)
@@ -275,29 +275,29 @@ func TestProtectedKinds(t *testing.T) {
 	}
 }
 
-func TestRulesAreListed(t *testing.T) {
-	rules, err := toy(t).list()
+func TestRuleList(t *testing.T) {
+	rules, err := toySources(t).listRules()
 	require.NoError(t, err)
 	byID := map[string]Rule{}
 	for _, rule := range rules {
 		byID[rule.ID] = rule
 	}
-	assert.Equal(t, Rule{ID: "toy/part-names-unique", Kind: "Toy", Title: "Names of parts are unique", Doc: "Parts are found by name.", Source: "test", Fields: []string{"spec.parts.name"}, In: "cue", File: "schemas/rules/toy/parts.cue", Severity: SeverityError, Scope: "object", Class: ClassStatic}, byID["toy/part-names-unique"])
+	assert.Equal(t, Rule{ID: "toy/part-names-unique", Kind: "Toy", Title: "Names of parts are unique", Doc: "Parts are found by name.", Source: "test", Fields: []string{"spec.parts.name"}, Language: "cue", File: "schemas/rules/toy/parts.cue", Severity: SeverityError, Scope: "object", Class: ClassStatic}, byID["toy/part-names-unique"])
 	assert.Equal(t, "*", byID["any/one-shot-operation"].Kind)
-	assert.Equal(t, "go", byID["garden/networks-disjoint"].In)
+	assert.Equal(t, "go", byID["garden/networks-disjoint"].Language)
 }
 
-// TestACheckThatCrashes checks that a crash is a finding of the object, and that the process
+// TestCrashingCheck checks that a crash is a finding of the object, and that the process
 // survives.
-func TestACheckThatCrashes(t *testing.T) {
-	s := toy(t)
+func TestCrashingCheck(t *testing.T) {
+	s := toySources(t)
 	for _, kind := range allKinds(t, s) {
 		kind.Root = nil // makes the check crash
 	}
-	found, err := s.validate(t.Context(), []Input{{Object: toyObject(t, goodSpec+`}`)}}, Options{Workers: 1})
+	found, err := s.validate(t.Context(), []Input{{Object: parseToyObject(t, validToySpec+`}`)}}, Options{Workers: 1})
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	assert.Equal(t, crashed.message, found[0].Message)
+	assert.Equal(t, crashFinding.message, found[0].Message)
 	assert.Equal(t, "bear", found[0].Name)
 	assert.Equal(t, SeverityError, found[0].Severity)
 }
@@ -305,15 +305,15 @@ func TestACheckThatCrashes(t *testing.T) {
 // TestKindsReadingTheLandscape checks that cached results depend on other objects only for the
 // listed kinds.
 func TestKindsReadingTheLandscape(t *testing.T) {
-	inGo := map[string]bool{ // through gardenerGateOn and templates
+	inGo := map[string]bool{ // through isGardenerGateOn and templates
 		"CloudProfile": true, "NamespacedCloudProfile": true, "Gardenlet": true, "ManagedSeed": true, "ManagedSeedSet": true,
 	}
-	s, err := embedded()
+	s, err := embeddedSources()
 	require.NoError(t, err)
-	for _, gvk := range s.kinds.known {
+	for _, gvk := range s.kinds.gvks {
 		units, err := s.unitsOf(gvk)
 		require.NoError(t, err)
-		reads := slices.ContainsFunc(units.units, func(u *unit) bool { return !u.reads.landscape.none() })
+		reads := slices.ContainsFunc(units.units, func(u *ruleUnit) bool { return !u.dependencies.landscape.isEmpty() })
 		name := structure.RulesName(gvk)
 		assert.Equal(t, reads || inGo[name], kindsReadingTheLandscape[name], name)
 	}
