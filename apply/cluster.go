@@ -107,7 +107,7 @@ func NewCluster(name string, cfg *rest.Config, opts ClusterOptions) (*Cluster, e
 		c.wholeKinds[kind] = true
 	}
 	if err := c.connect(); err != nil {
-		return nil, addresses.Error(fmt.Errorf("cluster %s: %w", name, err))
+		return nil, addresses.RedactError(fmt.Errorf("cluster %s: %w", name, err))
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil

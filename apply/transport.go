@@ -49,7 +49,7 @@ func (e *UnreachableError) Error() string {
 	if root := e.Root(); root != e {
 		return fmt.Sprintf("the access to cluster %s is in cluster %s: %v", e.Cluster, root.Cluster, root)
 	}
-	return addresses.Plain(fmt.Sprintf("cluster %s at %s does not answer: %v", e.Cluster, e.Host, e.Cause))
+	return addresses.RedactUserInfo(fmt.Sprintf("cluster %s at %s does not answer: %v", e.Cluster, e.Host, e.Cause))
 }
 func (e *UnreachableError) Unwrap() error { return e.Cause }
 
@@ -69,7 +69,7 @@ func ReportUnreachable(config *rest.Config, cluster string) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(req *http.Request) (*http.Response, error) {
 			resp, err := next.RoundTrip(req)
-			if err != nil && req.Context().Err() == nil && addresses.IsUnsent(err) {
+			if err != nil && req.Context().Err() == nil && addresses.IsConnectFailure(err) {
 				err = &UnreachableError{Cluster: cluster, Host: host, Cause: err}
 			}
 			return resp, err
@@ -209,7 +209,7 @@ func (g *clusterTransport) snapshot() RequestCounts {
 // closed in between does not count.
 func isUnreachable(err error) bool {
 	var timeout net.Error
-	return addresses.IsUnsent(err) || errors.Is(err, errNoAnswer) || errors.As(err, &timeout) && timeout.Timeout()
+	return addresses.IsConnectFailure(err) || errors.Is(err, errNoAnswer) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
 type cancelOnClose struct {

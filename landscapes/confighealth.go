@@ -235,7 +235,7 @@ func functionHint(name string) string {
 	var near []string
 	if known := ofOtherLanguages[strings.ToLower(name)]; known != "" {
 		near = append(near, known)
-	} else if best := suggest.Word(name, all); best != "" {
+	} else if best := suggest.Closest(name, all); best != "" {
 		near = append(near, best)
 	}
 	for _, word := range all {

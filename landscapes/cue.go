@@ -80,7 +80,7 @@ func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error
 			return err
 		})
 	}
-	if err := panics.Safe(group.Wait)(); err != nil {
+	if err := panics.AsError(group.Wait)(); err != nil {
 		return nil, err
 	}
 	found := make([][]Declaration, len(packages))

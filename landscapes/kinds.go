@@ -59,7 +59,7 @@ func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]st
 		all = nil // its kinds have their own names
 	}
 	for _, names := range [][]string{own, all} {
-		if better := suggest.Word(gvk.Kind, names); better != "" {
+		if better := suggest.Closest(gvk.Kind, names); better != "" {
 			return fmt.Sprintf("unknown kind %q; did you mean %s?", gvk.Kind, better)
 		}
 	}
@@ -88,5 +88,5 @@ func isForeign(group string, known map[schema.GroupVersion][]string) bool {
 	for gv := range known {
 		groups = append(groups, gv.Group)
 	}
-	return suggest.Word(group, groups) == ""
+	return suggest.Closest(group, groups) == ""
 }

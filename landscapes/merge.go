@@ -46,7 +46,7 @@ func misspeltRemovals(at string, base, over map[string]any, visit func(field, me
 		if over[name] != nil || there {
 			continue
 		}
-		if meant := suggest.Word(name, slices.Collect(maps.Keys(base))); meant != "" && over[meant] == nil {
+		if meant := suggest.Closest(name, slices.Collect(maps.Keys(base))); meant != "" && over[meant] == nil {
 			if _, removed := over[meant]; !removed {
 				visit(field, meant)
 			}

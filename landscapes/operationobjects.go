@@ -162,7 +162,7 @@ func (l *Landscape) notDeclared(o Operation) string {
 	slices.Sort(names)
 	const most = 8
 	hint := fmt.Sprintf("the landscape declares no %s", o.Kind)
-	if guess := suggest.Word(o.Object(), names); guess != "" {
+	if guess := suggest.Closest(o.Object(), names); guess != "" {
 		hint = fmt.Sprintf("did you mean %q", guess)
 	} else if len(names) > most {
 		hint = fmt.Sprintf("the landscape declares %s and %d more", strings.Join(names[:most], ", "), len(names)-most)

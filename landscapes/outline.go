@@ -34,7 +34,7 @@ func (l *layer) readFiles() error {
 			return nil
 		})
 	}
-	if err := panics.Safe(group.Wait)(); err != nil {
+	if err := panics.AsError(group.Wait)(); err != nil {
 		return err
 	}
 	for _, part := range parts {

@@ -99,7 +99,7 @@ func (s *sopsRules) fields(node *yaml.Node, known []string, strict bool, visit f
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
-		guess := suggest.Word(key.Value, known)
+		guess := suggest.Closest(key.Value, known)
 		switch {
 		case key.ShortTag() == "!!merge" && behindAlias(value).Kind == yaml.MappingNode:
 			s.fields(value, known, strict, visit)
@@ -299,7 +299,7 @@ var fieldNames = regexp.MustCompile("[A-Za-z]+")
 func misspeltField(only *regexp.Regexp) string {
 	for _, name := range fieldNames.FindAllString(only.String(), -1) {
 		for _, field := range []string{"data", "stringData"} {
-			if !only.MatchString(field) && suggest.Within(name, []string{field}, 2) != "" && len(name) > 2 {
+			if !only.MatchString(field) && suggest.ClosestWithin(name, []string{field}, 2) != "" && len(name) > 2 {
 				return name
 			}
 		}

@@ -82,7 +82,7 @@ func (l *layer) misnamed(folder string) string {
 			names = append(names, entry.Name())
 		}
 	}
-	if name := suggest.Word(overlayFile, names); name != "" {
+	if name := suggest.Closest(overlayFile, names); name != "" {
 		return ": rename " + name
 	}
 	return ""

@@ -130,7 +130,7 @@ func (c *landscapeCheck) unknownComponentMessage(owner, name string) string {
 	if len(own) == 0 {
 		return fmt.Sprintf("no component %s in the catalogue", component)
 	}
-	if guess := suggest.Word(path.Base(name), own); guess != "" {
+	if guess := suggest.Closest(path.Base(name), own); guess != "" {
 		return fmt.Sprintf("no component %s in the catalogue; did you mean %s/%s?", component, owner, guess)
 	}
 	for _, other := range ownerKinds {

@@ -57,7 +57,7 @@ func checkFacts(file yamlFile, facts map[string]Facts, owners []string) findings
 		at := fieldpath.Path{fieldpath.Key(owner)}
 		if !slices.Contains(owners, owner) {
 			hint := ""
-			if guess := suggest.Word(owner, owners); guess != "" {
+			if guess := suggest.Closest(owner, owners); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			} else if len(owners) > 0 {
 				hint = ", which has " + strings.Join(owners[:min(8, len(owners))], ", ")

@@ -120,7 +120,7 @@ func decodeFlow(v cue.Value, operation string, in Input) (Flow, error) {
 	}
 	graph := v.LookupPath(cue.MakePath(cue.Str("flow"), cue.Str(operation)))
 	if !graph.Exists() {
-		return Flow{}, fmt.Errorf("%s: %w", file, unknown.Name("operation", operation, operationsOf(v)))
+		return Flow{}, fmt.Errorf("%s: %w", file, unknown.NameError("operation", operation, operationsOf(v)))
 	}
 	flow := Flow{Owner: in.Owner.Kind, Operation: operation}
 	if err := graph.LookupPath(cue.ParsePath("cover")).Decode(&flow.Covers); err != nil {
@@ -167,7 +167,7 @@ func decodeNode(id string, v cue.Value) (FlowNode, error) {
 			}
 			slices.Sort(known)
 			p := fields.Value().Pos()
-			return FlowNode{}, fmt.Errorf("%s:%d:%d: %w", p.Filename(), p.Line(), p.Column(), unknown.Name("field", name, known))
+			return FlowNode{}, fmt.Errorf("%s:%d:%d: %w", p.Filename(), p.Line(), p.Column(), unknown.NameError("field", name, known))
 		}
 	}
 	timeout, err := time.ParseDuration(raw.Timeout)
@@ -328,7 +328,7 @@ func (f Flow) check() error {
 		}
 	}
 	after := func(id string) []string { return slices.Sorted(maps.Keys(nodes[id].After)) }
-	if path := circle.Find(slices.Sorted(maps.Keys(nodes)), after); path != nil {
+	if path := circle.FindCycle(slices.Sorted(maps.Keys(nodes)), after); path != nil {
 		return fmt.Errorf("components/%s/flow.cue: %s: nodes come after each other in a circle: %s", f.Owner, f.Operation, strings.Join(path, " → "))
 	}
 	return nil

@@ -65,7 +65,7 @@ func fieldReadFault(n *structure.Node, read custom.Field) string {
 			return ""
 		default:
 			hint := "; it has " + strings.Join(n.Names(), ", ")
-			if meant := suggest.Word(name, n.Names()); meant != "" {
+			if meant := suggest.Closest(name, n.Names()); meant != "" {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}
 			return fmt.Sprintf("have no field %s%s", expressionPath(read.Path[:i+1]), hint)

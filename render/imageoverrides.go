@@ -29,7 +29,7 @@ func (c *landscapeCheck) checkImages() {
 		field := fmt.Sprintf("spec.images[%d]", i)
 		if !slices.Contains(names, image.Name) {
 			hint := ", which has " + strings.Join(names, ", ")
-			if guess := suggest.Word(image.Name, names); guess != "" {
+			if guess := suggest.Closest(image.Name, names); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
 			c.configError(field+".name", ruleImage, schemas.TypeNotSupported, "no image %q in %s%s", image.Name, cataloguePath(ImageVectorFile), hint)

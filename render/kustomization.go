@@ -265,7 +265,7 @@ func resolveReference(files filesys.FileSystem, root, dir, name string) (target,
 	case !files.Exists(target):
 		hint := ""
 		if names, err := files.ReadDir(path.Dir(target)); err == nil {
-			if better := suggest.Word(path.Base(target), names); better != "" {
+			if better := suggest.Closest(path.Base(target), names); better != "" {
 				hint = fmt.Sprintf("; did you mean %q?", path.Join(path.Dir(name), better))
 			}
 		}

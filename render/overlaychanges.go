@@ -175,7 +175,7 @@ func renamedKeys(before, now string) (out [][2]string) {
 		for _, name := range sortedKeys(has) {
 			if _, known := was[name]; known {
 				walk(was[name], has[name])
-			} else if meant := suggest.Word(name, gone); meant != "" {
+			} else if meant := suggest.Closest(name, gone); meant != "" {
 				out = append(out, [2]string{name, meant})
 			}
 		}

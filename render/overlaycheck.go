@@ -287,7 +287,7 @@ func (c *overlayCheck) checkDirectives(p *patch, path fieldpath.Path, value any)
 				continue
 			}
 			hint := ""
-			if better := suggest.Word(word, known); better != "" {
+			if better := suggest.Closest(word, known); better != "" {
 				hint = fmt.Sprintf("; did you mean %q?", better)
 			}
 			c.report(finding{Position: p.position(nodeAt(p.node, path.Append(name))), field: p.entry + ": " + path.Append(name).String(), kind: schemas.TypeNotSupported, rule: ruleObject,

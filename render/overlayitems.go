@@ -125,7 +125,7 @@ func (w *itemWalk) compareList(node *yamlv3.Node, n *structure.Node, items []any
 
 func (w *itemWalk) finding(name *yamlv3.Node, path fieldpath.Path, known []string, deletes bool) finding {
 	hint := "it has " + strings.Join(firstNames(known), ", ")
-	if guess := suggest.Word(name.Value, known); guess != "" {
+	if guess := suggest.Closest(name.Value, known); guess != "" {
 		hint += fmt.Sprintf("; did you mean %q?", guess)
 	}
 	list := path[:len(path)-2].String()

@@ -98,7 +98,7 @@ func missingPathMessage(text []byte, pointer, op string, o Object) string {
 				continue
 			}
 			hint := ""
-			if guess := suggest.Word(step, sortedKeys(v)); guess != "" {
+			if guess := suggest.Closest(step, sortedKeys(v)); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			} else if len(v) > 0 && len(v) <= 12 {
 				hint = "; it has " + strings.Join(sortedKeys(v), ", ")

@@ -170,7 +170,7 @@ func (w *referenceWalk) requireClass(class string) {
 		isMet: func([]Object) bool { return slices.Contains(classes, class) },
 		missingMessage: func([]Object) string {
 			hint := ""
-			if guess := suggest.Word(class, classes); guess != "" {
+			if guess := suggest.Closest(class, classes); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
 			return fmt.Sprintf("no resource manager of a landscape has the class %q, so that nothing of it is applied: the class is seed for the cluster that the ManagedResource is in, and unset or resources for the virtual garden or the Shoot%s", class, hint)
@@ -468,7 +468,7 @@ func (w *referenceWalk) requireLabels(path fieldpath.Path, labels map[string]str
 // alternativesHint lists the existing names, or the most likely one.
 func alternativesHint(name string, names []string, there string) string {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	if guess := suggest.Word(name, names); guess != "" {
+	if guess := suggest.Closest(name, names); guess != "" {
 		return fmt.Sprintf("; did you mean %q?", guess)
 	}
 	if len(names) == 0 {

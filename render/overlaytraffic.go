@@ -155,10 +155,10 @@ func (w *referenceWalk) requireJobs(object map[string]any) {
 				w.found = append(w.found, objectReference{
 					path: fieldpath.Path{"spec", "groups", i, "rules", j, "expr"}, id: "job " + name, hasTypoHint: true,
 					isMet: func(among []Object) bool {
-						return slices.Contains(known(among), name) || suggest.Within(name, known(among), 2) == ""
+						return slices.Contains(known(among), name) || suggest.ClosestWithin(name, known(among), 2) == ""
 					},
 					missingMessage: func(among []Object) string {
-						return fmt.Sprintf("no target has the job %q; did you mean %q?", name, suggest.Within(name, known(among), 2))
+						return fmt.Sprintf("no target has the job %q; did you mean %q?", name, suggest.ClosestWithin(name, known(among), 2))
 					},
 				})
 			}

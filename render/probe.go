@@ -98,7 +98,7 @@ func (p *overlayProbe) suggestObjects(s selection) string {
 	switch {
 	case s.image != "":
 		images := slices.Compact(slices.Sorted(slices.Values(p.images)))
-		if guess := suggest.Word(s.image, images); guess != "" {
+		if guess := suggest.Closest(s.image, images); guess != "" {
 			return fmt.Sprintf("; did you mean %q?", guess)
 		}
 		if len(images) == 0 {
@@ -115,7 +115,7 @@ func (p *overlayProbe) suggestObjects(s selection) string {
 	if slices.Contains(names, name) {
 		return "; the one of that name is " + p.descriptions[s.kind+" "+name]
 	}
-	if guess := suggest.Word(name, names); guess != "" && s.name != "" {
+	if guess := suggest.Closest(name, names); guess != "" && s.name != "" {
 		return fmt.Sprintf("; did you mean %q?", guess)
 	}
 	if len(names) > 8 {

@@ -35,7 +35,7 @@ func (b *ownerBuilder) cloudProfile(declared landscapes.Typed[gardencorev1beta1.
 }
 
 func didYouMean(name string, known []string) string {
-	if guess := suggest.Word(name, known); guess != "" {
+	if guess := suggest.Closest(name, known); guess != "" {
 		return fmt.Sprintf("; did you mean %q?", guess)
 	}
 	return ""

@@ -200,7 +200,7 @@ func (s shapeCheck) mapping(node *yamlv3.Node, t reflect.Type, path fieldpath.Pa
 		field, ok := fields[key.Value]
 		if !ok {
 			hint := ""
-			if guess := suggest.Word(key.Value, sortedKeys(fields)); guess != "" {
+			if guess := suggest.Closest(key.Value, sortedKeys(fields)); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
 			s.report(key, path.Append(step), schemas.TypeForbidden, "the field %q does not exist%s", key.Value, hint)

@@ -166,13 +166,13 @@ func checkConfigurationGVK(object embeddedObject, known map[schema.GroupVersionK
 	}
 	switch {
 	case len(kinds) == 0:
-		if group := suggest.Within(gvk.Group, slices.Sorted(maps.Keys(groups)), 2); group != "" {
+		if group := suggest.ClosestWithin(gvk.Group, slices.Sorted(maps.Keys(groups)), 2); group != "" {
 			return wrong("apiVersion", "no known extension reads the group %q; did you mean %q?", gvk.Group, group)
 		}
 	case !versions[gvk.Version]:
 		return wrong("apiVersion", "known versions of the group %s are %s, but not %q", gvk.Group, strings.Join(slices.Sorted(maps.Keys(versions)), ", "), gvk.Version)
 	case !kinds[gvk.Kind]:
-		if kind := suggest.Word(gvk.Kind, slices.Sorted(maps.Keys(kinds))); kind != "" {
+		if kind := suggest.Closest(gvk.Kind, slices.Sorted(maps.Keys(kinds))); kind != "" {
 			return wrong("kind", "no known extension reads the kind %q of the group %s; did you mean %q?", gvk.Kind, gvk.Group, kind)
 		}
 	}

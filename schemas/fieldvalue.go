@@ -197,7 +197,7 @@ func (r *findingCollector) requireNonNegativeQuantities(fields ...fieldValue) {
 func (r *findingCollector) requireOneOf(field fieldValue, allowed ...string) {
 	if field.isSet() && !slices.Contains(allowed, field.text()) {
 		hint := ""
-		if better := suggest.Word(field.text(), allowed); better != "" {
+		if better := suggest.Closest(field.text(), allowed); better != "" {
 			hint = fmt.Sprintf("; did you mean %q?", better)
 		}
 		r.add(field, TypeNotSupported, "%q is not supported, but one of %s%s", field.text(), quotedList(allowed), hint)

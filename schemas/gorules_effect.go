@@ -271,7 +271,7 @@ func checkAnnotationNames(in ruleInput) []finding {
 		if prefix, _, _ := strings.Cut(name, "/"); !strings.Contains(prefix, "garden") || slices.Contains(knownAnnotations, name) {
 			continue
 		}
-		if meant := suggest.Within(name, knownAnnotations, 2); meant != "" {
+		if meant := suggest.ClosestWithin(name, knownAnnotations, 2); meant != "" {
 			r.add(annotations.entry(name), TypeNotSupported, "nobody reads it; did you mean %q?", meant)
 		}
 	}
@@ -285,7 +285,7 @@ func checkSecretType(in ruleInput) []finding {
 		string(corev1.SecretTypeBasicAuth), string(corev1.SecretTypeSSHAuth), string(corev1.SecretTypeTLS), string(corev1.SecretTypeBootstrapToken),
 	}
 	if text := strings.TrimSpace(field.text()); text != "" && !slices.Contains(known, text) {
-		if meant := suggest.Within(text, known, 3); meant != "" {
+		if meant := suggest.ClosestWithin(text, known, 3); meant != "" {
 			r.add(field, TypeNotSupported, "no such type is known; did you mean %q?", meant)
 		}
 	}
@@ -358,7 +358,7 @@ func checkReservedResources(in ruleInput) []finding {
 				continue
 			}
 			hint := ""
-			if meant := suggest.Word(name, standard); meant != "" {
+			if meant := suggest.Closest(name, standard); meant != "" {
 				hint = "; did you mean \"" + meant + "\"?"
 			}
 			r.add(resources.entry(name), TypeNotSupported, "%q is no resource of nodes, such as cpu, memory or example.com/gpu%s", name, hint)

@@ -50,7 +50,7 @@ func checkExternalKinds(in ruleInput) []finding {
 		}
 		if !slices.Contains(known, kind.text()) {
 			hint := "; it is the kind of an object that declarations or components refer to, such as Secret, CloudProfile, Seed or PriorityClass"
-			if better := suggest.Word(kind.text(), known); better != "" {
+			if better := suggest.Closest(kind.text(), known); better != "" {
 				hint = "; did you mean \"" + better + "\"?"
 			}
 			r.add(kind, TypeNotSupported, "%q is no kind that is known%s", kind.text(), hint)
@@ -127,7 +127,7 @@ func checkExternalExtensions(in ruleInput) []finding {
 		if !slices.Contains([]string{"ControllerRegistration", "Extension"}, entry.lookup("kind").text()) || slices.Contains(known, name.text()) {
 			continue
 		}
-		if guess := suggest.Within(name.text(), known, 2); guess != "" {
+		if guess := suggest.ClosestWithin(name.text(), known, 2); guess != "" {
 			r.add(name, TypeNotSupported, "no Seed and no cloud profile has the provider of %q; did you mean %q?", name.text(), guess)
 		}
 	}

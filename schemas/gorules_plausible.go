@@ -244,7 +244,7 @@ var volumePurposes = []string{"etcd-main"}
 func checkVolumePurpose(in ruleInput) []finding {
 	r := &findingCollector{}
 	for _, purpose := range fieldsAtPath(fieldValue{value: in.object}, "spec.volume.providers[].purpose") {
-		if meant := suggest.Within(purpose.text(), volumePurposes, 5); meant != "" && meant != purpose.text() {
+		if meant := suggest.ClosestWithin(purpose.text(), volumePurposes, 5); meant != "" && meant != purpose.text() {
 			r.add(purpose, TypeNotSupported, "nobody reads this purpose; did you mean %q?", meant)
 		}
 	}

@@ -63,7 +63,7 @@ func seedManagementGoRules() []goRule {
 				for _, field := range []string{"capacity", "reserved"} {
 					amounts := fieldValue{value: in.object}.lookup(at...).lookup("config", "resources", field)
 					for _, name := range amounts.keys() {
-						if shoots := string(gardencorev1beta1.ResourceShoots); name != shoots && suggest.Word(name, []string{shoots}) != "" {
+						if shoots := string(gardencorev1beta1.ResourceShoots); name != shoots && suggest.Closest(name, []string{shoots}) != "" {
 							r.add(amounts.entry(name), TypeNotSupported, "the scheduler does not read it, so that it limits nothing; did you mean %q?", shoots)
 						}
 					}

@@ -149,7 +149,7 @@ func suggestFromTable(word string, table map[string]versionRange) string {
 	for name := range table {
 		names = append(names, name)
 	}
-	if better := suggest.Word(word, names); better != "" {
+	if better := suggest.Closest(word, names); better != "" {
 		return fmt.Sprintf("; did you mean %q?", better)
 	}
 	return ""

@@ -205,7 +205,7 @@ func formNodeSelectors(r *pluginReport, field fieldValue) {
 	}
 	for _, namespace := range field.keys() {
 		selector := field.lookup(namespace)
-		if meant := suggest.Within(namespace, []string{clusterDefaultSelectorKey}, 3); meant != "" && namespace != meant {
+		if meant := suggest.ClosestWithin(namespace, []string{clusterDefaultSelectorKey}, 3); meant != "" && namespace != meant {
 			r.ignored.add(selector, TypeNotSupported, "is read as the name of a namespace; did you mean %q?", meant)
 		}
 		if _, ok := selector.value.(string); !ok {

@@ -99,7 +99,7 @@ func checkMetadata(in ruleInput) []finding {
 
 // printableLabelValue returns the value of a label in quotes, unless its key indicates a secret.
 func printableLabelValue(key, value string) string {
-	if secretwords.In(key) {
+	if secretwords.HasSecretWord(key) {
 		return "(not shown)"
 	}
 	return fmt.Sprintf("%q", value)

@@ -39,7 +39,7 @@ func suggestKey(key string, known []string) string {
 			return other
 		}
 	}
-	return suggest.Within(key, known, min(2, len(key)/3))
+	return suggest.ClosestWithin(key, known, min(2, len(key)/3))
 }
 
 // Labels of Secrets that state their purpose.

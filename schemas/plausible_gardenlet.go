@@ -36,7 +36,7 @@ func checkGardenletPlausibility(config fieldValue) []finding {
 			}
 			seen[threshold.lookup("type").text()] = threshold
 			if name := threshold.lookup("type"); name.text() != "" && !slices.Contains(conditionTypes, name.text()) {
-				if hint := suggest.Within(name.text(), conditionTypes, 3); hint != "" {
+				if hint := suggest.ClosestWithin(name.text(), conditionTypes, 3); hint != "" {
 					r.add(name, TypeNotSupported, "no such condition is checked; did you mean %q?", hint)
 				}
 			}

@@ -154,7 +154,7 @@ func checkMachineAmounts(in ruleInput) []finding {
 	}
 	for _, class := range fieldsAtPath(fieldValue{value: in.object}, "spec.volumeTypes[].class") {
 		known := []string{"premium", "standard"}
-		if meant := suggest.Within(class.text(), known, 2); meant != "" && !slices.Contains(known, class.text()) {
+		if meant := suggest.ClosestWithin(class.text(), known, 2); meant != "" && !slices.Contains(known, class.text()) {
 			r.add(class, TypeNotSupported, "a Quota counts volumes of the class %q; did you mean that one?", meant)
 		}
 	}

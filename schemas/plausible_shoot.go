@@ -208,7 +208,7 @@ func checkResourceKinds(in ruleInput) []finding {
 	r := &findingCollector{}
 	for _, ref := range fieldsAtPath(fieldValue{value: in.object}, "spec.resources[].resourceRef") {
 		known, kind := referencedKinds[ref.lookup("apiVersion").text()], ref.lookup("kind")
-		if guess := suggest.Within(kind.text(), known, 2); guess != "" && !slices.Contains(known, kind.text()) {
+		if guess := suggest.ClosestWithin(kind.text(), known, 2); guess != "" && !slices.Contains(known, kind.text()) {
 			r.add(kind, TypeNotSupported, "there is no kind %q; did you mean %q?", kind.text(), guess)
 		}
 	}
@@ -273,7 +273,7 @@ var kernelParameters = []string{
 func checkShootNames(in ruleInput) []finding {
 	r := &findingCollector{}
 	near := func(at fieldValue, name string, known []string) {
-		if meant := suggest.Within(name, known, 2); meant != "" && !slices.Contains(known, name) {
+		if meant := suggest.ClosestWithin(name, known, 2); meant != "" && !slices.Contains(known, name) {
 			r.add(at, TypeNotSupported, "%q is not known; did you mean %q?", name, meant)
 		}
 	}

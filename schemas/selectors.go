@@ -39,7 +39,7 @@ func (r *findingCollector) addFieldErrors(errors field.ErrorList) {
 
 // suggestionHint returns a hint at the word that was probably meant, or "".
 func suggestionHint(word string, known []string) string {
-	if suggestion := suggest.Word(word, known); suggestion != "" {
+	if suggestion := suggest.Closest(word, known); suggestion != "" {
 		return fmt.Sprintf("; did you mean %q?", suggestion)
 	}
 	return ""

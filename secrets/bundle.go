@@ -9,9 +9,9 @@ import (
 	"github.com/pergola-dev/pergola/secrets/internal/upstreamhash"
 )
 
-// bundleOf creates the Secret with the current and old certificate of a CA, or the current and old
-// private key. So clients trust signatures of both. Its name depends on its content.
-func (m *Manager) bundleOf(ctx context.Context, e *entry) (*record, error) {
+// ensureBundle creates the Secret with the current and old certificate of a CA, or the current and
+// old private key. So clients trust signatures of both. Its name depends on its content.
+func (m *Manager) ensureBundle(ctx context.Context, e *fulfilledRequest) (*secretRecord, error) {
 	var dataKey, bundleKey string
 	switch e.config.Kind {
 	case KindCA:
@@ -27,7 +27,7 @@ func (m *Manager) bundleOf(ctx context.Context, e *entry) (*record, error) {
 	}
 	name := e.config.Name + bundleSuffix
 
-	p := &planned{config: e.config, bundle: true}
+	p := &secretPlan{config: e.config, bundle: true}
 	p.config.Name = name
 	p.generate = func(time.Time) (map[string]Value, error) {
 		return map[string]Value{bundleKey: {slices.Concat(withNewlines(parts)...)}}, nil
@@ -41,8 +41,8 @@ func (m *Manager) bundleOf(ctx context.Context, e *entry) (*record, error) {
 		return nil, err
 	}
 	p.labels[labelBundleFor] = e.config.Name
-	p.object = objectName(name, p.labels, false)
-	return m.ensure(ctx, p)
+	p.objectName = objectName(name, p.labels, false)
+	return m.ensureSecret(ctx, p)
 }
 
 // withNewlines ends every part with a line break: adopted data may lack it, and the next PEM block

@@ -17,7 +17,7 @@ import (
 // because then it cannot know.
 func (m *Manager) Cleanup(ctx context.Context) ([]string, error) {
 	m.mu.Lock()
-	used, failed := m.usedObjects(), len(m.failed) > 0
+	used, failed := m.usedObjects(), len(m.failedRequests) > 0
 	m.mu.Unlock()
 	if failed || len(used) == 0 {
 		return nil, errors.New("cleaning up generated secrets: not all requests were fulfilled, so nothing is deleted")
@@ -39,7 +39,7 @@ func (m *Manager) Cleanup(ctx context.Context) ([]string, error) {
 			continue
 		}
 		deleted = append(deleted, list[i].Name)
-		m.forget(&list[i])
+		m.uncacheRecord(&list[i])
 	}
 	slices.Sort(deleted)
 	return deleted, errors.Join(errs...)
@@ -49,7 +49,7 @@ func (m *Manager) Cleanup(ctx context.Context) ([]string, error) {
 func (m *Manager) usedObjects() map[string]bool {
 	used := map[string]bool{}
 	for _, e := range m.entries {
-		for _, r := range []*record{e.current, e.old, e.bundle} {
+		for _, r := range []*secretRecord{e.current, e.old, e.bundle} {
 			if r != nil {
 				used[r.name] = true
 			}
@@ -58,11 +58,11 @@ func (m *Manager) usedObjects() map[string]bool {
 	return used
 }
 
-func (m *Manager) forget(s *corev1.Secret) {
+func (m *Manager) uncacheRecord(s *corev1.Secret) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	name := s.Labels[labelName]
-	m.existing[name] = slices.DeleteFunc(m.existing[name], func(r *record) bool { return r.name == s.Name })
+	m.existingRecords[name] = slices.DeleteFunc(m.existingRecords[name], func(r *secretRecord) bool { return r.name == s.Name })
 }
 
 // Persisted lists the secrets that move with a shoot's control plane: those with label

@@ -29,8 +29,8 @@ func cluster(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-// stage is an API server with the secrets of all requests in namespace garden.
-type stage struct {
+// clusterFixture is an API server with the secrets of all requests in namespace garden.
+type clusterFixture struct {
 	client  kubernetes.Interface
 	clock   *clocktesting.FakeClock
 	configs []Config
@@ -38,8 +38,8 @@ type stage struct {
 	refs    []Ref
 }
 
-func newStage(t *testing.T) *stage {
-	s := &stage{client: cluster(t), clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)), configs: parse(t, requests)}
+func newClusterFixture(t *testing.T) *clusterFixture {
+	s := &clusterFixture{client: cluster(t), clock: clocktesting.NewFakeClock(time.Now().Truncate(time.Second)), configs: parse(t, requests)}
 	s.first = s.manager("garden")
 	var err error
 	s.refs, err = s.first.GenerateAll(t.Context(), s.configs)
@@ -47,12 +47,12 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-func (s *stage) manager(namespace string, opts ...Option) *Manager {
+func (s *clusterFixture) manager(namespace string, opts ...Option) *Manager {
 	return New(NewStore(s.client), namespace, "gardener-operator", s.clock, append([]Option{WithKeyBits(testBits)}, opts...)...)
 }
 
-// versions returns the resource versions of all Secrets by name.
-func (s *stage) versions(t *testing.T) map[string]string {
+// resourceVersions returns the resource versions of all Secrets by name.
+func (s *clusterFixture) resourceVersions(t *testing.T) map[string]string {
 	t.Helper()
 	list, err := s.client.CoreV1().Secrets("garden").List(t.Context(), metav1.ListOptions{})
 	require.NoError(t, err)
@@ -63,16 +63,16 @@ func (s *stage) versions(t *testing.T) map[string]string {
 	return out
 }
 
-func (s *stage) get(t *testing.T, request string) *corev1.Secret {
+func (s *clusterFixture) get(t *testing.T, request string) *corev1.Secret {
 	t.Helper()
 	secret, err := s.client.CoreV1().Secrets("garden").Get(t.Context(), s.first.Facts()[request].Name, metav1.GetOptions{})
 	require.NoError(t, err)
 	return secret
 }
 
-func TestOnARealAPIServer(t *testing.T) {
-	s := newStage(t)
-	before := s.versions(t)
+func TestManagerWithAPIServer(t *testing.T) {
+	s := newClusterFixture(t)
+	before := s.resourceVersions(t)
 	require.NotEmpty(t, before)
 
 	t.Run("found again by another process, without a write", func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestOnARealAPIServer(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, s.refs, again)
 		assert.Equal(t, s.first.Facts(), second.Facts())
-		assert.Equal(t, before, s.versions(t))
+		assert.Equal(t, before, s.resourceVersions(t))
 	})
 	t.Run("types and immutability", func(t *testing.T) {
 		secret := s.get(t, "kube-apiserver")
@@ -109,7 +109,7 @@ func TestOnARealAPIServer(t *testing.T) {
 	})
 }
 
-func (s *stage) testRotation(t *testing.T) {
+func (s *clusterFixture) testRotation(t *testing.T) {
 	s.clock.Step(time.Hour)
 	m := s.manager("garden", WithRotationTimes(map[string]time.Time{"ca": s.clock.Now(), "ca-client": s.clock.Now()}))
 	rotated, err := m.GenerateAll(t.Context(), s.configs)
@@ -121,7 +121,7 @@ func (s *stage) testRotation(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotEmpty(t, deleted)
 
-	left := s.versions(t)
+	left := s.resourceVersions(t)
 	assert.Contains(t, left, "bystander", "another identity's secrets are not touched")
 	for _, ref := range rotated {
 		assert.Contains(t, left, ref.Secret)
@@ -129,14 +129,14 @@ func (s *stage) testRotation(t *testing.T) {
 	assert.Contains(t, left, s.refs[indexOf(s.refs, "ca")].Secret, "the old CA is kept")
 	_, err = s.manager("garden").GenerateAll(t.Context(), s.configs)
 	require.NoError(t, err)
-	assert.Equal(t, left, s.versions(t), "the rotation is read from the cluster")
+	assert.Equal(t, left, s.resourceVersions(t), "the rotation is read from the cluster")
 }
 
-func (s *stage) testRace(t *testing.T) {
+func (s *clusterFixture) testRace(t *testing.T) {
 	managers := []*Manager{s.manager("race"), s.manager("race"), s.manager("race")}
 	var wg sync.WaitGroup
 	for _, m := range managers {
-		require.NoError(t, m.load(t.Context()), "all have seen an empty namespace")
+		require.NoError(t, m.loadExisting(t.Context()), "all have seen an empty namespace")
 	}
 	for _, m := range managers {
 		wg.Go(func() {

@@ -64,7 +64,7 @@ func TestParseRequestsReportsAll(t *testing.T) {
 }
 
 func TestWaves(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	cert := func(name, ca string) Config {
 		return Config{Name: name, Kind: KindCertificate, CommonName: name, CertType: CertClient, SigningCA: ca}
 	}
@@ -107,19 +107,19 @@ func TestValueNeverPrints(t *testing.T) {
 	assert.NotContains(t, printed, secret)
 	assert.NotContains(t, printed, fmt.Sprintf("%x", secret))
 	assert.NotContains(t, printed, fmt.Sprintf("%d", []byte(secret)))
-	assert.Contains(t, printed, redacted)
+	assert.Contains(t, printed, redactedText)
 	assert.Equal(t, secret, string(v.Reveal()))
 }
 
 // leakyStore fails like a webhook that quotes the denied object.
 type leakyStore struct {
-	*memory
-	seen string
-	err  error
+	*memoryStore
+	quotedValue string
+	err         error
 }
 
 func (s *leakyStore) Create(_ context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
-	s.seen = string(secret.Data[keyPassword])
-	s.err = fmt.Errorf("denied: password %q is too weak", s.seen)
+	s.quotedValue = string(secret.Data[keyPassword])
+	s.err = fmt.Errorf("denied: password %q is too weak", s.quotedValue)
 	return nil, s.err
 }

@@ -19,20 +19,20 @@ import (
 	"github.com/pergola-dev/pergola/hack/corpus"
 )
 
-// recorded is a Secret of upstream's secrets manager, without its values.
-type recorded struct {
+// recordedSecret is a Secret of upstream's secrets manager, without its values.
+type recordedSecret struct {
 	name, namespace string
 	labels          map[string]string
 	kind            corev1.SecretType
 	keys            []string
 }
 
-func recordedSecrets(t *testing.T) map[string][]recorded {
+func recordedSecrets(t *testing.T) map[string][]recordedSecret {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(corpus.Dir(t), "objects", "*", "*", "reconcile-example.yaml"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	out := map[string][]recorded{}
+	out := map[string][]recordedSecret{}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -58,7 +58,7 @@ func recordedSecrets(t *testing.T) map[string][]recorded {
 			if s.Kind != "Secret" {
 				continue
 			}
-			r := recorded{name: s.Metadata.Name, namespace: s.Metadata.Namespace, labels: s.Metadata.Labels, kind: s.Type}
+			r := recordedSecret{name: s.Metadata.Name, namespace: s.Metadata.Namespace, labels: s.Metadata.Labels, kind: s.Type}
 			for key := range s.Data {
 				r.keys = append(r.keys, key)
 			}
@@ -108,7 +108,7 @@ func TestConformanceChecksums(t *testing.T) {
 		t.Run(c.owner+"/"+c.name, func(t *testing.T) {
 			config, err := ParseConfig("test", c.name, json.RawMessage(c.request))
 			require.NoError(t, err)
-			var want recorded
+			var want recordedSecret
 			for _, r := range recordings[c.owner] {
 				if r.labels[labelName] == c.name {
 					want = r
@@ -124,12 +124,12 @@ func TestConformanceChecksums(t *testing.T) {
 			if c.owner == "shoot" {
 				opts = append(opts, WithStaticCANames())
 			}
-			clk := clocktesting.NewFakeClock(start)
-			m := New(newMemory(clk), want.namespace, identity, clk, opts...)
+			clk := clocktesting.NewFakeClock(startTime)
+			m := New(newMemoryStore(clk), want.namespace, identity, clk, opts...)
 			config.Bits = 0 // the size is not generated here, but hashed like upstream's
-			p, err := m.plan(config)
+			p, err := m.planSecret(config)
 			require.NoError(t, err)
-			assert.Equal(t, want.name, p.object)
+			assert.Equal(t, want.name, p.objectName)
 			assert.Equal(t, want.labels[labelChecksumConfig], p.labels[labelChecksumConfig])
 
 			ref, err := m.Generate(t.Context(), config)

@@ -25,9 +25,9 @@ const (
 	encryptionKeyBytes = 32
 )
 
-// hashedProvider is empty for aescbc, which was once the only provider; so old keys retain their
+// providerForHash is empty for aescbc, which was once the only provider; so old keys retain their
 // names.
-func hashedProvider(provider string) string {
+func providerForHash(provider string) string {
 	if provider == providerAESCBC {
 		return ""
 	}
@@ -40,7 +40,7 @@ func newEncryptionKey(c Config, now time.Time) (map[string]Value, error) {
 		return nil, fmt.Errorf("reading random bytes: %w", err)
 	}
 	return map[string]Value{
-		keyEncryptionProvider: {[]byte(hashedProvider(c.Provider))},
+		keyEncryptionProvider: {[]byte(providerForHash(c.Provider))},
 		keyEncryptionName:     {fmt.Appendf(nil, "key%d", now.Unix())},
 		keyEncryptionSecret:   {secret},
 		// none: the bytes are the key. Otherwise they are its base64 (gardener/gardener#11150).
@@ -125,12 +125,12 @@ func encryptionProviders(keys []map[string]Value) ([]encryptionProvider, error) 
 			secret = base64.StdEncoding.EncodeToString(data[keyEncryptionSecret].bytes)
 		}
 		key := encryptionKey{Name: string(data[keyEncryptionName].bytes), Secret: secret}
-		provider := orText(string(data[keyEncryptionProvider].bytes), providerAESCBC)
+		provider := textOrDefault(string(data[keyEncryptionProvider].bytes), providerAESCBC)
 		if provider != previous {
 			out = append(out, encryptionProvider{})
 		}
 		previous = provider
-		slot, err := out[len(out)-1].slot(provider)
+		slot, err := out[len(out)-1].providerKeys(provider)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func encryptionProviders(keys []map[string]Value) ([]encryptionProvider, error) 
 	return out, nil
 }
 
-func (p *encryptionProvider) slot(provider string) (**encryptionKeys, error) {
+func (p *encryptionProvider) providerKeys(provider string) (**encryptionKeys, error) {
 	switch provider {
 	case providerAESCBC:
 		return &p.AESCBC, nil

@@ -54,20 +54,20 @@ type Secret struct {
 
 // Get returns the current secret of a fulfilled request.
 func (m *Manager) Get(name string) (Secret, bool) {
-	return m.secretOf(name, func(e *entry) *record { return e.current })
+	return m.secretOf(name, func(e *fulfilledRequest) *secretRecord { return e.current })
 }
 
 // GetOld returns the secret that the current one replaced, if it still exists.
 func (m *Manager) GetOld(name string) (Secret, bool) {
-	return m.secretOf(name, func(e *entry) *record { return e.old })
+	return m.secretOf(name, func(e *fulfilledRequest) *secretRecord { return e.old })
 }
 
 // GetBundle returns the bundle of a CA or key.
 func (m *Manager) GetBundle(name string) (Secret, bool) {
-	return m.secretOf(name, func(e *entry) *record { return e.bundle })
+	return m.secretOf(name, func(e *fulfilledRequest) *secretRecord { return e.bundle })
 }
 
-func (m *Manager) secretOf(name string, pick func(*entry) *record) (Secret, bool) {
+func (m *Manager) secretOf(name string, pick func(*fulfilledRequest) *secretRecord) (Secret, bool) {
 	e, ok := m.entryOf(name)
 	if !ok || pick(e) == nil {
 		return Secret{}, false

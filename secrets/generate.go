@@ -35,7 +35,7 @@ func (m *Manager) Generate(ctx context.Context, c Config) (Ref, error) {
 	ref, err := m.generate(ctx, c)
 	if err != nil {
 		m.mu.Lock()
-		m.failed[c.Name] = true
+		m.failedRequests[c.Name] = true
 		m.mu.Unlock()
 		return Ref{}, fmt.Errorf("secret %q in namespace %s: %w", c.Name, m.namespace, err)
 	}
@@ -46,43 +46,43 @@ func (m *Manager) generate(ctx context.Context, c Config) (Ref, error) {
 	if err := c.Validate(); err != nil {
 		return Ref{}, err
 	}
-	if err := m.load(ctx); err != nil {
+	if err := m.loadExisting(ctx); err != nil {
 		return Ref{}, err
 	}
 	lock := m.lockOf(c.Name)
 	lock.Lock()
 	defer lock.Unlock()
 
-	p, err := m.plan(c)
+	p, err := m.planSecret(c)
 	if err != nil {
 		return Ref{}, err
 	}
 	if p.derived {
-		return m.derive(ctx, c, p)
+		return m.ensureDerived(ctx, c, p)
 	}
-	e := &entry{config: c}
-	if e.current, err = m.ensure(ctx, p); err != nil {
+	e := &fulfilledRequest{config: c}
+	if e.current, err = m.ensureSecret(ctx, p); err != nil {
 		return Ref{}, err
 	}
-	if e.old, err = m.oldOf(c, e.current); err != nil {
+	if e.old, err = m.oldRecord(c, e.current); err != nil {
 		return Ref{}, err
 	}
-	if e.bundle, err = m.bundleOf(ctx, e); err != nil {
+	if e.bundle, err = m.ensureBundle(ctx, e); err != nil {
 		return Ref{}, err
 	}
-	return m.fulfil(e), nil
+	return m.recordFulfilled(e), nil
 }
 
-// fulfil records the request as done.
-func (m *Manager) fulfil(e *entry) Ref {
+// recordFulfilled records the request as done.
+func (m *Manager) recordFulfilled(e *fulfilledRequest) Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.entries[e.config.Name] = e
-	delete(m.failed, e.config.Name)
+	delete(m.failedRequests, e.config.Name)
 	return m.refOf(e)
 }
 
-func (m *Manager) refOf(e *entry) Ref {
+func (m *Manager) refOf(e *fulfilledRequest) Ref {
 	ref := Ref{Name: e.config.Name, Namespace: m.namespace, Secret: e.current.name, Checksum: dataChecksum(e.current.data)}
 	if e.bundle != nil {
 		ref.Bundle = e.bundle.name
@@ -99,18 +99,19 @@ func (m *Manager) lockOf(name string) *sync.Mutex {
 	return m.locks[name]
 }
 
-func (m *Manager) entryOf(name string) (*entry, bool) {
+func (m *Manager) entryOf(name string) (*fulfilledRequest, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e, ok := m.entries[name]
 	return e, ok
 }
 
-// ensure returns the Secret of a plan: known, generated, or created by another process meanwhile.
-func (m *Manager) ensure(ctx context.Context, p *planned) (*record, error) {
-	r := m.find(p.config.Name, p.object)
+// ensureSecret returns the Secret of a plan: known, generated, or created by another process
+// meanwhile.
+func (m *Manager) ensureSecret(ctx context.Context, p *secretPlan) (*secretRecord, error) {
+	r := m.cachedRecord(p.config.Name, p.objectName)
 	if r == nil {
-		created, err := m.create(ctx, p)
+		created, err := m.createSecret(ctx, p)
 		if err != nil {
 			return nil, err
 		}
@@ -123,13 +124,13 @@ func (m *Manager) ensure(ctx context.Context, p *planned) (*record, error) {
 	return m.reconcileLabels(ctx, r, want)
 }
 
-func (m *Manager) create(ctx context.Context, p *planned) (*record, error) {
-	data, err := m.dataFor(ctx, p)
+func (m *Manager) createSecret(ctx context.Context, p *secretPlan) (*secretRecord, error) {
+	data, err := m.initialData(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: p.object, Labels: maps.Clone(p.labels)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: p.objectName, Labels: maps.Clone(p.labels)},
 		Type:       corev1.SecretTypeOpaque,
 		Immutable:  ptr.To(true),
 		Data:       make(map[string][]byte, len(data)),
@@ -141,7 +142,7 @@ func (m *Manager) create(ctx context.Context, p *planned) (*record, error) {
 		secret.Type = corev1.SecretTypeTLS
 	}
 	if !p.derived {
-		fresh, err := m.lifetimeLabels(p, &record{data: data})
+		fresh, err := m.lifetimeLabels(p, &secretRecord{data: data})
 		if err != nil {
 			return nil, err
 		}
@@ -150,41 +151,41 @@ func (m *Manager) create(ctx context.Context, p *planned) (*record, error) {
 
 	made, err := m.store.Create(ctx, secret)
 	if apierrors.IsAlreadyExists(err) {
-		return m.adopt(ctx, p)
+		return m.adoptSecret(ctx, p)
 	}
 	if err != nil {
-		return nil, redact(fmt.Errorf("creating Secret %s: %w", p.object, err), data)
+		return nil, redact(fmt.Errorf("creating Secret %s: %w", p.objectName, err), data)
 	}
-	r := recordOf(made)
+	r := newSecretRecord(made)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.remember(r)
+	m.cacheRecord(r)
 	return r, nil
 }
 
-// adopt takes over a Secret that already exists under the name: another process created it, or it
-// was restored.
-func (m *Manager) adopt(ctx context.Context, p *planned) (*record, error) {
-	found, err := m.store.Get(ctx, m.namespace, p.object)
+// adoptSecret takes over a Secret that already exists under the name: another process created it,
+// or it was restored.
+func (m *Manager) adoptSecret(ctx context.Context, p *secretPlan) (*secretRecord, error) {
+	found, err := m.store.Get(ctx, m.namespace, p.objectName)
 	if err != nil {
-		return nil, fmt.Errorf("reading Secret %s, which somebody else made: %w", p.object, err)
+		return nil, fmt.Errorf("reading Secret %s, which somebody else made: %w", p.objectName, err)
 	}
-	r := recordOf(found)
+	r := newSecretRecord(found)
 	if other := r.labels[labelManagerIdentity]; other != "" && other != m.identity {
-		return nil, fmt.Errorf("the Secret %s belongs to secrets manager %s: one of the two requests needs another name", p.object, other)
+		return nil, fmt.Errorf("the Secret %s belongs to secrets manager %s: one of the two requests needs another name", p.objectName, other)
 	}
-	if err := p.usable(r.data); err != nil {
-		return nil, fmt.Errorf("the Secret %s exists and cannot be used: %w; delete it or move it away", p.object, err)
+	if err := p.validateData(r.data); err != nil {
+		return nil, fmt.Errorf("the Secret %s exists and cannot be used: %w; delete it or move it away", p.objectName, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.remember(r)
+	m.cacheRecord(r)
 	return r, nil
 }
 
-// dataFor copies the data of a Secret that is labelled for it (migration of a landscape), or
+// initialData copies the data of a Secret that is labelled for it (migration of a landscape), or
 // generates data.
-func (m *Manager) dataFor(ctx context.Context, p *planned) (map[string]Value, error) {
+func (m *Manager) initialData(ctx context.Context, p *secretPlan) (map[string]Value, error) {
 	if !p.bundle && !p.derived {
 		selector := labels.SelectorFromSet(labels.Set{labelUseDataForName: p.config.Name})
 		given, err := m.store.List(ctx, m.namespace, selector)
@@ -195,8 +196,8 @@ func (m *Manager) dataFor(ctx context.Context, p *planned) (map[string]Value, er
 			return nil, fmt.Errorf("%d Secrets have label %s (%s, %s …): leave it on one", len(given), selector, given[0].Name, given[1].Name)
 		}
 		if len(given) == 1 {
-			data := recordOf(&given[0]).data
-			if err := p.usable(data); err != nil {
+			data := newSecretRecord(&given[0]).data
+			if err := p.validateData(data); err != nil {
 				return nil, fmt.Errorf("the Secret %s with label %s cannot be used: %w", given[0].Name, selector, err)
 			}
 			return data, nil
@@ -210,12 +211,12 @@ func (m *Manager) dataFor(ctx context.Context, p *planned) (map[string]Value, er
 }
 
 // lifetimeLabels adds the issue time and the end of validity to the labels of a plan.
-func (m *Manager) lifetimeLabels(p *planned, r *record) (map[string]string, error) {
+func (m *Manager) lifetimeLabels(p *secretPlan, r *secretRecord) (map[string]string, error) {
 	want := maps.Clone(p.labels)
 	issued := m.clock.Now()
 	if r.labels[labelIssuedAt] != "" {
 		var err error
-		if issued, err = unixLabel(r.labels, labelIssuedAt); err != nil {
+		if issued, err = parseUnixLabel(r.labels, labelIssuedAt); err != nil {
 			return nil, err
 		}
 	}
@@ -227,11 +228,11 @@ func (m *Manager) lifetimeLabels(p *planned, r *record) (map[string]string, erro
 			return nil, fmt.Errorf("%s: %w", key, err)
 		}
 		issued = certificate.NotBefore
-		want[labelValidUntil] = unixText(certificate.NotAfter)
+		want[labelValidUntil] = formatUnixTime(certificate.NotAfter)
 	case p.config.Validity != nil && !p.bundle:
-		want[labelValidUntil] = unixText(issued.Add(p.config.Validity.Duration))
+		want[labelValidUntil] = formatUnixTime(issued.Add(p.config.Validity.Duration))
 	}
-	want[labelIssuedAt] = unixText(issued)
+	want[labelIssuedAt] = formatUnixTime(issued)
 	if n := p.config.RenewAfterValidityPercentage; n > 0 && !p.bundle {
 		want[labelRenewPercentage] = strconv.Itoa(n)
 	}
@@ -239,7 +240,7 @@ func (m *Manager) lifetimeLabels(p *planned, r *record) (map[string]string, erro
 }
 
 // reconcileLabels patches labels that differ; it does not touch foreign labels.
-func (m *Manager) reconcileLabels(ctx context.Context, r *record, want map[string]string) (*record, error) {
+func (m *Manager) reconcileLabels(ctx context.Context, r *secretRecord, want map[string]string) (*secretRecord, error) {
 	differs := !r.immutable
 	for key, value := range want {
 		if got, ok := r.labels[key]; !ok || got != value {
@@ -253,21 +254,21 @@ func (m *Manager) reconcileLabels(ctx context.Context, r *record, want map[strin
 	if err != nil {
 		return nil, redact(fmt.Errorf("labelling Secret %s: %w", r.name, err), r.data)
 	}
-	out := recordOf(patched)
+	out := newSecretRecord(patched)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.remember(out)
+	m.cacheRecord(out)
 	return out, nil
 }
 
-// oldOf returns the secret that the current one replaces, if the request retains it.
-func (m *Manager) oldOf(c Config, current *record) (*record, error) {
+// oldRecord returns the secret that the current one replaces, if the request retains it.
+func (m *Manager) oldRecord(c Config, current *secretRecord) (*secretRecord, error) {
 	if c.Rotation != KeepOld || c.IgnoreOldSecrets {
 		return nil, nil
 	}
 	now := m.clock.Now()
 	if c.IgnoreOldSecretsAfter != nil {
-		issued, err := unixLabel(current.labels, labelIssuedAt)
+		issued, err := parseUnixLabel(current.labels, labelIssuedAt)
 		if err != nil {
 			return nil, err
 		}
@@ -276,52 +277,52 @@ func (m *Manager) oldOf(c Config, current *record) (*record, error) {
 		}
 	}
 	m.mu.Lock()
-	old := newestOf(m.existing[c.Name], current.name)
+	old := newestRecord(m.existingRecords[c.Name], current.name)
 	m.mu.Unlock()
-	if old == nil || expired(old, now) {
+	if old == nil || isExpired(old, now) {
 		return nil, nil
 	}
 	return old, nil
 }
 
-// expired reports whether a secret is past its validity. Nobody accepts signatures of an expired
+// isExpired reports whether a secret is past its validity. Nobody accepts signatures of an expired
 // CA.
-func expired(r *record, now time.Time) bool {
-	until, err := unixLabel(r.labels, labelValidUntil)
+func isExpired(r *secretRecord, now time.Time) bool {
+	until, err := parseUnixLabel(r.labels, labelValidUntil)
 	return err == nil && now.After(until)
 }
 
-// derive creates a Secret that is named by a hash of its content. The resource manager
+// ensureDerived creates a Secret that is named by a hash of its content. The resource manager
 // garbage-collects it when nothing refers to it any more, as in upstream.
-func (m *Manager) derive(ctx context.Context, c Config, p *planned) (Ref, error) {
+func (m *Manager) ensureDerived(ctx context.Context, c Config, p *secretPlan) (Ref, error) {
 	data, err := p.generate(m.clock.Now())
 	if err != nil {
 		return Ref{}, err
 	}
-	p.object = c.Name + "-" + dataChecksum(data)[:configHashLength]
+	p.objectName = c.Name + "-" + dataChecksum(data)[:configHashLength]
 	p.labels = map[string]string{labelRole: c.Name, labelGarbageCollectable: valueTrue}
 	maps.Copy(p.labels, c.Labels)
 	p.generate = func(time.Time) (map[string]Value, error) { return data, nil }
 
-	r := m.find(p.labels[labelName], p.object)
+	r := m.cachedRecord(p.labels[labelName], p.objectName)
 	if r == nil {
-		found, err := m.store.Get(ctx, m.namespace, p.object)
+		found, err := m.store.Get(ctx, m.namespace, p.objectName)
 		switch {
 		case err == nil:
-			r = recordOf(found)
+			r = newSecretRecord(found)
 		case !apierrors.IsNotFound(err):
-			return Ref{}, fmt.Errorf("reading Secret %s: %w", p.object, err)
+			return Ref{}, fmt.Errorf("reading Secret %s: %w", p.objectName, err)
 		default:
-			if r, err = m.create(ctx, p); err != nil {
+			if r, err = m.createSecret(ctx, p); err != nil {
 				return Ref{}, err
 			}
 		}
 	}
 	if dataChecksum(r.data) != dataChecksum(data) {
-		return Ref{}, errors.New("the Secret " + p.object + " exists with other content: delete it or move it away")
+		return Ref{}, errors.New("the Secret " + p.objectName + " exists with other content: delete it or move it away")
 	}
 	if r, err = m.reconcileLabels(ctx, r, p.labels); err != nil {
 		return Ref{}, err
 	}
-	return m.fulfil(&entry{config: c, current: r}), nil
+	return m.recordFulfilled(&fulfilledRequest{config: c, current: r}), nil
 }

@@ -17,9 +17,9 @@ const (
 	keySSHPublicKey  = "id_rsa.pub"
 	keyBundleKeys    = "bundle.key"
 
-	// certificateBits and defaultBits are the sizes of upstream's RSA keys.
+	// certificateBits and defaultKeyBits are the sizes of upstream's RSA keys.
 	certificateBits = 3072
-	defaultBits     = 4096
+	defaultKeyBits  = 4096
 )
 
 func generateRSA(bits int) (*rsa.PrivateKey, error) {

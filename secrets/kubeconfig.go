@@ -11,10 +11,11 @@ import (
 
 const keyKubeconfig = "kubeconfig"
 
-// kubeconfigParts resolves the references of a request: the CA bundle and the user's certificate.
-func kubeconfigParts(c Config, caBundle Value, certificate map[string]Value) upstreamhash.KubeconfigSecretConfig {
+// kubeconfigSecretConfig resolves the references of a request: the CA bundle and the user's
+// certificate.
+func kubeconfigSecretConfig(c Config, caBundle Value, certificate map[string]Value) upstreamhash.KubeconfigSecretConfig {
 	parts := upstreamhash.KubeconfigSecretConfig{
-		Name: c.Name, ContextName: orText(c.ContextName, c.Name), Namespace: c.Namespace,
+		Name: c.Name, ContextName: textOrDefault(c.ContextName, c.Name), Namespace: c.Namespace,
 		Cluster:  clientcmdv1.Cluster{Server: c.Server, CertificateAuthority: c.CAFile, CertificateAuthorityData: caBundle.bytes},
 		AuthInfo: clientcmdv1.AuthInfo{TokenFile: c.TokenFile},
 	}

@@ -35,21 +35,22 @@ type Manager struct {
 	staticCANames   bool
 	caAutoRotation  []string
 	certificateBits int
-	defaultBits     int
+	defaultKeyBits  int
 
-	loading sync.Mutex // held while listing Secrets
+	loadMutex sync.Mutex // held while listing Secrets
 
-	mu       sync.Mutex // guards everything below
-	loaded   bool
-	existing map[string][]*record   // by the name of the request
-	rotation map[string]string      // last-rotation-initiation-time by the name of the request
-	entries  map[string]*entry      // fulfilled requests by name
-	locks    map[string]*sync.Mutex // one holder at a time for each name
-	failed   map[string]bool        // requests that were not fulfilled
+	mu              sync.Mutex // guards everything below
+	loaded          bool
+	existingRecords map[string][]*secretRecord // by the name of the request
+	// last-rotation-initiation-time by the name of the request
+	rotationTexts  map[string]string
+	entries        map[string]*fulfilledRequest // fulfilled requests by name
+	locks          map[string]*sync.Mutex       // one holder at a time for each name
+	failedRequests map[string]bool              // requests that were not fulfilled
 }
 
-// record is the cached state of a Secret.
-type record struct {
+// secretRecord is the cached state of a Secret.
+type secretRecord struct {
 	name      string
 	uid       types.UID
 	created   time.Time
@@ -58,12 +59,12 @@ type record struct {
 	data      map[string]Value
 }
 
-// entry is a fulfilled request.
-type entry struct {
+// fulfilledRequest is a fulfilled request.
+type fulfilledRequest struct {
 	config  Config
-	current *record
-	old     *record
-	bundle  *record
+	current *secretRecord
+	old     *secretRecord
+	bundle  *secretRecord
 }
 
 // Option configures a Manager.
@@ -89,7 +90,7 @@ func WithCAAutoRotation(names ...string) Option {
 // WithKeyBits sets the size of the RSA keys of certificates, and of keys whose request has no size.
 // It is for tests.
 func WithKeyBits(bits int) Option {
-	return func(m *Manager) { m.certificateBits, m.defaultBits = bits, bits }
+	return func(m *Manager) { m.certificateBits, m.defaultKeyBits = bits, bits }
 }
 
 // New returns a manager. The identity separates the secrets of several managers in one namespace;
@@ -97,9 +98,9 @@ func WithKeyBits(bits int) Option {
 func New(store Store, namespace, identity string, clk clock.PassiveClock, opts ...Option) *Manager {
 	m := &Manager{
 		store: store, namespace: namespace, identity: identity, clock: clk,
-		certificateBits: certificateBits, defaultBits: defaultBits,
-		existing: map[string][]*record{}, rotation: map[string]string{},
-		entries: map[string]*entry{}, locks: map[string]*sync.Mutex{}, failed: map[string]bool{},
+		certificateBits: certificateBits, defaultKeyBits: defaultKeyBits,
+		existingRecords: map[string][]*secretRecord{}, rotationTexts: map[string]string{},
+		entries: map[string]*fulfilledRequest{}, locks: map[string]*sync.Mutex{}, failedRequests: map[string]bool{},
 	}
 	for _, opt := range opts {
 		opt(m)
@@ -111,10 +112,10 @@ func (m *Manager) selector() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{labelManagedBy: valueSecretsManager, labelManagerIdentity: m.identity})
 }
 
-// load lists the existing Secrets, once.
-func (m *Manager) load(ctx context.Context) error {
-	m.loading.Lock()
-	defer m.loading.Unlock()
+// loadExisting lists the existing Secrets, once.
+func (m *Manager) loadExisting(ctx context.Context) error {
+	m.loadMutex.Lock()
+	defer m.loadMutex.Unlock()
 	if m.isLoaded() {
 		return nil
 	}
@@ -125,7 +126,7 @@ func (m *Manager) load(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range list {
-		m.remember(recordOf(&list[i]))
+		m.cacheRecord(newSecretRecord(&list[i]))
 	}
 	if err := m.decideRotations(); err != nil {
 		return err
@@ -140,23 +141,23 @@ func (m *Manager) isLoaded() bool {
 	return m.loaded
 }
 
-// remember adds or replaces a record. The caller holds mu.
-func (m *Manager) remember(r *record) {
+// cacheRecord adds or replaces a record. The caller holds mu.
+func (m *Manager) cacheRecord(r *secretRecord) {
 	name := r.labels[labelName]
-	for i, known := range m.existing[name] {
+	for i, known := range m.existingRecords[name] {
 		if known.name == r.name {
-			m.existing[name][i] = r
+			m.existingRecords[name][i] = r
 			return
 		}
 	}
-	m.existing[name] = append(m.existing[name], r)
+	m.existingRecords[name] = append(m.existingRecords[name], r)
 }
 
-// find returns the record of an object name; nil if it is not known.
-func (m *Manager) find(name, object string) *record {
+// cachedRecord returns the record of an object name; nil if it is not known.
+func (m *Manager) cachedRecord(name, object string) *secretRecord {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range m.existing[name] {
+	for _, r := range m.existingRecords[name] {
 		if r.name == object {
 			return r
 		}
@@ -171,52 +172,52 @@ func (m *Manager) find(name, object string) *record {
 func (m *Manager) decideRotations() error {
 	now := m.clock.Now()
 	replaced := map[string]time.Time{}
-	for name, records := range m.existing {
-		newest := newestOf(records, "")
-		m.rotation[name] = newest.labels[labelRotationInitiation]
+	for name, records := range m.existingRecords {
+		newest := newestRecord(records, "")
+		m.rotationTexts[name] = newest.labels[labelRotationInitiation]
 		if isCA(newest.data) && !slices.Contains(m.caAutoRotation, name) {
-			replaced[name] = rotatedAt(newest)
-			if expired(newest, now) {
-				m.rotation[name], replaced[name] = unixText(now), now
+			replaced[name] = rotationTime(newest)
+			if isExpired(newest, now) {
+				m.rotationTexts[name], replaced[name] = formatUnixTime(now), now
 			}
 			continue
 		}
-		due, err := renewalDue(newest.labels, now)
+		due, err := isRenewalDue(newest.labels, now)
 		if err != nil {
 			return fmt.Errorf("secret %s/%s: %w", m.namespace, newest.name, err)
 		}
 		if due {
-			m.rotation[name] = unixText(now)
+			m.rotationTexts[name] = formatUnixTime(now)
 		}
 	}
 	for name, t := range m.rotationTimes {
 		// The caller who sets the times does not know of a CA that was replaced since.
 		if !t.IsZero() && !t.Before(replaced[name].Truncate(time.Second)) {
-			m.rotation[name] = unixText(t)
+			m.rotationTexts[name] = formatUnixTime(t)
 		}
 	}
 	return nil
 }
 
-// rotatedAt is when the rotation that created a secret was initiated; zero for the first secret.
-func rotatedAt(r *record) time.Time {
-	t, err := unixLabel(r.labels, labelRotationInitiation)
+// rotationTime is when the rotation that created a secret was initiated; zero for the first secret.
+func rotationTime(r *secretRecord) time.Time {
+	t, err := parseUnixLabel(r.labels, labelRotationInitiation)
 	if err != nil {
 		return time.Time{}
 	}
 	return t
 }
 
-// renewalDue reports whether a secret needs renewal, by its labels.
-func renewalDue(l map[string]string, now time.Time) (bool, error) {
+// isRenewalDue reports whether a secret needs renewal, by its labels.
+func isRenewalDue(l map[string]string, now time.Time) (bool, error) {
 	if l[labelIssuedAt] == "" || l[labelValidUntil] == "" {
 		return false, nil
 	}
-	issued, err := unixLabel(l, labelIssuedAt)
+	issued, err := parseUnixLabel(l, labelIssuedAt)
 	if err != nil {
 		return false, err
 	}
-	until, err := unixLabel(l, labelValidUntil)
+	until, err := parseUnixLabel(l, labelValidUntil)
 	if err != nil {
 		return false, err
 	}
@@ -234,7 +235,7 @@ func renewalDue(l map[string]string, now time.Time) (bool, error) {
 	return now.After(due), nil
 }
 
-func unixLabel(l map[string]string, key string) (time.Time, error) {
+func parseUnixLabel(l map[string]string, key string) (time.Time, error) {
 	n, err := strconv.ParseInt(l[key], 10, 64)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("label %s is no Unix time: %q", key, l[key])
@@ -242,11 +243,11 @@ func unixLabel(l map[string]string, key string) (time.Time, error) {
 	return time.Unix(n, 0), nil
 }
 
-func unixText(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+func formatUnixTime(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-// newestOf returns the record created last, ignoring one object.
-func newestOf(records []*record, except string) *record {
-	var newest *record
+// newestRecord returns the record created last, ignoring one object.
+func newestRecord(records []*secretRecord, except string) *secretRecord {
+	var newest *secretRecord
 	for _, r := range records {
 		if r.name != except && (newest == nil || newest.compare(r) < 0) {
 			newest = r
@@ -257,8 +258,8 @@ func newestOf(records []*record, except string) *record {
 
 // compare orders by age. Creation times have seconds, so the ties are broken by rotation, issue
 // time and name.
-func (r *record) compare(other *record) int {
-	number := func(r *record, key string) int64 {
+func (r *secretRecord) compare(other *secretRecord) int {
+	number := func(r *secretRecord, key string) int64 {
 		n, _ := strconv.ParseInt(r.labels[key], 10, 64)
 		return n
 	}
@@ -274,12 +275,12 @@ func isCA(data map[string]Value) bool {
 	return data[keyCACert].Len() > 0 && data[keyCAKey].Len() > 0
 }
 
-func recordOf(s *corev1.Secret) *record {
+func newSecretRecord(s *corev1.Secret) *secretRecord {
 	data := make(map[string]Value, len(s.Data))
 	for key, value := range s.Data {
 		data[key] = NewValue(value)
 	}
-	return &record{
+	return &secretRecord{
 		name: s.Name, uid: s.UID, created: s.CreationTimestamp.Time,
 		immutable: s.Immutable != nil && *s.Immutable, labels: s.Labels, data: data,
 	}

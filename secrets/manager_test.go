@@ -53,24 +53,24 @@ func request(t *testing.T, name, text string) Config {
 	return c
 }
 
-// world is a store and a clock that outlive managers.
-type world struct {
+// storeFixture is a store and a clock that outlive managers.
+type storeFixture struct {
 	t     *testing.T
 	clock *clocktesting.FakeClock
-	store *memory
+	store *memoryStore
 }
 
-func newWorld(t *testing.T) *world {
-	clk := clocktesting.NewFakeClock(start)
-	return &world{t: t, clock: clk, store: newMemory(clk)}
+func newStoreFixture(t *testing.T) *storeFixture {
+	clk := clocktesting.NewFakeClock(startTime)
+	return &storeFixture{t: t, clock: clk, store: newMemoryStore(clk)}
 }
 
 // manager returns a new Manager, as in each reconciliation.
-func (w *world) manager(opts ...Option) *Manager {
+func (w *storeFixture) manager(opts ...Option) *Manager {
 	return New(w.store, "garden", "gardener-operator", w.clock, append([]Option{WithKeyBits(testBits)}, opts...)...)
 }
 
-func (w *world) generate(m *Manager, configs ...Config) []Ref {
+func (w *storeFixture) generate(m *Manager, configs ...Config) []Ref {
 	w.t.Helper()
 	refs, err := m.GenerateAll(w.t.Context(), configs)
 	require.NoError(w.t, err)
@@ -87,7 +87,7 @@ func certOf(t *testing.T, m *Manager, name, key string) *x509.Certificate {
 }
 
 func TestGenerateAllKinds(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	configs := parse(t, requests)
 	m := w.manager()
 	refs := w.generate(m, configs...)
@@ -102,8 +102,8 @@ func TestGenerateAllKinds(t *testing.T) {
 	t.Run("certificates", func(t *testing.T) {
 		ca, server := certOf(t, m, "ca", keyCACert), certOf(t, m, "kube-apiserver", keyTLSCert)
 		assert.True(t, ca.IsCA)
-		assert.Equal(t, start.AddDate(10, 0, 0), ca.NotAfter)
-		assert.Equal(t, start.Add(-time.Minute), ca.NotBefore)
+		assert.Equal(t, startTime.AddDate(10, 0, 0), ca.NotAfter)
+		assert.Equal(t, startTime.Add(-time.Minute), ca.NotBefore)
 		require.NoError(t, server.CheckSignatureFrom(ca))
 		require.NoError(t, server.VerifyHostname("kube-apiserver.garden.svc"))
 		require.NoError(t, server.VerifyHostname("100.64.0.1"))
@@ -151,7 +151,7 @@ func TestGenerateAllKinds(t *testing.T) {
 }
 
 func TestGenerateAgainChangesNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	configs := parse(t, requests)
 	first := w.manager()
 	want := w.generate(first, configs...)
@@ -170,7 +170,7 @@ func TestGenerateAgainChangesNothing(t *testing.T) {
 }
 
 func TestFactsHoldNoSecret(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	m := w.manager()
 	w.generate(m, parse(t, requests)...)
 	raw, err := json.Marshal(m.Facts())
@@ -178,7 +178,7 @@ func TestFactsHoldNoSecret(t *testing.T) {
 	printed := string(raw) + fmt.Sprintf("%v %+v %#v %s", m, m, m, m)
 	for _, name := range w.store.names() {
 		for key, value := range w.store.secrets[name].Data {
-			if isPublic(key) || key == keyCACert || key == keyBundleCert || key == keyTLSCert || key == keySSHPublicKey || len(value) < minQuoted {
+			if isPublicDataKey(key) || key == keyCACert || key == keyBundleCert || key == keyTLSCert || key == keySSHPublicKey || len(value) < minRedactedLength {
 				continue
 			}
 			assert.NotContains(t, printed, string(value), name+"/"+key)
@@ -195,7 +195,7 @@ func TestFactsHoldNoSecret(t *testing.T) {
 }
 
 func TestConfigChangeMakesANewSecret(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	ca := request(t, "ca", `{"kind":"ca","commonName":"kubernetes"}`)
 	before := w.generate(w.manager(), ca, request(t, "s", `{"kind":"certificate","commonName":"s","certType":"server","signingCA":"ca","dnsNames":["a"]}`))
 	m := w.manager()
@@ -208,10 +208,10 @@ func TestConfigChangeMakesANewSecret(t *testing.T) {
 }
 
 func TestSecretMadeByAnotherProcessIsAdopted(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	ca := request(t, "ca", `{"kind":"ca","commonName":"x"}`)
 	slow := w.manager()
-	require.NoError(t, slow.load(t.Context()), "it has seen an empty namespace")
+	require.NoError(t, slow.loadExisting(t.Context()), "it has seen an empty namespace")
 	want := w.generate(w.manager(), ca)
 	assert.Equal(t, want, w.generate(slow, ca))
 
@@ -221,7 +221,7 @@ func TestSecretMadeByAnotherProcessIsAdopted(t *testing.T) {
 }
 
 func TestRestoredSecretIsLabelled(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	ca := request(t, "ca", `{"kind":"ca","commonName":"kubernetes","persist":true}`)
 	w.generate(w.manager(WithStaticCANames()), ca)
 	bare := w.store.secrets["ca"]
@@ -238,7 +238,7 @@ func TestRestoredSecretIsLabelled(t *testing.T) {
 }
 
 func TestUseDataForName(t *testing.T) {
-	w, other := newWorld(t), newWorld(t)
+	w, other := newStoreFixture(t), newStoreFixture(t)
 	ca := request(t, "ca", `{"kind":"ca","commonName":"x"}`)
 	m := other.manager()
 	other.generate(m, ca)
@@ -262,14 +262,14 @@ func TestUseDataForName(t *testing.T) {
 	require.ErrorContains(t, err, "2 Secrets have label")
 }
 
-func (w *world) managerWith(configs ...Config) *Manager {
+func (w *storeFixture) managerWith(configs ...Config) *Manager {
 	m := w.manager()
 	w.generate(m, configs...)
 	return m
 }
 
 func TestErrorsOfOneRequestStopOnlyItsDependents(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	configs := parse(t, requests)
 	w.store.failCreate["ca-client"] = errors.New("no room")
 	m := w.manager()
@@ -289,19 +289,19 @@ func TestErrorsOfOneRequestStopOnlyItsDependents(t *testing.T) {
 }
 
 func TestErrorsDoNotQuoteValues(t *testing.T) {
-	w := newWorld(t)
-	leak := &leakyStore{memory: w.store}
+	w := newStoreFixture(t)
+	leak := &leakyStore{memoryStore: w.store}
 	m := New(leak, "garden", "gardener-operator", w.clock, WithKeyBits(testBits))
 	_, err := m.Generate(t.Context(), request(t, "x", `{"kind":"basicAuth"}`))
 	require.Error(t, err)
-	require.NotEmpty(t, leak.seen)
-	assert.NotContains(t, err.Error(), leak.seen)
-	assert.Contains(t, err.Error(), redacted)
+	require.NotEmpty(t, leak.quotedValue)
+	assert.NotContains(t, err.Error(), leak.quotedValue)
+	assert.Contains(t, err.Error(), redactedText)
 	assert.ErrorIs(t, err, leak.err)
 }
 
 func TestCleanupRefusesWithoutRequests(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	w.generate(w.manager(), request(t, "x", `{"kind":"basicAuth"}`))
 	_, err := w.manager().Cleanup(t.Context())
 	require.Error(t, err)
@@ -309,7 +309,7 @@ func TestCleanupRefusesWithoutRequests(t *testing.T) {
 }
 
 func TestPersisted(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	m := w.managerWith(parse(t, requests)...)
 	list, err := m.Persisted(t.Context())
 	require.NoError(t, err)

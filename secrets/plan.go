@@ -8,18 +8,19 @@ import (
 	"github.com/pergola-dev/pergola/secrets/internal/upstreamhash"
 )
 
-// planned is a Secret to find or create.
-type planned struct {
-	config   Config
-	object   string
-	labels   map[string]string
-	bundle   bool
-	derived  bool
-	generate func(now time.Time) (map[string]Value, error)
+// secretPlan is a Secret to find or create.
+type secretPlan struct {
+	config     Config
+	objectName string
+	labels     map[string]string
+	bundle     bool
+	derived    bool
+	generate   func(now time.Time) (map[string]Value, error)
 }
 
-// usable checks whether the data of a Secret that was not generated here has all keys of its kind.
-func (p *planned) usable(data map[string]Value) error {
+// validateData checks whether the data of a Secret that was not generated here has all keys of its
+// kind.
+func (p *secretPlan) validateData(data map[string]Value) error {
 	for _, key := range requiredKeys(p.config.Kind, p.bundle) {
 		if data[key].Len() == 0 {
 			return fmt.Errorf("data key %s is missing", key)
@@ -67,11 +68,11 @@ func requiredKeys(kind Kind, bundle bool) []string {
 	return nil
 }
 
-// plan resolves the references of a request, and returns the name and labels of its Secret and how
-// to generate it.
-func (m *Manager) plan(c Config) (*planned, error) {
-	p := &planned{config: c}
-	hashed, signerSum, err := m.prepare(c, p)
+// planSecret resolves the references of a request, and returns the name and labels of its Secret
+// and how to generate it.
+func (m *Manager) planSecret(c Config) (*secretPlan, error) {
+	p := &secretPlan{config: c}
+	hashed, signerSum, err := m.prepareGeneration(c, p)
 	if err != nil {
 		return nil, err
 	}
@@ -86,18 +87,18 @@ func (m *Manager) plan(c Config) (*planned, error) {
 		p.labels[labelPersist] = valueTrue
 	}
 	static := c.Kind == KindCA && m.staticCANames && c.Name != clientCAWithHashedName
-	p.object = objectName(c.Name, p.labels, static)
+	p.objectName = objectName(c.Name, p.labels, static)
 	return p, nil
 }
 
 // labelsFor returns the labels of every generated Secret, without those of its lifetime.
 func (m *Manager) labelsFor(name string, hashed any, signerSum string) (map[string]string, error) {
-	sum, err := upstreamhash.Of(hashed)
+	sum, err := upstreamhash.Checksum(hashed)
 	if err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
-	rotation := m.rotation[name]
+	rotation := m.rotationTexts[name]
 	m.mu.Unlock()
 	l := map[string]string{
 		labelName: name, labelManagedBy: valueSecretsManager, labelManagerIdentity: m.identity,
@@ -109,21 +110,21 @@ func (m *Manager) labelsFor(name string, hashed any, signerSum string) (map[stri
 	return l, nil
 }
 
-// prepare returns the hashed configuration and the checksum of the signing CA.
-func (m *Manager) prepare(c Config, p *planned) (hashed any, signerSum string, err error) {
+// prepareGeneration returns the hashed configuration and the checksum of the signing CA.
+func (m *Manager) prepareGeneration(c Config, p *secretPlan) (hashed any, signerSum string, err error) {
 	switch c.Kind {
 	case KindCA:
 		p.generate = func(now time.Time) (map[string]Value, error) { return newCertificate(c, nil, m.certificateBits, now) }
-		return certificateConfig(c), "", nil
+		return certificateSecretConfig(c), "", nil
 	case KindCertificate:
 		return m.prepareCertificate(c, p)
 	case KindRSAPrivateKey, KindSSHKeypair:
-		p.generate = func(time.Time) (map[string]Value, error) { return newRSAKey(c, orInt(c.Bits, m.defaultBits)) }
-		return &upstreamhash.RSASecretConfig{Name: c.Name, Bits: orInt(c.Bits, defaultBits), UsedForSSH: c.Kind == KindSSHKeypair}, "", nil
+		p.generate = func(time.Time) (map[string]Value, error) { return newRSAKey(c, intOrDefault(c.Bits, m.defaultKeyBits)) }
+		return &upstreamhash.RSASecretConfig{Name: c.Name, Bits: intOrDefault(c.Bits, defaultKeyBits), UsedForSSH: c.Kind == KindSSHKeypair}, "", nil
 	case KindEtcdEncryptionKey:
 		p.generate = func(now time.Time) (map[string]Value, error) { return newEncryptionKey(c, now) }
 		return &upstreamhash.ETCDEncryptionKeySecretConfig{
-			Name: c.Name, Provider: hashedProvider(c.Provider), SecretLength: encryptionKeyBytes,
+			Name: c.Name, Provider: providerForHash(c.Provider), SecretLength: encryptionKeyBytes,
 		}, "", nil
 	case KindStaticToken:
 		p.generate = func(time.Time) (map[string]Value, error) { return newStaticTokens(c) }
@@ -135,8 +136,8 @@ func (m *Manager) prepare(c Config, p *planned) (hashed any, signerSum string, e
 	case KindBasicAuth:
 		p.generate = func(time.Time) (map[string]Value, error) { return newBasicAuth(c) }
 		return &upstreamhash.BasicAuthSecretConfig{
-			Name: c.Name, Format: "normal", Username: orText(c.Username, defaultUsername),
-			PasswordLength: orInt(c.PasswordLength, defaultPasswordLength),
+			Name: c.Name, Format: "normal", Username: textOrDefault(c.Username, defaultUsername),
+			PasswordLength: intOrDefault(c.PasswordLength, defaultPasswordLength),
 		}, "", nil
 	case KindKubeconfig:
 		return m.prepareKubeconfig(c, p)
@@ -148,7 +149,7 @@ func (m *Manager) prepare(c Config, p *planned) (hashed any, signerSum string, e
 	return nil, "", fmt.Errorf("unknown kind %q", c.Kind)
 }
 
-func certificateConfig(c Config) *upstreamhash.CertificateSecretConfig {
+func certificateSecretConfig(c Config) *upstreamhash.CertificateSecretConfig {
 	h := &upstreamhash.CertificateSecretConfig{
 		Name: c.Name, CommonName: c.CommonName, Organization: c.Organization, DNSNames: c.DNSNames,
 		IPAddresses: parseIPs(c.IPAddresses), SkipPublishingCACertificate: c.SkipPublishingCACertificate,
@@ -168,7 +169,7 @@ func certificateConfig(c Config) *upstreamhash.CertificateSecretConfig {
 	return h
 }
 
-func (m *Manager) prepareCertificate(c Config, p *planned) (any, string, error) {
+func (m *Manager) prepareCertificate(c Config, p *secretPlan) (any, string, error) {
 	e, err := m.dependency(c.SigningCA, KindCA)
 	if err != nil {
 		return nil, "", err
@@ -184,12 +185,12 @@ func (m *Manager) prepareCertificate(c Config, p *planned) (any, string, error) 
 		}
 		return newCertificate(c, ca, m.certificateBits, now)
 	}
-	h := certificateConfig(c)
+	h := certificateSecretConfig(c)
 	h.SigningCA = &upstreamhash.Certificate{Name: c.SigningCA}
 	return h, dataChecksum(signer.data), nil
 }
 
-func (m *Manager) prepareKubeconfig(c Config, p *planned) (any, string, error) {
+func (m *Manager) prepareKubeconfig(c Config, p *secretPlan) (any, string, error) {
 	var (
 		caBundle    Value
 		certificate map[string]Value
@@ -208,12 +209,12 @@ func (m *Manager) prepareKubeconfig(c Config, p *planned) (any, string, error) {
 		}
 		certificate = e.current.data
 	}
-	parts := kubeconfigParts(c, caBundle, certificate)
+	parts := kubeconfigSecretConfig(c, caBundle, certificate)
 	p.generate = func(time.Time) (map[string]Value, error) { return newKubeconfig(parts) }
 	return &parts, "", nil
 }
 
-func (m *Manager) prepareEncryptionConfiguration(c Config, p *planned) error {
+func (m *Manager) prepareEncryptionConfiguration(c Config, p *secretPlan) error {
 	e, err := m.dependency(c.Key, KindEtcdEncryptionKey)
 	if err != nil {
 		return err
@@ -229,7 +230,7 @@ func (m *Manager) prepareEncryptionConfiguration(c Config, p *planned) error {
 	return nil
 }
 
-func (m *Manager) prepareWorkloadIdentityDocuments(c Config, p *planned) error {
+func (m *Manager) prepareWorkloadIdentityDocuments(c Config, p *secretPlan) error {
 	e, err := m.dependency(c.Key, KindRSAPrivateKey)
 	if err != nil {
 		return err
@@ -246,7 +247,7 @@ func (m *Manager) prepareWorkloadIdentityDocuments(c Config, p *planned) error {
 }
 
 // dependency returns a request that must already be fulfilled.
-func (m *Manager) dependency(name string, kind Kind) (*entry, error) {
+func (m *Manager) dependency(name string, kind Kind) (*fulfilledRequest, error) {
 	e, ok := m.entryOf(name)
 	if !ok {
 		return nil, fmt.Errorf("it refers to %q, which is not requested: add a request of kind %s with that name", name, kind)

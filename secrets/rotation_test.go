@@ -36,7 +36,7 @@ func TestAutoRenewal(t *testing.T) {
 		"CA, auto-rotation of another":    {`{"kind":"ca","commonName":"x","validity":"720h"}`, 25 * 24 * time.Hour, []Option{WithCAAutoRotation("ca")}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newStoreFixture(t)
 			ca, x := request(t, "ca", `{"kind":"ca","commonName":"ca"}`), request(t, "x", c.request)
 			before := w.generate(w.manager(c.opts...), ca, x)
 			w.clock.Step(c.after)
@@ -53,7 +53,7 @@ func TestAutoRenewal(t *testing.T) {
 }
 
 func TestRotationOfACA(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	ca := request(t, "ca", `{"kind":"ca","commonName":"kubernetes","rotation":"keepOld"}`)
 	leafs := []Config{
 		request(t, "server", `{"kind":"certificate","commonName":"s","certType":"server","signingCA":"ca"}`),
@@ -117,7 +117,7 @@ func TestRotationOfACA(t *testing.T) {
 }
 
 func TestIgnoreOldSecretsAfter(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	ca := request(t, "ca", `{"kind":"ca","commonName":"x","validity":"720h","rotation":"keepOld","ignoreOldSecretsAfter":"24h"}`)
 	w.generate(w.manager(WithCAAutoRotation("ca")), ca)
 	w.clock.Step(25 * 24 * time.Hour)
@@ -134,7 +134,7 @@ func TestIgnoreOldSecretsAfter(t *testing.T) {
 }
 
 func TestExpiredCASignsNothing(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	ca := request(t, "ca", `{"kind":"ca","commonName":"x","validity":"720h","rotation":"keepOld"}`)
 	w.generate(w.manager(), ca)
 	w.clock.Step(31 * 24 * time.Hour)
@@ -150,7 +150,7 @@ func TestExpiredCASignsNothing(t *testing.T) {
 func TestExpiredCAIsReplaced(t *testing.T) {
 	for name, rotated := range map[string]bool{"never rotated": false, "rotated once": true} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := newStoreFixture(t)
 			all := []Config{
 				request(t, "ca", `{"kind":"ca","commonName":"x","validity":"720h","rotation":"keepOld"}`),
 				request(t, "server", `{"kind":"certificate","commonName":"s","certType":"server","signingCA":"ca"}`),
@@ -197,7 +197,7 @@ func TestExpiredCAIsReplaced(t *testing.T) {
 }
 
 func TestEncryptionKeyRotation(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	key := request(t, "key", `{"kind":"etcdEncryptionKey","rotation":"keepOld"}`)
 	config := request(t, "config", `{"kind":"etcdEncryptionConfiguration","key":"key","resources":["secrets"],"encryptedResources":["configmaps","secrets"],"labels":{"x":"y"}}`)
 	read := func(m *Manager) (out encryptionConfiguration) {
@@ -213,7 +213,7 @@ func TestEncryptionKeyRotation(t *testing.T) {
 	assert.Equal(t, []string{"secrets"}, got.Resources[0].Resources)
 	require.Len(t, got.Resources[0].Providers, 2)
 	first := got.Resources[0].Providers[0].AESCBC.Keys[0]
-	assert.Equal(t, fmt.Sprintf("key%d", start.Unix()), first.Name)
+	assert.Equal(t, fmt.Sprintf("key%d", startTime.Unix()), first.Name)
 	plain, err := base64.StdEncoding.DecodeString(first.Secret)
 	require.NoError(t, err)
 	assert.Len(t, plain, 32)

@@ -71,11 +71,11 @@ func tokenOf(file Value, username string) (Value, bool) {
 }
 
 func newBasicAuth(c Config) (map[string]Value, error) {
-	password, err := randomText(orInt(c.PasswordLength, defaultPasswordLength))
+	password, err := randomText(intOrDefault(c.PasswordLength, defaultPasswordLength))
 	if err != nil {
 		return nil, err
 	}
-	username := orText(c.Username, defaultUsername)
+	username := textOrDefault(c.Username, defaultUsername)
 	sum := sha1.Sum([]byte(password)) //nolint:gosec // see the import
 	return map[string]Value{
 		keyUsername: {[]byte(username)},
@@ -84,14 +84,14 @@ func newBasicAuth(c Config) (map[string]Value, error) {
 	}, nil
 }
 
-func orInt(n, fallback int) int {
+func intOrDefault(n, fallback int) int {
 	if n != 0 {
 		return n
 	}
 	return fallback
 }
 
-func orText(s, fallback string) string {
+func textOrDefault(s, fallback string) string {
 	if s != "" {
 		return s
 	}

@@ -15,7 +15,7 @@ import (
 // TestWorkloadIdentityDocuments: both public keys of a rotation are published until the old one is
 // dropped, and nothing private is.
 func TestWorkloadIdentityDocuments(t *testing.T) {
-	w := newWorld(t)
+	w := newStoreFixture(t)
 	key := request(t, "key", `{"kind":"rsaPrivateKey","rotation":"keepOld"}`)
 	documents := request(t, "documents", `{"kind":"workloadIdentityDocuments","key":"key","issuer":"https://discovery.example.org/garden/workload-identity/issuer"}`)
 	type published struct {

@@ -26,9 +26,9 @@ type objectStores struct {
 	// EncodedObjectStorer is the repository's own store, for operations that are not about one
 	// object.
 	storer.EncodedObjectStorer
-	all []*filesystem.ObjectStorage
-	// gone are referenced stores that do not exist.
-	gone []string
+	stores []*filesystem.ObjectStorage
+	// missing are referenced stores that do not exist.
+	missing []string
 }
 
 // maxAlternates is how many stores may borrow from each other in a row, as in git.
@@ -46,11 +46,11 @@ func openObjectStores(dir string, unpacked cache.Object) (*objectStores, error) 
 			return nil
 		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			out.gone = append(out.gone, printable(dir, 200))
+			out.missing = append(out.missing, boundedLine(dir, 200))
 			return nil
 		}
 		dirs = append(dirs, dir)
-		borrowed, err := alternates(dir)
+		borrowed, err := readAlternates(dir)
 		for _, other := range borrowed {
 			err = errors.Join(err, add(other, depth+1))
 		}
@@ -60,16 +60,16 @@ func openObjectStores(dir string, unpacked cache.Object) (*objectStores, error) 
 		return nil, err
 	}
 	for _, dir := range dirs {
-		out.all = append(out.all, filesystem.NewObjectStorage(dotgit.New(objectsFS{osfs.New(dir)}), unpacked))
+		out.stores = append(out.stores, filesystem.NewObjectStorage(dotgit.New(objectsFS{osfs.New(dir)}), unpacked))
 	}
-	if len(out.all) == 0 {
+	if len(out.stores) == 0 {
 		return nil, fmt.Errorf("%s is no folder", dir)
 	}
 	return out, nil
 }
 
-// alternates returns the stores that a store borrows from. A relative path starts at the store.
-func alternates(dir string) ([]string, error) {
+// readAlternates returns the stores that a store borrows from. A relative path starts at the store.
+func readAlternates(dir string) ([]string, error) {
 	name := filepath.Join(dir, "info", "alternates")
 	data, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,33 +89,33 @@ func alternates(dir string) ([]string, error) {
 				line = unquoted
 			}
 		}
-		out = append(out, absolute(dir, line))
+		out = append(out, resolvePath(dir, line))
 	}
 	return out, nil
 }
 
 // EncodedObject implements storer.EncodedObjectStorer.
 func (s *objectStores) EncodedObject(kind plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
-	return first(s, func(store *filesystem.ObjectStorage) (plumbing.EncodedObject, error) {
+	return firstFound(s, func(store *filesystem.ObjectStorage) (plumbing.EncodedObject, error) {
 		return store.EncodedObject(kind, hash)
 	})
 }
 
 // EncodedObjectSize implements storer.EncodedObjectStorer.
 func (s *objectStores) EncodedObjectSize(hash plumbing.Hash) (int64, error) {
-	return first(s, func(store *filesystem.ObjectStorage) (int64, error) { return store.EncodedObjectSize(hash) })
+	return firstFound(s, func(store *filesystem.ObjectStorage) (int64, error) { return store.EncodedObjectSize(hash) })
 }
 
 // HasEncodedObject implements storer.EncodedObjectStorer.
 func (s *objectStores) HasEncodedObject(hash plumbing.Hash) error {
-	_, err := first(s, func(store *filesystem.ObjectStorage) (struct{}, error) {
+	_, err := firstFound(s, func(store *filesystem.ObjectStorage) (struct{}, error) {
 		return struct{}{}, store.HasEncodedObject(hash)
 	})
 	return err
 }
 
-// withPrefix returns the objects whose names begin with the hexadecimal digits, sorted.
-func (s *objectStores) withPrefix(digits string) ([]plumbing.Hash, error) {
+// hashesWithPrefix returns the objects whose names begin with the hexadecimal digits, sorted.
+func (s *objectStores) hashesWithPrefix(digits string) ([]plumbing.Hash, error) {
 	var whole []byte
 	for i := 0; i+1 < len(digits); i += 2 {
 		value, err := strconv.ParseUint(digits[i:i+2], 16, 8)
@@ -125,7 +125,7 @@ func (s *objectStores) withPrefix(digits string) ([]plumbing.Hash, error) {
 		whole = append(whole, byte(value))
 	}
 	var out []plumbing.Hash
-	for _, store := range s.all {
+	for _, store := range s.stores {
 		found, err := store.HashesWithPrefix(whole)
 		if err != nil {
 			return nil, err
@@ -140,11 +140,11 @@ func (s *objectStores) withPrefix(digits string) ([]plumbing.Hash, error) {
 	return slices.Compact(out), nil
 }
 
-// first tries one store after the other: an object that is unreadable in one may be intact in
+// firstFound tries one store after the other: an object that is unreadable in one may be intact in
 // another.
-func first[T any](s *objectStores, get func(*filesystem.ObjectStorage) (T, error)) (T, error) {
+func firstFound[T any](s *objectStores, get func(*filesystem.ObjectStorage) (T, error)) (T, error) {
 	var failed error
-	for _, store := range s.all {
+	for _, store := range s.stores {
 		found, err := get(store)
 		if err == nil {
 			return found, nil
@@ -161,7 +161,7 @@ func first[T any](s *objectStores, get func(*filesystem.ObjectStorage) (T, error
 // without its own alternates.
 type objectsFS struct{ billy.Filesystem }
 
-func (f objectsFS) within(name string) (string, error) {
+func (f objectsFS) relativePath(name string) (string, error) {
 	rel, err := filepath.Rel("objects", filepath.FromSlash(name))
 	if err != nil || !filepath.IsLocal(rel) || rel == filepath.Join("info", "alternates") {
 		return "", &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -170,7 +170,7 @@ func (f objectsFS) within(name string) (string, error) {
 }
 
 func (f objectsFS) Open(name string) (billy.File, error) {
-	rel, err := f.within(name)
+	rel, err := f.relativePath(name)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ type namedFile struct {
 func (f namedFile) Name() string { return f.name }
 
 func (f objectsFS) Stat(name string) (fs.FileInfo, error) {
-	rel, err := f.within(name)
+	rel, err := f.relativePath(name)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (f objectsFS) Stat(name string) (fs.FileInfo, error) {
 }
 
 func (f objectsFS) ReadDir(name string) ([]fs.FileInfo, error) {
-	rel, err := f.within(name)
+	rel, err := f.relativePath(name)
 	if err != nil {
 		return nil, err
 	}

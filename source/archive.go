@@ -34,7 +34,7 @@ type archiveNode struct {
 // unpack unpacks a compressed archive. It accepts only folders and regular files, and no name may
 // lead out of the archive.
 func unpack(ctx context.Context, packed io.Reader, dir string, when time.Time, limits Limits) (fs.FS, error) {
-	file, err := os.CreateTemp(dir, incoming)
+	file, err := os.CreateTemp(dir, incomingPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("unpack the artifact: %w", err)
 	}
@@ -44,43 +44,43 @@ func unpack(ctx context.Context, packed io.Reader, dir string, when time.Time, l
 		return nil, fmt.Errorf("unpack the artifact: %w", err)
 	}
 	a := &archiveFS{file: file, nodes: map[string]*archiveNode{".": {info: treeInfo{name: ".", mode: fs.ModeDir | 0o755, when: when}}}}
-	if err := a.read(ctx, packed, when, limits); err != nil {
+	if err := a.unpack(ctx, packed, when, limits); err != nil {
 		_ = file.Close()
 		return nil, err
 	}
-	a.finish()
+	a.linkEntries()
 	return a, nil
 }
 
-func (a *archiveFS) read(ctx context.Context, packed io.Reader, when time.Time, limits Limits) error {
+func (a *archiveFS) unpack(ctx context.Context, packed io.Reader, when time.Time, limits Limits) error {
 	unzipped, err := gzip.NewReader(packed)
 	if err != nil {
-		return failure(ReasonInvalid, "the artifact is no gzip archive")
+		return newError(ReasonInvalid, "the artifact is no gzip archive")
 	}
-	archive := tar.NewReader(&limitedReader{Reader: unzipped, left: limits.Unpacked})
+	archive := tar.NewReader(&limitedReader{Reader: unzipped, remaining: limits.Unpacked})
 	var offset int64
 	for {
 		if err := ctx.Err(); err != nil {
-			return unreachable(ctx, "unpack the artifact", err)
+			return connectionError(ctx, "unpack the artifact", err)
 		}
 		header, err := archive.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
-		case errors.Is(err, errTooMuch):
-			return failure(ReasonTooLarge, "the artifact is too large: more than %d MiB unpacked", limits.Unpacked/mebibyte)
+		case errors.Is(err, errLimitExceeded):
+			return newError(ReasonTooLarge, "the artifact is too large: more than %d MiB unpacked", limits.Unpacked/mebibyte)
 		case err != nil:
-			return failure(ReasonInvalid, "the artifact is a broken archive")
+			return newError(ReasonInvalid, "the artifact is a broken archive")
 		}
 		name := path.Clean(strings.TrimPrefix(header.Name, "./"))
 		if header.Typeflag == tar.TypeXGlobalHeader || name == "." && header.Typeflag == tar.TypeDir {
 			continue
 		}
 		if !fs.ValidPath(name) || strings.Contains(header.Name, "\\") || strings.Count(name, "/") > maxFolderDepth {
-			return failure(ReasonInvalid, "the artifact has a file with the name %q, which leads out of it or cannot be one", printable(header.Name, 100))
+			return newError(ReasonInvalid, "the artifact has a file with the name %q, which leads out of it or cannot be one", boundedLine(header.Name, 100))
 		}
 		if len(a.nodes) > limits.Files {
-			return failure(ReasonTooLarge, "the artifact has more than %d files", limits.Files)
+			return newError(ReasonTooLarge, "the artifact has more than %d files", limits.Files)
 		}
 		info := treeInfo{name: path.Base(name), when: when, mode: 0o644}
 		switch header.Typeflag {
@@ -88,36 +88,36 @@ func (a *archiveFS) read(ctx context.Context, packed io.Reader, when time.Time, 
 			info.mode = fs.ModeDir | 0o755
 		case tar.TypeReg:
 			if header.Size > limits.File {
-				return failure(ReasonTooLarge, "the artifact has a file of more than %d MiB: %s", limits.File/mebibyte, printable(name, 100))
+				return newError(ReasonTooLarge, "the artifact has a file of more than %d MiB: %s", limits.File/mebibyte, boundedLine(name, 100))
 			}
 			info.size = header.Size
 			if header.FileInfo().Mode()&0o111 != 0 {
 				info.mode = 0o755
 			}
 		default:
-			return failure(ReasonInvalid, "the artifact has %q, which is a link or a device: only folders and files are taken", printable(name, 100))
+			return newError(ReasonInvalid, "the artifact has %q, which is a link or a device: only folders and files are taken", boundedLine(name, 100))
 		}
-		if err := a.add(name, info, offset); err != nil {
+		if err := a.addNode(name, info, offset); err != nil {
 			return err
 		}
 		n, err := io.Copy(a.file, archive)
 		switch {
-		case errors.Is(err, errTooMuch):
-			return failure(ReasonTooLarge, "the artifact is too large: more than %d MiB unpacked", limits.Unpacked/mebibyte)
+		case errors.Is(err, errLimitExceeded):
+			return newError(ReasonTooLarge, "the artifact is too large: more than %d MiB unpacked", limits.Unpacked/mebibyte)
 		case err != nil:
-			return failure(ReasonInvalid, "the artifact is a broken archive")
+			return newError(ReasonInvalid, "the artifact is a broken archive")
 		}
 		offset += n
 	}
 }
 
-// add adds a node and its parent folders, which archives may omit.
-func (a *archiveFS) add(name string, info treeInfo, offset int64) error {
+// addNode adds a node and its parent folders, which archives may omit.
+func (a *archiveFS) addNode(name string, info treeInfo, offset int64) error {
 	if former := a.nodes[name]; former != nil {
 		if former.info.IsDir() && info.IsDir() {
 			return nil
 		}
-		return failure(ReasonInvalid, "the artifact has %q twice", printable(name, 100))
+		return newError(ReasonInvalid, "the artifact has %q twice", boundedLine(name, 100))
 	}
 	a.nodes[name] = &archiveNode{info: info, offset: offset}
 	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
@@ -127,15 +127,15 @@ func (a *archiveFS) add(name string, info treeInfo, offset int64) error {
 			continue
 		}
 		if !above.info.IsDir() {
-			return failure(ReasonInvalid, "the artifact has %q as a file and as a folder", printable(parent, 100))
+			return newError(ReasonInvalid, "the artifact has %q as a file and as a folder", boundedLine(parent, 100))
 		}
 		break
 	}
 	return nil
 }
 
-// finish fills the entries of the folders.
-func (a *archiveFS) finish() {
+// linkEntries fills the entries of the folders.
+func (a *archiveFS) linkEntries() {
 	for name, node := range a.nodes {
 		if name != "." {
 			parent := a.nodes[path.Dir(name)]
@@ -187,8 +187,8 @@ func (a *archiveFS) ReadFile(name string) ([]byte, error) {
 	if _, err := a.file.ReadAt(data, node.offset); err != nil && (!errors.Is(err, io.EOF) || node.info.size > 0) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
-	if isPointer(data) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: pointerError(name)}
+	if isLFSPointer(data) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: lfsPointerError(name)}
 	}
 	return data, nil
 }
@@ -225,15 +225,15 @@ func (a *archiveFS) ReadLink(name string) (string, error) {
 	return "", &fs.PathError{Op: "readlink", Path: name, Err: fs.ErrInvalid}
 }
 
-// sweepArtifacts removes incomplete files and all but the most recently used artifacts.
-func sweepArtifacts(dir string) error {
+// removeOldArtifacts removes incomplete files and all but the most recently used artifacts.
+func removeOldArtifacts(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return fmt.Errorf("read the cache: %w", err)
 	}
 	var kept []fs.FileInfo
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), incoming) {
+		if strings.HasPrefix(entry.Name(), incomingPrefix) {
 			_ = os.Remove(filepath.Join(dir, entry.Name()))
 			continue
 		}
@@ -243,7 +243,7 @@ func sweepArtifacts(dir string) error {
 	}
 	sort.Slice(kept, func(i, j int) bool { return kept[i].ModTime().After(kept[j].ModTime()) })
 	// Each artifact has a manifest and a layer.
-	for _, info := range kept[min(len(kept), 2*keptArtifacts):] {
+	for _, info := range kept[min(len(kept), 2*maxArtifacts):] {
 		_ = os.Remove(filepath.Join(dir, info.Name()))
 	}
 	return nil

@@ -14,11 +14,11 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// large is a repository of 10,000 files in 100 folders.
-func large(t testing.TB) *gittest.Repository {
+// newLargeRepository is a repository of 10,000 files in 100 folders.
+func newLargeRepository(t testing.TB) *gittest.Repository {
 	t.Helper()
 	repo := gittest.New(t, t.TempDir(), "landscape")
-	repo.Files(10_000, func(i int) (string, string) {
+	repo.PushFiles(10_000, func(i int) (string, string) {
 		return fmt.Sprintf("shoots/%02d/%04d.yaml", i%100, i), fmt.Sprintf("kind: Shoot\nmetadata:\n  name: s%d\n%s", i, strings.Repeat(fmt.Sprintf("# %d\n", i*7919), 40))
 	})
 	return repo
@@ -26,14 +26,14 @@ func large(t testing.TB) *gittest.Repository {
 
 // TestManyFilesAreNotRead: a snapshot reads folders, not files.
 func TestManyFilesAreNotRead(t *testing.T) {
-	repo := large(t)
-	r := remote(t, Options{URL: "file://" + repo.Bare})
+	repo := newLargeRepository(t)
+	r := newTestRemote(t, Options{URL: "file://" + repo.Bare})
 	head, err := r.Resolve(t.Context())
 	require.NoError(t, err)
 	_, err = r.Fetch(t.Context(), head)
 	require.NoError(t, err)
 	cached := r.(*gitRemote)
-	clear(cached.checked)
+	clear(cached.checkedTrees)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	s, err := r.Fetch(t.Context(), head)
@@ -46,7 +46,7 @@ func TestManyFilesAreNotRead(t *testing.T) {
 }
 
 func BenchmarkLargeRepository(b *testing.B) {
-	repo := large(b)
+	repo := newLargeRepository(b)
 	server := gittest.ServeHTTP(b, repo.Root)
 	dir := filepath.Join(b.TempDir(), "cache")
 	options := Options{URL: server.URL + "/landscape.git", Dir: dir}
@@ -78,7 +78,7 @@ func BenchmarkLargeRepository(b *testing.B) {
 	b.Run("snapshot after a restart", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			clear(r.(*gitRemote).checked)
+			clear(r.(*gitRemote).checkedTrees)
 			_, err := r.Fetch(b.Context(), head)
 			require.NoError(b, err)
 		}

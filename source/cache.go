@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	notesFile = "remote.json"
-	// incoming is the name prefix of incomplete files.
-	incoming = "incoming-"
+	metadataFile = "remote.json"
+	// incomingPrefix is the name prefix of incomplete files.
+	incomingPrefix = "incoming-"
 	// objectCacheSize bounds the unpacked objects in memory.
 	objectCacheSize = 8 * cache.MiByte
 	// maxPacks is how many fetches a generation of the cache holds before it is rewritten.
 	maxPacks = 48
-	// keptCommits is how many recently used commits stay in the cache.
-	keptCommits = 32
+	// maxRecentCommits is how many recently used commits stay in the cache.
+	maxRecentCommits = 32
 )
 
 // gitCache stores the fetched objects of one remote:
@@ -36,18 +36,18 @@ const (
 //	objects-<n>      a bare repository of packs; a later n after it was rewritten
 //	incoming-*       a transfer in progress
 type gitCache struct {
-	dir     string
-	notes   notes
-	storage *filesystem.Storage
-	objects *objects
-	// unpacked are recently read objects.
-	unpacked cache.Object
-	// suspect is set when an object that should exist could not be read.
-	suspect *atomic.Bool
+	dir      string
+	metadata cacheMetadata
+	storage  *filesystem.Storage
+	objects  *objectReader
+	// objectCache are recently read objects.
+	objectCache cache.Object
+	// needsReset is set when an object that should exist could not be read.
+	needsReset *atomic.Bool
 }
 
-// notes are the metadata of a remote.
-type notes struct {
+// cacheMetadata are the metadata of a remote.
+type cacheMetadata struct {
 	URL        string `json:"url"`
 	Generation int    `json:"generation"`
 	// Tags and the commits they pointed to when last seen.
@@ -59,14 +59,14 @@ type notes struct {
 	// Recent are the recently used commits, the latest first.
 	Recent []string `json:"recent,omitempty"`
 	// TagObjects are annotated tags by the commits that they name.
-	TagObjects map[string]tagNote `json:"tagObjects,omitempty"`
+	TagObjects map[string]tagRecord `json:"tagObjects,omitempty"`
 	// Shallow are commits whose parents are missing.
 	Shallow []string `json:"shallow,omitempty"`
-	// Narrow says that the history is omitted, because something in it is too large.
-	Narrow bool `json:"narrow,omitempty"`
+	// WithoutHistory says that the history is omitted, because something in it is too large.
+	WithoutHistory bool `json:"narrow,omitempty"`
 }
 
-type tagNote struct {
+type tagRecord struct {
 	Name   string `json:"name"`
 	Object string `json:"object"`
 }
@@ -79,30 +79,30 @@ func openGitCache(dir, address string) (*gitCache, error) {
 		return nil, fmt.Errorf("make the cache: %w", err)
 	}
 	c := &gitCache{dir: dir}
-	known := c.readNotes() && c.notes.URL == address
+	known := c.readMetadata() && c.metadata.URL == address
 	if !known {
-		c.notes = notes{URL: address}
+		c.metadata = cacheMetadata{URL: address}
 	}
-	if err := c.sweep(); err != nil {
+	if err := c.removeStaleFiles(); err != nil {
 		return nil, err
 	}
-	if known && c.intact() {
+	if known && c.isIntact() {
 		return c, c.openStorage()
 	}
 	return c, c.reset()
 }
 
-func (c *gitCache) readNotes() bool {
-	data, err := os.ReadFile(filepath.Join(c.dir, notesFile))
-	return err == nil && json.Unmarshal(data, &c.notes) == nil
+func (c *gitCache) readMetadata() bool {
+	data, err := os.ReadFile(filepath.Join(c.dir, metadataFile))
+	return err == nil && json.Unmarshal(data, &c.metadata) == nil
 }
 
-func (c *gitCache) saveNotes() error {
-	data, err := json.MarshalIndent(c.notes, "", "  ")
+func (c *gitCache) saveMetadata() error {
+	data, err := json.MarshalIndent(c.metadata, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := writeFile(c.dir, notesFile, bytes.NewReader(data)); err != nil {
+	if err := writeFile(c.dir, metadataFile, bytes.NewReader(data)); err != nil {
 		return fmt.Errorf("note what was fetched: %w", err)
 	}
 	return nil
@@ -110,7 +110,7 @@ func (c *gitCache) saveNotes() error {
 
 // writeFile writes a temporary file and renames it when it is complete.
 func writeFile(dir, name string, content io.Reader) error {
-	file, err := os.CreateTemp(dir, incoming)
+	file, err := os.CreateTemp(dir, incomingPrefix)
 	if err != nil {
 		return err
 	}
@@ -128,15 +128,15 @@ func writeFile(dir, name string, content io.Reader) error {
 	return os.Rename(file.Name(), filepath.Join(dir, name))
 }
 
-// sweep removes files of killed processes, and earlier generations.
-func (c *gitCache) sweep() error {
+// removeStaleFiles removes files of killed processes, and earlier generations.
+func (c *gitCache) removeStaleFiles() error {
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		return fmt.Errorf("read the cache: %w", err)
 	}
 	for _, entry := range entries {
 		name := entry.Name()
-		if strings.HasPrefix(name, incoming) || strings.HasPrefix(name, "objects-") && name != filepath.Base(c.repository()) {
+		if strings.HasPrefix(name, incomingPrefix) || strings.HasPrefix(name, "objects-") && name != filepath.Base(c.repositoryDir()) {
 			if err := os.RemoveAll(filepath.Join(c.dir, name)); err != nil {
 				return fmt.Errorf("clean the cache: %w", err)
 			}
@@ -145,31 +145,31 @@ func (c *gitCache) sweep() error {
 	return nil
 }
 
-func (c *gitCache) repository() string {
-	return filepath.Join(c.dir, fmt.Sprintf("objects-%d", c.notes.Generation))
+func (c *gitCache) repositoryDir() string {
+	return filepath.Join(c.dir, fmt.Sprintf("objects-%d", c.metadata.Generation))
 }
 
-func (c *gitCache) packs() string { return filepath.Join(c.repository(), "objects", "pack") }
+func (c *gitCache) packsDir() string { return filepath.Join(c.repositoryDir(), "objects", "pack") }
 
-// intact compares each pack with its checksum.
-func (c *gitCache) intact() bool {
-	if head, err := os.ReadFile(filepath.Join(c.repository(), "HEAD")); err != nil || len(head) == 0 {
+// isIntact compares each pack with its checksum.
+func (c *gitCache) isIntact() bool {
+	if head, err := os.ReadFile(filepath.Join(c.repositoryDir(), "HEAD")); err != nil || len(head) == 0 {
 		return false
 	}
-	packs, err := filepath.Glob(filepath.Join(c.packs(), "*.pack"))
+	packs, err := filepath.Glob(filepath.Join(c.packsDir(), "*.pack"))
 	if err != nil {
 		return false
 	}
 	for _, pack := range packs {
-		if checksum(pack) != nil || checksum(strings.TrimSuffix(pack, ".pack")+".idx") != nil {
+		if verifyChecksum(pack) != nil || verifyChecksum(strings.TrimSuffix(pack, ".pack")+".idx") != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// checksum compares a file with the SHA-1 at its end.
-func checksum(name string) error {
+// verifyChecksum compares a file with the SHA-1 at its end.
+func verifyChecksum(name string) error {
 	file, err := os.Open(name)
 	if err != nil {
 		return err
@@ -192,13 +192,13 @@ func checksum(name string) error {
 
 // reset starts with an empty repository. It retains the recorded commits of tags and branches.
 func (c *gitCache) reset() error {
-	former := c.repository()
-	c.notes.Generation++
-	c.notes.Shallow, c.notes.Recent, c.notes.TagObjects, c.notes.Narrow = nil, nil, nil, false
-	if err := makeRepository(c.repository()); err != nil {
+	former := c.repositoryDir()
+	c.metadata.Generation++
+	c.metadata.Shallow, c.metadata.Recent, c.metadata.TagObjects, c.metadata.WithoutHistory = nil, nil, nil, false
+	if err := createBareRepository(c.repositoryDir()); err != nil {
 		return err
 	}
-	if err := c.saveNotes(); err != nil {
+	if err := c.saveMetadata(); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(former); err != nil {
@@ -207,8 +207,8 @@ func (c *gitCache) reset() error {
 	return c.openStorage()
 }
 
-// makeRepository turns a folder into an empty bare repository.
-func makeRepository(dir string) error {
+// createBareRepository turns a folder into an empty bare repository.
+func createBareRepository(dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("clean the cache: %w", err)
 	}
@@ -227,42 +227,42 @@ func makeRepository(dir string) error {
 
 func (c *gitCache) openStorage() error {
 	suspect := &atomic.Bool{}
-	c.suspect = suspect
-	c.unpacked = cache.NewObjectLRU(objectCacheSize)
+	c.needsReset = suspect
+	c.objectCache = cache.NewObjectLRU(objectCacheSize)
 	c.storage = c.newStorage()
-	c.objects = &objects{storer: c.storage, onError: func(error) { suspect.Store(true) },
-		advice: fmt.Sprintf("what is kept of %s is damaged, and is fetched anew", c.notes.URL)}
+	c.objects = &objectReader{storer: c.storage, onError: func(error) { suspect.Store(true) },
+		advice: fmt.Sprintf("what is kept of %s is damaged, and is fetched anew", c.metadata.URL)}
 	return nil
 }
 
 func (c *gitCache) newStorage() *filesystem.Storage {
-	return filesystem.NewStorageWithOptions(osfs.New(c.repository()), c.unpacked, filesystem.Options{KeepDescriptors: true})
+	return filesystem.NewStorageWithOptions(osfs.New(c.repositoryDir()), c.objectCache, filesystem.Options{KeepDescriptors: true})
 }
 
-// refresh reopens the folder. The caller holds the mutex of the objects.
-func (c *gitCache) refresh() {
+// reopenStorage reopens the folder. The caller holds the mutex of the objects.
+func (c *gitCache) reopenStorage() {
 	_ = c.storage.Close()
 	c.storage = c.newStorage()
 	c.objects.storer = c.storage
 }
 
-// has reports whether an object exists.
-func (c *gitCache) has(hash plumbing.Hash) bool {
-	return c.objects.has(hash)
+// hasObject reports whether an object exists.
+func (c *gitCache) hasObject(hash plumbing.Hash) bool {
+	return c.objects.hasObject(hash)
 }
 
-// looked records the use of a commit, so that it stays in the cache.
-func (n *notes) looked(commit string) {
+// markRecent records the use of a commit, so that it stays in the cache.
+func (n *cacheMetadata) markRecent(commit string) {
 	recent := []string{commit}
 	for _, other := range n.Recent {
-		if other != commit && len(recent) < keptCommits {
+		if other != commit && len(recent) < maxRecentCommits {
 			recent = append(recent, other)
 		}
 	}
 	n.Recent = recent
 }
 
-func remember[V any](notes map[string]V, key string, value V) map[string]V {
+func withEntry[V any](notes map[string]V, key string, value V) map[string]V {
 	if notes == nil {
 		notes = map[string]V{}
 	}

@@ -46,8 +46,8 @@ func (Login) String() string { return "login" }
 // GoString shows nothing secret.
 func (Login) GoString() string { return "login" }
 
-// forHTTP reports whether a plain HTTP connection would reveal a secret.
-func (c Credentials) forHTTP() bool {
+// hasHTTPSecrets reports whether a plain HTTP connection would reveal a secret.
+func (c Credentials) hasHTTPSecrets() bool {
 	return c.Username != "" || c.Password != "" || c.BearerToken != "" || len(c.Registries) > 0
 }
 
@@ -58,7 +58,7 @@ const (
 	keyBearerToken = "bearerToken"
 	keyCA          = "ca.crt"
 	keyCertificate = corev1.TLSCertKey
-	keyKey         = corev1.TLSPrivateKeyKey
+	keyPrivateKey  = corev1.TLSPrivateKeyKey
 	keyIdentity    = "identity"
 	keyKnownHosts  = "known_hosts"
 	keyAddress     = "address"
@@ -69,16 +69,16 @@ const (
 func CredentialsOf(address string, data map[string][]byte) (Credentials, error) {
 	location, err := url.Parse(address)
 	if err != nil {
-		return Credentials{}, failure(ReasonInvalid, "the url of the source cannot be read")
+		return Credentials{}, newError(ReasonInvalid, "the url of the source cannot be read")
 	}
 	switch location.Scheme {
 	case "ssh":
 		return sshCredentials(data)
 	case "file":
-		return Credentials{}, failure(ReasonInvalid, "a file url takes no credentials: leave secretRef out")
+		return Credentials{}, newError(ReasonInvalid, "a file url takes no credentials: leave secretRef out")
 	}
 	out := Credentials{
-		Username: text(data[keyUsername]), Password: text(data[keyPassword]), BearerToken: text(data[keyBearerToken]), CA: data[keyCA],
+		Username: trimLineEnd(data[keyUsername]), Password: trimLineEnd(data[keyPassword]), BearerToken: trimLineEnd(data[keyBearerToken]), CA: data[keyCA],
 	}
 	if location.Scheme == "oci" && len(data[corev1.DockerConfigJsonKey]) > 0 {
 		if out.Registries, err = registriesOf(data[corev1.DockerConfigJsonKey]); err != nil {
@@ -97,42 +97,42 @@ func CredentialsOf(address string, data map[string][]byte) (Credentials, error) 
 func (c Credentials) checkHTTP(scheme string, data map[string][]byte) error {
 	switch {
 	case c.BearerToken != "" && (c.Username != "" || c.Password != ""):
-		return failure(ReasonInvalid, "the Secret has bearerToken and username or password: only one of both can be sent")
+		return newError(ReasonInvalid, "the Secret has bearerToken and username or password: only one of both can be sent")
 	case len(c.Registries) > 0 && (c.BearerToken != "" || c.Username != "" || c.Password != ""):
-		return failure(ReasonInvalid, "the Secret has .dockerconfigjson and another login: only one of both can be sent")
+		return newError(ReasonInvalid, "the Secret has .dockerconfigjson and another login: only one of both can be sent")
 	case c.Username != "" && c.Password == "":
-		return failure(ReasonInvalid, "the Secret has username and no password")
+		return newError(ReasonInvalid, "the Secret has username and no password")
 	case c.Username == "" && c.Password != "":
-		return failure(ReasonInvalid, "the Secret has password and no username: forges take any name with a token, for example git")
+		return newError(ReasonInvalid, "the Secret has password and no username: forges take any name with a token, for example git")
 	case strings.ContainsAny(c.BearerToken+c.Username+c.Password, "\r\n\x00"):
-		return failure(ReasonInvalid, "a login of the Secret has a line break in it")
+		return newError(ReasonInvalid, "a login of the Secret has a line break in it")
 	case strings.Contains(c.Username, ":"):
-		return failure(ReasonInvalid, "username of the Secret has a colon in it, which HTTP cannot send")
+		return newError(ReasonInvalid, "username of the Secret has a colon in it, which HTTP cannot send")
 	}
-	for _, key := range []string{keyUsername, keyPassword, keyBearerToken, keyCA, keyCertificate, keyKey, corev1.DockerConfigJsonKey} {
+	for _, key := range []string{keyUsername, keyPassword, keyBearerToken, keyCA, keyCertificate, keyPrivateKey, corev1.DockerConfigJsonKey} {
 		if len(data[key]) > 0 {
 			return nil
 		}
 	}
 	if len(data[keyIdentity]) > 0 {
-		return failure(ReasonInvalid, "the Secret has a key for SSH (identity), but the url is %s: use ssh://, or username and password", scheme)
+		return newError(ReasonInvalid, "the Secret has a key for SSH (identity), but the url is %s: use ssh://, or username and password", scheme)
 	}
-	return failure(ReasonInvalid, "the Secret has no credentials for %s: it needs username and password, bearerToken, ca.crt, or tls.crt and tls.key", scheme)
+	return newError(ReasonInvalid, "the Secret has no credentials for %s: it needs username and password, bearerToken, ca.crt, or tls.crt and tls.key", scheme)
 }
 
 func (c *Credentials) readCertificates(data map[string][]byte) error {
 	if len(c.CA) > 0 && !x509.NewCertPool().AppendCertsFromPEM(c.CA) {
-		return failure(ReasonInvalid, "ca.crt of the Secret has no certificate in PEM form")
+		return newError(ReasonInvalid, "ca.crt of the Secret has no certificate in PEM form")
 	}
-	if (len(data[keyCertificate]) > 0) != (len(data[keyKey]) > 0) {
-		return failure(ReasonInvalid, "the Secret has only one of tls.crt and tls.key: both are needed")
+	if (len(data[keyCertificate]) > 0) != (len(data[keyPrivateKey]) > 0) {
+		return newError(ReasonInvalid, "the Secret has only one of tls.crt and tls.key: both are needed")
 	}
 	if len(data[keyCertificate]) == 0 {
 		return nil
 	}
-	pair, err := tls.X509KeyPair(data[keyCertificate], data[keyKey])
+	pair, err := tls.X509KeyPair(data[keyCertificate], data[keyPrivateKey])
 	if err != nil {
-		return failure(ReasonInvalid, "tls.crt and tls.key of the Secret are no pair of a certificate and its key in PEM form")
+		return newError(ReasonInvalid, "tls.crt and tls.key of the Secret are no pair of a certificate and its key in PEM form")
 	}
 	c.Certificate = &pair
 	return nil
@@ -140,15 +140,15 @@ func (c *Credentials) readCertificates(data map[string][]byte) error {
 
 func sshCredentials(data map[string][]byte) (Credentials, error) {
 	if len(data[keyIdentity]) == 0 {
-		return Credentials{}, failure(ReasonInvalid, "the Secret has no identity: it needs the private key for SSH")
+		return Credentials{}, newError(ReasonInvalid, "the Secret has no identity: it needs the private key for SSH")
 	}
 	if len(strings.TrimSpace(string(data[keyKnownHosts]))) == 0 {
-		return Credentials{}, failure(ReasonInvalid, "the Secret has no known_hosts: the server could be anybody; `ssh-keyscan HOST` gives its keys, which somebody has to compare")
+		return Credentials{}, newError(ReasonInvalid, "the Secret has no known_hosts: the server could be anybody; `ssh-keyscan HOST` gives its keys, which somebody has to compare")
 	}
 	var signer ssh.Signer
 	var err error
 	if password := data[keyPassword]; len(password) > 0 {
-		signer, err = ssh.ParsePrivateKeyWithPassphrase(data[keyIdentity], []byte(text(password)))
+		signer, err = ssh.ParsePrivateKeyWithPassphrase(data[keyIdentity], []byte(trimLineEnd(password)))
 		if err != nil {
 			// A passphrase may accompany a key that needs none.
 			signer, err = ssh.ParsePrivateKey(data[keyIdentity])
@@ -158,11 +158,11 @@ func sshCredentials(data map[string][]byte) (Credentials, error) {
 	}
 	if err != nil {
 		if _, locked := err.(*ssh.PassphraseMissingError); locked && len(data[keyPassword]) == 0 {
-			return Credentials{}, failure(ReasonInvalid, "identity of the Secret has a passphrase: put it into the key password")
+			return Credentials{}, newError(ReasonInvalid, "identity of the Secret has a passphrase: put it into the key password")
 		} else if locked {
-			return Credentials{}, failure(ReasonInvalid, "the passphrase in the key password of the Secret does not open identity")
+			return Credentials{}, newError(ReasonInvalid, "the passphrase in the key password of the Secret does not open identity")
 		}
-		return Credentials{}, failure(ReasonInvalid, "identity of the Secret is no private key that can be read: it has to be in OpenSSH or PEM form")
+		return Credentials{}, newError(ReasonInvalid, "identity of the Secret is no private key that can be read: it has to be in OpenSSH or PEM form")
 	}
 	if _, err := hostKeys(data[keyKnownHosts]); err != nil {
 		return Credentials{}, err
@@ -181,19 +181,19 @@ func registriesOf(data []byte) (map[string]Login, error) {
 		} `json:"auths"`
 	}
 	if json.Unmarshal(data, &file) != nil || len(file.Auths) == 0 {
-		return nil, failure(ReasonInvalid, ".dockerconfigjson of the Secret has no auths")
+		return nil, newError(ReasonInvalid, ".dockerconfigjson of the Secret has no auths")
 	}
 	out := map[string]Login{}
 	for key, entry := range file.Auths {
 		login := Login{Username: entry.Username, Password: entry.Password, Token: entry.RegistryToken}
 		if entry.IdentityToken != "" {
-			return nil, failure(ReasonInvalid, ".dockerconfigjson of the Secret has an identitytoken, which is not supported: use username and password")
+			return nil, newError(ReasonInvalid, ".dockerconfigjson of the Secret has an identitytoken, which is not supported: use username and password")
 		}
 		if login.Username == "" && entry.Auth != "" {
 			decoded, err := base64.StdEncoding.DecodeString(entry.Auth)
 			name, password, ok := strings.Cut(string(decoded), ":")
 			if err != nil || !ok {
-				return nil, failure(ReasonInvalid, "an auth in .dockerconfigjson of the Secret is not the base64 of name:password")
+				return nil, newError(ReasonInvalid, "an auth in .dockerconfigjson of the Secret is not the base64 of name:password")
 			}
 			login.Username, login.Password = name, password
 		}
@@ -234,25 +234,25 @@ func (p Proxy) GoString() string { return p.String() }
 // ProxyOf reads a Secret with the address of an HTTP, HTTPS or SOCKS5 proxy, its username and
 // password.
 func ProxyOf(data map[string][]byte) (Proxy, error) {
-	raw := text(data[keyAddress])
+	raw := trimLineEnd(data[keyAddress])
 	if raw == "" {
-		return Proxy{}, failure(ReasonInvalid, "the Secret of the proxy has no address: it needs one like http://proxy:3128 or socks5://proxy:1080")
+		return Proxy{}, newError(ReasonInvalid, "the Secret of the proxy has no address: it needs one like http://proxy:3128 or socks5://proxy:1080")
 	}
 	address, err := url.Parse(raw)
 	if err != nil || address.Host == "" {
-		return Proxy{}, failure(ReasonInvalid, "address of the proxy's Secret cannot be read: it needs a form like http://proxy:3128 or socks5://proxy:1080")
+		return Proxy{}, newError(ReasonInvalid, "address of the proxy's Secret cannot be read: it needs a form like http://proxy:3128 or socks5://proxy:1080")
 	}
 	if address.User != nil {
-		return Proxy{}, failure(ReasonInvalid, "address of the proxy's Secret has a login in it: put it into the keys username and password")
+		return Proxy{}, newError(ReasonInvalid, "address of the proxy's Secret has a login in it: put it into the keys username and password")
 	}
 	switch address.Scheme {
 	case "http", "https", "socks5":
 	default:
-		return Proxy{}, failure(ReasonInvalid, "address of the proxy's Secret has the scheme %q: use http, https or socks5", printable(address.Scheme, 20))
+		return Proxy{}, newError(ReasonInvalid, "address of the proxy's Secret has the scheme %q: use http, https or socks5", boundedLine(address.Scheme, 20))
 	}
-	username, password := text(data[keyUsername]), text(data[keyPassword])
+	username, password := trimLineEnd(data[keyUsername]), trimLineEnd(data[keyPassword])
 	if username == "" && password != "" {
-		return Proxy{}, failure(ReasonInvalid, "the Secret of the proxy has password and no username")
+		return Proxy{}, newError(ReasonInvalid, "the Secret of the proxy has password and no username")
 	}
 	out := &url.URL{Scheme: address.Scheme, Host: address.Host}
 	if username != "" {
@@ -264,5 +264,5 @@ func ProxyOf(data map[string][]byte) (Proxy, error) {
 	return Proxy{address: out}, nil
 }
 
-// text returns a value without the line break that editors and shells add at its end.
-func text(value []byte) string { return strings.TrimRight(string(value), "\r\n") }
+// trimLineEnd returns a value without the line break that editors and shells add at its end.
+func trimLineEnd(value []byte) string { return strings.TrimRight(string(value), "\r\n") }

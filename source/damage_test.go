@@ -16,8 +16,9 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// damage truncates all files of a folder with an ending, or removes them for a negative length.
-func damage(t *testing.T, dir, ending string, length int64) {
+// damageFiles truncates all files of a folder with an ending, or removes them for a negative
+// length.
+func damageFiles(t *testing.T, dir, ending string, length int64) {
 	t.Helper()
 	found := 0
 	require.NoError(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -48,28 +49,28 @@ func TestDamagedCache(t *testing.T) {
 			root := t.TempDir()
 			repo := gittest.New(t, root, "landscape")
 			for i := range 20 {
-				repo.Write(fmt.Sprintf("f/%d.yaml", i), strings.Repeat(fmt.Sprintf("line %d\n", i), 100))
+				repo.WriteFile(fmt.Sprintf("f/%d.yaml", i), strings.Repeat(fmt.Sprintf("line %d\n", i), 100))
 			}
-			repo.Push("a.yaml", "1", "one")
+			repo.PushFile("a.yaml", "1", "one")
 			options := Options{URL: "file://" + repo.Bare, Dir: filepath.Join(t.TempDir(), "cache")}
-			r := remote(t, options)
-			get(t, r)
+			r := newTestRemote(t, options)
+			resolveAndFetch(t, r)
 			require.NoError(t, r.Close())
-			damage(t, filepath.Join(options.Dir), test.ending, test.length)
-			r = remote(t, options)
-			assert.Equal(t, "1", content(t, get(t, r), "a.yaml"), "after a restart")
+			damageFiles(t, filepath.Join(options.Dir), test.ending, test.length)
+			r = newTestRemote(t, options)
+			assert.Equal(t, "1", readSnapshotFile(t, resolveAndFetch(t, r), "a.yaml"), "after a restart")
 
 			// While it runs, readers get an error, and the next fetch replaces the file.
-			repo.Push("b.yaml", "2", "two")
+			repo.PushFile("b.yaml", "2", "two")
 			head, err := r.Resolve(t.Context())
 			require.NoError(t, err)
 			_, err = r.Fetch(t.Context(), head)
 			require.NoError(t, err)
 			require.NoError(t, r.Close())
-			r = remote(t, options)
-			_, err = r.(*gitRemote).open()
+			r = newTestRemote(t, options)
+			_, err = r.(*gitRemote).openCache()
 			require.NoError(t, err)
-			damage(t, filepath.Join(options.Dir), test.ending, test.length)
+			damageFiles(t, filepath.Join(options.Dir), test.ending, test.length)
 			s, err := r.Fetch(t.Context(), head)
 			if err == nil { // folders that were read before the damage are enough
 				if _, err = fs.ReadFile(s.FS, "b.yaml"); err != nil {
@@ -78,26 +79,26 @@ func TestDamagedCache(t *testing.T) {
 					requireReason(t, ReasonDamaged, s.FS.(*TreeFS).Damaged())
 				}
 			}
-			assert.Equal(t, "2", content(t, get(t, r), "b.yaml"))
-			assert.Equal(t, strings.Repeat("line 7\n", 100), content(t, get(t, r), "f/7.yaml"))
+			assert.Equal(t, "2", readSnapshotFile(t, resolveAndFetch(t, r), "b.yaml"))
+			assert.Equal(t, strings.Repeat("line 7\n", 100), readSnapshotFile(t, resolveAndFetch(t, r), "f/7.yaml"))
 		})
 	}
 }
 
-// explosive is a store that panics, like go-git with some damaged objects.
-type explosive struct {
+// panickingStore is a store that panics, like go-git with some damaged objects.
+type panickingStore struct {
 	storer.EncodedObjectStorer
 	armed *bool
 }
 
-func (e explosive) EncodedObject(kind plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
+func (e panickingStore) EncodedObject(kind plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
 	if *e.armed {
 		panic("slice bounds out of range")
 	}
 	return e.EncodedObjectStorer.EncodedObject(kind, hash)
 }
 
-func (e explosive) EncodedObjectSize(hash plumbing.Hash) (int64, error) {
+func (e panickingStore) EncodedObjectSize(hash plumbing.Hash) (int64, error) {
 	if *e.armed {
 		panic("slice bounds out of range")
 	}
@@ -108,13 +109,13 @@ func (e explosive) EncodedObjectSize(hash plumbing.Hash) (int64, error) {
 func TestPanicsOfGoGit(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	repo.Push("dir/a.yaml", "1", "one")
+	repo.PushFile("dir/a.yaml", "1", "one")
 	local, err := Open(repo.Work)
 	require.NoError(t, err)
 	at, err := local.At("HEAD")
 	require.NoError(t, err)
 	armed := true
-	local.objects.storer = explosive{local.objects.storer, &armed}
+	local.objects.storer = panickingStore{local.objects.storer, &armed}
 	for range 2 {
 		_, err = fs.ReadFile(at.FS, "dir/a.yaml")
 		requireReason(t, ReasonDamaged, err)
@@ -125,22 +126,22 @@ func TestPanicsOfGoGit(t *testing.T) {
 	}
 
 	armed = false
-	r := remote(t, Options{URL: "file://" + repo.Bare})
-	get(t, r)
+	r := newTestRemote(t, Options{URL: "file://" + repo.Bare})
+	resolveAndFetch(t, r)
 	cache := r.(*gitRemote).cache
-	cache.objects.storer = explosive{cache.objects.storer, &armed}
+	cache.objects.storer = panickingStore{cache.objects.storer, &armed}
 	armed = true
 	head := Head{Name: "main", Commit: at.Commit}
 	s, err := r.Fetch(t.Context(), head)
 	require.NoError(t, err, "what is damaged was fetched anew")
-	assert.Equal(t, "1", content(t, s, "dir/a.yaml"))
+	assert.Equal(t, "1", readSnapshotFile(t, s, "dir/a.yaml"))
 
 	func() {
-		defer r.(*gitRemote).caught(&err)
+		defer r.(*gitRemote).recoverPanic(&err)
 		panic("anywhere else")
 	}()
 	requireReason(t, ReasonDamaged, err)
-	assert.Equal(t, "1", content(t, get(t, r), "dir/a.yaml"))
+	assert.Equal(t, "1", readSnapshotFile(t, resolveAndFetch(t, r), "dir/a.yaml"))
 }
 
 // TestDamagedRepository: the error about a damaged repository on disk says so, instead of blaming
@@ -149,9 +150,9 @@ func TestDamagedRepository(t *testing.T) {
 	for _, length := range []int64{0, 60, 100} {
 		t.Run(fmt.Sprint(length), func(t *testing.T) {
 			repo := gittest.New(t, t.TempDir(), "landscape")
-			repo.Push("a.yaml", strings.Repeat("x", 100), "one")
+			repo.PushFile("a.yaml", strings.Repeat("x", 100), "one")
 			repo.Git("gc", "--quiet")
-			damage(t, filepath.Join(repo.Work, ".git", "objects"), ".pack", length)
+			damageFiles(t, filepath.Join(repo.Work, ".git", "objects"), ".pack", length)
 			local, err := Open(repo.Work)
 			require.NoError(t, err)
 			for _, rev := range []string{"HEAD", "main", "refs/heads/main"} {

@@ -16,20 +16,20 @@ import (
 func TestDeletedVersion(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
 	tagged := func(name, value string) {
-		repo.Push("a.yaml", value, name)
+		repo.PushFile("a.yaml", value, name)
 		repo.Git("push", "--quiet", "origin", "HEAD:refs/tags/"+name)
 	}
 	tagged("v1.0.0", "1")
 	tagged("v1.1.0", "2")
 	options := Options{URL: "file://" + repo.Bare, Dir: filepath.Join(t.TempDir(), "cache"), Ref: landscapev1alpha1.Reference{SemVer: ">=1.0.0 <2"}}
-	r := remote(t, options)
-	s := get(t, r)
-	assert.Equal(t, "2", content(t, s, "a.yaml"))
+	r := newTestRemote(t, options)
+	s := resolveAndFetch(t, r)
+	assert.Equal(t, "2", readSnapshotFile(t, s, "a.yaml"))
 
 	repo.Git("push", "--quiet", "origin", ":refs/tags/v1.1.0")
 	gone := func(options Options) {
 		t.Helper()
-		_, err := remote(t, options).Resolve(t.Context())
+		_, err := newTestRemote(t, options).Resolve(t.Context())
 		requireReason(t, ReasonReferenceNotFound, err)
 		require.ErrorContains(t, err, "tag v1.1.0 is gone, and v1.0.0 would be the highest in the range >=1.0.0 <2")
 	}
@@ -41,7 +41,7 @@ func TestDeletedVersion(t *testing.T) {
 	narrower := options
 	narrower.Ref.SemVer = ">=1.0.0 <1.1.0"
 	require.NoError(t, r.Close())
-	assert.Equal(t, "1", content(t, get(t, remote(t, narrower)), "a.yaml"), "somebody wants to go back")
+	assert.Equal(t, "1", readSnapshotFile(t, resolveAndFetch(t, newTestRemote(t, narrower)), "a.yaml"), "somebody wants to go back")
 	tagged("v1.2.0", "3")
-	assert.Equal(t, "3", content(t, get(t, remote(t, options)), "a.yaml"), "a higher one is followed")
+	assert.Equal(t, "3", readSnapshotFile(t, resolveAndFetch(t, newTestRemote(t, options)), "a.yaml"), "a higher one is followed")
 }

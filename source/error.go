@@ -87,8 +87,8 @@ func IsPermanent(err error) bool {
 	return ok && e.Permanent
 }
 
-// permanent reports whether the error persists until somebody changes something.
-func (r Reason) permanent() bool {
+// isPermanent reports whether the error persists until somebody changes something.
+func (r Reason) isPermanent() bool {
 	switch r {
 	case ReasonHostKeyMismatch, ReasonTagRewritten, ReasonVerificationFailed, ReasonTooLarge, ReasonLFSUnsupported,
 		ReasonSubmoduleMissing, ReasonInvalid:
@@ -98,20 +98,20 @@ func (r Reason) permanent() bool {
 	}
 }
 
-// failure returns an Error without a cause.
-func failure(reason Reason, format string, args ...any) *Error {
-	return &Error{Reason: reason, Permanent: reason.permanent(), Message: fmt.Sprintf(format, args...)}
+// newError returns an Error without a cause.
+func newError(reason Reason, format string, args ...any) *Error {
+	return &Error{Reason: reason, Permanent: reason.isPermanent(), Message: fmt.Sprintf(format, args...)}
 }
 
-// ofField returns the Error of an invalid setting.
-func ofField(field, format string, args ...any) *Error {
-	e := failure(ReasonInvalid, field+" "+format, args...)
+// newFieldError returns the Error of an invalid setting.
+func newFieldError(field, format string, args ...any) *Error {
+	e := newError(ReasonInvalid, field+" "+format, args...)
 	e.Field = field
 	return e
 }
 
-// unreachable wraps the error of a connection in an Error. An Error stays unchanged.
-func unreachable(ctx context.Context, what string, err error) error {
+// connectionError wraps the error of a connection in an Error. An Error stays unchanged.
+func connectionError(ctx context.Context, what string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -125,13 +125,13 @@ func unreachable(ctx context.Context, what string, err error) error {
 		return &Error{Reason: ReasonUnreachable, Message: what + " was stopped", Err: cause}
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return &Error{Reason: ReasonTimeout, Message: what + " took too long", Err: plain(err)}
+		return &Error{Reason: ReasonTimeout, Message: what + " took too long", Err: newBoundedError(err)}
 	}
-	return &Error{Reason: ReasonUnreachable, Message: what + untrusted(err), Err: plain(err)}
+	return &Error{Reason: ReasonUnreachable, Message: what + certificateHint(err), Err: newBoundedError(err)}
 }
 
-// untrusted says what to do about a rejected server certificate; empty for other errors.
-func untrusted(err error) string {
+// certificateHint says what to do about a rejected server certificate; empty for other errors.
+func certificateHint(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return ": nobody who is trusted here has signed the certificate of the server: put that of its authority into ca.crt of the Secret of secretRef"
 	}
@@ -144,21 +144,22 @@ func untrusted(err error) string {
 	return ""
 }
 
-// plain truncates an error of another library to one line, because it may quote the server.
-func plain(err error) error {
-	return &plainError{text: printable(err.Error(), 300), err: err}
+// newBoundedError truncates an error of another library to one line, because it may quote the
+// server.
+func newBoundedError(err error) error {
+	return &boundedError{text: boundedLine(err.Error(), 300), err: err}
 }
 
-type plainError struct {
+type boundedError struct {
 	text string
 	err  error
 }
 
-func (e *plainError) Error() string { return e.text }
-func (e *plainError) Unwrap() error { return e.err }
+func (e *boundedError) Error() string { return e.text }
+func (e *boundedError) Unwrap() error { return e.err }
 
-// printable makes one line of bounded length from foreign text.
-func printable(text string, limit int) string {
+// boundedLine makes one line of bounded length from foreign text.
+func boundedLine(text string, limit int) string {
 	var out strings.Builder
 	for i, r := range strings.TrimSpace(text) {
 		if i >= limit {

@@ -13,15 +13,16 @@ import (
 
 // format says how a repository stores objects and references, according to its configuration.
 type format struct {
-	// reftable says that references are stored in a format that only git reads.
-	reftable bool
+	// usesReftable says that references are stored in a format that only git reads.
+	usesReftable bool
 	// promisor is the remote with the missing objects of a partial clone, empty for a full clone;
 	// filter describes the missing objects.
 	promisor, filter string
 }
 
-// harmless are extensions that do not affect readers: https://git-scm.com/docs/repository-version.
-var harmless = map[string]bool{"noop": true, "noop-v1": true, "preciousobjects": true, "worktreeconfig": true, "relativeworktrees": true,
+// readOnlyExtensions are extensions that do not affect readers:
+// https://git-scm.com/docs/repository-version.
+var readOnlyExtensions = map[string]bool{"noop": true, "noop-v1": true, "preciousobjects": true, "worktreeconfig": true, "relativeworktrees": true,
 	"compatobjectformat": true, "partialclone": true}
 
 // readFormat reads the configuration of a repository. The error about an unreadable format says how
@@ -33,24 +34,24 @@ func readFormat(name string) (format, error) {
 	}
 	cfg := config.New()
 	if err := config.NewDecoder(bytes.NewReader(data)).Decode(cfg); err != nil {
-		return format{}, fmt.Errorf("read %s: %w", name, plain(err))
+		return format{}, fmt.Errorf("read %s: %w", name, newBoundedError(err))
 	}
 	if version := cfg.Section("core").Option("repositoryformatversion"); version != "" && version != "0" && version != "1" {
-		return format{}, failure(ReasonInvalid, "%s has format version %s, and 0 and 1 can be read: clone it with an older git", name, printable(version, 20))
+		return format{}, newError(ReasonInvalid, "%s has format version %s, and 0 and 1 can be read: clone it with an older git", name, boundedLine(version, 20))
 	}
 	var out format
 	for _, option := range cfg.Section("extensions").Options {
 		key, value := strings.ToLower(option.Key), strings.ToLower(option.Value)
 		switch {
-		case harmless[key], key == "objectformat" && value == "sha1", key == "refstorage" && value == "files":
+		case readOnlyExtensions[key], key == "objectformat" && value == "sha1", key == "refstorage" && value == "files":
 		case key == "refstorage" && value == "reftable":
-			out.reftable = true
+			out.usesReftable = true
 		case key == "objectformat":
-			return format{}, failure(ReasonInvalid, "%s says that objects have %s names, and only repositories with SHA-1 names can be read: "+
-				"bring the history into one by `git fast-export --all | git -C NEW fast-import`, NEW made by `git init --object-format=sha1`", name, strings.ToUpper(printable(value, 20)))
+			return format{}, newError(ReasonInvalid, "%s says that objects have %s names, and only repositories with SHA-1 names can be read: "+
+				"bring the history into one by `git fast-export --all | git -C NEW fast-import`, NEW made by `git init --object-format=sha1`", name, strings.ToUpper(boundedLine(value, 20)))
 		default:
-			return format{}, failure(ReasonInvalid, "%s has the extension %s, which is not known and may change how objects are kept: clone the repository without it",
-				name, printable(option.Key+"="+option.Value, 80))
+			return format{}, newError(ReasonInvalid, "%s has the extension %s, which is not known and may change how objects are kept: clone the repository without it",
+				name, boundedLine(option.Key+"="+option.Value, 80))
 		}
 		if key == "partialclone" {
 			out.promisor = option.Value
@@ -58,19 +59,19 @@ func readFormat(name string) (format, error) {
 	}
 	for _, remote := range cfg.Section("remote").Subsections {
 		filter := remote.Option("partialclonefilter")
-		if out.promisor == "" && (filter != "" || isTrue(remote)) {
+		if out.promisor == "" && (filter != "" || isPromisor(remote)) {
 			out.promisor = remote.Name
 		}
 		if remote.Name == out.promisor && filter != "" {
-			out.filter = fmt.Sprintf(" (filter %s)", printable(filter, 80))
+			out.filter = fmt.Sprintf(" (filter %s)", boundedLine(filter, 80))
 		}
 	}
-	out.promisor = printable(out.promisor, 80)
+	out.promisor = boundedLine(out.promisor, 80)
 	return out, nil
 }
 
-// isTrue reports whether a remote promises objects. A key without a value is true in Git.
-func isTrue(remote *config.Subsection) bool {
+// isPromisor reports whether a remote promises objects. A key without a value is true in Git.
+func isPromisor(remote *config.Subsection) bool {
 	switch strings.ToLower(remote.Option("promisor")) {
 	case "true", "yes", "on", "1":
 		return true

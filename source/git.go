@@ -21,44 +21,44 @@ import (
 type gitRemote struct {
 	options  Options
 	location *url.URL
-	trusted  *signature.Keys
+	keys     *signature.Keys
 	wire     wire
-	// depth of this repository among nested submodules.
-	depth int
+	// submoduleDepth of this repository among nested submodules.
+	submoduleDepth int
 
 	// capabilities of the server, from its last answer.
 	capabilities atomic.Pointer[capability.List]
-	// turn permits one transfer at a time.
-	turn chan struct{}
+	// transferSlot permits one transfer at a time.
+	transferSlot chan struct{}
 
 	// mutex guards the fields below, and the notes of the cache.
 	mutex     sync.Mutex
 	cache     *gitCache
 	temporary bool
-	// checked are the trees of complete commits, by commit.
-	checked map[string]*TreeFS
-	modules map[string]*gitRemote
-	// found counts the submodules of a repository, including nested ones.
-	found *atomic.Int32
+	// checkedTrees are the trees of complete commits, by commit.
+	checkedTrees     map[string]*TreeFS
+	submoduleRemotes map[string]*gitRemote
+	// submoduleCount counts the submodules of a repository, including nested ones.
+	submoduleCount *atomic.Int32
 }
 
-// maxChecked bounds the revisions whose folders stay in memory.
-const maxChecked = 4
+// maxCachedRevisions bounds the revisions whose folders stay in memory.
+const maxCachedRevisions = 4
 
 func newGitRemote(options Options, location *url.URL, trusted *signature.Keys) (*gitRemote, error) {
 	connection, err := newWire(options, location)
 	if err != nil {
 		return nil, err
 	}
-	return &gitRemote{options: options, location: location, trusted: trusted, wire: connection, turn: make(chan struct{}, 1),
-		checked: map[string]*TreeFS{}, modules: map[string]*gitRemote{}, found: &atomic.Int32{}}, nil
+	return &gitRemote{options: options, location: location, keys: trusted, wire: connection, transferSlot: make(chan struct{}, 1),
+		checkedTrees: map[string]*TreeFS{}, submoduleRemotes: map[string]*gitRemote{}, submoduleCount: &atomic.Int32{}}, nil
 }
 
-func (r *gitRemote) where() string { return r.location.Redacted() }
+func (r *gitRemote) displayURL() string { return r.location.Redacted() }
 
 // Resolve implements Remote. A named commit needs no request.
 func (r *gitRemote) Resolve(ctx context.Context) (_ Head, err error) {
-	defer r.caught(&err)
+	defer r.recoverPanic(&err)
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	if ref := r.options.Ref; ref.Commit != "" {
@@ -75,52 +75,52 @@ func (r *gitRemote) Resolve(ctx context.Context) (_ Head, err error) {
 func (r *gitRemote) resolve(ctx context.Context) (Head, error) {
 	have, err := r.wire.references(ctx)
 	if err != nil {
-		return Head{}, unreachable(ctx, "ask "+r.where()+" for its references", err)
+		return Head{}, connectionError(ctx, "ask "+r.displayURL()+" for its references", err)
 	}
 	r.capabilities.Store(have.Capabilities)
 	head, err := headOf(r.options.Ref, have)
 	if err != nil {
 		return Head{}, err
 	}
-	cache, err := r.open()
+	cache, err := r.openCache()
 	if err != nil {
 		return Head{}, err
 	}
-	if err := r.checkGone(cache, have, head); err != nil {
+	if err := r.checkDeletedVersion(cache, have, head); err != nil {
 		return Head{}, err
 	}
 	return head, r.checkTag(cache, head)
 }
 
-// checkGone refuses to roll back to a lower version because the tag of a higher one was deleted:
-// nobody has asked for that.
-func (r *gitRemote) checkGone(cache *gitCache, have *packp.AdvRefs, head Head) error {
+// checkDeletedVersion refuses to roll back to a lower version because the tag of a higher one was
+// deleted: nobody has asked for that.
+func (r *gitRemote) checkDeletedVersion(cache *gitCache, have *packp.AdvRefs, head Head) error {
 	ref := r.options.Ref
 	if ref.SemVer == "" {
 		return nil
 	}
 	var seen []string
 	r.mutex.Lock()
-	for name := range cache.notes.Tags {
+	for name := range cache.metadata.Tags {
 		seen = append(seen, name)
 	}
 	r.mutex.Unlock()
-	return gone(r.options, head.Name, seen, func(name string) bool { _, there := have.References[tagPrefix+name]; return there })
+	return checkDeletedTag(r.options, head.Name, seen, func(name string) bool { _, there := have.References[tagPrefix+name]; return there })
 }
 
-// byTag reports whether heads are tags, which do not move.
-func (r *gitRemote) byTag() bool {
+// isTagFollowed reports whether heads are tags, which do not move.
+func (r *gitRemote) isTagFollowed() bool {
 	ref := r.options.Ref
 	return ref.Commit == "" && (ref.Tag != "" || ref.SemVer != "")
 }
 
 // checkTag rejects a tag that points to another commit than before.
 func (r *gitRemote) checkTag(cache *gitCache, head Head) error {
-	if !r.byTag() {
+	if !r.isTagFollowed() {
 		return nil
 	}
 	r.mutex.Lock()
-	former := cache.notes.Tags[head.Name]
+	former := cache.metadata.Tags[head.Name]
 	r.mutex.Unlock()
 	if former == "" {
 		if applied, err := ParseRevision(r.options.Applied); err == nil && applied.Name == head.Name {
@@ -130,49 +130,49 @@ func (r *gitRemote) checkTag(cache *gitCache, head Head) error {
 	if former == "" || former == head.Commit {
 		return nil
 	}
-	return failure(ReasonTagRewritten, "tag %s named commit %s and names %s now: tags do not move; make a new tag, or accept it by ref.commit: %s beside the tag for one sync",
+	return newError(ReasonTagRewritten, "tag %s named commit %s and names %s now: tags do not move; make a new tag, or accept it by ref.commit: %s beside the tag for one sync",
 		head.Name, former, head.Commit, head.Commit)
 }
 
 // Fetch implements Remote.
 func (r *gitRemote) Fetch(ctx context.Context, head Head) (_ *Snapshot, err error) {
-	defer r.caught(&err)
+	defer r.recoverPanic(&err)
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	if !isCommit(head.Commit) {
-		return nil, failure(ReasonInvalid, "%q is no commit", printable(head.Commit, 80))
+		return nil, newError(ReasonInvalid, "%q is no commit", boundedLine(head.Commit, 80))
 	}
-	if err := r.take(ctx); err != nil {
+	if err := r.acquireTransferSlot(ctx); err != nil {
 		return nil, err
 	}
-	defer r.release()
-	cache, err := r.open()
+	defer r.releaseTransferSlot()
+	cache, err := r.openCache()
 	if err != nil {
 		return nil, err
 	}
 	if err := r.checkTag(cache, head); err != nil {
 		return nil, err
 	}
-	snapshot, err := r.bring(ctx, cache, head)
+	snapshot, err := r.ensureRevision(ctx, cache, head)
 	if ReasonOf(err) == ReasonVerificationFailed {
-		if newer, ok := r.tagAnew(ctx, head); ok {
-			snapshot, err = r.bring(ctx, cache, newer)
+		if newer, ok := r.refreshTag(ctx, head); ok {
+			snapshot, err = r.ensureRevision(ctx, cache, newer)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.follow(ctx, cache, snapshot); err != nil {
+	if err := r.detectForcePush(ctx, cache, snapshot); err != nil {
 		return nil, err
 	}
-	return snapshot, r.note(cache, snapshot)
+	return snapshot, r.recordFetch(cache, snapshot)
 }
 
-// tagAnew resolves a tag again if the verification of its commit failed. The user may have replaced
-// an unsigned tag by a signed one of the same commit. The head may be older; it differs only in the
-// tag object.
-func (r *gitRemote) tagAnew(ctx context.Context, head Head) (Head, bool) {
-	if !r.byTag() || !r.verifiesTag() || r.options.Offline {
+// refreshTag resolves a tag again if the verification of its commit failed. The user may have
+// replaced an unsigned tag by a signed one of the same commit. The head may be older; it differs
+// only in the tag object.
+func (r *gitRemote) refreshTag(ctx context.Context, head Head) (Head, bool) {
+	if !r.isTagFollowed() || !r.isTagVerified() || r.options.Offline {
 		return Head{}, false
 	}
 	newer, err := r.resolve(ctx)
@@ -183,36 +183,36 @@ func (r *gitRemote) tagAnew(ctx context.Context, head Head) (Head, bool) {
 
 // At implements Remote.
 func (r *gitRemote) At(ctx context.Context, commit string) (_ *Snapshot, err error) {
-	defer r.caught(&err)
+	defer r.recoverPanic(&err)
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	if !isCommit(commit) {
-		return nil, failure(ReasonInvalid, "%q is no commit: 40 hexadecimal digits are needed", printable(commit, 80))
+		return nil, newError(ReasonInvalid, "%q is no commit: 40 hexadecimal digits are needed", boundedLine(commit, 80))
 	}
-	cache, err := r.open()
+	cache, err := r.openCache()
 	if err != nil {
 		return nil, err
 	}
 	head := Head{Commit: commit}
 	r.mutex.Lock()
-	if tag, ok := cache.notes.TagObjects[commit]; ok {
+	if tag, ok := cache.metadata.TagObjects[commit]; ok {
 		head.Tag = tag.Object
 	}
-	ready := r.checked[commit] != nil
+	ready := r.checkedTrees[commit] != nil
 	r.mutex.Unlock()
-	if ready && !cache.suspect.Load() {
+	if ready && !cache.needsReset.Load() {
 		// A complete revision does not wait for another transfer.
 		return r.snapshot(ctx, cache, head)
 	}
-	if err := r.take(ctx); err != nil {
+	if err := r.acquireTransferSlot(ctx); err != nil {
 		return nil, err
 	}
-	defer r.release()
-	snapshot, err := r.bring(ctx, cache, head)
+	defer r.releaseTransferSlot()
+	snapshot, err := r.ensureRevision(ctx, cache, head)
 	tagged := false
 	if head.Tag == "" && ReasonOf(err) == ReasonVerificationFailed {
-		if head, tagged = r.tagOf(ctx, commit); tagged {
-			snapshot, err = r.bring(ctx, cache, head)
+		if head, tagged = r.findTag(ctx, commit); tagged {
+			snapshot, err = r.ensureRevision(ctx, cache, head)
 		}
 	}
 	if err != nil {
@@ -220,17 +220,17 @@ func (r *gitRemote) At(ctx context.Context, commit string) (_ *Snapshot, err err
 	}
 	r.mutex.Lock()
 	if tagged {
-		cache.notes.TagObjects = remember(cache.notes.TagObjects, commit, tagNote{Name: head.Name, Object: head.Tag})
+		cache.metadata.TagObjects = withEntry(cache.metadata.TagObjects, commit, tagRecord{Name: head.Name, Object: head.Tag})
 	}
-	cache.notes.looked(commit)
-	err = cache.saveNotes()
+	cache.metadata.markRecent(commit)
+	err = cache.saveMetadata()
 	r.mutex.Unlock()
 	return snapshot, err
 }
 
-// tagOf asks for the tag of an earlier commit, which a lost cache does not know.
-func (r *gitRemote) tagOf(ctx context.Context, commit string) (Head, bool) {
-	if !r.byTag() || !r.verifiesTag() || r.options.Offline {
+// findTag asks for the tag of an earlier commit, which a lost cache does not know.
+func (r *gitRemote) findTag(ctx context.Context, commit string) (Head, bool) {
+	if !r.isTagFollowed() || !r.isTagVerified() || r.options.Offline {
 		return Head{}, false
 	}
 	have, err := r.wire.references(ctx)
@@ -245,118 +245,119 @@ func (r *gitRemote) tagOf(ctx context.Context, commit string) (Head, bool) {
 				names = append(names, tag)
 			}
 		}
-		name, _ = highest(versions, names)
+		name, _ = highestVersion(versions, names)
 	}
 	head, ok := tagHead(name, have)
 	return head, ok && head.Commit == commit && head.Tag != ""
 }
 
-// caught turns a panic of go-git about damaged objects into an error, so that the cache is
+// recoverPanic turns a panic of go-git about damaged objects into an error, so that the cache is
 // recreated. It must be deferred directly.
-func (r *gitRemote) caught(err *error) {
+func (r *gitRemote) recoverPanic(err *error) {
 	p := recover()
 	if p == nil {
 		return
 	}
-	cause := panics.Safe(func() error { panic(p) })()
+	cause := panics.AsError(func() error { panic(p) })()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.cache == nil {
-		*err = &Error{Reason: ReasonDamaged, Message: "what was read of " + r.where() + " is damaged", Err: plain(cause)}
+		*err = &Error{Reason: ReasonDamaged, Message: "what was read of " + r.displayURL() + " is damaged", Err: newBoundedError(cause)}
 		return
 	}
-	*err = r.cache.objects.failed(cause)
+	*err = r.cache.objects.recordDamage(cause)
 }
 
-// bring returns a revision, and transfers missing objects. It recreates an incomplete cache once.
-func (r *gitRemote) bring(ctx context.Context, cache *gitCache, head Head) (*Snapshot, error) {
+// ensureRevision returns a revision, and transfers missing objects. It recreates an incomplete
+// cache once.
+func (r *gitRemote) ensureRevision(ctx context.Context, cache *gitCache, head Head) (*Snapshot, error) {
 	fresh := false
-	if cache.suspect.Load() {
-		if err := r.restart(cache); err != nil {
+	if cache.needsReset.Load() {
+		if err := r.resetCache(cache); err != nil {
 			return nil, err
 		}
 		fresh = true
 	}
 	for {
-		snapshot, err := r.attempt(ctx, cache, head)
-		if err == nil || !cache.suspect.Load() {
+		snapshot, err := r.ensureRevisionOnce(ctx, cache, head)
+		if err == nil || !cache.needsReset.Load() {
 			return snapshot, err
 		}
 		if fresh {
-			return nil, &Error{Reason: ReasonUnreachable, Message: r.where() + ": the server sent an incomplete commit " + head.Commit, Err: plain(err)}
+			return nil, &Error{Reason: ReasonUnreachable, Message: r.displayURL() + ": the server sent an incomplete commit " + head.Commit, Err: newBoundedError(err)}
 		}
-		if err := r.restart(cache); err != nil {
+		if err := r.resetCache(cache); err != nil {
 			return nil, err
 		}
 		fresh = true
 	}
 }
 
-// attempt uses the cache in its current state.
-func (r *gitRemote) attempt(ctx context.Context, cache *gitCache, head Head) (snapshot *Snapshot, err error) {
-	defer r.caught(&err)
-	if r.lacks(cache, head) {
+// ensureRevisionOnce uses the cache in its current state.
+func (r *gitRemote) ensureRevisionOnce(ctx context.Context, cache *gitCache, head Head) (snapshot *Snapshot, err error) {
+	defer r.recoverPanic(&err)
+	if r.isMissing(cache, head) {
 		if err := r.transfer(ctx, cache, head, historyDepth); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.onBranch(ctx, cache, head); err != nil {
+	if err := r.checkOnBranch(ctx, cache, head); err != nil {
 		return nil, err
 	}
 	return r.snapshot(ctx, cache, head)
 }
 
-func (r *gitRemote) restart(cache *gitCache) error {
+func (r *gitRemote) resetCache(cache *gitCache) error {
 	if r.options.Offline {
-		return notKept(r.where())
+		return notCachedError(r.displayURL())
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	clear(r.checked)
+	clear(r.checkedTrees)
 	return cache.reset()
 }
 
-func (r *gitRemote) lacks(cache *gitCache, head Head) bool {
-	return !cache.has(plumbing.NewHash(head.Commit)) || head.Tag != "" && !cache.has(plumbing.NewHash(head.Tag))
+func (r *gitRemote) isMissing(cache *gitCache, head Head) bool {
+	return !cache.hasObject(plumbing.NewHash(head.Commit)) || head.Tag != "" && !cache.hasObject(plumbing.NewHash(head.Tag))
 }
 
-// note records the fetched revision.
-func (r *gitRemote) note(cache *gitCache, snapshot *Snapshot) error {
+// recordFetch records the fetched revision.
+func (r *gitRemote) recordFetch(cache *gitCache, snapshot *Snapshot) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	notes := &cache.notes
+	notes := &cache.metadata
 	ref := r.options.Ref
 	switch {
-	case r.byTag():
-		notes.Tags = remember(notes.Tags, snapshot.Name, snapshot.Commit)
+	case r.isTagFollowed():
+		notes.Tags = withEntry(notes.Tags, snapshot.Name, snapshot.Commit)
 		if snapshot.Tag != "" {
-			notes.TagObjects = remember(notes.TagObjects, snapshot.Commit, tagNote{Name: snapshot.Name, Object: snapshot.Tag})
+			notes.TagObjects = withEntry(notes.TagObjects, snapshot.Commit, tagRecord{Name: snapshot.Name, Object: snapshot.Tag})
 		}
 	case ref.Commit != "" && ref.Branch == "" && ref.Tag != "":
 		// A user named the commit beside the tag: from now on the tag means this commit.
-		notes.Tags = remember(notes.Tags, ref.Tag, snapshot.Commit)
+		notes.Tags = withEntry(notes.Tags, ref.Tag, snapshot.Commit)
 	}
-	notes.looked(snapshot.Commit)
-	if err := cache.saveNotes(); err != nil {
+	notes.markRecent(snapshot.Commit)
+	if err := cache.saveMetadata(); err != nil {
 		return err
 	}
 	return nil
 }
 
-// take waits for the turn of this transfer.
-func (r *gitRemote) take(ctx context.Context) error {
+// acquireTransferSlot waits for the turn of this transfer.
+func (r *gitRemote) acquireTransferSlot(ctx context.Context) error {
 	select {
-	case r.turn <- struct{}{}:
+	case r.transferSlot <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return unreachable(ctx, "wait for another fetch of "+r.where(), ctx.Err())
+		return connectionError(ctx, "wait for another fetch of "+r.displayURL(), ctx.Err())
 	}
 }
 
-func (r *gitRemote) release() { <-r.turn }
+func (r *gitRemote) releaseTransferSlot() { <-r.transferSlot }
 
-// open opens the cache at the first use.
-func (r *gitRemote) open() (*gitCache, error) {
+// openCache opens the cache at the first use.
+func (r *gitRemote) openCache() (*gitCache, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.cache != nil {
@@ -369,12 +370,12 @@ func (r *gitRemote) open() (*gitCache, error) {
 		}
 		r.options.Dir, r.temporary = dir, true
 	}
-	if r.options.Offline && !holds(r.options.Dir, r.where()) {
-		return nil, notKept(r.where())
+	if r.options.Offline && !isCacheOf(r.options.Dir, r.displayURL()) {
+		return nil, notCachedError(r.displayURL())
 	}
-	cache, err := openGitCache(r.options.Dir, r.where())
+	cache, err := openGitCache(r.options.Dir, r.displayURL())
 	if err != nil {
-		return nil, &Error{Reason: ReasonUnreachable, Message: "open the cache of " + r.where(), Err: err}
+		return nil, &Error{Reason: ReasonUnreachable, Message: "open the cache of " + r.displayURL(), Err: err}
 	}
 	r.cache = cache
 	return cache, nil
@@ -382,12 +383,12 @@ func (r *gitRemote) open() (*gitCache, error) {
 
 // Close implements Remote. It waits for a running transfer.
 func (r *gitRemote) Close() error {
-	r.turn <- struct{}{}
-	defer r.release()
+	r.transferSlot <- struct{}{}
+	defer r.releaseTransferSlot()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	err := r.wire.close()
-	for _, module := range r.modules {
+	for _, module := range r.submoduleRemotes {
 		_ = module.Close()
 	}
 	if r.cache != nil {
@@ -395,7 +396,7 @@ func (r *gitRemote) Close() error {
 		_ = r.cache.storage.Close()
 		r.cache.objects.mutex.Unlock()
 		r.cache = nil
-		clear(r.checked)
+		clear(r.checkedTrees)
 	}
 	if r.temporary {
 		err = os.RemoveAll(r.options.Dir)

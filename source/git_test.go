@@ -20,7 +20,7 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-func remote(t *testing.T, options Options) Remote {
+func newTestRemote(t *testing.T, options Options) Remote {
 	t.Helper()
 	if options.Dir == "" {
 		options.Dir = filepath.Join(t.TempDir(), "cache")
@@ -31,8 +31,8 @@ func remote(t *testing.T, options Options) Remote {
 	return r
 }
 
-// get resolves and fetches.
-func get(t *testing.T, r Remote) *Snapshot {
+// resolveAndFetch resolves and fetches.
+func resolveAndFetch(t *testing.T, r Remote) *Snapshot {
 	t.Helper()
 	head, err := r.Resolve(t.Context())
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func get(t *testing.T, r Remote) *Snapshot {
 	return snapshot
 }
 
-func content(t *testing.T, s *Snapshot, name string) string {
+func readSnapshotFile(t *testing.T, s *Snapshot, name string) string {
 	t.Helper()
 	data, err := fs.ReadFile(s.FS, name)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func requireReason(t *testing.T, want Reason, err error) {
 	t.Helper()
 	require.Error(t, err)
 	require.Equal(t, want, ReasonOf(err), "%v", err)
-	require.Equal(t, want.permanent(), IsPermanent(err))
+	require.Equal(t, want.isPermanent(), IsPermanent(err))
 }
 
 // incompleteFiles returns the incomplete files of a cache.
@@ -60,7 +60,7 @@ func incompleteFiles(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
 	require.NoError(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && strings.HasPrefix(d.Name(), incoming) {
+		if err == nil && strings.HasPrefix(d.Name(), incomingPrefix) {
 			out = append(out, name)
 		}
 		return err
@@ -72,51 +72,51 @@ func TestPollAndFetchOverHTTP(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
 	for i := range 40 {
-		repo.Write(fmt.Sprintf("seeds/%03d.yaml", i), strings.Repeat(fmt.Sprintf("line %d\n", i), 50))
+		repo.WriteFile(fmt.Sprintf("seeds/%03d.yaml", i), strings.Repeat(fmt.Sprintf("line %d\n", i), 50))
 	}
-	first := repo.Push("landscape.yaml", "one", "first\n\nbody")
+	first := repo.PushFile("landscape.yaml", "one", "first\n\nbody")
 	server := gittest.ServeHTTP(t, root)
 	dir := filepath.Join(t.TempDir(), "cache")
-	r := remote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
+	r := newTestRemote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
 
-	s := get(t, r)
+	s := resolveAndFetch(t, r)
 	assert.Equal(t, Head{Name: "main", Commit: first}, s.Head)
 	assert.Equal(t, "main@sha1:"+first, s.Revision())
 	assert.Equal(t, "Ada <ada@example.com>", s.Author)
 	assert.Equal(t, "first", s.Subject)
 	assert.Empty(t, s.Rewritten)
-	assert.Equal(t, "one", content(t, s, "landscape.yaml"))
+	assert.Equal(t, "one", readSnapshotFile(t, s, "landscape.yaml"))
 	require.NoError(t, fstest.TestFS(s.FS, "landscape.yaml", "seeds/039.yaml"))
-	requests, _ := server.Reset()
+	requests, _ := server.ResetCounters()
 	assert.Equal(t, []string{"GET /landscape.git/info/refs?service=git-upload-pack", "POST /landscape.git/git-upload-pack"}, requests)
 
 	// Nothing new: one request, and no objects are fetched again.
-	again := get(t, r)
+	again := resolveAndFetch(t, r)
 	assert.Equal(t, s.Head, again.Head)
-	requests, _ = server.Reset()
+	requests, _ = server.ResetCounters()
 	assert.Equal(t, []string{"GET /landscape.git/info/refs?service=git-upload-pack"}, requests)
 
 	// One more commit costs a few more bytes.
-	second := repo.Push("landscape.yaml", "two", "second")
-	s = get(t, r)
+	second := repo.PushFile("landscape.yaml", "two", "second")
+	s = resolveAndFetch(t, r)
 	assert.Equal(t, second, s.Commit)
 	assert.Empty(t, s.Rewritten)
-	assert.Equal(t, "two", content(t, s, "landscape.yaml"))
-	assert.Equal(t, "one", content(t, again, "landscape.yaml"), "a former snapshot stays as it is")
-	requests, sent := server.Reset()
+	assert.Equal(t, "two", readSnapshotFile(t, s, "landscape.yaml"))
+	assert.Equal(t, "one", readSnapshotFile(t, again, "landscape.yaml"), "a former snapshot stays as it is")
+	requests, sent := server.ResetCounters()
 	assert.Len(t, requests, 2)
 	assert.Less(t, sent, int64(4096))
 
 	// After a restart both are available without a request for commits.
 	require.NoError(t, r.Close())
-	r = remote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
+	r = newTestRemote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
 	s, err := r.At(t.Context(), first)
 	require.NoError(t, err)
-	assert.Equal(t, "one", content(t, s, "landscape.yaml"))
+	assert.Equal(t, "one", readSnapshotFile(t, s, "landscape.yaml"))
 	s, err = r.Fetch(t.Context(), Head{Name: "main", Commit: second})
 	require.NoError(t, err)
-	assert.Equal(t, "two", content(t, s, "landscape.yaml"))
-	requests, _ = server.Reset()
+	assert.Equal(t, "two", readSnapshotFile(t, s, "landscape.yaml"))
+	requests, _ = server.ResetCounters()
 	assert.Empty(t, requests)
 	assert.Empty(t, incompleteFiles(t, dir))
 }
@@ -126,67 +126,67 @@ func TestPollAndFetchOverHTTP(t *testing.T) {
 func TestMergeOfAnOldBranch(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	repo.Push("a.yaml", "0", "start")
+	repo.PushFile("a.yaml", "0", "start")
 	repo.Git("branch", "old")
-	repo.Commits(30, "a.yaml")
+	repo.CommitMany(30, "a.yaml")
 	repo.Git("push", "--quiet", "origin", "HEAD:main")
 	server := gittest.ServeHTTP(t, root)
-	r := remote(t, Options{URL: server.URL + "/landscape.git"})
-	get(t, r)
+	r := newTestRemote(t, Options{URL: server.URL + "/landscape.git"})
+	resolveAndFetch(t, r)
 	repo.Git("checkout", "--quiet", "old")
-	repo.Write("b.yaml", "b")
+	repo.WriteFile("b.yaml", "b")
 	repo.Commit("on the side")
 	repo.Git("checkout", "--quiet", "main")
 	repo.Git("merge", "--quiet", "--no-ff", "--message", "merge", "old")
 	repo.Git("push", "--quiet", "origin", "HEAD:main")
-	server.Reset()
-	s := get(t, r)
-	assert.Equal(t, "b", content(t, s, "b.yaml"))
+	server.ResetCounters()
+	s := resolveAndFetch(t, r)
+	assert.Equal(t, "b", readSnapshotFile(t, s, "b.yaml"))
 	assert.Empty(t, s.Rewritten)
-	_, sent := server.Reset()
+	_, sent := server.ResetCounters()
 	assert.Less(t, sent, int64(4096))
 }
 
 func TestForcePushIsFollowedAndTold(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	repo.Push("a.yaml", "0", "start")
-	repo.Commits(60, "b.yaml")
-	former := repo.Push("a.yaml", "1", "one")
+	repo.PushFile("a.yaml", "0", "start")
+	repo.CommitMany(60, "b.yaml")
+	former := repo.PushFile("a.yaml", "1", "one")
 	server := gittest.ServeHTTP(t, root)
 	dir := filepath.Join(t.TempDir(), "cache")
-	r := remote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
-	get(t, r)
+	r := newTestRemote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
+	resolveAndFetch(t, r)
 
 	repo.Git("reset", "--quiet", "--hard", "HEAD~3")
-	repo.Write("a.yaml", "2")
+	repo.WriteFile("a.yaml", "2")
 	now := repo.Commit("instead")
 	repo.Git("push", "--quiet", "--force", "origin", "HEAD:main")
-	s := get(t, r)
+	s := resolveAndFetch(t, r)
 	assert.Equal(t, now, s.Commit)
 	assert.Equal(t, former, s.Rewritten)
-	assert.Equal(t, former, get(t, r).Rewritten, "as long as the branch stays there")
+	assert.Equal(t, former, resolveAndFetch(t, r).Rewritten, "as long as the branch stays there")
 	require.NoError(t, r.Close())
-	r = remote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
-	assert.Equal(t, former, get(t, r).Rewritten)
+	r = newTestRemote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
+	assert.Equal(t, former, resolveAndFetch(t, r).Rewritten)
 	old, err := r.At(t.Context(), former)
 	require.NoError(t, err, "the former commit is still in the cache")
-	assert.Equal(t, "1", content(t, old, "a.yaml"))
+	assert.Equal(t, "1", readSnapshotFile(t, old, "a.yaml"))
 
 	// More commits than one fetch transfers are not a force-push.
-	repo.Commits(120, "b.yaml")
-	repo.Push("a.yaml", "3", "after many")
-	assert.Empty(t, get(t, r).Rewritten)
+	repo.CommitMany(120, "b.yaml")
+	repo.PushFile("a.yaml", "3", "after many")
+	assert.Empty(t, resolveAndFetch(t, r).Rewritten)
 }
 
 func TestReferences(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	one := repo.Push("a.yaml", "1", "one")
+	one := repo.PushFile("a.yaml", "1", "one")
 	repo.Git("tag", "v1.0.0")
-	two := repo.Push("a.yaml", "2", "two")
+	two := repo.PushFile("a.yaml", "2", "two")
 	repo.Git("tag", "--annotate", "--message", "x", "v1.2.0")
-	three := repo.Push("a.yaml", "3", "three")
+	three := repo.PushFile("a.yaml", "3", "three")
 	repo.Git("tag", "v2.0.0-rc.1")
 	repo.Git("tag", "nightly")
 	repo.Git("branch", "side", one)
@@ -216,7 +216,7 @@ func TestReferences(t *testing.T) {
 		"nothing in the range":     {ref: landscapev1alpha1.Reference{SemVer: ">=9"}, reason: ReasonReferenceNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := remote(t, Options{URL: url, Ref: c.ref})
+			r := newTestRemote(t, Options{URL: url, Ref: c.ref})
 			head, err := r.Resolve(t.Context())
 			var s *Snapshot
 			if err == nil {
@@ -232,8 +232,8 @@ func TestReferences(t *testing.T) {
 		})
 	}
 	// The branch is deleted while it is used.
-	r := remote(t, Options{URL: url, Ref: landscapev1alpha1.Reference{Branch: "side"}})
-	get(t, r)
+	r := newTestRemote(t, Options{URL: url, Ref: landscapev1alpha1.Reference{Branch: "side"}})
+	resolveAndFetch(t, r)
 	repo.Git("push", "--quiet", "origin", ":side")
 	_, err := r.Resolve(t.Context())
 	requireReason(t, ReasonReferenceNotFound, err)
@@ -245,20 +245,20 @@ func TestReferences(t *testing.T) {
 func TestRewrittenTagIsRefused(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	one := repo.Push("a.yaml", "1", "one")
+	one := repo.PushFile("a.yaml", "1", "one")
 	repo.Git("tag", "v1.0.0")
 	repo.Git("push", "--quiet", "--tags", "origin")
 	server := gittest.ServeHTTP(t, root)
 	dir := filepath.Join(t.TempDir(), "cache")
 	options := Options{URL: server.URL + "/landscape.git", Dir: dir, Ref: landscapev1alpha1.Reference{Tag: "v1.0.0"}}
-	r := remote(t, options)
-	get(t, r)
+	r := newTestRemote(t, options)
+	resolveAndFetch(t, r)
 	require.NoError(t, r.Close())
 
-	two := repo.Push("a.yaml", "2", "two")
+	two := repo.PushFile("a.yaml", "2", "two")
 	repo.Git("tag", "--force", "v1.0.0")
 	repo.Git("push", "--quiet", "--force", "--tags", "origin")
-	r = remote(t, options)
+	r = newTestRemote(t, options)
 	_, err := r.Resolve(t.Context())
 	requireReason(t, ReasonTagRewritten, err)
 	require.ErrorContains(t, err, one)
@@ -270,28 +270,28 @@ func TestRewrittenTagIsRefused(t *testing.T) {
 	// Without the cache, the applied revision identifies the tag.
 	lost := options
 	lost.Dir, lost.Applied = filepath.Join(t.TempDir(), "cache"), "v1.0.0@sha1:"+one
-	_, err = remote(t, lost).Resolve(t.Context())
+	_, err = newTestRemote(t, lost).Resolve(t.Context())
 	requireReason(t, ReasonTagRewritten, err)
 
 	// A user accepts it by naming the commit.
 	accepted := options
 	accepted.Ref.Commit = two
-	r = remote(t, accepted)
-	assert.Equal(t, "v1.0.0@sha1:"+two, get(t, r).Revision())
+	r = newTestRemote(t, accepted)
+	assert.Equal(t, "v1.0.0@sha1:"+two, resolveAndFetch(t, r).Revision())
 	require.NoError(t, r.Close())
-	assert.Equal(t, two, get(t, remote(t, options)).Commit)
+	assert.Equal(t, two, resolveAndFetch(t, newTestRemote(t, options)).Commit)
 }
 
 func TestBrokenCacheIsMadeAnew(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	repo.Push("a.yaml", strings.Repeat("a", 1000), "one")
+	repo.PushFile("a.yaml", strings.Repeat("a", 1000), "one")
 	server := gittest.ServeHTTP(t, root)
 	for name, damage := range map[string]func(t *testing.T, dir string){
 		"notes": func(t *testing.T, dir string) {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, notesFile), []byte("{"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, metadataFile), []byte("{"), 0o600))
 		},
-		"no notes": func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, notesFile))) },
+		"no notes": func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, metadataFile))) },
 		"a pack": func(t *testing.T, dir string) {
 			packs, err := filepath.Glob(filepath.Join(dir, "objects-*", "objects", "pack", "*.pack"))
 			require.NoError(t, err)
@@ -311,41 +311,41 @@ func TestBrokenCacheIsMadeAnew(t *testing.T) {
 			require.NoError(t, os.RemoveAll(filepath.Join(dir, "objects-1", "objects")))
 		},
 		"half a transfer": func(t *testing.T, dir string) {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, incoming+"123"), []byte("PACK"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, incomingPrefix+"123"), []byte("PACK"), 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
 			options := Options{URL: server.URL + "/landscape.git", Dir: dir}
-			r := remote(t, options)
-			get(t, r)
+			r := newTestRemote(t, options)
+			resolveAndFetch(t, r)
 			require.NoError(t, r.Close())
 			damage(t, dir)
-			assert.Equal(t, strings.Repeat("a", 1000), content(t, get(t, remote(t, options)), "a.yaml"))
+			assert.Equal(t, strings.Repeat("a", 1000), readSnapshotFile(t, resolveAndFetch(t, newTestRemote(t, options)), "a.yaml"))
 			assert.Empty(t, incompleteFiles(t, dir))
 		})
 	}
 	// A remote with another URL does not use the cache.
 	dir := filepath.Join(t.TempDir(), "cache")
-	r := remote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
-	former := get(t, r)
+	r := newTestRemote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
+	former := resolveAndFetch(t, r)
 	require.NoError(t, r.Close())
 	other := gittest.New(t, root, "other")
-	other.Push("b.yaml", "b", "b")
-	_, err := remote(t, Options{URL: server.URL + "/other.git", Dir: dir}).At(t.Context(), former.Commit)
+	other.PushFile("b.yaml", "b", "b")
+	_, err := newTestRemote(t, Options{URL: server.URL + "/other.git", Dir: dir}).At(t.Context(), former.Commit)
 	requireReason(t, ReasonReferenceNotFound, err)
 }
 
-func TestTransferThatBreaks(t *testing.T) {
+func TestBrokenTransfer(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
 	for i := range 50 {
-		repo.Write(fmt.Sprintf("%d.yaml", i), fmt.Sprintf("%d %x", i, time.Duration(i*7919)))
+		repo.WriteFile(fmt.Sprintf("%d.yaml", i), fmt.Sprintf("%d %x", i, time.Duration(i*7919)))
 	}
-	commit := repo.Push("a.yaml", "1", "one")
+	commit := repo.PushFile("a.yaml", "1", "one")
 	server := gittest.ServeHTTP(t, root)
 	dir := filepath.Join(t.TempDir(), "cache")
-	r := remote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
+	r := newTestRemote(t, Options{URL: server.URL + "/landscape.git", Dir: dir})
 	head, err := r.Resolve(t.Context())
 	require.NoError(t, err)
 	server.Intercept(func(w http.ResponseWriter, req *http.Request) bool {
@@ -363,18 +363,18 @@ func TestTransferThatBreaks(t *testing.T) {
 	server.Intercept(nil)
 	s, err := r.Fetch(t.Context(), head)
 	require.NoError(t, err)
-	assert.Equal(t, "1", content(t, s, "a.yaml"))
+	assert.Equal(t, "1", readSnapshotFile(t, s, "a.yaml"))
 }
 
 func TestAnswersOfHTTPServers(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	repo.Push("a.yaml", "1", "one")
+	repo.PushFile("a.yaml", "1", "one")
 	server := gittest.ServeHTTP(t, root)
 	const secret = "hunter2-secret"
 	options := Options{URL: server.URL + "/landscape.git", Credentials: Credentials{Username: "bot", Password: secret}, Insecure: true}
-	r := remote(t, options)
-	get(t, r)
+	r := newTestRemote(t, options)
+	resolveAndFetch(t, r)
 	for status, want := range map[int]Reason{401: ReasonAuthenticationFailed, 403: ReasonAuthenticationFailed, 404: ReasonRepositoryNotFound,
 		410: ReasonRepositoryNotFound, 500: ReasonUnreachable, 503: ReasonUnreachable, 302: ReasonRepositoryNotFound} {
 		server.Intercept(func(w http.ResponseWriter, req *http.Request) bool {
@@ -404,7 +404,7 @@ func TestAnswersOfHTTPServers(t *testing.T) {
 func TestSlowServer(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	repo.Push("a.yaml", "1", "one")
+	repo.PushFile("a.yaml", "1", "one")
 	server := gittest.ServeHTTP(t, root)
 	stuck := make(chan struct{})
 	defer close(stuck)
@@ -415,11 +415,11 @@ func TestSlowServer(t *testing.T) {
 		}
 		return true
 	})
-	r := remote(t, Options{URL: server.URL + "/landscape.git", Timeout: 50 * time.Millisecond})
+	r := newTestRemote(t, Options{URL: server.URL + "/landscape.git", Timeout: 50 * time.Millisecond})
 	_, err := r.Resolve(t.Context())
 	requireReason(t, ReasonTimeout, err)
 
-	patient := remote(t, Options{URL: server.URL + "/landscape.git"})
+	patient := newTestRemote(t, Options{URL: server.URL + "/landscape.git"})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {

@@ -44,9 +44,9 @@ func findGitDir(top string) (gitDir, bool, error) {
 	if !ok {
 		return gitDir{}, false, fmt.Errorf("the file %s does not name the folder of a repository: it has to begin with `gitdir: `", name)
 	}
-	found, ok := openGitDir(absolute(top, target))
+	found, ok := openGitDir(resolvePath(top, target))
 	if !ok {
-		return gitDir{}, false, fmt.Errorf("the file %s names %s, which is no Git repository: run `git worktree repair` in the repository that the work tree belongs to", name, printable(target, 200))
+		return gitDir{}, false, fmt.Errorf("the file %s names %s, which is no Git repository: run `git worktree repair` in the repository that the work tree belongs to", name, boundedLine(target, 200))
 	}
 	return found, true, nil
 }
@@ -55,7 +55,7 @@ func findGitDir(top string) (gitDir, bool, error) {
 func openGitDir(dir string) (gitDir, bool) {
 	found := gitDir{own: dir, common: dir}
 	if data, err := os.ReadFile(filepath.Join(dir, "commondir")); err == nil {
-		found.common = absolute(dir, strings.TrimRight(string(data), "\r\n"))
+		found.common = resolvePath(dir, strings.TrimRight(string(data), "\r\n"))
 	}
 	if info, err := os.Stat(filepath.Join(found.own, "HEAD")); err != nil || info.IsDir() {
 		return gitDir{}, false
@@ -68,7 +68,7 @@ func openGitDir(dir string) (gitDir, bool) {
 	return found, true
 }
 
-func absolute(base, name string) string {
+func resolvePath(base, name string) string {
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
 	}
@@ -81,8 +81,8 @@ func (d gitDir) objects() string { return filepath.Join(d.common, "objects") }
 type gitStore struct {
 	format
 	// references has only the references and the list of shallow commits.
-	references *filesystem.Storage
-	stores     *objectStores
+	references   *filesystem.Storage
+	objectStores *objectStores
 }
 
 // openStore opens the files of a repository. An unknown format is an error.
@@ -102,18 +102,18 @@ func openStore(dir gitDir) (*gitStore, error) {
 	}
 	references := filesystem.NewStorage(dotgit.NewRepositoryFilesystem(osfs.New(dir.own), common), unpacked)
 	stores.EncodedObjectStorer = references
-	return &gitStore{format: format, references: references, stores: stores}, nil
+	return &gitStore{format: format, references: references, objectStores: stores}, nil
 }
 
-// incomplete explains why an object of an undamaged repository is missing and how to get it; empty
-// if there is no such reason.
-func (s *gitStore) incomplete(root string) string {
+// missingObjectHint explains why an object of an undamaged repository is missing and how to get it;
+// empty if there is no such reason.
+func (s *gitStore) missingObjectHint(root string) string {
 	switch {
 	case s.promisor != "":
 		return fmt.Sprintf("the Git repository %s is a partial clone%s and lacks an object: `git fetch --refetch --no-filter %s` gets all of them; Pergola fetches none by itself", root, s.filter, s.promisor)
-	case len(s.stores.gone) > 0:
+	case len(s.objectStores.missing) > 0:
 		return fmt.Sprintf("the Git repository %s lacks an object: it borrows objects from %s (objects/info/alternates), which does not exist; restore that folder, or clone without --reference and --shared",
-			root, strings.Join(s.stores.gone, ", "))
+			root, strings.Join(s.objectStores.missing, ", "))
 	}
 	return ""
 }

@@ -17,7 +17,7 @@ import (
 func inGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	command := exec.Command("git", append([]string{"-c", "protocol.file.allow=always", "-c", "gc.auto=0", "-c", "maintenance.auto=false"}, args...)...)
-	command.Dir, command.Env = dir, gittest.Environment()
+	command.Dir, command.Env = dir, gittest.IsolatedEnvironment()
 	out, err := command.CombinedOutput()
 	require.NoError(t, err, "git %v: %s", args, out)
 	return strings.TrimSpace(string(out))
@@ -110,9 +110,9 @@ func TestRepositoriesAsGitReadsThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := gittest.New(t, t.TempDir(), "landscape")
-			repo.Push("f/large.yaml", strings.Repeat("# more than go-git keeps of an object in memory\n", 1000), "large")
-			first := repo.Push("f/a.yaml", "1", "first")
-			last := repo.Push("f/a.yaml", "2", "second")
+			repo.PushFile("f/large.yaml", strings.Repeat("# more than go-git keeps of an object in memory\n", 1000), "large")
+			first := repo.PushFile("f/a.yaml", "1", "first")
+			last := repo.PushFile("f/a.yaml", "2", "second")
 			dir := t.TempDir()
 			top := filepath.Join(dir, build(t, repo.Bare, dir))
 			for _, installed := range []bool{true, false} {
@@ -147,8 +147,8 @@ func TestRepositoriesAsGitReadsThem(t *testing.T) {
 			if name == "an empty folder .git" {
 				return
 			}
-			s := get(t, remote(t, Options{URL: "file://" + top}))
-			assert.Equal(t, "2", content(t, s, "f/a.yaml"))
+			s := resolveAndFetch(t, newTestRemote(t, Options{URL: "file://" + top}))
+			assert.Equal(t, "2", readSnapshotFile(t, s, "f/a.yaml"))
 		})
 	}
 }
@@ -184,7 +184,7 @@ func TestRepositoriesThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := gittest.New(t, t.TempDir(), "landscape")
-			repo.Push("a.yaml", "1", "first")
+			repo.PushFile("a.yaml", "1", "first")
 			test.make(t, repo.Work)
 			_, err := Open(repo.Work)
 			for _, want := range test.want {
@@ -201,7 +201,7 @@ func TestRepositoriesThatAreRefused(t *testing.T) {
 // TestReftable needs the git program, and the error says so if it is not installed.
 func TestReftable(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
-	repo.Push("a.yaml", "1", "first")
+	repo.PushFile("a.yaml", "1", "first")
 	repo.Git("config", "core.repositoryFormatVersion", "1")
 	repo.Git("config", "extensions.refStorage", "reftable")
 	require.NoError(t, os.RemoveAll(filepath.Join(repo.Work, ".git/refs/heads")))
@@ -218,8 +218,8 @@ func TestPartialClone(t *testing.T) {
 	for _, filter := range []string{"blob:none", "blob:limit=2", "tree:0"} {
 		t.Run(filter, func(t *testing.T) {
 			repo := gittest.New(t, t.TempDir(), "landscape")
-			repo.Push("f/a.yaml", "first", "first")
-			repo.Push("f/a.yaml", "second", "second")
+			repo.PushFile("f/a.yaml", "first", "first")
+			repo.PushFile("f/a.yaml", "second", "second")
 			inGit(t, repo.Bare, "config", "uploadpack.allowFilter", "true")
 			inGit(t, repo.Bare, "config", "uploadpack.allowAnySHA1InWant", "true")
 			clone := filepath.Join(t.TempDir(), "clone")
@@ -249,10 +249,10 @@ func TestPartialClone(t *testing.T) {
 	}
 }
 
-// TestStoreThatIsGone: the store with the borrowed objects was removed.
-func TestStoreThatIsGone(t *testing.T) {
+// TestMissingAlternate: the store with the borrowed objects was removed.
+func TestMissingAlternate(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
-	repo.Push("a.yaml", "1", "first")
+	repo.PushFile("a.yaml", "1", "first")
 	clone := filepath.Join(t.TempDir(), "clone")
 	inGit(t, repo.Root, "clone", "--shared", repo.Bare, clone)
 	require.NoError(t, os.Rename(repo.Bare, repo.Bare+".moved"))
@@ -267,7 +267,7 @@ func TestStoreThatIsGone(t *testing.T) {
 // overrides that.
 func TestRepositoryOfAnotherOwner(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
-	commit := repo.Push("a.yaml", "1", "first")
+	commit := repo.PushFile("a.yaml", "1", "first")
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", home)

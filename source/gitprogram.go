@@ -29,22 +29,22 @@ const safeDirectory = "safe.directory"
 // gitTimeout bounds one command. Searching the messages of a long history takes seconds.
 const gitTimeout = time.Minute
 
-// cannotAskError says why git cannot read a repository at all.
-type cannotAskError struct {
-	// foreign says that git refuses the repository because of its owner.
-	foreign bool
-	cause   string
+// gitUnusableError says why git cannot read a repository at all.
+type gitUnusableError struct {
+	// foreignOwner says that git refuses the repository because of its owner.
+	foreignOwner bool
+	cause        string
 }
 
-func (e *cannotAskError) Error() string { return e.cause }
+func (e *gitUnusableError) Error() string { return e.cause }
 
 // unknownRevisionError is git's refusal of one revision.
 type unknownRevisionError struct {
-	// said is git's explanation, empty if the revision is merely unknown.
-	said string
+	// explanation is git's explanation, empty if the revision is merely unknown.
+	explanation string
 }
 
-func (e *unknownRevisionError) Error() string { return e.said }
+func (e *unknownRevisionError) Error() string { return e.explanation }
 
 // newGitProgram finds git; nil if it is not installed. It ignores a program in the current folder.
 func newGitProgram(root string) *gitProgram {
@@ -55,84 +55,84 @@ func newGitProgram(root string) *gitProgram {
 	return &gitProgram{path: path, root: root}
 }
 
-// revision returns the object of a revision, as in `git rev-parse`. The error is a *cannotAskError,
-// an *unknownRevisionError or a failure to run git.
-func (g *gitProgram) revision(rev string) (plumbing.Hash, error) {
+// resolveRevision returns the object of a revision, as in `git rev-parse`. The error is a
+// *gitUnusableError, an *unknownRevisionError or a failure to run git.
+func (g *gitProgram) resolveRevision(rev string) (plumbing.Hash, error) {
 	if g == nil {
-		return plumbing.ZeroHash, &cannotAskError{cause: "the git program is not installed"}
+		return plumbing.ZeroHash, &gitUnusableError{cause: "the git program is not installed"}
 	}
 	out, said, err := g.run("rev-parse", "--verify", rev)
 	if err == nil {
-		if doubt := doubtOf(said); doubt != "" {
-			return plumbing.ZeroHash, &unknownRevisionError{said: doubt}
+		if doubt := ambiguityWarning(said); doubt != "" {
+			return plumbing.ZeroHash, &unknownRevisionError{explanation: doubt}
 		}
 		if name := strings.TrimSuffix(out, "\n"); isCommit(name) {
 			return plumbing.NewHash(name), nil
 		}
 		return plumbing.ZeroHash, &unknownRevisionError{}
 	}
-	if !isExit(err) {
+	if !isExitError(err) {
 		return plumbing.ZeroHash, err
 	}
-	if _, said, err := g.run("rev-parse", "--git-dir"); isExit(err) {
+	if _, said, err := g.run("rev-parse", "--git-dir"); isExitError(err) {
 		if strings.Contains(said, safeDirectory) {
-			return plumbing.ZeroHash, &cannotAskError{foreign: true, cause: fmt.Sprintf("git refuses the repository %s, which belongs to somebody else: "+
+			return plumbing.ZeroHash, &gitUnusableError{foreignOwner: true, cause: fmt.Sprintf("git refuses the repository %s, which belongs to somebody else: "+
 				"if you trust it, run `git config --global --add safe.directory %s`", g.root, g.root)}
 		}
-		return plumbing.ZeroHash, &cannotAskError{cause: "git does not read this repository: " + fatal(said)}
+		return plumbing.ZeroHash, &gitUnusableError{cause: "git does not read this repository: " + fatalMessage(said)}
 	}
-	return plumbing.ZeroHash, &unknownRevisionError{said: fatal(said)}
+	return plumbing.ZeroHash, &unknownRevisionError{explanation: fatalMessage(said)}
 }
 
-// doubtOf returns a git warning that the answer may not be the intended one.
-func doubtOf(said string) string {
+// ambiguityWarning returns a git warning that the answer may not be the intended one.
+func ambiguityWarning(said string) string {
 	for line := range strings.Lines(said) {
 		warning, ok := strings.CutPrefix(line, "warning: ")
 		if ok && (strings.Contains(warning, " is ambiguous") || strings.Contains(warning, " only goes back to ")) {
-			return printable(warning, 200)
+			return boundedLine(warning, 200)
 		}
 	}
 	return ""
 }
 
-// fatal returns the line with git's reason to exit, empty if the revision is merely unknown.
-func fatal(said string) string {
+// fatalMessage returns the line with git's reason to exit, empty if the revision is merely unknown.
+func fatalMessage(said string) string {
 	for line := range strings.Lines(said) {
 		if cause, ok := strings.CutPrefix(line, "fatal: "); ok && !strings.HasPrefix(cause, "Needed a single revision") {
-			return printable(cause, 200)
+			return boundedLine(cause, 200)
 		}
 	}
 	return ""
 }
 
-func isExit(err error) bool {
+func isExitError(err error) bool {
 	_, ok := errors.AsType[*exec.ExitError](err)
 	return ok
 }
 
 // run runs git in the repository. A nonzero exit status is an exec.ExitError.
 func (g *gitProgram) run(args ...string) (out, said string, err error) {
-	out, said, err = g.attempt(os.DevNull, args...)
-	if !isExit(err) || !strings.Contains(said, safeDirectory) {
+	out, said, err = g.runWithConfig(os.DevNull, args...)
+	if !isExitError(err) || !strings.Contains(said, safeDirectory) {
 		return out, said, err
 	}
-	trusted, failed := g.trusted()
+	trusted, failed := g.writeTrustedConfig()
 	if failed != nil || trusted == "" {
 		return out, said, errors.Join(err, failed)
 	}
 	defer os.Remove(trusted)
-	return g.attempt(trusted, args...)
+	return g.runWithConfig(trusted, args...)
 }
 
-// attempt runs git with a file as the user's configuration.
-func (g *gitProgram) attempt(user string, args ...string) (out, said string, err error) {
+// runWithConfig runs git with a file as the user's configuration.
+func (g *gitProgram) runWithConfig(user string, args ...string) (out, said string, err error) {
 	args = append([]string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "core.warnAmbiguousRefs=true"}, args...)
-	return g.start(g.root, append(environment(func(name string) bool { return !strings.HasPrefix(name, "GIT_") }),
+	return g.runIn(g.root, append(filteredEnvironment(func(name string) bool { return !strings.HasPrefix(name, "GIT_") }),
 		"LC_ALL=C", "PWD="+g.root, "GIT_CEILING_DIRECTORIES="+filepath.Dir(g.root), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+user,
 		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0"), args...)
 }
 
-func (g *gitProgram) start(dir string, environment []string, args ...string) (out, said string, err error) {
+func (g *gitProgram) runIn(dir string, environment []string, args ...string) (out, said string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), gitTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, g.path, args...)
@@ -143,26 +143,26 @@ func (g *gitProgram) start(dir string, environment []string, args ...string) (ou
 	switch {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("git has not answered within %s", gitTimeout)
-	case err != nil && !isExit(err):
+	case err != nil && !isExitError(err):
 		// not wrapped: a missing program or folder must not look like a missing file of a revision
 		err = fmt.Errorf("run git: %s", err)
 	}
 	return stdout.String(), stderr.String(), err
 }
 
-// environment returns the variables of this process that keep accepts.
-func environment(keep func(name string) bool) []string {
+// filteredEnvironment returns the variables of this process that keep accepts.
+func filteredEnvironment(keep func(name string) bool) []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
 		return !keep(name)
 	})
 }
 
-// trusted writes the safe.directory entries of the user and the system to a file; the name is empty
-// if there are none. Git reads them only from such files, never from a repository.
-func (g *gitProgram) trusted() (string, error) {
+// writeTrustedConfig writes the safe.directory entries of the user and the system to a file; the
+// name is empty if there are none. Git reads them only from such files, never from a repository.
+func (g *gitProgram) writeTrustedConfig() (string, error) {
 	top := filepath.VolumeName(g.root) + string(filepath.Separator)
-	out, _, err := g.start(top, environment(func(name string) bool {
+	out, _, err := g.runIn(top, filteredEnvironment(func(name string) bool {
 		return !strings.HasPrefix(name, "GIT_") || strings.HasPrefix(name, "GIT_CONFIG")
 	}),
 		"config", "--null", "--show-scope", "--get-all", safeDirectory)

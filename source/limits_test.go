@@ -26,13 +26,13 @@ func TestLimits(t *testing.T) {
 	noise := make([]byte, 1<<20)
 	_, err := rand.Read(noise)
 	require.NoError(t, err)
-	repo.Write("noise", string(noise))
+	repo.WriteFile("noise", string(noise))
 	for i := range 20 {
-		repo.Write(fmt.Sprintf("many/%d", i), fmt.Sprint(i))
+		repo.WriteFile(fmt.Sprintf("many/%d", i), fmt.Sprint(i))
 	}
 	// A megabyte of zeros is a kilobyte of transfer.
-	repo.Write("zeros", strings.Repeat("\x00", 4<<20))
-	repo.Push("a.yaml", "1", "one")
+	repo.WriteFile("zeros", strings.Repeat("\x00", 4<<20))
+	repo.PushFile("a.yaml", "1", "one")
 	server := gittest.ServeHTTP(t, root)
 	for name, limits := range map[string]Limits{
 		"transferred": {Transferred: 100 << 10},
@@ -43,7 +43,7 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "cache")
-			r := remote(t, Options{URL: server.URL + "/landscape.git", Dir: dir, Limits: limits})
+			r := newTestRemote(t, Options{URL: server.URL + "/landscape.git", Dir: dir, Limits: limits})
 			head, err := r.Resolve(t.Context())
 			require.NoError(t, err)
 			_, err = r.Fetch(t.Context(), head)
@@ -68,14 +68,14 @@ func TestLargeFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := gittest.New(t, t.TempDir(), "landscape")
-			repo.Push("a.yaml", "1", "one")
+			repo.PushFile("a.yaml", "1", "one")
 			options := Options{URL: url(repo)}
 			options.Dir, options.Limits = filepath.Join(t.TempDir(), "cache"), Limits{File: 1 << 20, Object: 3 << 20}
-			r := remote(t, options)
-			get(t, r)
-			repo.Push("big/zeros.yaml", strings.Repeat("\x00", 2<<20), "large")
-			s := get(t, r)
-			assert.Equal(t, "1", content(t, s, "a.yaml"))
+			r := newTestRemote(t, options)
+			resolveAndFetch(t, r)
+			repo.PushFile("big/zeros.yaml", strings.Repeat("\x00", 2<<20), "large")
+			s := resolveAndFetch(t, r)
+			assert.Equal(t, "1", readSnapshotFile(t, s, "a.yaml"))
 			for _, read := range []func() error{
 				func() error { _, err := fs.ReadFile(s.FS, "big/zeros.yaml"); return err },
 				func() error { _, err := s.FS.Open("big/zeros.yaml"); return err },
@@ -89,7 +89,7 @@ func TestLargeFiles(t *testing.T) {
 			assert.EqualValues(t, 2<<20, info.Size())
 			require.NoError(t, CheckFiles(s.FS, "."))
 
-			repo.Push("big/zeros.yaml", strings.Repeat("\x00", 5<<20), "huge")
+			repo.PushFile("big/zeros.yaml", strings.Repeat("\x00", 5<<20), "huge")
 			head, err := r.Resolve(t.Context())
 			require.NoError(t, err)
 			_, err = r.Fetch(t.Context(), head)
@@ -98,16 +98,16 @@ func TestLargeFiles(t *testing.T) {
 
 			repo.Git("rm", "--quiet", "big/zeros.yaml")
 			for _, value := range []string{"2", "3"} {
-				repo.Push("a.yaml", value, "without")
-				s = get(t, r)
-				assert.Equal(t, value, content(t, s, "a.yaml"))
+				repo.PushFile("a.yaml", value, "without")
+				s = resolveAndFetch(t, r)
+				assert.Equal(t, value, readSnapshotFile(t, s, "a.yaml"))
 				assert.Empty(t, s.Rewritten, "the branch moved on")
 				_, err = fs.Stat(s.FS, "big/zeros.yaml")
 				require.ErrorIs(t, err, fs.ErrNotExist)
 			}
 			// A new cache starts with the objects that fit.
 			options.Dir = filepath.Join(t.TempDir(), "cache")
-			assert.Equal(t, "3", content(t, get(t, remote(t, options)), "a.yaml"))
+			assert.Equal(t, "3", readSnapshotFile(t, resolveAndFetch(t, newTestRemote(t, options)), "a.yaml"))
 		})
 	}
 }
@@ -132,13 +132,13 @@ func (e *endlessReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestNothingIsLeftRunning(t *testing.T) {
+func TestNoGoroutineIsLeaked(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
 	noise := make([]byte, 1<<20)
 	_, err := rand.Read(noise)
 	require.NoError(t, err)
-	repo.Push("noise", string(noise), "one")
+	repo.PushFile("noise", string(noise), "one")
 	server := gittest.ServeHTTP(t, root)
 	secure := gittest.ServeSSH(t, root)
 	before := runtime.NumGoroutine()
@@ -170,13 +170,13 @@ func TestNothingIsLeftRunning(t *testing.T) {
 	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before+2 }, 10*time.Second, 20*time.Millisecond, "goroutines are left")
 }
 
-func TestAtTheSameTime(t *testing.T) {
+func TestConcurrentFetches(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	one := repo.Push("a.yaml", "1", "one")
-	two := repo.Push("a.yaml", "2", "two")
+	one := repo.PushFile("a.yaml", "1", "one")
+	two := repo.PushFile("a.yaml", "2", "two")
 	server := gittest.ServeHTTP(t, root)
-	r := remote(t, Options{URL: server.URL + "/landscape.git"})
+	r := newTestRemote(t, Options{URL: server.URL + "/landscape.git"})
 	var done sync.WaitGroup
 	for range 8 {
 		done.Go(func() {
@@ -202,7 +202,7 @@ func TestAtTheSameTime(t *testing.T) {
 		})
 	}
 	done.Wait()
-	requests, _ := server.Reset()
+	requests, _ := server.ResetCounters()
 	transfers := 0
 	for _, request := range requests {
 		if strings.HasPrefix(request, http.MethodPost) {
@@ -216,27 +216,27 @@ func TestAtTheSameTime(t *testing.T) {
 func TestManyFetches(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	first := repo.Push("a.yaml", "0", "0")
+	first := repo.PushFile("a.yaml", "0", "0")
 	dir := filepath.Join(t.TempDir(), "cache")
-	r := remote(t, Options{URL: "file://" + repo.Bare, Dir: dir})
-	former := get(t, r)
+	r := newTestRemote(t, Options{URL: "file://" + repo.Bare, Dir: dir})
+	former := resolveAndFetch(t, r)
 	for i := range maxPacks + 5 {
-		repo.Push("a.yaml", fmt.Sprint(i), "more")
-		assert.Equal(t, fmt.Sprint(i), content(t, get(t, r), "a.yaml"))
+		repo.PushFile("a.yaml", fmt.Sprint(i), "more")
+		assert.Equal(t, fmt.Sprint(i), readSnapshotFile(t, resolveAndFetch(t, r), "a.yaml"))
 	}
 	packs, err := filepath.Glob(filepath.Join(dir, "objects-*", "objects", "pack", "*.pack"))
 	require.NoError(t, err)
 	assert.Less(t, len(packs), 10)
-	assert.Equal(t, "0", content(t, former, "a.yaml"), "a snapshot from before is still there")
+	assert.Equal(t, "0", readSnapshotFile(t, former, "a.yaml"), "a snapshot from before is still there")
 	s, err := r.At(t.Context(), first)
 	require.NoError(t, err)
-	assert.Equal(t, "0", content(t, s, "a.yaml"))
+	assert.Equal(t, "0", readSnapshotFile(t, s, "a.yaml"))
 }
 
-func TestNamesThatLeadElsewhere(t *testing.T) {
+func TestInvalidEntryNames(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	repo.Push("a.yaml", "1", "one")
+	repo.PushFile("a.yaml", "1", "one")
 	blob := repo.Git("rev-parse", "HEAD:a.yaml")
 	for _, name := range []string{"..", ".git", ".GIT", "."} {
 		var raw bytes.Buffer
@@ -252,7 +252,7 @@ func TestNamesThatLeadElsewhere(t *testing.T) {
 		tree := repo.Git("hash-object", "-t", "tree", "-w", "--literally", file)
 		commit := repo.Git("commit-tree", "-m", "bad", tree)
 		repo.Git("push", "--quiet", "--force", "origin", commit+":main")
-		r := remote(t, Options{URL: "file://" + repo.Bare})
+		r := newTestRemote(t, Options{URL: "file://" + repo.Bare})
 		head, err := r.Resolve(t.Context())
 		require.NoError(t, err)
 		_, err = r.Fetch(t.Context(), head)

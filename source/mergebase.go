@@ -10,7 +10,7 @@ import (
 // MergeBase returns the merge base of two revisions: the difference from there is what one side
 // changed, ignoring later changes of the other. If there are several, it returns the first by name.
 func (r *Repository) MergeBase(a, b string) (_ string, err error) {
-	defer r.caught(&err)
+	defer r.recoverPanic(&err)
 	var commits [2]*object.Commit
 	for i, rev := range []string{a, b} {
 		hash, err := r.resolve(rev)
@@ -23,7 +23,7 @@ func (r *Repository) MergeBase(a, b string) (_ string, err error) {
 	}
 	bases, err := commits[0].MergeBase(commits[1])
 	if err != nil {
-		return "", fmt.Errorf("find where %s and %s parted: %w%s", a, b, err, r.shallow())
+		return "", fmt.Errorf("find where %s and %s parted: %w%s", a, b, err, r.shallowHint())
 	}
 	best := ""
 	for _, base := range bases {
@@ -32,7 +32,7 @@ func (r *Repository) MergeBase(a, b string) (_ string, err error) {
 		}
 	}
 	if best == "" {
-		return "", fmt.Errorf("revisions %s and %s have no commit in common%s", a, b, r.shallow())
+		return "", fmt.Errorf("revisions %s and %s have no commit in common%s", a, b, r.shallowHint())
 	}
 	return best, nil
 }

@@ -35,7 +35,7 @@ const (
 	defaultTag      = "latest"
 	maxManifest     = 4 * mebibyte
 	maxTags         = 100_000
-	keptArtifacts   = 8
+	maxArtifacts    = 8
 	artifactsFolder = "artifacts"
 )
 
@@ -50,26 +50,26 @@ type artifactRemote struct {
 	registry   ociregistry.Interface
 	transports []*http.Transport
 	repository string
-	turn       chan struct{}
-	// followed is the tag that was fetched last.
-	followed atomic.Pointer[string]
+	pullSlot   chan struct{}
+	// lastTag is the tag that was fetched last.
+	lastTag atomic.Pointer[string]
 
 	mutex     sync.Mutex
 	temporary bool
-	// opened are the recently used archives, by digest of the manifest.
-	opened map[string]*Snapshot
+	// openArtifacts are the recently used archives, by digest of the manifest.
+	openArtifacts map[string]*Snapshot
 }
 
 func checkArtifactReference(ref landscapev1alpha1.Reference) error {
 	switch {
 	case ref.Commit != "":
-		return ofField("ref.commit", "is for Git: name a digest, a tag or a range")
+		return newFieldError("ref.commit", "is for Git: name a digest, a tag or a range")
 	case ref.Branch != "":
-		return ofField("ref.branch", "is for Git: name a digest, a tag or a range")
+		return newFieldError("ref.branch", "is for Git: name a digest, a tag or a range")
 	case ref.Digest != "" && !isDigest(ref.Digest):
-		return ofField("ref.digest", "has to be sha256: and 64 hexadecimal digits in lower case")
+		return newFieldError("ref.digest", "has to be sha256: and 64 hexadecimal digits in lower case")
 	case ref.Tag != "" && !ociref.IsValidTag(ref.Tag):
-		return ofField("ref.tag", "%q cannot be the tag of an artifact", printable(ref.Tag, 100))
+		return newFieldError("ref.tag", "%q cannot be the tag of an artifact", boundedLine(ref.Tag, 100))
 	}
 	return checkRange(ref)
 }
@@ -77,10 +77,10 @@ func checkArtifactReference(ref landscapev1alpha1.Reference) error {
 func newArtifactRemote(options Options, location *url.URL) (*artifactRemote, error) {
 	repository := strings.Trim(location.Path, "/")
 	if !ociref.IsValidRepository(repository) {
-		return nil, failure(ReasonInvalid, "%s: %q cannot be the name of an artifact; its tag or digest belongs into ref", location.Redacted(), printable(repository, 100))
+		return nil, newError(ReasonInvalid, "%s: %q cannot be the name of an artifact; its tag or digest belongs into ref", location.Redacted(), boundedLine(repository, 100))
 	}
 	host := location.Host
-	reached := &reach{address: host}
+	reached := &registryDialer{address: host}
 	if location.Port() == "" {
 		reached.address = net.JoinHostPort(location.Hostname(), map[bool]string{false: "443", true: "80"}[options.Insecure])
 	}
@@ -89,31 +89,31 @@ func newArtifactRemote(options Options, location *url.URL) (*artifactRemote, err
 	elsewhere.TLSClientConfig.Certificates = nil
 	if options.Proxy.address == nil {
 		transport.DialContext = reached.dial
-		elsewhere.DialContext = (&net.Dialer{Timeout: dialTimeout, Control: reached.control}).DialContext
+		elsewhere.DialContext = (&net.Dialer{Timeout: dialTimeout, Control: reached.checkAddress}).DialContext
 	}
 	registry, err := ociclient.New(host, &ociclient.Options{
 		Insecure: options.Insecure,
-		Transport: leading{
+		Transport: redirectTransport{
 			registry: ociauth.NewStdTransport(ociauth.StdTransportParams{
-				Config: logins{credentials: options.Credentials, host: host}, Transport: guarded{transport, options, false},
+				Config: registryLogins{credentials: options.Credentials, host: host}, Transport: guardedTransport{transport, options, false},
 			}),
-			elsewhere: guarded{elsewhere, options, true}, host: host, near: reached.near,
+			otherHosts: guardedTransport{elsewhere, options, true}, host: host, isAddressAllowed: reached.isAddressAllowed,
 		},
 	})
 	if err != nil {
-		return nil, failure(ReasonInvalid, "%s: the host cannot be read", location.Redacted())
+		return nil, newError(ReasonInvalid, "%s: the host cannot be read", location.Redacted())
 	}
-	return &artifactRemote{options: options, registry: registry, transports: []*http.Transport{transport, elsewhere}, repository: repository, turn: make(chan struct{}, 1), opened: map[string]*Snapshot{}}, nil
+	return &artifactRemote{options: options, registry: registry, transports: []*http.Transport{transport, elsewhere}, repository: repository, pullSlot: make(chan struct{}, 1), openArtifacts: map[string]*Snapshot{}}, nil
 }
 
-// logins provides the registry's login, and nothing to other hosts.
-type logins struct {
+// registryLogins provides the registry's login, and nothing to other hosts.
+type registryLogins struct {
 	credentials Credentials
 	host        string
 }
 
 // EntryForRegistry implements ociauth.Config.
-func (l logins) EntryForRegistry(host string) (ociauth.ConfigEntry, error) {
+func (l registryLogins) EntryForRegistry(host string) (ociauth.ConfigEntry, error) {
 	if host != l.host {
 		return ociauth.ConfigEntry{}, nil
 	}
@@ -124,32 +124,32 @@ func (l logins) EntryForRegistry(host string) (ociauth.ConfigEntry, error) {
 	return ociauth.ConfigEntry{Username: c.Username, Password: c.Password, AccessToken: c.BearerToken}, nil
 }
 
-// guarded blocks requests that others could read, and drops the text of error answers.
-type guarded struct {
+// guardedTransport blocks requests that others could read, and drops the text of error answers.
+type guardedTransport struct {
 	*http.Transport
 	options Options
-	// led: another host redirected the requests here, and that redirect was checked.
-	led bool
+	// isRedirected: another host redirected the requests here, and that redirect was checked.
+	isRedirected bool
 }
 
 // RoundTrip implements http.RoundTripper.
-func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
+func (g guardedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if g.options.Offline {
-		return nil, notKept(g.options.URL)
+		return nil, notCachedError(g.options.URL)
 	}
 	if request.URL.Scheme != "https" && !g.options.Insecure {
-		return nil, failure(ReasonUnreachable, "the registry leads to a plain HTTP address on %s: set insecure only if that is meant", request.URL.Host)
+		return nil, newError(ReasonUnreachable, "the registry leads to a plain HTTP address on %s: set insecure only if that is meant", request.URL.Host)
 	}
-	if before := request.Response; !g.led && before != nil && before.Request != nil && before.Request.URL.Host != request.URL.Host {
-		return nil, ledAway(request)
+	if before := request.Response; !g.isRedirected && before != nil && before.Request != nil && before.Request.URL.Host != request.URL.Host {
+		return nil, redirectError(request)
 	}
 	var handshake atomic.Pointer[error]
 	request = request.WithContext(httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{
 		TLSHandshakeDone: func(_ tls.ConnectionState, err error) { handshake.Store(&err) },
 	}))
 	response, err := g.Transport.RoundTrip(request)
-	if ended := handshake.Load(); err != nil && ended != nil && isNoTLS(*ended) {
-		return nil, failure(ReasonUnreachable, "the registry at %s does not speak TLS: set insecure: true in the source if it is meant to be reached over plain HTTP", request.URL.Host)
+	if ended := handshake.Load(); err != nil && ended != nil && isPlainServerError(*ended) {
+		return nil, newError(ReasonUnreachable, "the registry at %s does not speak TLS: set insecure: true in the source if it is meant to be reached over plain HTTP", request.URL.Host)
 	}
 	if err == nil && response.StatusCode >= http.StatusBadRequest {
 		// Its text may repeat credentials.
@@ -159,13 +159,13 @@ func (g guarded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// isNoTLS reports whether a handshake failed as with a server without TLS: another answer, or a
-// closed connection.
-func isNoTLS(err error) bool {
+// isPlainServerError reports whether a handshake failed as with a server without TLS: another
+// answer, or a closed connection.
+func isPlainServerError(err error) bool {
 	return errors.As(err, new(tls.RecordHeaderError)) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-func (a *artifactRemote) where() string { return a.options.URL }
+func (a *artifactRemote) displayURL() string { return a.options.URL }
 
 // Resolve implements Remote. A named digest needs no request.
 func (a *artifactRemote) Resolve(ctx context.Context) (Head, error) {
@@ -180,21 +180,21 @@ func (a *artifactRemote) Resolve(ctx context.Context) (Head, error) {
 		var names []string
 		for name, err := range a.registry.Tags(ctx, a.repository, "") {
 			if err != nil {
-				return Head{}, a.failed(ctx, "list the tags of "+a.where(), err)
+				return Head{}, a.registryError(ctx, "list the tags of "+a.displayURL(), err)
 			}
 			if names = append(names, name); len(names) > maxTags {
-				return Head{}, failure(ReasonTooLarge, "%s has more than %d tags", a.where(), maxTags)
+				return Head{}, newError(ReasonTooLarge, "%s has more than %d tags", a.displayURL(), maxTags)
 			}
 		}
 		var ok bool
-		if tag, ok = highest(ref.SemVer, names); !ok {
-			return Head{}, failure(ReasonReferenceNotFound, "%s has no tag in the range %s", a.where(), ref.SemVer)
+		if tag, ok = highestVersion(ref.SemVer, names); !ok {
+			return Head{}, newError(ReasonReferenceNotFound, "%s has no tag in the range %s", a.displayURL(), ref.SemVer)
 		}
 		var seen []string
-		if former := a.followed.Load(); former != nil {
+		if former := a.lastTag.Load(); former != nil {
 			seen = append(seen, *former)
 		}
-		if err := gone(a.options, tag, seen, func(name string) bool { return slices.Contains(names, name) }); err != nil {
+		if err := checkDeletedTag(a.options, tag, seen, func(name string) bool { return slices.Contains(names, name) }); err != nil {
 			return Head{}, err
 		}
 	case tag == "":
@@ -202,10 +202,10 @@ func (a *artifactRemote) Resolve(ctx context.Context) (Head, error) {
 	}
 	found, err := a.registry.ResolveTag(ctx, a.repository, tag)
 	if err != nil {
-		return Head{}, a.failed(ctx, "ask for tag "+tag+" of "+a.where(), err)
+		return Head{}, a.registryError(ctx, "ask for tag "+tag+" of "+a.displayURL(), err)
 	}
 	if !isDigest(string(found.Digest)) {
-		return Head{}, failure(ReasonUnreachable, "%s: the registry gives a digest that is not supported: %s", a.where(), printable(string(found.Digest), 100))
+		return Head{}, newError(ReasonUnreachable, "%s: the registry gives a digest that is not supported: %s", a.displayURL(), boundedLine(string(found.Digest), 100))
 	}
 	return Head{Name: tag, Commit: string(found.Digest)}, nil
 }
@@ -217,7 +217,7 @@ func (a *artifactRemote) Fetch(ctx context.Context, head Head) (*Snapshot, error
 		return nil, err
 	}
 	snapshot.Head = head
-	a.followed.Store(&head.Name)
+	a.lastTag.Store(&head.Name)
 	return snapshot, nil
 }
 
@@ -226,16 +226,16 @@ func (a *artifactRemote) At(ctx context.Context, commit string) (*Snapshot, erro
 	ctx, cancel := context.WithTimeout(ctx, a.options.Timeout)
 	defer cancel()
 	if !isDigest(commit) {
-		return nil, failure(ReasonInvalid, "%q is no digest of an artifact: sha256: and 64 hexadecimal digits are needed", printable(commit, 80))
+		return nil, newError(ReasonInvalid, "%q is no digest of an artifact: sha256: and 64 hexadecimal digits are needed", boundedLine(commit, 80))
 	}
 	select {
-	case a.turn <- struct{}{}:
-		defer func() { <-a.turn }()
+	case a.pullSlot <- struct{}{}:
+		defer func() { <-a.pullSlot }()
 	case <-ctx.Done():
-		return nil, unreachable(ctx, "wait for another fetch of "+a.where(), ctx.Err())
+		return nil, connectionError(ctx, "wait for another fetch of "+a.displayURL(), ctx.Err())
 	}
 	a.mutex.Lock()
-	known := a.opened[commit]
+	known := a.openArtifacts[commit]
 	a.mutex.Unlock()
 	if known == nil {
 		var err error
@@ -243,10 +243,10 @@ func (a *artifactRemote) At(ctx context.Context, commit string) (*Snapshot, erro
 			return nil, err
 		}
 		a.mutex.Lock()
-		if len(a.opened) >= maxChecked {
-			clear(a.opened)
+		if len(a.openArtifacts) >= maxCachedRevisions {
+			clear(a.openArtifacts)
 		}
-		a.opened[commit] = known
+		a.openArtifacts[commit] = known
 		a.mutex.Unlock()
 	}
 	copied := *known
@@ -255,11 +255,11 @@ func (a *artifactRemote) At(ctx context.Context, commit string) (*Snapshot, erro
 
 // open returns an artifact from the cache, or pulls it.
 func (a *artifactRemote) open(ctx context.Context, manifestDigest string) (*Snapshot, error) {
-	dir, err := a.folder()
+	dir, err := a.artifactsDir()
 	if err != nil {
 		return nil, err
 	}
-	raw, err := a.blob(ctx, dir, manifestDigest, "", maxManifest, func() (ociregistry.BlobReader, error) {
+	raw, err := a.cachedBlob(ctx, dir, manifestDigest, "", maxManifest, func() (ociregistry.BlobReader, error) {
 		return a.registry.GetManifest(ctx, a.repository, digest.Digest(manifestDigest))
 	})
 	if err != nil {
@@ -270,14 +270,14 @@ func (a *artifactRemote) open(ctx context.Context, manifestDigest string) (*Snap
 	if err != nil {
 		return nil, fmt.Errorf("read the manifest: %w", err)
 	}
-	layer, manifest, err := layerOf(data)
+	layer, manifest, err := selectLayer(data)
 	if err != nil {
 		return nil, err
 	}
 	if layer.Size > a.options.Limits.Transferred {
-		return nil, failure(ReasonTooLarge, "%s is too large: %d MiB, more than %d", a.where(), layer.Size/mebibyte, a.options.Limits.Transferred/mebibyte)
+		return nil, newError(ReasonTooLarge, "%s is too large: %d MiB, more than %d", a.displayURL(), layer.Size/mebibyte, a.options.Limits.Transferred/mebibyte)
 	}
-	packed, err := a.blob(ctx, dir, string(layer.Digest), ".tar.gz", a.options.Limits.Transferred, func() (ociregistry.BlobReader, error) {
+	packed, err := a.cachedBlob(ctx, dir, string(layer.Digest), ".tar.gz", a.options.Limits.Transferred, func() (ociregistry.BlobReader, error) {
 		return a.registry.GetBlob(ctx, a.repository, layer.Digest)
 	})
 	if err != nil {
@@ -290,21 +290,21 @@ func (a *artifactRemote) open(ctx context.Context, manifestDigest string) (*Snap
 		return nil, err
 	}
 	origin := strings.TrimSpace(manifest.Annotations[ocispec.AnnotationSource] + " " + manifest.Annotations[ocispec.AnnotationRevision])
-	return &Snapshot{Head: Head{Commit: manifestDigest}, FS: files, When: when, Origin: printable(origin, 300),
-		Author: printable(manifest.Annotations[ocispec.AnnotationAuthors], 200), Subject: printable(manifest.Annotations[ocispec.AnnotationTitle], 200)}, nil
+	return &Snapshot{Head: Head{Commit: manifestDigest}, FS: files, When: when, Origin: boundedLine(origin, 300),
+		Author: boundedLine(manifest.Annotations[ocispec.AnnotationAuthors], 200), Subject: boundedLine(manifest.Annotations[ocispec.AnnotationTitle], 200)}, nil
 }
 
-// layerOf selects the layer with the files.
-func layerOf(data []byte) (ocispec.Descriptor, ocispec.Manifest, error) {
+// selectLayer selects the layer with the files.
+func selectLayer(data []byte) (ocispec.Descriptor, ocispec.Manifest, error) {
 	var manifest ocispec.Manifest
 	if err := json.Unmarshal(data, &manifest); err != nil {
-		return ocispec.Descriptor{}, manifest, failure(ReasonInvalid, "the manifest of the artifact cannot be read")
+		return ocispec.Descriptor{}, manifest, newError(ReasonInvalid, "the manifest of the artifact cannot be read")
 	}
 	var found []ocispec.Descriptor
 	for _, layer := range manifest.Layers {
 		switch layer.MediaType {
 		case fluxContent:
-			return layer, manifest, valid(layer)
+			return layer, manifest, checkDigest(layer)
 		case ocispec.MediaTypeImageLayerGzip, "application/vnd.docker.image.rootfs.diff.tar.gzip", "application/tar+gzip", "application/gzip", "application/x-gzip", "application/x-gtar", "application/x-tgz":
 			found = append(found, layer)
 		default:
@@ -315,48 +315,49 @@ func layerOf(data []byte) (ocispec.Descriptor, ocispec.Manifest, error) {
 	}
 	switch len(found) {
 	case 1:
-		return found[0], manifest, valid(found[0])
+		return found[0], manifest, checkDigest(found[0])
 	case 0:
-		return ocispec.Descriptor{}, manifest, failure(ReasonInvalid, "the artifact has no layer of a compressed archive (tar+gzip): push it with `flux push artifact`, or with `oras push` and a folder")
+		return ocispec.Descriptor{}, manifest, newError(ReasonInvalid, "the artifact has no layer of a compressed archive (tar+gzip): push it with `flux push artifact`, or with `oras push` and a folder")
 	default:
-		return ocispec.Descriptor{}, manifest, failure(ReasonInvalid, "the artifact has %d layers of archives: it needs one", len(found))
+		return ocispec.Descriptor{}, manifest, newError(ReasonInvalid, "the artifact has %d layers of archives: it needs one", len(found))
 	}
 }
 
-func valid(layer ocispec.Descriptor) error {
+func checkDigest(layer ocispec.Descriptor) error {
 	if !isDigest(string(layer.Digest)) {
-		return failure(ReasonInvalid, "the artifact has a layer with a digest that is not supported: %s", printable(string(layer.Digest), 100))
+		return newError(ReasonInvalid, "the artifact has a layer with a digest that is not supported: %s", boundedLine(string(layer.Digest), 100))
 	}
 	return nil
 }
 
-// blob returns a file of the cache after verifying its digest. It pulls a missing or damaged file.
-func (a *artifactRemote) blob(ctx context.Context, dir, name, ending string, limit int64, pull func() (ociregistry.BlobReader, error)) (*os.File, error) {
+// cachedBlob returns a file of the cache after verifying its digest. It pulls a missing or damaged
+// file.
+func (a *artifactRemote) cachedBlob(ctx context.Context, dir, name, ending string, limit int64, pull func() (ociregistry.BlobReader, error)) (*os.File, error) {
 	file := filepath.Join(dir, strings.ReplaceAll(name, ":", "-")+ending)
-	if err := sameDigest(file, name); err != nil {
+	if err := verifyDigest(file, name); err != nil {
 		if a.options.Offline {
-			return nil, notKept(a.where())
+			return nil, notCachedError(a.displayURL())
 		}
 		_ = os.Remove(file)
 		reader, err := pull()
 		if err != nil {
-			return nil, a.failed(ctx, "pull "+a.where()+"@"+name, err)
+			return nil, a.registryError(ctx, "pull "+a.displayURL()+"@"+name, err)
 		}
 		verifier := digest.Digest(name).Verifier()
-		err = writeVerified(dir, filepath.Base(file), io.TeeReader(&limitedReader{Reader: reader, left: limit}, verifier), verifier)
+		err = writeVerified(dir, filepath.Base(file), io.TeeReader(&limitedReader{Reader: reader, remaining: limit}, verifier), verifier)
 		_ = reader.Close()
 		switch {
-		case errors.Is(err, errTooMuch):
-			return nil, failure(ReasonTooLarge, "%s is too large: more than %d MiB", a.where(), limit/mebibyte)
+		case errors.Is(err, errLimitExceeded):
+			return nil, newError(ReasonTooLarge, "%s is too large: more than %d MiB", a.displayURL(), limit/mebibyte)
 		case err != nil:
-			return nil, a.failed(ctx, "pull "+a.where()+"@"+name, err)
+			return nil, a.registryError(ctx, "pull "+a.displayURL()+"@"+name, err)
 		}
 	}
 	now := a.options.Clock.Now()
 	_ = os.Chtimes(file, now, now)
 	opened, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("open the cache of %s: %w", a.where(), err)
+		return nil, fmt.Errorf("open the cache of %s: %w", a.displayURL(), err)
 	}
 	return opened, nil
 }
@@ -374,12 +375,12 @@ type verifiedReader struct {
 func (v *verifiedReader) Read(p []byte) (int, error) {
 	n, err := v.Reader.Read(p)
 	if errors.Is(err, io.EOF) && !v.verifier.Verified() {
-		return n, failure(ReasonVerificationFailed, "what the registry sent is not what its digest says")
+		return n, newError(ReasonVerificationFailed, "what the registry sent is not what its digest says")
 	}
 	return n, err
 }
 
-func sameDigest(file, want string) error {
+func verifyDigest(file, want string) error {
 	opened, err := os.Open(file)
 	if err != nil {
 		return err
@@ -395,8 +396,8 @@ func sameDigest(file, want string) error {
 	return nil
 }
 
-// failed adds a reason to an error of the registry, without text by the registry.
-func (a *artifactRemote) failed(ctx context.Context, what string, err error) error {
+// registryError adds a reason to an error of the registry, without text by the registry.
+func (a *artifactRemote) registryError(ctx context.Context, what string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
@@ -404,27 +405,27 @@ func (a *artifactRemote) failed(ctx context.Context, what string, err error) err
 		if answer, ok := errors.AsType[ociregistry.HTTPError](err); ok {
 			switch code := answer.StatusCode(); code {
 			case http.StatusUnauthorized, http.StatusForbidden:
-				return failure(ReasonAuthenticationFailed, "%s: the registry does not take the credentials (%d): they are missing, wrong or expired", what, code)
+				return newError(ReasonAuthenticationFailed, "%s: the registry does not take the credentials (%d): they are missing, wrong or expired", what, code)
 			case http.StatusNotFound:
 				if strings.HasPrefix(what, "list") {
-					return failure(ReasonRepositoryNotFound, "%s: no such artifact, or these credentials do not show it (404)", what)
+					return newError(ReasonRepositoryNotFound, "%s: no such artifact, or these credentials do not show it (404)", what)
 				}
-				return failure(ReasonReferenceNotFound, "%s: no such artifact, or these credentials do not show it (404)", what)
+				return newError(ReasonReferenceNotFound, "%s: no such artifact, or these credentials do not show it (404)", what)
 			case http.StatusTooManyRequests:
-				return failure(ReasonUnreachable, "%s: the registry was asked too often (429)", what)
+				return newError(ReasonUnreachable, "%s: the registry was asked too often (429)", what)
 			default:
-				return failure(ReasonUnreachable, "%s: the registry answers with status %d", what, code)
+				return newError(ReasonUnreachable, "%s: the registry answers with status %d", what, code)
 			}
 		}
 	}
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	return unreachable(ctx, what, err)
+	return connectionError(ctx, what, err)
 }
 
-// folder returns the folder of the artifacts. It removes incomplete and old files.
-func (a *artifactRemote) folder() (string, error) {
+// artifactsDir returns the folder of the artifacts. It removes incomplete and old files.
+func (a *artifactRemote) artifactsDir() (string, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.options.Dir == "" {
@@ -438,19 +439,19 @@ func (a *artifactRemote) folder() (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("make the cache: %w", err)
 	}
-	return dir, sweepArtifacts(dir)
+	return dir, removeOldArtifacts(dir)
 }
 
 // Close implements Remote.
 func (a *artifactRemote) Close() error {
-	a.turn <- struct{}{}
-	defer func() { <-a.turn }()
+	a.pullSlot <- struct{}{}
+	defer func() { <-a.pullSlot }()
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for _, transport := range a.transports {
 		transport.CloseIdleConnections()
 	}
-	clear(a.opened)
+	clear(a.openArtifacts)
 	if a.temporary {
 		err := os.RemoveAll(a.options.Dir)
 		a.options.Dir, a.temporary = "", false

@@ -73,12 +73,12 @@ func (s *registryServer) credentials() Credentials {
 	return Credentials{CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})}
 }
 
-type archived struct {
+type archivedFile struct {
 	name, content string
 	kind          byte
 }
 
-func archive(t *testing.T, files ...archived) []byte {
+func buildArchive(t *testing.T, files ...archivedFile) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	zipped := gzip.NewWriter(&out)
@@ -122,33 +122,33 @@ func (s *registryServer) push(t *testing.T, tag, media string, content []byte) s
 
 func TestArtifacts(t *testing.T) {
 	registry := newRegistry(t)
-	one := registry.push(t, "latest", fluxContent, archive(t, archived{name: "landscape.yaml", content: "one"}, archived{name: "seeds/", kind: tar.TypeDir}, archived{name: "./seeds/a.yaml", content: "a"}, archived{name: "deep/er/b.yaml", content: "b"}))
+	one := registry.push(t, "latest", fluxContent, buildArchive(t, archivedFile{name: "landscape.yaml", content: "one"}, archivedFile{name: "seeds/", kind: tar.TypeDir}, archivedFile{name: "./seeds/a.yaml", content: "a"}, archivedFile{name: "deep/er/b.yaml", content: "b"}))
 	dir := filepath.Join(t.TempDir(), "cache")
 	options := Options{URL: registry.url(), Dir: dir, Credentials: registry.credentials()}
-	r := remote(t, options)
-	s := get(t, r)
+	r := newTestRemote(t, options)
+	s := resolveAndFetch(t, r)
 	assert.Equal(t, "latest@"+one, s.Revision())
-	assert.Equal(t, "one", content(t, s, "landscape.yaml"))
+	assert.Equal(t, "one", readSnapshotFile(t, s, "landscape.yaml"))
 	assert.Equal(t, "https://git.example.com/x main@sha1:abc", s.Origin)
 	assert.Equal(t, 2026, s.When.Year())
 	require.NoError(t, fstest.TestFS(s.FS, "landscape.yaml", "seeds/a.yaml", "deep/er/b.yaml"))
 	registry.reset(nil)
 
-	assert.Equal(t, s.Head, get(t, r).Head)
+	assert.Equal(t, s.Head, resolveAndFetch(t, r).Head)
 	assert.Equal(t, []string{"HEAD /v2/landscapes/prod/manifests/latest"}, registry.reset(nil), "nothing new is one request")
 
 	// An artifact by `oras push`; its tag moves, as tags of artifacts do.
-	two := registry.push(t, "latest", ocispec.MediaTypeImageLayerGzip, archive(t, archived{name: "landscape.yaml", content: "two"}))
-	assert.Equal(t, "two", content(t, get(t, r), "landscape.yaml"))
+	two := registry.push(t, "latest", ocispec.MediaTypeImageLayerGzip, buildArchive(t, archivedFile{name: "landscape.yaml", content: "two"}))
+	assert.Equal(t, "two", readSnapshotFile(t, resolveAndFetch(t, r), "landscape.yaml"))
 	require.NoError(t, r.Close())
 
 	registry.reset(nil)
-	r = remote(t, options)
+	r = newTestRemote(t, options)
 	former, err := r.At(t.Context(), one)
 	require.NoError(t, err)
-	assert.Equal(t, "one", content(t, former, "landscape.yaml"))
+	assert.Equal(t, "one", readSnapshotFile(t, former, "landscape.yaml"))
 	assert.Empty(t, registry.reset(nil), "a former one comes from the cache")
-	assert.Equal(t, "one", content(t, s, "landscape.yaml"), "a snapshot lives on")
+	assert.Equal(t, "one", readSnapshotFile(t, s, "landscape.yaml"), "a snapshot lives on")
 	require.NoError(t, r.Close())
 
 	// Files that were changed on disk are pulled again.
@@ -158,14 +158,14 @@ func TestArtifacts(t *testing.T) {
 	for _, file := range files {
 		require.NoError(t, os.WriteFile(file, []byte("changed"), 0o600))
 	}
-	r = remote(t, options)
+	r = newTestRemote(t, options)
 	former, err = r.At(t.Context(), one)
 	require.NoError(t, err)
-	assert.Equal(t, "one", content(t, former, "landscape.yaml"))
+	assert.Equal(t, "one", readSnapshotFile(t, former, "landscape.yaml"))
 
-	registry.push(t, "v1.2.0", fluxContent, archive(t, archived{name: "landscape.yaml", content: "1.2"}))
-	registry.push(t, "1.3.0", fluxContent, archive(t, archived{name: "landscape.yaml", content: "1.3"}))
-	registry.push(t, "2.0.0", fluxContent, archive(t, archived{name: "landscape.yaml", content: "2"}))
+	registry.push(t, "v1.2.0", fluxContent, buildArchive(t, archivedFile{name: "landscape.yaml", content: "1.2"}))
+	registry.push(t, "1.3.0", fluxContent, buildArchive(t, archivedFile{name: "landscape.yaml", content: "1.3"}))
+	registry.push(t, "2.0.0", fluxContent, buildArchive(t, archivedFile{name: "landscape.yaml", content: "2"}))
 	for _, c := range []struct {
 		ref  landscapev1alpha1.Reference
 		want string
@@ -174,55 +174,55 @@ func TestArtifacts(t *testing.T) {
 		options.Ref, options.Dir = c.ref, ""
 		r, err := NewRemote(options)
 		require.NoError(t, err)
-		assert.Equal(t, c.want, content(t, get(t, r), "landscape.yaml"))
+		assert.Equal(t, c.want, readSnapshotFile(t, resolveAndFetch(t, r), "landscape.yaml"))
 		require.NoError(t, r.Close())
 	}
 	options.Ref = landscapev1alpha1.Reference{Tag: "gone"}
-	_, err = remote(t, options).Resolve(t.Context())
+	_, err = newTestRemote(t, options).Resolve(t.Context())
 	requireReason(t, ReasonReferenceNotFound, err)
 	// The deletion of an applied version does not cause a rollback.
 	options.Ref = landscapev1alpha1.Reference{SemVer: "<2"}
 	before := options
 	before.Applied = "1.4.0@" + two
-	_, err = remote(t, before).Resolve(t.Context())
+	_, err = newTestRemote(t, before).Resolve(t.Context())
 	requireReason(t, ReasonReferenceNotFound, err)
 	require.ErrorContains(t, err, "tag 1.4.0 is gone, and 1.3.0 would be the highest in the range <2")
 	options.Ref = landscapev1alpha1.Reference{SemVer: ">=9"}
-	_, err = remote(t, options).Resolve(t.Context())
+	_, err = newTestRemote(t, options).Resolve(t.Context())
 	requireReason(t, ReasonReferenceNotFound, err)
 }
 
 func TestArchivesThatAreRefused(t *testing.T) {
 	registry := newRegistry(t)
 	limits := Limits{Transferred: 1 << 20, Unpacked: 64 << 10, File: 8 << 10, Files: 20}
-	var many []archived
+	var many []archivedFile
 	for i := range 30 {
-		many = append(many, archived{name: fmt.Sprint(i)})
+		many = append(many, archivedFile{name: fmt.Sprint(i)})
 	}
-	var bomb []archived
+	var bomb []archivedFile
 	for i := range 15 {
-		bomb = append(bomb, archived{name: fmt.Sprint(i), content: strings.Repeat("0", 8<<10)})
+		bomb = append(bomb, archivedFile{name: fmt.Sprint(i), content: strings.Repeat("0", 8<<10)})
 	}
-	whole := archive(t, archived{name: "a", content: strings.Repeat("a", 4000)})
+	whole := buildArchive(t, archivedFile{name: "a", content: strings.Repeat("a", 4000)})
 	for name, c := range map[string]struct {
 		media  string
 		data   []byte
 		reason Reason
 	}{
-		"above":           {data: archive(t, archived{name: "../a", content: "x"}), reason: ReasonInvalid},
-		"above later":     {data: archive(t, archived{name: "a/../../b", content: "x"}), reason: ReasonInvalid},
-		"from the root":   {data: archive(t, archived{name: "/etc/passwd", content: "x"}), reason: ReasonInvalid},
-		"backslash":       {data: archive(t, archived{name: `..\a`, content: "x"}), reason: ReasonInvalid},
-		"link":            {data: archive(t, archived{name: "a", content: "/etc/passwd", kind: tar.TypeSymlink}), reason: ReasonInvalid},
-		"hard link":       {data: archive(t, archived{name: "a", content: "b", kind: tar.TypeLink}), reason: ReasonInvalid},
-		"device":          {data: archive(t, archived{name: "a", kind: tar.TypeChar}), reason: ReasonInvalid},
-		"twice":           {data: archive(t, archived{name: "a", content: "1"}, archived{name: "./a", content: "2"}), reason: ReasonInvalid},
-		"file and folder": {data: archive(t, archived{name: "a", content: "1"}, archived{name: "a/b", content: "2"}), reason: ReasonInvalid},
-		"folder and file": {data: archive(t, archived{name: "a/b", content: "1"}, archived{name: "a", content: "2"}), reason: ReasonInvalid},
-		"large file":      {data: archive(t, archived{name: "a", content: strings.Repeat("0", 9<<10)}), reason: ReasonTooLarge},
-		"unpacked":        {data: archive(t, bomb...), reason: ReasonTooLarge},
-		"many files":      {data: archive(t, many...), reason: ReasonTooLarge},
-		"deep":            {data: archive(t, archived{name: strings.Repeat("a/", 80) + "b", content: "x"}), reason: ReasonInvalid},
+		"above":           {data: buildArchive(t, archivedFile{name: "../a", content: "x"}), reason: ReasonInvalid},
+		"above later":     {data: buildArchive(t, archivedFile{name: "a/../../b", content: "x"}), reason: ReasonInvalid},
+		"from the root":   {data: buildArchive(t, archivedFile{name: "/etc/passwd", content: "x"}), reason: ReasonInvalid},
+		"backslash":       {data: buildArchive(t, archivedFile{name: `..\a`, content: "x"}), reason: ReasonInvalid},
+		"link":            {data: buildArchive(t, archivedFile{name: "a", content: "/etc/passwd", kind: tar.TypeSymlink}), reason: ReasonInvalid},
+		"hard link":       {data: buildArchive(t, archivedFile{name: "a", content: "b", kind: tar.TypeLink}), reason: ReasonInvalid},
+		"device":          {data: buildArchive(t, archivedFile{name: "a", kind: tar.TypeChar}), reason: ReasonInvalid},
+		"twice":           {data: buildArchive(t, archivedFile{name: "a", content: "1"}, archivedFile{name: "./a", content: "2"}), reason: ReasonInvalid},
+		"file and folder": {data: buildArchive(t, archivedFile{name: "a", content: "1"}, archivedFile{name: "a/b", content: "2"}), reason: ReasonInvalid},
+		"folder and file": {data: buildArchive(t, archivedFile{name: "a/b", content: "1"}, archivedFile{name: "a", content: "2"}), reason: ReasonInvalid},
+		"large file":      {data: buildArchive(t, archivedFile{name: "a", content: strings.Repeat("0", 9<<10)}), reason: ReasonTooLarge},
+		"unpacked":        {data: buildArchive(t, bomb...), reason: ReasonTooLarge},
+		"many files":      {data: buildArchive(t, many...), reason: ReasonTooLarge},
+		"deep":            {data: buildArchive(t, archivedFile{name: strings.Repeat("a/", 80) + "b", content: "x"}), reason: ReasonInvalid},
 		"transferred":     {data: make([]byte, 2<<20), reason: ReasonTooLarge},
 		"not compressed":  {data: []byte("hello"), reason: ReasonInvalid},
 		"cut":             {data: whole[:len(whole)/2], reason: ReasonInvalid},
@@ -235,7 +235,7 @@ func TestArchivesThatAreRefused(t *testing.T) {
 			}
 			registry.push(t, "bad", media, c.data)
 			dir := filepath.Join(t.TempDir(), "cache")
-			r := remote(t, Options{URL: registry.url(), Dir: dir, Credentials: registry.credentials(), Ref: landscapev1alpha1.Reference{Tag: "bad"}, Limits: limits})
+			r := newTestRemote(t, Options{URL: registry.url(), Dir: dir, Credentials: registry.credentials(), Ref: landscapev1alpha1.Reference{Tag: "bad"}, Limits: limits})
 			head, err := r.Resolve(t.Context())
 			require.NoError(t, err)
 			_, err = r.Fetch(t.Context(), head)
@@ -243,19 +243,19 @@ func TestArchivesThatAreRefused(t *testing.T) {
 			assert.Empty(t, incompleteFiles(t, dir))
 		})
 	}
-	registry.push(t, "lfs", fluxContent, archive(t, archived{name: "a.yaml", content: pointerStart + "v1\n"}))
-	s := get(t, remote(t, Options{URL: registry.url(), Credentials: registry.credentials(), Ref: landscapev1alpha1.Reference{Tag: "lfs"}}))
+	registry.push(t, "lfs", fluxContent, buildArchive(t, archivedFile{name: "a.yaml", content: lfsPointerPrefix + "v1\n"}))
+	s := resolveAndFetch(t, newTestRemote(t, Options{URL: registry.url(), Credentials: registry.credentials(), Ref: landscapev1alpha1.Reference{Tag: "lfs"}}))
 	_, err := fs.ReadFile(s.FS, "a.yaml")
 	requireReason(t, ReasonLFSUnsupported, err)
 }
 
-func TestRegistryThatLies(t *testing.T) {
+func TestRegistryWithWrongContent(t *testing.T) {
 	registry := newRegistry(t)
-	good := archive(t, archived{name: "a", content: "good"})
-	bad := archive(t, archived{name: "a", content: "evil"})
+	good := buildArchive(t, archivedFile{name: "a", content: "good"})
+	bad := buildArchive(t, archivedFile{name: "a", content: "evil"})
 	registry.push(t, "latest", fluxContent, good)
 	for _, part := range []string{"/blobs/", "/manifests/sha256:"} {
-		r := remote(t, Options{URL: registry.url(), Credentials: registry.credentials()})
+		r := newTestRemote(t, Options{URL: registry.url(), Credentials: registry.credentials()})
 		head, err := r.Resolve(t.Context())
 		require.NoError(t, err)
 		registry.reset(func(w http.ResponseWriter, req *http.Request) bool {
@@ -272,13 +272,13 @@ func TestRegistryThatLies(t *testing.T) {
 		registry.reset(nil)
 		s, err := r.Fetch(t.Context(), head)
 		require.NoError(t, err, "afterwards it is good again")
-		assert.Equal(t, "good", content(t, s, "a"))
+		assert.Equal(t, "good", readSnapshotFile(t, s, "a"))
 	}
 }
 
 func TestLoginsAtRegistries(t *testing.T) {
 	registry := newRegistry(t)
-	registry.push(t, "latest", fluxContent, archive(t, archived{name: "a", content: "x"}))
+	registry.push(t, "latest", fluxContent, buildArchive(t, archivedFile{name: "a", content: "x"}))
 	host := strings.TrimPrefix(registry.URL, "https://")
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("bot:hunter2"))
 	withBasic := func(w http.ResponseWriter, r *http.Request) bool {
@@ -329,7 +329,7 @@ func TestLoginsAtRegistries(t *testing.T) {
 				require.NoError(t, err)
 			}
 			credentials.CA = registry.credentials().CA
-			r := remote(t, Options{URL: registry.url(), Credentials: credentials})
+			r := newTestRemote(t, Options{URL: registry.url(), Credentials: credentials})
 			registry.reset(c.server)
 			head, err := r.Resolve(t.Context())
 			if c.fails {
@@ -342,13 +342,13 @@ func TestLoginsAtRegistries(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
-	_, err := remote(t, Options{URL: registry.url()}).Resolve(t.Context())
+	_, err := newTestRemote(t, Options{URL: registry.url()}).Resolve(t.Context())
 	requireReason(t, ReasonUnreachable, err)
 	require.ErrorContains(t, err, "put that of its authority into ca.crt of the Secret of secretRef: ")
-	_, err = remote(t, Options{URL: strings.Replace(registry.url(), "127.0.0.1", "localhost", 1), Credentials: registry.credentials()}).Resolve(t.Context())
+	_, err = newTestRemote(t, Options{URL: strings.Replace(registry.url(), "127.0.0.1", "localhost", 1), Credentials: registry.credentials()}).Resolve(t.Context())
 	requireReason(t, ReasonUnreachable, err)
 	require.ErrorContains(t, err, "is for other names than the host of the url: ")
-	_, err = remote(t, Options{URL: registry.URL + "/x.git"}).Resolve(t.Context())
+	_, err = newTestRemote(t, Options{URL: registry.URL + "/x.git"}).Resolve(t.Context())
 	requireReason(t, ReasonUnreachable, err)
 	require.ErrorContains(t, err, "ca.crt")
 }
@@ -373,7 +373,7 @@ func TestRegistryWithoutTLS(t *testing.T) {
 	}()
 	for name, address := range map[string]string{"answers": plain.Listener.Addr().String(), "hangs up": silent.Addr().String()} {
 		t.Run(name, func(t *testing.T) {
-			_, err := remote(t, Options{URL: "oci://" + address + "/landscapes/prod"}).Resolve(t.Context())
+			_, err := newTestRemote(t, Options{URL: "oci://" + address + "/landscapes/prod"}).Resolve(t.Context())
 			require.EqualError(t, err, "the registry at "+address+" does not speak TLS: set insecure: true in the source if it is meant to be reached over plain HTTP")
 			assert.Equal(t, ReasonUnreachable, ReasonOf(err))
 		})

@@ -11,23 +11,23 @@ import (
 type offlineWire struct{ location *url.URL }
 
 func (w offlineWire) references(context.Context) (*packp.AdvRefs, error) {
-	return nil, notKept(w.location.Redacted())
+	return nil, notCachedError(w.location.Redacted())
 }
 
 func (w offlineWire) pack(context.Context, *packp.UploadPackRequest) (*pack, error) {
-	return nil, notKept(w.location.Redacted())
+	return nil, notCachedError(w.location.Redacted())
 }
 
 func (offlineWire) close() error { return nil }
 
-// holds reports whether a folder is the cache of a remote: opening it for another one would discard
-// it.
-func holds(dir, address string) bool {
+// isCacheOf reports whether a folder is the cache of a remote: opening it for another one would
+// discard it.
+func isCacheOf(dir, address string) bool {
 	c := &gitCache{dir: dir}
-	return c.readNotes() && c.notes.URL == address
+	return c.readMetadata() && c.metadata.URL == address
 }
 
-// notKept returns the error about objects that would have to be fetched.
-func notKept(where string) error {
-	return failure(ReasonUnreachable, "the cache of %s does not hold it, or not all of it", where)
+// notCachedError returns the error about objects that would have to be fetched.
+func notCachedError(where string) error {
+	return newError(ReasonUnreachable, "the cache of %s does not hold it, or not all of it", where)
 }

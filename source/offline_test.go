@@ -16,12 +16,12 @@ import (
 func TestOffline(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	one := repo.Push("a.yaml", "1", "one")
+	one := repo.PushFile("a.yaml", "1", "one")
 	http, secure := gittest.ServeHTTP(t, root), gittest.ServeSSH(t, root)
 	key, err := CredentialsOf(secure.URL, map[string][]byte{"identity": secure.Identity, "known_hosts": secure.KnownHosts})
 	require.NoError(t, err)
 	registry := newRegistry(t)
-	artifact := registry.push(t, "latest", fluxContent, archive(t, archived{name: "a.yaml", content: "1"}))
+	artifact := registry.push(t, "latest", fluxContent, buildArchive(t, archivedFile{name: "a.yaml", content: "1"}))
 	for name, test := range map[string]struct {
 		options      Options
 		kept, absent string
@@ -33,18 +33,18 @@ func TestOffline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			options := test.options
 			options.Dir = filepath.Join(t.TempDir(), "cache")
-			online := remote(t, options)
-			get(t, online)
+			online := newTestRemote(t, options)
+			resolveAndFetch(t, online)
 			require.NoError(t, online.Close())
-			http.Reset()
+			http.ResetCounters()
 			registry.reset(nil)
 
 			options.Credentials, options.Offline = Credentials{}, true
 			for range 2 {
-				offline := remote(t, options)
+				offline := newTestRemote(t, options)
 				s, err := offline.At(t.Context(), test.kept)
 				require.NoError(t, err)
-				assert.Equal(t, "1", content(t, s, "a.yaml"))
+				assert.Equal(t, "1", readSnapshotFile(t, s, "a.yaml"))
 				_, err = offline.At(t.Context(), test.absent)
 				requireReason(t, ReasonUnreachable, err)
 				require.ErrorContains(t, err, "the cache of "+options.URL+" does not hold it")
@@ -55,14 +55,14 @@ func TestOffline(t *testing.T) {
 				// The cache belongs to another remote, and stays.
 				other := options
 				other.URL += "x"
-				offline = remote(t, other)
+				offline = newTestRemote(t, other)
 				if name != "oci" { // artifacts are independent of their registry
 					_, err = offline.At(t.Context(), test.kept)
 					requireReason(t, ReasonUnreachable, err)
 				}
 				require.NoError(t, offline.Close())
 			}
-			requests, _ := http.Reset()
+			requests, _ := http.ResetCounters()
 			assert.Empty(t, requests)
 			assert.Empty(t, registry.reset(nil))
 		})

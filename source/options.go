@@ -102,7 +102,7 @@ func NewRemote(options Options) (Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	return hide(r, options), nil
+	return withRedaction(r, options), nil
 }
 
 func newRemote(options Options) (Remote, error) {
@@ -113,7 +113,7 @@ func newRemote(options Options) (Remote, error) {
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	location, err := locate(options)
+	location, err := parseSourceURL(options)
 	if err != nil {
 		return nil, err
 	}
@@ -133,17 +133,17 @@ func newRemote(options Options) (Remote, error) {
 	return newGitRemote(options, location, trusted)
 }
 
-// locate parses the URL and checks it against the credentials.
-func locate(options Options) (*url.URL, error) {
+// parseSourceURL parses the URL and checks it against the credentials.
+func parseSourceURL(options Options) (*url.URL, error) {
 	location, err := url.Parse(options.URL)
 	if err != nil {
-		return nil, failure(ReasonInvalid, "the url of the source cannot be read")
+		return nil, newError(ReasonInvalid, "the url of the source cannot be read")
 	}
 	if _, secret := location.User.Password(); secret {
-		return nil, failure(ReasonInvalid, "the url of the source has a password in it: put it into the Secret of secretRef (key password) and take it out of the url")
+		return nil, newError(ReasonInvalid, "the url of the source has a password in it: put it into the Secret of secretRef (key password) and take it out of the url")
 	}
 	if location.RawQuery != "" || location.Fragment != "" {
-		return nil, failure(ReasonInvalid, "the url of the source has a query or a fragment: leave them out")
+		return nil, newError(ReasonInvalid, "the url of the source has a query or a fragment: leave them out")
 	}
 	shown := location.Redacted()
 	if location.Scheme != "ssh" {
@@ -155,31 +155,31 @@ func locate(options Options) (*url.URL, error) {
 	switch location.Scheme {
 	case "https", "oci":
 	case "http":
-		if options.Credentials.forHTTP() && !options.Insecure {
-			return nil, failure(ReasonInvalid, "%s: credentials over plain HTTP can be read by others: use https, or set insecure", shown)
+		if options.Credentials.hasHTTPSecrets() && !options.Insecure {
+			return nil, newError(ReasonInvalid, "%s: credentials over plain HTTP can be read by others: use https, or set insecure", shown)
 		}
 	case "ssh":
 		if options.Credentials.Identity == nil && !options.Offline {
-			return nil, failure(ReasonInvalid, "%s: SSH needs a Secret with identity and known_hosts: set secretRef", shown)
+			return nil, newError(ReasonInvalid, "%s: SSH needs a Secret with identity and known_hosts: set secretRef", shown)
 		}
 	case "file":
 		if location.Host != "" || !strings.HasPrefix(location.Path, "/") {
-			return nil, failure(ReasonInvalid, "%s: a file url has three slashes and an absolute path: file:///srv/landscape.git", shown)
+			return nil, newError(ReasonInvalid, "%s: a file url has three slashes and an absolute path: file:///srv/landscape.git", shown)
 		}
 	default:
-		return nil, failure(ReasonInvalid, "%s: the scheme %q is not supported: use https, ssh, http, file or oci; git@host:path is written ssh://git@host/path", shown, location.Scheme)
+		return nil, newError(ReasonInvalid, "%s: the scheme %q is not supported: use https, ssh, http, file or oci; git@host:path is written ssh://git@host/path", shown, location.Scheme)
 	}
 	if location.Scheme != "file" && (location.Hostname() == "" || strings.Trim(location.Path, "/") == "") {
-		return nil, failure(ReasonInvalid, "%s: a host and a path are needed", shown)
+		return nil, newError(ReasonInvalid, "%s: a host and a path are needed", shown)
 	}
 	if location.User != nil && location.Scheme != "ssh" {
-		return nil, failure(ReasonInvalid, "%s: a user name in the url does not count: put it into the Secret of secretRef (key username)", shown)
+		return nil, newError(ReasonInvalid, "%s: a user name in the url does not count: put it into the Secret of secretRef (key username)", shown)
 	}
 	if options.Verify != nil && location.Scheme == "oci" {
-		return nil, failure(ReasonInvalid, "%s: signatures of artifacts are not verified: leave verify out, or name the digest in ref", shown)
+		return nil, newError(ReasonInvalid, "%s: signatures of artifacts are not verified: leave verify out, or name the digest in ref", shown)
 	}
 	if options.Submodules && location.Scheme == "oci" {
-		return nil, failure(ReasonInvalid, "%s: an artifact has no submodules: leave submodules out", shown)
+		return nil, newError(ReasonInvalid, "%s: an artifact has no submodules: leave submodules out", shown)
 	}
 	return location, nil
 }
@@ -187,15 +187,15 @@ func locate(options Options) (*url.URL, error) {
 func checkGitReference(ref landscapev1alpha1.Reference) error {
 	switch {
 	case ref.Digest != "":
-		return ofField("ref.digest", "is for OCI artifacts: name a commit")
+		return newFieldError("ref.digest", "is for OCI artifacts: name a commit")
 	case len(ref.Commit) == 64 && isHex(ref.Commit):
-		return ofField("ref.commit", "has 64 digits: repositories with SHA-256 object names are not supported")
+		return newFieldError("ref.commit", "has 64 digits: repositories with SHA-256 object names are not supported")
 	case ref.Commit != "" && !isCommit(ref.Commit):
-		return ofField("ref.commit", "has to be 40 hexadecimal digits in lower case")
+		return newFieldError("ref.commit", "has to be 40 hexadecimal digits in lower case")
 	}
 	for field, name := range map[string]string{"branch": ref.Branch, "tag": ref.Tag} {
-		if name != "" && !validReferenceName(name) {
-			return ofField("ref."+field, "%q cannot be the name of a %s: give it without refs/", printable(name, 100), field)
+		if name != "" && !isValidReferenceName(name) {
+			return newFieldError("ref."+field, "%q cannot be the name of a %s: give it without refs/", boundedLine(name, 100), field)
 		}
 	}
 	return checkRange(ref)
@@ -206,13 +206,13 @@ func checkRange(ref landscapev1alpha1.Reference) error {
 		return nil
 	}
 	if _, err := semver.NewConstraint(ref.SemVer); err != nil {
-		return ofField("ref.semver", "%q is no range of versions: write it like \">=1.2.0 <2\"", printable(ref.SemVer, 100))
+		return newFieldError("ref.semver", "%q is no range of versions: write it like \">=1.2.0 <2\"", boundedLine(ref.SemVer, 100))
 	}
 	return nil
 }
 
-// validReferenceName checks the Git rules that prevent a name from having another meaning.
-func validReferenceName(name string) bool {
+// isValidReferenceName checks the Git rules that prevent a name from having another meaning.
+func isValidReferenceName(name string) bool {
 	if len(name) > 255 || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/") || strings.HasSuffix(name, "/") || strings.HasSuffix(name, ".") ||
 		strings.HasSuffix(name, ".lock") || strings.Contains(name, "..") || strings.Contains(name, "//") || strings.Contains(name, "@{") ||
 		strings.HasPrefix(name, "/") || strings.HasPrefix(name, ".") || strings.Contains(name, "/.") || name == "@" {

@@ -15,16 +15,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// objectStore is the target of a registry's redirects. It records requests with their headers.
-type objectStore struct {
+// blobStoreServer is the target of a registry's redirects. It records requests with their headers.
+type blobStoreServer struct {
 	*httptest.Server
 	mutex sync.Mutex
 	seen  []*http.Request
 }
 
-func newStore(t *testing.T, start func(http.Handler) *httptest.Server, answer http.HandlerFunc) *objectStore {
+func newBlobStoreServer(t *testing.T, start func(http.Handler) *httptest.Server, answer http.HandlerFunc) *blobStoreServer {
 	t.Helper()
-	s := &objectStore{}
+	s := &blobStoreServer{}
 	s.Server = start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mutex.Lock()
 		s.seen = append(s.seen, r)
@@ -35,7 +35,7 @@ func newStore(t *testing.T, start func(http.Handler) *httptest.Server, answer ht
 	return s
 }
 
-func (s *objectStore) asked() []*http.Request {
+func (s *blobStoreServer) requests() []*http.Request {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	seen := s.seen
@@ -43,8 +43,8 @@ func (s *objectStore) asked() []*http.Request {
 	return seen
 }
 
-// login rejects requests without the token.
-func login(w http.ResponseWriter, r *http.Request, realm string) bool {
+// requireToken rejects requests without the token.
+func requireToken(w http.ResponseWriter, r *http.Request, realm string) bool {
 	switch {
 	case r.URL.Path == "/token":
 		_, _ = w.Write([]byte(`{"token":"letmein","expires_in":300}`))
@@ -60,16 +60,16 @@ func login(w http.ResponseWriter, r *http.Request, realm string) bool {
 // TestBlobsFromAnotherHost: blob stores on other hosts return blobs and get no credentials.
 func TestBlobsFromAnotherHost(t *testing.T) {
 	registry := newRegistry(t)
-	files := archive(t, archived{name: "a", content: "x"})
+	files := buildArchive(t, archivedFile{name: "a", content: "x"})
 	registry.push(t, "latest", fluxContent, files)
-	objects := newStore(t, httptest.NewTLSServer, func(w http.ResponseWriter, r *http.Request) {
+	objects := newBlobStoreServer(t, httptest.NewTLSServer, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/back" { // redirects back to the registry, for something else
 			http.Redirect(w, r, registry.URL+"/v2/private/blobs/sha256:1", http.StatusTemporaryRedirect)
 			return
 		}
 		_, _ = w.Write(files)
 	})
-	plain := newStore(t, httptest.NewServer, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(files) })
+	plain := newBlobStoreServer(t, httptest.NewServer, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(files) })
 	credentials := registry.credentials()
 	credentials.Username, credentials.Password = "bot", "hunter2"
 	credentials.Certificate = &registry.TLS.Certificates[0]
@@ -101,24 +101,24 @@ func TestBlobsFromAnotherHost(t *testing.T) {
 					http.Redirect(w, r, c.to, http.StatusTemporaryRedirect)
 					return true
 				}
-				return login(w, r, registry.URL)
+				return requireToken(w, r, registry.URL)
 			})
-			r := remote(t, Options{URL: registry.url(), Credentials: credentials})
+			r := newTestRemote(t, Options{URL: registry.url(), Credentials: credentials})
 			head, err := r.Resolve(t.Context())
 			var s *Snapshot
 			if err == nil {
 				s, err = r.Fetch(t.Context(), head)
 			}
-			asked := objects.asked()
+			asked := objects.requests()
 			for _, request := range asked {
 				assert.Empty(t, request.Header.Get("Authorization"))
 				assert.Empty(t, request.TLS.PeerCertificates, "the certificate is for the registry")
 			}
-			assert.Empty(t, plain.asked())
+			assert.Empty(t, plain.requests())
 			switch {
 			case c.says == "":
 				require.NoError(t, err)
-				assert.Equal(t, "x", content(t, s, "a"))
+				assert.Equal(t, "x", readSnapshotFile(t, s, "a"))
 				require.Len(t, asked, 1)
 				assert.Equal(t, "signature=secret", asked[0].URL.RawQuery)
 			case name == "led back":
@@ -134,12 +134,12 @@ func TestBlobsFromAnotherHost(t *testing.T) {
 	}
 }
 
-// TestPlainRegistriesLeadToPlainStores: insecure permits a store without TLS as well.
-func TestPlainRegistriesLeadToPlainStores(t *testing.T) {
+// TestInsecureRegistryRedirectsToHTTP: insecure permits a store without TLS as well.
+func TestInsecureRegistryRedirectsToHTTP(t *testing.T) {
 	registry := newRegistry(t)
-	files := archive(t, archived{name: "a", content: "x"})
+	files := buildArchive(t, archivedFile{name: "a", content: "x"})
 	registry.push(t, "latest", fluxContent, files)
-	objects := newStore(t, httptest.NewServer, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(files) })
+	objects := newBlobStoreServer(t, httptest.NewServer, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(files) })
 	registry.reset(func(w http.ResponseWriter, r *http.Request) bool {
 		if strings.Contains(r.URL.Path, "/blobs/") {
 			http.Redirect(w, r, objects.URL, http.StatusTemporaryRedirect)
@@ -149,18 +149,18 @@ func TestPlainRegistriesLeadToPlainStores(t *testing.T) {
 	})
 	insecure := httptest.NewServer(registry.Config.Handler)
 	t.Cleanup(insecure.Close)
-	s := get(t, remote(t, Options{URL: strings.Replace(insecure.URL, "http", "oci", 1) + "/landscapes/prod", Insecure: true}))
-	assert.Equal(t, "x", content(t, s, "a"))
-	assert.Len(t, objects.asked(), 1)
+	s := resolveAndFetch(t, newTestRemote(t, Options{URL: strings.Replace(insecure.URL, "http", "oci", 1) + "/landscapes/prod", Insecure: true}))
+	assert.Equal(t, "x", readSnapshotFile(t, s, "a"))
+	assert.Len(t, objects.requests(), 1)
 }
 
-// TestRegistriesElsewhereDoNotLeadHere: a registry behind a proxy is not on this machine, and must
-// not redirect to it.
-func TestRegistriesElsewhereDoNotLeadHere(t *testing.T) {
+// TestProxiedRegistryCannotRedirectToLocalAddress: a registry behind a proxy is not on this
+// machine, and must not redirect to it.
+func TestProxiedRegistryCannotRedirectToLocalAddress(t *testing.T) {
 	registry := newRegistry(t)
-	files := archive(t, archived{name: "a", content: "x"})
+	files := buildArchive(t, archivedFile{name: "a", content: "x"})
 	registry.push(t, "latest", fluxContent, files)
-	proxy := newStore(t, httptest.NewServer, func(w http.ResponseWriter, _ *http.Request) {
+	proxy := newBlobStoreServer(t, httptest.NewServer, func(w http.ResponseWriter, _ *http.Request) {
 		target, err := net.Dial("tcp", registry.Listener.Addr().String())
 		if err != nil {
 			w.WriteHeader(http.StatusBadGateway)
@@ -186,20 +186,20 @@ func TestRegistriesElsewhereDoNotLeadHere(t *testing.T) {
 			}
 			return false
 		})
-		r := remote(t, Options{URL: "oci://registry.example.com/landscapes/prod", Credentials: registry.credentials(), Proxy: through})
+		r := newTestRemote(t, Options{URL: "oci://registry.example.com/landscapes/prod", Credentials: registry.credentials(), Proxy: through})
 		head, err := r.Resolve(t.Context())
 		require.NoError(t, err)
 		_, err = r.Fetch(t.Context(), head)
 		requireReason(t, ReasonUnreachable, err)
 		require.ErrorContains(t, err, "which is an address of this machine", host)
 	}
-	for _, request := range proxy.asked() {
+	for _, request := range proxy.requests() {
 		assert.Equal(t, "registry.example.com:443", request.Host)
 	}
 }
 
-// TestNearAddresses: the resolved address decides, compared with the registry's address.
-func TestNearAddresses(t *testing.T) {
+// TestIsAddressAllowed: the resolved address decides, compared with the registry's address.
+func TestIsAddressAllowed(t *testing.T) {
 	for _, c := range []struct {
 		registry, to string
 		want         bool
@@ -218,22 +218,22 @@ func TestNearAddresses(t *testing.T) {
 		{"169.254.1.1", "169.254.1.2", true},
 		{"169.254.1.1", "127.0.0.1", false},
 	} {
-		r := &reach{address: "registry.example.com:443"}
+		r := &registryDialer{address: "registry.example.com:443"}
 		last := netip.MustParseAddr(c.registry)
-		r.last.Store(&last)
-		assert.Equal(t, c.want, r.near(netip.MustParseAddr(c.to)), "%s to %s", c.registry, c.to)
-		err := r.control("tcp", netip.AddrPortFrom(netip.MustParseAddr(c.to), 443).String(), nil)
+		r.lastAddress.Store(&last)
+		assert.Equal(t, c.want, r.isAddressAllowed(netip.MustParseAddr(c.to)), "%s to %s", c.registry, c.to)
+		err := r.checkAddress("tcp", netip.AddrPortFrom(netip.MustParseAddr(c.to), 443).String(), nil)
 		assert.Equal(t, c.want, err == nil, "%v", err)
 	}
-	asNamed := &reach{address: "[::1]:443"}
-	assert.True(t, asNamed.near(netip.MustParseAddr("127.0.0.1")))
-	assert.False(t, asNamed.near(netip.MustParseAddr("169.254.169.254")))
+	asNamed := &registryDialer{address: "[::1]:443"}
+	assert.True(t, asNamed.isAddressAllowed(netip.MustParseAddr("127.0.0.1")))
+	assert.False(t, asNamed.isAddressAllowed(netip.MustParseAddr("169.254.169.254")))
 
 	// Control applies to actual connections.
 	target := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(target.Close)
-	r := &reach{address: "registry.example.com:443"}
-	dialer := net.Dialer{Control: r.control}
+	r := &registryDialer{address: "registry.example.com:443"}
+	dialer := net.Dialer{Control: r.checkAddress}
 	_, err := dialer.DialContext(t.Context(), "tcp", target.Listener.Addr().String())
 	requireReason(t, ReasonUnreachable, err)
 	r.address = target.Listener.Addr().String()

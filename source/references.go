@@ -25,14 +25,14 @@ func headOf(ref landscapev1alpha1.Reference, have *packp.AdvRefs) (Head, error) 
 	case ref.Tag != "":
 		head, ok := tagHead(ref.Tag, have)
 		if !ok {
-			return Head{}, failure(ReasonReferenceNotFound, "the repository has no tag %s", ref.Tag)
+			return Head{}, newError(ReasonReferenceNotFound, "the repository has no tag %s", ref.Tag)
 		}
 		return head, nil
 	}
 	branch := branchOf(ref)
 	hash, ok := have.References[branchPrefix+branch]
 	if !ok {
-		return Head{}, failure(ReasonReferenceNotFound, "the repository has no branch %s: it was deleted, or has another name", branch)
+		return Head{}, newError(ReasonReferenceNotFound, "the repository has no branch %s: it was deleted, or has another name", branch)
 	}
 	return Head{Name: branch, Commit: hash.String()}, nil
 }
@@ -62,17 +62,17 @@ func versionHead(versions string, have *packp.AdvRefs) (Head, error) {
 			names = append(names, tag)
 		}
 	}
-	name, ok := highest(versions, names)
+	name, ok := highestVersion(versions, names)
 	if !ok {
-		return Head{}, failure(ReasonReferenceNotFound, "the repository has no tag in the range %s", versions)
+		return Head{}, newError(ReasonReferenceNotFound, "the repository has no tag in the range %s", versions)
 	}
 	head, _ := tagHead(name, have)
 	return head, nil
 }
 
-// highest returns the name of the highest version in a range. Among two names of one version the
-// first in order counts, for example 1.2.0 before v1.2.0.
-func highest(versions string, names []string) (string, bool) {
+// highestVersion returns the name of the highest version in a range. Among two names of one version
+// the first in order counts, for example 1.2.0 before v1.2.0.
+func highestVersion(versions string, names []string) (string, bool) {
 	constraint, err := semver.NewConstraint(versions)
 	if err != nil {
 		return "", false
@@ -91,8 +91,8 @@ func highest(versions string, names []string) (string, bool) {
 	return found, best != nil
 }
 
-// tips returns all branches and tags.
-func tips(have *packp.AdvRefs) []plumbing.Hash {
+// branchAndTagHeads returns all branches and tags.
+func branchAndTagHeads(have *packp.AdvRefs) []plumbing.Hash {
 	var out []plumbing.Hash
 	for name, hash := range have.References {
 		if strings.HasPrefix(name, branchPrefix) || strings.HasPrefix(name, tagPrefix) {
@@ -102,16 +102,16 @@ func tips(have *packp.AdvRefs) []plumbing.Hash {
 	return out
 }
 
-// gone rejects the highest existing version if the range has a higher one that was seen or applied
-// before and no longer exists.
-func gone(options Options, found string, seen []string, there func(name string) bool) error {
+// checkDeletedTag rejects the highest existing version if the range has a higher one that was seen
+// or applied before and no longer exists.
+func checkDeletedTag(options Options, found string, seen []string, there func(name string) bool) error {
 	if applied, err := ParseRevision(options.Applied); err == nil {
 		seen = append(seen, applied.Name)
 	}
-	former, ok := highest(options.Ref.SemVer, append(seen, found))
+	former, ok := highestVersion(options.Ref.SemVer, append(seen, found))
 	if !ok || there(former) {
 		return nil
 	}
-	return failure(ReasonReferenceNotFound, "tag %s is gone, and %s would be the highest in the range %s: a lower version is not followed by itself; push the tag again, or make the range one without it",
+	return newError(ReasonReferenceNotFound, "tag %s is gone, and %s would be the highest in the range %s: a lower version is not followed by itself; push the tag again, or make the range one without it",
 		former, found, options.Ref.SemVer)
 }

@@ -20,7 +20,7 @@ type Repository struct {
 	*gitStore
 	// Root is the top of the work tree; for a bare repository, its folder.
 	Root    string
-	objects *objects
+	objects *objectReader
 	// program resolves revisions that go-git cannot; nil if git is not installed.
 	program *gitProgram
 }
@@ -32,7 +32,7 @@ var ErrNoRepository = errors.New("is in no Git repository")
 // because a revision may have it. The error is ErrNoRepository if there is none, otherwise it says
 // why the repository cannot be read.
 func Open(dir string) (*Repository, error) {
-	abs, err := absolutePath(dir)
+	abs, err := absoluteRealPath(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", dir, err)
 	}
@@ -52,12 +52,13 @@ func Open(dir string) (*Repository, error) {
 			return nil, fmt.Errorf("open the Git repository of %s: %w", dir, err)
 		}
 		return &Repository{Root: root, gitStore: s, program: newGitProgram(root),
-			objects: &objects{storer: s.stores, advice: damagedRepository(root), incomplete: s.incomplete(root), seen: map[plumbing.Hash]bool{}}}, nil
+			objects: &objectReader{storer: s.objectStores, advice: damagedRepositoryAdvice(root), missingObjectHint: s.missingObjectHint(root), knownHashes: map[plumbing.Hash]bool{}}}, nil
 	}
 }
 
-// absolutePath returns the absolute path of a folder without links. Missing parts stay unchanged.
-func absolutePath(dir string) (string, error) {
+// absoluteRealPath returns the absolute path of a folder without links. Missing parts stay
+// unchanged.
+func absoluteRealPath(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
@@ -78,7 +79,7 @@ func absolutePath(dir string) (string, error) {
 // Rel returns the slash-separated path of a folder inside the repository. The folder may be
 // missing.
 func (r *Repository) Rel(dir string) (string, error) {
-	abs, err := absolutePath(dir)
+	abs, err := absoluteRealPath(dir)
 	if err != nil {
 		return "", err
 	}
@@ -99,7 +100,7 @@ type Revision struct {
 // main@{1}, like `git rev-parse`. If the revision does not name one commit, the error says which
 // part is wrong.
 func (r *Repository) At(rev string) (_ *Revision, err error) {
-	defer r.caught(&err)
+	defer r.recoverPanic(&err)
 	hash, err := r.resolve(rev)
 	if err != nil {
 		return nil, err
@@ -116,10 +117,10 @@ func (r *Repository) At(rev string) (_ *Revision, err error) {
 
 // Head reads the commit that is checked out; nil before the first commit.
 func (r *Repository) Head() (_ *object.Commit, err error) {
-	defer r.caught(&err)
+	defer r.recoverPanic(&err)
 	var hash plumbing.Hash
-	if r.reftable {
-		hash, err = r.program.revision("HEAD")
+	if r.usesReftable {
+		hash, err = r.program.resolveRevision("HEAD")
 		if _, none := errors.AsType[*unknownRevisionError](err); none {
 			return nil, nil
 		}
@@ -134,16 +135,16 @@ func (r *Repository) Head() (_ *object.Commit, err error) {
 	return r.objects.commit(hash)
 }
 
-// caught turns a panic of go-git about a damaged repository into an error. It must be deferred
-// directly.
-func (r *Repository) caught(err *error) {
+// recoverPanic turns a panic of go-git about a damaged repository into an error. It must be
+// deferred directly.
+func (r *Repository) recoverPanic(err *error) {
 	if p := recover(); p != nil {
-		*err = r.objects.failed(panics.Safe(func() error { panic(p) })())
+		*err = r.objects.recordDamage(panics.AsError(func() error { panic(p) })())
 	}
 }
 
-// shallow returns a hint if the repository has only the last commits, as in many CI checkouts.
-func (r *Repository) shallow() string {
+// shallowHint returns a hint if the repository has only the last commits, as in many CI checkouts.
+func (r *Repository) shallowHint() string {
 	if commits, err := r.references.Shallow(); err != nil || len(commits) == 0 {
 		return ""
 	}

@@ -17,85 +17,85 @@ import (
 // git is not installed, or does not read the repository, resolve supports only revisions that need
 // nothing but objects. It also follows a revision that git rejects, to find the wrong part.
 func (r *Repository) resolve(rev string) (plumbing.Hash, error) {
-	hash, err := r.lookUp(rev)
+	hash, err := r.resolveHash(rev)
 	if err != nil {
-		return hash, fmt.Errorf("revision %q: %w", printable(rev, 200), err)
+		return hash, fmt.Errorf("revision %q: %w", boundedLine(rev, 200), err)
 	}
 	return hash, nil
 }
 
-func (r *Repository) lookUp(rev string) (plumbing.Hash, error) {
+func (r *Repository) resolveHash(rev string) (plumbing.Hash, error) {
 	if rev == "" || strings.HasPrefix(rev, "-") || strings.ContainsAny(rev, "\x00\n") {
 		return plumbing.ZeroHash, fmt.Errorf("no revision is written so: give a branch, a tag or a commit")
 	}
-	hash, asked := r.program.revision(rev)
-	foreign, _ := errors.AsType[*cannotAskError](asked)
+	hash, asked := r.program.resolveRevision(rev)
+	foreign, _ := errors.AsType[*gitUnusableError](asked)
 	unknown, _ := errors.AsType[*unknownRevisionError](asked)
 	switch {
 	case asked == nil:
-	case foreign != nil && foreign.foreign, foreign == nil && unknown == nil:
+	case foreign != nil && foreign.foreignOwner, foreign == nil && unknown == nil:
 		return plumbing.ZeroHash, asked
 	default:
 		var err error
-		if hash, err = r.follow(rev); err != nil {
+		if hash, err = r.resolveSteps(rev); err != nil {
 			return plumbing.ZeroHash, err
 		}
 		if unknown != nil {
-			return plumbing.ZeroHash, fmt.Errorf("git does not understand it: %s", unknown.orElse("give a branch, a tag or a commit"))
+			return plumbing.ZeroHash, fmt.Errorf("git does not understand it: %s", unknown.explanationOr("give a branch, a tag or a commit"))
 		}
 	}
-	return r.peel(rev, hash)
+	return r.peelToCommit(rev, hash)
 }
 
-// orElse returns git's explanation, or another text if it is empty.
-func (e *unknownRevisionError) orElse(text string) string {
-	if e.said != "" {
-		return e.said
+// explanationOr returns git's explanation, or another text if it is empty.
+func (e *unknownRevisionError) explanationOr(text string) string {
+	if e.explanation != "" {
+		return e.explanation
 	}
 	return text
 }
 
-// peel follows a tag to its commit.
-func (r *Repository) peel(rev string, hash plumbing.Hash) (plumbing.Hash, error) {
-	found, err := r.object(hash)
-	if base, _ := split(rev); errors.Is(err, plumbing.ErrObjectNotFound) && isCommit(strings.ToLower(base)) {
-		return hash, fmt.Errorf("not found in %s: give a branch, a tag or a commit%s", r.Root, r.shallow())
+// peelToCommit follows a tag to its commit.
+func (r *Repository) peelToCommit(rev string, hash plumbing.Hash) (plumbing.Hash, error) {
+	found, err := r.readObject(hash)
+	if base, _ := splitRevision(rev); errors.Is(err, plumbing.ErrObjectNotFound) && isCommit(strings.ToLower(base)) {
+		return hash, fmt.Errorf("not found in %s: give a branch, a tag or a commit%s", r.Root, r.shallowHint())
 	}
 	if err != nil {
-		return hash, r.objects.failed(err)
+		return hash, r.objects.recordDamage(err)
 	}
 	switch found := found.(type) {
 	case *object.Commit:
 		return hash, nil
 	case *object.Tag:
-		return r.peel("", found.Target)
+		return r.peelToCommit("", found.Target)
 	default:
-		if err := checkShape(rev); err != nil {
+		if err := checkRevisionForm(rev); err != nil {
 			return hash, err
 		}
 		return hash, fmt.Errorf("it is the name of a %s, not of a commit: give a branch, a tag or a commit", found.Type())
 	}
 }
 
-func (r *Repository) object(hash plumbing.Hash) (found object.Object, err error) {
+func (r *Repository) readObject(hash plumbing.Hash) (found object.Object, err error) {
 	r.objects.mutex.Lock()
 	defer r.objects.mutex.Unlock()
 	return object.GetObject(r.objects.storer, hash)
 }
 
-// split splits a revision into its base name and its steps: ~2, ^1, ^{commit}, @{1}, :path,
+// splitRevision splits a revision into its base name and its steps: ~2, ^1, ^{commit}, @{1}, :path,
 // ..other.
-func split(rev string) (base string, steps []string) {
+func splitRevision(rev string) (base string, steps []string) {
 	if strings.HasPrefix(rev, ":/") {
 		return rev, nil
 	}
 	at := 0
-	for at < len(rev) && stepAt(rev[at:]) == 0 {
+	for at < len(rev) && stepLength(rev[at:]) == 0 {
 		at++
 	}
 	base, rev = rev[:at], rev[at:]
 	for rev != "" {
-		length := stepAt(rev)
+		length := stepLength(rev)
 		if length == 0 {
 			length = len(rev)
 		}
@@ -106,8 +106,8 @@ func split(rev string) (base string, steps []string) {
 
 var stepPattern = regexp.MustCompile(`^(~[0-9]*|\^[0-9]+|\^@|\^!|\^-[0-9]*|:.*|\.\..*)`)
 
-// stepAt returns the length of the step at the beginning of a text, 0 if there is none.
-func stepAt(text string) int {
+// stepLength returns the length of the step at the beginning of a text, 0 if there is none.
+func stepLength(text string) int {
 	if strings.HasPrefix(text, "@{") || strings.HasPrefix(text, "^{") {
 		depth := 0
 		for i, c := range text {
@@ -128,22 +128,22 @@ func stepAt(text string) int {
 	return 1
 }
 
-// follow follows the steps of a revision. The error names the first invalid part.
-func (r *Repository) follow(rev string) (plumbing.Hash, error) {
-	if err := checkShape(rev); err != nil {
+// resolveSteps follows the steps of a revision. The error names the first invalid part.
+func (r *Repository) resolveSteps(rev string) (plumbing.Hash, error) {
+	if err := checkRevisionForm(rev); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	base, steps := split(rev)
+	base, steps := splitRevision(rev)
 	var at plumbing.Hash
 	var err error
 	if base != "" {
-		if at, err = r.named(rev, base); err != nil {
+		if at, err = r.resolveBaseName(rev, base); err != nil {
 			return at, err
 		}
 	}
 	text := base
 	for _, step := range steps {
-		if at, err = r.step(text, step, at); err != nil {
+		if at, err = r.resolveStep(text, step, at); err != nil {
 			return at, err
 		}
 		text += step
@@ -151,11 +151,11 @@ func (r *Repository) follow(rev string) (plumbing.Hash, error) {
 	return at, nil
 }
 
-// checkShape rejects forms that do not name one commit.
-func checkShape(rev string) error {
-	text, steps := split(rev)
+// checkRevisionForm rejects forms that do not name one commit.
+func checkRevisionForm(rev string) error {
+	text, steps := splitRevision(rev)
 	for i, step := range steps {
-		shown := printable(step, 200)
+		shown := boundedLine(step, 200)
 		switch {
 		case strings.HasPrefix(step, ".."):
 			return fmt.Errorf("%q makes a range of commits of it: give its two ends as two revisions", shown)
@@ -168,48 +168,48 @@ func checkShape(rev string) error {
 		case strings.HasPrefix(step, ":"):
 			return fmt.Errorf("%q names a file or folder of a commit, not a commit: give the commit alone (%s); the folder is the argument", shown, text)
 		case step == "^" && text == "" && len(steps) > 1:
-			return fmt.Errorf("%q leaves the commits of a revision out and names none: give %s alone", shown, printable(rev[1:], 200))
+			return fmt.Errorf("%q leaves the commits of a revision out and names none: give %s alone", shown, boundedLine(rev[1:], 200))
 		case i == 0 && text == "" && !strings.HasPrefix(step, "@{"):
-			return fmt.Errorf("there is no name before %q: write HEAD%s for the last commit", shown, printable(rev, 200))
+			return fmt.Errorf("there is no name before %q: write HEAD%s for the last commit", shown, boundedLine(rev, 200))
 		}
 		text += step
 	}
 	return nil
 }
 
-// named resolves the base name of a revision.
-func (r *Repository) named(rev, base string) (plumbing.Hash, error) {
-	hash, err := r.program.revision(base)
+// resolveBaseName resolves the base name of a revision.
+func (r *Repository) resolveBaseName(rev, base string) (plumbing.Hash, error) {
+	hash, err := r.program.resolveRevision(base)
 	if err == nil {
 		return hash, nil
 	}
 	unknown, _ := errors.AsType[*unknownRevisionError](err)
-	unasked, _ := errors.AsType[*cannotAskError](err)
+	unasked, _ := errors.AsType[*gitUnusableError](err)
 	text, isText := strings.CutPrefix(base, ":/")
 	switch {
 	case unknown == nil && unasked == nil:
 		return hash, err
 	case isText && unasked != nil:
-		return hash, fmt.Errorf("only git looks for %q in messages, and %s: give a branch, a tag or a commit", printable(text, 200), unasked.cause)
+		return hash, fmt.Errorf("only git looks for %q in messages, and %s: give a branch, a tag or a commit", boundedLine(text, 200), unasked.cause)
 	case isText:
-		return hash, fmt.Errorf("no commit has a message that matches %q: %s", printable(text, 200), unknown.orElse("give a branch, a tag or a commit"))
+		return hash, fmt.Errorf("no commit has a message that matches %q: %s", boundedLine(text, 200), unknown.explanationOr("give a branch, a tag or a commit"))
 	}
-	hash, err = r.ownName(base)
+	hash, err = r.resolveWithoutGit(base)
 	switch {
 	case err == nil && unknown != nil:
-		return hash, fmt.Errorf("git does not understand %q: %s", base, unknown.orElse("give a branch, a tag or a commit"))
+		return hash, fmt.Errorf("git does not understand %q: %s", base, unknown.explanationOr("give a branch, a tag or a commit"))
 	case errors.Is(err, plumbing.ErrReferenceNotFound):
 		what := ""
 		if base != rev {
 			what = fmt.Sprintf("%q is ", base)
 		}
-		if branch := r.unborn(); branch != "" {
+		if branch := r.unbornBranch(); branch != "" {
 			return hash, fmt.Errorf("%snot found in %s: %s has no commit yet; commit the landscape first (git add, git commit)", what, r.Root, branch)
 		}
-		if unasked != nil && r.reftable {
+		if unasked != nil && r.usesReftable {
 			return hash, fmt.Errorf("%snot found in %s: only git reads references of the format reftable, and %s", what, r.Root, unasked.cause)
 		}
-		return hash, fmt.Errorf("%snot found in %s: give a branch, a tag or a commit%s", what, r.Root, r.shallow())
+		return hash, fmt.Errorf("%snot found in %s: give a branch, a tag or a commit%s", what, r.Root, r.shallowHint())
 	}
 	return hash, err
 }
@@ -217,14 +217,14 @@ func (r *Repository) named(rev, base string) (plumbing.Hash, error) {
 var (
 	describedPattern   = regexp.MustCompile(`^.+-g([0-9a-fA-F]{4,40})$`)
 	abbreviatedPattern = regexp.MustCompile(`^[0-9a-fA-F]{4,40}$`)
-	// ownReference matches references that are neither a branch, tag nor remote, such as HEAD and
-	// MERGE_HEAD.
-	ownReference = regexp.MustCompile(`^([A-Z_]+|refs/.*)$`)
+	// fullReferencePattern matches references that are neither a branch, tag nor remote, such as
+	// HEAD and MERGE_HEAD.
+	fullReferencePattern = regexp.MustCompile(`^([A-Z_]+|refs/.*)$`)
 )
 
-// ownName resolves a name without git: a full commit id, a reference, or an abbreviated commit id.
-// Otherwise the error is plumbing.ErrReferenceNotFound.
-func (r *Repository) ownName(name string) (plumbing.Hash, error) {
+// resolveWithoutGit resolves a name without git: a full commit id, a reference, or an abbreviated
+// commit id. Otherwise the error is plumbing.ErrReferenceNotFound.
+func (r *Repository) resolveWithoutGit(name string) (plumbing.Hash, error) {
 	if name == "@" {
 		name = "HEAD"
 	}
@@ -241,7 +241,7 @@ func (r *Repository) ownName(name string) (plumbing.Hash, error) {
 	}
 	var objects []plumbing.Hash
 	if abbreviatedPattern.MatchString(digits) {
-		if objects, err = r.withPrefix(digits); err != nil {
+		if objects, err = r.hashesWithPrefix(digits); err != nil {
 			return plumbing.ZeroHash, err
 		}
 	}
@@ -270,9 +270,9 @@ func (r *Repository) ownName(name string) (plumbing.Hash, error) {
 // maxMeanings is how many meanings of an ambiguous name an error lists.
 const maxMeanings = 6
 
-func (r *Repository) withPrefix(digits string) (found []plumbing.Hash, err error) {
-	err = r.objects.read(func() (err error) {
-		found, err = r.stores.withPrefix(digits)
+func (r *Repository) hashesWithPrefix(digits string) (found []plumbing.Hash, err error) {
+	err = r.objects.withStore(func() (err error) {
+		found, err = r.objectStores.hashesWithPrefix(digits)
 		return err
 	})
 	return found, err
@@ -283,7 +283,7 @@ func (r *Repository) referencesOf(name string) ([]*plumbing.Reference, error) {
 	var out []*plumbing.Reference
 	for _, rule := range plumbing.RefRevParseRules {
 		full := fmt.Sprintf(rule, name)
-		if !ownReference.MatchString(full) {
+		if !fullReferencePattern.MatchString(full) {
 			continue
 		}
 		found, err := storer.ResolveReference(r.references, plumbing.ReferenceName(full))
@@ -294,36 +294,36 @@ func (r *Repository) referencesOf(name string) ([]*plumbing.Reference, error) {
 	return out, nil
 }
 
-// unborn returns the branch that is checked out if it has no commit; empty if it has one.
-func (r *Repository) unborn() string {
+// unbornBranch returns the branch that is checked out if it has no commit; empty if it has one.
+func (r *Repository) unbornBranch() string {
 	if commit, err := r.Head(); err != nil || commit != nil {
 		return ""
 	}
-	if head, err := r.references.Reference(plumbing.HEAD); err == nil && head.Type() == plumbing.SymbolicReference && !r.reftable {
+	if head, err := r.references.Reference(plumbing.HEAD); err == nil && head.Type() == plumbing.SymbolicReference && !r.usesReftable {
 		return "the branch " + head.Target().Short()
 	}
 	return "the branch that is checked out"
 }
 
-// step follows one step from the object of a text.
-func (r *Repository) step(text, step string, at plumbing.Hash) (plumbing.Hash, error) {
+// resolveStep follows one step from the object of a text.
+func (r *Repository) resolveStep(text, step string, at plumbing.Hash) (plumbing.Hash, error) {
 	kind, number := step[:1], step[1:]
 	switch {
 	case strings.HasPrefix(step, "@{"), strings.HasPrefix(step, "^{/"):
-		return r.askedStep(text, step)
+		return r.resolveGitStep(text, step)
 	case strings.HasPrefix(step, "^{") && strings.HasSuffix(step, "}"):
-		return r.typed(text, step, at)
+		return r.resolveTypeStep(text, step, at)
 	case kind != "~" && kind != "^":
-		return at, fmt.Errorf("%q after %s is not understood", printable(step, 200), text)
+		return at, fmt.Errorf("%q after %s is not understood", boundedLine(step, 200), text)
 	}
 	count := 1
 	if number != "" {
 		var err error
 		if count, err = strconv.Atoi(number); err != nil {
-			return at, fmt.Errorf("%q after %s is not understood", printable(step, 200), text)
+			return at, fmt.Errorf("%q after %s is not understood", boundedLine(step, 200), text)
 		}
 	}
-	at, err := r.peel(text, at)
+	at, err := r.peelToCommit(text, at)
 	if err != nil || count == 0 {
 		return at, err
 	}
@@ -353,7 +353,7 @@ func (r *Repository) step(text, step string, at plumbing.Hash) (plumbing.Hash, e
 // parents returns the parents of a commit; at the end of a shallow clone none, with a hint.
 func (r *Repository) parents(hash plumbing.Hash) ([]plumbing.Hash, string, error) {
 	if ends, err := r.references.Shallow(); err == nil && slices.Contains(ends, hash) {
-		return nil, r.shallow(), nil
+		return nil, r.shallowHint(), nil
 	}
 	commit, err := r.objects.commit(hash)
 	if err != nil {
@@ -362,35 +362,35 @@ func (r *Repository) parents(hash plumbing.Hash) ([]plumbing.Hash, string, error
 	return commit.ParentHashes, "", nil
 }
 
-// askedStep follows a step that only git understands.
-func (r *Repository) askedStep(text, step string) (plumbing.Hash, error) {
-	hash, err := r.program.revision(text + step)
-	if unasked, ok := errors.AsType[*cannotAskError](err); ok {
+// resolveGitStep follows a step that only git understands.
+func (r *Repository) resolveGitStep(text, step string) (plumbing.Hash, error) {
+	hash, err := r.program.resolveRevision(text + step)
+	if unasked, ok := errors.AsType[*gitUnusableError](err); ok {
 		return hash, fmt.Errorf("only git understands %q, and %s: give a branch, a tag or a commit", step, unasked.cause)
 	}
 	if unknown, ok := errors.AsType[*unknownRevisionError](err); ok {
 		if pattern, is := strings.CutPrefix(step, "^{/"); is {
-			return hash, fmt.Errorf("no commit of the history of %s has a message that matches %q: %s", text, strings.TrimSuffix(pattern, "}"), unknown.orElse("give a branch, a tag or a commit"))
+			return hash, fmt.Errorf("no commit of the history of %s has a message that matches %q: %s", text, strings.TrimSuffix(pattern, "}"), unknown.explanationOr("give a branch, a tag or a commit"))
 		}
-		return hash, fmt.Errorf("%q leads to no commit: %s", step, unknown.orElse("there is no such entry in the log, or it is not understood"))
+		return hash, fmt.Errorf("%q leads to no commit: %s", step, unknown.explanationOr("there is no such entry in the log, or it is not understood"))
 	}
 	return hash, err
 }
 
-// typed follows a step such as ^{commit}, which requires a type of object.
-func (r *Repository) typed(text, step string, at plumbing.Hash) (plumbing.Hash, error) {
+// resolveTypeStep follows a step such as ^{commit}, which requires a type of object.
+func (r *Repository) resolveTypeStep(text, step string, at plumbing.Hash) (plumbing.Hash, error) {
 	switch want := strings.TrimSuffix(strings.TrimPrefix(step, "^{"), "}"); want {
 	case "object":
 		return at, nil
 	case "", "commit":
-		return r.peel(text, at)
+		return r.peelToCommit(text, at)
 	case "tag":
-		if found, err := r.object(at); err == nil && found.Type() == plumbing.TagObject {
+		if found, err := r.readObject(at); err == nil && found.Type() == plumbing.TagObject {
 			return at, nil
 		}
 		return at, fmt.Errorf("%s is no annotated tag, which %q asks for", text, step)
 	case "tree", "blob":
 		return at, fmt.Errorf("%q names a %s, not a commit: give %s alone", step, want, text)
 	}
-	return at, fmt.Errorf("%q after %s is not understood: ^{commit}, ^{tag}, ^{/TEXT} and ^{} are known", printable(step, 200), text)
+	return at, fmt.Errorf("%q after %s is not understood: ^{commit}, ^{tag}, ^{/TEXT} and ^{} are known", boundedLine(step, 200), text)
 }

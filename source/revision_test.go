@@ -13,20 +13,20 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// forms creates a clone in which each form of gitrevisions(7) has a meaning, and returns its
-// repository.
-func forms(t *testing.T) *gittest.Repository {
+// newRevisionFixture creates a clone in which each form of gitrevisions(7) has a meaning, and
+// returns its repository.
+func newRevisionFixture(t *testing.T) *gittest.Repository {
 	t.Helper()
 	repo := gittest.New(t, t.TempDir(), "landscape")
-	repo.Push("a.yaml", "1", "first: of {all}")
+	repo.PushFile("a.yaml", "1", "first: of {all}")
 	repo.Git("tag", "light")
 	repo.Git("branch", "former")
-	repo.Push("a.yaml", "2", "second")
+	repo.PushFile("a.yaml", "2", "second")
 	repo.Git("tag", "--annotate", "--message", "x", "v1.0")
 	repo.Git("tag", "--annotate", "--message", "of a tag", "nested", "v1.0")
 	repo.Git("tag", "tree", "HEAD^{tree}")
 	repo.Git("checkout", "--quiet", "-b", "side", "former")
-	repo.Write("b.yaml", "1")
+	repo.WriteFile("b.yaml", "1")
 	repo.Commit("aside")
 	repo.Git("checkout", "--quiet", "main")
 	repo.Git("merge", "--quiet", "--no-ff", "--message", "merged", "side")
@@ -38,17 +38,17 @@ func forms(t *testing.T) *gittest.Repository {
 	return repo
 }
 
-func gitSays(t *testing.T, dir, rev string) string {
+func gitRevParse(t *testing.T, dir, rev string) string {
 	t.Helper()
 	command := exec.Command("git", "rev-parse", "--verify", rev)
-	command.Dir, command.Env = dir, append(gittest.Environment(), "LC_ALL=C")
+	command.Dir, command.Env = dir, append(gittest.IsolatedEnvironment(), "LC_ALL=C")
 	out, err := command.Output()
 	if err != nil {
 		return ""
 	}
 	// A revision here is a commit, while rev-parse also accepts tags, trees and files.
 	command = exec.Command("git", "rev-parse", "--verify", strings.TrimSpace(string(out))+"^{commit}")
-	command.Dir, command.Env = dir, gittest.Environment()
+	command.Dir, command.Env = dir, gittest.IsolatedEnvironment()
 	out, err = command.Output()
 	if err != nil {
 		return ""
@@ -56,10 +56,10 @@ func gitSays(t *testing.T, dir, rev string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestRevisionsAreGits compares each form with git, with and without the git program. Errors name
+// TestRevisionsMatchGit compares each form with git, with and without the git program. Errors name
 // the part that is not understood. Without git fewer forms are understood, with the same meaning.
-func TestRevisionsAreGits(t *testing.T) {
-	repo := forms(t)
+func TestRevisionsMatchGit(t *testing.T) {
+	repo := newRevisionFixture(t)
 	head := repo.Git("rev-parse", "HEAD")
 	for rev, test := range map[string]struct {
 		// refused is part of the error; empty if the form names a commit.
@@ -138,7 +138,7 @@ func TestRevisionsAreGits(t *testing.T) {
 				assert.NotContains(t, err.Error(), "damaged")
 				return
 			}
-			want := gitSays(t, repo.Work, rev)
+			want := gitRevParse(t, repo.Work, rev)
 			require.NotEmpty(t, want)
 			at, err := with.At(rev)
 			require.NoError(t, err)
@@ -157,14 +157,14 @@ func TestRevisionsAreGits(t *testing.T) {
 // TestAmbiguousAbbreviation: an ambiguous abbreviation is an error that lists all meanings.
 func TestAmbiguousAbbreviation(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
-	first := repo.Push("a.yaml", "1", "first")
+	first := repo.PushFile("a.yaml", "1", "first")
 	known := map[string]bool{}
 	for _, name := range strings.Fields(repo.Git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)")) {
 		known[name[:4]] = true
 	}
 	double := ""
 	for i := 0; double == ""; i++ {
-		repo.Write("blob", strings.Repeat("x", i))
+		repo.WriteFile("blob", strings.Repeat("x", i))
 		name := repo.Git("hash-object", "-w", "blob")
 		if known[name[:4]] {
 			double = name[:4]
@@ -199,10 +199,10 @@ func TestNothingCommitted(t *testing.T) {
 	}
 }
 
-// TestNothingIsStarted: no form of revision starts a program from the repository's configuration,
+// TestGitStartsNoProgram: no form of revision starts a program from the repository's configuration,
 // or fetches.
-func TestNothingIsStarted(t *testing.T) {
-	repo := forms(t)
+func TestGitStartsNoProgram(t *testing.T) {
+	repo := newRevisionFixture(t)
 	started := filepath.Join(t.TempDir(), "started")
 	script := filepath.Join(t.TempDir(), "script")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\ntouch "+started+"\n"), 0o755))

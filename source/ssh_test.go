@@ -26,34 +26,34 @@ import (
 func TestFetchOverSSH(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	one := repo.Push("a.yaml", "1", "one")
+	one := repo.PushFile("a.yaml", "1", "one")
 	server := gittest.ServeSSH(t, root)
 	address := server.URL + "/landscape.git"
 	credentials, err := CredentialsOf(address, map[string][]byte{"identity": server.Identity, "known_hosts": server.KnownHosts})
 	require.NoError(t, err)
-	r := remote(t, Options{URL: address, Credentials: credentials})
-	assert.Equal(t, one, get(t, r).Commit)
+	r := newTestRemote(t, Options{URL: address, Credentials: credentials})
+	assert.Equal(t, one, resolveAndFetch(t, r).Commit)
 	assert.Equal(t, 2, server.Connections())
-	get(t, r)
+	resolveAndFetch(t, r)
 	assert.Equal(t, 3, server.Connections(), "a poll with nothing new is one connection")
-	repo.Push("a.yaml", "2", "two")
-	assert.Equal(t, "2", content(t, get(t, r), "a.yaml"))
+	repo.PushFile("a.yaml", "2", "two")
+	assert.Equal(t, "2", readSnapshotFile(t, resolveAndFetch(t, r), "a.yaml"))
 
-	_, err = remote(t, Options{URL: server.URL + "/gone.git", Credentials: credentials}).Resolve(t.Context())
+	_, err = newTestRemote(t, Options{URL: server.URL + "/gone.git", Credentials: credentials}).Resolve(t.Context())
 	requireReason(t, ReasonRepositoryNotFound, err)
 
-	_, stranger := gittest.Key(t)
+	_, stranger := gittest.NewKey(t)
 	credentials, err = CredentialsOf(address, map[string][]byte{"identity": stranger, "known_hosts": server.KnownHosts})
 	require.NoError(t, err)
-	_, err = remote(t, Options{URL: address, Credentials: credentials}).Resolve(t.Context())
+	_, err = newTestRemote(t, Options{URL: address, Credentials: credentials}).Resolve(t.Context())
 	requireReason(t, ReasonAuthenticationFailed, err)
 }
 
 func TestHostKeysOfSSH(t *testing.T) {
 	root := t.TempDir()
-	gittest.New(t, root, "landscape").Push("a.yaml", "1", "one")
+	gittest.New(t, root, "landscape").PushFile("a.yaml", "1", "one")
 	server := gittest.ServeSSH(t, root)
-	other, _ := gittest.Key(t)
+	other, _ := gittest.NewKey(t)
 	address := server.URL + "/landscape.git"
 	with := func(known string) (Remote, error) {
 		credentials, err := CredentialsOf(address, map[string][]byte{"identity": server.Identity, "known_hosts": []byte(known)})
@@ -76,8 +76,8 @@ func TestHostKeysOfSSH(t *testing.T) {
 }
 
 func TestCredentialsOf(t *testing.T) {
-	_, identity := gittest.Key(t)
-	host, _ := gittest.Key(t)
+	_, identity := gittest.NewKey(t)
+	host, _ := gittest.NewKey(t)
 	known := []byte(knownhosts.Line([]string{"git.example.com"}, host.PublicKey()))
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestInvalidOptions(t *testing.T) {
 // TestProxies: connections use only the configured proxy, with its login.
 func TestProxies(t *testing.T) {
 	root := t.TempDir()
-	gittest.New(t, root, "landscape").Push("a.yaml", "1", "one")
+	gittest.New(t, root, "landscape").PushFile("a.yaml", "1", "one")
 	server := gittest.ServeTLS(t, root)
 	secure := gittest.ServeSSH(t, root)
 	var used atomic.Int32
@@ -209,21 +209,21 @@ func TestProxies(t *testing.T) {
 	for address, credentials := range map[string]Credentials{server.URL: https, secure.URL: key} {
 		used.Store(0)
 		options := Options{URL: address + "/landscape.git", Credentials: credentials}
-		get(t, remote(t, options))
+		resolveAndFetch(t, newTestRemote(t, options))
 		assert.Zero(t, used.Load())
 		options.Proxy, err = ProxyOf(map[string][]byte{"address": []byte(proxy.URL), "username": []byte("bot"), "password": []byte("hunter2")})
 		require.NoError(t, err)
-		get(t, remote(t, options))
+		resolveAndFetch(t, newTestRemote(t, options))
 		assert.NotZero(t, used.Load())
 		assert.NotContains(t, fmt.Sprintf("%v %+v %#v", options.Proxy, options, options), "hunter2")
 		options.Proxy, err = ProxyOf(map[string][]byte{"address": []byte(proxy.URL), "username": []byte("bot"), "password": []byte("hunter3")})
 		require.NoError(t, err)
-		_, err = remote(t, options).Resolve(t.Context())
+		_, err = newTestRemote(t, options).Resolve(t.Context())
 		require.Error(t, err)
 		assert.NotContains(t, err.Error(), "hunter")
 		options.Proxy, options.Credentials.CA = Proxy{}, nil
 		if options.Credentials.Identity == nil {
-			_, err = remote(t, options).Resolve(t.Context())
+			_, err = newTestRemote(t, options).Resolve(t.Context())
 			requireReason(t, ReasonUnreachable, err)
 			require.ErrorContains(t, err, "certificate")
 		}

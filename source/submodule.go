@@ -20,13 +20,13 @@ import (
 // maxModulesFile is the maximum size of .gitmodules, in bytes.
 const maxModulesFile = mebibyte
 
-// submodules fetches the submodules of a tree at the commits that the tree names. So the signature
-// of the tree's commit covers them.
-func (r *gitRemote) submodules(ctx context.Context, tree *TreeFS, links map[string]plumbing.Hash) (map[string]*TreeFS, error) {
-	if r.depth >= maxSubmoduleDepth {
-		return nil, failure(ReasonTooLarge, "submodules are in submodules, more than %d deep", maxSubmoduleDepth)
+// fetchSubmodules fetches the submodules of a tree at the commits that the tree names. So the
+// signature of the tree's commit covers them.
+func (r *gitRemote) fetchSubmodules(ctx context.Context, tree *TreeFS, links map[string]plumbing.Hash) (map[string]*TreeFS, error) {
+	if r.submoduleDepth >= maxSubmoduleDepth {
+		return nil, newError(ReasonTooLarge, "submodules are in submodules, more than %d deep", maxSubmoduleDepth)
 	}
-	addresses, err := r.moduleAddresses(tree)
+	addresses, err := r.submoduleURLs(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -34,9 +34,9 @@ func (r *gitRemote) submodules(ctx context.Context, tree *TreeFS, links map[stri
 	for where, commit := range links {
 		address, ok := addresses[where]
 		if !ok {
-			return nil, failure(ReasonSubmoduleMissing, "%s is a submodule without a url in .gitmodules", where)
+			return nil, newError(ReasonSubmoduleMissing, "%s is a submodule without a url in .gitmodules", where)
 		}
-		module, err := r.module(address)
+		module, err := r.submoduleRemote(address)
 		if err != nil {
 			return nil, err
 		}
@@ -53,9 +53,9 @@ func (r *gitRemote) submodules(ctx context.Context, tree *TreeFS, links map[stri
 	return out, nil
 }
 
-// moduleAddresses parses .gitmodules. Each address must be on the same server, because others must
+// submoduleURLs parses .gitmodules. Each address must be on the same server, because others must
 // not see the credentials.
-func (r *gitRemote) moduleAddresses(tree *TreeFS) (map[string]*url.URL, error) {
+func (r *gitRemote) submoduleURLs(tree *TreeFS) (map[string]*url.URL, error) {
 	info, err := tree.Stat(".gitmodules")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -63,7 +63,7 @@ func (r *gitRemote) moduleAddresses(tree *TreeFS) (map[string]*url.URL, error) {
 		return nil, err
 	}
 	if info.Size() > maxModulesFile {
-		return nil, failure(ReasonTooLarge, ".gitmodules is larger than %d MiB", maxModulesFile/mebibyte)
+		return nil, newError(ReasonTooLarge, ".gitmodules is larger than %d MiB", maxModulesFile/mebibyte)
 	}
 	data, err := tree.ReadFile(".gitmodules")
 	if err != nil {
@@ -71,20 +71,20 @@ func (r *gitRemote) moduleAddresses(tree *TreeFS) (map[string]*url.URL, error) {
 	}
 	modules := config.NewModules()
 	if err := modules.Unmarshal(data); err != nil {
-		return nil, failure(ReasonInvalid, ".gitmodules cannot be read: it has the form of a Git configuration")
+		return nil, newError(ReasonInvalid, ".gitmodules cannot be read: it has the form of a Git configuration")
 	}
 	out := map[string]*url.URL{}
 	for _, module := range modules.Submodules {
-		address, err := r.moduleAddress(module.URL)
+		address, err := r.submoduleURL(module.URL)
 		if err != nil {
-			return nil, failure(ReasonInvalid, "submodule %s: %s", printable(module.Path, 100), err)
+			return nil, newError(ReasonInvalid, "submodule %s: %s", boundedLine(module.Path, 100), err)
 		}
 		out[path.Clean(module.Path)] = address
 	}
 	return out, nil
 }
 
-func (r *gitRemote) moduleAddress(address string) (*url.URL, error) {
+func (r *gitRemote) submoduleURL(address string) (*url.URL, error) {
 	if strings.HasPrefix(address, "./") || strings.HasPrefix(address, "../") {
 		relative := *r.location
 		relative.Path, relative.RawPath = path.Join(strings.TrimSuffix(relative.Path, "/"), address), ""
@@ -115,27 +115,27 @@ func (r *gitRemote) moduleAddress(address string) (*url.URL, error) {
 	return location, nil
 }
 
-// module returns the remote of a submodule. It shares all options but the repository.
-func (r *gitRemote) module(location *url.URL) (*gitRemote, error) {
+// submoduleRemote returns the remote of a submodule. It shares all options but the repository.
+func (r *gitRemote) submoduleRemote(location *url.URL) (*gitRemote, error) {
 	sum := sha256.Sum256([]byte(location.String()))
 	id := hex.EncodeToString(sum[:8])
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if module := r.modules[id]; module != nil {
+	if module := r.submoduleRemotes[id]; module != nil {
 		return module, nil
 	}
 	options := r.options
 	options.URL, options.Ref, options.Verify, options.Applied = location.String(), landscapev1alpha1.Reference{}, nil, ""
 	options.Dir = filepath.Join(r.options.Dir, "modules", id)
-	if r.found.Add(1) > int32(r.options.Limits.Submodules) { // a small number
-		r.found.Add(-1)
-		return nil, failure(ReasonTooLarge, "there are more than %d submodules, those in submodules included", r.options.Limits.Submodules)
+	if r.submoduleCount.Add(1) > int32(r.options.Limits.Submodules) { // a small number
+		r.submoduleCount.Add(-1)
+		return nil, newError(ReasonTooLarge, "there are more than %d submodules, those in submodules included", r.options.Limits.Submodules)
 	}
 	module, err := newGitRemote(options, location, nil)
 	if err != nil {
 		return nil, err
 	}
-	module.depth, module.found = r.depth+1, r.found
-	r.modules[id] = module
+	module.submoduleDepth, module.submoduleCount = r.submoduleDepth+1, r.submoduleCount
+	r.submoduleRemotes[id] = module
 	return module, nil
 }

@@ -37,67 +37,67 @@ func (r *gitRemote) transfer(ctx context.Context, cache *gitCache, head Head, de
 	if r.capabilities.Load() == nil || r.options.Ref.Commit == head.Commit {
 		var err error
 		if have, err = r.wire.references(ctx); err != nil {
-			return unreachable(ctx, "ask "+r.where()+" for its references", err)
+			return connectionError(ctx, "ask "+r.displayURL()+" for its references", err)
 		}
 		r.capabilities.Store(have.Capabilities)
 	}
 	wants := []plumbing.Hash{want}
-	if have != nil && !advertises(have, want) {
+	if have != nil && !isAdvertised(have, want) {
 		ref := r.options.Ref
 		branch, ok := have.References[branchPrefix+ref.Branch]
 		switch {
 		case ref.Commit == head.Commit && ref.Branch != "" && !ok:
-			return failure(ReasonReferenceNotFound, "the repository has no branch %s", ref.Branch)
+			return newError(ReasonReferenceNotFound, "the repository has no branch %s", ref.Branch)
 		case ref.Commit == head.Commit && ref.Branch != "":
 			wants = []plumbing.Hash{branch}
 		}
 	}
-	if r.narrow(cache) {
+	if r.isHistoryTooLarge(cache) {
 		depth = 1
 	}
-	err := r.request(ctx, cache, wants, depth)
+	err := r.requestPack(ctx, cache, wants, depth)
 	if ReasonOf(err) == ReasonTooLarge && depth > 1 {
 		// The oversized file may be in an older commit and already deleted. Later fetches omit the
 		// history, too.
 		r.mutex.Lock()
-		cache.notes.Narrow = true
-		err = cache.saveNotes()
+		cache.metadata.WithoutHistory = true
+		err = cache.saveMetadata()
 		r.mutex.Unlock()
 		if err == nil {
-			err = r.request(ctx, cache, wants, 1)
+			err = r.requestPack(ctx, cache, wants, 1)
 		}
 	}
-	if err == nil && !cache.has(want) || ReasonOf(err) == ReasonReferenceNotFound {
+	if err == nil && !cache.hasObject(want) || ReasonOf(err) == ReasonReferenceNotFound {
 		// The server returns only heads of branches and tags, or the commit is further down: search
 		// the whole history.
 		if have == nil {
 			if have, err = r.wire.references(ctx); err != nil {
-				return unreachable(ctx, "ask "+r.where()+" for its references", err)
+				return connectionError(ctx, "ask "+r.displayURL()+" for its references", err)
 			}
 		}
 		if wants[0] == want {
-			wants = tips(have)
+			wants = branchAndTagHeads(have)
 		}
-		err = r.request(ctx, cache, wants, wholeHistory)
+		err = r.requestPack(ctx, cache, wants, wholeHistory)
 	}
 	if err != nil {
 		return err
 	}
-	if !cache.has(want) {
-		return failure(ReasonReferenceNotFound, "%s has no commit %s, or no branch or tag leads to it any more", r.where(), head.Commit)
+	if !cache.hasObject(want) {
+		return newError(ReasonReferenceNotFound, "%s has no commit %s, or no branch or tag leads to it any more", r.displayURL(), head.Commit)
 	}
 	return nil
 }
 
-// narrow reports whether the history contains an object that is too large, so that commits are
-// fetched without history.
-func (r *gitRemote) narrow(cache *gitCache) bool {
+// isHistoryTooLarge reports whether the history contains an object that is too large, so that
+// commits are fetched without history.
+func (r *gitRemote) isHistoryTooLarge(cache *gitCache) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return cache.notes.Narrow
+	return cache.metadata.WithoutHistory
 }
 
-func advertises(have *packp.AdvRefs, want plumbing.Hash) bool {
+func isAdvertised(have *packp.AdvRefs, want plumbing.Hash) bool {
 	for _, hash := range have.References {
 		if hash == want {
 			return true
@@ -106,10 +106,10 @@ func advertises(have *packp.AdvRefs, want plumbing.Hash) bool {
 	return false
 }
 
-// request asks for commits and adds the answer to the cache.
-func (r *gitRemote) request(ctx context.Context, cache *gitCache, wants []plumbing.Hash, depth int) error {
+// requestPack asks for commits and adds the answer to the cache.
+func (r *gitRemote) requestPack(ctx context.Context, cache *gitCache, wants []plumbing.Hash, depth int) error {
 	if len(wants) == 0 {
-		return failure(ReasonReferenceNotFound, "the repository has no branch and no tag")
+		return newError(ReasonReferenceNotFound, "the repository has no branch and no tag")
 	}
 	server := r.capabilities.Load()
 	request := packp.NewUploadPackRequestFromCapabilities(server)
@@ -120,10 +120,10 @@ func (r *gitRemote) request(ctx context.Context, cache *gitCache, wants []plumbi
 		_ = request.Capabilities.Set(capability.NoProgress)
 	}
 	r.mutex.Lock()
-	recent, shallow := slices.Clone(cache.notes.Recent), slices.Clone(cache.notes.Shallow)
+	recent, shallow := slices.Clone(cache.metadata.Recent), slices.Clone(cache.metadata.Shallow)
 	r.mutex.Unlock()
 	for _, commit := range recent {
-		if hash := plumbing.NewHash(commit); len(request.Haves) < maxHaves && cache.has(hash) {
+		if hash := plumbing.NewHash(commit); len(request.Haves) < maxHaves && cache.hasObject(hash) {
 			request.Haves = append(request.Haves, hash)
 		}
 	}
@@ -139,28 +139,28 @@ func (r *gitRemote) request(ctx context.Context, cache *gitCache, wants []plumbi
 	}
 	answer, err := r.wire.pack(ctx, request)
 	if err != nil {
-		return unreachable(ctx, "fetch from "+r.where(), err)
+		return connectionError(ctx, "fetch from "+r.displayURL(), err)
 	}
 	defer answer.Close()
-	if err := cache.ingest(ctx, answer, r.options.Limits); err != nil {
+	if err := cache.addPack(ctx, answer, r.options.Limits); err != nil {
 		return err
 	}
 	r.mutex.Lock()
-	cache.boundary(answer.shallow, answer.unshallow)
-	err = cache.saveNotes()
+	cache.updateShallow(answer.shallow, answer.unshallow)
+	err = cache.saveMetadata()
 	r.mutex.Unlock()
 	if err != nil {
 		return err
 	}
-	return cache.maintain(ctx, r.options.Limits)
+	return cache.compact(ctx, r.options.Limits)
 }
 
-// boundary records which commits lack their parents.
-func (c *gitCache) boundary(shallow, unshallow []plumbing.Hash) {
+// updateShallow records which commits lack their parents.
+func (c *gitCache) updateShallow(shallow, unshallow []plumbing.Hash) {
 	c.objects.mutex.Lock()
 	defer c.objects.mutex.Unlock()
 	var out []string
-	candidates := slices.Clone(c.notes.Shallow)
+	candidates := slices.Clone(c.metadata.Shallow)
 	for _, hash := range shallow {
 		candidates = append(candidates, hash.String())
 	}
@@ -168,7 +168,7 @@ func (c *gitCache) boundary(shallow, unshallow []plumbing.Hash) {
 	for _, candidate := range slices.Compact(candidates) {
 		hash := plumbing.NewHash(candidate)
 		var commit *object.Commit
-		if panics.Safe(func() (err error) {
+		if panics.AsError(func() (err error) {
 			commit, err = object.GetCommit(c.storage, hash)
 			return err
 		})() != nil || slices.Contains(unshallow, hash) {
@@ -181,12 +181,12 @@ func (c *gitCache) boundary(shallow, unshallow []plumbing.Hash) {
 			}
 		}
 	}
-	c.notes.Shallow = out
+	c.metadata.Shallow = out
 }
 
-// descends searches a commit among the ancestors of another. complete is false if the cached
+// findAncestor searches a commit among the ancestors of another. complete is false if the cached
 // history ends before.
-func (c *gitCache) descends(ctx context.Context, from, ancestor string) (found, complete bool, err error) {
+func (c *gitCache) findAncestor(ctx context.Context, from, ancestor string) (found, complete bool, err error) {
 	c.objects.mutex.Lock()
 	defer c.objects.mutex.Unlock()
 	target := plumbing.NewHash(ancestor)
@@ -212,43 +212,43 @@ func (c *gitCache) descends(ctx context.Context, from, ancestor string) (found, 
 			continue
 		}
 		if err != nil {
-			return false, false, c.objects.failed(err)
+			return false, false, c.objects.recordDamage(err)
 		}
 		next = append(next, commit.ParentHashes...)
 	}
 	return false, complete, nil
 }
 
-// onBranch checks that a named commit is on the branch that is named beside it.
-func (r *gitRemote) onBranch(ctx context.Context, cache *gitCache, head Head) error {
+// checkOnBranch checks that a named commit is on the branch that is named beside it.
+func (r *gitRemote) checkOnBranch(ctx context.Context, cache *gitCache, head Head) error {
 	ref := r.options.Ref
 	if ref.Commit == "" || ref.Commit != head.Commit || ref.Branch == "" {
 		return nil
 	}
 	r.mutex.Lock()
-	known := cache.notes.Branches[ref.Branch] == head.Commit
+	known := cache.metadata.Branches[ref.Branch] == head.Commit
 	r.mutex.Unlock()
 	if known {
 		return nil
 	}
 	have, err := r.wire.references(ctx)
 	if err != nil {
-		return unreachable(ctx, "ask "+r.where()+" for its references", err)
+		return connectionError(ctx, "ask "+r.displayURL()+" for its references", err)
 	}
 	r.capabilities.Store(have.Capabilities)
 	tip, ok := have.References[branchPrefix+ref.Branch]
 	if !ok {
-		return failure(ReasonReferenceNotFound, "the repository has no branch %s", ref.Branch)
+		return newError(ReasonReferenceNotFound, "the repository has no branch %s", ref.Branch)
 	}
 	for _, depth := range []int{historyDepth, wholeHistory} {
-		if !cache.has(tip) || depth == wholeHistory {
-			if err := r.request(ctx, cache, []plumbing.Hash{tip}, depth); err != nil {
+		if !cache.hasObject(tip) || depth == wholeHistory {
+			if err := r.requestPack(ctx, cache, []plumbing.Hash{tip}, depth); err != nil {
 				return err
 			}
 		}
-		found, complete, err := cache.descends(ctx, tip.String(), head.Commit)
+		found, complete, err := cache.findAncestor(ctx, tip.String(), head.Commit)
 		if err != nil {
-			return unreachable(ctx, "look through branch "+ref.Branch, err)
+			return connectionError(ctx, "look through branch "+ref.Branch, err)
 		}
 		if found {
 			return nil
@@ -257,48 +257,48 @@ func (r *gitRemote) onBranch(ctx context.Context, cache *gitCache, head Head) er
 			break
 		}
 	}
-	return failure(ReasonReferenceNotFound, "commit %s is not on branch %s: name one that is, or leave the branch out", head.Commit, ref.Branch)
+	return newError(ReasonReferenceNotFound, "commit %s is not on branch %s: name one that is, or leave the branch out", head.Commit, ref.Branch)
 }
 
-// follow records whether a branch moved on or was force-pushed.
-func (r *gitRemote) follow(ctx context.Context, cache *gitCache, snapshot *Snapshot) error {
-	if r.byTag() || snapshot.Name == "" || r.options.Ref.Commit != "" && r.options.Ref.Branch == "" {
+// detectForcePush records whether a branch moved on or was force-pushed.
+func (r *gitRemote) detectForcePush(ctx context.Context, cache *gitCache, snapshot *Snapshot) error {
+	if r.isTagFollowed() || snapshot.Name == "" || r.options.Ref.Commit != "" && r.options.Ref.Branch == "" {
 		return nil
 	}
 	r.mutex.Lock()
-	former := cache.notes.Branches[snapshot.Name]
+	former := cache.metadata.Branches[snapshot.Name]
 	r.mutex.Unlock()
 	rewritten := false
 	if former != "" && former != snapshot.Commit && r.options.Ref.Commit == "" {
-		found, complete, err := cache.descends(ctx, snapshot.Commit, former)
-		if err == nil && !found && !complete && r.narrow(cache) {
+		found, complete, err := cache.findAncestor(ctx, snapshot.Commit, former)
+		if err == nil && !found && !complete && r.isHistoryTooLarge(cache) {
 			found = true
 		}
 		if err == nil && !found && !complete {
 			// The cached history ends too early. The second request is expensive and rare.
-			switch wider := r.request(ctx, cache, []plumbing.Hash{plumbing.NewHash(snapshot.Commit)}, searchDepth); {
+			switch wider := r.requestPack(ctx, cache, []plumbing.Hash{plumbing.NewHash(snapshot.Commit)}, searchDepth); {
 			case wider == nil:
-				found, _, err = cache.descends(ctx, snapshot.Commit, former)
+				found, _, err = cache.findAncestor(ctx, snapshot.Commit, former)
 			case ReasonOf(wider) == ReasonTooLarge:
 				found = true // the history is unavailable: do not report an uncertain force-push
 			}
 		}
 		if err != nil {
-			return unreachable(ctx, "look through branch "+snapshot.Name, err)
+			return connectionError(ctx, "look through branch "+snapshot.Name, err)
 		}
 		rewritten = !found
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	notes := &cache.notes
+	notes := &cache.metadata
 	if former != snapshot.Commit {
 		delete(notes.Rewritten, former)
 		delete(notes.Rewritten, snapshot.Commit)
 	}
 	if rewritten {
-		notes.Rewritten = remember(notes.Rewritten, snapshot.Commit, former)
+		notes.Rewritten = withEntry(notes.Rewritten, snapshot.Commit, former)
 	}
-	notes.Branches = remember(notes.Branches, snapshot.Name, snapshot.Commit)
+	notes.Branches = withEntry(notes.Branches, snapshot.Name, snapshot.Commit)
 	snapshot.Rewritten = notes.Rewritten[snapshot.Commit]
 	return nil
 }

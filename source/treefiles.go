@@ -27,7 +27,7 @@ func (i treeInfo) Sys() any           { return nil }
 type treeEntry struct {
 	info    treeInfo
 	hash    plumbing.Hash
-	objects *objects
+	objects *objectReader
 }
 
 func (e treeEntry) Name() string      { return e.info.name }

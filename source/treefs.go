@@ -19,24 +19,24 @@ import (
 // leaves the tree. Folders are read once, files whenever they are opened. A Git LFS pointer, and a
 // path in a submodule that was not fetched, are errors of type Error.
 type TreeFS struct {
-	objects *objects
+	objects *objectReader
 	root    plumbing.Hash
 	when    time.Time
-	// largest is the maximum size of a file to read, in bytes; 0 for any.
-	largest int64
-	// modules are the trees of submodules, by path.
-	modules map[string]*TreeFS
+	// maxFileSize is the maximum size of a file to read, in bytes; 0 for any.
+	maxFileSize int64
+	// submodules are the trees of submodules, by path.
+	submodules map[string]*TreeFS
 
 	mutex   sync.Mutex
-	folders map[string]*folder
+	folders map[string]*treeFolder
 }
 
-// folder is a tree ordered by name.
-type folder struct {
+// treeFolder is a tree ordered by name.
+type treeFolder struct {
 	entries []object.TreeEntry
 }
 
-func (f *folder) find(name string) (object.TreeEntry, bool) {
+func (f *treeFolder) find(name string) (object.TreeEntry, bool) {
 	at := sort.Search(len(f.entries), func(i int) bool { return f.entries[i].Name >= name })
 	if at < len(f.entries) && f.entries[at].Name == name {
 		return f.entries[at], true
@@ -44,8 +44,8 @@ func (f *folder) find(name string) (object.TreeEntry, bool) {
 	return object.TreeEntry{}, false
 }
 
-func newTreeFS(objects *objects, root plumbing.Hash, when time.Time) *TreeFS {
-	return &TreeFS{objects: objects, root: root, when: when, folders: map[string]*folder{}}
+func newTreeFS(objects *objectReader, root plumbing.Hash, when time.Time) *TreeFS {
+	return &TreeFS{objects: objects, root: root, when: when, folders: map[string]*treeFolder{}}
 }
 
 var (
@@ -54,21 +54,21 @@ var (
 	errIsFile          = errors.New("not a directory")
 )
 
-// locate returns the tree that contains a path, which may be a submodule's, and the path within it.
-func (t *TreeFS) locate(name string) (*TreeFS, string) {
-	for where, module := range t.modules {
+// treeOf returns the tree that contains a path, which may be a submodule's, and the path within it.
+func (t *TreeFS) treeOf(name string) (*TreeFS, string) {
+	for where, module := range t.submodules {
 		if name == where {
-			return module.locate(".")
+			return module.treeOf(".")
 		}
 		if rest, ok := strings.CutPrefix(name, where+"/"); ok {
-			return module.locate(rest)
+			return module.treeOf(rest)
 		}
 	}
 	return t, name
 }
 
 // folder returns the folder at a path of this tree.
-func (t *TreeFS) folder(name string) (*folder, error) {
+func (t *TreeFS) folder(name string) (*treeFolder, error) {
 	t.mutex.Lock()
 	found := t.folders[name]
 	t.mutex.Unlock()
@@ -121,7 +121,7 @@ func (t *TreeFS) entry(name string) (object.TreeEntry, error) {
 }
 
 func submoduleMissing(name string) error {
-	return failure(ReasonSubmoduleMissing, "%s is a submodule, which is not read: set source.submodules, or keep the files in the repository itself", name)
+	return newError(ReasonSubmoduleMissing, "%s is a submodule, which is not read: set source.submodules, or keep the files in the repository itself", name)
 }
 
 // Open implements fs.FS.
@@ -142,27 +142,27 @@ func (t *TreeFS) Open(name string) (fs.File, error) {
 		}
 		return &treeDir{info: info, entries: entries}, nil
 	}
-	data, err := owner.read(name, hash)
+	data, err := owner.readBlob(name, hash)
 	if err != nil {
 		return fail(err)
 	}
 	return &treeFile{info: info, Reader: bytes.NewReader(data)}, nil
 }
 
-// read returns the content of a file, unless it is too large or a Git LFS pointer.
-func (t *TreeFS) read(name string, hash plumbing.Hash) ([]byte, error) {
-	if t.largest > 0 {
+// readBlob returns the content of a file, unless it is too large or a Git LFS pointer.
+func (t *TreeFS) readBlob(name string, hash plumbing.Hash) ([]byte, error) {
+	if t.maxFileSize > 0 {
 		size, err := t.objects.size(hash)
 		if err != nil {
 			return nil, err
 		}
-		if size > t.largest {
-			return nil, failure(ReasonTooLarge, "%s has %s, and a file that is read may have %s: make it smaller, or keep it out of the folders of the landscape", printable(name, 200), shownSize(size), shownSize(t.largest))
+		if size > t.maxFileSize {
+			return nil, newError(ReasonTooLarge, "%s has %s, and a file that is read may have %s: make it smaller, or keep it out of the folders of the landscape", boundedLine(name, 200), formatSize(size), formatSize(t.maxFileSize))
 		}
 	}
 	data, err := t.objects.blob(hash)
-	if err == nil && isPointer(data) {
-		return nil, pointerError(name)
+	if err == nil && isLFSPointer(data) {
+		return nil, lfsPointerError(name)
 	}
 	return data, err
 }
@@ -172,7 +172,7 @@ func (t *TreeFS) stat(name string) (treeInfo, *TreeFS, plumbing.Hash, error) {
 	if !fs.ValidPath(name) {
 		return treeInfo{}, nil, plumbing.ZeroHash, fs.ErrInvalid
 	}
-	owner, inner := t.locate(name)
+	owner, inner := t.treeOf(name)
 	if inner == "." {
 		return treeInfo{name: path.Base(name), mode: fs.ModeDir | 0o755, when: owner.when}, owner, owner.root, nil
 	}
@@ -195,7 +195,7 @@ func (t *TreeFS) ReadFile(name string) ([]byte, error) {
 	if !fs.ValidPath(name) {
 		return fail(fs.ErrInvalid)
 	}
-	owner, inner := t.locate(name)
+	owner, inner := t.treeOf(name)
 	if inner == "." {
 		return fail(errIsFolder)
 	}
@@ -210,7 +210,7 @@ func (t *TreeFS) ReadFile(name string) ([]byte, error) {
 	case !entry.Mode.IsFile():
 		return fail(errIsFolder)
 	}
-	data, err := owner.read(name, entry.Hash)
+	data, err := owner.readBlob(name, entry.Hash)
 	if err != nil {
 		return fail(err)
 	}
@@ -223,7 +223,7 @@ func (t *TreeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if !fs.ValidPath(name) {
 		return fail(fs.ErrInvalid)
 	}
-	owner, inner := t.locate(name)
+	owner, inner := t.treeOf(name)
 	folder, err := owner.folder(inner)
 	if err != nil {
 		return fail(err)
@@ -231,7 +231,7 @@ func (t *TreeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	out := make([]fs.DirEntry, 0, len(folder.entries))
 	for _, entry := range folder.entries {
 		info := owner.info(entry)
-		if entry.Mode == filemode.Submodule && owner.modules[path.Join(inner, entry.Name)] != nil {
+		if entry.Mode == filemode.Submodule && owner.submodules[path.Join(inner, entry.Name)] != nil {
 			info.mode = fs.ModeDir | 0o755
 		}
 		out = append(out, treeEntry{info: info, hash: entry.Hash, objects: owner.objects})

@@ -76,10 +76,10 @@ func signCommit(t *testing.T, repo *gittest.Repository, branch string, sign func
 	payload := repo.Git("cat-file", "commit", "HEAD") + "\n"
 	header, body, _ := strings.Cut(payload, "\n\n")
 	signature := strings.ReplaceAll(strings.TrimRight(sign(payload), "\n"), "\n", "\n ")
-	return store(t, repo, "commit", header+"\ngpgsig "+signature+"\n\n"+body, "refs/heads/"+branch)
+	return writeGitObject(t, repo, "commit", header+"\ngpgsig "+signature+"\n\n"+body, "refs/heads/"+branch)
 }
 
-func store(t *testing.T, repo *gittest.Repository, kind, content, ref string) string {
+func writeGitObject(t *testing.T, repo *gittest.Repository, kind, content, ref string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "object")
 	require.NoError(t, os.WriteFile(file, []byte(content), 0o600))
@@ -105,7 +105,7 @@ func sshSign(t *testing.T, identity []byte, payload, namespace string) string {
 func TestSignaturesOfCommits(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	repo.Push("a.yaml", "1", "one")
+	repo.PushFile("a.yaml", "1", "one")
 	ada, mallory, brief := pgpKey(t, "Ada", 0), pgpKey(t, "Mallory", 0), pgpKey(t, "Brief", 3600*48)
 	stolen := pgpKey(t, "Stolen", 0)
 	var private bytes.Buffer
@@ -113,8 +113,8 @@ func TestSignaturesOfCommits(t *testing.T) {
 	revoked, err := openpgp.ReadEntity(packet.NewReader(&private))
 	require.NoError(t, err)
 	require.NoError(t, revoked.RevokeKey(packet.KeyCompromised, "stolen", &packet.Config{Time: func() time.Time { return time.Date(2026, 1, 3, 0, 0, 0, 0, time.UTC) }}))
-	signer, identity := gittest.Key(t)
-	stranger, strange := gittest.Key(t)
+	signer, identity := gittest.NewKey(t)
+	stranger, strange := gittest.NewKey(t)
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 	fingerprint := ssh.FingerprintSHA256(signer.PublicKey())
 	by := func(entity *openpgp.Entity) func(string) string {
@@ -154,7 +154,7 @@ func TestSignaturesOfCommits(t *testing.T) {
 			}
 			options := Options{URL: "file://" + repo.Bare, Ref: landscapev1alpha1.Reference{Branch: "signed"}, Verify: &Verify{Keys: trusted},
 				Clock: testclock.NewFakePassiveClock(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC))}
-			r := remote(t, options)
+			r := newTestRemote(t, options)
 			head, err := r.Resolve(t.Context())
 			require.NoError(t, err)
 			s, err := r.Fetch(t.Context(), head)
@@ -170,7 +170,7 @@ func TestSignaturesOfCommits(t *testing.T) {
 			requireReason(t, ReasonVerificationFailed, err)
 		})
 	}
-	unsigned := remote(t, Options{URL: "file://" + repo.Bare, Verify: &Verify{Keys: keys}})
+	unsigned := newTestRemote(t, Options{URL: "file://" + repo.Bare, Verify: &Verify{Keys: keys}})
 	head, err := unsigned.Resolve(t.Context())
 	require.NoError(t, err)
 	_, err = unsigned.Fetch(t.Context(), head)
@@ -184,9 +184,9 @@ func TestSignaturesOfCommits(t *testing.T) {
 func TestChangedAfterSigning(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	repo.Push("a.yaml", "evil", "evil")
+	repo.PushFile("a.yaml", "evil", "evil")
 	evil := repo.Git("rev-parse", "HEAD^{tree}")
-	repo.Push("a.yaml", "good", "good")
+	repo.PushFile("a.yaml", "good", "good")
 	ada := pgpKey(t, "Ada", 0)
 	signCommit(t, repo, "signed", func(p string) string { return pgpSign(t, ada, p, crypto.SHA256) })
 	repo.Git("fetch", "--quiet", "origin", "signed")
@@ -199,8 +199,8 @@ func TestChangedAfterSigning(t *testing.T) {
 		"two signatures": func(s string) string { return strings.Replace(s, "\n\n", "\ngpgsig x\n\n", 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			store(t, repo, "commit", change(signed), "refs/heads/signed")
-			r := remote(t, Options{URL: "file://" + repo.Bare, Ref: landscapev1alpha1.Reference{Branch: "signed"}, Verify: &Verify{Keys: map[string][]byte{"a": armored(t, ada)}}})
+			writeGitObject(t, repo, "commit", change(signed), "refs/heads/signed")
+			r := newTestRemote(t, Options{URL: "file://" + repo.Bare, Ref: landscapev1alpha1.Reference{Branch: "signed"}, Verify: &Verify{Keys: map[string][]byte{"a": armored(t, ada)}}})
 			head, err := r.Resolve(t.Context())
 			require.NoError(t, err)
 			_, err = r.Fetch(t.Context(), head)
@@ -212,12 +212,12 @@ func TestChangedAfterSigning(t *testing.T) {
 func TestSignaturesOfTags(t *testing.T) {
 	root := t.TempDir()
 	repo := gittest.New(t, root, "landscape")
-	commit := repo.Push("a.yaml", "1", "one")
+	commit := repo.PushFile("a.yaml", "1", "one")
 	ada := pgpKey(t, "Ada", 0)
-	_, identity := gittest.Key(t)
+	_, identity := gittest.NewKey(t)
 	signedTag := func(ref, name string, sign func(string) string) {
 		payload := fmt.Sprintf("object %s\ntype commit\ntag %s\ntagger Ada <ada@example.com> 1767322000 +0000\n\nversion\n", commit, name)
-		store(t, repo, "tag", payload+sign(payload), "refs/tags/"+ref)
+		writeGitObject(t, repo, "tag", payload+sign(payload), "refs/tags/"+ref)
 	}
 	by := func(p string) string { return pgpSign(t, ada, p, crypto.SHA256) }
 	signedTag("v1.0.0", "v1.0.0", by)
@@ -237,7 +237,7 @@ func TestSignaturesOfTags(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "cache")
 		options := Options{URL: "file://" + repo.Bare, Dir: dir, Ref: landscapev1alpha1.Reference{Tag: tag}, Verify: &Verify{Mode: c.mode, Keys: map[string][]byte{"a": armored(t, ada)}}}
-		r := remote(t, options)
+		r := newTestRemote(t, options)
 		head, err := r.Resolve(t.Context())
 		require.NoError(t, err)
 		s, err := r.Fetch(t.Context(), head)
@@ -250,12 +250,12 @@ func TestSignaturesOfTags(t *testing.T) {
 		assert.Contains(t, s.Signer, "Ada <ada@example.com>")
 		require.NoError(t, r.Close())
 		// After a restart the tag of the commit is still known.
-		r = remote(t, options)
+		r = newTestRemote(t, options)
 		s, err = r.At(t.Context(), commit)
 		require.NoError(t, err)
 		assert.Contains(t, s.Signer, "Ada <ada@example.com>")
 	}
-	both := remote(t, Options{URL: "file://" + repo.Bare, Ref: landscapev1alpha1.Reference{Tag: "v1.0.0"}, Verify: &Verify{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
+	both := newTestRemote(t, Options{URL: "file://" + repo.Bare, Ref: landscapev1alpha1.Reference{Tag: "v1.0.0"}, Verify: &Verify{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
 	head, err := both.Resolve(t.Context())
 	require.NoError(t, err)
 	_, err = both.Fetch(t.Context(), head)

@@ -35,50 +35,50 @@ type pack struct {
 // maxAdvertised bounds the list of references, in bytes: about 600,000 references.
 const maxAdvertised = 64 * mebibyte
 
-// errTooMuch is the error of a limitedReader. The caller wraps it with the limit's name.
-var errTooMuch = errors.New("more than the limit")
+// errLimitExceeded is the error of a limitedReader. The caller wraps it with the limit's name.
+var errLimitExceeded = errors.New("more than the limit")
 
-// limitedReader fails with errTooMuch beyond a number of bytes, instead of ending.
+// limitedReader fails with errLimitExceeded beyond a number of bytes, instead of ending.
 type limitedReader struct {
 	io.Reader
-	left int64
+	remaining int64
 }
 
 func (l *limitedReader) Read(p []byte) (int, error) {
-	if l.left <= 0 {
+	if l.remaining <= 0 {
 		// One more byte distinguishes the end at the limit from data beyond it.
 		var one [1]byte
 		n, err := l.Reader.Read(one[:])
 		if n > 0 {
-			return 0, errTooMuch
+			return 0, errLimitExceeded
 		}
 		return 0, err
 	}
-	if int64(len(p)) > l.left {
-		p = p[:l.left]
+	if int64(len(p)) > l.remaining {
+		p = p[:l.remaining]
 	}
 	n, err := l.Reader.Read(p)
-	l.left -= int64(n)
+	l.remaining -= int64(n)
 	return n, err
 }
 
 // readReferences decodes the references that a server advertises.
 func readReferences(reader io.Reader) (*packp.AdvRefs, error) {
 	advertised := packp.NewAdvRefs()
-	err := advertised.Decode(&limitedReader{Reader: reader, left: maxAdvertised})
+	err := advertised.Decode(&limitedReader{Reader: reader, remaining: maxAdvertised})
 	switch {
-	case errors.Is(err, errTooMuch):
-		return nil, failure(ReasonTooLarge, "the repository has too many references: more than %d MiB of them", maxAdvertised/mebibyte)
+	case errors.Is(err, errLimitExceeded):
+		return nil, newError(ReasonTooLarge, "the repository has too many references: more than %d MiB of them", maxAdvertised/mebibyte)
 	case errors.Is(err, packp.ErrEmptyAdvRefs), err == nil && advertised.IsEmpty():
-		return nil, failure(ReasonReferenceNotFound, "the repository is empty: push a commit")
+		return nil, newError(ReasonReferenceNotFound, "the repository is empty: push a commit")
 	case err != nil:
 		if line, ok := errors.AsType[*pktline.ErrorLine](err); ok {
-			return nil, refused(line.Text)
+			return nil, refusalError(line.Text)
 		}
 		return nil, err
 	}
 	if format := advertised.Capabilities.Get("object-format"); len(format) > 0 && format[0] != "sha1" {
-		return nil, failure(ReasonInvalid, "the repository has %s object names, which are not supported: use one with SHA-1", printable(format[0], 20))
+		return nil, newError(ReasonInvalid, "the repository has %s object names, which are not supported: use one with SHA-1", boundedLine(format[0], 20))
 	}
 	transport.FilterUnsupportedCapabilities(advertised.Capabilities)
 	return advertised, nil
@@ -90,7 +90,7 @@ func readPack(request *packp.UploadPackRequest, stream io.ReadCloser) (*pack, er
 	if err := response.Decode(stream); err != nil {
 		_ = stream.Close()
 		if line, ok := errors.AsType[*pktline.ErrorLine](err); ok {
-			return nil, refused(line.Text)
+			return nil, refusalError(line.Text)
 		}
 		return nil, err
 	}
@@ -112,20 +112,20 @@ type readCloser struct {
 func (r readCloser) Close() error { return r.close() }
 
 var (
-	notFoundText = regexp.MustCompile(`(?i)not found|does not exist|does not appear to be a git repository|no such|not exported|could not be found|don't have permission|not a git repository|repository unavailable`)
-	notOursText  = regexp.MustCompile(`(?i)not our ref|unadvertised object|no such remote ref`)
-	deniedText   = regexp.MustCompile(`(?i)permission denied|access denied|not authori[sz]ed|unauthori[sz]ed|authentication`)
+	notFoundPattern      = regexp.MustCompile(`(?i)not found|does not exist|does not appear to be a git repository|no such|not exported|could not be found|don't have permission|not a git repository|repository unavailable`)
+	unknownCommitPattern = regexp.MustCompile(`(?i)not our ref|unadvertised object|no such remote ref`)
+	deniedPattern        = regexp.MustCompile(`(?i)permission denied|access denied|not authori[sz]ed|unauthori[sz]ed|authentication`)
 )
 
-// refused derives the reason from the text of a server's refusal.
-func refused(answer string) error {
-	answer = printable(answer, 200)
+// refusalError derives the reason from the text of a server's refusal.
+func refusalError(answer string) error {
+	answer = boundedLine(answer, 200)
 	switch {
-	case notOursText.MatchString(answer):
+	case unknownCommitPattern.MatchString(answer):
 		return &Error{Reason: ReasonReferenceNotFound, Message: "the server does not give out this commit (any more): it says \"" + answer + "\""}
-	case deniedText.MatchString(answer):
+	case deniedPattern.MatchString(answer):
 		return &Error{Reason: ReasonAuthenticationFailed, Message: "the server refuses these credentials: it says \"" + answer + "\""}
-	case notFoundText.MatchString(answer):
+	case notFoundPattern.MatchString(answer):
 		return &Error{Reason: ReasonRepositoryNotFound, Message: "no such repository, or these credentials do not show it: the server says \"" + answer + "\""}
 	}
 	return &Error{Reason: ReasonUnreachable, Message: "the server says \"" + answer + "\""}

@@ -95,7 +95,7 @@ func (w *httpWire) references(ctx context.Context) (*packp.AdvRefs, error) {
 	}
 	defer response.Body.Close()
 	if kind := response.Header.Get("Content-Type"); kind != "application/x-git-upload-pack-advertisement" {
-		return nil, failure(ReasonRepositoryNotFound, "%s is no Git repository: the server answers with %q", w.repository.Redacted(), printable(kind, 60))
+		return nil, newError(ReasonRepositoryNotFound, "%s is no Git repository: the server answers with %q", w.repository.Redacted(), boundedLine(kind, 60))
 	}
 	base := *response.Request.URL
 	base.RawQuery = ""
@@ -162,17 +162,17 @@ func (w *httpWire) do(request *http.Request) (*http.Response, error) {
 func statusError(response *http.Response, where string) error {
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized:
-		return failure(ReasonAuthenticationFailed, "%s: the server does not take the credentials (401): they are missing, wrong or expired", where)
+		return newError(ReasonAuthenticationFailed, "%s: the server does not take the credentials (401): they are missing, wrong or expired", where)
 	case code == http.StatusForbidden:
-		return failure(ReasonAuthenticationFailed, "%s: the credentials may not read this repository (403)", where)
+		return newError(ReasonAuthenticationFailed, "%s: the credentials may not read this repository (403)", where)
 	case code == http.StatusNotFound || code == http.StatusGone:
-		return failure(ReasonRepositoryNotFound, "%s: no such repository, or these credentials do not show it (%d)", where, code)
+		return newError(ReasonRepositoryNotFound, "%s: no such repository, or these credentials do not show it (%d)", where, code)
 	case code == http.StatusProxyAuthRequired:
-		return failure(ReasonAuthenticationFailed, "%s: the proxy does not take its credentials (407)", where)
+		return newError(ReasonAuthenticationFailed, "%s: the proxy does not take its credentials (407)", where)
 	case code >= 300 && code < 400:
-		return failure(ReasonRepositoryNotFound, "%s: the repository was moved to another server (%d): change the url", where, code)
+		return newError(ReasonRepositoryNotFound, "%s: the repository was moved to another server (%d): change the url", where, code)
 	default:
-		return failure(ReasonUnreachable, "%s: the server answers with status %d", where, code)
+		return newError(ReasonUnreachable, "%s: the server answers with status %d", where, code)
 	}
 }
 

@@ -29,7 +29,7 @@ func (w *localWire) open() (*gitStore, error) {
 		return nil, err
 	}
 	if !found {
-		return nil, failure(ReasonRepositoryNotFound, "%s is no Git repository", w.path)
+		return nil, newError(ReasonRepositoryNotFound, "%s is no Git repository", w.path)
 	}
 	return openStore(files)
 }
@@ -45,8 +45,8 @@ func (w *localWire) references(context.Context) (*packp.AdvRefs, error) {
 			return nil, err
 		}
 	}
-	if repo.reftable {
-		return nil, failure(ReasonInvalid, "%s keeps its references in the format reftable, which is not read: run `git refs migrate --ref-format=files` in it", w.path)
+	if repo.usesReftable {
+		return nil, newError(ReasonInvalid, "%s keeps its references in the format reftable, which is not read: run `git refs migrate --ref-format=files` in it", w.path)
 	}
 	refs, err := repo.references.IterReferences()
 	if err != nil {
@@ -57,7 +57,7 @@ func (w *localWire) references(context.Context) (*packp.AdvRefs, error) {
 			return nil
 		}
 		out.References[ref.Name().String()] = ref.Hash()
-		if tag, err := object.GetTag(repo.stores, ref.Hash()); err == nil {
+		if tag, err := object.GetTag(repo.objectStores, ref.Hash()); err == nil {
 			if commit, err := tag.Commit(); err == nil {
 				out.Peeled[ref.Name().String()] = commit.Hash
 			}
@@ -65,7 +65,7 @@ func (w *localWire) references(context.Context) (*packp.AdvRefs, error) {
 		return nil
 	})
 	if err == nil && len(out.References) == 0 {
-		return nil, failure(ReasonReferenceNotFound, "the repository is empty: push a commit")
+		return nil, newError(ReasonReferenceNotFound, "the repository is empty: push a commit")
 	}
 	return out, err
 }
@@ -75,22 +75,22 @@ func (w *localWire) pack(ctx context.Context, request *packp.UploadPackRequest) 
 	if err != nil {
 		return nil, err
 	}
-	walk := localWalk{ctx: ctx, objects: repo.stores, seen: map[plumbing.Hash]bool{}, out: &pack{}}
+	walk := localWalk{ctx: ctx, objects: repo.objectStores, seen: map[plumbing.Hash]bool{}, out: &pack{}}
 	for _, have := range request.Haves {
-		if commit, err := object.GetCommit(repo.stores, have); err == nil {
+		if commit, err := object.GetCommit(repo.objectStores, have); err == nil {
 			walk.seen[have] = true
-			if err := walk.tree(commit.TreeHash); err != nil {
+			if err := walk.addTree(commit.TreeHash); err != nil {
 				return nil, fmt.Errorf("read what is there already: %w", err)
 			}
 		}
 	}
-	walk.found = nil
+	walk.hashes = nil
 	depth := 0
 	if commits, ok := request.Depth.(packp.DepthCommits); ok {
 		depth = int(commits)
 	}
 	for _, want := range request.Wants {
-		if err := walk.want(want, depth); err != nil {
+		if err := walk.addCommits(want, depth); err != nil {
 			return nil, err
 		}
 	}
@@ -99,8 +99,8 @@ func (w *localWire) pack(ctx context.Context, request *packp.UploadPackRequest) 
 	stop := context.AfterFunc(ctx, func() { _ = reader.CloseWithError(ctx.Err()) })
 	go func() {
 		defer close(done)
-		_ = writer.CloseWithError(panics.Safe(func() error {
-			_, err := packfile.NewEncoder(writer, repo.stores, false).Encode(walk.found, 0)
+		_ = writer.CloseWithError(panics.AsError(func() error {
+			_, err := packfile.NewEncoder(writer, repo.objectStores, false).Encode(walk.hashes, 0)
 			return err
 		})())
 	}()
@@ -120,7 +120,7 @@ type localWalk struct {
 	ctx     context.Context
 	objects storer.EncodedObjectStorer
 	seen    map[plumbing.Hash]bool
-	found   []plumbing.Hash
+	hashes  []plumbing.Hash
 	out     *pack
 }
 
@@ -129,15 +129,15 @@ func (l *localWalk) add(hash plumbing.Hash) bool {
 		return false
 	}
 	l.seen[hash] = true
-	l.found = append(l.found, hash)
+	l.hashes = append(l.hashes, hash)
 	return true
 }
 
-// want adds a tag or a commit, and as many generations as requested (0: all).
-func (l *localWalk) want(hash plumbing.Hash, depth int) error {
+// addCommits adds a tag or a commit, and as many generations as requested (0: all).
+func (l *localWalk) addCommits(hash plumbing.Hash, depth int) error {
 	if tag, err := object.GetTag(l.objects, hash); err == nil {
 		l.add(hash)
-		return l.want(tag.Target, depth)
+		return l.addCommits(tag.Target, depth)
 	}
 	generation := []plumbing.Hash{hash}
 	for level := 1; len(generation) > 0; level++ {
@@ -154,12 +154,12 @@ func (l *localWalk) want(hash plumbing.Hash, depth int) error {
 				// The repository itself is shallow here.
 				continue
 			} else if errors.Is(err, plumbing.ErrObjectNotFound) {
-				return refused("not our ref " + hash.String())
+				return refusalError("not our ref " + hash.String())
 			} else if err != nil {
 				return err
 			}
 			l.add(hash)
-			if err := l.tree(commit.TreeHash); err != nil {
+			if err := l.addTree(commit.TreeHash); err != nil {
 				return err
 			}
 			if depth > 0 && level >= depth && len(commit.ParentHashes) > 0 {
@@ -173,7 +173,7 @@ func (l *localWalk) want(hash plumbing.Hash, depth int) error {
 	return nil
 }
 
-func (l *localWalk) tree(hash plumbing.Hash) error {
+func (l *localWalk) addTree(hash plumbing.Hash) error {
 	if !l.add(hash) {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (l *localWalk) tree(hash plumbing.Hash) error {
 		switch entry.Mode {
 		case filemode.Submodule:
 		case filemode.Dir:
-			if err := l.tree(entry.Hash); err != nil {
+			if err := l.addTree(entry.Hash); err != nil {
 				return err
 			}
 		default:

@@ -52,7 +52,7 @@ func newSSHWire(options Options, location *url.URL) (*sshWire, error) {
 	}
 	w := &sshWire{address: net.JoinHostPort(location.Hostname(), port), path: path, user: user, hosts: hosts, signer: options.Credentials.Identity, proxy: options.Proxy.address}
 	if len(hosts.HostKeyAlgorithms(w.address)) == 0 {
-		return nil, failure(ReasonHostKeyMismatch, "known_hosts has no key of %s: `ssh-keyscan -p %s %s` gives them, and somebody has to compare", w.address, port, location.Hostname())
+		return nil, newError(ReasonHostKeyMismatch, "known_hosts has no key of %s: `ssh-keyscan -p %s %s` gives them, and somebody has to compare", w.address, port, location.Hostname())
 	}
 	return w, nil
 }
@@ -70,24 +70,24 @@ func hostKeys(data []byte) (*knownhosts.HostKeyDB, error) {
 	}
 	keys, err := knownhosts.NewDB(file.Name())
 	if err != nil {
-		return nil, failure(ReasonInvalid, "known_hosts of the Secret cannot be read: each line has to be a host, the kind of a key and the key")
+		return nil, newError(ReasonInvalid, "known_hosts of the Secret cannot be read: each line has to be a host, the kind of a key and the key")
 	}
 	return keys, nil
 }
 
-// upload is a running git-upload-pack.
-type upload struct {
+// uploadPack is a running git-upload-pack.
+type uploadPack struct {
 	stdin  io.WriteCloser
 	stdout io.Reader
 	stderr *boundedBuffer
-	// ended waits until the command exits and stderr is complete, at most lastWords, because a
-	// server may keep it open.
-	ended func()
-	close func() error
+	// waitForExit waits until the command exits and stderr is complete, at most exitTimeout,
+	// because a server may keep it open.
+	waitForExit func()
+	close       func() error
 }
 
-// lastWords is how long a command may take to exit after it closed its output.
-const lastWords = 5 * time.Second
+// exitTimeout is how long a command may take to exit after it closed its output.
+const exitTimeout = 5 * time.Second
 
 func (w *sshWire) references(ctx context.Context) (*packp.AdvRefs, error) {
 	running, err := w.start(ctx)
@@ -119,14 +119,14 @@ func (w *sshWire) pack(ctx context.Context, request *packp.UploadPackRequest) (*
 	return readPack(request, readCloser{running.stdout, running.close})
 }
 
-func (w *sshWire) advertised(running *upload) (*packp.AdvRefs, error) {
+func (w *sshWire) advertised(running *uploadPack) (*packp.AdvRefs, error) {
 	advertised, err := readReferences(running.stdout)
 	if err != nil && ReasonOf(err) == "" {
 		// A server without the repository writes that to stderr before it closes, possibly after
 		// the end of stdout.
-		running.ended()
+		running.waitForExit()
 		if said := running.stderr.String(); said != "" {
-			return nil, refused(said)
+			return nil, refusalError(said)
 		}
 	}
 	return advertised, err
@@ -134,13 +134,13 @@ func (w *sshWire) advertised(running *upload) (*packp.AdvRefs, error) {
 
 // start connects, verifies the server's key, and runs the command. The connection ends with the
 // context.
-func (w *sshWire) start(ctx context.Context) (*upload, error) {
-	conn, err := dial(ctx, w.proxy, w.address)
+func (w *sshWire) start(ctx context.Context) (*uploadPack, error) {
+	conn, err := dialServer(ctx, w.proxy, w.address)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	abandon := func(err error) (*upload, error) {
+	abandon := func(err error) (*uploadPack, error) {
 		stop()
 		_ = conn.Close()
 		return nil, err
@@ -157,11 +157,11 @@ func (w *sshWire) start(ctx context.Context) (*upload, error) {
 	})
 	switch {
 	case mismatch != nil:
-		return abandon(failure(ReasonHostKeyMismatch, "the SSH server %s has a key that is not in known_hosts: somebody may be in between, or the server has a new key; compare it, then change known_hosts", w.address))
+		return abandon(newError(ReasonHostKeyMismatch, "the SSH server %s has a key that is not in known_hosts: somebody may be in between, or the server has a new key; compare it, then change known_hosts", w.address))
 	case err != nil && strings.Contains(err.Error(), "no common algorithm for host key"):
-		return abandon(failure(ReasonHostKeyMismatch, "the SSH server %s has no key of a kind that known_hosts has: compare its keys, then change known_hosts", w.address))
+		return abandon(newError(ReasonHostKeyMismatch, "the SSH server %s has no key of a kind that known_hosts has: compare its keys, then change known_hosts", w.address))
 	case err != nil && strings.Contains(err.Error(), "unable to authenticate"):
-		return abandon(failure(ReasonAuthenticationFailed, "the SSH server %s does not take the key %s of user %s", w.address, ssh.FingerprintSHA256(w.signer.PublicKey()), w.user))
+		return abandon(newError(ReasonAuthenticationFailed, "the SSH server %s does not take the key %s of user %s", w.address, ssh.FingerprintSHA256(w.signer.PublicKey()), w.user))
 	case err != nil:
 		return abandon(err)
 	}
@@ -189,7 +189,7 @@ func (w *sshWire) start(ctx context.Context) (*upload, error) {
 	}
 	said := &boundedBuffer{}
 	session.Stderr = said
-	if err := session.Start("git-upload-pack " + quoted(w.path)); err != nil {
+	if err := session.Start("git-upload-pack " + shellQuote(w.path)); err != nil {
 		_ = end()
 		return nil, err
 	}
@@ -199,14 +199,14 @@ func (w *sshWire) start(ctx context.Context) (*upload, error) {
 		select {
 		case <-over:
 		case <-ctx.Done():
-		case <-time.After(lastWords):
+		case <-time.After(exitTimeout):
 		}
 	}
-	return &upload{stdin: stdin, stdout: stdout, stderr: said, ended: ended, close: end}, nil
+	return &uploadPack{stdin: stdin, stdout: stdout, stderr: said, waitForExit: ended, close: end}, nil
 }
 
-// quoted quotes a word for a shell.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+// shellQuote quotes a word for a shell.
+func shellQuote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 func (w *sshWire) close() error { return nil }
 
@@ -231,8 +231,8 @@ func (b *boundedBuffer) String() string {
 	return strings.TrimSpace(b.text.String())
 }
 
-// dial connects to a server, through a proxy if there is one.
-func dial(ctx context.Context, by *url.URL, address string) (net.Conn, error) {
+// dialServer connects to a server, through a proxy if there is one.
+func dialServer(ctx context.Context, by *url.URL, address string) (net.Conn, error) {
 	if by == nil {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	}
@@ -257,7 +257,7 @@ func dial(ctx context.Context, by *url.URL, address string) (net.Conn, error) {
 	if by.Scheme == "https" {
 		conn = tls.Client(conn, &tls.Config{ServerName: by.Hostname(), MinVersion: tls.VersionTLS12})
 	}
-	tunnelled, err := tunnel(conn, by, address)
+	tunnelled, err := connectThroughProxy(conn, by, address)
 	if err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -265,8 +265,8 @@ func dial(ctx context.Context, by *url.URL, address string) (net.Conn, error) {
 	return tunnelled, nil
 }
 
-// tunnel requests a connection from an HTTP proxy.
-func tunnel(conn net.Conn, by *url.URL, address string) (net.Conn, error) {
+// connectThroughProxy requests a connection from an HTTP proxy.
+func connectThroughProxy(conn net.Conn, by *url.URL, address string) (net.Conn, error) {
 	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: address}, Host: address, Header: http.Header{}}
 	if by.User != nil {
 		password, _ := by.User.Password()
@@ -283,9 +283,9 @@ func tunnel(conn net.Conn, by *url.URL, address string) (net.Conn, error) {
 	_ = response.Body.Close()
 	switch {
 	case response.StatusCode == http.StatusProxyAuthRequired:
-		return nil, failure(ReasonAuthenticationFailed, "the proxy does not take its credentials (407)")
+		return nil, newError(ReasonAuthenticationFailed, "the proxy does not take its credentials (407)")
 	case response.StatusCode != http.StatusOK:
-		return nil, failure(ReasonUnreachable, "the proxy does not connect to %s: status %d", address, response.StatusCode)
+		return nil, newError(ReasonUnreachable, "the proxy does not connect to %s: status %d", address, response.StatusCode)
 	}
 	// An SSH server speaks first: its first bytes may arrive with the proxy's answer.
 	return bufferedConn{conn, reader}, nil

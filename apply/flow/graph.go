@@ -111,7 +111,7 @@ func (g Graph) cycle() []string {
 			needs[n.ID] = append(needs[n.ID], e.ID)
 		}
 	}
-	return circle.Find(ids, func(id string) []string { return needs[id] })
+	return circle.FindCycle(ids, func(id string) []string { return needs[id] })
 }
 
 // Order returns the IDs in topological order: every node after its dependencies, and otherwise as

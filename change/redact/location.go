@@ -46,12 +46,12 @@ func (l location) enter(obj map[string]any) location {
 	case l.kind == "SecretList" && len(l.keys) == 1 && l.keys[0] == "items",
 		// items of a list need not declare their kind
 		apiVersion == "" && isSecret(obj) && (hasData || hasText):
-		l.keys, l.kind, l.below, l.secret = nil, "Secret", secretwords.None, true
+		l.keys, l.kind, l.below, l.secret = nil, "Secret", secretwords.NotSecret, true
 		return l
 	case kind == "" || apiVersion == "", l.path != "" && isReference(obj):
 		return l
 	}
-	l.keys, l.kind, l.below = nil, kind, secretwords.None
+	l.keys, l.kind, l.below = nil, kind, secretwords.NotSecret
 	l.secret = l.secret || isSecret(obj)
 	l.builtin = isBuiltin(apiVersion)
 	l.gardener = change.Ref{APIVersion: apiVersion}.IsGardener()
@@ -85,7 +85,7 @@ func (l location) child(key string, containers ...map[string]any) location {
 	l.schema = false
 	switch {
 	case secretwords.IsSecret(key) && every(key, containers, isSelector):
-		l.below = secretwords.None
+		l.below = secretwords.NotSecret
 	case parent == "properties" && every(key, containers, isSchema):
 		l.schema = secretwords.IsSecret(key)
 	case key == "key" && parent == "tls" && every(key, containers, isPrivate) && !slices.ContainsFunc(containers, func(m map[string]any) bool { return m["name"] != nil }),
@@ -93,7 +93,7 @@ func (l location) child(key string, containers ...map[string]any) location {
 		strings.EqualFold(key, "key") && strings.HasPrefix(strings.ToLower(parent), "jwt") && every(key, containers, isPrivate),
 		key == "api_url" && slices.Contains(l.keys, "slack_configs"),
 		inSchema && slices.Contains(examples, key), slices.ContainsFunc(containers, func(m map[string]any) bool { return isContent(key, m) }):
-		l.below = secretwords.Always
+		l.below = secretwords.AlwaysSecret
 	default:
 		l.below = below(l.below, key, parent, slices.Contains(l.keys, "auths"))
 	}

@@ -187,7 +187,7 @@ func (l location) isSecretScalar(v any) bool {
 	if l.kind == encryptionKeys && l.last() == "secret" || isChecksum(l.last(), text) {
 		return true
 	}
-	return l.below != secretwords.None && !l.isPlain(v) || isText && isAuth(l.keys, text)
+	return l.below != secretwords.NotSecret && !l.isPlain(v) || isText && isAuth(l.keys, text)
 }
 
 // isChecksum reports whether a field is the plain checksum of a Secret, as in pod templates. A

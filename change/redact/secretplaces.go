@@ -152,14 +152,14 @@ func isParameter(key string) bool {
 func (l location) isPlain(v any) bool {
 	text := fmt.Sprint(v)
 	name := l.last()
-	if isParameter(name) && parameterValue.MatchString(text) || isPath(name, text) && secretwords.Of(name) != secretwords.Always || strings.EqualFold(name, "kubeconfig") && isPath(name, text) {
+	if isParameter(name) && parameterValue.MatchString(text) || isPath(name, text) && secretwords.SecrecyOf(name) != secretwords.AlwaysSecret || strings.EqualFold(name, "kubeconfig") && isPath(name, text) {
 		return true
 	}
 	if strings.HasPrefix(text, "ssh-") && publicKey.MatchString(text) {
 		return true
 	}
 	_, isText := v.(string)
-	if !isText && secretwords.Of(name) != secretwords.MayRefer {
+	if !isText && secretwords.SecrecyOf(name) != secretwords.MaybeSecret {
 		return false
 	}
 	return saysNothing(name, text)
@@ -181,12 +181,12 @@ var referring = []string{"name", "namespace", "kind", "apiVersion", "apiGroup", 
 // registry configuration auth is a password.
 func below(s secretwords.Secrecy, key, parent string, inRegistry bool) secretwords.Secrecy {
 	switch {
-	case secretwords.IsReference(key), isParameter(key) && s != secretwords.Always:
-		return secretwords.None
-	case s == secretwords.MayRefer && (key == "labels" || key == "annotations" || slices.Contains(referring, key) || key == "key" && parent == "items"):
-		return secretwords.None
+	case secretwords.IsReference(key), isParameter(key) && s != secretwords.AlwaysSecret:
+		return secretwords.NotSecret
+	case s == secretwords.MaybeSecret && (key == "labels" || key == "annotations" || slices.Contains(referring, key) || key == "key" && parent == "items"):
+		return secretwords.NotSecret
 	case key == "auth" && inRegistry:
-		return secretwords.Always
+		return secretwords.AlwaysSecret
 	}
-	return max(s, secretwords.Of(key))
+	return max(s, secretwords.SecrecyOf(key))
 }

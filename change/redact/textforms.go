@@ -182,7 +182,7 @@ func isUserAndGroup(s string) bool { return numbers.MatchString(s) || userAndGro
 // forms masks secrets by their form.
 func (m Masking) forms(s string) string {
 	lower := strings.ToLower(s)
-	_, _, names := secretwords.Stem(s, 0)
+	_, _, names := secretwords.NextStem(s, 0)
 	for i, is := range marks.in(lower) {
 		if f := textForms[i]; is && (f.name < 0 || names) {
 			s = m.form(f, s)

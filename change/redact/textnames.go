@@ -17,7 +17,7 @@ func (m Masking) named(s string) string {
 	var out strings.Builder
 	at := 0
 	for from := 0; ; {
-		begin, end, ok := secretwords.NextName(s, from)
+		begin, end, ok := secretwords.NextCandidate(s, from)
 		if !ok {
 			break
 		}
@@ -85,7 +85,7 @@ func (m Masking) headings(s string) string {
 		if line == "" || strings.IndexByte(":=|>+-0123456789", line[len(line)-1]) < 0 {
 			continue
 		}
-		if _, _, ok := secretwords.Stem(line, 0); !ok {
+		if _, _, ok := secretwords.NextStem(line, 0); !ok {
 			continue
 		}
 		g := heading.FindStringSubmatch(lines[i])

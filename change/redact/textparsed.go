@@ -162,7 +162,7 @@ func (r *reader) walk(n *yaml.Node, l location, afterFlag bool) {
 			r.walk(c, l, isArgumentOf(commands, list, i))
 		}
 	case yaml.AliasNode:
-		if afterFlag || l.named || l.below != secretwords.None || secretwords.IsSecret(l.last()) {
+		if afterFlag || l.named || l.below != secretwords.NotSecret || secretwords.IsSecret(l.last()) {
 			r.walk(n.Alias, location{masking: r.masking, named: true}, false)
 			begin := r.offset(n)
 			r.found = append(r.found, span{begin, begin + len("*") + len(n.Value), r.masking.mask(n.Alias.Value)})
@@ -172,7 +172,7 @@ func (r *reader) walk(n *yaml.Node, l location, afterFlag bool) {
 		return
 	}
 	// Hide the whole value if nothing of it stays, because its shape reveals something.
-	if n.Kind != yaml.AliasNode && len(n.Content) > 0 && (l.named || l.below == secretwords.Always && !r.keeps(n, l)) {
+	if n.Kind != yaml.AliasNode && len(n.Content) > 0 && (l.named || l.below == secretwords.AlwaysSecret && !r.keeps(n, l)) {
 		r.hide(n)
 	}
 }

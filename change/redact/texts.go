@@ -40,7 +40,7 @@ func (m Masking) Text(s string) string {
 		}
 		return s
 	}
-	if _, _, ok := secretwords.Stem(s, 0); !ok && !hasAny(lower, programs...) {
+	if _, _, ok := secretwords.NextStem(s, 0); !ok && !hasAny(lower, programs...) {
 		return m.forms(s)
 	}
 	if read, ok := m.concealed(s); ok {
@@ -145,7 +145,7 @@ func isPath(name, v string) bool {
 	if !filePath.MatchString(v) {
 		return false
 	}
-	name = secretwords.Joined(name)
+	name = secretwords.Normalize(name)
 	return folder.MatchString(v) || hasAny(name, "kubeconfig", "privatekey", "clientkey", "tlskey", "serverkey", "sshkey", "certificatekey", "hostkey", "token", "credential")
 }
 

@@ -322,7 +322,7 @@ func configured(s, name, line string, j int) value {
 		return value{}
 	}
 	found = strings.TrimRight(found, "; \t\r\n")
-	if secretwords.Of(name) == secretwords.MayRefer && !strings.ContainsAny(name, "_-.") && plainWord.MatchString(found) {
+	if secretwords.SecrecyOf(name) == secretwords.MaybeSecret && !strings.ContainsAny(name, "_-.") && plainWord.MatchString(found) {
 		return value{} // a sentence that continues in this line
 	}
 	return value{begin: j, end: j + len(found)}
@@ -343,7 +343,7 @@ func saysNothing(name, value string) bool {
 	if plain == "" || variable.MatchString(plain) || variable.MatchString(strings.TrimSpace(value)) || said[strings.ToLower(plain)] {
 		return true
 	}
-	if secretwords.Of(name) == secretwords.MayRefer && (saidOfReferring[strings.ToLower(plain)] || strings.HasSuffix(strings.ToLower(name), "s") && fewDigits.MatchString(plain)) {
+	if secretwords.SecrecyOf(name) == secretwords.MaybeSecret && (saidOfReferring[strings.ToLower(plain)] || strings.HasSuffix(strings.ToLower(name), "s") && fewDigits.MatchString(plain)) {
 		return true
 	}
 	if asks.MatchString(plain) && commandName.MatchString(name) {
@@ -375,7 +375,7 @@ var (
 // isProse reports whether a name is a word in a sentence: "cannot read the secret: forbidden",
 // "Token: how long it lives".
 func isProse(before, name, value string) bool {
-	if secretwords.Of(name) != secretwords.MayRefer && name != "pass" || strings.ContainsAny(name, "_-.") || !sentence.MatchString(value) {
+	if secretwords.SecrecyOf(name) != secretwords.MaybeSecret && name != "pass" || strings.ContainsAny(name, "_-.") || !sentence.MatchString(value) {
 		return false
 	}
 	text := strings.TrimRight(before, " ")

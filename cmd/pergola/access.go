@@ -115,7 +115,7 @@ func knownCluster(l *landscapes.Landscape, name string) error {
 	if known = slices.Compact(known); l.Incomplete || slices.Contains(known, name) {
 		return nil
 	}
-	return unknown.Name("cluster of the landscape", name, known)
+	return unknown.NameError("cluster of the landscape", name, known)
 }
 
 // newConverger connects to the clusters of a landscape. It fails without any access; the converger

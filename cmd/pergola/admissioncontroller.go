@@ -116,7 +116,7 @@ func (s *admissionServer) run(cmd *cobra.Command) error {
 	if s.virtual != "" {
 		virtual, err := clientcmd.BuildConfigFromFlags("", s.virtual)
 		if err != nil {
-			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, addresses.Error(err))
+			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, addresses.RedactError(err))
 		}
 		if opts.ObjectLister, err = admission.NewWatchedObjects(alive, virtual); err != nil {
 			return fmt.Errorf("--virtual-kubeconfig %s: %w", s.virtual, err)
@@ -189,7 +189,7 @@ func (s *admissionServer) config() (*rest.Config, error) {
 	if s.kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", s.kubeconfig)
 		if err != nil {
-			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, addresses.Error(err))
+			return nil, fmt.Errorf("--kubeconfig %s: %w", s.kubeconfig, addresses.RedactError(err))
 		}
 		return config, nil
 	}
@@ -235,7 +235,7 @@ fail closed: while the server is down, the objects they name cannot be changed. 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(clusters, cluster) {
-				return fmt.Errorf("--cluster: %w", unknown.Name("cluster with webhooks", cluster, clusters))
+				return fmt.Errorf("--cluster: %w", unknown.NameError("cluster with webhooks", cluster, clusters))
 			}
 			target, err := admissionTarget(url, service, caFile)
 			if err != nil {

@@ -141,7 +141,7 @@ func (b *backingUp) connect(cmd *cobra.Command, l *landscapes.Landscape) (map[st
 	for _, name := range b.clusters {
 		if !slices.Contains(names, name) || name == landscape.Virtual {
 			known := slices.DeleteFunc(names, func(n string) bool { return n == landscape.Virtual })
-			return nil, fmt.Errorf("--cluster %s: %w", name, unknown.Name("cluster of the landscape with a backup", name, known))
+			return nil, fmt.Errorf("--cluster %s: %w", name, unknown.NameError("cluster of the landscape with a backup", name, known))
 		}
 	}
 	access, err := b.access.access(l)

@@ -43,7 +43,7 @@ jobs of Gitea and Forgejo have GITHUB_TOKEN, too. GitLab's CI_JOB_TOKEN may not 
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(forge.Providers(), o.Provider) {
-				return fmt.Errorf("--provider: %w", unknown.Name("forge", o.Provider, forge.Providers()))
+				return fmt.Errorf("--provider: %w", unknown.NameError("forge", o.Provider, forge.Providers()))
 			}
 			o.Proxy = http.ProxyFromEnvironment
 			var err error
@@ -83,7 +83,7 @@ jobs of Gitea and Forgejo have GITHUB_TOKEN, too. GitLab's CI_JOB_TOKEN may not 
 	cmd.Flags().StringVar(&c.Marker, "marker", "pergola", "tells comments of several jobs apart")
 	cmd.Flags().StringVar(&c.Author, "author", "", "login that the token writes as (default: the forge is asked)")
 	cmd.Flags().BoolVar(&c.DeleteEmpty, "delete-empty", false, "without text, take the comment away")
-	cmd.Flags().StringVar(&c.Whole, "whole", "", "where all of a text is that has to be cut, e.g. 'the summary of the job'")
+	cmd.Flags().StringVar(&c.FullTextLocation, "whole", "", "where all of a text is that has to be cut, e.g. 'the summary of the job'")
 	cmd.Flags().StringVar(&tokenFile, "token-file", "", "file with the token")
 	cmd.Flags().StringVar(&caFile, "ca-file", "", "certificates that are trusted besides those of the system, as PEM")
 	cmd.Flags().DurationVar(&within, "timeout", 3*time.Minute, "how long it is tried")
@@ -100,11 +100,11 @@ func comment(cmd *cobra.Command, o forge.Options, repository string, number int,
 	defer f.Close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), within)
 	defer cancel()
-	patience := forge.Patient(clock.RealClock{})
-	patience.Waiting = func(err error, wait time.Duration) {
+	patience := forge.CIRetryPolicy(clock.RealClock{})
+	patience.OnWait = func(err error, wait time.Duration) {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s; trying again in %s\n", printable(err.Error()), wait.Round(time.Second))
 	}
-	result, err := f.Keep(ctx, repository, number, c, patience)
+	result, err := f.EnsureComment(ctx, repository, number, c, patience)
 	if err != nil {
 		return err
 	}
@@ -112,8 +112,8 @@ func comment(cmd *cobra.Command, o forge.Options, repository string, number int,
 	if result.Link != "" {
 		text += " (" + result.Link + ")"
 	}
-	if result.Cut > 0 {
-		text += fmt.Sprintf(", without its last %d lines", result.Cut)
+	if result.TruncatedLines > 0 {
+		text += fmt.Sprintf(", without its last %d lines", result.TruncatedLines)
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), text+".")
 	return nil

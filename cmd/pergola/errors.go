@@ -69,7 +69,7 @@ func printFailure(cmd *cobra.Command, args []string, sentence string, err error)
 // isUnavailable reports whether a server did not answer or rejected the credentials. Every command
 // then exits with code 2, even if there are other findings.
 func isUnavailable(err error) bool {
-	if addresses.IsUnsent(err) {
+	if addresses.IsConnectFailure(err) {
 		return true
 	}
 	switch e := err.(type) {

@@ -62,13 +62,13 @@ who pushes. It never makes a push fail: that is over by then. Who hangs up stops
 			if by == "" {
 				by = firstSet("GL_USER", "GIT_PUSHER", "REMOTE_USER", "LOGNAME", "USER")
 			}
-			pushes, err := receiver.ReadPushes(cmd.InOrStdin(), by)
+			pushes, err := receiver.ParsePushes(cmd.InOrStdin(), by)
 			if err != nil {
 				return err
 			}
 			hook := receiver.PostReceive{
 				Client:    &receiver.Client{URL: address, Token: token, HTTP: client, Clock: clock.RealClock{}},
-				Receivers: receivers, By: by, Follow: !noFollow, Within: within, Out: cmd.OutOrStdout(),
+				Receivers: receivers, By: by, Follow: !noFollow, FollowTimeout: within, Out: cmd.OutOrStdout(),
 			}
 			hook.Run(cmd.Context(), pushes)
 			return nil

@@ -11,10 +11,10 @@ import (
 func printable(s string) string { return texts.Line(s) }
 
 // oneLine is printable with at most limit characters.
-func oneLine(s string, limit int) string { return texts.Cut(s, limit) }
+func oneLine(s string, limit int) string { return texts.Truncate(s, limit) }
 
 // printableText is printable for several lines.
-func printableText(s string) string { return texts.Text(s) }
+func printableText(s string) string { return texts.MultiLine(s) }
 
 // printableLines is printableText with all lines but the first indented, because they must not look
 // like lines of the program.
@@ -23,4 +23,4 @@ func printableLines(s string) string {
 }
 
 func plural(n int, one, many string) string { return texts.Plural(n, one, many) }
-func counted(n int, one string) string      { return texts.Counted(n, one) }
+func counted(n int, one string) string      { return texts.WithCount(n, one) }

@@ -108,7 +108,7 @@ func (o renderOptions) known(bundles []render.Bundle, clusterOf func(render.Bund
 		{"--component", "component with bundles", o.component, renderOptions{component: o.component}, component},
 	} {
 		if len(bundles) > 0 && !slices.ContainsFunc(bundles, func(b render.Bundle) bool { return filter.alone.keeps(b, clusterOf(b)) }) {
-			return fmt.Errorf("%s: %w", filter.flag, unknown.Name(filter.what, filter.value, names(bundles, filter.names)))
+			return fmt.Errorf("%s: %w", filter.flag, unknown.NameError(filter.what, filter.value, names(bundles, filter.names)))
 		}
 	}
 	called := names(slices.DeleteFunc(slices.Clone(bundles), func(b render.Bundle) bool { return !b.Owner.HasName(o.owner) || b.Owner.Kind == o.owner }), owner)

@@ -126,9 +126,9 @@ func restConfig(cluster, path, context string) (*rest.Config, error) {
 	case clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("access to %s: there is no kubeconfig: set KUBECONFIG, or name one by --kubeconfig", cluster)
 	case path != "":
-		return nil, fmt.Errorf("access to %s, kubeconfig %q: %w", cluster, path, addresses.Error(err))
+		return nil, fmt.Errorf("access to %s, kubeconfig %q: %w", cluster, path, addresses.RedactError(err))
 	}
-	return nil, fmt.Errorf("access to %s: %w", cluster, addresses.Error(err))
+	return nil, fmt.Errorf("access to %s: %w", cluster, addresses.RedactError(err))
 }
 
 // noContext returns an error with the existing contexts if the wanted one (of a flag, or else the

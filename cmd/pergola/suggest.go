@@ -37,7 +37,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 		}
 	}
 	meant := root.SuggestionsFor(name)
-	if better := suggest.Word(name, names); len(meant) == 0 && better != "" {
+	if better := suggest.Closest(name, names); len(meant) == 0 && better != "" {
 		meant = []string{better}
 	}
 	if hint := instead[name]; hint != "" {
@@ -82,7 +82,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; the contexts of a landscape are in spec.clusters of its landscape.yaml, and --kubeconfig NAME=PATH names other kubeconfigs: "+
 			"commands about a Landscape in a cluster take --context, such as pergola history", err)
 	}
-	if better := suggest.Word(name, known); len(name) > 1 && better != "" {
+	if better := suggest.Closest(name, known); len(name) > 1 && better != "" {
 		return fmt.Errorf("%w; did you mean --%s?%s", err, better, strings.TrimPrefix(help, ";"))
 	}
 	return fmt.Errorf("%w%s", err, help)
@@ -111,7 +111,7 @@ func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
 	for _, pattern := range []string{filepath.Join(dir, "*"), filepath.Join(filepath.Dir(dir), "*"), "*", filepath.Join("landscapes", "*")} {
 		found, _ := filepath.Glob(filepath.Join(pattern, revisions.File))
 		for _, file := range found {
-			if folder := shownPath(filepath.Dir(file)); !slices.Contains(near, folder) && len(near) < unknown.Shown {
+			if folder := shownPath(filepath.Dir(file)); !slices.Contains(near, folder) && len(near) < unknown.MaxListed {
 				near = append(near, folder)
 			}
 		}
@@ -119,7 +119,7 @@ func landscapeFirst(cmd *cobra.Command, args []string, err error) error {
 	if len(near) == 0 {
 		return err
 	}
-	if better := suggest.Word(shownPath(dir), near); better != "" {
+	if better := suggest.Closest(shownPath(dir), near); better != "" {
 		return fmt.Errorf("%w; did you mean %s?", err, better)
 	}
 	return fmt.Errorf("%w; landscapes near it: %s", err, strings.Join(near, ", "))

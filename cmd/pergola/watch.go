@@ -26,7 +26,7 @@ func (a *applying) watch(c *landscape.Converger, l *landscapes.Landscape) error 
 		Reload: func(context.Context) (*landscape.Converger, error) {
 			var next *landscapes.Landscape
 			var c *landscape.Converger
-			err := panics.Safe(func() (err error) {
+			err := panics.AsError(func() (err error) {
 				if next, err = a.load(); err == nil {
 					c, err = a.converger(next)
 				}

@@ -69,12 +69,12 @@ func (a *Adopter) checkCarriers(ctx context.Context, r *Report) error {
 		}
 	}
 	if kept > 0 {
-		r.add(Finding{Level: Fine, Area: AreaCarriers, Cluster: landscape.Runtime, Text: fmt.Sprintf("%s are rendered under the same name and class", printable.Counted(kept, "ManagedResource"))})
+		r.add(Finding{Level: Fine, Area: AreaCarriers, Cluster: landscape.Runtime, Text: fmt.Sprintf("%s are rendered under the same name and class", printable.WithCount(kept, "ManagedResource"))})
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
 		r.add(Finding{Level: Changes, Area: AreaCarriers, Cluster: landscape.Runtime, Objects: missing,
-			Text: fmt.Sprintf("%s are in no rendering: they stay as they are, with their objects, and nobody updates them", printable.Counted(len(missing), "ManagedResource")),
+			Text: fmt.Sprintf("%s are in no rendering: they stay as they are, with their objects, and nobody updates them", printable.WithCount(len(missing), "ManagedResource")),
 			Do:   "declare what you need of them in the landscape; those of extensions (extension-…) come with their Extension"})
 	}
 	return nil

@@ -262,7 +262,7 @@ func (a *Adopter) checkControllers(ctx context.Context, r *Report) error {
 		return err
 	}
 	for _, c := range found {
-		f := Finding{Level: Fine, Area: AreaControllers, Cluster: c.Cluster, Objects: []string{"Deployment " + c.Namespace + "/" + c.Name}, Text: fmt.Sprintf("%s, %s: %s", c.Role, printable.Counted(int(c.Replicas), "replica"), c.Why)}
+		f := Finding{Level: Fine, Area: AreaControllers, Cluster: c.Cluster, Objects: []string{"Deployment " + c.Namespace + "/" + c.Name}, Text: fmt.Sprintf("%s, %s: %s", c.Role, printable.WithCount(int(c.Replicas), "replica"), c.Why)}
 		switch {
 		case c.Stops && c.Replicas > 0 && c.By != "":
 			f.Level, f.Text, f.Do = Blocks, f.Text+"; "+c.By+" puts it back", "suspend that first"
@@ -301,9 +301,9 @@ func (a *Adopter) checkSeeds(ctx context.Context, r *Report, found []Controller)
 		stops := slices.ContainsFunc(found, func(c Controller) bool { return c.Cluster == name && c.Role == gardenletRole && c.Stops })
 		switch object := []string{"Seed " + name}; {
 		case !slices.Contains(names, name):
-			r.add(Finding{Level: Fine, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("the landscape does not declare it: its gardenlet goes on, with %s", printable.Counted(on, "Shoot"))})
+			r.add(Finding{Level: Fine, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("the landscape does not declare it: its gardenlet goes on, with %s", printable.WithCount(on, "Shoot"))})
 		case stops && on > 0:
-			r.add(Finding{Level: Blocks, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("%s run on it, and this version of Pergola does not look after nodes and system components of Shoots (docs/compatibility.md)", printable.Counted(on, "Shoot")),
+			r.add(Finding{Level: Blocks, Area: AreaControllers, Cluster: landscape.Virtual, Objects: object, Text: fmt.Sprintf("%s run on it, and this version of Pergola does not look after nodes and system components of Shoots (docs/compatibility.md)", printable.WithCount(on, "Shoot")),
 				Do: "leave the Seed out of the landscape: its gardenlet goes on, beside a Garden that Pergola runs"})
 		}
 	}

@@ -51,7 +51,7 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 	}
 	for _, g := range order {
 		f := Finding{Level: Changes, Area: AreaObjects, Cluster: g.cluster, Objects: names(groups[g])}
-		what := printable.Counted(len(groups[g]), "object") + " of " + g.bundle
+		what := printable.WithCount(len(groups[g]), "object") + " of " + g.bundle
 		switch g.action {
 		case change.Create:
 			f.Text = what + ": made, because nobody has made them yet"
@@ -72,15 +72,15 @@ func (a *Adopter) checkObjects(r *Report, p change.Plan) {
 	}
 	for _, cluster := range []string{"runtime", "virtual"} {
 		if fine[cluster] > 0 {
-			r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.Counted(fine[cluster], "object"))})
+			r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.WithCount(fine[cluster], "object"))})
 		}
 		delete(fine, cluster)
 	}
 	for cluster, n := range fine {
-		r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.Counted(n, "object"))})
+		r.add(Finding{Level: Fine, Area: AreaObjects, Cluster: cluster, Text: fmt.Sprintf("%s are what is rendered: only their managers change", printable.WithCount(n, "object"))})
 	}
 	if p.Unchanged > 0 {
-		r.add(Finding{Level: Fine, Area: AreaObjects, Text: fmt.Sprintf("%s are what is rendered", printable.Counted(p.Unchanged, "object"))})
+		r.add(Finding{Level: Fine, Area: AreaObjects, Text: fmt.Sprintf("%s are what is rendered", printable.WithCount(p.Unchanged, "object"))})
 	}
 }
 

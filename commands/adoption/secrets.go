@@ -45,11 +45,11 @@ func checkSecrets(r *Report, planned map[string][]owner.PlannedSecret) {
 			}
 		}
 		if len(signed) > 0 {
-			r.add(Finding{Level: Changes, Area: AreaSecrets, Cluster: cluster, Objects: signed, Text: fmt.Sprintf("%s would be made: certificates that are signed by the CAs of now, passwords, and what is derived from them", printable.Counted(len(signed), "Secret")),
+			r.add(Finding{Level: Changes, Area: AreaSecrets, Cluster: cluster, Objects: signed, Text: fmt.Sprintf("%s would be made: certificates that are signed by the CAs of now, passwords, and what is derived from them", printable.WithCount(len(signed), "Secret")),
 				Do: "nothing: workloads that read them are among those that restart"})
 		}
 		if kept > 0 {
-			r.add(Finding{Level: Fine, Area: AreaSecrets, Cluster: cluster, Text: fmt.Sprintf("%s of the secrets manager stay as they are", printable.Counted(kept, "Secret"))})
+			r.add(Finding{Level: Fine, Area: AreaSecrets, Cluster: cluster, Text: fmt.Sprintf("%s of the secrets manager stay as they are", printable.WithCount(kept, "Secret"))})
 		}
 	}
 }

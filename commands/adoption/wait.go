@@ -66,7 +66,7 @@ func (a *Adopter) awaitPods(ctx context.Context, c *apply.Cluster, deployment *u
 				n++
 			}
 		}
-		return n == 0, printable.Counted(n, "pod") + " of it still there", nil
+		return n == 0, printable.WithCount(n, "pod") + " of it still there", nil
 	})
 }
 

@@ -155,7 +155,7 @@ func renderedInPart(from string, wrong error) []string {
 		lines = append(lines[:MaxShown], fmt.Sprintf("and %d more errors", more))
 	}
 	return append([]string{fmt.Sprintf("revision %s cannot be applied whole (%s): it is compared as far as it renders, the rest is shown as new; "+
-		"of an object that two of its bundles have, the one that keeps it counts", from, printable.Counted(n, "error"))}, lines...)
+		"of an object that two of its bundles have, the one that keeps it counts", from, printable.WithCount(n, "error"))}, lines...)
 }
 
 // withShoots adds the effective spec of Shoots to the declarations.
@@ -373,7 +373,7 @@ func (c Comparison) checkBase(ctx context.Context, r *Revision) ([]schemas.Viola
 	}
 	if n := countErrors(all); n > 0 {
 		r.broken = true
-		r.notes = append(r.notes, fmt.Sprintf("revision %s is not valid (%s): it is compared as far as it renders, the rest is shown as new", c.From, printable.Counted(n, "error")))
+		r.notes = append(r.notes, fmt.Sprintf("revision %s is not valid (%s): it is compared as far as it renders, the rest is shown as new", c.From, printable.WithCount(n, "error")))
 	}
 	for i := range all {
 		all[i].File = c.From + ": " + all[i].File

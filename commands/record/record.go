@@ -22,7 +22,7 @@ import (
 type Changes struct{ Written, Removed, Unchanged int }
 
 func (c Changes) String() string {
-	return fmt.Sprintf("%s written, %d removed, %d unchanged", printable.Counted(c.Written, "file"), c.Removed, c.Unchanged)
+	return fmt.Sprintf("%s written, %d removed, %d unchanged", printable.WithCount(c.Written, "file"), c.Removed, c.Unchanged)
 }
 
 // Write replaces the files of the previous render and removes files that are no longer rendered.

@@ -118,7 +118,7 @@ func (r *Restorer) check() error {
 	}
 	for _, name := range r.Only {
 		if m.Cluster(name) == nil {
-			return fmt.Errorf("--cluster %s: %w", name, unknown.Name("cluster in the backup", name, r.names()))
+			return fmt.Errorf("--cluster %s: %w", name, unknown.NameError("cluster in the backup", name, r.names()))
 		}
 	}
 	return nil

@@ -259,9 +259,9 @@ func hints(s landscape.Status) []string {
 }
 
 // wholeLine does not cut a text, because its end has the advice.
-func wholeLine(s string) string { return printable.Cut(s, math.MaxInt) }
+func wholeLine(s string) string { return printable.Truncate(s, math.MaxInt) }
 
-func oneLine(s string) string { return printable.Cut(s, 400) }
+func oneLine(s string) string { return printable.Truncate(s, 400) }
 
 func (v view) word(ready bool) string {
 	if ready {

@@ -113,7 +113,7 @@ func missing(found steps, rest string, known []string) error {
 	}
 	word, _ := firstWord(rest)
 	message := fmt.Sprintf("%s has no %s", where, word)
-	if guess := suggest.Word(word, known); guess != "" {
+	if guess := suggest.Closest(word, known); guess != "" {
 		return &UnknownError{fmt.Sprintf("%s; did you mean %s?", message, guess)}
 	}
 	if len(known) == 0 {

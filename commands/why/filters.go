@@ -40,11 +40,11 @@ func (e *explainer) checkFilters() error {
 	}
 	switch {
 	case !meant:
-		return fmt.Errorf("--owner %s: %w", owner, unknown.Name("owner in the landscape", owner, owners))
+		return fmt.Errorf("--owner %s: %w", owner, unknown.NameError("owner in the landscape", owner, owners))
 	case cluster == "" || both:
 		return nil
 	case !slices.Contains(clusters, cluster) && cluster != render.ClusterShoot:
-		return fmt.Errorf("--cluster %s: %w", cluster, unknown.Name("cluster of the landscape", cluster, clusters))
+		return fmt.Errorf("--cluster %s: %w", cluster, unknown.NameError("cluster of the landscape", cluster, clusters))
 	case owner != "":
 		return fmt.Errorf("--owner %s and --cluster %s: the owner has no object on that cluster; leave one of them out", owner, cluster)
 	}

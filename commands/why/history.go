@@ -34,6 +34,6 @@ func Blamer() func(context.Context, string, int) (blame.Answer, error) {
 		case of.err != nil:
 			return blame.Answer{}, of.err
 		}
-		return of.repo.Line(ctx, file, line)
+		return of.repo.BlameLine(ctx, file, line)
 	}
 }

@@ -22,7 +22,7 @@ func Print(w io.Writer, answers []Answer, files func(string) string) error {
 		}
 		printer{&b, files}.answer(a)
 	}
-	_, err := io.WriteString(w, printable.Text(b.String()))
+	_, err := io.WriteString(w, printable.MultiLine(b.String()))
 	return err
 }
 

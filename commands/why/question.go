@@ -202,10 +202,10 @@ func nearestName(rest string, names []string) []string {
 		}
 	}
 	for word := rest; word != ""; word = shorter(word) {
-		if guess := suggest.Word(word, names); guess != "" && guess != word {
+		if guess := suggest.Closest(word, names); guess != "" && guess != word {
 			return []string{guess}
 		}
-		guess := suggest.Word(bare(word), short)
+		guess := suggest.Closest(bare(word), short)
 		var out []string
 		for _, name := range names {
 			if guess != "" && bare(name) == guess || len(bare(word)) >= 4 && strings.Contains(bare(name), bare(word)) {
@@ -219,13 +219,13 @@ func nearestName(rest string, names []string) []string {
 	return nil
 }
 
-// nearest is suggest.Word without regard to case.
+// nearest is suggest.Closest without regard to case.
 func nearest(word string, candidates []string) string {
 	lower := make([]string, len(candidates))
 	for i, c := range candidates {
 		lower[i] = strings.ToLower(c)
 	}
-	if i := slices.Index(lower, suggest.Word(strings.ToLower(word), lower)); i >= 0 {
+	if i := slices.Index(lower, suggest.Closest(strings.ToLower(word), lower)); i >= 0 {
 		return candidates[i]
 	}
 	return ""

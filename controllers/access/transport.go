@@ -108,22 +108,22 @@ func (t *lazyTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.isWorking.Store(true)
 	}
 	if !doubted || req.Context().Err() != nil {
-		return resp, addresses.Error(err)
+		return resp, addresses.RedactError(err)
 	}
 	next := t.replacementFor(req.Context(), access)
 	if next == nil || err != nil && !unsent {
-		return resp, addresses.Error(err)
+		return resp, addresses.RedactError(err)
 	}
 	again, ok := rewindRequest(req)
 	if !ok {
-		return resp, addresses.Error(err)
+		return resp, addresses.RedactError(err)
 	}
 	if resp != nil {
 		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16))
 		resp.Body.Close()
 	}
 	resp, err = next.send(again)
-	return resp, addresses.Error(err)
+	return resp, addresses.RedactError(err)
 }
 
 // connection returns the cached access, and reads the Secret when the cache is too old.
@@ -232,7 +232,7 @@ func classifyFailure(resp *http.Response, err error) (doubted, unsent bool) {
 	if err == nil {
 		return resp.StatusCode == http.StatusUnauthorized, true
 	}
-	return true, addresses.IsUnsent(err)
+	return true, addresses.IsConnectFailure(err)
 }
 
 // rewindRequest returns a copy of a sent request to send again; false if its body cannot be read

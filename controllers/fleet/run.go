@@ -26,7 +26,7 @@ func (f *Fleet[O]) run(ctx context.Context, at *member[O], m Member[O]) {
 			failures = 0
 		} else {
 			failures++
-			next = backoff.After(failures, o.RetryInterval, o.LongestRetry)
+			next = backoff.Delay(failures, o.RetryInterval, o.LongestRetry)
 		}
 		o.OnRunEnd(m, at.owner, err, next)
 		f.recordResult(m.ID, at, err == nil)

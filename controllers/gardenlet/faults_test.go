@@ -95,7 +95,7 @@ func TestSecondGardenletWaits(t *testing.T) {
 	second := p.runGardenlet()
 	p.eventually("the second waits", func() bool { return strings.Contains(p.logs.String(), "another gardenlet looks after the seed") })
 	for _, q := range second.Ready() {
-		assert.NoError(t, q.Ask(), "it is there to take over")
+		assert.NoError(t, q.Run(), "it is there to take over")
 	}
 	for _, r := range p.virtualConnection.requestsSince(0) {
 		t.Errorf("it asks the virtual garden for nothing: %s", r)

@@ -40,7 +40,7 @@ func TestGardenlet(t *testing.T) {
 		p.eventually(name, func() bool { return p.condition(name) == want })
 	}
 	p.eventually("it is ready", func() bool {
-		return !slices.ContainsFunc(g.Ready(), func(q serving.Question) bool { return q.Ask() != nil })
+		return !slices.ContainsFunc(g.Ready(), func(q serving.Check) bool { return q.Run() != nil })
 	})
 
 	for _, step := range []struct {

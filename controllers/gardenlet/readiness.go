@@ -8,8 +8,8 @@ import (
 
 // Ready returns the readiness checks. A gardenlet that waits for the lease is ready to take over.
 // There are no liveness checks: a restart does not help if the virtual garden is unreachable.
-func (g *Gardenlet) Ready() []serving.Question {
-	return []serving.Question{{Name: "garden", Ask: g.checkHeartbeat}, {Name: "settings", Ask: g.checkSettings}}
+func (g *Gardenlet) Ready() []serving.Check {
+	return []serving.Check{{Name: "garden", Run: g.checkHeartbeat}, {Name: "settings", Run: g.checkSettings}}
 }
 
 func (g *Gardenlet) checkHeartbeat() error {

@@ -182,7 +182,7 @@ func (d *Deployer) reconcile(ctx context.Context, live *unstructured.Unstructure
 	wait := seedCheckInterval // until the Seed exists
 	last.failures++
 	if err != nil {
-		wait = backoff.After(last.failures, retryInterval, maxRetryInterval)
+		wait = backoff.Delay(last.failures, retryInterval, maxRetryInterval)
 		d.Log.Error("a gardenlet is not installed; it is tried again", "gardenlet", name, "error", printable.Line(err.Error()))
 	} else {
 		last.failures = 0

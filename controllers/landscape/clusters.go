@@ -93,7 +93,7 @@ func (a Access) RESTConfig(l *landscapes.Landscape, name string) (*rest.Config, 
 	}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s: context %q of %s: %w", name, overrides.CurrentContext, source, addresses.Error(err))
+		return nil, fmt.Errorf("cluster %s: context %q of %s: %w", name, overrides.CurrentContext, source, addresses.RedactError(err))
 	}
 	config.UserAgent = "pergola"
 	return config, nil

@@ -59,7 +59,7 @@ func (c *Converger) Apply(ctx context.Context) (report *RunReport, err error) {
 	}
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- panics.Safe(func() error { return c.convergeGarden(ctx, sync.OnceFunc(func() { close(ready) })) })()
+		ended <- panics.AsError(func() error { return c.convergeGarden(ctx, sync.OnceFunc(func() { close(ready) })) })()
 	}()
 	var gardenErr error
 	running := true

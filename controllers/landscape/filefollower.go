@@ -40,7 +40,7 @@ type FileFollower struct {
 // ApplyRetryPause returns the pause before the retry of an incomplete apply, after a number of
 // earlier attempts.
 func ApplyRetryPause(attempt int) time.Duration {
-	return backoff.After(attempt+1, minApplyRetryPause, maxApplyRetryPause)
+	return backoff.Delay(attempt+1, minApplyRetryPause, maxApplyRetryPause)
 }
 
 // Follow applies a converger and repairs drift, as Keep does. It changes to each new valid content
@@ -74,7 +74,7 @@ func (f FileFollower) Follow(ctx context.Context, first *Converger) error {
 			continue
 		}
 		known = now
-		next, err := panics.Detached(ctx, func() (*Converger, error) { return f.Reload(ctx) })
+		next, err := panics.RunDetached(ctx, func() (*Converger, error) { return f.Reload(ctx) })
 		if err != nil || ctx.Err() != nil {
 			continue
 		}
@@ -139,7 +139,7 @@ type backgroundJob struct {
 func (f FileFollower) startJob(ctx context.Context, work func(context.Context) error) backgroundJob {
 	ctx, cancel := context.WithCancel(ctx)
 	j := backgroundJob{cancel: cancel, ended: make(chan error, 1)}
-	go func() { j.ended <- panics.Safe(func() error { return work(ctx) })() }()
+	go func() { j.ended <- panics.AsError(func() error { return work(ctx) })() }()
 	return j
 }
 

@@ -32,7 +32,7 @@ func (c *Converger) recheckHealth(ctx context.Context) {
 		if report == nil || ctx.Err() != nil {
 			continue
 		}
-		group.Go(panics.Safe(func() error {
+		group.Go(panics.AsError(func() error {
 			now := c.options.Clock.Now()
 			_, conditions, err := c.members.reconciler.Care(ctx, o.Owner, o.state())
 			if err == nil {

@@ -206,5 +206,5 @@ func reasonText(reason string) string {
 	if reason == "" {
 		return ""
 	}
-	return ": " + printable.Cut(reason, 400)
+	return ": " + printable.Truncate(reason, 400)
 }

@@ -117,7 +117,7 @@ func (m *convergedOwner) Repair(ctx context.Context, e apply.DriftEvent) (found,
 func (m *convergedOwner) Care(ctx context.Context) {
 	owners := m.converger.members.reconciler
 	// The next round finishes incomplete steps; the health check runs anyway.
-	_ = panics.Safe(func() error {
+	_ = panics.AsError(func() error {
 		_, removing := owners.FinishRemovals(ctx, m.Owner, m.state())
 		_, waiting := owners.ApplyWaiting(ctx, m.Owner, m.state())
 		return errors.Join(removing, waiting)

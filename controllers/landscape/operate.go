@@ -296,7 +296,7 @@ func operationOutcome(live *unstructured.Unstructured, asked time.Time) (text st
 	if !found || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &last) != nil {
 		return "it was taken up", false, nil
 	}
-	text = fmt.Sprintf("%s %s (%d%%): %s", last.Type, last.State, last.Progress, printable.Cut(last.Description, 400))
+	text = fmt.Sprintf("%s %s (%d%%): %s", last.Type, last.State, last.Progress, printable.Truncate(last.Description, 400))
 	if last.LastUpdateTime.Time.Before(asked.Truncate(time.Second)) {
 		return "it was taken up", false, nil
 	}

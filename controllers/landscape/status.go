@@ -112,7 +112,7 @@ func (c *Converger) Status(ctx context.Context, o StatusOptions) Status {
 	var wait sync.WaitGroup
 	for i, one := range c.members.all {
 		wait.Go(func() {
-			err := panics.Safe(func() error {
+			err := panics.AsError(func() error {
 				states[i] = c.ownerStatus(ctx, one, o, out.At)
 				return nil
 			})()

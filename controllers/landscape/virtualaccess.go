@@ -34,7 +34,7 @@ func VirtualGardenConfig(l *landscapes.Landscape, of *rest.Config, clk clock.Pas
 	apply.ReportUnreachable(of, Runtime)
 	read, err := access.NewSecretReader(of)
 	if err != nil {
-		return nil, fmt.Errorf("cluster %s: %w", Virtual, addresses.Error(err))
+		return nil, fmt.Errorf("cluster %s: %w", Virtual, addresses.RedactError(err))
 	}
 	source := access.VirtualGardenSource(read, clk)
 	source.Proxy = of.Proxy
@@ -81,11 +81,11 @@ func requireAddress(garden *operatorv1alpha1.Garden) (string, error) {
 func GardenAddress(ctx context.Context, of *rest.Config) (string, error) {
 	client, err := dynamic.NewForConfig(of)
 	if err != nil {
-		return "", addresses.Error(err)
+		return "", addresses.RedactError(err)
 	}
 	list, err := client.Resource(operatorv1alpha1.SchemeGroupVersion.WithResource("gardens")).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return "", fmt.Errorf("reading the Garden of the runtime cluster, for its address: %w", addresses.Error(err))
+		return "", fmt.Errorf("reading the Garden of the runtime cluster, for its address: %w", addresses.RedactError(err))
 	}
 	if len(list.Items) == 0 {
 		return "", errors.New("the runtime cluster has no Garden, which says its address: give --kubeconfig virtual=PATH")

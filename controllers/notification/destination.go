@@ -45,7 +45,7 @@ func Destinations(source string, notifications []landscapev1alpha1.Notification,
 			continue
 		}
 		if n.Type == landscapev1alpha1.NotifyCommitStatus {
-			if _, _, err := forge.Locate(source, n.URL); err != nil {
+			if _, _, err := forge.LocateRepository(source, n.URL); err != nil {
 				errs = append(errs, fmt.Errorf("notification %q: a commit status cannot be set: %w", n.Name, err))
 				continue
 			}

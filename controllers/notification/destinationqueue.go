@@ -208,5 +208,5 @@ func isTemporary(err error) (bool, time.Duration) {
 	if errors.As(err, &answer) {
 		return answer.status >= 500 || answer.status == 408 || answer.status == 429, answer.retryAfter
 	}
-	return forge.Temporary(err)
+	return forge.IsTemporary(err)
 }

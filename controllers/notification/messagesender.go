@@ -60,7 +60,7 @@ func (t *messageSender) closeIfChanged(parts ...string) bool {
 
 // sendCommitStatus sets the status of the commit on its forge.
 func (t *messageSender) sendCommitStatus(ctx context.Context, s *destinationQueue, it queuedEvent) error {
-	address, repository, err := forge.Locate(it.event.SourceURL, it.destination.URL)
+	address, repository, err := forge.LocateRepository(it.event.SourceURL, it.destination.URL)
 	if err != nil {
 		return err
 	}

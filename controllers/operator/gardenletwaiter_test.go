@@ -110,7 +110,7 @@ func TestSyncWaitsForPublication(t *testing.T) {
 		pusher := make(chan receiver.Progress, 1)
 		go func() {
 			var told []string
-			last, _, err := w.receiverClient().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(p receiver.Progress) { told = append(told, p.Phase+" "+p.Message) })
+			last, _, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(p receiver.Progress) { told = append(told, p.Phase+" "+p.Message) })
 			if err != nil {
 				last.Err = err.Error()
 			}

@@ -178,7 +178,7 @@ func (s *landscapeReconciler) recordMaintainPanic(j *job, err error) {
 // catchPanic returns a panic as an error, so that a broken revision or source does not affect other
 // Landscapes.
 func (s *landscapeReconciler) catchPanic(work func() error) error {
-	err := panics.Safe(work)()
+	err := panics.AsError(work)()
 	var fault *panics.Error
 	if errors.As(err, &fault) {
 		s.operator.role.Log.Error("a panic was caught", "landscape", s.key.String(), "error", err, "stack", string(fault.Stack))

@@ -252,7 +252,7 @@ func (s *landscapeReconciler) maintainCurrent(now time.Time) time.Time {
 // nextRetryAfter returns the time of the next retry after so many failures in a row.
 func (s *landscapeReconciler) nextRetryAfter(failed time.Time, failures int) time.Time {
 	spec := &s.object.Spec
-	return failed.Add(backoff.After(failures, retryInterval(spec), max(syncInterval(spec), retryInterval(spec))))
+	return failed.Add(backoff.Delay(failures, retryInterval(spec), max(syncInterval(spec), retryInterval(spec))))
 }
 
 // failedAttempts counts the failed attempts of a commit in a row.

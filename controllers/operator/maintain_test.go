@@ -33,7 +33,7 @@ func TestRestartWithoutSecrets(t *testing.T) {
 		server := gittest.ServeTLS(t, o.server.Root)
 		requireLogin(server, "git", "a-token")
 		o.data = map[string]string{"username": "git", "password": "a-token", "ca.crt": certificateOf(server)}
-		o.asked = func() int { requests, _ := server.Reset(); return len(requests) }
+		o.asked = func() int { requests, _ := server.ResetCounters(); return len(requests) }
 		w.createSecret(name, o.data)
 		w.followServed(o.servedRepository, repositoryURL(server.URL), withSourceSecret(name))
 		return o

@@ -49,7 +49,7 @@ func (s *landscapeReconciler) publishForSeeds(ctx context.Context, j *job) error
 		}
 		names = append(names, name)
 	}
-	return errors.Join(append(problems, panics.SideBySide(publishParallelism, names, func(_ int, name string) error {
+	return errors.Join(append(problems, panics.RunParallel(publishParallelism, names, func(_ int, name string) error {
 		content := content
 		if approved := permit.ApprovalsForSeed(name, j.permissions.approved); len(approved) > 0 {
 			own := decided
@@ -99,7 +99,7 @@ func (s *landscapeReconciler) forReviewedSeeds(j *job, work func(p *seedpublicat
 	for _, seed := range seeds {
 		names = append(names, seed.Object.Name)
 	}
-	return panics.SideBySide(publishParallelism, names, func(_ int, name string) error {
+	return panics.RunParallel(publishParallelism, names, func(_ int, name string) error {
 		change := j.permissions.review.ForSeed(name)
 		if len(change.LostObjects)+len(change.CreatedObjects) == 0 {
 			return nil

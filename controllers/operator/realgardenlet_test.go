@@ -97,7 +97,7 @@ func TestOperatorWithRealGardenlet(t *testing.T) {
 	pushed := func(commit, object string) (end receiver.Progress, lines, value string) {
 		t.Helper()
 		var told []string
-		end, _, err := w.receiverClient().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(p receiver.Progress) { told = append(told, p.Phase+" "+p.Message) })
+		end, _, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: commit}, func(p receiver.Progress) { told = append(told, p.Phase+" "+p.Message) })
 		require.NoError(t, err)
 		return end, strings.Join(told, "\n"), there(object)
 	}

@@ -123,7 +123,7 @@ func TestRequestFloodIsOneSync(t *testing.T) {
 	w.startOperator()
 	w.followServed(s, repositoryURL(server.URL), w.addReceiver)
 	w.awaitApplied(s, "", "1")
-	server.Reset()
+	server.ResetCounters()
 	next := s.pushValue("2")
 	ask := w.receiverClient()
 	done := make(chan int, 8)
@@ -132,7 +132,7 @@ func TestRequestFloodIsOneSync(t *testing.T) {
 			taken := 0
 			for i := range 125 {
 				push := receiver.Push{Ref: "refs/heads/main", Commit: next, By: fmt.Sprintf("ada %d %d", worker, i)}
-				if _, _, err := ask.Ask(context.Background(), w.namespace+"/"+s.name+"/push", push, nil); err == nil {
+				if _, _, err := ask.RequestSync(context.Background(), w.namespace+"/"+s.name+"/push", push, nil); err == nil {
 					taken++
 				}
 			}
@@ -146,7 +146,7 @@ func TestRequestFloodIsOneSync(t *testing.T) {
 	assert.Positive(t, taken)
 	l := w.awaitApplied(s, next, "2")
 	assert.Len(t, l.Status.History, 2)
-	requests, _ := server.Reset()
+	requests, _ := server.ResetCounters()
 	assert.LessOrEqual(t, len(requests), 20, requests)
 }
 
@@ -172,7 +172,7 @@ func TestFollowPush(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		last, followed, err := w.receiverClient().Ask(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: fmt.Sprint(time.Now().UnixNano())}, func(receiver.Progress) {})
+		last, followed, err := w.receiverClient().RequestSync(ctx, w.namespace+"/"+s.name+"/push", receiver.Push{Ref: "refs/heads/main", Commit: commit, By: fmt.Sprint(time.Now().UnixNano())}, func(receiver.Progress) {})
 		require.NoError(t, err)
 		assert.True(t, followed)
 		assert.True(t, last.Done)

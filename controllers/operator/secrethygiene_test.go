@@ -199,7 +199,7 @@ func TestNoRequestsWithoutChanges(t *testing.T) {
 		}
 		return time.Since(since) > 2*time.Second
 	})
-	server.Reset()
+	server.ResetCounters()
 	require.Never(t, func() bool {
 		if requests := p.takeRequests(unexpected); len(requests) > 0 {
 			t.Log(requests)
@@ -207,7 +207,7 @@ func TestNoRequestsWithoutChanges(t *testing.T) {
 		}
 		return false
 	}, 5*time.Second, 200*time.Millisecond, "a cluster is asked although nothing changes")
-	requests, _ := server.Reset()
+	requests, _ := server.ResetCounters()
 	assert.Positive(t, len(requests))
 	assert.LessOrEqual(t, len(requests), 6)
 	for _, r := range requests {

@@ -24,7 +24,7 @@ func (p *runningOperator) listenOnPorts() (func(context.Context) error, error) {
 	}
 	servers, err := serving.Listen(serving.Options{
 		Address: p.role.Serving.Address, HealthPort: p.role.Serving.HealthPort, MetricsPort: p.role.Serving.MetricsPort, Metrics: registry,
-		Ready: []serving.Question{{Name: "landscapes", Ask: p.checkReady}},
+		Ready: []serving.Check{{Name: "landscapes", Run: p.checkReady}},
 	})
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (p *runningOperator) serveReceivers(ctx context.Context, listener net.Liste
 	server := receiver.NewServer(ctx, p.requestHandler.receiver, logr.FromSlogHandler(p.role.Log.Handler()))
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := server.Serve(p.requestHandler.receiver.Bounded(listener)); ctx.Err() == nil {
+	if err := server.Serve(p.requestHandler.receiver.LimitConnections(listener)); ctx.Err() == nil {
 		return fmt.Errorf("answering requests for a sync: %w", err)
 	}
 	return nil

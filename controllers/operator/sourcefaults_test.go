@@ -58,11 +58,11 @@ func expiredCredentials(w *testEnv) {
 	expire("second-token")
 	w.awaitRefused(s, "AuthenticationFailed", "1")
 	// Forges lock accounts after many failures, so the operator sends one request per poll.
-	server.Reset()
+	server.ResetCounters()
 	began := time.Now()
 	asked := 0
 	w.eventually("it is asked again", func() bool {
-		requests, _ := server.Reset()
+		requests, _ := server.ResetCounters()
 		asked += len(requests)
 		return asked >= 4
 	})
@@ -246,14 +246,14 @@ func endlessPack(w *testEnv) {
 		}
 		return true
 	})
-	server.Reset()
+	server.ResetCounters()
 	s.pushValue("2")
 	l := w.awaitRefused(s, "TooLarge", "1")
 	assert.Contains(w, readyText(l), "the repository is too large: more than 256 MiB would be transferred at once")
 	assert.NotNil(w, condition.Get(l.Status.Conditions, landscapev1alpha1.LandscapeStalled))
 	// Nothing beyond the limit is read: the server only sends what connection buffers take.
 	w.eventually("the connection ends", func() bool {
-		_, sent := server.Reset()
+		_, sent := server.ResetCounters()
 		if sent > 0 {
 			assert.Greater(w, sent, int64(limit))
 			assert.Less(w, sent, int64(2*(limit+limit/8)), "once with the history, and once without")

@@ -91,7 +91,7 @@ func TestSubmodules(t *testing.T) {
 	s := w.newServedRepository("modules")
 	base := gittest.New(t, s.server.Root, "base")
 	layer := func(value string) string {
-		return base.Push("shared/base.yaml", s.configMap("base-"+s.namespace, value), "base "+value)
+		return base.PushFile("shared/base.yaml", s.configMap("base-"+s.namespace, value), "base "+value)
 	}
 	layer("1")
 	s.server.Git("submodule", "--quiet", "add", "../base.git", "base")
@@ -141,7 +141,7 @@ func TestRequestFloodFromManyAddresses(t *testing.T) {
 		}
 	})
 	w.awaitApplied(s, "", "1")
-	server.Reset()
+	server.ResetCounters()
 	next := s.pushValue("2")
 	const senders = 150
 	statuses := make([]int, senders)
@@ -176,6 +176,6 @@ func TestRequestFloodFromManyAddresses(t *testing.T) {
 	}
 	l := w.awaitApplied(s, next, "2")
 	assert.Len(t, l.Status.History, 2, "one sync for all of them")
-	requests, _ := server.Reset()
+	requests, _ := server.ResetCounters()
 	assert.LessOrEqual(t, len(requests), 20, requests)
 }

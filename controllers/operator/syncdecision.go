@@ -124,7 +124,7 @@ func (s syncInput) dueSync() decision {
 	}
 	trigger, at := triggerInterval, s.timing.lastEnd.Add(withJitter(s.timing.interval, s.timing.jitterShare))
 	if s.failures > 0 && !s.isPermanent {
-		trigger, at = triggerRetry, s.timing.lastEnd.Add(backoff.After(s.failures, s.timing.retryInterval, max(s.timing.interval, s.timing.retryInterval)))
+		trigger, at = triggerRetry, s.timing.lastEnd.Add(backoff.Delay(s.failures, s.timing.retryInterval, max(s.timing.interval, s.timing.retryInterval)))
 	}
 	if s.now.Before(at) {
 		return decision{nextCheck: at}

@@ -232,7 +232,7 @@ func repositoryURL(base string) string { return base + "/landscape.git" }
 // signingKey writes an SSH key to disk, and returns its public part as in Secrets.
 func signingKey(t *testing.T) (file, public string) {
 	t.Helper()
-	signer, private := gittest.Key(t)
+	signer, private := gittest.NewKey(t)
 	file = filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(file, private, 0o600))
 	return file, string(ssh.MarshalAuthorizedKey(signer.PublicKey()))

@@ -52,7 +52,7 @@ func (r *Reconciler) delete(ctx context.Context, o *ownerSession) (*Report, erro
 		return nil, err
 	}
 	end := &flowSteps{run: &run{reconciler: r, owner: o, status: status, report: &Report{Owner: o.String()}}, live: live}
-	err = panics.Safe(func() error { return end.runDeletion(ctx) })()
+	err = panics.AsError(func() error { return end.runDeletion(ctx) })()
 	if err != nil {
 		err = end.run.writeOutcome(ctx, err, func() error { return nil })
 	}

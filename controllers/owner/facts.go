@@ -118,7 +118,7 @@ func (r *Reconciler) generateSecretsIn(ctx context.Context, o *ownerSession, res
 		options = append(options, secrets.WithStaticCANames())
 	}
 	manager := secrets.New(in(secrets.NewStore(client)), o.Input.Owner.ControlPlaneNamespace, settingsByKind[o.Input.Owner.Kind].secretsManagerIdentity, r.Clock, options...)
-	if _, err := panics.Detached(ctx, func() ([]secrets.Ref, error) { return manager.GenerateAll(ctx, configs) }); err != nil {
+	if _, err := panics.RunDetached(ctx, func() ([]secrets.Ref, error) { return manager.GenerateAll(ctx, configs) }); err != nil {
 		return nil, nil, fmt.Errorf("generate secrets in namespace %s: %w", o.Input.Owner.ControlPlaneNamespace, o.Local.Explain(apply.Ref{}, "generate secrets", err))
 	}
 	made := map[string]render.SecretFact{}

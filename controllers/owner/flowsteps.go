@@ -92,7 +92,7 @@ func (s *flowSteps) findAction(what, name string, known map[string]flowAction) (
 	of, ok := known[name]
 	switch {
 	case !ok:
-		return nil, "", unknown.Name(what, name, slices.Sorted(maps.Keys(known)))
+		return nil, "", unknown.NameError(what, name, slices.Sorted(maps.Keys(known)))
 	case of.isForDeletion && s.live == nil:
 		return nil, "", fmt.Errorf("the %s %s is for the deletion of an owner alone", what, name)
 	}
@@ -208,7 +208,7 @@ func (s *flowSteps) removeNode(n render.FlowNode) (does stepFunc, skipped string
 		skipped = "not there"
 	}
 	return func(ctx context.Context, report func(flow.State, string)) error {
-		return panics.SideBySide(-1, present, func(_ int, o orphan) error { return s.deleteBundle(ctx, o.bundle, n.KeepObjects, report) })
+		return panics.RunParallel(-1, present, func(_ int, o orphan) error { return s.deleteBundle(ctx, o.bundle, n.KeepObjects, report) })
 	}, skipped, nil
 }
 
@@ -240,7 +240,7 @@ func (s *flowSteps) recordVirtualStep(e flow.Event) {
 // runBundles applies the bundles of a node in parallel, then waits for all of them.
 func (r *run) runBundles(ctx context.Context, bundles []render.Bundle, lateFacts map[string]bool, report func(flow.State, string)) error {
 	waits := make([]waiter, len(bundles))
-	if err := panics.SideBySide(-1, bundles, func(i int, b render.Bundle) (err error) {
+	if err := panics.RunParallel(-1, bundles, func(i int, b render.Bundle) (err error) {
 		send := r.applyBundle
 		if lateFacts[b.Component] {
 			send = r.applyWithLateFacts
@@ -306,7 +306,7 @@ func (r *run) renderAgain(ctx context.Context, b render.Bundle, used render.Fact
 	}
 	options := r.reconciler.Render
 	in.Facts, options.Only = now, []string{b.Component}
-	result, err := panics.Detached(ctx, func() (render.Result, error) { return render.Render(in, options) })
+	result, err := panics.RunDetached(ctx, func() (render.Result, error) { return render.Render(in, options) })
 	if err != nil {
 		return b, used, fmt.Errorf("render %s again: %w", b.Name, err)
 	}

@@ -43,7 +43,7 @@ func (r *Reconciler) plan(ctx context.Context, o *ownerSession) ([]change.Item, 
 	// A changed secret request creates a new Secret, and the pods that refer to it restart. A new
 	// owner has no such pods.
 	if len(facts.Secrets) > 0 {
-		if _, facts.Secrets, err = r.generateSecretsIn(ctx, o, result, secrets.Trial); err != nil {
+		if _, facts.Secrets, err = r.generateSecretsIn(ctx, o, result, secrets.NewDryRunStore); err != nil {
 			return nil, 0, err
 		}
 		if result, err = r.renderWith(ctx, o, facts); err != nil {

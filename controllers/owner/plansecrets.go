@@ -51,7 +51,7 @@ func (r *Reconciler) planSecrets(ctx context.Context, o *ownerSession) ([]Planne
 	namespace := o.Input.Owner.ControlPlaneNamespace
 	var trial secrets.Store
 	_, found, err := r.generateSecretsIn(ctx, o, result, func(s secrets.Store) secrets.Store {
-		trial = secrets.Trial(s)
+		trial = secrets.NewDryRunStore(s)
 		return trial
 	})
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *Reconciler) planSecrets(ctx context.Context, o *ownerSession) ([]Planne
 	var out []PlannedSecret
 	for _, c := range configs {
 		name := found[c.Name].Name
-		p := PlannedSecret{Request: c.Name, Namespace: namespace, Object: name, Kind: c.Kind, IsNew: secrets.Made(trial, namespace, name)}
+		p := PlannedSecret{Request: c.Name, Namespace: namespace, Object: name, Kind: c.Kind, IsNew: secrets.IsCreatedInDryRun(trial, namespace, name)}
 		if p.IsNew {
 			p.SourceSecret, p.ReplacedSecrets = given[c.Name], before[c.Name]
 		}

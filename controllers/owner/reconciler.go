@@ -123,7 +123,7 @@ func (r *Reconciler) reconcile(ctx context.Context, o *ownerSession) (*Report, e
 	}
 	run := &run{reconciler: r, owner: o, status: status, report: &Report{Owner: o.String(), RequestedOperation: status.requestedOperation}, waitForAPIServer: true, startTime: r.Clock.Now()}
 	stopCare := r.startPeriodicCare(ctx, o)
-	err = errors.Join(panics.Safe(func() error { return run.reconcile(ctx) })(), refused)
+	err = errors.Join(panics.AsError(func() error { return run.reconcile(ctx) })(), refused)
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		run.trackUnprocessed(ctx)
 	}
@@ -344,7 +344,7 @@ func (r *Reconciler) renderWith(ctx context.Context, o *ownerSession, facts rend
 		return render.Result{}, err
 	}
 	in.Facts = facts
-	result, err := panics.Detached(ctx, func() (render.Result, error) { return r.RenderCache.Render(in, r.Render) })
+	result, err := panics.RunDetached(ctx, func() (render.Result, error) { return r.RenderCache.Render(in, r.Render) })
 	if err != nil {
 		return result, fmt.Errorf("render %s: %w", o, err)
 	}

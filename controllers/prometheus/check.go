@@ -37,7 +37,7 @@ func Check(ctx context.Context, server api.Client) (trouble string, err error) {
 	// The zero time means the server's time.
 	value, warnings, err := promv1.NewAPI(server).Query(ctx, HealthQuery, time.Time{})
 	if err != nil {
-		return "", fmt.Errorf("asking for %s: %w", HealthQuery, addresses.Error(err))
+		return "", fmt.Errorf("asking for %s: %w", HealthQuery, addresses.RedactError(err))
 	}
 	if len(warnings) > 0 {
 		return "", fmt.Errorf("asking for %s: it warns: %s", HealthQuery, strings.Join(warnings, "; "))

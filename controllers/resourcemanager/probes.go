@@ -19,21 +19,21 @@ func (p *roleProcess) addProbes(context.Context) error {
 	if address == "0" {
 		return nil
 	}
-	ready := []serving.Question{{Name: "managedresources", Ask: p.checkManagedResources}}
+	ready := []serving.Check{{Name: "managedresources", Run: p.checkManagedResources}}
 	if p.lease != nil {
-		ready = append(ready, serving.Question{Name: "lease", Ask: p.lease.ready})
+		ready = append(ready, serving.Check{Name: "lease", Run: p.lease.ready})
 	}
 	if p.role.Configuration.Webhooks.HasEnabled() {
 		started := p.controllerManager.GetWebhookServer().StartedChecker()
-		ready = append(ready, serving.Question{Name: "webhooks", Ask: func() error { return started(nil) }})
+		ready = append(ready, serving.Check{Name: "webhooks", Run: func() error { return started(nil) }})
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("listening for probes (--health-port, server.healthProbes): %w", err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/healthz", serving.Answers())
-	mux.Handle("/readyz", serving.Answers(ready...))
+	mux.Handle("/healthz", serving.CheckHandler())
+	mux.Handle("/readyz", serving.CheckHandler(ready...))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 1 << 16}
 	if err := p.controllerManager.Add(&manager.Server{Name: "health probe", Server: server, Listener: listener}); err != nil {
 		_ = listener.Close() // the error of Add says more

@@ -174,7 +174,7 @@ func (p *roleProcess) createControllerManager(context.Context) error {
 		options.LeaderElectionResourceLockInterface = p.lease
 	}
 	if p.controllerManager, err = manager.New(p.role.Source, options); err != nil {
-		return fmt.Errorf("the source cluster %s: %w", addresses.Plain(p.role.Source.Host), err)
+		return fmt.Errorf("the source cluster %s: %w", addresses.RedactUserInfo(p.role.Source.Host), err)
 	}
 	if p.lease != nil {
 		p.lease.LockConfig.EventRecorder = leaseEvents{p.controllerManager}
@@ -186,7 +186,7 @@ func (p *roleProcess) createControllerManager(context.Context) error {
 		o.Scheme, o.Logger, o.Cache = scheme, options.Logger, cache.Options{ByObject: networkpolicy.CacheByObject()}
 	})
 	if err != nil {
-		return fmt.Errorf("the target cluster %s: %w", addresses.Plain(p.role.Target.Host), err)
+		return fmt.Errorf("the target cluster %s: %w", addresses.RedactUserInfo(p.role.Target.Host), err)
 	}
 	return p.controllerManager.Add(p.targetCluster)
 }

@@ -224,7 +224,7 @@ func (f *formChecker) checkStruct(node *yaml.Node, t reflect.Type, path string) 
 		}
 		slices.Sort(names)
 		hint := "fields here are " + strings.Join(names, ", ")
-		if better := suggest.Word(key.Value, names); better != "" {
+		if better := suggest.Closest(key.Value, names); better != "" {
 			hint = "did you mean " + better + "?"
 		}
 		f.addError(key, joinPath(path, key.Value), "unknown field; %s", hint)

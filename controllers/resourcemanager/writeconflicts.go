@@ -68,7 +68,7 @@ func (f *writeConflicts) recordChange(key types.NamespacedName, d apply.DriftEve
 		return 0, false
 	}
 	one.conflictChanges++
-	one.repairPause = backoff.After(one.conflictChanges, minRepairPause, maxRepairPause)
+	one.repairPause = backoff.Delay(one.conflictChanges, minRepairPause, maxRepairPause)
 	return one.repairPause, one.conflictChanges == 1
 }
 

@@ -102,7 +102,7 @@ func like(field string, obj map[string]any) string {
 	field = field[strings.LastIndex(field, ".")+1:]
 	var names []string
 	collectNames(obj, &names)
-	name := suggest.Word(field, names)
+	name := suggest.Closest(field, names)
 	// A prefix makes a different word: unavailableReplicas is not availableReplicas.
 	if name == "" || name == field || max(len(name), len(field))-min(len(name), len(field)) > 1 {
 		return ""

@@ -8,18 +8,18 @@ import "regexp"
 // slash, which makes the address unparsable. So the match ends at the last @ of the address.
 var userInfo = regexp.MustCompile("([A-Za-z][A-Za-z0-9+.-]*://)[^\\s\"'`<>]*@")
 
-// Plain returns a text without the user names and passwords of its addresses.
-func Plain(text string) string { return userInfo.ReplaceAllString(text, "$1") }
+// RedactUserInfo returns a text without the user names and passwords of its addresses.
+func RedactUserInfo(text string) string { return userInfo.ReplaceAllString(text, "$1") }
 
-// Error returns an error whose text is Plain; nil for nil.
-func Error(err error) error {
+// RedactError returns an error whose text is Plain; nil for nil.
+func RedactError(err error) error {
 	if err == nil || !userInfo.MatchString(err.Error()) {
 		return err
 	}
-	return plainError{err}
+	return redactedError{err}
 }
 
-type plainError struct{ err error }
+type redactedError struct{ err error }
 
-func (e plainError) Error() string { return Plain(e.err.Error()) }
-func (e plainError) Unwrap() error { return e.err }
+func (e redactedError) Error() string { return RedactUserInfo(e.err.Error()) }
+func (e redactedError) Unwrap() error { return e.err }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestPlain(t *testing.T) {
+func TestRedactUserInfo(t *testing.T) {
 	for text, want := range map[string]string{
 		"cluster at https://u:hunter2@127.0.0.1:1 does not answer":             "cluster at https://127.0.0.1:1 does not answer",
 		`invalid 'proxy-url' "http://u:ab/hunter2@127.0.0.1:2" for cluster`:    `invalid 'proxy-url' "http://127.0.0.1:2" for cluster`,
@@ -16,16 +16,16 @@ func TestPlain(t *testing.T) {
 		"https://ghp_hunter2@host/path and https://host:443/a, mail a@b.org":   "https://host/path and https://host:443/a, mail a@b.org",
 		"https://host:6443/version: dial tcp 10.0.0.1:6443: refused by a@host": "https://host:6443/version: dial tcp 10.0.0.1:6443: refused by a@host",
 	} {
-		assert.Equal(t, want, Plain(text))
+		assert.Equal(t, want, RedactUserInfo(text))
 	}
 }
 
-func TestError(t *testing.T) {
+func TestRedactError(t *testing.T) {
 	cause := errors.New("https://u:hunter2@host")
-	err := Error(fmt.Errorf("asking: %w", cause))
+	err := RedactError(fmt.Errorf("asking: %w", cause))
 	assert.EqualError(t, err, "asking: https://host")
 	assert.ErrorIs(t, err, cause)
-	assert.NoError(t, Error(nil))
+	assert.NoError(t, RedactError(nil))
 	plain := errors.New("plain")
-	assert.Same(t, plain, Error(plain))
+	assert.Same(t, plain, RedactError(plain))
 }

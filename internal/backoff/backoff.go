@@ -3,9 +3,9 @@ package backoff
 
 import "time"
 
-// After returns the wait after a number of consecutive failures (1 or more): first, doubled with
+// Delay returns the wait after a number of consecutive failures (1 or more): first, doubled with
 // each further failure, up to most.
-func After(failures int, first, most time.Duration) time.Duration {
+func Delay(failures int, first, most time.Duration) time.Duration {
 	wait := first
 	for ; failures > 1 && wait <= most/2; failures-- {
 		wait *= 2

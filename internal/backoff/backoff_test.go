@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestAfter(t *testing.T) {
+func TestDelay(t *testing.T) {
 	for _, c := range []struct {
 		failures          int
 		first, most, want time.Duration
@@ -22,6 +22,6 @@ func TestAfter(t *testing.T) {
 		{math.MaxInt, time.Hour, math.MaxInt64, math.MaxInt64},
 		{1, time.Hour, time.Minute, time.Minute},
 	} {
-		assert.Equal(t, c.want, After(c.failures, c.first, c.most), "%+v", c)
+		assert.Equal(t, c.want, Delay(c.failures, c.first, c.most), "%+v", c)
 	}
 }

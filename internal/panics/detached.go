@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Detached runs work that cannot be stopped (CUE, Helm, key generation) and returns without it when
-// the context ends. The work continues and its result is dropped, so that an interrupted run still
-// has time to write its state. A panic becomes an error.
-func Detached[T any](ctx context.Context, work func() (T, error)) (T, error) {
+// RunDetached runs work that cannot be stopped (CUE, Helm, key generation) and returns without it
+// when the context ends. The work continues and its result is dropped, so that an interrupted run
+// still has time to write its state. A panic becomes an error.
+func RunDetached[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	type outcome struct {
 		value T
 		err   error
@@ -16,7 +16,7 @@ func Detached[T any](ctx context.Context, work func() (T, error)) (T, error) {
 	done := make(chan outcome, 1)
 	go func() {
 		var o outcome
-		o.err = Safe(func() (err error) {
+		o.err = AsError(func() (err error) {
 			o.value, err = work()
 			return err
 		})()

@@ -9,24 +9,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestDetachedWorkDoesNotKeepAnInterruptedRun(t *testing.T) {
+func TestRunDetachedReturnsWhenInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	value, err := Detached(ctx, func() (int, error) { return 7, errors.New("wrong") })
+	value, err := RunDetached(ctx, func() (int, error) { return 7, errors.New("wrong") })
 	assert.Equal(t, 7, value)
 	assert.EqualError(t, err, "wrong")
 
 	never := make(chan struct{})
 	defer close(never)
 	why := errors.New("somebody else converges")
-	value, err = Detached(ctx, func() (int, error) { cancel(why); <-never; return 7, nil })
+	value, err = RunDetached(ctx, func() (int, error) { cancel(why); <-never; return 7, nil })
 	assert.Zero(t, value)
 	assert.ErrorIs(t, err, why)
 	assert.EqualError(t, err, "interrupted: somebody else converges")
 }
 
-// TestAPanicOfDetachedWorkIsAnError: anybody may write a template, so its panic must not end the
+// TestRunDetachedReturnsPanicAsError: anybody may write a template, so its panic must not end the
 // process.
-func TestAPanicOfDetachedWorkIsAnError(t *testing.T) {
-	_, err := Detached(t.Context(), func() (int, error) { panic("boom") })
+func TestRunDetachedReturnsPanicAsError(t *testing.T) {
+	_, err := RunDetached(t.Context(), func() (int, error) { panic("boom") })
 	require.ErrorContains(t, err, "a fault of Pergola (boom)")
 }

@@ -37,20 +37,20 @@ func (e *Error) Unwrap() error {
 // lost.
 func Catch(err *error) {
 	if p := recover(); p != nil {
-		*err = caught(p)
+		*err = newError(p)
 	}
 }
 
-// Safe returns a function that returns its panic as an error.
-func Safe(f func() error) func() error {
+// AsError returns a function that returns its panic as an error.
+func AsError(f func() error) func() error {
 	return func() (err error) {
 		defer Catch(&err)
 		return f()
 	}
 }
 
-// caught returns the panic with the stack of the goroutine where it happened first.
-func caught(p any) *Error {
+// newError returns the panic with the stack of the goroutine where it happened first.
+func newError(p any) *Error {
 	if e, ok := p.(*Error); ok {
 		return e
 	}

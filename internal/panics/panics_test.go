@@ -23,7 +23,7 @@ func TestCatch(t *testing.T) {
 		"one of another group": {func() { panic(&Error{Value: errDamaged}) }, "the repository is damaged", errDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Safe(func() error { test.panics(); return nil })()
+			err := AsError(func() error { test.panics(); return nil })()
 			require.ErrorContains(t, err, test.says)
 			assert.ErrorAs(t, err, new(*Error))
 			if test.is != nil {
@@ -31,8 +31,8 @@ func TestCatch(t *testing.T) {
 			}
 		})
 	}
-	require.NoError(t, Safe(func() error { return nil })())
-	require.ErrorIs(t, Safe(func() error { return errDamaged })(), errDamaged)
+	require.NoError(t, AsError(func() error { return nil })())
+	require.ErrorIs(t, AsError(func() error { return errDamaged })(), errDamaged)
 }
 
 // TestGroup checks that a panic in a group becomes a panic of Wait, after all other functions have
@@ -54,7 +54,7 @@ func TestGroup(t *testing.T) {
 				return nil
 			})
 			g.Go(func() error { panic(errDamaged) })
-			err := Safe(g.Wait)()
+			err := AsError(g.Wait)()
 			require.ErrorIs(t, err, errDamaged)
 			assert.True(t, ended)
 			var caught *Error

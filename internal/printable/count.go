@@ -10,5 +10,5 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
-// Counted returns a number with its word, plus an s for any number but 1: 1 object, 2 objects.
-func Counted(n int, one string) string { return fmt.Sprintf("%d %s", n, Plural(n, one, one+"s")) }
+// WithCount returns a number with its word, plus an s for any number but 1: 1 object, 2 objects.
+func WithCount(n int, one string) string { return fmt.Sprintf("%d %s", n, Plural(n, one, one+"s")) }

@@ -9,15 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-type plain struct{ text string }
+type textMarshaler struct{ text string }
 
-func (p plain) MarshalJSON() ([]byte, error) { return JSON(map[string]string{"text": p.text}) }
+func (p textMarshaler) MarshalJSON() ([]byte, error) { return JSON(map[string]string{"text": p.text}) }
 
 func TestJSONWithoutHTML(t *testing.T) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	require.NoError(t, enc.Encode(plain{"a < b && c > d"}))
+	require.NoError(t, enc.Encode(textMarshaler{"a < b && c > d"}))
 	assert.Equal(t, `{"text":"a < b && c > d"}`+"\n", out.String())
 	_, err := JSON(make(chan int))
 	require.Error(t, err)

@@ -23,8 +23,8 @@ func Line(s string) string {
 	}, s)
 }
 
-// Cut is Line with single spaces between words and at most limit characters; "…" marks a cut.
-func Cut(s string, limit int) string {
+// Truncate is Line with single spaces between words and at most limit characters; "…" marks a cut.
+func Truncate(s string, limit int) string {
 	s = strings.Join(strings.Fields(Line(s)), " ")
 	if r := []rune(s); len(r) > limit {
 		return string(r[:limit]) + "…"
@@ -32,9 +32,9 @@ func Cut(s string, limit int) string {
 	return s
 }
 
-// Text is Line for a text of several lines: it keeps line breaks and tabs. The caller separates
-// these lines from those of the program.
-func Text(s string) string {
+// MultiLine is Line for a text of several lines: it keeps line breaks and tabs. The caller
+// separates these lines from those of the program.
+func MultiLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
 			return ' '

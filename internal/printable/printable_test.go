@@ -18,6 +18,6 @@ func TestPrintable(t *testing.T) {
 		"broken \xff":                 {"broken \uFFFD", "broken \uFFFD"},
 	} {
 		assert.Equal(t, want[0], Line(in), "%q", in)
-		assert.Equal(t, want[1], Text(in), "%q", in)
+		assert.Equal(t, want[1], MultiLine(in), "%q", in)
 	}
 }

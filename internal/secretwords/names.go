@@ -10,12 +10,12 @@ import (
 type Secrecy int
 
 const (
-	// None: the value is not a secret.
-	None Secrecy = iota
-	// MayRefer: names such as secret and token. An object as the value may only name a Secret.
-	MayRefer
-	// Always: names such as password. Nothing below them is shown, except below a reference.
-	Always
+	// NotSecret: the value is not a secret.
+	NotSecret Secrecy = iota
+	// MaybeSecret: names such as secret and token. An object as the value may only name a Secret.
+	MaybeSecret
+	// AlwaysSecret: names such as password. Nothing below them is shown, except below a reference.
+	AlwaysSecret
 )
 
 // secretKeys are suffixes of fields, files, variables and flags that contain secrets: lower case,
@@ -34,40 +34,40 @@ var secretKeys = []string{"password", "passwd", "passphrase", "pwd", "apikey", "
 // referringKeys are suffixes like secretKeys whose object values may refer to Secrets.
 var referringKeys = []string{"token", "credential", "cred", "privatekey"}
 
-// otherPasses are suffixes of words that end with pass and are not passwords.
-var otherPasses = []string{"bypass", "compass", "encompass", "surpass", "overpass", "underpass", "trespass", "proxypass", "fastcgipass"}
+// nonPasswordSuffixes are suffixes of words that end with pass and are not passwords.
+var nonPasswordSuffixes = []string{"bypass", "compass", "encompass", "surpass", "overpass", "underpass", "trespass", "proxypass", "fastcgipass"}
 
 var (
 	separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
-	// shortPassword matches PW as a separate word: DB_PW, dbPw, adminpw.
-	shortPassword = regexp.MustCompile(`(?:^|[-_. ])(?i:pw)$|[a-z0-9]P[wW]$|(?i:admin|root|user|db)(?i:pw)$`)
-	// shortCode matches PIN and one-time password as separate words: userPin, SIM_PIN, otp.
-	shortCode = regexp.MustCompile(`(?:^|[-_. ])(?i:pin|t?otp)$|[a-z0-9](?:P[Ii][Nn]|O[Tt][Pp])$`)
-	// secretVariable matches environment variables such as JWT_SECRET; fields such as tlsSecret
-	// name a Secret.
-	secretVariable = regexp.MustCompile(`^[A-Z0-9_]+_SECRETS?$`)
-	// secretReference matches variables that contain the name of a Secret.
-	secretReference = regexp.MustCompile(`(EXISTING|PULL|TLS)_SECRETS?$`)
-	// namesSecret matches properties that contain the name of a Secret: ingress.tls.secret.
-	namesSecret = regexp.MustCompile(`(?i)(?:existing|pull|tls|cert|certificate|ingress|ref)\.secret$`)
+	// shortPasswordPattern matches PW as a separate word: DB_PW, dbPw, adminpw.
+	shortPasswordPattern = regexp.MustCompile(`(?:^|[-_. ])(?i:pw)$|[a-z0-9]P[wW]$|(?i:admin|root|user|db)(?i:pw)$`)
+	// shortCodePattern matches PIN and one-time password as separate words: userPin, SIM_PIN, otp.
+	shortCodePattern = regexp.MustCompile(`(?:^|[-_. ])(?i:pin|t?otp)$|[a-z0-9](?:P[Ii][Nn]|O[Tt][Pp])$`)
+	// secretVariablePattern matches environment variables such as JWT_SECRET; fields such as
+	// tlsSecret name a Secret.
+	secretVariablePattern = regexp.MustCompile(`^[A-Z0-9_]+_SECRETS?$`)
+	// referringVariable matches variables that contain the name of a Secret.
+	referringVariable = regexp.MustCompile(`(EXISTING|PULL|TLS)_SECRETS?$`)
+	// referringProperty matches properties that contain the name of a Secret: ingress.tls.secret.
+	referringProperty = regexp.MustCompile(`(?i)(?:existing|pull|tls|cert|certificate|ingress|ref)\.secret$`)
 )
 
 // IsSecret reports whether a name belongs to a secret value. Names of kubeconfig files count,
 // because their content is a credential.
-func IsSecret(name string) bool { return Of(name) != None }
+func IsSecret(name string) bool { return SecrecyOf(name) != NotSecret }
 
-func Of(name string) Secrecy {
+func SecrecyOf(name string) Secrecy {
 	name = strings.TrimRight(name, ": ")
-	if _, _, ok := Stem(name, 0); !ok {
-		return None
+	if _, _, ok := NextStem(name, 0); !ok {
+		return NotSecret
 	}
-	if s := ofWhole(name); s != None {
+	if s := secrecyOfWholeName(name); s != NotSecret {
 		return s
 	}
 	if less := withoutSuffix(name); less != "" && less != name {
-		return Of(less)
+		return SecrecyOf(less)
 	}
-	return None
+	return NotSecret
 }
 
 // suffixes of secret names say which secret or which encoding it is, in lower case, after a
@@ -76,12 +76,12 @@ var (
 	suffixes = []string{"txt", "json", "yaml", "yml", "env", "b64", "conf", "properties", "prod", "production", "dev", "development", "stage", "staging", "test", "old", "new",
 		"next", "current", "previous", "primary", "secondary", "main", "default", "value", "hash", "hashed", "plain", "raw", "data", "string", "base64", "hex", "encoded",
 		"sha", "sha1", "sha256", "sha512", "md5", "bcrypt", "crypt"}
-	endings = []string{"Value", "Hash", "Plain", "Data", "String", "Base64", "B64", "Hex", "Encoded"}
+	bareSuffixes = []string{"Value", "Hash", "Plain", "Data", "String", "Base64", "B64", "Hex", "Encoded"}
 )
 
 // withoutSuffix returns password for password.txt, TOKEN for TOKEN_2, PASSWORD for PASSWORD_PROD.
 func withoutSuffix(name string) string {
-	for _, s := range endings {
+	for _, s := range bareSuffixes {
 		if less, ok := strings.CutSuffix(name, s); ok {
 			return less
 		}
@@ -99,11 +99,12 @@ func withoutSuffix(name string) string {
 	return strings.TrimRight(less, "-_. ")
 }
 
-// Joined returns a name in lower case without separators: apikey for api-key, API_KEY and apiKey.
-func Joined(name string) string { return strings.ToLower(separators.Replace(name)) }
+// Normalize returns a name in lower case without separators: apikey for api-key, API_KEY and
+// apiKey.
+func Normalize(name string) string { return strings.ToLower(separators.Replace(name)) }
 
-func ofWhole(name string) Secrecy {
-	lower := Joined(name)
+func secrecyOfWholeName(name string) Secrecy {
+	lower := Normalize(name)
 	singular := lower
 	if !strings.HasSuffix(lower, "ss") {
 		singular = strings.TrimSuffix(lower, "s")
@@ -111,25 +112,25 @@ func ofWhole(name string) Secrecy {
 	ends := func(s string) bool { return strings.HasSuffix(singular, s) }
 	switch {
 	case singular == "":
-		return None
-	case lower == "kubeconfig", slices.ContainsFunc(secretKeys, ends), strings.HasSuffix(lower, "pw") && shortPassword.MatchString(name),
-		(strings.HasSuffix(lower, "pin") || strings.HasSuffix(lower, "otp")) && shortCode.MatchString(name),
-		ends("pass") && !slices.ContainsFunc(otherPasses, ends):
-		return Always
-	case singular == "secret", ends("secret") && secretVariable.MatchString(name) && !secretReference.MatchString(name),
-		strings.HasSuffix(name, ".secret") && !namesSecret.MatchString(name):
-		return MayRefer
+		return NotSecret
+	case lower == "kubeconfig", slices.ContainsFunc(secretKeys, ends), strings.HasSuffix(lower, "pw") && shortPasswordPattern.MatchString(name),
+		(strings.HasSuffix(lower, "pin") || strings.HasSuffix(lower, "otp")) && shortCodePattern.MatchString(name),
+		ends("pass") && !slices.ContainsFunc(nonPasswordSuffixes, ends):
+		return AlwaysSecret
+	case singular == "secret", ends("secret") && secretVariablePattern.MatchString(name) && !referringVariable.MatchString(name),
+		strings.HasSuffix(name, ".secret") && !referringProperty.MatchString(name):
+		return MaybeSecret
 	case singular != lower && (strings.HasPrefix(lower, "max") || strings.HasPrefix(lower, "min")):
-		return None // maxTokens counts them
+		return NotSecret // maxTokens counts them
 	case slices.ContainsFunc(referringKeys, ends):
-		return MayRefer
+		return MaybeSecret
 	}
-	return None
+	return NotSecret
 }
 
 // IsReference reports whether the value of a field says where a secret is.
 func IsReference(key string) bool {
-	key = Joined(key)
+	key = Normalize(key)
 	return slices.ContainsFunc([]string{"ref", "refs", "reference", "references", "valuefrom", "secretname", "existingsecret"},
 		func(s string) bool { return strings.HasSuffix(key, s) })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestNamesOfSecrets(t *testing.T) {
+func TestSecrecyOf(t *testing.T) {
 	for _, name := range []string{"pass", "pwd", "passwd", "dbPass", "DB_PASS", "PW", "DB_PW", "dbPw", "CREDS", "credentials", "encryption-key", "ENCRYPTION_KEY",
 		"SIGNING_KEY", "private key", "SLACK_WEBHOOK_URL", "passwords", "tokens", "apiKeys", "secret", "secrets", "JWT_SECRET", "AccountKey",
 		"pin", "userPin", "SIM_PIN", "pinCode", "pin-value", "so-pin", "otp", "ADMIN_OTP", "totp_secret", "passcode", "passwordCommand", "jwt.secret", "password_sha256_hex", "secureJsonData"} {
@@ -26,8 +26,8 @@ func TestListedNamesAreFound(t *testing.T) {
 	for _, name := range slices.Concat(secretKeys, referringKeys) {
 		assert.True(t, IsSecret(name), name)
 		assert.True(t, IsSecret("a_"+strings.ToUpper(name)+"_2"), name)
-		assert.True(t, In(name+": x"), name)
-		begin, end, ok := NextName("a "+name+": x", 0)
+		assert.True(t, HasSecretWord(name+": x"), name)
+		begin, end, ok := NextCandidate("a "+name+": x", 0)
 		assert.True(t, ok, name)
 		assert.Equal(t, name, ("a " + name + ": x")[begin:end])
 	}

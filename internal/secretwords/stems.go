@@ -13,18 +13,18 @@ var stems = func() (out ['z' + 1][]string) {
 	return out
 }()
 
-// isWholeWord reports whether a stem is part of too many words to count inside one.
-func isWholeWord(stem string) bool { return stem == "pin" || stem == "otp" }
+// needsWordBoundary reports whether a stem is part of too many words to count inside one.
+func needsWordBoundary(stem string) bool { return stem == "pin" || stem == "otp" }
 
-// Stem returns the next stem in a text, in any case.
-func Stem(s string, from int) (begin, end int, ok bool) {
+// NextStem returns the next stem in a text, in any case.
+func NextStem(s string, from int) (begin, end int, ok bool) {
 	for i := from; i+1 < len(s); i++ {
 		c := s[i] | 0x20
 		if c > 'z' || stems[c] == nil {
 			continue
 		}
 		for _, t := range stems[c] {
-			if s[i+1]|0x20 == t[1]|0x20 && len(s)-i >= len(t) && strings.EqualFold(s[i:i+len(t)], t) && (!isWholeWord(t) || standsAlone(s, i, i+len(t))) {
+			if s[i+1]|0x20 == t[1]|0x20 && len(s)-i >= len(t) && strings.EqualFold(s[i:i+len(t)], t) && (!needsWordBoundary(t) || hasWordBoundary(s, i, i+len(t))) {
 				return i, i + len(t), true
 			}
 		}
@@ -32,9 +32,9 @@ func Stem(s string, from int) (begin, end int, ok bool) {
 	return 0, 0, false
 }
 
-// standsAlone reports whether a word has no letters around it, or only letters of the other case:
-// userPin, pinCode, TOTP.
-func standsAlone(s string, begin, end int) bool {
+// hasWordBoundary reports whether a word has no letters around it, or only letters of the other
+// case: userPin, pinCode, TOTP.
+func hasWordBoundary(s string, begin, end int) bool {
 	before := begin == 0 || !isLetter(s[begin-1]) || isUpper(s[begin]) && !isUpper(s[begin-1]) || s[begin-1]|0x20 == 't'
 	return before && (end == len(s) || !isLetter(s[end]) || isUpper(s[end]) || strings.HasPrefix(strings.ToLower(s[end:min(len(s), end+6)]), "code") ||
 		strings.HasPrefix(strings.ToLower(s[end:min(len(s), end+6)]), "secret"))
@@ -44,10 +44,10 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
-// NextName returns the next word that contains a stem, without leading and trailing dashes and
+// NextCandidate returns the next word that contains a stem, without leading and trailing dashes and
 // dots.
-func NextName(s string, from int) (begin, end int, ok bool) {
-	begin, end, ok = Stem(s, from)
+func NextCandidate(s string, from int) (begin, end int, ok bool) {
+	begin, end, ok = NextStem(s, from)
 	if !ok {
 		return 0, 0, false
 	}

@@ -11,17 +11,17 @@ package secretwords
 
 import "regexp"
 
-// words occur in names of secrets and in many other names.
-var words = regexp.MustCompile(`(?i)pass|pwd|(?:^|[^a-z])pw|pw(?:$|[^a-z])|(?:admin|root|user|db)pw|token|cred|private|secret|kubeconfig|key|auth|` +
+// wordPattern occur in names of secrets and in many other names.
+var wordPattern = regexp.MustCompile(`(?i)pass|pwd|(?:^|[^a-z])pw|pw(?:$|[^a-z])|(?:admin|root|user|db)pw|token|cred|private|secret|kubeconfig|key|auth|` +
 	`connection[-_. ]string|webhook[-_. ]url|service[-_. ]account[-_. ]json`)
 
-// In reports whether a text contains one of the words, or a name of a secret.
-func In(text string) bool {
-	if words.MatchString(text) {
+// HasSecretWord reports whether a text contains one of the words, or a name of a secret.
+func HasSecretWord(text string) bool {
+	if wordPattern.MatchString(text) {
 		return true
 	}
 	for from := 0; ; {
-		begin, end, ok := NextName(text, from)
+		begin, end, ok := NextCandidate(text, from)
 		if !ok {
 			return false
 		}

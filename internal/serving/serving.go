@@ -15,10 +15,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Question is a check of a probe; Ask returns nil if it passes.
-type Question struct {
+// Check is a check of a probe; Ask returns nil if it passes.
+type Check struct {
 	Name string
-	Ask  func() error
+	Run  func() error
 }
 
 // Options of the ports. A negative port disables it, 0 picks any free one.
@@ -27,7 +27,7 @@ type Options struct {
 	Address                 string
 	HealthPort, MetricsPort int
 	// Live and Ready are the checks of /healthz and /readyz.
-	Live, Ready []Question
+	Live, Ready []Check
 	// Metrics are served on /metrics.
 	Metrics prometheus.Gatherer
 }
@@ -44,8 +44,8 @@ type Servers struct {
 func Listen(o Options) (*Servers, error) {
 	s := &Servers{}
 	probes := http.NewServeMux()
-	probes.Handle("/healthz", Answers(o.Live...))
-	probes.Handle("/readyz", Answers(o.Ready...))
+	probes.Handle("/healthz", CheckHandler(o.Live...))
+	probes.Handle("/readyz", CheckHandler(o.Ready...))
 	metrics := http.NewServeMux()
 	if o.Metrics != nil {
 		metrics.Handle("/metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{}))
@@ -104,13 +104,13 @@ func (s *Servers) Serve(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Answers returns a handler that says ok, or which checks fail and why: unlike an API server, a
-// role has nothing to hide.
-func Answers(questions ...Question) http.Handler {
+// CheckHandler returns a handler that says ok, or which checks fail and why: unlike an API server,
+// a role has nothing to hide.
+func CheckHandler(questions ...Check) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		var wrong []string
 		for _, q := range questions {
-			if err := q.Ask(); err != nil {
+			if err := q.Run(); err != nil {
 				wrong = append(wrong, q.Name+": "+err.Error())
 			}
 		}

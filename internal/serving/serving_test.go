@@ -17,7 +17,7 @@ func TestServe(t *testing.T) {
 	counter := prometheus.NewCounter(prometheus.CounterOpts{Name: "things_total", Help: "Things."})
 	registry.MustRegister(counter)
 	counter.Inc()
-	s, err := Listen(Options{Metrics: registry, Ready: []Question{
+	s, err := Listen(Options{Metrics: registry, Ready: []Check{
 		{"good", func() error { return nil }}, {"seed", func() error { return errors.New("cannot be reached") }},
 	}})
 	require.NoError(t, err)

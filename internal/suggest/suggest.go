@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Word returns the candidate that a misspelt word most likely means. It is the same word in another
-// case, or at most one edit per three letters away; "" if none is close.
-func Word(word string, candidates []string) string {
-	return Within(word, candidates, max(1, len(word)/3))
+// Closest returns the candidate that a misspelt word most likely means. It is the same word in
+// another case, or at most one edit per three letters away; "" if none is close.
+func Closest(word string, candidates []string) string {
+	return ClosestWithin(word, candidates, max(1, len(word)/3))
 }
 
-// Within is Word with another limit of edits. Among equally close candidates it returns the first
-// by name.
-func Within(word string, candidates []string, limit int) string {
+// ClosestWithin is Word with another limit of edits. Among equally close candidates it returns the
+// first by name.
+func ClosestWithin(word string, candidates []string, limit int) string {
 	best, bestDistance := "", limit+1
 	small := strings.ToLower(word)
 	for _, candidate := range candidates {
@@ -24,7 +24,7 @@ func Within(word string, candidates []string, limit int) string {
 		}
 		d := 0
 		if !strings.EqualFold(word, candidate) {
-			d = distance(small, strings.ToLower(candidate))
+			d = editDistance(small, strings.ToLower(candidate))
 		}
 		if d < bestDistance || d == bestDistance && d <= limit && candidate < best {
 			best, bestDistance = candidate, d
@@ -37,12 +37,12 @@ func Within(word string, candidates []string, limit int) string {
 // one edit if the name has more than 5 letters.
 func IsMisspelt(word string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
-		return strings.EqualFold(word, name) || len(name) > 5 && distance(strings.ToLower(word), strings.ToLower(name)) == 1
+		return strings.EqualFold(word, name) || len(name) > 5 && editDistance(strings.ToLower(word), strings.ToLower(name)) == 1
 	})
 }
 
-// distance counts the edits (insert, delete, replace, swap of neighbours) between two words.
-func distance(a, b string) int {
+// editDistance counts the edits (insert, delete, replace, swap of neighbours) between two words.
+func editDistance(a, b string) int {
 	before, previous, current := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range previous {
 		previous[j] = j

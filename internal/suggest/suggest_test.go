@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestSuggest(t *testing.T) {
+func TestClosest(t *testing.T) {
 	for name, test := range map[string]struct {
 		word       string
 		candidates []string
@@ -23,8 +23,8 @@ func TestSuggest(t *testing.T) {
 		"nothing to choose from":     {"spec", nil, 2, ""},
 		"empty candidates are words": {"a", []string{""}, 1, ""},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, Within(test.word, test.candidates, test.limit)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, ClosestWithin(test.word, test.candidates, test.limit)) })
 	}
-	assert.Equal(t, "image", Word("imag", []string{"name", "image"}))
-	assert.Empty(t, Word("imag", []string{"args", "command"}))
+	assert.Equal(t, "image", Closest("imag", []string{"name", "image"}))
+	assert.Empty(t, Closest("imag", []string{"args", "command"}))
 }

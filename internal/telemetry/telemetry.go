@@ -14,15 +14,15 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.37.0"
 )
 
-// endpoints are the variables of the OpenTelemetry specification that name a collector. The
+// endpointVariables are the variables of the OpenTelemetry specification that name a collector. The
 // libraries read further ones (headers, certificates, sampling).
-var endpoints = []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"}
+var endpointVariables = []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"}
 
 // Start exports traces by gRPC to the collector that the environment names; without one it exports
 // nothing. The returned function sends the rest within three seconds.
 func Start(ctx context.Context, service, version string) (end func(), err error) {
 	named := false
-	for _, name := range endpoints {
+	for _, name := range endpointVariables {
 		named = named || os.Getenv(name) != ""
 	}
 	if !named || os.Getenv("OTEL_SDK_DISABLED") == "true" {

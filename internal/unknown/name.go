@@ -11,24 +11,24 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// Shown is the maximum number of names that an error lists.
-const Shown = 12
+// MaxListed is the maximum number of names that an error lists.
+const MaxListed = 12
 
-// mostGuesses is the maximum number of names that an error suggests.
-const mostGuesses = 3
+// maxSuggestions is the maximum number of names that an error suggests.
+const maxSuggestions = 3
 
-// Name returns an error for a name that does not exist. It suggests similar names, and lists all
-// names unless there are many.
-func Name(what, name string, known []string) error {
+// NameError returns an error for a name that does not exist. It suggests similar names, and lists
+// all names unless there are many.
+func NameError(what, name string, known []string) error {
 	text := fmt.Sprintf("there is no %s %q%s", what, name, Hint(name, known))
 	guessed := strings.HasSuffix(text, "?")
-	switch rest := len(known) - Shown; {
+	switch rest := len(known) - MaxListed; {
 	case len(known) == 0:
 		return fmt.Errorf("%s: there is none", text)
 	case guessed && rest > 0:
 		return errors.New(text)
 	case rest > 0:
-		known = append(slices.Clone(known[:Shown]), fmt.Sprintf("%d more", rest))
+		known = append(slices.Clone(known[:MaxListed]), fmt.Sprintf("%d more", rest))
 	}
 	return fmt.Errorf("%s; want one of %s", text, strings.Join(known, ", "))
 }
@@ -36,7 +36,7 @@ func Name(what, name string, known []string) error {
 // Hint suggests the names that are close to a name, such as `; did you mean "seed/vpa" or
 // "shoot/vpa"?`; empty if none is close.
 func Hint(name string, known []string) string {
-	near := Near(name, known)
+	near := Similar(name, known)
 	if len(near) == 0 {
 		return ""
 	}
@@ -47,12 +47,12 @@ func Hint(name string, known []string) string {
 	return "; did you mean " + strings.Join(quoted, " or ") + "?"
 }
 
-// Near returns the names that are most likely meant, at most three. The candidates are a misspelt
-// name, names that end with it ("vpa", "shoot/local"), and names that it ends with
+// Similar returns the names that are most likely meant, at most three. The candidates are a
+// misspelt name, names that end with it ("vpa", "shoot/local"), and names that it ends with
 // ("components/seed/vpa").
-func Near(name string, known []string) []string {
-	parts := split(name)
-	if guess := suggest.Word(name, known); guess != "" && isNear(parts, split(guess)) {
+func Similar(name string, known []string) []string {
+	parts := nameParts(name)
+	if guess := suggest.Closest(name, known); guess != "" && isSimilar(parts, nameParts(guess)) {
 		return []string{guess}
 	}
 	if len(parts) == 0 {
@@ -60,53 +60,55 @@ func Near(name string, known []string) []string {
 	}
 	for _, fits := range []func(candidate []string) bool{
 		func(candidate []string) bool { // "shoot local" is a Shoot in a namespace
-			return len(parts) > 1 && len(candidate) > 1 && candidate[0] == parts[0] && last(candidate) == last(parts)
+			return len(parts) > 1 && len(candidate) > 1 && candidate[0] == parts[0] && lastPart(candidate) == lastPart(parts)
 		},
-		func(candidate []string) bool { return endsWith(parts, candidate) },
-		func(candidate []string) bool { return endsWith(candidate, parts) },
-		func(candidate []string) bool { return last(candidate) == last(parts) },
-		func(candidate []string) bool { return suggest.Word(last(parts), []string{last(candidate)}) != "" },
+		func(candidate []string) bool { return hasSuffix(parts, candidate) },
+		func(candidate []string) bool { return hasSuffix(candidate, parts) },
+		func(candidate []string) bool { return lastPart(candidate) == lastPart(parts) },
+		func(candidate []string) bool {
+			return suggest.Closest(lastPart(parts), []string{lastPart(candidate)}) != ""
+		},
 	} {
 		var near []string
 		for _, candidate := range slices.Compact(slices.Sorted(slices.Values(known))) {
-			if fits(split(candidate)) {
+			if fits(nameParts(candidate)) {
 				near = append(near, candidate)
 			}
 		}
-		same := slices.DeleteFunc(slices.Clone(near), func(candidate string) bool { return split(candidate)[0] != parts[0] })
+		same := slices.DeleteFunc(slices.Clone(near), func(candidate string) bool { return nameParts(candidate)[0] != parts[0] })
 		if len(same) > 0 {
 			near = same // "shoot/locl" is a Shoot, not a Seed of nearly the same name
 		}
 		if len(near) > 0 {
-			return near[:min(mostGuesses, len(near))]
+			return near[:min(maxSuggestions, len(near))]
 		}
 	}
 	return nil
 }
 
-// isNear compares names with the same number of parts part by part: garden/nope is not garden/vpa,
-// even if most letters are the same.
-func isNear(parts, candidate []string) bool {
+// isSimilar compares names with the same number of parts part by part: garden/nope is not
+// garden/vpa, even if most letters are the same.
+func isSimilar(parts, candidate []string) bool {
 	for i := 0; len(parts) == len(candidate) && i < len(parts); i++ {
-		if suggest.Word(parts[i], candidate[i:i+1]) == "" {
+		if suggest.Closest(parts[i], candidate[i:i+1]) == "" {
 			return false
 		}
 	}
 	return true
 }
 
-// split splits a name into its parts: "shoot garden-local/local" has three.
-func split(name string) []string {
+// nameParts splits a name into its parts: "shoot garden-local/local" has three.
+func nameParts(name string) []string {
 	return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '/' || r == ' ' })
 }
 
-func last(parts []string) string {
+func lastPart(parts []string) string {
 	if len(parts) == 0 {
 		return ""
 	}
 	return parts[len(parts)-1]
 }
 
-func endsWith(parts, end []string) bool {
+func hasSuffix(parts, end []string) bool {
 	return len(end) > 0 && len(parts) >= len(end) && slices.Equal(parts[len(parts)-len(end):], end)
 }

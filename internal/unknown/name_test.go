@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestName(t *testing.T) {
+func TestNameError(t *testing.T) {
 	components := []string{"garden/etcd-druid", "garden/vpa", "seed/etcd-druid", "seed/vpa", "shoot/vpa", "shoot/coredns"}
 	clusters := []string{"runtime", "virtual", "local", "shoot garden-local/local"}
-	many := slicesOf("seed/s%02d", 20)
+	many := numberedNames("seed/s%02d", 20)
 	for _, test := range []struct {
 		name  string
 		known []string
@@ -27,11 +27,11 @@ func TestName(t *testing.T) {
 		{"s07", many, `there is no thing "s07"; did you mean "seed/s07"?`},
 		{"moon", many, `there is no thing "moon"; want one of seed/s00, seed/s01, seed/s02, seed/s03, seed/s04, seed/s05, seed/s06, seed/s07, seed/s08, seed/s09, seed/s10, seed/s11, 8 more`},
 	} {
-		assert.EqualError(t, Name("thing", test.name, test.known), test.want)
+		assert.EqualError(t, NameError("thing", test.name, test.known), test.want)
 	}
 }
 
-func TestNear(t *testing.T) {
+func TestSimilar(t *testing.T) {
 	components := []string{"garden/etcd-druid", "garden/vpa", "seed/etcd-druid", "seed/vpa", "shoot/vpa", "shoot/coredns"}
 	owners := []string{"garden local", "seed local", "shoot garden-local/local", "shoot garden-dev/other"}
 	for _, test := range []struct {
@@ -56,11 +56,11 @@ func TestNear(t *testing.T) {
 		{"", owners, nil},
 		{"vpa", []string{"shoot/vpa", "shoot/vpa"}, []string{"shoot/vpa"}},
 	} {
-		assert.Equal(t, test.want, Near(test.name, test.known), test.name)
+		assert.Equal(t, test.want, Similar(test.name, test.known), test.name)
 	}
 }
 
-func slicesOf(format string, n int) (out []string) {
+func numberedNames(format string, n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf(format, i))
 	}

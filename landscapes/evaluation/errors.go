@@ -125,7 +125,7 @@ func (r *reader) undefinedField(e errors.Error) string {
 	}
 	delete(labels, name)
 	message := fmt.Sprintf("the value that it is taken from has no field %q", name)
-	if better := suggest.Word(name, slices.Sorted(maps.Keys(labels))); better != "" {
+	if better := suggest.Closest(name, slices.Sorted(maps.Keys(labels))); better != "" {
 		message += fmt.Sprintf("; the field %q in line %d of %s may be meant to be it", better, labels[better].Line(), path.Base(labels[better].Filename()))
 	}
 	return message
@@ -205,7 +205,7 @@ func sentence(e errors.Error, names bool) string {
 	switch name, is := strings.CutPrefix(text, "builtin package "); {
 	case is && names:
 		hint := ""
-		if meant := suggest.Word(strings.Trim(strings.TrimSuffix(name, " undefined"), `"`), standardPackages); meant != "" {
+		if meant := suggest.Closest(strings.Trim(strings.TrimSuffix(name, " undefined"), `"`), standardPackages); meant != "" {
 			hint = fmt.Sprintf("; did you mean %q?", meant)
 		}
 		return "CUE has no package " + strings.TrimSuffix(name, " undefined") + hint

@@ -153,7 +153,7 @@ func hint(value cue.Value) string {
 	}
 	for fields.Next() {
 		name := fields.Selector().Unquoted()
-		if better := suggest.Word(name, []string{"apiVersion", "kind"}); better != "" && better != name {
+		if better := suggest.Closest(name, []string{"apiVersion", "kind"}); better != "" && better != name {
 			return fmt.Sprintf(": did you mean %s instead of %s?", better, name)
 		}
 	}

@@ -136,7 +136,7 @@ func componentsOf(catalogue fs.FS, only []string) ([]string, error) {
 	}
 	for _, name := range only {
 		if !slices.Contains(all, name) {
-			return nil, unknown.Name("component in the catalogue", name, all)
+			return nil, unknown.NameError("component in the catalogue", name, all)
 		}
 	}
 	return slices.DeleteFunc(all, func(dir string) bool { return !slices.Contains(only, dir) }), nil

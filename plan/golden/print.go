@@ -45,7 +45,7 @@ func Print(w io.Writer, r *Report) error {
 
 // String formats the summary as text.
 func (s Summary) String() string {
-	text := fmt.Sprintf("Golden: %s of %s", printable.Counted(s.Cases, "case"), printable.Counted(s.Components, "component"))
+	text := fmt.Sprintf("Golden: %s of %s", printable.WithCount(s.Cases, "case"), printable.WithCount(s.Components, "component"))
 	if s.Differ+s.New+s.Failed+s.Stale == 0 {
 		return text + ", all as recorded.\n"
 	}

@@ -146,7 +146,7 @@ func checkContainer(at fieldpath.Path, container map[string]any) []structure.Fin
 				continue
 			}
 			hint := ""
-			if better := suggest.Word(name, ports); better != "" {
+			if better := suggest.Closest(name, ports); better != "" {
 				hint = fmt.Sprintf("; did you mean %q?", better)
 			} else if len(ports) > 0 {
 				hint = "; it has " + strings.Join(ports, ", ")
@@ -170,7 +170,7 @@ func similarFlags(at fieldpath.Path, container map[string]any) []structure.Findi
 			if !strings.HasPrefix(name, "--") || len(name) < minSimilarFlagLength || strings.ContainsAny(name, "0123456789 ") {
 				continue
 			}
-			if meant := suggest.Within(name, seen, 1); meant != "" && meant != name {
+			if meant := suggest.ClosestWithin(name, seen, 1); meant != "" && meant != name {
 				out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{field, i}), Type: "Invalid", Message: fmt.Sprintf("%s is one letter away from %s, which the container has, too; write the latter once", name, meant)})
 			}
 			seen = append(seen, name)
@@ -274,7 +274,7 @@ func checkPodSecurity(object map[string]any) []structure.Finding {
 		level, given := labels[label].(string)
 		if levels := []string{"privileged", "baseline", "restricted"}; given && !slices.Contains(levels, level) {
 			hint := ""
-			if meant := suggest.Word(level, levels); meant != "" {
+			if meant := suggest.Closest(level, levels); meant != "" {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}
 			out = append(out, structure.Finding{

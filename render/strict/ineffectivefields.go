@@ -52,7 +52,7 @@ func checkGardenerLabels(at fieldpath.Path, value any) []structure.Finding {
 			case len(known) > 0 && !slices.Contains(known, text):
 				wrong = fmt.Sprintf("%q is not read; the value is %s", text, strings.Join(known, " or "))
 			case len(known) == 0:
-				if meant := suggest.Within(name, slices.Collect(maps.Keys(labelValues)), 2); meant != "" {
+				if meant := suggest.ClosestWithin(name, slices.Collect(maps.Keys(labelValues)), 2); meant != "" {
 					wrong = fmt.Sprintf("nobody reads this label; did you mean %q?", meant)
 				}
 			}
@@ -231,7 +231,7 @@ func checkGrants(kind string, object map[string]any) []structure.Finding {
 		}
 		for j, resource := range resources {
 			plain, part, _ := strings.Cut(resource, "/")
-			switch meant := suggest.Within(part, subresources, 2); {
+			switch meant := suggest.ClosestWithin(part, subresources, 2); {
 			case kind == "Role" && slices.Contains(clusterResources, plain):
 				out = append(out, structure.Finding{Path: fieldpath.Path{"rules", i, "resources", j}, Type: "Invalid", Message: fmt.Sprintf("a Role grants nothing of %s, which are in no namespace; use a ClusterRole", plain)})
 			case part != "" && meant != "" && !slices.Contains(subresources, part) && plain != "*":
@@ -435,7 +435,7 @@ func checkRequiredFields(object map[string]any) []structure.Finding {
 				continue
 			}
 			hint := ""
-			if meant := suggest.Word(name, slices.Sorted(maps.Keys(fields))); meant != "" {
+			if meant := suggest.Closest(name, slices.Sorted(maps.Keys(fields))); meant != "" {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}
 			out = append(out, structure.Finding{Path: slices.Concat(at, fieldpath.Path{"required", i}), Type: "NotFound", Message: fmt.Sprintf("there is no field %q, so that no object is ever valid%s", name, hint)})

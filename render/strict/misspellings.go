@@ -18,12 +18,12 @@ func misspeltWord(word string, known []string, limit int) string {
 	if slices.Contains(known, word) || strings.Contains(word, SymbolicMark) {
 		return ""
 	}
-	return suggest.Within(word, known, limit)
+	return suggest.ClosestWithin(word, known, limit)
 }
 
 // knownWordsHint is the end of a message about an unknown word.
 func knownWordsHint(word string, known []string) string {
-	if meant := suggest.Word(word, known); meant != "" {
+	if meant := suggest.Closest(word, known); meant != "" {
 		return fmt.Sprintf("; did you mean %q?", meant)
 	}
 	return "; known are " + strings.Join(known, ", ")

@@ -29,7 +29,7 @@ func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.Error
 	var errs field.ErrorList
 	key := func(at *field.Path, name string) {
 		known := slices.Sorted(maps.Keys(nodeLabels))
-		if meant := suggest.Within(name, known, 2); meant != "" && !slices.Contains(known, name) {
+		if meant := suggest.ClosestWithin(name, known, 2); meant != "" && !slices.Contains(known, name) {
 			errs = append(errs, field.Invalid(at, name, fmt.Sprintf("no node has this label; did you mean %q?", meant)))
 		}
 	}
@@ -39,7 +39,7 @@ func placementErrors(at *field.Path, template *core.PodTemplateSpec) field.Error
 			return
 		}
 		detail := fmt.Sprintf("no node has this value of %s", name)
-		if meant := suggest.Word(value, known); meant != "" {
+		if meant := suggest.Closest(value, known); meant != "" {
 			detail += fmt.Sprintf("; did you mean %q?", meant)
 		} else {
 			detail += ", which is one of " + strings.Join(known, ", ")

@@ -140,7 +140,7 @@ func capabilityErrors(at *field.Path, name string) field.ErrorList {
 	hint := "it is none of Linux"
 	if short := strings.TrimPrefix(upper, "CAP_"); slices.Contains(capabilityNames, short) {
 		hint = fmt.Sprintf("write %q: container runtimes put CAP_ before it", short)
-	} else if better := suggest.Word(short, capabilityNames); better != "" {
+	} else if better := suggest.Closest(short, capabilityNames); better != "" {
 		hint = fmt.Sprintf("did you mean %q?", better)
 	}
 	return field.ErrorList{field.Invalid(at, name, hint)}

@@ -246,7 +246,7 @@ func templateFault(text string) string {
 		return "is no template of Prometheus, which takes no rule of the file then: " + words
 	}
 	hint := ""
-	if meant := suggest.Word(parts[1], templateFunctions); meant != "" {
+	if meant := suggest.Closest(parts[1], templateFunctions); meant != "" {
 		hint = fmt.Sprintf("; did you mean %q?", meant)
 	}
 	return fmt.Sprintf("Prometheus takes no rule of the file: its templates have no function %q%s", parts[1], hint)

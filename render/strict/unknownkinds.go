@@ -73,9 +73,9 @@ func SimilarAPI(gvk schema.GroupVersionKind, known []schema.GroupVersionKind) st
 			}
 		}
 	}
-	guess := suggest.Within(gvk.Group, ofKind, 3)
+	guess := suggest.ClosestWithin(gvk.Group, ofKind, 3)
 	if guess == "" {
-		guess = suggest.Within(gvk.Group, all, 1)
+		guess = suggest.ClosestWithin(gvk.Group, all, 1)
 	}
 	if guess == "" {
 		return ""
@@ -89,7 +89,7 @@ func likelyWordHint(word string, known map[string]bool) string {
 	for w := range known {
 		words = append(words, w)
 	}
-	if guess := suggest.Word(word, words); guess != "" {
+	if guess := suggest.Closest(word, words); guess != "" {
 		return fmt.Sprintf("; did you mean %s?", guess)
 	}
 	return ""

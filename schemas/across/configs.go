@@ -414,7 +414,7 @@ func inWords(found field.ErrorList) problems {
 		switch {
 		case e.Type == field.ErrorTypeNotSupported && isList:
 			hint := ""
-			if guess := suggest.Word(fmt.Sprint(e.BadValue), strings.Split(strings.ReplaceAll(allowed, `"`, ""), ", ")); guess != "" {
+			if guess := suggest.Closest(fmt.Sprint(e.BadValue), strings.Split(strings.ReplaceAll(allowed, `"`, ""), ", ")); guess != "" {
 				hint = fmt.Sprintf("; did you mean %q?", guess)
 			}
 			p.message = fmt.Sprintf("%q is not supported, but one of %s%s", fmt.Sprint(e.BadValue), allowed, hint)

@@ -71,7 +71,7 @@ func (c *check) extensions() {
 			}
 			said[path] = true
 			if elsewhere {
-				if meant := suggest.Within(typ, slices.Concat(knownTypes, typesOf(offers, w.kind), []string{typeLocal}), 2); len(typ) > 3 && meant != "" && !slices.Contains(knownTypes, typ) {
+				if meant := suggest.ClosestWithin(typ, slices.Concat(knownTypes, typesOf(offers, w.kind), []string{typeLocal}), 2); len(typ) > 3 && meant != "" && !slices.Contains(knownTypes, typ) {
 					c.report(path, schemas.TypeNotSupported, "no extension of type %q is known; did you mean %q?", typ, meant)
 				}
 				return

@@ -132,7 +132,7 @@ func (i *index) suggest(id identity) string {
 			names = append(names, known.name)
 		}
 	}
-	if guess := suggest.Word(id.name, names); guess != "" {
+	if guess := suggest.Closest(id.name, names); guess != "" {
 		return "; did you mean \"" + guess + "\"?"
 	}
 	return ""

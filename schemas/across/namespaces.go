@@ -51,7 +51,7 @@ func (c *check) namespaceMisspelt() {
 	if slices.Contains(known, namespace) {
 		return
 	}
-	guess := suggest.Within(namespace, known, mostEdits)
+	guess := suggest.ClosestWithin(namespace, known, mostEdits)
 	if guess == "" || digits.ReplaceAllString(guess, "") == digits.ReplaceAllString(namespace, "") {
 		return
 	}

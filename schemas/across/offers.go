@@ -78,7 +78,7 @@ func (c *check) zones(p *profile, offered map[string]bool, written []string, pat
 // unoffered reports a value that a profile does not offer.
 func (c *check) unoffered(field, what, name string, offered []string, p *profile) {
 	hint := "it has " + enumerate(offered)
-	if guess := suggest.Word(name, offered); guess != "" {
+	if guess := suggest.Closest(name, offered); guess != "" {
 		hint = fmt.Sprintf("did you mean %q?", guess)
 	}
 	c.report(field, schemas.TypeNotSupported, "the %s %q is not offered by %s; %s", what, name, p.place, hint)

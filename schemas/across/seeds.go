@@ -244,7 +244,7 @@ func seedRegion(at ...string) func(*check) {
 		regions, zones := c.regionsOf(provider)
 		known := slices.Contains(regions, region)
 		if !known && region != "" {
-			if meant := suggest.Within(region, regions, 2); meant != "" && digitsOf(meant) == digitsOf(region) {
+			if meant := suggest.ClosestWithin(region, regions, 2); meant != "" && digitsOf(meant) == digitsOf(region) {
 				c.report(field+".region", schemas.TypeNotSupported, "no cloud profile of the provider %q has the region %q; did you mean %q?", provider, region, meant)
 				return
 			}
@@ -260,7 +260,7 @@ func seedRegion(at ...string) func(*check) {
 			if !known {
 				return
 			}
-			meant := suggest.Within(zone, zones[region], 2)
+			meant := suggest.ClosestWithin(zone, zones[region], 2)
 			if meant != "" && !slices.Contains(zones[region], zone) && len(zone) > 3 && digitsOf(meant) == digitsOf(zone) && meant[len(meant)-1] == zone[len(zone)-1] {
 				c.report(path, schemas.TypeNotSupported, "no cloud profile of the provider %q has the zone %q in the region %q; did you mean %q?", provider, zone, region, meant)
 			} else if strays(zone, region, zones[region]) {

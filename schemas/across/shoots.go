@@ -60,7 +60,7 @@ func (c *check) projectExists() {
 		known = append(known, namespace)
 	}
 	hint := ""
-	if guess := suggest.Word(namespace, known); guess != "" {
+	if guess := suggest.Closest(namespace, known); guess != "" {
 		hint = fmt.Sprintf("; did you mean %q?", guess)
 	}
 	c.report("metadata.namespace", schemas.TypeInvalid, "no Project in this landscape has spec.namespace %q%s", namespace, hint)

@@ -141,7 +141,7 @@ func (c *check) memberNamespaces() {
 	}
 	each(c.object(), "spec.members[].namespace", func(path string, value any) {
 		namespace, _ := value.(string)
-		if meant := suggest.Within(namespace, known, 2); meant != "" && !slices.Contains(known, namespace) {
+		if meant := suggest.ClosestWithin(namespace, known, 2); meant != "" && !slices.Contains(known, namespace) {
 			c.report(path, schemas.TypeInvalid, "no Project has the namespace %q; did you mean %q?", namespace, meant)
 		}
 	})

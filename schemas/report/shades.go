@@ -223,13 +223,13 @@ func itemsOf(node *structure.Node) *structure.Node {
 // fieldOf returns the schema of a field and the shade of its name.
 func fieldOf(node *structure.Node, name string) (*structure.Node, shade) {
 	switch {
-	case node == nil && secretwords.In(name):
+	case node == nil && secretwords.HasSecretWord(name):
 		return nil, hidden
 	case node == nil:
 		return nil, shown
 	case node.Properties[name] != nil:
 		return node.Properties[name], shown
-	case node.SecretNames, secretwords.In(name):
+	case node.SecretNames, secretwords.HasSecretWord(name):
 		return nil, hidden
 	}
 	return node.Additional, shown
@@ -240,7 +240,7 @@ func fieldOf(node *structure.Node, name string) (*structure.Node, shade) {
 func untold(v *yaml.Node) shade {
 	switch v.Kind {
 	case yaml.ScalarNode:
-		if secretwords.In(v.Value) || confidential.MatchString(v.Value) {
+		if secretwords.HasSecretWord(v.Value) || confidential.MatchString(v.Value) {
 			return hidden
 		}
 		return shown

@@ -123,10 +123,10 @@ func tells(line string, sh shade) bool {
 	case hidden:
 		return true
 	case guarded:
-		return secretwords.In(line)
+		return secretwords.HasSecretWord(line)
 	}
 	_, comment, _ := strings.Cut(" "+line, " #")
-	return secretwords.In(comment)
+	return secretwords.HasSecretWord(comment)
 }
 
 func unprintable(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }

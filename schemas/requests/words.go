@@ -51,13 +51,13 @@ func Group(group string) string {
 	if lower := strings.ToLower(group); lower != group {
 		return fmt.Sprintf("%q is no API that requests are for, since it has capital letters; did you mean %q?", group, lower)
 	}
-	if meant := suggest.Word(group, shortGroups); meant != "" && !strings.Contains(group, ".") && !slices.Contains(shortGroups, group) {
+	if meant := suggest.Closest(group, shortGroups); meant != "" && !strings.Contains(group, ".") && !slices.Contains(shortGroups, group) {
 		return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
 	}
 	if strings.Contains(group, ".") && !strings.Contains(group, "*") {
 		known := append(slices.Collect(maps.Keys(kubernetes())), gardenerGroups...)
 		if slices.Sort(known); !slices.Contains(known, group) {
-			if meant := suggest.Within(group, known, 1); strings.Contains(meant, ".") {
+			if meant := suggest.ClosestWithin(group, known, 1); strings.Contains(meant, ".") {
 				return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
 			}
 		}
@@ -97,7 +97,7 @@ func Resource(name string, groups []string, known func(group string) map[string]
 		return fmt.Sprintf("%q is no resource that requests are for: write %q, and %q in apiGroups", name, plain, group)
 	}
 	if slices.Sort(plurals); !slices.Contains(plurals, resource) && !slices.Contains(resourcesWithoutKind, resource) {
-		if meant := suggest.Word(resource, plurals); meant != "" {
+		if meant := suggest.Closest(resource, plurals); meant != "" {
 			return fmt.Sprintf("%q is no resource that requests are for; did you mean %q?", name, meant+strings.TrimPrefix(name, resource))
 		}
 		if other, has := groupOf(resource, groups); has {
@@ -148,7 +148,7 @@ func Verb(verb string) string {
 	if instead := otherVerbs[verb]; instead != "" {
 		return fmt.Sprintf("%q is no verb that API servers ask about; write %s", verb, instead)
 	}
-	if meant := suggest.Word(verb, knownVerbs); meant != "" {
+	if meant := suggest.Closest(verb, knownVerbs); meant != "" {
 		return fmt.Sprintf("%q is no verb that API servers ask about; did you mean %q?", verb, meant)
 	}
 	return ""
@@ -169,7 +169,7 @@ func Subject(name string) string {
 	if slices.Contains(knownSubjects, name) {
 		return ""
 	}
-	if meant := suggest.Within(name, knownSubjects, 2); meant != "" && strings.Contains(name, ":") {
+	if meant := suggest.ClosestWithin(name, knownSubjects, 2); meant != "" && strings.Contains(name, ":") {
 		return fmt.Sprintf("%q is no user or group of the system; did you mean %q?", name, meant)
 	}
 	return ""

@@ -42,7 +42,7 @@ func Find(id string) ([]schemas.Rule, error) {
 		ids = append(ids, rule.ID)
 	}
 	if len(found) == 0 {
-		if better := suggest.Word(id, ids); better != "" {
+		if better := suggest.Closest(id, ids); better != "" {
 			return nil, fmt.Errorf("there is no rule %q; did you mean %q?", id, better)
 		}
 		return nil, fmt.Errorf("there is no rule %q; pergola explain --rules lists all of them", id)
@@ -65,7 +65,7 @@ func OfKind(gvk schema.GroupVersionKind) ([]schemas.Rule, error) {
 
 // meantOr suggests the similar word, or lists all words.
 func meantOr(word string, known []string, introduction string) string {
-	if better := suggest.Word(word, known); better != "" {
+	if better := suggest.Closest(word, known); better != "" {
 		return fmt.Sprintf("; did you mean %q?", better)
 	}
 	return introduction + strings.Join(known, ", ")

@@ -143,7 +143,7 @@ func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[
 	var meant fieldpath.Path
 	if word := wordOfYAML11(name); word != "" && n.Properties[word] != nil {
 		hint = fmt.Sprintf("; the definition has %q, which YAML 1.1 reads for %s without quotes: put it in quotes there", word, name)
-	} else if better := suggest.Word(name, n.Names()); better != "" {
+	} else if better := suggest.Closest(name, n.Names()); better != "" {
 		hint = fmt.Sprintf("; did you mean %q?", better)
 		if object[better] == nil {
 			meant = slices.Clone(path[:len(path)-1].Append(better))
@@ -241,7 +241,7 @@ func (c *checker) checkText(path fieldpath.Path, n *Node, text string) {
 	switch {
 	case len(n.Enum) > 0 && !slices.Contains(n.Enum, text):
 		hint := ""
-		if better := suggest.Word(text, n.Enum); better != "" && text != "" {
+		if better := suggest.Closest(text, n.Enum); better != "" && text != "" {
 			hint = fmt.Sprintf("; did you mean %q?", better)
 		}
 		c.add(path, "NotSupported", "%s is not supported, but %s%s", n.quoted(text), alternatives(n.Enum), hint)

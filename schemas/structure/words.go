@@ -39,7 +39,7 @@ func (n *Node) wanted() string {
 
 // named returns the schema of a map value; it is sensitive if the key names a secret.
 func (n *Node) named(key string) *Node {
-	if n.Sensitive || n.Type == "object" || n.Type == "array" || !secretwords.In(key) {
+	if n.Sensitive || n.Type == "object" || n.Type == "array" || !secretwords.HasSecretWord(key) {
 		return n
 	}
 	secret := *n

@@ -61,12 +61,12 @@ func Open(dir string, limits Limits) (*Repository, error) {
 	return &Repository{repo: repo, limits: limits}, nil
 }
 
-// Line returns the commit that wrote a line (from 1) of a file in the work tree. It returns an
+// BlameLine returns the commit that wrote a line (from 1) of a file in the work tree. It returns an
 // error for obstacles, such as a damaged repository or the end of ctx.
-func (r *Repository) Line(ctx context.Context, file string, line int) (Answer, error) {
+func (r *Repository) BlameLine(ctx context.Context, file string, line int) (Answer, error) {
 	var answer Answer
-	err := panics.Safe(func() (err error) { // go-git panics on a damaged repository
-		answer, err = r.line(ctx, file, line)
+	err := panics.AsError(func() (err error) { // go-git panics on a damaged repository
+		answer, err = r.blameLine(ctx, file, line)
 		return err
 	})()
 	if err != nil {
@@ -75,8 +75,8 @@ func (r *Repository) Line(ctx context.Context, file string, line int) (Answer, e
 	return answer, nil
 }
 
-func (r *Repository) line(ctx context.Context, file string, line int) (Answer, error) {
-	name, err := r.inside(file)
+func (r *Repository) blameLine(ctx context.Context, file string, line int) (Answer, error) {
+	name, err := r.pathInRepository(file)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -87,28 +87,28 @@ func (r *Repository) line(ctx context.Context, file string, line int) (Answer, e
 	if commit == nil {
 		return Answer{Reason: "not committed yet"}, nil
 	}
-	at := place{commit: commit, path: name, line: line}
-	committed, err := at.text(r.limits.FileSize)
+	at := linePosition{commit: commit, file: name, line: line}
+	committed, err := at.fileText(r.limits.FileSize)
 	if errors.Is(err, gitobject.ErrFileNotFound) {
 		return Answer{Reason: "not committed yet"}, nil
 	}
 	if err != nil {
 		return Answer{Reason: err.Error()}, nil
 	}
-	current, err := r.workTree(file, committed)
+	current, err := r.workTreeText(file, committed)
 	if err != nil {
 		return Answer{}, err
 	}
-	former, same := follow(committed, current, line)
+	former, same := matchLine(committed, current, line)
 	if !same {
 		return Answer{Reason: "not committed yet"}, nil
 	}
 	at.line = former
-	return r.walk(ctx, at)
+	return r.findCommit(ctx, at)
 }
 
-// inside returns the path of a file in the repository.
-func (r *Repository) inside(file string) (string, error) {
+// pathInRepository returns the path of a file in the repository.
+func (r *Repository) pathInRepository(file string) (string, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return "", err
@@ -123,8 +123,8 @@ func (r *Repository) inside(file string) (string, error) {
 	return filepath.ToSlash(rel), nil
 }
 
-// workTree returns the current text of the file; without a work tree, the committed text.
-func (r *Repository) workTree(file, committed string) (string, error) {
+// workTreeText returns the current text of the file; without a work tree, the committed text.
+func (r *Repository) workTreeText(file, committed string) (string, error) {
 	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return committed, nil
@@ -139,18 +139,18 @@ func (r *Repository) workTree(file, committed string) (string, error) {
 	return string(data), err
 }
 
-// walk goes from commit to commit while the line is unchanged.
-func (r *Repository) walk(ctx context.Context, at place) (Answer, error) {
+// findCommit goes from commit to commit while the line is unchanged.
+func (r *Repository) findCommit(ctx context.Context, at linePosition) (Answer, error) {
 	for range r.limits.Commits {
 		if err := ctx.Err(); err != nil {
 			return Answer{}, err
 		}
-		former, moved, end, err := r.before(ctx, at)
+		former, moved, end, err := r.positionInParent(ctx, at)
 		if err != nil {
 			return Answer{}, err
 		}
 		if !moved {
-			return Answer{Commit: describe(at.commit), Reason: end}, nil
+			return Answer{Commit: newCommit(at.commit), Reason: end}, nil
 		}
 		at = former
 	}
@@ -159,58 +159,58 @@ func (r *Repository) walk(ctx context.Context, at place) (Answer, error) {
 
 // Reasons why the real commit may be older.
 const (
-	endShallow = "or before it: the clone is shallow, and its history ends here"
-	endPartial = "or before it: the clone is partial, and lacks what the file was before; `git fetch --refetch --no-filter` gets it"
+	reasonShallow = "or before it: the clone is shallow, and its history ends here"
+	reasonPartial = "or before it: the clone is partial, and lacks what the file was before; `git fetch --refetch --no-filter` gets it"
 )
 
-// before returns the position of the line in a parent commit. end says why parents are missing in
-// the clone, if they are.
-func (r *Repository) before(ctx context.Context, at place) (former place, moved bool, end string, err error) {
+// positionInParent returns the position of the line in a parent commit. end says why parents are
+// missing in the clone, if they are.
+func (r *Repository) positionInParent(ctx context.Context, at linePosition) (former linePosition, moved bool, end string, err error) {
 	var parents []*gitobject.Commit
 	for i := range at.commit.ParentHashes {
 		parent, err := at.commit.Parent(i)
 		if errors.Is(err, plumbing.ErrObjectNotFound) || errors.Is(err, gitobject.ErrParentNotFound) {
-			end = endShallow
+			end = reasonShallow
 			continue
 		}
 		if err != nil {
 			return at, false, end, err
 		}
-		same, err := sameFile(at.commit, parent, at.path)
+		same, err := isSameFile(at.commit, parent, at.file)
 		if err != nil {
 			return at, false, end, err
 		}
 		if same {
-			return place{parent, at.path, at.line}, true, "", nil
+			return linePosition{parent, at.file, at.line}, true, "", nil
 		}
 		parents = append(parents, parent)
 	}
 	if len(parents) == 0 {
 		return at, false, end, nil
 	}
-	now, err := at.text(r.limits.FileSize)
+	now, err := at.fileText(r.limits.FileSize)
 	if err != nil {
 		return at, false, end, err
 	}
 	for _, parent := range parents {
-		before := place{commit: parent, path: at.path}
-		text, err := before.text(r.limits.FileSize)
+		before := linePosition{commit: parent, file: at.file}
+		text, err := before.fileText(r.limits.FileSize)
 		if errors.Is(err, gitobject.ErrFileNotFound) {
-			if before.path, err = formerName(ctx, at.commit, parent, at.path); errors.Is(err, plumbing.ErrObjectNotFound) {
-				end = endPartial
+			if before.file, err = previousName(ctx, at.commit, parent, at.file); errors.Is(err, plumbing.ErrObjectNotFound) {
+				end = reasonPartial
 			}
-			if err != nil || before.path == "" {
+			if err != nil || before.file == "" {
 				continue // without a comparison there is no other name
 			}
-			text, err = before.text(r.limits.FileSize)
+			text, err = before.fileText(r.limits.FileSize)
 		}
 		if errors.Is(err, plumbing.ErrObjectNotFound) {
-			end = endPartial
+			end = reasonPartial
 		}
 		if err != nil {
 			continue // too large to follow further
 		}
-		if line, same := follow(text, now, at.line); same {
+		if line, same := matchLine(text, now, at.line); same {
 			before.line = line
 			return before, true, "", nil
 		}
@@ -218,7 +218,7 @@ func (r *Repository) before(ctx context.Context, at place) (former place, moved 
 	return at, false, end, nil
 }
 
-func describe(c *gitobject.Commit) *Commit {
+func newCommit(c *gitobject.Commit) *Commit {
 	subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
 	return &Commit{Hash: c.Hash.String(), Author: c.Author.Name, Date: c.Author.When.UTC(), Subject: subject}
 }

@@ -60,7 +60,7 @@ func (h *history) line(file, text string, limits Limits) Answer {
 	require.NoError(h.t, err)
 	for i, line := range strings.Split(string(data), "\n") {
 		if strings.Contains(line, text) {
-			answer, err := repo.Line(h.t.Context(), file, i+1)
+			answer, err := repo.BlameLine(h.t.Context(), file, i+1)
 			require.NoError(h.t, err)
 			return answer
 		}
@@ -78,7 +78,7 @@ func (h *history) subject(file, text string) string {
 	return answer.Commit.Subject
 }
 
-func TestLine(t *testing.T) {
+func TestBlameLine(t *testing.T) {
 	h := newHistory(t)
 	file := h.write("land/a.yaml", "one\ntwo\nthree\n")
 	assert.Equal(t, "not committed yet", h.subject(file, "two"), "there is no commit at all")
@@ -145,9 +145,9 @@ func TestShallowClone(t *testing.T) {
 // answer.
 func TestPartialClone(t *testing.T) {
 	repo := gittest.New(t, t.TempDir(), "landscape")
-	repo.Push("a.yaml", "one\n", "first")
-	repo.Push("b.yaml", "x\n", "between")
-	repo.Push("a.yaml", "one\ntwo\n", "second")
+	repo.PushFile("a.yaml", "one\n", "first")
+	repo.PushFile("b.yaml", "x\n", "between")
+	repo.PushFile("a.yaml", "one\ntwo\n", "second")
 	for _, args := range [][]string{{"config", "uploadpack.allowFilter", "true"}, {"config", "uploadpack.allowAnySHA1InWant", "true"}} {
 		repo.Git(append([]string{"-C", repo.Bare}, args...)...)
 	}
@@ -167,13 +167,13 @@ func TestOutsideOfTheRepository(t *testing.T) {
 	h.commit("first")
 	repo, err := Open(h.dir, Limits{})
 	require.NoError(t, err)
-	_, err = repo.Line(t.Context(), filepath.Join(t.TempDir(), "x.yaml"), 1)
+	_, err = repo.BlameLine(t.Context(), filepath.Join(t.TempDir(), "x.yaml"), 1)
 	require.ErrorContains(t, err, "it is not in the repository")
 	_, err = Open(t.TempDir(), Limits{})
 	require.ErrorContains(t, err, "is in no Git repository")
 }
 
-func TestFollow(t *testing.T) {
+func TestMatchLine(t *testing.T) {
 	many := strings.Repeat("same\n", 3000)
 	for name, test := range map[string]struct {
 		old, new string
@@ -192,7 +192,7 @@ func TestFollow(t *testing.T) {
 		"out of range":              {"a\n", "a\n", 9, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			at, same := follow(test.old, test.new, test.line)
+			at, same := matchLine(test.old, test.new, test.line)
 			if name == "too much without a unique" {
 				return // only its end matters
 			}

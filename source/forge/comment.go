@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// pagesOfComments bounds the search for our comment: 5,000 comments.
-const pagesOfComments = 50
+// maxCommentPages bounds the search for our comment: 5,000 comments.
+const maxCommentPages = 50
 
 // Comment is the single comment that Pergola maintains in a pull request.
 type Comment struct {
@@ -28,8 +28,9 @@ type Comment struct {
 	DeleteEmpty bool
 	// Author is the login of the token, if known; otherwise the forge is asked.
 	Author string
-	// Whole says in a truncated comment where the full text is; default: the output of the job.
-	Whole string
+	// FullTextLocation says in a truncated comment where the full text is; default: the output of
+	// the job.
+	FullTextLocation string
 }
 
 // Outcome is the result for the comment.
@@ -49,33 +50,33 @@ type Result struct {
 	Outcome Outcome
 	// Link to the comment, if the forge returns one.
 	Link string
-	// Cut is the number of lines that did not fit.
-	Cut int
-	// Removed is the number of removed duplicates with the marker, from concurrent runs.
-	Removed int
+	// TruncatedLines is the number of lines that did not fit.
+	TruncatedLines int
+	// RemovedDuplicates is the number of removed duplicates with the marker, from concurrent runs.
+	RemovedDuplicates int
 }
 
 var markerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/@:-]{0,99}$`)
 
-// Patience limits retries of temporary refusals.
-type Patience struct {
+// RetryPolicy limits retries of temporary refusals.
+type RetryPolicy struct {
 	Clock clock.Clock
 	// Backoff between tries; its Steps are the tries.
 	Backoff wait.Backoff
-	// Waiting is called before each wait; may be nil.
-	Waiting func(err error, wait time.Duration)
+	// OnWait is called before each wait; may be nil.
+	OnWait func(err error, wait time.Duration)
 }
 
-// Patient returns the limits for a CI job: five tries within about a minute.
-func Patient(c clock.Clock) Patience {
-	return Patience{Clock: c, Backoff: wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 5 * time.Minute}}
+// CIRetryPolicy returns the limits for a CI job: five tries within about a minute.
+func CIRetryPolicy(c clock.Clock) RetryPolicy {
+	return RetryPolicy{Clock: c, Backoff: wait.Backoff{Duration: 2 * time.Second, Factor: 2, Jitter: 0.2, Steps: 5, Cap: 5 * time.Minute}}
 }
 
-// Keep creates or updates the one comment with the marker by the token's user in a pull request
-// (merge request). It lists comments before each try, so that a comment whose answer got lost is
-// not duplicated. After creating one it lists them again and deletes all but the oldest, because
-// concurrent runs may have created more.
-func (f *Forge) Keep(ctx context.Context, repository string, number int, c Comment, p Patience) (Result, error) {
+// EnsureComment creates or updates the one comment with the marker by the token's user in a pull
+// request (merge request). It lists comments before each try, so that a comment whose answer got
+// lost is not duplicated. After creating one it lists them again and deletes all but the oldest,
+// because concurrent runs may have created more.
+func (f *Forge) EnsureComment(ctx context.Context, repository string, number int, c Comment, p RetryPolicy) (Result, error) {
 	if err := checkRepository(repository); err != nil {
 		return Result{}, err
 	}
@@ -83,25 +84,25 @@ func (f *Forge) Keep(ctx context.Context, repository string, number int, c Comme
 		return Result{}, fmt.Errorf("pull request %d: want a number from 1 on", number)
 	}
 	if !markerName.MatchString(c.Marker) {
-		return Result{}, fmt.Errorf("marker %q: want up to 100 letters, digits and ._/@:- in it", plain(c.Marker, 120))
+		return Result{}, fmt.Errorf("marker %q: want up to 100 letters, digits and ._/@:- in it", boundedLine(c.Marker, 120))
 	}
 	empty := strings.TrimSpace(c.Body) == ""
 	if empty && !c.DeleteEmpty {
 		return Result{}, errors.New("there is no text to comment with")
 	}
-	pull := pull{Forge: f, repository: repository, number: number, marker: "<!-- pergola:" + c.Marker + " -->", author: c.Author}
+	pull := pullRequest{Forge: f, repository: repository, number: number, marker: "<!-- pergola:" + c.Marker + " -->", author: c.Author}
 	body, cut := "", 0
 	if !empty {
-		body, cut = fit(pull.marker+"\n"+c.Body, limits[f.provider], c.Whole)
+		body, cut = truncateMarkdown(pull.marker+"\n"+c.Body, commentLimits[f.provider], c.FullTextLocation)
 	}
 	for {
-		result, err := pull.keep(ctx, body)
+		result, err := pull.ensureComment(ctx, body)
 		if err == nil {
-			result.Cut = cut
+			result.TruncatedLines = cut
 			return result, nil
 		}
-		err = f.explain(fmt.Sprintf("commenting on %s#%d", repository, number), err)
-		temporary, least := Temporary(err)
+		err = f.wrapError(fmt.Sprintf("commenting on %s#%d", repository, number), err)
+		temporary, least := IsTemporary(err)
 		if !temporary || p.Backoff.Steps <= 1 || ctx.Err() != nil {
 			return Result{}, err
 		}
@@ -109,8 +110,8 @@ func (f *Forge) Keep(ctx context.Context, repository string, number int, c Comme
 		if until, ok := ctx.Deadline(); ok && p.Clock.Now().Add(wait).After(until) {
 			return Result{}, fmt.Errorf("%w; the next try would be in %s, when the time is over", err, wait.Round(time.Second))
 		}
-		if p.Waiting != nil {
-			p.Waiting(err, wait)
+		if p.OnWait != nil {
+			p.OnWait(err, wait)
 		}
 		select {
 		case <-ctx.Done():
@@ -120,73 +121,73 @@ func (f *Forge) Keep(ctx context.Context, repository string, number int, c Comme
 	}
 }
 
-// pull is one pull request, and identifies our comments in it.
-type pull struct {
+// pullRequest is one pull request, and identifies our comments in it.
+type pullRequest struct {
 	*Forge
-	repository string
-	number     int
-	marker     string
-	author     string
-	asked      bool
+	repository       string
+	number           int
+	marker           string
+	author           string
+	isLoginRequested bool
 }
 
-func (p *pull) keep(ctx context.Context, body string) (Result, error) {
-	if p.author == "" && !p.asked {
-		login, err := p.Whoami(ctx)
+func (p *pullRequest) ensureComment(ctx context.Context, body string) (Result, error) {
+	if p.author == "" && !p.isLoginRequested {
+		login, err := p.TokenLogin(ctx)
 		if err != nil {
 			return Result{}, err
 		}
-		p.author, p.asked = login, true
+		p.author, p.isLoginRequested = login, true
 	}
-	ours, err := p.ours(ctx)
+	ours, err := p.ownComments(ctx)
 	if err != nil {
 		return Result{}, err
 	}
 	if body == "" {
 		for _, comment := range ours {
-			if err := p.remove(ctx, comment.ID); err != nil {
+			if err := p.deleteComment(ctx, comment.ID); err != nil {
 				return Result{}, err
 			}
 		}
 		if len(ours) == 0 {
 			return Result{Outcome: Absent}, nil
 		}
-		return Result{Outcome: Deleted, Removed: len(ours) - 1}, nil
+		return Result{Outcome: Deleted, RemovedDuplicates: len(ours) - 1}, nil
 	}
 	outcome := Unchanged
 	if len(ours) == 0 {
-		made, err := p.create(ctx, body)
+		made, err := p.createComment(ctx, body)
 		if err != nil {
 			return Result{}, err
 		}
 		outcome = Created
-		if ours, err = p.ours(ctx); err != nil {
+		if ours, err = p.ownComments(ctx); err != nil {
 			// the comment was created; it is harmless that the list fails
 			return Result{Outcome: outcome, Link: made.Link}, nil
 		}
-		ours = with(ours, made)
+		ours = withCreated(ours, made)
 	}
 	for _, comment := range ours[1:] {
-		if err := p.remove(ctx, comment.ID); err != nil {
+		if err := p.deleteComment(ctx, comment.ID); err != nil {
 			return Result{}, err
 		}
 	}
 	oldest := ours[0]
-	if !same(oldest.Body, body) {
+	if !isSameText(oldest.Body, body) {
 		if _, _, err := p.client.PullRequests.EditComment(ctx, p.repository, p.number, oldest.ID, &scm.CommentInput{Body: body}); err != nil {
 			return Result{}, err
 		}
 		outcome = Updated
 	}
-	return Result{Outcome: outcome, Link: oldest.Link, Removed: len(ours) - 1}, nil
+	return Result{Outcome: outcome, Link: oldest.Link, RemovedDuplicates: len(ours) - 1}, nil
 }
 
-// ours returns the comments with the marker by the token's user, the oldest first. It ignores other
-// authors, because they could change such a comment later.
-func (p *pull) ours(ctx context.Context) ([]*scm.Comment, error) {
+// ownComments returns the comments with the marker by the token's user, the oldest first. It
+// ignores other authors, because they could change such a comment later.
+func (p *pullRequest) ownComments(ctx context.Context) ([]*scm.Comment, error) {
 	var out []*scm.Comment
 	seen := map[int]bool{}
-	for page := 1; page <= pagesOfComments; page++ {
+	for page := 1; page <= maxCommentPages; page++ {
 		opts := &scm.ListOptions{Page: page, Size: 100}
 		if p.provider == GitLab {
 			opts.Sort = "asc"
@@ -196,7 +197,7 @@ func (p *pull) ours(ctx context.Context) ([]*scm.Comment, error) {
 			return nil, err
 		}
 		for _, comment := range comments {
-			if !seen[comment.ID] && strings.HasPrefix(comment.Body, p.marker) && p.own(comment.Author.Login) {
+			if !seen[comment.ID] && strings.HasPrefix(comment.Body, p.marker) && p.isOwnLogin(comment.Author.Login) {
 				out = append(out, comment)
 			}
 			seen[comment.ID] = true
@@ -209,9 +210,9 @@ func (p *pull) ours(ctx context.Context) ([]*scm.Comment, error) {
 	return out, nil
 }
 
-// own reports whether a login is the token's. Tokens of CI jobs often cannot ask for their user;
-// then only logins that such a token can have count.
-func (p *pull) own(login string) bool {
+// isOwnLogin reports whether a login is the token's. Tokens of CI jobs often cannot ask for their
+// user; then only logins that such a token can have count.
+func (p *pullRequest) isOwnLogin(login string) bool {
 	switch {
 	case p.author != "":
 		return strings.EqualFold(login, p.author)
@@ -223,11 +224,11 @@ func (p *pull) own(login string) bool {
 	return login == "gitea-actions" || login == "forgejo-actions" // reserved names
 }
 
-// with adds the created comment if the list lacks it. Other runs delete comments while the pages
-// are read, which moves later comments to pages that were already read. So each run knows its own
-// comment and the oldest, before which nothing is deleted. At least one of two comments is removed
-// by its creator.
-func with(ours []*scm.Comment, made *scm.Comment) []*scm.Comment {
+// withCreated adds the created comment if the list lacks it. Other runs delete comments while the
+// pages are read, which moves later comments to pages that were already read. So each run knows its
+// own comment and the oldest, before which nothing is deleted. At least one of two comments is
+// removed by its creator.
+func withCreated(ours []*scm.Comment, made *scm.Comment) []*scm.Comment {
 	i, listed := slices.BinarySearchFunc(ours, made.ID, func(c *scm.Comment, id int) int { return c.ID - id })
 	if listed {
 		return ours
@@ -235,21 +236,21 @@ func with(ours []*scm.Comment, made *scm.Comment) []*scm.Comment {
 	return slices.Insert(ours, i, made)
 }
 
-// create creates a comment; the result has its id.
-func (p *pull) create(ctx context.Context, body string) (*scm.Comment, error) {
+// createComment creates a comment; the result has its id.
+func (p *pullRequest) createComment(ctx context.Context, body string) (*scm.Comment, error) {
 	if p.provider == GitLab {
 		// The library sends the text in the URL, which is too long for it.
 		var made struct {
 			ID int `json:"id"`
 		}
-		err := p.send(ctx, http.MethodPost, fmt.Sprintf("%s/merge_requests/%d/notes", gitlabProject(p.repository), p.number), map[string]string{"body": body}, &made)
+		err := p.sendJSON(ctx, http.MethodPost, fmt.Sprintf("%s/merge_requests/%d/notes", gitlabProject(p.repository), p.number), map[string]string{"body": body}, &made)
 		return &scm.Comment{ID: made.ID, Body: body}, err
 	}
 	made, _, err := p.client.PullRequests.CreateComment(ctx, p.repository, p.number, &scm.CommentInput{Body: body})
 	return made, err
 }
 
-func (p *pull) remove(ctx context.Context, id int) error {
+func (p *pullRequest) deleteComment(ctx context.Context, id int) error {
 	_, err := p.client.PullRequests.DeleteComment(ctx, p.repository, p.number, id)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound || errors.Is(err, scm.ErrNotFound) {
@@ -258,8 +259,8 @@ func (p *pull) remove(ctx context.Context, id int) error {
 	return err
 }
 
-// same compares texts as forges store them: line breaks and trailing white space may change.
-func same(a, b string) bool {
+// isSameText compares texts as forges store them: line breaks and trailing white space may change.
+func isSameText(a, b string) bool {
 	normal := func(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")) }
 	return normal(a) == normal(b)
 }

@@ -84,7 +84,7 @@ func New(o Options) (*Forge, error) {
 	f := &Forge{provider: o.Provider, redact: func(text string) string { return strings.ReplaceAll(text, o.Token, "[token]") }}
 	f.http = &http.Client{
 		Timeout:       o.Timeout,
-		Transport:     &courier{provider: o.Provider, base: base, token: o.Token, redact: f.redact, next: transport},
+		Transport:     &authTransport{provider: o.Provider, base: base, token: o.Token, redact: f.redact, next: transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	if o.Provider == GitLab {
@@ -151,9 +151,10 @@ func checkRepository(name string) error {
 	return nil
 }
 
-// Locate returns the forge and repository name of a source URL. at is the address of the forge if
-// it is known (a forge below a path, or with its API elsewhere). Then only the name is computed.
-func Locate(source, at string) (forge, repository string, err error) {
+// LocateRepository returns the forge and repository name of a source URL. at is the address of the
+// forge if it is known (a forge below a path, or with its API elsewhere). Then only the name is
+// computed.
+func LocateRepository(source, at string) (forge, repository string, err error) {
 	u, err := url.Parse(source)
 	if err != nil || u.Host == "" {
 		return "", "", errors.New("the URL of the source names no host: a forge cannot be found by it")
@@ -189,18 +190,18 @@ func Locate(source, at string) (forge, repository string, err error) {
 	return forge, repository, nil
 }
 
-// Whoami returns the login of the token, or "" if the token may not ask, like many tokens of CI
+// TokenLogin returns the login of the token, or "" if the token may not ask, like many tokens of CI
 // jobs.
-func (f *Forge) Whoami(ctx context.Context) (string, error) {
+func (f *Forge) TokenLogin(ctx context.Context) (string, error) {
 	user, _, err := f.client.Users.Find(ctx)
 	var refused *Error
 	switch {
 	case errors.As(err, &refused) && (refused.Status == http.StatusForbidden || refused.Status == http.StatusNotFound):
-		if !refused.Temporary() {
+		if !refused.IsTemporary() {
 			return "", nil
 		}
 	case err == nil && user != nil:
 		return user.Login, nil
 	}
-	return "", f.explain("asking who the token belongs to", err)
+	return "", f.wrapError("asking who the token belongs to", err)
 }

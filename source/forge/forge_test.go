@@ -21,7 +21,7 @@ import (
 
 const commit = "0123456789abcdef0123456789abcdef01234567"
 
-func dial(t *testing.T, s *forgetest.Server, provider string) *Forge {
+func newTestForge(t *testing.T, s *forgetest.Server, provider string) *Forge {
 	t.Helper()
 	f, err := New(Options{Provider: provider, URL: s.URL, Token: forgetest.Token})
 	require.NoError(t, err)
@@ -29,22 +29,22 @@ func dial(t *testing.T, s *forgetest.Server, provider string) *Forge {
 	return f
 }
 
-// hasty tries as often as in CI, without long waits.
-func hasty() Patience {
-	return Patience{Clock: clock.RealClock{}, Backoff: wait.Backoff{Duration: time.Millisecond, Factor: 1, Steps: 5}}
+// fastRetryPolicy tries as often as in CI, without long waits.
+func fastRetryPolicy() RetryPolicy {
+	return RetryPolicy{Clock: clock.RealClock{}, Backoff: wait.Backoff{Duration: time.Millisecond, Factor: 1, Steps: 5}}
 }
 
-func everywhere(t *testing.T, test func(t *testing.T, s *forgetest.Server, f *Forge)) {
+func testAllProviders(t *testing.T, test func(t *testing.T, s *forgetest.Server, f *Forge)) {
 	t.Helper()
 	for _, provider := range Providers() {
 		t.Run(provider, func(t *testing.T) {
 			s := forgetest.New(t, provider)
-			test(t, s, dial(t, s, provider))
+			test(t, s, newTestForge(t, s, provider))
 		})
 	}
 }
 
-func TestAddresses(t *testing.T) {
+func TestAPIURL(t *testing.T) {
 	for _, c := range []struct{ provider, given, want string }{
 		{GitHub, "", "https://api.github.com"}, {GitHub, "https://github.com/", "https://api.github.com"}, {GitHub, "https://api.github.com", "https://api.github.com"},
 		{GitHub, "https://ghe.example.com", "https://ghe.example.com/api/v3"}, {GitHub, "https://ghe.example.com/api/v3/", "https://ghe.example.com/api/v3"},
@@ -68,27 +68,27 @@ func TestAddresses(t *testing.T) {
 	assert.NotContains(t, err.Error(), "a\nb")
 }
 
-func TestLocate(t *testing.T) {
+func TestLocateRepository(t *testing.T) {
 	for _, c := range []struct{ source, at, forge, repository string }{
 		{"https://github.com/o/r.git", "", "https://github.com", "o/r"}, {"https://u:p@git.example.com:8443/g/s/r/", "", "https://git.example.com:8443", "g/s/r"},
 		{"ssh://git@git.example.com:2222/o/r.git", "", "https://git.example.com", "o/r"}, {"ssh://git@ssh.github.com:443/o/r", "", "https://github.com", "o/r"},
 		{"https://x.example.com/gitlab/g/r", "https://x.example.com/gitlab/api/v4", "https://x.example.com/gitlab/api/v4", "g/r"},
 		{"ssh://git@git.example.com/o/r", "https://ghe.example.com/api/v3", "https://ghe.example.com/api/v3", "o/r"},
 	} {
-		forge, repository, err := Locate(c.source, c.at)
+		forge, repository, err := LocateRepository(c.source, c.at)
 		require.NoError(t, err, c)
 		assert.Equal(t, c.forge, forge)
 		assert.Equal(t, c.repository, repository)
 	}
 	for _, source := range []string{"file:///srv/git/r", "oci://r.example.com/a/b", "https://git.example.com/", "https://git.example.com/o/../../r", "https://u:secret-value@git.example.com/o", "https://u:secret-value@git.example.com/%zz"} {
-		_, _, err := Locate(source, "")
+		_, _, err := LocateRepository(source, "")
 		require.Error(t, err, source)
 		assert.NotContains(t, err.Error(), "secret-value")
 	}
 }
 
 func TestStatuses(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
+	testAllProviders(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
 		ctx := context.Background()
 		long := strings.Repeat("ö", 400)
 		for _, state := range []State{Pending, Pending, Failure, Success} {
@@ -115,7 +115,7 @@ func TestStatuses(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
+	testAllProviders(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
 		for _, c := range []struct {
 			failure   forgetest.Failure
 			temporary bool
@@ -134,7 +134,7 @@ func TestRefusals(t *testing.T) {
 			s.Fail(c.failure)
 			err := f.SetStatus(context.Background(), "o/r", commit, Status{State: Success, Context: "pergola/x", Description: "d"})
 			require.Error(t, err)
-			temporary, least := Temporary(err)
+			temporary, least := IsTemporary(err)
 			assert.Equal(t, c.temporary, temporary, err)
 			assert.Equal(t, c.least, least, err)
 			assert.Contains(t, err.Error(), c.says)
@@ -144,24 +144,24 @@ func TestRefusals(t *testing.T) {
 		}
 		s.Close()
 		err := f.SetStatus(context.Background(), "o/r", commit, Status{})
-		temporary, _ := Temporary(err)
+		temporary, _ := IsTemporary(err)
 		assert.True(t, temporary, err)
 	})
 }
 
-func TestOneComment(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
+func TestEnsureComment(t *testing.T) {
+	testAllProviders(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
 		keep := func(c Comment) Result {
 			t.Helper()
-			r, err := f.Keep(context.Background(), "o/r", 3, c, hasty())
+			r, err := f.EnsureComment(context.Background(), "o/r", 3, c, fastRetryPolicy())
 			require.NoError(t, err)
 			return r
 		}
 		for range 7 { // more than a page
-			s.Write("ada", "fine")
+			s.AddComment("ada", "fine")
 		}
-		stranger := s.Write("mallory", "<!-- pergola:diff -->\nnot ours")
-		s.Write(s.Login, "> <!-- pergola:diff -->\nquoted")
+		stranger := s.AddComment("mallory", "<!-- pergola:diff -->\nnot ours")
+		s.AddComment(s.Login, "> <!-- pergola:diff -->\nquoted")
 		assert.Equal(t, Absent, keep(Comment{Marker: "diff", DeleteEmpty: true}).Outcome)
 		assert.Equal(t, Created, keep(Comment{Marker: "diff", Body: "one"}).Outcome)
 		assert.Equal(t, Unchanged, keep(Comment{Marker: "diff", Body: "one\r\n"}).Outcome)
@@ -174,37 +174,37 @@ func TestOneComment(t *testing.T) {
 		assert.Contains(t, all[7].Body, "not ours")
 		assert.Equal(t, Deleted, keep(Comment{Marker: "diff", Body: " \n", DeleteEmpty: true}).Outcome)
 		assert.Len(t, s.Comments(), 10)
-		_, err := f.Keep(context.Background(), "o/r", 3, Comment{Marker: "diff"}, hasty())
+		_, err := f.EnsureComment(context.Background(), "o/r", 3, Comment{Marker: "diff"}, fastRetryPolicy())
 		require.ErrorContains(t, err, "no text")
-		_, err = f.Keep(context.Background(), "o/r", 3, Comment{Marker: "--> x", Body: "x"}, hasty())
+		_, err = f.EnsureComment(context.Background(), "o/r", 3, Comment{Marker: "--> x", Body: "x"}, fastRetryPolicy())
 		require.ErrorContains(t, err, "marker")
 	})
 }
 
 func TestCommentsSurviveFaults(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
+	testAllProviders(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
 		posts := map[bool]string{true: "/notes", false: "/comments"}[f.provider == GitLab]
 		s.Fail(forgetest.Failure{Path: "/user", Status: 502}, forgetest.Failure{Method: "GET", Path: posts, Status: 503},
 			// created, but the answer got lost
-			forgetest.Failure{Method: "POST", Path: posts, Status: 504, Done: true},
+			forgetest.Failure{Method: "POST", Path: posts, Status: 504, AfterExecution: true},
 			forgetest.Failure{Method: "GET", Path: posts, Status: 500})
 		var waits int
-		patience := hasty()
-		patience.Waiting = func(error, time.Duration) { waits++ }
-		r, err := f.Keep(context.Background(), "o/r", 3, Comment{Marker: "diff", Body: "one"}, patience)
+		patience := fastRetryPolicy()
+		patience.OnWait = func(error, time.Duration) { waits++ }
+		r, err := f.EnsureComment(context.Background(), "o/r", 3, Comment{Marker: "diff", Body: "one"}, patience)
 		require.NoError(t, err)
 		assert.Equal(t, Unchanged, r.Outcome, "it was there already")
 		assert.Len(t, s.Comments(), 1)
 		assert.Equal(t, 4, waits)
 
 		s.Fail(forgetest.Failure{Status: 500}, forgetest.Failure{Status: 500}, forgetest.Failure{Status: 500}, forgetest.Failure{Status: 500}, forgetest.Failure{Status: 500})
-		_, err = f.Keep(context.Background(), "o/r", 3, Comment{Marker: "diff", Body: "one"}, hasty())
+		_, err = f.EnsureComment(context.Background(), "o/r", 3, Comment{Marker: "diff", Body: "one"}, fastRetryPolicy())
 		require.ErrorContains(t, err, "the forge answered 500")
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		s.Fail(forgetest.Failure{Status: 429, Header: map[string]string{"Retry-After": "600"}})
 		began := time.Now()
-		_, err = f.Keep(ctx, "o/r", 3, Comment{Marker: "diff", Body: "one"}, hasty())
+		_, err = f.EnsureComment(ctx, "o/r", 3, Comment{Marker: "diff", Body: "one"}, fastRetryPolicy())
 		require.ErrorContains(t, err, "10m0s")
 		assert.Less(t, time.Since(began), time.Second, "what cannot succeed in time is not waited for")
 	})
@@ -212,7 +212,7 @@ func TestCommentsSurviveFaults(t *testing.T) {
 
 // TestCommentsOfRunsAtTheSameTime: concurrent runs leave one comment, in any order.
 func TestCommentsOfRunsAtTheSameTime(t *testing.T) {
-	everywhere(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
+	testAllProviders(t, func(t *testing.T, s *forgetest.Server, f *Forge) {
 		const runs = 4
 		looked := make(chan struct{})
 		var looks atomic.Int32
@@ -229,7 +229,7 @@ func TestCommentsOfRunsAtTheSameTime(t *testing.T) {
 		var group sync.WaitGroup
 		for range runs {
 			group.Go(func() {
-				_, err := f.Keep(context.Background(), "o/r", 3, Comment{Marker: "diff", Body: "the same"}, hasty())
+				_, err := f.EnsureComment(context.Background(), "o/r", 3, Comment{Marker: "diff", Body: "the same"}, fastRetryPolicy())
 				assert.NoError(t, err)
 			})
 		}
@@ -240,16 +240,16 @@ func TestCommentsOfRunsAtTheSameTime(t *testing.T) {
 	})
 }
 
-// TestTokensOfJobs: tokens of CI jobs may not ask for their user.
-func TestTokensOfJobs(t *testing.T) {
+// TestTokensOfCIJobs: tokens of CI jobs may not ask for their user.
+func TestTokensOfCIJobs(t *testing.T) {
 	for provider, bot := range map[string]string{GitHub: "github-actions[bot]", Gitea: "gitea-actions", Forgejo: "forgejo-actions"} {
 		t.Run(provider, func(t *testing.T) {
 			s := forgetest.New(t, provider)
-			s.Login, s.Bot = "", bot
-			f := dial(t, s, provider)
-			s.Write("mallory", "<!-- pergola:diff -->\nnot ours")
+			s.Login, s.BotLogin = "", bot
+			f := newTestForge(t, s, provider)
+			s.AddComment("mallory", "<!-- pergola:diff -->\nnot ours")
 			for _, want := range []Outcome{Created, Unchanged} {
-				r, err := f.Keep(context.Background(), "o/r", 3, Comment{Marker: "diff", Body: "one"}, hasty())
+				r, err := f.EnsureComment(context.Background(), "o/r", 3, Comment{Marker: "diff", Body: "one"}, fastRetryPolicy())
 				require.NoError(t, err)
 				assert.Equal(t, want, r.Outcome)
 			}
@@ -279,17 +279,17 @@ func TestOwnCertificatesAndNoOtherHost(t *testing.T) {
 	require.ErrorContains(t, err, "PEM")
 }
 
-func TestFit(t *testing.T) {
+func TestTruncateMarkdown(t *testing.T) {
 	body := "<!-- m -->\n<details><summary>a</summary>\n\n````yaml\n" + strings.Repeat("- x: 1\n", 1000) + "````\n\n</details>\n"
-	whole, cut := fit(body, 1<<20, "")
+	whole, cut := truncateMarkdown(body, 1<<20, "")
 	assert.Equal(t, body, whole)
 	assert.Zero(t, cut)
-	part, cut := fit(body, 4000, "the summary of the job")
+	part, cut := truncateMarkdown(body, 4000, "the summary of the job")
 	assert.LessOrEqual(t, len(part), 4000)
 	assert.Contains(t, part, "\n````\n\n</details>\n\n**Cut here:** ")
 	assert.Contains(t, part, "All of it is in the summary of the job.")
 	assert.Equal(t, strings.Count(body, "\n")-strings.Count(part[:strings.Index(part, "````\n\n</details>")], "\n"), cut)
-	part, _ = fit(strings.Repeat("ö", 5000), 4001, "")
+	part, _ = truncateMarkdown(strings.Repeat("ö", 5000), 4001, "")
 	assert.LessOrEqual(t, len(part), 4001)
 	assert.True(t, strings.HasPrefix(part, "öö"))
 	assert.NotContains(t, part, "\uFFFD")

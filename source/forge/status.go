@@ -43,9 +43,9 @@ func (f *Forge) SetStatus(ctx context.Context, repository, commit string, s Stat
 		return err
 	}
 	if !commitName.MatchString(commit) {
-		return fmt.Errorf("commit %q: want 40 or 64 hexadecimal digits", plain(commit, 80))
+		return fmt.Errorf("commit %q: want 40 or 64 hexadecimal digits", boundedLine(commit, 80))
 	}
-	s.Description = plain(s.Description, map[bool]int{true: 255, false: 140}[f.provider == GitLab])
+	s.Description = boundedLine(s.Description, map[bool]int{true: 255, false: 140}[f.provider == GitLab])
 	var err error
 	if f.provider == GitLab {
 		err = f.setGitLabStatus(ctx, repository, commit, s)
@@ -56,7 +56,7 @@ func (f *Forge) SetStatus(ctx context.Context, repository, commit string, s Stat
 		}
 		_, _, err = f.client.Repositories.CreateStatus(ctx, repository, commit, &scm.StatusInput{State: state, Label: s.Context, Desc: s.Description, Target: s.Target})
 	}
-	return f.explain(fmt.Sprintf("setting the status of commit %.12s in %s", commit, repository), err)
+	return f.wrapError(fmt.Sprintf("setting the status of commit %.12s in %s", commit, repository), err)
 }
 
 // setGitLabStatus replaces the library's call, which first asks for the project, and sends an empty
@@ -67,7 +67,7 @@ func (f *Forge) setGitLabStatus(ctx context.Context, repository, commit string, 
 	if s.Target != "" {
 		in["target_url"] = s.Target
 	}
-	err := f.send(ctx, http.MethodPost, gitlabProject(repository)+"/statuses/"+commit, in, nil)
+	err := f.sendJSON(ctx, http.MethodPost, gitlabProject(repository)+"/statuses/"+commit, in, nil)
 	var refused *Error
 	if errors.As(err, &refused) && refused.Status == http.StatusBadRequest && strings.Contains(refused.Message, "Cannot transition status") {
 		return nil // it already has this state
@@ -77,8 +77,9 @@ func (f *Forge) setGitLabStatus(ctx context.Context, repository, commit string, 
 
 func gitlabProject(repository string) string { return "api/v4/projects/" + url.QueryEscape(repository) }
 
-// send sends a request with the library's client, and decodes the answer into out unless it is nil.
-func (f *Forge) send(ctx context.Context, method, path string, in, out any) error {
+// sendJSON sends a request with the library's client, and decodes the answer into out unless it is
+// nil.
+func (f *Forge) sendJSON(ctx context.Context, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err

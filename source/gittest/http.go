@@ -19,14 +19,14 @@ type HTTPServer struct {
 
 	mutex     sync.Mutex
 	requests  []string
-	sent      int64
+	bytesSent int64
 	intercept func(http.ResponseWriter, *http.Request) bool
 }
 
 // ServeHTTP serves a folder over plain HTTP.
 func ServeHTTP(t testing.TB, root string) *HTTPServer {
 	t.Helper()
-	s := unstarted(t, root)
+	s := newHTTPServer(t, root)
 	s.Start()
 	t.Cleanup(s.Close)
 	return s
@@ -35,19 +35,19 @@ func ServeHTTP(t testing.TB, root string) *HTTPServer {
 // ServeTLS serves a folder over HTTPS. The certificate is s.Certificate().
 func ServeTLS(t testing.TB, root string) *HTTPServer {
 	t.Helper()
-	s := unstarted(t, root)
+	s := newHTTPServer(t, root)
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s
 }
 
-func unstarted(t testing.TB, root string) *HTTPServer {
+func newHTTPServer(t testing.TB, root string) *HTTPServer {
 	t.Helper()
 	path, err := exec.Command("git", "--exec-path").Output()
 	require.NoError(t, err)
 	s := &HTTPServer{}
 	backend := &cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
-		Env: append(Environment(), "GIT_PROJECT_ROOT="+root, "GIT_HTTP_EXPORT_ALL=1")}
+		Env: append(IsolatedEnvironment(), "GIT_PROJECT_ROOT="+root, "GIT_HTTP_EXPORT_ALL=1")}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mutex.Lock()
 		s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
@@ -70,12 +70,13 @@ func (s *HTTPServer) Intercept(by func(http.ResponseWriter, *http.Request) bool)
 	s.intercept = by
 }
 
-// Reset clears the counters and returns them: the requests in order, and the number of bytes sent.
-func (s *HTTPServer) Reset() ([]string, int64) {
+// ResetCounters clears the counters and returns them: the requests in order, and the number of
+// bytes sent.
+func (s *HTTPServer) ResetCounters() ([]string, int64) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	requests, sent := s.requests, s.sent
-	s.requests, s.sent = nil, 0
+	requests, sent := s.requests, s.bytesSent
+	s.requests, s.bytesSent = nil, 0
 	return requests, sent
 }
 
@@ -87,7 +88,7 @@ type countingWriter struct {
 func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.ResponseWriter.Write(p)
 	c.server.mutex.Lock()
-	c.server.sent += int64(n)
+	c.server.bytesSent += int64(n)
 	c.server.mutex.Unlock()
 	return n, err
 }

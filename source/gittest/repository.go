@@ -39,7 +39,7 @@ func (r *Repository) run(dir string, args ...string) string {
 	r.t.Helper()
 	command := exec.Command("git", append([]string{"-c", "protocol.file.allow=always"}, args...)...)
 	command.Dir = dir
-	command.Env = Environment()
+	command.Env = IsolatedEnvironment()
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	out, err := command.Output()
@@ -47,15 +47,15 @@ func (r *Repository) run(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Environment isolates git from the configuration of the machine.
-func Environment() []string {
+// IsolatedEnvironment isolates git from the configuration of the machine.
+func IsolatedEnvironment() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
 		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com",
 		"GIT_AUTHOR_DATE=2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2026-01-02T03:04:05Z"}
 }
 
-// Write writes a file to the work tree.
-func (r *Repository) Write(name, content string) {
+// WriteFile writes a file to the work tree.
+func (r *Repository) WriteFile(name, content string) {
 	r.t.Helper()
 	file := filepath.Join(r.Work, name)
 	require.NoError(r.t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -70,18 +70,18 @@ func (r *Repository) Commit(message string, args ...string) string {
 	return r.Git("rev-parse", "HEAD")
 }
 
-// Push commits a file and pushes main.
-func (r *Repository) Push(name, content, message string) string {
+// PushFile commits a file and pushes main.
+func (r *Repository) PushFile(name, content, message string) string {
 	r.t.Helper()
-	r.Write(name, content)
+	r.WriteFile(name, content)
 	commit := r.Commit(message)
 	r.Git("push", "--quiet", "origin", "HEAD:main")
 	return commit
 }
 
-// Commits creates many commits of one file on the current branch, without pushing them, and returns
-// the last.
-func (r *Repository) Commits(count int, name string) string {
+// CommitMany creates many commits of one file on the current branch, without pushing them, and
+// returns the last.
+func (r *Repository) CommitMany(count int, name string) string {
 	r.t.Helper()
 	parent := r.Git("rev-parse", "HEAD")
 	var stream strings.Builder
@@ -94,15 +94,15 @@ func (r *Repository) Commits(count int, name string) string {
 		fmt.Fprintf(&stream, "M 644 inline %s\ndata %d\n%s\n", name, len(content), content)
 	}
 	command := exec.Command("git", "fast-import", "--quiet", "--force")
-	command.Dir, command.Env, command.Stdin = r.Work, Environment(), strings.NewReader(stream.String())
+	command.Dir, command.Env, command.Stdin = r.Work, IsolatedEnvironment(), strings.NewReader(stream.String())
 	out, err := command.CombinedOutput()
 	require.NoError(r.t, err, string(out))
 	r.Git("reset", "--quiet", "--hard", "refs/heads/many")
 	return r.Git("rev-parse", "HEAD")
 }
 
-// Files commits and pushes many files at once to main.
-func (r *Repository) Files(count int, file func(i int) (name, content string)) string {
+// PushFiles commits and pushes many files at once to main.
+func (r *Repository) PushFiles(count int, file func(i int) (name, content string)) string {
 	r.t.Helper()
 	var stream strings.Builder
 	stream.WriteString("commit refs/heads/main\ncommitter Ada <ada@example.com> 1767322000 +0000\ndata 4\nmany\n")
@@ -111,7 +111,7 @@ func (r *Repository) Files(count int, file func(i int) (name, content string)) s
 		fmt.Fprintf(&stream, "M 644 inline %s\ndata %d\n%s\n", name, len(content), content)
 	}
 	command := exec.Command("git", "fast-import", "--quiet", "--force")
-	command.Dir, command.Env, command.Stdin = r.Work, Environment(), strings.NewReader(stream.String())
+	command.Dir, command.Env, command.Stdin = r.Work, IsolatedEnvironment(), strings.NewReader(stream.String())
 	out, err := command.CombinedOutput()
 	require.NoError(r.t, err, string(out))
 	r.Git("push", "--quiet", "--force", "origin", "main")

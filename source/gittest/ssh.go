@@ -36,8 +36,8 @@ type SSHServer struct {
 // ServeSSH serves a folder over SSH.
 func ServeSSH(t testing.TB, root string) *SSHServer {
 	t.Helper()
-	host, _ := Key(t)
-	client, identity := Key(t)
+	host, _ := NewKey(t)
+	client, identity := NewKey(t)
 	config := &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 		if string(key.Marshal()) != string(client.PublicKey().Marshal()) {
 			return nil, errors.New("another key")
@@ -56,8 +56,8 @@ func ServeSSH(t testing.TB, root string) *SSHServer {
 	return s
 }
 
-// Key creates a key pair; the second value is the private key in OpenSSH format.
-func Key(t testing.TB) (ssh.Signer, []byte) {
+// NewKey creates a key pair; the second value is the private key in OpenSSH format.
+func NewKey(t testing.TB) (ssh.Signer, []byte) {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func (s *SSHServer) exec(session ssh.Channel, line string) {
 		return
 	}
 	command := exec.Command("git-upload-pack", filepath.Join(s.root, strings.TrimSuffix(path, "'")))
-	command.Env = Environment()
+	command.Env = IsolatedEnvironment()
 	stdin, err := command.StdinPipe()
 	if err != nil {
 		return

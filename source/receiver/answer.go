@@ -28,7 +28,7 @@ type Answer struct {
 	Message string `json:"message"`
 }
 
-func (r *Receiver) answer(w http.ResponseWriter, receiver, result string, status int, message string) {
+func (r *Receiver) writeAnswer(w http.ResponseWriter, receiver, result string, status int, message string) {
 	r.metrics.requests.WithLabelValues(receiver, result).Inc()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
@@ -36,9 +36,9 @@ func (r *Receiver) answer(w http.ResponseWriter, receiver, result string, status
 	_ = json.NewEncoder(w).Encode(Answer{Result: result, Message: message})
 }
 
-func (r *Receiver) slowDown(w http.ResponseWriter, receiver string) {
+func (r *Receiver) answerRateLimited(w http.ResponseWriter, receiver string) {
 	w.Header().Set("Retry-After", "5")
-	r.answer(w, receiver, resultLimited, http.StatusTooManyRequests, "too many requests")
+	r.writeAnswer(w, receiver, resultLimited, http.StatusTooManyRequests, "too many requests")
 }
 
 // counters of requests. Only proven requests have the label receiver: strangers cannot create

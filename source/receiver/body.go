@@ -10,29 +10,29 @@ import (
 // maxBody is the maximum size of a body, in bytes.
 const maxBody = 1 << 20
 
-// hurry is the time limit for a body whose sender holds much memory, and for the rest of an unread
-// body.
-const hurry = 2 * time.Second
+// shortReadTimeout is the time limit for a body whose sender holds much memory, and for the rest of
+// an unread body.
+const shortReadTimeout = 2 * time.Second
 
-// incoming is a body in memory.
-type incoming struct {
-	room   *room
+// requestBody is a body in memory.
+type requestBody struct {
+	memory *bodyMemory
 	sender sender
 	data   []byte
 }
 
 // release frees the memory. The data must not be used any more.
-func (b *incoming) release() {
+func (b *requestBody) release() {
 	if cap(b.data) > 0 {
-		b.room.give(b.sender, cap(b.data))
+		b.memory.release(b.sender, cap(b.data))
 		b.data = nil
 	}
 }
 
 // grow reserves memory for more bytes.
-func (b *incoming) grow() bool {
-	size := min(max(firstPiece, 2*cap(b.data)), maxBody+1)
-	if !b.room.take(b.sender, size-cap(b.data)) {
+func (b *requestBody) grow() bool {
+	size := min(max(firstChunk, 2*cap(b.data)), maxBody+1)
+	if !b.memory.allocate(b.sender, size-cap(b.data)) {
 		return false
 	}
 	b.data = append(make([]byte, 0, size), b.data...)
@@ -40,22 +40,22 @@ func (b *incoming) grow() bool {
 }
 
 // read returns the status of the answer; http.StatusOK if the body is complete.
-func (b *incoming) read(w http.ResponseWriter, req *http.Request) int {
+func (b *requestBody) read(w http.ResponseWriter, req *http.Request) int {
 	if encoding := req.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		hasten(w)
+		limitReadTime(w)
 		return http.StatusUnsupportedMediaType
 	}
 	if req.ContentLength > maxBody {
 		w.Header().Set("Connection", "close")
 		return http.StatusRequestEntityTooLarge
 	}
-	if b.room.short(b.sender) {
-		hasten(w)
+	if b.memory.isNearLimit(b.sender) {
+		limitReadTime(w)
 	}
 	from := http.MaxBytesReader(w, req.Body, maxBody)
 	for {
 		if len(b.data) == cap(b.data) && !b.grow() {
-			hasten(w)
+			limitReadTime(w)
 			return http.StatusTooManyRequests
 		}
 		n, err := from.Read(b.data[len(b.data):cap(b.data)])
@@ -73,9 +73,9 @@ func (b *incoming) read(w http.ResponseWriter, req *http.Request) int {
 	}
 }
 
-// hasten limits the time to receive the rest of a request, which the server reads before it
+// limitReadTime limits the time to receive the rest of a request, which the server reads before it
 // answers.
-func hasten(w http.ResponseWriter) {
+func limitReadTime(w http.ResponseWriter) {
 	// connections use real time
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(hurry))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(shortReadTimeout))
 }

@@ -18,9 +18,9 @@ import (
 
 // Limits for the answers that a Client reads and waits for.
 const (
-	longestLine   = 64 << 10
-	signOfLife    = 4 * heartbeat
-	answerTimeout = 30 * time.Second
+	maxLineLength  = 64 << 10
+	silenceTimeout = 4 * heartbeat
+	answerTimeout  = 30 * time.Second
 )
 
 // Client requests a sync, like the post-receive hook of a bare repository.
@@ -47,10 +47,10 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("it answered %d: %s", e.Status, e.Answer.Message)
 }
 
-// Ask sends one push to the receiver NAMESPACE/LANDSCAPE/NAME and, with tell, follows the sync
-// until its last Progress. It returns the last Progress, with Phase "" if the sync is not followed,
-// and whether the Landscape follows the pushed ref.
-func (c *Client) Ask(ctx context.Context, receiver string, push Push, tell func(Progress)) (last Progress, followed bool, err error) {
+// RequestSync sends one push to the receiver NAMESPACE/LANDSCAPE/NAME and, with tell, follows the
+// sync until its last Progress. It returns the last Progress, with Phase "" if the sync is not
+// followed, and whether the Landscape follows the pushed ref.
+func (c *Client) RequestSync(ctx context.Context, receiver string, push Push, tell func(Progress)) (last Progress, followed bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	body, err := json.Marshal(map[string]string{"ref": push.Ref, "commit": push.Commit, "by": push.By})
@@ -75,23 +75,24 @@ func (c *Client) Ask(ctx context.Context, receiver string, push Push, tell func(
 	defer silence.Stop()
 	res, err := c.HTTP.Do(req)
 	if err != nil {
-		return Progress{}, false, because(ctx, err)
+		return Progress{}, false, causeOf(ctx, err)
 	}
 	defer res.Body.Close()
 	if res.Header.Get("Content-Type") != ContentType {
 		var answer Answer
-		data, _ := io.ReadAll(io.LimitReader(res.Body, longestLine)) // a partial body suffices
-		_ = json.Unmarshal(data, &answer)                            // otherwise the status says it
-		answer.Message = plain(answer.Message, 300)
+		data, _ := io.ReadAll(io.LimitReader(res.Body, maxLineLength)) // a partial body suffices
+		// otherwise the status says it
+		_ = json.Unmarshal(data, &answer)
+		answer.Message = boundedText(answer.Message, 300)
 		if res.StatusCode != http.StatusAccepted {
 			return Progress{}, false, &RefusedError{res.StatusCode, answer}
 		}
 		return Progress{}, answer.Result != resultIgnored, nil
 	}
 	lines := bufio.NewScanner(res.Body)
-	lines.Buffer(nil, longestLine)
+	lines.Buffer(nil, maxLineLength)
 	for lines.Scan() {
-		silence.Reset(signOfLife)
+		silence.Reset(silenceTimeout)
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
@@ -99,7 +100,7 @@ func (c *Client) Ask(ctx context.Context, receiver string, push Push, tell func(
 		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
 			return last, true, errors.New("it answered what is no progress of a sync")
 		}
-		p.Phase, p.Message, p.Err = plain(p.Phase, 64), plain(p.Message, 4096), plain(p.Err, 4096)
+		p.Phase, p.Message, p.Err = boundedText(p.Phase, 64), boundedText(p.Message, 4096), boundedText(p.Err, 4096)
 		last = p
 		tell(p)
 		if p.Done {
@@ -107,13 +108,13 @@ func (c *Client) Ask(ctx context.Context, receiver string, push Push, tell func(
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return last, true, because(ctx, err)
+		return last, true, causeOf(ctx, err)
 	}
 	return last, true, errors.New("the connection ended")
 }
 
-// because returns the cause of a failed request, without its address.
-func because(ctx context.Context, err error) error {
+// causeOf returns the cause of a failed request, without its address.
+func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}

@@ -10,82 +10,82 @@ import (
 // sender or proof. Slow headers hold it for seconds. So connections are bounded, in total and by
 // sender.
 const (
-	maxConnections       = 1024
-	maxConnectionsSender = 128
+	maxConnections          = 1024
+	maxConnectionsPerSender = 128
 )
 
-// Bounded returns a listener that immediately closes connections beyond the bounds. A proxy has
-// many senders, so only the total bound applies.
-func (r *Receiver) Bounded(inner net.Listener) net.Listener {
-	return &bounded{Listener: inner, receiver: r, open: map[string]int{}, most: maxConnections, mostSender: maxConnectionsSender}
+// LimitConnections returns a listener that immediately closes connections beyond the bounds. A
+// proxy has many senders, so only the total bound applies.
+func (r *Receiver) LimitConnections(inner net.Listener) net.Listener {
+	return &boundedListener{Listener: inner, receiver: r, connections: map[string]int{}, maxTotal: maxConnections, maxPerSender: maxConnectionsPerSender}
 }
 
-type bounded struct {
+type boundedListener struct {
 	net.Listener
-	receiver         *Receiver
-	most, mostSender int
+	receiver               *Receiver
+	maxTotal, maxPerSender int
 
 	mu    sync.Mutex
 	total int
-	// open connections by address or network.
-	open map[string]int
+	// connections connections by address or network.
+	connections map[string]int
 }
 
 // Accept implements net.Listener.
-func (b *bounded) Accept() (net.Conn, error) {
+func (b *boundedListener) Accept() (net.Conn, error) {
 	for {
 		c, err := b.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
 		source := b.sourceOf(c)
-		if b.enter(source) {
-			return &counted{Conn: c, leave: sync.OnceFunc(func() { b.leave(source) })}, nil
+		if b.acquire(source) {
+			return &countedConn{Conn: c, release: sync.OnceFunc(func() { b.release(source) })}, nil
 		}
 		_ = c.Close() // no data was exchanged
 	}
 }
 
 // sourceOf returns the sender that a connection counts for; empty for a proxy.
-func (b *bounded) sourceOf(c net.Conn) string {
+func (b *boundedListener) sourceOf(c net.Conn) string {
 	at, err := netip.ParseAddrPort(c.RemoteAddr().String())
 	if err != nil {
 		return c.RemoteAddr().String()
 	}
-	if b.receiver.proxy(at.Addr()) {
+	if b.receiver.isProxy(at.Addr()) {
 		return ""
 	}
-	return network(at.Addr())
+	return networkOf(at.Addr())
 }
 
-func (b *bounded) enter(source string) bool {
+func (b *boundedListener) acquire(source string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.total >= b.most || source != "" && b.open[source] >= b.mostSender {
+	if b.total >= b.maxTotal || source != "" && b.connections[source] >= b.maxPerSender {
 		return false
 	}
 	b.total++
-	b.open[source]++
+	b.connections[source]++
 	return true
 }
 
-func (b *bounded) leave(source string) {
+func (b *boundedListener) release(source string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.total--
-	if b.open[source]--; b.open[source] == 0 {
-		delete(b.open, source)
+	if b.connections[source]--; b.connections[source] == 0 {
+		delete(b.connections, source)
 	}
 }
 
-// counted frees its slot when it is closed.
-type counted struct {
+// countedConn frees its slot when it is closed.
+type countedConn struct {
 	net.Conn
-	leave func()
+	release func()
 }
 
 // Close implements net.Conn.
-func (c *counted) Close() error {
-	c.leave()
+func (c *countedConn) Close() error {
+	c.release()
 	return c.Conn.Close()
 }

@@ -25,8 +25,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inner, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
-			l := (&Receiver{proxies: c.proxies}).Bounded(inner)
-			l.(*bounded).most, l.(*bounded).mostSender = c.most, c.mostSender
+			l := (&Receiver{proxies: c.proxies}).LimitConnections(inner)
+			l.(*boundedListener).maxTotal, l.(*boundedListener).maxPerSender = c.most, c.mostSender
 			t.Cleanup(func() { _ = l.Close() })
 			taken := make(chan net.Conn, 20)
 			go func() {

@@ -26,8 +26,8 @@ import (
 
 func base64Of(data []byte) string { return base64.StdEncoding.EncodeToString(data) }
 
-// each calls the handler directly, as fast as possible, without a network.
-func each(t *testing.T, f *fixture, n int, request func(i int) *http.Request) map[int]int {
+// serveConcurrently calls the handler directly, as fast as possible, without a network.
+func serveConcurrently(t *testing.T, f *fixture, n int, request func(i int) *http.Request) map[int]int {
 	t.Helper()
 	var mu sync.Mutex
 	statuses := map[int]int{}
@@ -48,7 +48,7 @@ func each(t *testing.T, f *fixture, n int, request func(i int) *http.Request) ma
 }
 
 func TestBurstIsOneSync(t *testing.T) {
-	f := silent(t, receivers(landscapev1alpha1.ReceiverGitHub))
+	f := newHandlerFixture(t, targetsOfType(landscapev1alpha1.ReceiverGitHub))
 	body := pushOf("refs/heads/main", commit)
 	post := func(body string) func(i int) *http.Request {
 		return func(i int) *http.Request {
@@ -59,41 +59,41 @@ func TestBurstIsOneSync(t *testing.T) {
 			return req
 		}
 	}
-	statuses := each(t, f, 10_000, post(body))
+	statuses := serveConcurrently(t, f, 10_000, post(body))
 	assert.Equal(t, map[int]int{http.StatusAccepted: deliveryBurst, http.StatusTooManyRequests: 10_000 - deliveryBurst}, statuses)
-	require.Eventually(t, func() bool { return len(f.told()) == 1 && f.clock.HasWaiters() }, time.Minute, time.Millisecond)
-	f.clock.Step(quiet)
-	require.Eventually(t, func() bool { return f.bursts() == 0 }, time.Minute, time.Millisecond)
-	assert.Equal(t, []Push{{Ref: "refs/heads/main", Commit: commit, By: "ada"}}, f.told(), "10,000 requests are one sync")
+	require.Eventually(t, func() bool { return len(f.requestedPushes()) == 1 && f.clock.HasWaiters() }, time.Minute, time.Millisecond)
+	f.clock.Step(debounceInterval)
+	require.Eventually(t, func() bool { return f.pendingBursts() == 0 }, time.Minute, time.Millisecond)
+	assert.Equal(t, []Push{{Ref: "refs/heads/main", Commit: commit, By: "ada"}}, f.requestedPushes(), "10,000 requests are one sync")
 
 	// A change during the burst is synced at its end: only the newest.
 	f.clock.Step(time.Minute)
-	each(t, f, 50, post(body))
+	serveConcurrently(t, f, 50, post(body))
 	for i := range 20 {
 		f.ServeHTTP(httptest.NewRecorder(), post(pushOf("refs/heads/main", fmt.Sprintf("%040x", i+1)))(0))
 	}
 	f.ServeHTTP(httptest.NewRecorder(), post(pushOf("refs/heads/main", later))(0))
-	require.Eventually(t, func() bool { return len(f.told()) == 2 && f.clock.HasWaiters() }, time.Minute, time.Millisecond)
-	f.clock.Step(quiet)
-	require.Eventually(t, func() bool { return len(f.told()) == 3 && f.clock.HasWaiters() }, time.Minute, time.Millisecond)
-	assert.Equal(t, later, f.told()[2].Commit)
-	f.clock.Step(quiet)
-	require.Eventually(t, func() bool { return f.bursts() == 0 }, time.Minute, time.Millisecond)
-	assert.Len(t, f.told(), 3)
+	require.Eventually(t, func() bool { return len(f.requestedPushes()) == 2 && f.clock.HasWaiters() }, time.Minute, time.Millisecond)
+	f.clock.Step(debounceInterval)
+	require.Eventually(t, func() bool { return len(f.requestedPushes()) == 3 && f.clock.HasWaiters() }, time.Minute, time.Millisecond)
+	assert.Equal(t, later, f.requestedPushes()[2].Commit)
+	f.clock.Step(debounceInterval)
+	require.Eventually(t, func() bool { return f.pendingBursts() == 0 }, time.Minute, time.Millisecond)
+	assert.Len(t, f.requestedPushes(), 3)
 }
 
-func (f *fixture) bursts() int {
-	f.collapse.mu.Lock()
-	defer f.collapse.mu.Unlock()
-	return len(f.collapse.by)
+func (f *fixture) pendingBursts() int {
+	f.debouncer.mu.Lock()
+	defer f.debouncer.mu.Unlock()
+	return len(f.debouncer.bursts)
 }
 
-func TestFloodOfStrangersNeedsLittle(t *testing.T) {
-	f := silent(t, receivers(landscapev1alpha1.ReceiverGitHub))
+func TestMemoryOfUnprovenFlood(t *testing.T) {
+	f := newHandlerFixture(t, targetsOfType(landscapev1alpha1.ReceiverGitHub))
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	statuses := each(t, f, 25_000, func(i int) *http.Request {
+	statuses := serveConcurrently(t, f, 25_000, func(i int) *http.Request {
 		req := httptest.NewRequest(http.MethodPost, fmt.Sprintf("/hooks/garden/prod/name-%d", i), strings.NewReader("{}"))
 		req.RemoteAddr = fmt.Sprintf("[2001:db8:%x:%x::1]:1234", i>>16, i&0xffff)
 		return req
@@ -102,9 +102,9 @@ func TestFloodOfStrangersNeedsLittle(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	assert.Equal(t, map[int]int{http.StatusNotFound: 25_000}, statuses, "each came once")
 	assert.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(24<<20), "what is remembered is bounded")
-	assert.Equal(t, map[string]float64{resultRefused: 25_000}, strangers(t, f), "strangers make no series of their own")
+	assert.Equal(t, map[string]float64{resultRefused: 25_000}, unprovenResults(t, f), "strangers make no series of their own")
 
-	one := each(t, f, 1000, func(i int) *http.Request {
+	one := serveConcurrently(t, f, 1000, func(i int) *http.Request {
 		req := httptest.NewRequest(http.MethodPost, fmt.Sprintf("/hooks/garden/prod/other-%d", i), strings.NewReader("{}"))
 		req.RemoteAddr = "198.51.100.7:1"
 		return req
@@ -112,8 +112,8 @@ func TestFloodOfStrangersNeedsLittle(t *testing.T) {
 	assert.LessOrEqual(t, one[http.StatusNotFound], failureBurst+8, "one source is stopped, whatever paths it tries")
 }
 
-// strangers counts the requests by result; none may count for a receiver.
-func strangers(t *testing.T, f *fixture) map[string]float64 {
+// unprovenResults counts the requests by result; none may count for a receiver.
+func unprovenResults(t *testing.T, f *fixture) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	require.NoError(t, registry.Register(f.Receiver))
@@ -133,11 +133,11 @@ func strangers(t *testing.T, f *fixture) map[string]float64 {
 	return out
 }
 
-func TestManySignaturesArePutOff(t *testing.T) {
-	f := silent(t, receivers(landscapev1alpha1.ReceiverHMAC))
+func TestTooManySignatures(t *testing.T) {
+	f := newHandlerFixture(t, targetsOfType(landscapev1alpha1.ReceiverHMAC))
 	refused := 0
-	for i := range manySignatures + 10 {
-		ok, full := f.seen.first("r", fmt.Sprint(i), noon.Add(2*Skew))
+	for i := range maxSignatures + 10 {
+		ok, full := f.usedSignatures.add("r", fmt.Sprint(i), noon.Add(2*MaxClockSkew))
 		if full {
 			refused++
 		} else {
@@ -145,14 +145,14 @@ func TestManySignaturesArePutOff(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 10, refused)
-	f.clock.Step(2 * Skew)
-	ok, full := f.seen.first("r", "1", noon.Add(4*Skew))
+	f.clock.Step(2 * MaxClockSkew)
+	ok, full := f.usedSignatures.add("r", "1", noon.Add(4*MaxClockSkew))
 	assert.True(t, ok && !full, "what holds no longer makes room")
-	assert.Len(t, f.seen.by["r"], 1)
+	assert.Len(t, f.usedSignatures.byReceiver["r"], 1)
 }
 
 func TestSourceBehindProxies(t *testing.T) {
-	r := New(Options{Requester: &syncs{}, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	r := New(Options{Requester: &recordingRequester{}, Proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	for _, c := range []struct{ remote, forwarded, want string }{
 		{"10.1.1.1:1", "203.0.113.9", "203.0.113.9"}, {"10.1.1.1:1", "198.51.100.1, 203.0.113.9, 10.2.2.2", "203.0.113.9"},
 		{"203.0.113.9:1", "198.51.100.1", "203.0.113.9"}, {"10.1.1.1:1", "junk", "10.1.1.1"}, {"10.1.1.1:1", "", "10.1.1.1"},
@@ -161,7 +161,7 @@ func TestSourceBehindProxies(t *testing.T) {
 		req := httptest.NewRequest(http.MethodPost, "/", nil)
 		req.RemoteAddr = c.remote
 		req.Header.Set("X-Forwarded-For", c.forwarded)
-		assert.Equal(t, c.want, r.source(req), "%+v", c)
+		assert.Equal(t, c.want, r.sourceOf(req), "%+v", c)
 	}
 }
 
@@ -178,13 +178,13 @@ func (f *fixture) follow(t *testing.T, ctx context.Context, body string) *http.R
 }
 
 func TestFollow(t *testing.T) {
-	f := start(t, receivers(landscapev1alpha1.ReceiverHMAC))
-	f.syncs.follows = make(chan string, 1)
+	f := newServerFixture(t, targetsOfType(landscapev1alpha1.ReceiverHMAC))
+	f.recordingRequester.follows = make(chan string, 1)
 	body := fmt.Sprintf(`{"ref":"refs/heads/main","commit":%q}`, commit)
 	res := f.follow(t, context.Background(), body)
 	defer res.Body.Close()
 	require.Equal(t, ContentType, res.Header.Get("Content-Type"))
-	assert.Equal(t, commit, <-f.syncs.follows)
+	assert.Equal(t, commit, <-f.recordingRequester.follows)
 	lines := bufio.NewScanner(res.Body)
 	next := func() Progress {
 		var p Progress
@@ -194,7 +194,7 @@ func TestFollow(t *testing.T) {
 		return p
 	}
 	assert.Equal(t, PhaseQueued, next().Phase)
-	require.Eventually(t, func() bool { return len(f.told()) == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(f.requestedPushes()) == 1 }, time.Minute, time.Millisecond)
 	f.progress <- Progress{Time: noon, Phase: PhaseApplying, Message: "seed\x1b[0m a"}
 	assert.Equal(t, Progress{Time: noon, Phase: PhaseApplying, Message: "seed[0m a"}, next(), "flushed at once, also after the time of a request")
 	alive := make(chan bool, 1)
@@ -215,7 +215,7 @@ func TestFollow(t *testing.T) {
 }
 
 func TestFollowEnds(t *testing.T) {
-	f := start(t, receivers(landscapev1alpha1.ReceiverHMAC))
+	f := newServerFixture(t, targetsOfType(landscapev1alpha1.ReceiverHMAC))
 	lastOf := func(res *http.Response) Progress {
 		defer res.Body.Close()
 		var last Progress
@@ -241,7 +241,7 @@ func TestFollowEnds(t *testing.T) {
 				return false
 			}
 		}, time.Minute, 5*time.Millisecond)
-		assert.Equal(t, PhaseLeft, last.Phase)
+		assert.Equal(t, PhaseUnfollowed, last.Phase)
 		assert.True(t, last.Done)
 	})
 	t.Run("with the follower's leaving", func(t *testing.T) {
@@ -261,8 +261,8 @@ func TestFollowEnds(t *testing.T) {
 
 // TestSlowSender: the server does not wait for a slow sender.
 func TestSlowSender(t *testing.T) {
-	f := &fixture{syncs: &syncs{targets: receivers(landscapev1alpha1.ReceiverHMAC)}}
-	server := NewServer(context.Background(), New(Options{Requester: f.syncs}), discard())
+	f := &fixture{recordingRequester: &recordingRequester{targets: targetsOfType(landscapev1alpha1.ReceiverHMAC)}}
+	server := NewServer(context.Background(), New(Options{Requester: f.recordingRequester}), discard())
 	assert.Equal(t, 5*time.Second, server.ReadHeaderTimeout)
 	server.ReadHeaderTimeout, server.ReadTimeout = 100*time.Millisecond, 200*time.Millisecond
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -282,5 +282,5 @@ func TestSlowSender(t *testing.T) {
 		}
 		_ = conn.Close()
 	}
-	assert.Empty(t, f.told())
+	assert.Empty(t, f.requestedPushes())
 }

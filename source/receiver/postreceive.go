@@ -13,8 +13,8 @@ import (
 
 // Limits for the input of a hook.
 const (
-	mostLines = 100_000
-	mostRefs  = 20 // reported separately; more are reported as one push
+	maxLines = 100_000
+	maxRefs  = 20 // reported separately; more are reported as one push
 )
 
 // PostReceive is the hook of a bare repository: it requests syncs of pushed refs, and reports their
@@ -26,20 +26,20 @@ type PostReceive struct {
 	// By is the pusher, if known.
 	By string
 	// Follow enables following of the syncs, Within limits its duration.
-	Follow bool
-	Within time.Duration
+	Follow        bool
+	FollowTimeout time.Duration
 	// Out is the output that Git shows to the pusher.
 	Out io.Writer
 }
 
-// ReadPushes parses the input of a post-receive hook: a line with the old object, the new object
+// ParsePushes parses the input of a post-receive hook: a line with the old object, the new object
 // and the name of each ref. It merges very many refs into one push without a name.
-func ReadPushes(in io.Reader, by string) ([]Push, error) {
+func ParsePushes(in io.Reader, by string) ([]Push, error) {
 	var out []Push
 	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, longestLine)
+	lines.Buffer(nil, maxLineLength)
 	for n := 0; lines.Scan(); n++ {
-		if n == mostLines {
+		if n == maxLines {
 			return nil, errors.New("more refs than a push has")
 		}
 		fields := strings.Fields(lines.Text())
@@ -49,25 +49,25 @@ func ReadPushes(in io.Reader, by string) ([]Push, error) {
 		if len(fields) != 3 || !commitName.MatchString(fields[0]) || !commitName.MatchString(fields[1]) {
 			return nil, errors.New("standard input is not what Git gives to a post-receive hook: lines of OLD NEW REF")
 		}
-		push := Push{Ref: plain(fields[2], 255), Commit: fields[1], By: plain(by, 100)}
+		push := Push{Ref: boundedText(fields[2], 255), Commit: fields[1], By: boundedText(by, 100)}
 		if strings.Trim(push.Commit, "0") == "" {
 			push.Commit = ""
 		}
-		if followable(push.Ref) {
+		if isFollowable(push.Ref) {
 			out = append(out, push)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("reading what was pushed: %w", err)
 	}
-	if len(out) > mostRefs {
-		return []Push{{By: plain(by, 100)}}, nil
+	if len(out) > maxRefs {
+		return []Push{{By: boundedText(by, 100)}}, nil
 	}
 	return out, nil
 }
 
-// followable reports whether a Landscape can follow a ref at all.
-func followable(ref string) bool {
+// isFollowable reports whether a Landscape can follow a ref at all.
+func isFollowable(ref string) bool {
 	return strings.HasPrefix(ref, "refs/heads/") || strings.HasPrefix(ref, "refs/tags/")
 }
 
@@ -75,59 +75,59 @@ func followable(ref string) bool {
 // they are done. Failures are reported but not returned: the push has happened.
 func (h *PostReceive) Run(ctx context.Context, pushes []Push) {
 	var cancel context.CancelFunc
-	ctx, cancel = context.WithTimeoutCause(ctx, h.Within, fmt.Errorf("after %s it is not followed any longer", h.Within))
+	ctx, cancel = context.WithTimeoutCause(ctx, h.FollowTimeout, fmt.Errorf("after %s it is not followed any longer", h.FollowTimeout))
 	defer cancel()
-	p := &teller{out: h.Out, name: len(h.Receivers) > 1}
+	p := &progressPrinter{out: h.Out, showLandscape: len(h.Receivers) > 1}
 	var group sync.WaitGroup
 	for _, receiver := range h.Receivers {
 		for _, push := range pushes {
-			group.Go(func() { h.one(ctx, p, receiver, push) })
+			group.Go(func() { h.requestSync(ctx, p, receiver, push) })
 		}
 	}
 	group.Wait()
 }
 
-func (h *PostReceive) one(ctx context.Context, t *teller, receiver string, push Push) {
+func (h *PostReceive) requestSync(ctx context.Context, t *progressPrinter, receiver string, push Push) {
 	landscape := receiver[:strings.LastIndex(receiver, "/")]
 	var tell func(Progress)
 	if h.Follow {
-		tell = func(p Progress) { t.progress(landscape, p) }
+		tell = func(p Progress) { t.printProgress(landscape, p) }
 	}
-	last, followed, err := h.Client.Ask(ctx, receiver, push, tell)
+	last, followed, err := h.Client.RequestSync(ctx, receiver, push, tell)
 	var refused *RefusedError
 	switch {
 	case errors.As(err, &refused):
-		t.say(landscape, "Pergola did not take the request: "+refused.Error()+". It looks for new commits by itself.")
+		t.printLine(landscape, "Pergola did not take the request: "+refused.Error()+". It looks for new commits by itself.")
 	case err != nil && last.Phase == "" && !followed:
-		t.say(landscape, "Pergola cannot be asked for a sync now ("+plain(err.Error(), 300)+"). It looks for new commits by itself.")
+		t.printLine(landscape, "Pergola cannot be asked for a sync now ("+boundedText(err.Error(), 300)+"). It looks for new commits by itself.")
 	case err != nil:
-		t.say(landscape, "The sync is not followed any longer ("+plain(err.Error(), 300)+"). It goes on.")
+		t.printLine(landscape, "The sync is not followed any longer ("+boundedText(err.Error(), 300)+"). It goes on.")
 	case last.Done && last.Err != "":
-		t.failed(landscape, last)
+		t.printFailure(landscape, last)
 	case !followed || last.Phase != "":
 	default:
-		t.say(landscape, "A sync was asked for.")
+		t.printLine(landscape, "A sync was asked for.")
 	}
 }
 
-// teller writes whole lines for concurrent callers.
-type teller struct {
-	mu   sync.Mutex
-	out  io.Writer
-	name bool
-	last map[string]string
+// progressPrinter writes whole lines for concurrent callers.
+type progressPrinter struct {
+	mu            sync.Mutex
+	out           io.Writer
+	showLandscape bool
+	last          map[string]string
 }
 
-func (t *teller) say(landscape, text string) {
+func (t *progressPrinter) printLine(landscape, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.name {
+	if t.showLandscape {
 		text = landscape + ": " + text
 	}
 	_, _ = fmt.Fprintln(t.out, text) // the pusher may have disconnected
 }
 
-func (t *teller) progress(landscape string, p Progress) {
+func (t *progressPrinter) printProgress(landscape string, p Progress) {
 	if p.Done && p.Err != "" {
 		return // reported at the end
 	}
@@ -143,18 +143,18 @@ func (t *teller) progress(landscape string, p Progress) {
 	t.last[landscape] = text
 	t.mu.Unlock()
 	if !same {
-		t.say(landscape, text)
+		t.printLine(landscape, text)
 	}
 }
 
-// failed is conspicuous: Git shows it among much other output.
-func (t *teller) failed(landscape string, p Progress) {
+// printFailure is conspicuous: Git shows it among much other output.
+func (t *progressPrinter) printFailure(landscape string, p Progress) {
 	const rule = "**********************************************************************"
 	what, stays := "SYNC FAILED of ", "The commit is pushed, but not applied, or not all of it. What was applied before stays."
 	if p.Applied {
 		what, stays = "NOT DONE ON ALL SEEDS of ", "The commit is applied in the runtime cluster and the virtual garden. Each gardenlet does what is left on its seed as soon as it can."
 	}
 	for _, line := range []string{rule, what + landscape + ": " + p.Err, stays, rule} {
-		t.say(landscape, line)
+		t.printLine(landscape, line)
 	}
 }

@@ -18,9 +18,9 @@ const Prefix = "/hooks/"
 
 // Limits of followed syncs.
 const (
-	maxStreams = 256 // followed syncs at once
-	quiet      = time.Second
-	heartbeat  = 15 * time.Second
+	maxStreams       = 256 // followed syncs at once
+	debounceInterval = time.Second
+	heartbeat        = 15 * time.Second
 )
 
 // Options of a Receiver.
@@ -32,8 +32,8 @@ type Options struct {
 	// Proxies are the addresses of load balancers whose X-Forwarded-For counts. Default: none; then
 	// all requests through one count as one source.
 	Proxies []netip.Prefix
-	// FollowFor is the maximum time to follow a sync. Default: 1h.
-	FollowFor time.Duration
+	// MaxFollow is the maximum time to follow a sync. Default: 1h.
+	MaxFollow time.Duration
 }
 
 // Receiver answers requests for a sync. It is also a prometheus.Collector.
@@ -42,14 +42,14 @@ type Receiver struct {
 	log       logr.Logger
 	clock     clock.WithDelayedExecution
 	proxies   []netip.Prefix
-	followFor time.Duration
+	maxFollow time.Duration
 
-	metrics  *counters
-	paces    *paces
-	seen     *seen
-	collapse *collapse
-	room     *room
-	streams  chan struct{}
+	metrics        *counters
+	rateLimits     *rateLimits
+	usedSignatures *usedSignatures
+	debouncer      *pushDebouncer
+	bodyMemory     *bodyMemory
+	streams        chan struct{}
 }
 
 // New returns a Receiver.
@@ -57,17 +57,17 @@ func New(o Options) *Receiver {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	if o.FollowFor <= 0 {
-		o.FollowFor = time.Hour
+	if o.MaxFollow <= 0 {
+		o.MaxFollow = time.Hour
 	}
 	if o.Log.GetSink() == nil {
 		o.Log = logr.Discard()
 	}
 	return &Receiver{
-		requester: o.Requester, log: o.Log, clock: o.Clock, proxies: o.Proxies, followFor: o.FollowFor,
-		metrics: newCounters(), paces: newPaces(o.Clock), seen: newSeen(o.Clock),
-		collapse: newCollapse(o.Clock, o.Requester.Request),
-		room:     newRoom(), streams: make(chan struct{}, maxStreams),
+		requester: o.Requester, log: o.Log, clock: o.Clock, proxies: o.Proxies, maxFollow: o.MaxFollow,
+		metrics: newCounters(), rateLimits: newRateLimits(o.Clock), usedSignatures: newUsedSignatures(o.Clock),
+		debouncer:  newPushDebouncer(o.Clock, o.Requester.Request),
+		bodyMemory: newBodyMemory(), streams: make(chan struct{}, maxStreams),
 	}
 }
 
@@ -77,35 +77,35 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if req.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		r.answer(w, "", resultInvalid, http.StatusMethodNotAllowed, "only POST is answered here")
+		r.writeAnswer(w, "", resultInvalid, http.StatusMethodNotAllowed, "only POST is answered here")
 		return
 	}
-	sender := r.sender(req)
-	if !r.paces.request(req.URL.Path, sender) {
-		hasten(w)
-		r.slowDown(w, "")
+	sender := r.senderOf(req)
+	if !r.rateLimits.allowRequest(req.URL.Path, sender) {
+		limitReadTime(w)
+		r.answerRateLimited(w, "")
 		return
 	}
-	body := &incoming{room: r.room, sender: sender}
+	body := &requestBody{memory: r.bodyMemory, sender: sender}
 	defer body.release()
 	switch status := body.read(w, req); status {
 	case http.StatusOK:
 	case http.StatusTooManyRequests:
-		r.slowDown(w, "")
+		r.answerRateLimited(w, "")
 		return
 	default:
-		r.paces.failed(sender) // including senders whose body never arrives
-		r.answer(w, "", resultTooLarge, status, "the body is larger than 1 MiB, compressed, or did not arrive")
+		r.rateLimits.countFailure(sender) // including senders whose body never arrives
+		r.writeAnswer(w, "", resultTooLarge, status, "the body is larger than 1 MiB, compressed, or did not arrive")
 		return
 	}
-	name, target, known := r.target(req)
-	proof, proven := prove(target, known, req.Header, body.data, r.clock.Now())
+	name, target, known := r.targetOf(req)
+	proof, proven := verifyProof(target, known, req.Header, body.data, r.clock.Now())
 	if !proven {
-		r.paces.failed(sender)
-		r.answer(w, "", resultRefused, http.StatusNotFound, "no such receiver, or not its secret")
+		r.rateLimits.countFailure(sender)
+		r.writeAnswer(w, "", resultRefused, http.StatusNotFound, "no such receiver, or not its secret")
 		return
 	}
-	r.proven(w, req, delivery{name: name, target: target, proof: proof, source: sender.source, body: body})
+	r.serveDelivery(w, req, delivery{name: name, target: target, proof: proof, source: sender.source, body: body})
 }
 
 // delivery is a request whose sender knows the secret.
@@ -114,41 +114,41 @@ type delivery struct {
 	target Target
 	proof  proof
 	source string
-	body   *incoming
+	body   *requestBody
 }
 
-func (r *Receiver) proven(w http.ResponseWriter, req *http.Request, d delivery) {
+func (r *Receiver) serveDelivery(w http.ResponseWriter, req *http.Request, d delivery) {
 	label := d.name.String()
-	if !r.paces.delivery(label) {
-		r.slowDown(w, label)
+	if !r.rateLimits.allowDelivery(label) {
+		r.answerRateLimited(w, label)
 		return
 	}
-	if d.proof.once != "" {
-		switch ok, full := r.seen.first(label, d.proof.once, d.proof.until); {
+	if d.proof.replayKey != "" {
+		switch ok, full := r.usedSignatures.add(label, d.proof.replayKey, d.proof.until); {
 		case full:
-			r.slowDown(w, label)
+			r.answerRateLimited(w, label)
 			return
 		case !ok:
-			r.answer(w, label, resultReplayed, http.StatusConflict, "this signature was used before")
+			r.writeAnswer(w, label, resultReplayed, http.StatusConflict, "this signature was used before")
 			return
 		}
 	}
-	r.paces.proven(req.URL.Path, d.source)
-	push, kind, err := read(d.target.Type, req.Header, d.body.data)
+	r.rateLimits.recordProof(req.URL.Path, d.source)
+	push, kind, err := parsePush(d.target.Type, req.Header, d.body.data)
 	d.body.release()
 	switch {
 	case err != nil:
-		r.answer(w, label, resultInvalid, http.StatusBadRequest, "the body is not what a push looks like")
-	case kind == ping:
-		r.answer(w, label, resultPing, http.StatusOK, "pong")
-	case kind == other || !follows(d.target.Ref, push.Ref):
-		r.answer(w, label, resultIgnored, http.StatusAccepted, "nothing that this landscape follows")
+		r.writeAnswer(w, label, resultInvalid, http.StatusBadRequest, "the body is not what a push looks like")
+	case kind == kindPing:
+		r.writeAnswer(w, label, resultPing, http.StatusOK, "pong")
+	case kind == kindOther || !isFollowed(d.target.Ref, push.Ref):
+		r.writeAnswer(w, label, resultIgnored, http.StatusAccepted, "nothing that this landscape follows")
 	case d.target.Type == landscapev1alpha1.ReceiverHMAC && req.URL.Query().Get("follow") == "true":
-		r.follow(w, req, d.name, push)
+		r.streamSync(w, req, d.name, push)
 	default:
 		r.log.V(1).Info("a push was told", "receiver", label, "ref", push.Ref, "commit", push.Commit)
-		r.collapse.ask(d.name.key(), push)
-		r.answer(w, label, resultRequested, http.StatusAccepted, "a sync was asked for")
+		r.debouncer.add(d.name.key(), push)
+		r.writeAnswer(w, label, resultRequested, http.StatusAccepted, "a sync was asked for")
 	}
 }
 
@@ -166,8 +166,8 @@ func (n receiverName) key() Key { return Key{Namespace: n.namespace, Name: n.lan
 
 var objectName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 
-// target returns the receiver of a path. It does not look up invalid names.
-func (r *Receiver) target(req *http.Request) (receiverName, Target, bool) {
+// targetOf returns the receiver of a path. It does not look up invalid names.
+func (r *Receiver) targetOf(req *http.Request) (receiverName, Target, bool) {
 	path, ok := strings.CutPrefix(req.URL.Path, Prefix)
 	parts := strings.Split(path, "/")
 	if !ok || len(parts) != 3 || !objectName.MatchString(parts[0]) || !objectName.MatchString(parts[1]) || !objectName.MatchString(parts[2]) {

@@ -31,8 +31,8 @@ const (
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
-// syncs is a Requester that only records.
-type syncs struct {
+// recordingRequester is a Requester that only records.
+type recordingRequester struct {
 	mu       sync.Mutex
 	targets  map[string]Target
 	pushes   []Push
@@ -42,19 +42,19 @@ type syncs struct {
 	follows  chan string
 }
 
-func (s *syncs) Receiver(_ context.Context, namespace, landscape, name string) (Target, bool) {
+func (s *recordingRequester) Receiver(_ context.Context, namespace, landscape, name string) (Target, bool) {
 	s.asked.Add(1)
 	t, ok := s.targets[namespace+"/"+landscape+"/"+name]
 	return t, ok
 }
 
-func (s *syncs) Request(_ context.Context, _ Key, push Push) {
+func (s *recordingRequester) Request(_ context.Context, _ Key, push Push) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pushes = append(s.pushes, push)
 }
 
-func (s *syncs) Follow(ctx context.Context, _ Key, commit string) (<-chan Progress, error) {
+func (s *recordingRequester) Follow(ctx context.Context, _ Key, commit string) (<-chan Progress, error) {
 	if s.refuses != nil {
 		return nil, s.refuses
 	}
@@ -64,54 +64,55 @@ func (s *syncs) Follow(ctx context.Context, _ Key, commit string) (<-chan Progre
 	return s.progress, nil
 }
 
-func (s *syncs) told() []Push {
+func (s *recordingRequester) requestedPushes() []Push {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Push{}, s.pushes...)
 }
 
 type fixture struct {
-	*syncs
+	*recordingRequester
 	clock  *testclock.FakeClock
 	server *httptest.Server
 	// address of a server that is not httptest's, and the number of requests to it
 	address string
 	sent    int
-	log     *logged
+	log     *logRecorder
 	*Receiver
 }
 
-// logged collects logs and answers, which must not contain secrets.
-type logged struct {
+// logRecorder collects logs and answers, which must not contain secrets.
+type logRecorder struct {
 	mu  sync.Mutex
 	all strings.Builder
 }
 
-func (l *logged) text() string {
+func (l *logRecorder) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all.String()
 }
 
-func (l *logged) add(text string) {
+func (l *logRecorder) add(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all.WriteString(text + "\n")
 }
 
-// silent is a Receiver without a port, for tests that call the handler and count its answers. Other
-// processes may connect to a loopback port, for example a test that waits for its own server there.
-func silent(t *testing.T, targets map[string]Target) *fixture {
+// newHandlerFixture is a Receiver without a port, for tests that call the handler and count its
+// answers. Other processes may connect to a loopback port, for example a test that waits for its
+// own server there.
+func newHandlerFixture(t *testing.T, targets map[string]Target) *fixture {
 	t.Helper()
-	f := &fixture{syncs: &syncs{targets: targets, progress: make(chan Progress, 8)}, clock: testclock.NewFakeClock(noon), log: &logged{}}
-	f.Receiver = New(Options{Requester: f.syncs, Clock: f.clock, Log: f.logger()})
+	f := &fixture{recordingRequester: &recordingRequester{targets: targets, progress: make(chan Progress, 8)}, clock: testclock.NewFakeClock(noon), log: &logRecorder{}}
+	f.Receiver = New(Options{Requester: f.recordingRequester, Clock: f.clock, Log: f.logger()})
 	t.Cleanup(func() { assert.NotContains(t, f.log.text(), token) })
 	return f
 }
 
-func start(t *testing.T, targets map[string]Target) *fixture {
+func newServerFixture(t *testing.T, targets map[string]Target) *fixture {
 	t.Helper()
-	f := silent(t, targets)
+	f := newHandlerFixture(t, targets)
 	ctx, cancel := context.WithCancel(context.Background())
 	f.server = httptest.NewUnstartedServer(nil)
 	f.server.Config = NewServer(ctx, f.Receiver, f.logger())
@@ -128,7 +129,7 @@ func (f *fixture) logger() logr.Logger {
 	return funcr.New(func(prefix, args string) { f.log.add(prefix + args) }, funcr.Options{Verbosity: 9})
 }
 
-func receivers(kind landscapev1alpha1.ReceiverType) map[string]Target {
+func targetsOfType(kind landscapev1alpha1.ReceiverType) map[string]Target {
 	return map[string]Target{"garden/prod/push": {Type: kind, Token: []byte(token)}}
 }
 
@@ -157,7 +158,7 @@ func hex256(parts ...string) string {
 	for _, p := range parts {
 		all = append(all, []byte(p))
 	}
-	return fmt.Sprintf("%x", sum([]byte(token), all...))
+	return fmt.Sprintf("%x", hmacSum([]byte(token), all...))
 }
 
 func signed(body string, at time.Time) header {
@@ -169,7 +170,7 @@ func pushOf(ref, commit string) string {
 	return fmt.Sprintf(`{"ref":%q,"before":"%040d","after":%q,"repository":{"full_name":"o/r"},"pusher":{"name":"ada","email":"a@example.com"},"user_username":"ada","commits":[{"id":%q,"message":"m"}]}`, ref, 0, commit, commit)
 }
 
-func TestForms(t *testing.T) {
+func TestPushFormats(t *testing.T) {
 	body := pushOf("refs/heads/main", commit)
 	forge := map[landscapev1alpha1.ReceiverType]func(body, event string) header{
 		landscapev1alpha1.ReceiverGitHub: func(body, event string) header {
@@ -187,12 +188,12 @@ func TestForms(t *testing.T) {
 	}
 	for kind, headers := range forge {
 		t.Run(string(kind), func(t *testing.T) {
-			f := start(t, receivers(kind))
+			f := newServerFixture(t, targetsOfType(kind))
 			status, a := f.post(t, "/hooks/garden/prod/push", headers(body, "push"), body)
 			assert.Equal(t, http.StatusAccepted, status)
 			assert.Equal(t, resultRequested, a.Result)
-			require.Eventually(t, func() bool { return len(f.told()) == 1 }, time.Minute, time.Millisecond)
-			assert.Equal(t, Push{Ref: "refs/heads/main", Commit: commit, By: "ada"}, f.told()[0])
+			require.Eventually(t, func() bool { return len(f.requestedPushes()) == 1 }, time.Minute, time.Millisecond)
+			assert.Equal(t, Push{Ref: "refs/heads/main", Commit: commit, By: "ada"}, f.requestedPushes()[0])
 
 			other := pushOf("refs/heads/feature", commit)
 			_, a = f.post(t, "/hooks/garden/prod/push", headers(other, "push"), other)
@@ -215,20 +216,20 @@ func TestForms(t *testing.T) {
 				assert.Equal(t, http.StatusNotFound, status, name)
 				assert.Equal(t, resultRefused, a.Result, name)
 			}
-			assert.Len(t, f.told(), 1)
+			assert.Len(t, f.requestedPushes(), 1)
 		})
 	}
 }
 
 func TestSignedByGitLab(t *testing.T) {
 	key := []byte("a key of GitLab, not to be seen.")
-	f := start(t, map[string]Target{"garden/prod/push": {Type: landscapev1alpha1.ReceiverGitLab, Token: []byte("whsec_YSBrZXkgb2YgR2l0TGFiLCBub3QgdG8gYmUgc2Vlbi4=")}})
+	f := newServerFixture(t, map[string]Target{"garden/prod/push": {Type: landscapev1alpha1.ReceiverGitLab, Token: []byte("whsec_YSBrZXkgb2YgR2l0TGFiLCBub3QgdG8gYmUgc2Vlbi4=")}})
 	body := pushOf("refs/heads/main", commit)
 	send := func(id string, at time.Time, key []byte) (int, Answer) {
 		stamp := fmt.Sprint(at.Unix())
 		return f.post(t, "/hooks/garden/prod/push", header{
 			"X-Gitlab-Event": "Push Hook", "Webhook-Id": id, "Webhook-Timestamp": stamp,
-			"Webhook-Signature": "v1,AAAA v1," + base64Of(sum(key, []byte(id+"."+stamp+"."+body))),
+			"Webhook-Signature": "v1,AAAA v1," + base64Of(hmacSum(key, []byte(id+"."+stamp+"."+body))),
 		}, body)
 	}
 	for _, c := range []struct {
@@ -248,27 +249,27 @@ func TestSignedByGitLab(t *testing.T) {
 }
 
 func TestHMAC(t *testing.T) {
-	f := start(t, receivers(landscapev1alpha1.ReceiverHMAC))
+	f := newServerFixture(t, targetsOfType(landscapev1alpha1.ReceiverHMAC))
 	path := "/hooks/garden/prod/push"
 	body := fmt.Sprintf(`{"ref":"refs/heads/main","commit":%q,"by":"ada\u001b[31m"}`, commit)
 	h := signed(body, noon)
 	_, a := f.post(t, path, h, body)
 	assert.Equal(t, resultRequested, a.Result)
-	require.Eventually(t, func() bool { return len(f.told()) == 1 }, time.Minute, time.Millisecond)
-	assert.Equal(t, Push{Ref: "refs/heads/main", Commit: commit, By: "ada[31m"}, f.told()[0])
+	require.Eventually(t, func() bool { return len(f.requestedPushes()) == 1 }, time.Minute, time.Millisecond)
+	assert.Equal(t, Push{Ref: "refs/heads/main", Commit: commit, By: "ada[31m"}, f.requestedPushes()[0])
 
 	status, a := f.post(t, path, h, body)
 	assert.Equal(t, http.StatusConflict, status)
 	assert.Equal(t, resultReplayed, a.Result)
 
-	f.clock.Step(Skew - time.Second)
+	f.clock.Step(MaxClockSkew - time.Second)
 	_, a = f.post(t, path, h, body)
 	assert.Equal(t, resultReplayed, a.Result, "also later in the window")
 	f.clock.Step(2 * time.Second)
 	_, a = f.post(t, path, h, body)
 	assert.Equal(t, resultRefused, a.Result, "and not after it")
 
-	future := f.clock.Now().Add(Skew + 2*time.Second)
+	future := f.clock.Now().Add(MaxClockSkew + 2*time.Second)
 	for name, h := range map[string]header{
 		"from the future": signed(body, future), "no timestamp": {SignatureHeader: h[SignatureHeader]},
 		"another timestamp": {TimestampHeader: fmt.Sprint(f.clock.Now().Unix()), SignatureHeader: h[SignatureHeader]},
@@ -287,7 +288,7 @@ func TestHMAC(t *testing.T) {
 }
 
 func TestStrangersLearnNothing(t *testing.T) {
-	f := start(t, receivers(landscapev1alpha1.ReceiverGitHub))
+	f := newServerFixture(t, targetsOfType(landscapev1alpha1.ReceiverGitHub))
 	type seen struct {
 		status int
 		answer Answer
@@ -307,8 +308,8 @@ func TestStrangersLearnNothing(t *testing.T) {
 	assert.Equal(t, http.StatusMethodNotAllowed, res.StatusCode)
 }
 
-func TestBodies(t *testing.T) {
-	f := start(t, receivers(landscapev1alpha1.ReceiverHMAC))
+func TestBodyLimits(t *testing.T) {
+	f := newServerFixture(t, targetsOfType(landscapev1alpha1.ReceiverHMAC))
 	large := strings.Repeat(" ", maxBody+1)
 	status, a := f.post(t, "/hooks/garden/prod/push", signed(large, noon), large)
 	assert.Equal(t, http.StatusRequestEntityTooLarge, status)
@@ -350,12 +351,12 @@ func TestFollowedRefs(t *testing.T) {
 		{ref{Commit: commit}, "refs/heads/x", true}, {ref{Commit: commit, Branch: "y"}, "refs/heads/x", false}, {ref{Commit: commit, Branch: "y"}, "refs/heads/y", true},
 		{ref{}, "refs/pull/1/head", false},
 	} {
-		assert.Equal(t, c.want, follows(c.ref, c.pushed), "%+v %s", c.ref, c.pushed)
+		assert.Equal(t, c.want, isFollowed(c.ref, c.pushed), "%+v %s", c.ref, c.pushed)
 	}
 }
 
 func TestNoSecretNoReceiver(t *testing.T) {
-	f := start(t, map[string]Target{"garden/prod/push": {Type: landscapev1alpha1.ReceiverHMAC}})
+	f := newServerFixture(t, map[string]Target{"garden/prod/push": {Type: landscapev1alpha1.ReceiverHMAC}})
 	timestamp, signature := Sign(nil, []byte("{}"), noon)
 	_, a := f.post(t, "/hooks/garden/prod/push", header{TimestampHeader: timestamp, SignatureHeader: signature}, "{}")
 	assert.Equal(t, resultRefused, a.Result)

@@ -17,25 +17,25 @@ type sender struct {
 	path string
 }
 
-func (s sender) proven() bool { return s.path != "" }
+func (s sender) isProven() bool { return s.path != "" }
 
-// proofs are the headers with signatures or tokens of forges.
-var proofs = []string{"X-Hub-Signature-256", "X-Gitea-Signature", "X-Forgejo-Signature", "X-Gitlab-Token", "Webhook-Signature", SignatureHeader}
+// proofHeaders are the headers with signatures or tokens of forges.
+var proofHeaders = []string{"X-Hub-Signature-256", "X-Gitea-Signature", "X-Forgejo-Signature", "X-Gitlab-Token", "Webhook-Signature", SignatureHeader}
 
-// sender returns the sender that a request counts for, before its proof is verified.
-func (r *Receiver) sender(req *http.Request) sender {
-	s := sender{source: r.source(req)}
-	for _, name := range proofs {
-		if req.Header.Get(name) != "" && r.paces.delivered(req.URL.Path, s.source) {
-			s.path = shorten(req.URL.Path)
+// senderOf returns the sender that a request counts for, before its proof is verified.
+func (r *Receiver) senderOf(req *http.Request) sender {
+	s := sender{source: r.sourceOf(req)}
+	for _, name := range proofHeaders {
+		if req.Header.Get(name) != "" && r.rateLimits.isProvenSource(req.URL.Path, s.source) {
+			s.path = shortenPath(req.URL.Path)
 			break
 		}
 	}
 	return s
 }
 
-// source returns the address or network that a request came from.
-func (r *Receiver) source(req *http.Request) string {
+// sourceOf returns the address or network that a request came from.
+func (r *Receiver) sourceOf(req *http.Request) string {
 	host, _, err := net.SplitHostPort(req.RemoteAddr)
 	if err != nil {
 		return req.RemoteAddr
@@ -45,18 +45,18 @@ func (r *Receiver) source(req *http.Request) string {
 		return host
 	}
 	forwarded := strings.Split(strings.Join(req.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(forwarded) - 1; i >= 0 && r.proxy(addr); i-- {
+	for i := len(forwarded) - 1; i >= 0 && r.isProxy(addr); i-- {
 		before, err := netip.ParseAddr(strings.TrimSpace(forwarded[i]))
 		if err != nil {
 			break
 		}
 		addr = before
 	}
-	return network(addr)
+	return networkOf(addr)
 }
 
-// network returns an address, or for IPv6 the /64 network of one sender.
-func network(addr netip.Addr) string {
+// networkOf returns an address, or for IPv6 the /64 network of one sender.
+func networkOf(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {
 		if network, err := addr.Prefix(64); err == nil {
@@ -66,7 +66,7 @@ func network(addr netip.Addr) string {
 	return addr.String()
 }
 
-func (r *Receiver) proxy(addr netip.Addr) bool {
+func (r *Receiver) isProxy(addr netip.Addr) bool {
 	for _, p := range r.proxies {
 		if p.Contains(addr.Unmap()) {
 			return true

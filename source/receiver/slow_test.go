@@ -18,18 +18,19 @@ import (
 )
 
 const (
-	theirs = "198.51.100.7"
-	ours   = "203.0.113.9"
+	theirs         = "198.51.100.7"
+	proxiedAddress = "203.0.113.9"
 	// prompt is how long a delivery may take beside slow ones: much longer than it does, and
 	// shorter than any timeout of slow senders.
 	prompt = time.Second
 )
 
-// behind is a Receiver behind a known proxy, so that one machine can have many addresses.
-func behind(t *testing.T, readTimeout time.Duration) *fixture {
+// newProxiedFixture is a Receiver behind a known proxy, so that one machine can have many
+// addresses.
+func newProxiedFixture(t *testing.T, readTimeout time.Duration) *fixture {
 	t.Helper()
-	f := &fixture{syncs: &syncs{targets: receivers(landscapev1alpha1.ReceiverHMAC)}, clock: testclock.NewFakeClock(noon)}
-	f.Receiver = New(Options{Requester: f.syncs, Clock: f.clock, Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	f := &fixture{recordingRequester: &recordingRequester{targets: targetsOfType(landscapev1alpha1.ReceiverHMAC)}, clock: testclock.NewFakeClock(noon)}
+	f.Receiver = New(Options{Requester: f.recordingRequester, Clock: f.clock, Proxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	server := NewServer(context.Background(), f.Receiver, discard())
 	server.ReadTimeout = readTimeout
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,8 +41,8 @@ func behind(t *testing.T, readTimeout time.Duration) *fixture {
 	return f
 }
 
-// trickle opens connections that announce a body and send little of it.
-func (f *fixture) trickle(t *testing.T, n int, path func(i int) string, more string) {
+// openSlowConnections opens connections that announce a body and send little of it.
+func (f *fixture) openSlowConnections(t *testing.T, n int, path func(i int) string, more string) {
 	t.Helper()
 	for i := range n {
 		conn, err := net.Dial("tcp", f.address)
@@ -52,11 +53,11 @@ func (f *fixture) trickle(t *testing.T, n int, path func(i int) string, more str
 	}
 }
 
-// slow returns the number of bodies that have not arrived completely.
-func (f *fixture) slow() int {
-	f.room.mu.Lock()
-	defer f.room.mu.Unlock()
-	return (maxBodies - f.room.free) / firstPiece
+// pendingBodies returns the number of bodies that have not arrived completely.
+func (f *fixture) pendingBodies() int {
+	f.bodyMemory.mu.Lock()
+	defer f.bodyMemory.mu.Unlock()
+	return (maxBodies - f.bodyMemory.free) / firstChunk
 }
 
 // send posts a signed push with a unique body, and returns the status and duration.
@@ -78,9 +79,9 @@ func (f *fixture) send(t *testing.T, source, path string, h func(body string) he
 	return res.StatusCode, time.Since(began)
 }
 
-// TestSlowStrangers: connections of a stranger with many paths and incomplete bodies do not delay
-// others, and count as failures.
-func TestSlowStrangers(t *testing.T) {
+// TestSlowUnprovenSenders: connections of a stranger with many paths and incomplete bodies do not
+// delay others, and count as failures.
+func TestSlowUnprovenSenders(t *testing.T) {
 	const push, connections = "/hooks/garden/prod/push", 600
 	sign := func(body string) header { return signed(body, noon) }
 	delivers := func(t *testing.T, f *fixture, source string) {
@@ -94,28 +95,28 @@ func TestSlowStrangers(t *testing.T) {
 	own := func(i int) string { return fmt.Sprintf("/x%d", i) }
 
 	t.Run("elsewhere", func(t *testing.T) {
-		f := behind(t, time.Minute)
-		f.trickle(t, connections, own, "")
-		require.Eventually(t, func() bool { return f.slow() == connections }, time.Minute, time.Millisecond)
-		delivers(t, f, ours)
-		assert.Equal(t, connections, f.slow(), "all the time")
+		f := newProxiedFixture(t, time.Minute)
+		f.openSlowConnections(t, connections, own, "")
+		require.Eventually(t, func() bool { return f.pendingBodies() == connections }, time.Minute, time.Millisecond)
+		delivers(t, f, proxiedAddress)
+		assert.Equal(t, connections, f.pendingBodies(), "all the time")
 	})
 	t.Run("at the same address", func(t *testing.T) { // as behind an unknown proxy
-		f := behind(t, time.Minute)
+		f := newProxiedFixture(t, time.Minute)
 		delivers(t, f, theirs)
-		f.trickle(t, connections, own, "")
+		f.openSlowConnections(t, connections, own, "")
 		// they know the path, too
-		f.trickle(t, 400, func(int) string { return push }, SignatureHeader+": sha256=00\r\n")
-		require.Eventually(t, func() bool { return f.slow() == connections+400 }, time.Minute, time.Millisecond)
+		f.openSlowConnections(t, 400, func(int) string { return push }, SignatureHeader+": sha256=00\r\n")
+		require.Eventually(t, func() bool { return f.pendingBodies() == connections+400 }, time.Minute, time.Millisecond)
 		delivers(t, f, theirs)
 	})
 	t.Run("are stopped", func(t *testing.T) {
-		f := behind(t, 4*time.Second)
+		f := newProxiedFixture(t, 4*time.Second)
 		delivers(t, f, theirs)
-		f.trickle(t, connections, own, "")
+		f.openSlowConnections(t, connections, own, "")
 		none := func(string) header { return nil }
-		require.Eventually(t, func() bool { return f.slow() > failureBurst }, time.Minute, time.Millisecond)
-		require.Eventually(t, func() bool { return f.slow() == 0 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return f.pendingBodies() > failureBurst }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool { return f.pendingBodies() == 0 }, time.Minute, time.Millisecond)
 		status, _ := f.send(t, theirs, "/another", none)
 		assert.Equal(t, http.StatusTooManyRequests, status, "bodies that never came are failures")
 		delivers(t, f, theirs) // a source that proved the secret of this path
@@ -123,7 +124,7 @@ func TestSlowStrangers(t *testing.T) {
 		assert.Equal(t, http.StatusTooManyRequests, status, "another path is as good as none")
 		status, _ = f.send(t, theirs, push, none)
 		assert.Equal(t, http.StatusTooManyRequests, status, "and so is no proof")
-		status, _ = f.send(t, ours, "/another", none)
+		status, _ = f.send(t, proxiedAddress, "/another", none)
 		assert.Equal(t, http.StatusNotFound, status, "others are not stopped")
 	})
 }

@@ -15,8 +15,8 @@ import (
 
 // Keys are trusted public keys.
 type Keys struct {
-	ring openpgp.EntityList
-	ssh  []sshKey
+	openPGP openpgp.EntityList
+	sshKeys []sshKey
 }
 
 // ReadKeys reads files of public keys: OpenPGP keys in armour, SSH keys in the format of
@@ -38,7 +38,7 @@ func ReadKeys(files map[string][]byte) (*Keys, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if len(out.ring) == 0 && len(out.ssh) == 0 {
+	if len(out.openPGP) == 0 && len(out.sshKeys) == 0 {
 		return nil, errors.New("it has no public key: nothing could be verified")
 	}
 	return out, nil
@@ -47,10 +47,10 @@ func ReadKeys(files map[string][]byte) (*Keys, error) {
 // Fingerprints returns the sorted fingerprints of the keys.
 func (k *Keys) Fingerprints() []string {
 	var out []string
-	for _, entity := range k.ring {
+	for _, entity := range k.openPGP {
 		out = append(out, fmt.Sprintf("%X", entity.PrimaryKey.Fingerprint))
 	}
-	for _, key := range k.ssh {
+	for _, key := range k.sshKeys {
 		out = append(out, ssh.FingerprintSHA256(key.key))
 	}
 	slices.Sort(out)

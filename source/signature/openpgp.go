@@ -28,7 +28,7 @@ func (k *Keys) readOpenPGP(data []byte) error {
 		if err != nil {
 			return errors.New("it is no OpenPGP public key that can be read")
 		}
-		k.ring = append(k.ring, ring...)
+		k.openPGP = append(k.openPGP, ring...)
 	}
 }
 
@@ -41,12 +41,12 @@ func (k *Keys) verifyOpenPGP(payload, sign []byte, now time.Time) (string, error
 	if err != nil {
 		return "", errors.New("its signature is broken")
 	}
-	issuer, err := onlySignature(body)
+	issuer, err := singleSignatureIssuer(body)
 	if err != nil {
 		return "", err
 	}
 	strong := []crypto.Hash{crypto.SHA256, crypto.SHA384, crypto.SHA512, crypto.SHA3_256, crypto.SHA3_512}
-	found, signer, err := openpgp.VerifyDetachedSignatureAndHash(k.ring, bytes.NewReader(payload), bytes.NewReader(body), strong, &packet.Config{Time: func() time.Time { return now }})
+	found, signer, err := openpgp.VerifyDetachedSignatureAndHash(k.openPGP, bytes.NewReader(payload), bytes.NewReader(body), strong, &packet.Config{Time: func() time.Time { return now }})
 	switch {
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
 		return "", fmt.Errorf("it is signed by the OpenPGP key %s, which is not trusted", issuer)
@@ -73,9 +73,9 @@ func (k *Keys) verifyOpenPGP(payload, sign []byte, now time.Time) (string, error
 	return issuer + name, nil
 }
 
-// onlySignature returns the id of the signing key. It rejects a second signature, because another
-// one might be verified.
-func onlySignature(body []byte) (string, error) {
+// singleSignatureIssuer returns the id of the signing key. It rejects a second signature, because
+// another one might be verified.
+func singleSignatureIssuer(body []byte) (string, error) {
 	reader := packet.NewReader(bytes.NewReader(body))
 	issuer := ""
 	for {

@@ -57,7 +57,7 @@ func TestPayloadOfTags(t *testing.T) {
 	}
 }
 
-func TestKeysThatAreNotTaken(t *testing.T) {
+func TestRejectedKeys(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"nothing":        {"", "no public key"},
 		"private":        {"-----BEGIN OPENSSH PRIVATE KEY-----\n", "private key"},

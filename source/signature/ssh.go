@@ -26,11 +26,11 @@ const (
 
 // sshKey is a trusted key and its restrictions.
 type sshKey struct {
-	key        ssh.PublicKey
-	principal  string
-	namespaces []string
-	after      time.Time
-	before     time.Time
+	key         ssh.PublicKey
+	principal   string
+	namespaces  []string
+	validAfter  time.Time
+	validBefore time.Time
 }
 
 // readSSH parses lines of authorized_keys or allowed_signers.
@@ -41,22 +41,22 @@ func (k *Keys) readSSH(data []byte) error {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		key, err := readSSHLine(line)
+		key, err := parseSSHKey(line)
 		if err != nil {
 			return fmt.Errorf("line %d: %w", number, err)
 		}
-		k.ssh = append(k.ssh, key)
+		k.sshKeys = append(k.sshKeys, key)
 	}
 	return lines.Err()
 }
 
-func readSSHLine(line string) (sshKey, error) {
+func parseSSHKey(line string) (sshKey, error) {
 	if first, _, _ := strings.Cut(line, " "); isKeyType(first) {
 		key, comment, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
 		if err != nil {
 			return sshKey{}, errors.New("it is no SSH public key")
 		}
-		return strong(sshKey{key: key, principal: comment})
+		return checkStrength(sshKey{key: key, principal: comment})
 	}
 	// principals [options] type key [comment]. The options have the format of authorized_keys.
 	principals, rest, ok := strings.Cut(line, " ")
@@ -78,9 +78,9 @@ func readSSHLine(line string) (sshKey, error) {
 		case "namespaces":
 			out.namespaces = strings.Split(value, ",")
 		case "valid-after":
-			out.after, err = signerTime(value)
+			out.validAfter, err = parseSignerTime(value)
 		case "valid-before":
-			out.before, err = signerTime(value)
+			out.validBefore, err = parseSignerTime(value)
 		case "cert-authority":
 			return sshKey{}, errors.New("cert-authority is not supported: name the keys themselves")
 		default:
@@ -90,15 +90,15 @@ func readSSHLine(line string) (sshKey, error) {
 			return sshKey{}, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return strong(out)
+	return checkStrength(out)
 }
 
 func isKeyType(word string) bool {
 	return strings.HasPrefix(word, "ssh-") || strings.HasPrefix(word, "ecdsa-sha2-") || strings.HasPrefix(word, "sk-")
 }
 
-// strong rejects weak keys and certificates.
-func strong(key sshKey) (sshKey, error) {
+// checkStrength rejects weak keys and certificates.
+func checkStrength(key sshKey) (sshKey, error) {
 	if _, certificate := key.key.(*ssh.Certificate); certificate {
 		return sshKey{}, errors.New("it is a certificate, which is not supported: name the key itself")
 	}
@@ -113,9 +113,9 @@ func strong(key sshKey) (sshKey, error) {
 	return key, nil
 }
 
-// signerTime parses YYYYMMDD[HHMM[SS]][Z]. Without Z it is UTC, too, so that the file does not
+// parseSignerTime parses YYYYMMDD[HHMM[SS]][Z]. Without Z it is UTC, too, so that the file does not
 // depend on the machine's time zone.
-func signerTime(text string) (time.Time, error) {
+func parseSignerTime(text string) (time.Time, error) {
 	digits := strings.TrimSuffix(text, "Z")
 	for _, layout := range []string{"20060102", "200601021504", "20060102150405"} {
 		if at, err := time.Parse(layout, digits); err == nil && len(layout) == len(digits) {
@@ -125,19 +125,19 @@ func signerTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is no time: write it like 20301231 or 20301231235959Z", text)
 }
 
-func (k sshKey) valid(now time.Time) error {
+func (k sshKey) checkValidity(now time.Time) error {
 	switch {
-	case !k.after.IsZero() && now.Before(k.after):
-		return fmt.Errorf("is valid only from %s on", k.after.Format(time.RFC3339))
-	case !k.before.IsZero() && !now.Before(k.before):
-		return fmt.Errorf("was valid only until %s", k.before.Format(time.RFC3339))
-	case len(k.namespaces) > 0 && !anyMatch(k.namespaces, sshNamespace):
+	case !k.validAfter.IsZero() && now.Before(k.validAfter):
+		return fmt.Errorf("is valid only from %s on", k.validAfter.Format(time.RFC3339))
+	case !k.validBefore.IsZero() && !now.Before(k.validBefore):
+		return fmt.Errorf("was valid only until %s", k.validBefore.Format(time.RFC3339))
+	case len(k.namespaces) > 0 && !matchesAny(k.namespaces, sshNamespace):
 		return fmt.Errorf("is not trusted for Git, only for %s", strings.Join(k.namespaces, ", "))
 	}
 	return nil
 }
 
-func anyMatch(patterns []string, name string) bool {
+func matchesAny(patterns []string, name string) bool {
 	for _, pattern := range patterns {
 		if ok, err := path.Match(pattern, name); err == nil && ok {
 			return true
@@ -146,8 +146,8 @@ func anyMatch(patterns []string, name string) bool {
 	return false
 }
 
-// sshBlob is a signature in ssh-keygen's format.
-type sshBlob struct {
+// sshSignature is a signature in ssh-keygen's format.
+type sshSignature struct {
 	Version       uint32
 	PublicKey     []byte
 	Namespace     string
@@ -161,7 +161,7 @@ func (k *Keys) verifySSH(payload, sign []byte, now time.Time) (string, error) {
 	if block == nil || block.Type != "SSH SIGNATURE" || len(bytes.TrimSpace(rest)) > 0 || !bytes.HasPrefix(block.Bytes, []byte(sshMagic)) {
 		return "", errors.New("its SSH signature is broken")
 	}
-	var blob sshBlob
+	var blob sshSignature
 	if err := ssh.Unmarshal(block.Bytes[len(sshMagic):], &blob); err != nil || blob.Version != 1 {
 		return "", errors.New("its SSH signature is broken")
 	}
@@ -199,11 +199,11 @@ func (k *Keys) verifySSH(payload, sign []byte, now time.Time) (string, error) {
 		return "", fmt.Errorf("its signature by the SSH key %s does not hold: what was signed was changed", fingerprint)
 	}
 	refusal := errors.New("is not trusted")
-	for _, key := range k.ssh {
+	for _, key := range k.sshKeys {
 		if !bytes.Equal(key.key.Marshal(), public.Marshal()) {
 			continue
 		}
-		if refusal = key.valid(now); refusal == nil {
+		if refusal = key.checkValidity(now); refusal == nil {
 			return strings.TrimSpace(fingerprint + " " + key.principal), nil
 		}
 	}

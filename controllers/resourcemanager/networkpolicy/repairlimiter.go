@@ -55,5 +55,5 @@ func (f *repairLimiter) recordRepair(policy types.NamespacedName) (wait time.Dur
 	if fight.repairs <= maxImmediateRepairs {
 		return 0, false
 	}
-	return backoff.After(fight.repairs-maxImmediateRepairs, minRepairPause, maxRepairPause), fight.repairs == maxImmediateRepairs+1
+	return backoff.Delay(fight.repairs-maxImmediateRepairs, minRepairPause, maxRepairPause), fight.repairs == maxImmediateRepairs+1
 }

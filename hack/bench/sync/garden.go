@@ -114,7 +114,7 @@ func (w *world) flags(ctx context.Context, floor *[]time.Duration) (sample, erro
 				return err
 			}
 			start := time.Now()
-			if _, _, err := w.hooks.Ask(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil); err != nil {
+			if _, _, err := w.hooks.RequestSync(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil); err != nil {
 				return err
 			}
 			select {

@@ -115,7 +115,7 @@ func measure(ctx context.Context, a arguments) (map[string]sample, error) {
 func (w *world) pushed(ctx context.Context, note func(string, sample, error) error) error {
 	floor := &[]time.Duration{}
 	s, err := w.pushes(ctx, floor, func(commit string) error {
-		_, followed, err := w.hooks.Ask(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil)
+		_, followed, err := w.hooks.RequestSync(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil)
 		if err == nil && !followed {
 			err = fmt.Errorf("the push was ignored")
 		}
@@ -310,7 +310,7 @@ func (w *world) everywhere(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, _, err := w.hooks.Ask(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil); err != nil {
+	if _, _, err := w.hooks.RequestSync(ctx, namespace+"/"+name+"/push", receiver.Push{Ref: "refs/heads/" + branch, Commit: commit}, nil); err != nil {
 		return err
 	}
 	return w.applied(ctx, commit, "")

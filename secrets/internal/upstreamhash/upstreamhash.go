@@ -98,7 +98,7 @@ type KubeconfigSecretConfig struct {
 	Namespace   string
 }
 
-func Of(config any) (string, error) {
+func Checksum(config any) (string, error) {
 	sum, err := hashstructure.Hash(config, &hashstructure.HashOptions{IgnoreZeroValue: true})
 	if err != nil {
 		return "", fmt.Errorf("computing the checksum of a %T: %w", config, err)

@@ -34,8 +34,8 @@ type Failure struct {
 	Status       int
 	Header       map[string]string
 	Body         string
-	// Done executes the request before it fails: the answer got lost.
-	Done bool
+	// AfterExecution executes the request before it fails: the answer got lost.
+	AfterExecution bool
 }
 
 // Server is a fake forge.
@@ -45,7 +45,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	Login    string // user of the token; "" means that the token may not ask
-	Bot      string // author of comments by a token that may not ask
+	BotLogin string // author of comments by a token that may not ask
 	PageSize int
 	// Before and After are called around each request.
 	Before, After func(*http.Request)
@@ -72,14 +72,14 @@ func (s *Server) Fail(failures ...Failure) {
 	s.failures = append(s.failures, failures...)
 }
 
-// Write adds a comment by an author.
-func (s *Server) Write(author, body string) int {
+// AddComment adds a comment by an author.
+func (s *Server) AddComment(author, body string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.write(author, body).ID
+	return s.addComment(author, body).ID
 }
 
-func (s *Server) write(author, body string) Comment {
+func (s *Server) addComment(author, body string) Comment {
 	s.nextID++
 	c := Comment{s.nextID, author, body}
 	s.comments = append(s.comments, c)
@@ -112,11 +112,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, _ := io.ReadAll(req.Body)
 	s.mu.Lock()
 	s.requests = append(s.requests, req.Method+" "+req.URL.EscapedPath())
-	failure := s.failure(req)
+	failure := s.nextFailure(req)
 	s.mu.Unlock()
 	if failure != nil {
-		if failure.Done {
-			s.serve(httptest.NewRecorder(), req, body)
+		if failure.AfterExecution {
+			s.serveAPI(httptest.NewRecorder(), req, body)
 		}
 		for k, v := range failure.Header {
 			w.Header().Set(k, v)
@@ -128,13 +128,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if s.Before != nil {
 		s.Before(req)
 	}
-	s.serve(w, req, body)
+	s.serveAPI(w, req, body)
 	if s.After != nil {
 		s.After(req)
 	}
 }
 
-func (s *Server) failure(req *http.Request) *Failure {
+func (s *Server) nextFailure(req *http.Request) *Failure {
 	for i, f := range s.failures {
 		if (f.Method == "" || f.Method == req.Method) && strings.HasSuffix(req.URL.Path, f.Path) {
 			s.failures = slices.Delete(s.failures, i, i+1)
@@ -144,14 +144,14 @@ func (s *Server) failure(req *http.Request) *Failure {
 	return nil
 }
 
-func (s *Server) serve(w http.ResponseWriter, req *http.Request, body []byte) {
+func (s *Server) serveAPI(w http.ResponseWriter, req *http.Request, body []byte) {
 	header := map[string]string{"github": "Authorization", "gitlab": "Private-Token"}[s.provider]
 	want := map[string]string{"github": "Bearer " + Token, "gitlab": Token}[s.provider]
 	if header == "" {
 		header, want = "Authorization", "token "+Token
 	}
 	if req.Header.Get(header) != want {
-		refuse(w, http.StatusUnauthorized, "401 Unauthorized")
+		writeError(w, http.StatusUnauthorized, "401 Unauthorized")
 		return
 	}
 	api := map[string]string{"github": "/api/v3/", "gitlab": "/api/v4/"}[s.provider]
@@ -160,37 +160,37 @@ func (s *Server) serve(w http.ResponseWriter, req *http.Request, body []byte) {
 	}
 	path, ok := strings.CutPrefix(req.URL.EscapedPath(), api)
 	if !ok {
-		refuse(w, http.StatusNotFound, "Not Found")
+		writeError(w, http.StatusNotFound, "Not Found")
 		return
 	}
 	if path == "user" {
-		s.user(w)
+		s.serveUser(w)
 		return
 	}
 	if s.provider == "gitlab" {
-		s.gitlab(w, req, path, body)
+		s.serveGitLab(w, req, path, body)
 		return
 	}
-	s.github(w, req, path, body)
+	s.serveGitHub(w, req, path, body)
 }
 
-func refuse(w http.ResponseWriter, status int, message string) {
+func writeError(w http.ResponseWriter, status int, message string) {
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"message": message})
 }
 
-func answer(w http.ResponseWriter, status int, value any) {
+func writeJSON(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-func (s *Server) user(w http.ResponseWriter) {
+func (s *Server) serveUser(w http.ResponseWriter) {
 	if s.Login == "" {
-		refuse(w, http.StatusForbidden, "Resource not accessible by integration")
+		writeError(w, http.StatusForbidden, "Resource not accessible by integration")
 		return
 	}
-	answer(w, http.StatusOK, map[string]any{"id": 7, "login": s.Login, "username": s.Login, "name": "Pergola"})
+	writeJSON(w, http.StatusOK, map[string]any{"id": 7, "login": s.Login, "username": s.Login, "name": "Pergola"})
 }
 
 // author is the author of a request's comment.
@@ -198,45 +198,45 @@ func (s *Server) author() string {
 	if s.Login != "" {
 		return s.Login
 	}
-	return s.Bot
+	return s.BotLogin
 }
 
-func (s *Server) github(w http.ResponseWriter, req *http.Request, path string, body []byte) {
+func (s *Server) serveGitHub(w http.ResponseWriter, req *http.Request, path string, body []byte) {
 	parts := strings.Split(path, "/")
 	var in struct{ Body, State, Context, Description, Target_url string }
 	if len(body) > 0 && json.Unmarshal(body, &in) != nil {
-		refuse(w, http.StatusBadRequest, "Problems parsing JSON")
+		writeError(w, http.StatusBadRequest, "Problems parsing JSON")
 		return
 	}
 	switch {
 	case len(parts) == 5 && parts[0] == "repos" && parts[3] == "statuses" && req.Method == http.MethodPost:
-		s.status(Status{parts[1] + "/" + parts[2], parts[4], in.State, in.Context, in.Description, in.Target_url})
-		answer(w, http.StatusCreated, map[string]any{"state": in.State, "context": in.Context})
+		s.addStatus(Status{parts[1] + "/" + parts[2], parts[4], in.State, in.Context, in.Description, in.Target_url})
+		writeJSON(w, http.StatusCreated, map[string]any{"state": in.State, "context": in.Context})
 	case len(parts) == 6 && parts[3] == "issues" && parts[5] == "comments":
-		s.list(w, req, in.Body)
+		s.serveComments(w, req, in.Body)
 	case len(parts) == 6 && parts[3] == "issues" && parts[4] == "comments":
-		s.one(w, req, parts[5], in.Body)
+		s.serveComment(w, req, parts[5], in.Body)
 	default:
-		refuse(w, http.StatusNotFound, "Not Found")
+		writeError(w, http.StatusNotFound, "Not Found")
 	}
 }
 
-func (s *Server) gitlab(w http.ResponseWriter, req *http.Request, path string, body []byte) {
+func (s *Server) serveGitLab(w http.ResponseWriter, req *http.Request, path string, body []byte) {
 	parts := strings.Split(path, "/")
 	var in struct {
 		Body, State, Name, Description string
 		TargetURL                      *string `json:"target_url"`
 	}
 	if len(req.URL.RawQuery) > 4096 {
-		refuse(w, http.StatusRequestURITooLong, "URI too long")
+		writeError(w, http.StatusRequestURITooLong, "URI too long")
 		return
 	}
 	if len(body) > 0 && json.Unmarshal(body, &in) != nil {
-		refuse(w, http.StatusBadRequest, "400 Bad Request")
+		writeError(w, http.StatusBadRequest, "400 Bad Request")
 		return
 	}
 	if len(parts) < 4 || parts[0] != "projects" || !strings.Contains(parts[1], "%2F") {
-		refuse(w, http.StatusNotFound, "404 Project Not Found")
+		writeError(w, http.StatusNotFound, "404 Project Not Found")
 		return
 	}
 	project := strings.ReplaceAll(parts[1], "%2F", "/")
@@ -246,26 +246,26 @@ func (s *Server) gitlab(w http.ResponseWriter, req *http.Request, path string, b
 		if in.TargetURL != nil {
 			status.Target = *in.TargetURL
 			if status.Target == "" {
-				answer(w, http.StatusBadRequest, map[string]any{"message": map[string]any{"target_url": []string{"is blocked: Only allowed schemes are http, https"}}})
+				writeJSON(w, http.StatusBadRequest, map[string]any{"message": map[string]any{"target_url": []string{"is blocked: Only allowed schemes are http, https"}}})
 				return
 			}
 		}
-		if last := s.last(parts[3], in.Name); last == in.State {
-			refuse(w, http.StatusBadRequest, fmt.Sprintf("Cannot transition status via :enqueue from :%s (Reason(s): Status cannot transition via \"enqueue\")", last))
+		if last := s.lastState(parts[3], in.Name); last == in.State {
+			writeError(w, http.StatusBadRequest, fmt.Sprintf("Cannot transition status via :enqueue from :%s (Reason(s): Status cannot transition via \"enqueue\")", last))
 			return
 		}
-		s.status(status)
-		answer(w, http.StatusCreated, map[string]any{"status": in.State, "name": in.Name})
+		s.addStatus(status)
+		writeJSON(w, http.StatusCreated, map[string]any{"status": in.State, "name": in.Name})
 	case len(parts) == 5 && parts[2] == "merge_requests" && parts[4] == "notes":
-		s.list(w, req, in.Body)
+		s.serveComments(w, req, in.Body)
 	case len(parts) == 6 && parts[2] == "merge_requests" && parts[4] == "notes":
-		s.one(w, req, parts[5], in.Body)
+		s.serveComment(w, req, parts[5], in.Body)
 	default:
-		refuse(w, http.StatusNotFound, "404 Not Found")
+		writeError(w, http.StatusNotFound, "404 Not Found")
 	}
 }
 
-func (s *Server) last(commit, context string) string {
+func (s *Server) lastState(commit, context string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, status := range slices.Backward(s.statuses) {
@@ -276,13 +276,13 @@ func (s *Server) last(commit, context string) string {
 	return ""
 }
 
-func (s *Server) status(status Status) {
+func (s *Server) addStatus(status Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.statuses = append(s.statuses, status)
 }
 
-func (s *Server) shape(c Comment) map[string]any {
+func (s *Server) commentJSON(c Comment) map[string]any {
 	user := map[string]any{"id": 7, "login": c.Author, "username": c.Author}
 	return map[string]any{
 		"id": c.ID, "body": c.Body, "user": user, "author": user, "html_url": fmt.Sprintf("%s/comment/%d", s.URL, c.ID),
@@ -290,13 +290,13 @@ func (s *Server) shape(c Comment) map[string]any {
 	}
 }
 
-// list returns the comments of a pull request, paginated like the forge, or creates one.
-func (s *Server) list(w http.ResponseWriter, req *http.Request, body string) {
+// serveComments returns the comments of a pull request, paginated like the forge, or creates one.
+func (s *Server) serveComments(w http.ResponseWriter, req *http.Request, body string) {
 	if req.Method == http.MethodPost {
 		s.mu.Lock()
-		c := s.write(s.author(), body)
+		c := s.addComment(s.author(), body)
 		s.mu.Unlock()
-		answer(w, http.StatusCreated, s.shape(c))
+		writeJSON(w, http.StatusCreated, s.commentJSON(c))
 		return
 	}
 	s.mu.Lock()
@@ -310,37 +310,37 @@ func (s *Server) list(w http.ResponseWriter, req *http.Request, body string) {
 	}
 	for i, c := range s.comments {
 		if i/size == page-1 {
-			out = append(out, s.shape(c))
+			out = append(out, s.commentJSON(c))
 		}
 	}
 	if page*size < len(s.comments) {
 		w.Header().Set("Link", fmt.Sprintf(`<%s%s?page=%d>; rel="next"`, s.URL, req.URL.EscapedPath(), page+1))
 	}
-	answer(w, http.StatusOK, out)
+	writeJSON(w, http.StatusOK, out)
 }
 
-// one serves one comment: only its author may change it.
-func (s *Server) one(w http.ResponseWriter, req *http.Request, id, body string) {
+// serveComment serves one comment: only its author may change it.
+func (s *Server) serveComment(w http.ResponseWriter, req *http.Request, id, body string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.comments, func(c Comment) bool { return strconv.Itoa(c.ID) == id })
 	if i < 0 {
-		refuse(w, http.StatusNotFound, "Not Found")
+		writeError(w, http.StatusNotFound, "Not Found")
 		return
 	}
 	if s.comments[i].Author != s.author() {
-		refuse(w, http.StatusForbidden, "not yours")
+		writeError(w, http.StatusForbidden, "not yours")
 		return
 	}
 	change := map[bool]string{true: http.MethodPut, false: http.MethodPatch}[s.provider == "gitlab"]
 	switch req.Method {
 	case change:
 		s.comments[i].Body = body
-		answer(w, http.StatusOK, s.shape(s.comments[i]))
+		writeJSON(w, http.StatusOK, s.commentJSON(s.comments[i]))
 	case http.MethodDelete:
 		s.comments = slices.Delete(s.comments, i, i+1)
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		refuse(w, http.StatusMethodNotAllowed, "Method Not Allowed")
+		writeError(w, http.StatusMethodNotAllowed, "Method Not Allowed")
 	}
 }

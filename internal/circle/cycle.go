@@ -2,9 +2,9 @@
 // anything is applied, and graphs before they run.
 package circle
 
-// Find returns the ids of one circle, each needing the next, with the first repeated at the end. It
-// returns nil if there is none. It searches in the order of ids and needs.
-func Find(ids []string, needs func(id string) []string) []string {
+// FindCycle returns the ids of one circle, each needing the next, with the first repeated at the
+// end. It returns nil if there is none. It searches in the order of ids and needs.
+func FindCycle(ids []string, needs func(id string) []string) []string {
 	const visiting, done = 1, 2
 	mark := map[string]int{}
 	var stack []string

@@ -12,17 +12,17 @@ import (
 	landscapev1alpha1 "github.com/pergola-dev/pergola/api/landscape/v1alpha1"
 )
 
-// kind of a delivery.
-type kind int
+// deliveryKind of a delivery.
+type deliveryKind int
 
 const (
-	other kind = iota
-	ping
-	pushed
+	kindOther deliveryKind = iota
+	kindPing
+	kindPush
 )
 
-// message has the relevant fields of a delivery; their names are similar on all forges.
-type message struct {
+// pushEvent has the relevant fields of a delivery; their names are similar on all forges.
+type pushEvent struct {
 	Ref   string `json:"ref"`
 	After string `json:"after"`
 	// GitLab
@@ -40,11 +40,11 @@ type message struct {
 
 var commitName = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// maxDepth bounds the nesting of a delivery.
-const maxDepth = 64
+// maxNesting bounds the nesting of a delivery.
+const maxNesting = 64
 
-// read returns the push and kind of a delivery.
-func read(receiver landscapev1alpha1.ReceiverType, header http.Header, body []byte) (Push, kind, error) {
+// parsePush returns the push and kind of a delivery.
+func parsePush(receiver landscapev1alpha1.ReceiverType, header http.Header, body []byte) (Push, deliveryKind, error) {
 	var event string
 	switch receiver {
 	case landscapev1alpha1.ReceiverGitHub:
@@ -63,24 +63,24 @@ func read(receiver landscapev1alpha1.ReceiverType, header http.Header, body []by
 	}
 	switch event {
 	case "ping":
-		return Push{}, ping, nil
+		return Push{}, kindPing, nil
 	case "push":
 	default:
-		return Push{}, other, nil
+		return Push{}, kindOther, nil
 	}
 	if receiver == landscapev1alpha1.ReceiverHMAC && len(bytes.TrimSpace(body)) == 0 {
-		return Push{}, pushed, nil
+		return Push{}, kindPush, nil
 	}
-	body, err := payload(header, body)
+	body, err := jsonPayload(header, body)
 	if err != nil {
-		return Push{}, other, err
+		return Push{}, kindOther, err
 	}
-	var m message
-	if err := decode(body, &m); err != nil {
-		return Push{}, other, err
+	var m pushEvent
+	if err := decodeBounded(body, &m); err != nil {
+		return Push{}, kindOther, err
 	}
 	if receiver != landscapev1alpha1.ReceiverHMAC && m.Ref == "" {
-		return Push{}, other, errors.New("a push without a ref")
+		return Push{}, kindOther, errors.New("a push without a ref")
 	}
 	commit := m.After
 	if receiver == landscapev1alpha1.ReceiverHMAC {
@@ -95,11 +95,11 @@ func read(receiver landscapev1alpha1.ReceiverType, header http.Header, body []by
 			by = name
 		}
 	}
-	return Push{Ref: plain(m.Ref, 255), Commit: commit, By: plain(by, 100)}, pushed, nil
+	return Push{Ref: boundedText(m.Ref, 255), Commit: commit, By: boundedText(by, 100)}, kindPush, nil
 }
 
-// payload extracts JSON from a form, which GitHub and Gitea send if configured so.
-func payload(header http.Header, body []byte) ([]byte, error) {
+// jsonPayload extracts JSON from a form, which GitHub and Gitea send if configured so.
+func jsonPayload(header http.Header, body []byte) ([]byte, error) {
 	if !strings.HasPrefix(header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 		return body, nil
 	}
@@ -118,8 +118,8 @@ type readCloser struct{ *bytes.Reader }
 
 func (readCloser) Close() error { return nil }
 
-// decode decodes JSON with bounded nesting.
-func decode(body []byte, into *message) error {
+// decodeBounded decodes JSON with bounded nesting.
+func decodeBounded(body []byte, into *pushEvent) error {
 	depth, text := 0, false
 	for i := 0; i < len(body); i++ {
 		switch c := body[i]; {
@@ -128,7 +128,7 @@ func decode(body []byte, into *message) error {
 		case c == '"':
 			text = !text
 		case !text && (c == '{' || c == '['):
-			if depth++; depth > maxDepth {
+			if depth++; depth > maxNesting {
 				return errors.New("nested too deeply")
 			}
 		case !text && (c == '}' || c == ']'):
@@ -138,8 +138,8 @@ func decode(body []byte, into *message) error {
 	return json.Unmarshal(body, into)
 }
 
-// plain truncates foreign text and removes control characters.
-func plain(text string, most int) string {
+// boundedText truncates foreign text and removes control characters.
+func boundedText(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return -1
@@ -152,9 +152,9 @@ func plain(text string, most int) string {
 	return text
 }
 
-// follows reports whether a pushed ref can change the revision that the Landscape follows. A
+// isFollowed reports whether a pushed ref can change the revision that the Landscape follows. A
 // request without a ref always can.
-func follows(ref landscapev1alpha1.Reference, pushed string) bool {
+func isFollowed(ref landscapev1alpha1.Reference, pushed string) bool {
 	branch, isBranch := strings.CutPrefix(pushed, "refs/heads/")
 	tag, isTag := strings.CutPrefix(pushed, "refs/tags/")
 	switch {

@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// SideBySide calls a function for each element of a list, at most limit at a time (negative: all).
+// RunParallel calls a function for each element of a list, at most limit at a time (negative: all).
 // It waits for all calls and joins their errors in list order. A panic becomes an error.
-func SideBySide[T any](limit int, list []T, call func(int, T) error) error {
+func RunParallel[T any](limit int, list []T, call func(int, T) error) error {
 	problems := make([]error, len(list))
 	var group errgroup.Group
 	group.SetLimit(limit)
 	for i, of := range list {
 		group.Go(func() error {
-			problems[i] = Safe(func() error { return call(i, of) })()
+			problems[i] = AsError(func() error { return call(i, of) })()
 			return nil
 		})
 	}

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// limits of a comment, in bytes: GitHub accepts 65,536 characters, GitLab 1,000,000; Gitea and
-// Forgejo store up to 65,535 bytes on each of their databases.
-var limits = map[string]int{GitHub: 65_000, GitLab: 950_000, Gitea: 65_000, Forgejo: 65_000}
+// commentLimits of a comment, in bytes: GitHub accepts 65,536 characters, GitLab 1,000,000; Gitea
+// and Forgejo store up to 65,535 bytes on each of their databases.
+var commentLimits = map[string]int{GitHub: 65_000, GitLab: 950_000, Gitea: 65_000, Forgejo: 65_000}
 
-// room is reserved for the closing tags and the hint, in bytes.
-const room = 2_000
+// reservedBytes is reserved for the closing tags and the hint, in bytes.
+const reservedBytes = 2_000
 
-// fit cuts Markdown after a line, closes open code blocks and folded parts, and returns the number
-// of missing lines.
-func fit(body string, limit int, whole string) (string, int) {
+// truncateMarkdown cuts Markdown after a line, closes open code blocks and folded parts, and
+// returns the number of missing lines.
+func truncateMarkdown(body string, limit int, whole string) (string, int) {
 	if len(body) <= limit {
 		return body, 0
 	}
@@ -25,20 +25,20 @@ func fit(body string, limit int, whole string) (string, int) {
 	size, kept, fence := 0, 0, ""
 	var details []string
 	for _, line := range lines {
-		if size+len(line) > limit-room || len(details) > 50 {
+		if size+len(line) > limit-reservedBytes || len(details) > 50 {
 			break
 		}
 		size += len(line)
 		kept++
-		fence = fenceAfter(fence, line)
+		fence = openFenceAfter(fence, line)
 		if fence == "" {
-			details = foldedAfter(details, line)
+			details = openDetailsAfter(details, line)
 		}
 	}
 	var out strings.Builder
 	out.WriteString(strings.Join(lines[:kept], ""))
 	if kept == 0 { // one line that exceeds the limit
-		out.WriteString(strings.ToValidUTF8(lines[0][:limit-room], "") + "\n")
+		out.WriteString(strings.ToValidUTF8(lines[0][:limit-reservedBytes], "") + "\n")
 	}
 	if fence != "" {
 		out.WriteString(fence + "\n")
@@ -52,8 +52,8 @@ func fit(body string, limit int, whole string) (string, int) {
 	return out.String(), missing
 }
 
-// fenceAfter returns the fence of the code block that is open after a line; "" for none.
-func fenceAfter(open, line string) string {
+// openFenceAfter returns the fence of the code block that is open after a line; "" for none.
+func openFenceAfter(open, line string) string {
 	text := strings.TrimLeft(line, " ")
 	if len(line)-len(text) > 3 {
 		return open
@@ -71,8 +71,8 @@ func fenceAfter(open, line string) string {
 	return open
 }
 
-// foldedAfter returns the folded parts that are open after a line.
-func foldedAfter(open []string, line string) []string {
+// openDetailsAfter returns the folded parts that are open after a line.
+func openDetailsAfter(open []string, line string) []string {
 	for range strings.Count(line, "<details") {
 		open = append(open, "details")
 	}

@@ -9,20 +9,20 @@ import (
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// place is a line of a file in a commit.
-type place struct {
+// linePosition is a line of a file in a commit.
+type linePosition struct {
 	commit *gitobject.Commit
-	path   string
+	file   string
 	line   int
 }
 
-// text of the whole file, up to a limit in bytes.
-func (p place) text(limit int64) (string, error) {
+// fileText of the whole file, up to a limit in bytes.
+func (p linePosition) fileText(limit int64) (string, error) {
 	tree, err := p.commit.Tree()
 	if err != nil {
 		return "", err
 	}
-	entry, err := tree.FindEntry(p.path)
+	entry, err := tree.FindEntry(p.file)
 	if err != nil {
 		if ignoreMissing(err) == nil {
 			err = gitobject.ErrFileNotFound
@@ -40,8 +40,8 @@ func (p place) text(limit int64) (string, error) {
 	return blob.Contents()
 }
 
-// sameFile compares a file in two commits. It descends only into trees that differ.
-func sameFile(a, b *gitobject.Commit, name string) (bool, error) {
+// isSameFile compares a file in two commits. It descends only into trees that differ.
+func isSameFile(a, b *gitobject.Commit, name string) (bool, error) {
 	if a.TreeHash == b.TreeHash {
 		return true, nil
 	}
@@ -86,11 +86,11 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// maxRenamed bounds the files to compare for a rename.
-const maxRenamed = 200
+// maxRenameCandidates bounds the files to compare for a rename.
+const maxRenameCandidates = 200
 
-// formerName returns the name of a file in the parent, if the commit renamed it.
-func formerName(ctx context.Context, commit, parent *gitobject.Commit, name string) (string, error) {
+// previousName returns the name of a file in the parent, if the commit renamed it.
+func previousName(ctx context.Context, commit, parent *gitobject.Commit, name string) (string, error) {
 	from, err := parent.Tree()
 	if err != nil {
 		return "", err
@@ -100,7 +100,7 @@ func formerName(ctx context.Context, commit, parent *gitobject.Commit, name stri
 		return "", err
 	}
 	changes, err := gitobject.DiffTreeWithOptions(ctx, from, to, &gitobject.DiffTreeOptions{
-		DetectRenames: true, RenameScore: 60, RenameLimit: maxRenamed,
+		DetectRenames: true, RenameScore: 60, RenameLimit: maxRenameCandidates,
 	})
 	if err != nil {
 		return "", err

@@ -7,18 +7,19 @@ import (
 )
 
 const (
-	pointerStart = "version https://git-lfs.github.com/spec/"
-	// maxPointer is the size below which a file may be a pointer, by the specification of Git LFS.
-	maxPointer = 1024
+	lfsPointerPrefix = "version https://git-lfs.github.com/spec/"
+	// maxLFSPointerSize is the size below which a file may be a pointer, by the specification of
+	// Git LFS.
+	maxLFSPointerSize = 1024
 )
 
-// isPointer reports whether the content is a Git LFS pointer.
-func isPointer(data []byte) bool {
-	return len(data) < maxPointer && bytes.HasPrefix(data, []byte(pointerStart))
+// isLFSPointer reports whether the content is a Git LFS pointer.
+func isLFSPointer(data []byte) bool {
+	return len(data) < maxLFSPointerSize && bytes.HasPrefix(data, []byte(lfsPointerPrefix))
 }
 
-func pointerError(name string) error {
-	return failure(ReasonLFSUnsupported, "%s is a pointer of Git LFS, which is not supported: commit the file itself (git lfs untrack, git add --renormalize)", name)
+func lfsPointerError(name string) error {
+	return newError(ReasonLFSUnsupported, "%s is a pointer of Git LFS, which is not supported: commit the file itself (git lfs untrack, git add --renormalize)", name)
 }
 
 // CheckFiles reports missing folders of a Snapshot and unreadable files in them: Git LFS pointers
@@ -40,7 +41,7 @@ func CheckFiles(fsys fs.FS, folders ...string) error {
 				return nil
 			}
 			info, err := d.Info()
-			if err != nil || info.Size() >= maxPointer {
+			if err != nil || info.Size() >= maxLFSPointerSize {
 				return err
 			}
 			_, err = fs.ReadFile(fsys, name)

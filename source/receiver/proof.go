@@ -17,9 +17,9 @@ import (
 const (
 	SignatureHeader = "X-Signature"
 	TimestampHeader = "X-Timestamp"
-	// Skew is the maximum difference between the timestamp of a signed request and the receiver's
-	// clock.
-	Skew = 5 * time.Minute
+	// MaxClockSkew is the maximum difference between the timestamp of a signed request and the
+	// receiver's clock.
+	MaxClockSkew = 5 * time.Minute
 )
 
 // signingPrefix begins GitLab's signing tokens (Standard Webhooks).
@@ -29,10 +29,10 @@ const signingPrefix = "whsec_"
 // for Pergola's own webhooks.
 func Sign(token, body []byte, at time.Time) (timestamp, signature string) {
 	timestamp = strconv.FormatInt(at.Unix(), 10)
-	return timestamp, "sha256=" + hex.EncodeToString(sum(token, []byte(timestamp+"."), body))
+	return timestamp, "sha256=" + hex.EncodeToString(hmacSum(token, []byte(timestamp+"."), body))
 }
 
-func sum(key []byte, parts ...[]byte) []byte {
+func hmacSum(key []byte, parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, part := range parts {
 		h.Write(part)
@@ -42,13 +42,13 @@ func sum(key []byte, parts ...[]byte) []byte {
 
 // proof is the result of a proven request: once, if set, must not be used again before until.
 type proof struct {
-	once  string
-	until time.Time
+	replayKey string
+	until     time.Time
 }
 
-// prove reports whether the sender knows the secret. It computes the same for each request, with or
-// without such a receiver and for any headers, so that the duration reveals nothing.
-func prove(target Target, known bool, header http.Header, body []byte, now time.Time) (proof, bool) {
+// verifyProof reports whether the sender knows the secret. It computes the same for each request,
+// with or without such a receiver and for any headers, so that the duration reveals nothing.
+func verifyProof(target Target, known bool, header http.Header, body []byte, now time.Time) (proof, bool) {
 	kind := target.Type
 	token := target.Token
 	if !known {
@@ -59,39 +59,39 @@ func prove(target Target, known bool, header http.Header, body []byte, now time.
 	fresh := true
 	switch kind {
 	case landscapev1alpha1.ReceiverGitHub:
-		given, want = hexOf(header.Get("X-Hub-Signature-256"), "sha256="), sum(token, body)
+		given, want = decodeSignature(header.Get("X-Hub-Signature-256"), "sha256="), hmacSum(token, body)
 	case landscapev1alpha1.ReceiverGitea, landscapev1alpha1.ReceiverForgejo:
 		signature := header.Get("X-Gitea-Signature")
 		if own := header.Get("X-Forgejo-Signature"); own != "" {
 			signature = own
 		}
-		given, want = hexOf(signature, ""), sum(token, body)
+		given, want = decodeSignature(signature, ""), hmacSum(token, body)
 	case landscapev1alpha1.ReceiverGitLab:
 		if key, ok := strings.CutPrefix(string(token), signingPrefix); ok {
 			id, timestamp := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp")
 			secret, err := base64.StdEncoding.DecodeString(key)
-			want = sum(secret, []byte(id+"."+timestamp+"."), body)
-			given = standardSignature(header.Get("Webhook-Signature"), want)
-			fresh = err == nil && len(secret) > 0 && near(timestamp, now)
-			p = proof{once: id + "." + hex.EncodeToString(want), until: now.Add(2 * Skew)}
+			want = hmacSum(secret, []byte(id+"."+timestamp+"."), body)
+			given = findStandardSignature(header.Get("Webhook-Signature"), want)
+			fresh = err == nil && len(secret) > 0 && isFresh(timestamp, now)
+			p = proof{replayKey: id + "." + hex.EncodeToString(want), until: now.Add(2 * MaxClockSkew)}
 			break
 		}
 		// The token itself is sent. Comparing checksums of equal length takes constant time.
-		given, want = sum([]byte("token"), []byte(header.Get("X-Gitlab-Token"))), sum([]byte("token"), token)
-		_ = sum(token, body) // the same work as for the others
+		given, want = hmacSum([]byte("token"), []byte(header.Get("X-Gitlab-Token"))), hmacSum([]byte("token"), token)
+		_ = hmacSum(token, body) // the same work as for the others
 	case landscapev1alpha1.ReceiverHMAC:
 		timestamp := header.Get(TimestampHeader)
-		given, want = hexOf(header.Get(SignatureHeader), "sha256="), sum(token, []byte(timestamp+"."), body)
-		fresh = near(timestamp, now)
-		p = proof{once: hex.EncodeToString(want), until: now.Add(2 * Skew)}
+		given, want = decodeSignature(header.Get(SignatureHeader), "sha256="), hmacSum(token, []byte(timestamp+"."), body)
+		fresh = isFresh(timestamp, now)
+		p = proof{replayKey: hex.EncodeToString(want), until: now.Add(2 * MaxClockSkew)}
 	default:
 		return proof{}, false
 	}
 	return p, hmac.Equal(given, want) && fresh && known
 }
 
-// hexOf decodes a signature; an invalid one is nil, which equals no signature.
-func hexOf(text, prefix string) []byte {
+// decodeSignature decodes a signature; an invalid one is nil, which equals no signature.
+func decodeSignature(text, prefix string) []byte {
 	text, ok := strings.CutPrefix(text, prefix)
 	out, err := hex.DecodeString(text)
 	if !ok || err != nil || len(out) != sha256.Size {
@@ -100,9 +100,9 @@ func hexOf(text, prefix string) []byte {
 	return out
 }
 
-// standardSignature searches the list of a Standard Webhooks header (v1,BASE64 v1,BASE64 …) for the
-// wanted signature.
-func standardSignature(list string, want []byte) []byte {
+// findStandardSignature searches the list of a Standard Webhooks header (v1,BASE64 v1,BASE64 …) for
+// the wanted signature.
+func findStandardSignature(list string, want []byte) []byte {
 	for i, one := range strings.Fields(list) {
 		text, ok := strings.CutPrefix(one, "v1,")
 		given, err := base64.StdEncoding.DecodeString(text)
@@ -116,7 +116,7 @@ func standardSignature(list string, want []byte) []byte {
 	return nil
 }
 
-func near(timestamp string, now time.Time) bool {
+func isFresh(timestamp string, now time.Time) bool {
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	return err == nil && len(timestamp) <= 12 && now.Sub(time.Unix(seconds, 0)).Abs() <= Skew
+	return err == nil && len(timestamp) <= 12 && now.Sub(time.Unix(seconds, 0)).Abs() <= MaxClockSkew
 }

@@ -21,10 +21,10 @@ import (
 // testBits keeps key generation fast; nothing here depends on the strength of a key.
 const testBits = 1024
 
-var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+var startTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// memory is a Store with the relevant rules of the API server, and its own clock.
-type memory struct {
+// memoryStore is a Store with the relevant rules of the API server, and its own clock.
+type memoryStore struct {
 	mu      sync.Mutex
 	clock   clock.PassiveClock
 	secrets map[string]*corev1.Secret
@@ -34,17 +34,17 @@ type memory struct {
 	failCreate map[string]error
 }
 
-func newMemory(clk clock.PassiveClock) *memory {
-	return &memory{clock: clk, secrets: map[string]*corev1.Secret{}, calls: map[string]int{}, failCreate: map[string]error{}}
+func newMemoryStore(clk clock.PassiveClock) *memoryStore {
+	return &memoryStore{clock: clk, secrets: map[string]*corev1.Secret{}, calls: map[string]int{}, failCreate: map[string]error{}}
 }
 
-func (s *memory) writes() int {
+func (s *memoryStore) writes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls["create"] + s.calls["patch"] + s.calls["delete"]
 }
 
-func (s *memory) names() []string {
+func (s *memoryStore) names() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.secrets))
@@ -54,7 +54,7 @@ func notFound(name string) error {
 	return apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, name)
 }
 
-func (s *memory) List(_ context.Context, namespace string, selector labels.Selector) ([]corev1.Secret, error) {
+func (s *memoryStore) List(_ context.Context, namespace string, selector labels.Selector) ([]corev1.Secret, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls["list"]++
@@ -67,7 +67,7 @@ func (s *memory) List(_ context.Context, namespace string, selector labels.Selec
 	return out, nil
 }
 
-func (s *memory) Get(_ context.Context, _, name string) (*corev1.Secret, error) {
+func (s *memoryStore) Get(_ context.Context, _, name string) (*corev1.Secret, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls["get"]++
@@ -77,7 +77,7 @@ func (s *memory) Get(_ context.Context, _, name string) (*corev1.Secret, error) 
 	return nil, notFound(name)
 }
 
-func (s *memory) Create(_ context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
+func (s *memoryStore) Create(_ context.Context, secret *corev1.Secret) (*corev1.Secret, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls["create"]++
@@ -95,7 +95,7 @@ func (s *memory) Create(_ context.Context, secret *corev1.Secret) (*corev1.Secre
 	return o.DeepCopy(), nil
 }
 
-func (s *memory) Patch(_ context.Context, _, name string, l map[string]string) (*corev1.Secret, error) {
+func (s *memoryStore) Patch(_ context.Context, _, name string, l map[string]string) (*corev1.Secret, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls["patch"]++
@@ -111,7 +111,7 @@ func (s *memory) Patch(_ context.Context, _, name string, l map[string]string) (
 	return o.DeepCopy(), nil
 }
 
-func (s *memory) Delete(_ context.Context, secret *corev1.Secret) error {
+func (s *memoryStore) Delete(_ context.Context, secret *corev1.Secret) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls["delete"]++

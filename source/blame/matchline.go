@@ -2,23 +2,23 @@ package blame
 
 import "strings"
 
-// maxTable bounds the comparison of parts without a common unique line; larger parts count as
+// maxLCSCells bounds the comparison of parts without a common unique line; larger parts count as
 // changed.
-const maxTable = 1 << 20
+const maxLCSCells = 1 << 20
 
-// follow finds a line (from 1) of the new text in the old one, if it is unchanged. To bound the
+// matchLine finds a line (from 1) of the new text in the old one, if it is unchanged. To bound the
 // work, it skips the common beginning and end, and cuts the rest at lines that are unique in both.
-func follow(old, new string, line int) (int, bool) {
+func matchLine(old, new string, line int) (int, bool) {
 	a, b := strings.Split(old, "\n"), strings.Split(new, "\n")
 	if line < 1 || line > len(b) {
 		return 0, false
 	}
-	at, same := followIn(a, b, line-1)
+	at, same := matchLineIn(a, b, line-1)
 	return at + 1, same
 }
 
-// followIn is follow for lines, counted from 0.
-func followIn(a, b []string, line int) (int, bool) {
+// matchLineIn is follow for lines, counted from 0.
+func matchLineIn(a, b []string, line int) (int, bool) {
 	from := 0
 	for {
 		for from < len(a) && from < len(b) && a[from] == b[from] {
@@ -34,24 +34,24 @@ func followIn(a, b []string, line int) (int, bool) {
 		if line >= endB {
 			return line - endB + endA, true
 		}
-		inA, inB, ok := anchor(a[from:endA], b[from:endB], line-from)
+		inA, inB, ok := anchorLine(a[from:endA], b[from:endB], line-from)
 		if !ok {
-			at, same := table(a[from:endA], b[from:endB], line-from)
+			at, same := matchLineByLCS(a[from:endA], b[from:endB], line-from)
 			return at + from, same
 		}
 		// The anchor is the last unique line at or before the wanted line, or the first one after
 		// it.
 		if inB <= line-from {
-			at, same := followIn(a[from+inA:endA], b[from+inB:endB], line-from-inB)
+			at, same := matchLineIn(a[from+inA:endA], b[from+inB:endB], line-from-inB)
 			return at + from + inA, same
 		}
 		a, b = a[:from+inA], b[:from+inB]
 	}
 }
 
-// anchor returns a line that occurs once in both texts: the last one at or before the wanted line,
-// else the first one after it.
-func anchor(a, b []string, line int) (inA, inB int, ok bool) {
+// anchorLine returns a line that occurs once in both texts: the last one at or before the wanted
+// line, else the first one after it.
+func anchorLine(a, b []string, line int) (inA, inB int, ok bool) {
 	count := map[string][3]int{}
 	for i, text := range a {
 		c := count[text]
@@ -80,9 +80,9 @@ func anchor(a, b []string, line int) (inA, inB int, ok bool) {
 	return 0, 0, false
 }
 
-// table finds the line by the longest common subsequence.
-func table(a, b []string, line int) (int, bool) {
-	if len(a) == 0 || len(a)*len(b) > maxTable {
+// matchLineByLCS finds the line by the longest common subsequence.
+func matchLineByLCS(a, b []string, line int) (int, bool) {
+	if len(a) == 0 || len(a)*len(b) > maxLCSCells {
 		return 0, false
 	}
 	width := len(b) + 1

@@ -19,7 +19,7 @@ import (
 // the last commit. It returns that commit, empty before the first one, and the changed, new and
 // deleted files in order. It ignores links, and hidden files that are not in the commit.
 func (r *Repository) Uncommitted(folders ...string) (commit string, files []string, err error) {
-	defer r.caught(&err)
+	defer r.recoverPanic(&err)
 	tree := &object.Tree{}
 	last, err := r.Head()
 	if err == nil && last != nil {
@@ -31,7 +31,7 @@ func (r *Repository) Uncommitted(folders ...string) (commit string, files []stri
 	}
 	found := map[string]bool{}
 	for _, folder := range folders {
-		if err := r.compare(tree, path.Clean(folder), found); err != nil {
+		if err := r.findDifferences(tree, path.Clean(folder), found); err != nil {
 			return "", nil, fmt.Errorf("compare %s with the last commit: %w", folder, err)
 		}
 	}
@@ -42,8 +42,8 @@ func (r *Repository) Uncommitted(folders ...string) (commit string, files []stri
 	return commit, files, nil
 }
 
-// compare adds the files of a folder that differ from the tree.
-func (r *Repository) compare(tree *object.Tree, folder string, found map[string]bool) error {
+// findDifferences adds the files of a folder that differ from the tree.
+func (r *Repository) findDifferences(tree *object.Tree, folder string, found map[string]bool) error {
 	known := map[string]bool{}
 	sub := tree
 	if folder != "." {
@@ -60,7 +60,7 @@ func (r *Repository) compare(tree *object.Tree, folder string, found map[string]
 		if f.Mode == filemode.Symlink {
 			return nil
 		}
-		same, err := r.sameFile(f, name)
+		same, err := r.isSameFile(f, name)
 		if err == nil && !same {
 			found[name] = true
 		}
@@ -85,7 +85,7 @@ func (r *Repository) compare(tree *object.Tree, folder string, found map[string]
 	})
 }
 
-func (r *Repository) sameFile(f *object.File, name string) (bool, error) {
+func (r *Repository) isSameFile(f *object.File, name string) (bool, error) {
 	data, err := os.ReadFile(filepath.Join(r.Root, filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

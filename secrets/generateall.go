@@ -20,7 +20,7 @@ func (m *Manager) GenerateAll(ctx context.Context, configs []Config) ([]Ref, err
 	if err != nil {
 		return nil, err
 	}
-	waves, err := m.waves(configs)
+	waves, err := m.dependencyWaves(configs)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,9 @@ func (m *Manager) GenerateAll(ctx context.Context, configs []Config) ([]Ref, err
 	return refs, nil
 }
 
-// waves groups the indices of requests, so that each comes in a later wave than its dependencies.
-func (m *Manager) waves(configs []Config) ([][]int, error) {
+// dependencyWaves groups the indices of requests, so that each comes in a later wave than its
+// dependencies.
+func (m *Manager) dependencyWaves(configs []Config) ([][]int, error) {
 	requested := map[string]bool{}
 	for _, c := range configs {
 		requested[c.Name] = true

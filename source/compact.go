@@ -12,14 +12,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 )
 
-// smallPack is the size below which packs are merged. Merging holds them in memory, at most
-// maxPacks times smallPack.
-const smallPack = mebibyte
+// maxSmallPack is the size below which packs are merged. Merging holds them in memory, at most
+// maxPacks times maxSmallPack.
+const maxSmallPack = mebibyte
 
-// maintain bounds the growth of the cache: it merges many small packs into one. A cache far above
+// compact bounds the growth of the cache: it merges many small packs into one. A cache far above
 // the transfer limit is discarded with the next fetch.
-func (c *gitCache) maintain(ctx context.Context, limits Limits) error {
-	packs, err := filepath.Glob(filepath.Join(c.packs(), "*.pack"))
+func (c *gitCache) compact(ctx context.Context, limits Limits) error {
+	packs, err := filepath.Glob(filepath.Join(c.packsDir(), "*.pack"))
 	if err != nil || len(packs) <= maxPacks {
 		return err
 	}
@@ -31,23 +31,23 @@ func (c *gitCache) maintain(ctx context.Context, limits Limits) error {
 			return fmt.Errorf("look at the cache: %w", err)
 		}
 		total += info.Size()
-		if info.Size() < smallPack {
+		if info.Size() < maxSmallPack {
 			small = append(small, strings.TrimSuffix(name, ".pack"))
 		}
 	}
 	if total > 4*limits.Transferred || len(small) < 2 {
-		c.suspect.Store(true)
+		c.needsReset.Store(true)
 		return nil
 	}
-	return c.merge(ctx, small)
+	return c.mergePacks(ctx, small)
 }
 
-// merge writes the objects of several packs into one.
-func (c *gitCache) merge(ctx context.Context, packs []string) error {
+// mergePacks writes the objects of several packs into one.
+func (c *gitCache) mergePacks(ctx context.Context, packs []string) error {
 	var all []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
 	for _, name := range packs {
-		hashes, err := hashesOf(name + ".idx")
+		hashes, err := readIndexHashes(name + ".idx")
 		if err != nil {
 			return fmt.Errorf("merge packs of the cache: %w", err)
 		}
@@ -58,7 +58,7 @@ func (c *gitCache) merge(ctx context.Context, packs []string) error {
 			}
 		}
 	}
-	file, err := os.CreateTemp(c.dir, incoming)
+	file, err := os.CreateTemp(c.dir, incomingPrefix)
 	if err != nil {
 		return fmt.Errorf("merge packs of the cache: %w", err)
 	}
@@ -66,13 +66,13 @@ func (c *gitCache) merge(ctx context.Context, packs []string) error {
 		_ = file.Close()
 		_ = os.Remove(file.Name())
 	}()
-	if err := c.objects.read(func() error {
+	if err := c.objects.withStore(func() error {
 		_, err := packfile.NewEncoder(file, c.storage, false).Encode(all, 0)
 		return err
 	}); err != nil {
 		return fmt.Errorf("merge packs of the cache: %w", err)
 	}
-	if err := c.index(ctx, file); err != nil {
+	if err := c.indexPack(ctx, file); err != nil {
 		return err
 	}
 	c.objects.mutex.Lock()
@@ -85,11 +85,11 @@ func (c *gitCache) merge(ctx context.Context, packs []string) error {
 			}
 		}
 	}
-	c.refresh()
+	c.reopenStorage()
 	return nil
 }
 
-func hashesOf(index string) ([]plumbing.Hash, error) {
+func readIndexHashes(index string) ([]plumbing.Hash, error) {
 	file, err := os.Open(index)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ const ignoreFile = ".gitignore"
 // may leave it. The user's own patterns (core.excludesFile) do not count. Without a repository,
 // nothing is ignored.
 func Ignored(dir string, files []string) ([]string, error) {
-	root, inside, err := topOf(dir)
+	root, inside, err := repositoryTop(dir)
 	if err != nil || root == "" {
 		return nil, err
 	}
@@ -49,13 +49,13 @@ func Ignored(dir string, files []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return repo.notCommitted(found, names)
+	return repo.uncommittedOf(found, names)
 }
 
-// topOf returns the top of the repository that contains a folder, and that folder without links;
-// empty if there is no repository.
-func topOf(dir string) (root, inside string, err error) {
-	inside, err = absolutePath(dir)
+// repositoryTop returns the top of the repository that contains a folder, and that folder without
+// links; empty if there is no repository.
+func repositoryTop(dir string) (root, inside string, err error) {
+	inside, err = absoluteRealPath(dir)
 	if err != nil {
 		return "", "", err
 	}
@@ -108,9 +108,9 @@ func ignorePatterns(root string, folder []string, known map[string][]gitignore.P
 	return patterns, nil
 }
 
-// notCommitted returns the files whose names the last commit does not have.
-func (r *Repository) notCommitted(files, names []string) (out []string, err error) {
-	defer r.caught(&err)
+// uncommittedOf returns the files whose names the last commit does not have.
+func (r *Repository) uncommittedOf(files, names []string) (out []string, err error) {
+	defer r.recoverPanic(&err)
 	tree := &object.Tree{}
 	last, err := r.Head()
 	if err == nil && last != nil {
@@ -133,7 +133,7 @@ func (r *Repository) notCommitted(files, names []string) (out []string, err erro
 // EmptySubmodules returns the paths of submodules in a folder that are not checked out, so that
 // their files are missing.
 func EmptySubmodules(dir string) ([]string, error) {
-	root, inside, err := topOf(dir)
+	root, inside, err := repositoryTop(dir)
 	if err != nil || root == "" {
 		return nil, err
 	}

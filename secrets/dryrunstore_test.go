@@ -7,21 +7,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTrial: a manager on Trial computes the same names as on the real store, and writes nothing.
-func TestTrial(t *testing.T) {
-	w := newWorld(t)
+// TestDryRunStore: a manager on Trial computes the same names as on the real store, and writes
+// nothing.
+func TestDryRunStore(t *testing.T) {
+	w := newStoreFixture(t)
 	ca := Config{Name: "ca", Kind: KindCA, CommonName: "ca"}
 	server := Config{Name: "server", Kind: KindCertificate, CertType: CertServer, SigningCA: "ca", CommonName: "server", DNSNames: []string{"a"}}
 	first, err := w.manager().GenerateAll(t.Context(), []Config{ca, server})
 	require.NoError(t, err)
 	writes, names := w.store.writes(), w.store.names()
 
-	same, err := New(Trial(w.store), "garden", "gardener-operator", w.clock, WithKeyBits(testBits)).GenerateAll(t.Context(), []Config{ca, server})
+	same, err := New(NewDryRunStore(w.store), "garden", "gardener-operator", w.clock, WithKeyBits(testBits)).GenerateAll(t.Context(), []Config{ca, server})
 	require.NoError(t, err)
 	assert.Equal(t, first, same)
 
 	server.DNSNames = []string{"a", "b"}
-	tried, err := New(Trial(w.store), "garden", "gardener-operator", w.clock, WithKeyBits(testBits)).GenerateAll(t.Context(), []Config{ca, server})
+	tried, err := New(NewDryRunStore(w.store), "garden", "gardener-operator", w.clock, WithKeyBits(testBits)).GenerateAll(t.Context(), []Config{ca, server})
 	require.NoError(t, err)
 	assert.Equal(t, first[0].Secret, tried[0].Secret)
 	assert.NotEqual(t, first[1].Secret, tried[1].Secret)

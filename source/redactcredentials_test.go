@@ -17,14 +17,14 @@ import (
 	"github.com/pergola-dev/pergola/source/gittest"
 )
 
-// TestServerThatEchoes: no error contains credentials that a server sends back.
-func TestServerThatEchoes(t *testing.T) {
+// TestServerErrorsHideCredentials: no error contains credentials that a server sends back.
+func TestServerErrorsHideCredentials(t *testing.T) {
 	const password, token = `Tr0ub4dor "&3`, "glp4t-0123456789abcdef"
 	pkt := func(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
 	for name, answer := range map[string]http.HandlerFunc{
 		"as an error": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
-			_, _ = w.Write([]byte(pkt("# service=git-upload-pack\n") + "0000" + pkt("ERR you sent "+r.Header.Get("Authorization")+", which is "+decoded(r))))
+			_, _ = w.Write([]byte(pkt("# service=git-upload-pack\n") + "0000" + pkt("ERR you sent "+r.Header.Get("Authorization")+", which is "+sentSecret(r))))
 		},
 		"as a type": func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", r.Header.Get("Authorization"))
@@ -32,7 +32,7 @@ func TestServerThatEchoes(t *testing.T) {
 		"as a broken header": func(w http.ResponseWriter, r *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			if err == nil {
-				_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nWww-Authenticate: x\r\n %s %s\x00: y\r\n\r\n", r.Header.Get("Authorization"), decoded(r))
+				_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nWww-Authenticate: x\r\n %s %s\x00: y\r\n\r\n", r.Header.Get("Authorization"), sentSecret(r))
 				_ = conn.Close()
 			}
 		},
@@ -49,16 +49,16 @@ func TestServerThatEchoes(t *testing.T) {
 				for _, secret := range []string{"Tr0ub4", token[:6], base64.StdEncoding.EncodeToString([]byte("git:" + password))[:8], base64.StdEncoding.EncodeToString([]byte(password))[:8]} {
 					assert.NotContains(t, err.Error(), secret)
 				}
-				assert.Contains(t, err.Error(), hidden)
+				assert.Contains(t, err.Error(), redactedText)
 				assert.NotEmpty(t, ReasonOf(err))
 			})
 		}
 	}
 }
 
-// TestProxyThatEchoes: no error contains a login that a proxy sends back, for any kind of
-// connection.
-func TestProxyThatEchoes(t *testing.T) {
+// TestProxyErrorsHideCredentials: no error contains a login that a proxy sends back, for any kind
+// of connection.
+func TestProxyErrorsHideCredentials(t *testing.T) {
 	const username, password = "robot", "pr0xy-Tr0ub4dor&9"
 	login := base64.StdEncoding.EncodeToString([]byte(username + ":" + password))
 	pkt := func(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
@@ -87,7 +87,7 @@ func TestProxyThatEchoes(t *testing.T) {
 				require.NoError(t, err)
 				options := Options{URL: url, Insecure: !strings.HasPrefix(url, "oci"), Proxy: proxy, Dir: t.TempDir()}
 				if strings.HasPrefix(url, "ssh") {
-					host, identity := gittest.Key(t)
+					host, identity := gittest.NewKey(t)
 					options.Credentials, err = CredentialsOf(url, map[string][]byte{
 						"identity": identity, "known_hosts": []byte(knownhosts.Line([]string{"git.example.org"}, host.PublicKey())),
 					})
@@ -128,7 +128,7 @@ func echoingProxy(t *testing.T, answer func(*http.Request) string) (address stri
 	return listener.Addr().String()
 }
 
-func decoded(r *http.Request) string {
+func sentSecret(r *http.Request) string {
 	_, password, ok := r.BasicAuth()
 	if !ok {
 		return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -136,8 +136,8 @@ func decoded(r *http.Request) string {
 	return password
 }
 
-func TestHideIn(t *testing.T) {
-	forms := Credentials{Username: "u", Password: "s3cr3t-word"}.forms()
+func TestRedactSecrets(t *testing.T) {
+	forms := Credentials{Username: "u", Password: "s3cr3t-word"}.secretForms()
 	for text, want := range map[string]string{
 		"nothing":                     "nothing",
 		"a s3cr3t-word b s3cr3t-word": "a (hidden) b (hidden)",
@@ -145,7 +145,7 @@ func TestHideIn(t *testing.T) {
 		"too little to tell: s3cr":    "too little to tell: s3cr",
 		"in base64 " + base64.StdEncoding.EncodeToString([]byte("u:s3cr3t-word")): "in base64 (hidden)",
 	} {
-		assert.Equal(t, want, hideIn(text, forms), text)
+		assert.Equal(t, want, redactSecrets(text, forms), text)
 	}
-	assert.Empty(t, Credentials{Username: "u"}.forms())
+	assert.Empty(t, Credentials{Username: "u"}.secretForms())
 }

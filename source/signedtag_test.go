@@ -44,11 +44,11 @@ func TestSignedTagOfAKnownCommit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			repo := gittest.New(t, root, "landscape")
-			repo.Push("a.yaml", "1", "one")
+			repo.PushFile("a.yaml", "1", "one")
 			commit := signCommit(t, repo, "main", by)
 			tag := func(name string, sign func(string) string) {
 				payload := fmt.Sprintf("object %s\ntype commit\ntag %s\ntagger Ada <ada@example.com> 1767322000 +0000\n\nversion\n", commit, name)
-				store(t, repo, "tag", payload+sign(payload), "refs/tags/"+name)
+				writeGitObject(t, repo, "tag", payload+sign(payload), "refs/tags/"+name)
 			}
 			if c.former != nil {
 				tag("v1.3.0", c.former)
@@ -60,7 +60,7 @@ func TestSignedTagOfAKnownCommit(t *testing.T) {
 				ref.SemVer = ">=1.0.0 <2"
 			}
 			server := gittest.ServeHTTP(t, root)
-			r := remote(t, Options{URL: server.URL + "/landscape.git", Ref: ref,
+			r := newTestRemote(t, Options{URL: server.URL + "/landscape.git", Ref: ref,
 				Verify: &Verify{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
 			head, err := r.Resolve(t.Context())
 			require.NoError(t, err)
@@ -71,13 +71,13 @@ func TestSignedTagOfAKnownCommit(t *testing.T) {
 			if c.next != nil {
 				tag(c.tag, c.next)
 			}
-			server.Reset()
+			server.ResetCounters()
 			if c.resolved {
 				head, err = r.Resolve(t.Context())
 				require.NoError(t, err)
 			}
 			s, err := r.Fetch(t.Context(), head)
-			requests, _ := server.Reset()
+			requests, _ := server.ResetCounters()
 			assert.Equal(t, c.requests, requests)
 			if c.err != "" {
 				requireReason(t, ReasonVerificationFailed, err)
@@ -87,13 +87,13 @@ func TestSignedTagOfAKnownCommit(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, c.tag+"@sha1:"+commit, s.Revision())
 			assert.NotEmpty(t, s.Tag)
-			server.Reset()
+			server.ResetCounters()
 			_, err = r.At(t.Context(), commit)
 			require.NoError(t, err, "its tag is remembered")
-			requests, _ = server.Reset()
+			requests, _ = server.ResetCounters()
 			assert.Empty(t, requests)
 
-			lost := remote(t, Options{URL: server.URL + "/landscape.git", Ref: ref, Dir: t.TempDir(),
+			lost := newTestRemote(t, Options{URL: server.URL + "/landscape.git", Ref: ref, Dir: t.TempDir(),
 				Verify: &Verify{Mode: landscapev1alpha1.VerifyTagAndHEAD, Keys: map[string][]byte{"a": armored(t, ada)}}})
 			for range 2 {
 				s, err = lost.At(t.Context(), commit)

@@ -15,8 +15,8 @@ import (
 	"unicode"
 )
 
-// maxAnswer is the maximum size of an answer, in bytes.
-const maxAnswer = 16 << 20
+// maxResponseSize is the maximum size of an answer, in bytes.
+const maxResponseSize = 16 << 20
 
 // Error is a refusal by a forge.
 type Error struct {
@@ -26,8 +26,8 @@ type Error struct {
 	Message string
 	// RetryAfter is the wait that the forge asks for; 0 if it names none.
 	RetryAfter time.Duration
-	// Limited says that the forge refused because of too many requests.
-	Limited bool
+	// RateLimited says that the forge refused because of too many requests.
+	RateLimited bool
 }
 
 func (e *Error) Error() string {
@@ -38,16 +38,17 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Temporary reports whether the same request may succeed later.
-func (e *Error) Temporary() bool {
-	return e.Limited || e.Status >= 500 || e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests
+// IsTemporary reports whether the same request may succeed later.
+func (e *Error) IsTemporary() bool {
+	return e.RateLimited || e.Status >= 500 || e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests
 }
 
-// Temporary reports whether the same request may succeed later, and after which wait (0: at once).
-func Temporary(err error) (bool, time.Duration) {
+// IsTemporary reports whether the same request may succeed later, and after which wait (0: at
+// once).
+func IsTemporary(err error) (bool, time.Duration) {
 	var refused *Error
 	if errors.As(err, &refused) {
-		return refused.Temporary(), refused.RetryAfter
+		return refused.IsTemporary(), refused.RetryAfter
 	}
 	if errors.Is(err, context.Canceled) {
 		return false, 0
@@ -56,9 +57,9 @@ func Temporary(err error) (bool, time.Duration) {
 	return errors.As(err, &network) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF), 0
 }
 
-// courier sends requests: it adds the token, for its forge only, and turns refusals into errors
-// before the library would log them unchanged.
-type courier struct {
+// authTransport sends requests: it adds the token, for its forge only, and turns refusals into
+// errors before the library would log them unchanged.
+type authTransport struct {
 	provider string
 	base     *url.URL
 	token    string
@@ -66,9 +67,9 @@ type courier struct {
 	next     *http.Transport
 }
 
-func (c *courier) CloseIdleConnections() { c.next.CloseIdleConnections() }
+func (c *authTransport) CloseIdleConnections() { c.next.CloseIdleConnections() }
 
-func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
+func (c *authTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != c.base.Scheme || req.URL.Host != c.base.Host {
 		return nil, fmt.Errorf("a request to %s instead of %s is not made", req.URL.Host, c.base.Host)
 	}
@@ -92,24 +93,24 @@ func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 		res.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(res.Body, maxAnswer), res.Body}
+		}{io.LimitReader(res.Body, maxResponseSize), res.Body}
 		return res, nil
 	}
 	defer res.Body.Close()
 	start, _ := io.ReadAll(io.LimitReader(res.Body, 8<<10)) // a partial body suffices
-	return nil, c.refusal(res, start)
+	return nil, c.refusalError(res, start)
 }
 
-func (c *courier) refusal(res *http.Response, body []byte) *Error {
+func (c *authTransport) refusalError(res *http.Response, body []byte) *Error {
 	out := &Error{Status: res.StatusCode, Message: c.redact(messageOf(body))}
 	if location := res.Header.Get("Location"); location != "" && res.StatusCode < 400 {
 		out.Message = "it sends to another address; was the repository, or the forge, moved?"
 	}
 	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && seconds >= 0 {
-		out.RetryAfter, out.Limited = time.Duration(min(seconds, 3600))*time.Second, res.StatusCode == http.StatusForbidden
+		out.RetryAfter, out.RateLimited = time.Duration(min(seconds, 3600))*time.Second, res.StatusCode == http.StatusForbidden
 	}
 	if res.Header.Get("X-RateLimit-Remaining") == "0" && res.StatusCode == http.StatusForbidden {
-		out.Limited = true
+		out.RateLimited = true
 		reset, _ := strconv.ParseInt(res.Header.Get("X-RateLimit-Reset"), 10, 64)
 		date, err := http.ParseTime(res.Header.Get("Date"))
 		if wait := time.Unix(reset, 0).Sub(date); err == nil && wait > 0 && out.RetryAfter == 0 {
@@ -138,11 +139,11 @@ func messageOf(body []byte) string {
 	if len(answer.Errors) > 0 && string(answer.Errors) != "null" {
 		parts = append(parts, string(answer.Errors))
 	}
-	return plain(strings.Join(parts, ": "), 300)
+	return boundedLine(strings.Join(parts, ": "), 300)
 }
 
-// plain returns foreign text on one line, truncated to a number of characters.
-func plain(text string, most int) string {
+// boundedLine returns foreign text on one line, truncated to a number of characters.
+func boundedLine(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
 			return ' '
@@ -159,8 +160,9 @@ func plain(text string, most int) string {
 	return text
 }
 
-// explain adds the failed operation. It removes the URL, which may contain the text that was sent.
-func (f *Forge) explain(doing string, err error) error {
+// wrapError adds the failed operation. It removes the URL, which may contain the text that was
+// sent.
+func (f *Forge) wrapError(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
