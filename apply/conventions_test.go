@@ -37,7 +37,7 @@ func gardenerKeys() Keys {
 // newEngine makes an engine with these conventions.
 func newEngine(o Options) *Engine {
 	const update, applied = metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
-	o.Keys, o.ExplainItem = gardenerKeys(), plan.Explain
+	o.Keys, o.ExplainItem = gardenerKeys(), plan.AddConsequences
 	o.Protected = []schema.GroupKind{{Kind: "PersistentVolumeClaim"}, namespaceKind, crdKind}
 	o.TakeoverManagers = []TakeoverManager{
 		{Name: "kubectl-client-side-apply", Operation: update},

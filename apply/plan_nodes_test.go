@@ -52,6 +52,6 @@ spec:
 	require.Len(t, p.Items, 1)
 	assert.Equal(t, change.Hold, p.Items[0].Action)
 	assert.Equal(t, []string{"deletes the machines of the cluster"}, p.Items[0].Consequences)
-	require.Len(t, plan.Nodes(p), 1)
-	assert.Equal(t, []string{"the pool is removed", "which is held"}, plan.Nodes(p)[0].Why)
+	require.Len(t, plan.NodeChanges(p), 1)
+	assert.Equal(t, []string{"the pool is removed", "which is held"}, plan.NodeChanges(p)[0].Why)
 }

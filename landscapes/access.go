@@ -24,7 +24,7 @@ func (l *layer) checkLink(name string) bool {
 		return false
 	}
 	resolved := path.Join(path.Dir(name), target)
-	if path.IsAbs(target) || !within(l.folder, resolved) {
+	if path.IsAbs(target) || !isWithin(l.folder, resolved) {
 		l.report(name, 0, 0, "landscape/link", schemas.TypeForbidden, "is a symbolic link to %q, which leaves the landscape; copy the file, or make its folder a layer", target)
 		return false
 	}
@@ -35,15 +35,15 @@ func (l *layer) checkLink(name string) bool {
 	return true
 }
 
-// within reports whether a path in the repository is the folder or lies below it.
-func within(folder, name string) bool {
+// isWithin reports whether a path in the repository is the folder or lies below it.
+func isWithin(folder, name string) bool {
 	return folder == "." && fs.ValidPath(name) || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// read returns the content of a file within the limits. It reports any problem and then returns
-// false.
-func (l *loader) read(name string) ([]byte, bool) {
-	if !l.admit(name) {
+// readTextFile returns the content of a file within the limits. It reports any problem and then
+// returns false.
+func (l *loader) readTextFile(name string) ([]byte, bool) {
+	if !l.countFile(name) {
 		return nil, false
 	}
 	// Opening a named pipe waits for a writer, so check the file mode first.
@@ -52,14 +52,14 @@ func (l *loader) read(name string) ([]byte, bool) {
 		return nil, false
 	}
 	data, ok := l.readBytes(name)
-	return data, ok && l.isText(name, data)
+	return data, ok && l.requireText(name, data)
 }
 
-// admit counts a file, and returns false beyond the limit.
-func (l *loader) admit(name string) bool {
+// countFile counts a file, and returns false beyond the limit.
+func (l *loader) countFile(name string) bool {
 	if l.files++; l.files > l.limits.Files {
-		if !l.limitSaid {
-			l.limitSaid = true
+		if !l.isLimitReported {
+			l.isLimitReported = true
 			l.report(name, 0, 0, "landscape/limits", schemas.TypeTooMany, "the landscape has more than %d files; this one and those after it are not read", l.limits.Files)
 		}
 		return false
@@ -71,7 +71,7 @@ func (l *loader) admit(name string) bool {
 func (l *loader) readBytes(name string) ([]byte, bool) {
 	file, err := l.fs.Open(name)
 	if err != nil {
-		l.report(name, 0, 0, "landscape/file", schemas.TypeInvalid, "cannot be read: %s", reason(err))
+		l.report(name, 0, 0, "landscape/file", schemas.TypeInvalid, "cannot be read: %s", ioErrorText(err))
 		return nil, false
 	}
 	defer file.Close()
@@ -85,7 +85,7 @@ func (l *loader) readBytes(name string) ([]byte, bool) {
 	}
 	_, err = data.ReadFrom(io.LimitReader(file, l.limits.FileSize+1))
 	if err != nil {
-		l.report(name, 0, 0, "landscape/file", schemas.TypeInvalid, "cannot be read: %s", reason(err))
+		l.report(name, 0, 0, "landscape/file", schemas.TypeInvalid, "cannot be read: %s", ioErrorText(err))
 		return nil, false
 	}
 	if int64(data.Len()) > l.limits.FileSize {
@@ -97,18 +97,18 @@ func (l *loader) readBytes(name string) ([]byte, bool) {
 
 // reportTooLong reports a file that is larger than the limit.
 func (l *loader) reportTooLong(name string, size int64) {
-	l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %s: it has %s; make several files of it", inBytes(l.limits.FileSize), inBytes(size))
+	l.report(name, 0, 0, "landscape/limits", schemas.TypeTooLong, "is larger than %s: it has %s; make several files of it", formatSize(l.limits.FileSize), formatSize(size))
 }
 
-// inBytes formats a size for people. It rounds up, so that a size above a limit reads as larger.
-func inBytes(size int64) string {
+// formatSize formats a size for people. It rounds up, so that a size above a limit reads as larger.
+func formatSize(size int64) string {
 	if size < 1<<20 {
 		return fmt.Sprintf("%d bytes", size)
 	}
 	return strconv.FormatFloat(math.Ceil(float64(size)/(1<<20)*10)/10, 'f', -1, 64) + " MiB"
 }
 
-func (l *loader) isText(name string, data []byte) bool {
+func (l *loader) requireText(name string, data []byte) bool {
 	p := checkText(name, data)
 	if p != nil {
 		l.report(name, p.line, p.column, "landscape/file", schemas.TypeInvalid, "%s", p.message)
@@ -116,8 +116,8 @@ func (l *loader) isText(name string, data []byte) bool {
 	return p == nil
 }
 
-// reason returns the text of an I/O error without the path, which may be a local path.
-func reason(err error) string {
+// ioErrorText returns the text of an I/O error without the path, which may be a local path.
+func ioErrorText(err error) string {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {
 		return pathError.Err.Error()

@@ -39,14 +39,14 @@ func ClusterOf(obj *unstructured.Unstructured, referenced map[string]bool) strin
 func (l *Landscape) RuntimeReferences() map[string]bool {
 	out := map[string]bool{}
 	for i := range l.Declarations {
-		if d := &l.Declarations[i]; d.isOperators("Garden") || d.isOperators("Extension") {
+		if d := &l.Declarations[i]; d.isOperatorKind("Garden") || d.isOperatorKind("Extension") {
 			collectReferences(d.Object().Object, "", out)
 		}
 	}
 	return out
 }
 
-func (d *Declaration) isOperators(kind string) bool {
+func (d *Declaration) isOperatorKind(kind string) bool {
 	return d.kind.Group == operatorv1alpha1.SchemeGroupVersion.Group && d.kind.Kind == kind
 }
 
@@ -76,10 +76,10 @@ func collectReferences(v any, field string, out map[string]bool) {
 	}
 }
 
-// leaving finds Secrets and ConfigMaps that the runtime cluster no longer refers to. They would
-// move to the virtual garden, whose administrators and gardenlets must not get them because of a
-// forgotten file. Without a Garden in the landscape, it reports nothing.
-func (l *Landscape) leaving(before *Landscape) []schemas.Violation {
+// checkClusterMoves finds Secrets and ConfigMaps that the runtime cluster no longer refers to. They
+// would move to the virtual garden, whose administrators and gardenlets must not get them because
+// of a forgotten file. Without a Garden in the landscape, it reports nothing.
+func (l *Landscape) checkClusterMoves(before *Landscape) []schemas.Violation {
 	former := map[identity]bool{}
 	for i := range before.Declarations {
 		former[identityOf(&before.Declarations[i])] = true
@@ -110,7 +110,7 @@ func (l *Landscape) leaving(before *Landscape) []schemas.Violation {
 
 func (l *Landscape) hasGarden() bool {
 	for i := range l.Declarations {
-		if l.Declarations[i].isOperators("Garden") {
+		if l.Declarations[i].isOperatorKind("Garden") {
 			return true
 		}
 	}

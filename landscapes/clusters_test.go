@@ -9,9 +9,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestSecretsLeaveTheRuntimeClusterByADecision: a Secret that the Garden no longer refers to does
+// TestSecretsDoNotMoveSilently: a Secret that the Garden no longer refers to does
 // not move to the virtual garden silently.
-func TestSecretsLeaveTheRuntimeClusterByADecision(t *testing.T) {
+func TestSecretsDoNotMoveSilently(t *testing.T) {
 	garden := func(name string) string {
 		return "apiVersion: operator.gardener.cloud/v1alpha1\nkind: Garden\nmetadata: {name: g}\nspec: {dns: {providers: [{name: p, type: t, secretRef: {name: " + name + "}}]}}\n"
 	}

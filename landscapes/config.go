@@ -38,7 +38,7 @@ func (l *loader) checkConfig() {
 	l.checkFacts(config, spec)
 	l.checkTimes(config, spec)
 	l.checkGates(config, spec)
-	l.checkObjectsFields(config, spec)
+	l.checkClusterOnlyFields(config, spec)
 	l.checkExternal(config, spec)
 }
 
@@ -85,12 +85,12 @@ func (l *loader) checkExternal(config *Declaration, spec map[string]any) {
 	}
 }
 
-// objectsFields have an effect only in the Landscape of the cluster (LandscapeSpec, SyncSpec).
-var objectsFields = []string{"approved", "decryption", "dependsOn", "interval", "notifications", "pin", "receivers", "retryInterval", "serviceAccountName"}
+// clusterOnlyFields have an effect only in the Landscape of the cluster (LandscapeSpec, SyncSpec).
+var clusterOnlyFields = []string{"approved", "decryption", "dependsOn", "interval", "notifications", "pin", "receivers", "retryInterval", "serviceAccountName"}
 
-// checkObjectsFields warns of fields that an operator does not read from a file.
-func (l *loader) checkObjectsFields(config *Declaration, spec map[string]any) {
-	for _, field := range objectsFields {
+// checkClusterOnlyFields warns of fields that an operator does not read from a file.
+func (l *loader) checkClusterOnlyFields(config *Declaration, spec map[string]any) {
+	for _, field := range clusterOnlyFields {
 		if spec[field] != nil {
 			l.reportField(config, "spec."+field, schemas.TypeForbidden, ruleConfig, "has no effect in landscape.yaml: an operator takes it from the Landscape in the cluster; set it there, and remove it here")
 			l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
@@ -185,7 +185,7 @@ func (l *loader) checkFacts(config *Declaration, spec map[string]any) {
 	if _, err := fs.Stat(l.fs, file); err != nil {
 		return
 	}
-	if _, ok := l.read(file); !ok {
+	if _, ok := l.readTextFile(file); !ok {
 		delete(spec, "facts")
 	}
 }

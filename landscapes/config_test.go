@@ -217,8 +217,8 @@ func TestSpecialFolders(t *testing.T) {
 	assert.Empty(t, l.Overlays)
 }
 
-// TestLandscapesInside: a nested landscape is a warning, unless it is a layer or beside this one.
-func TestLandscapesInside(t *testing.T) {
+// TestNestedLandscapes: a nested landscape is a warning, unless it is a layer or beside this one.
+func TestNestedLandscapes(t *testing.T) {
 	inside := tree(map[string]string{"landscape.yaml": withLayers("[base]"), "base/landscape.yaml": bareConfig, "old/landscape.yaml": bareConfig, "old/ns.yaml": namespace("lost")})
 	_, violations, err := LoadFS(t.Context(), inside, ".", Options{})
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ func (l *loader) checkSeedClusters(config *Declaration, spec map[string]any) {
 			continue
 		}
 		hint := didYouMean(name, free)
-		if hint == "" && l.incomplete() {
+		if hint == "" && l.isIncomplete() {
 			continue // an unreadable file, already reported, may declare it
 		}
 		rest := ""
@@ -81,7 +81,7 @@ func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
 		if first, _ := clusters["runtime"].(map[string]any); !isMap || fmt.Sprint(access) != fmt.Sprint(first) {
 			continue
 		}
-		if differs := l.networksApart(name); differs != "" {
+		if differs := l.networkDifference(name); differs != "" {
 			l.reportField(config, field, schemas.TypeInvalid, ruleConfig,
 				fmt.Sprintf("is reached as the runtime cluster is, and the two are not one cluster: %s; give it a context of its own, or mend the ranges", differs))
 			v, place := &l.violations[len(l.violations)-1], config.KeyPosition(field)
@@ -90,9 +90,9 @@ func (l *loader) checkSharedClusters(config *Declaration, spec map[string]any) {
 	}
 }
 
-// networksApart describes an address range that differs between a Seed and the runtime cluster. It
-// is "" if none differs, or if one of the two sets none.
-func (l *loader) networksApart(seed string) string {
+// networkDifference describes an address range that differs between a Seed and the runtime cluster.
+// It is "" if none differs, or if one of the two sets none.
+func (l *loader) networkDifference(seed string) string {
 	var garden, own map[string]any
 	for _, d := range l.landscape.Declarations {
 		switch {
@@ -112,14 +112,14 @@ func (l *loader) networksApart(seed string) string {
 	return ""
 }
 
-// rulesOfReading are the rules whose errors drop declarations.
-var rulesOfReading = []string{"landscape/file", "landscape/kind", "landscape/name", "landscape/cue", "landscape/layer", "landscape/limits", "landscape/link", "landscape/sops", ruleNotRead}
+// unreadableFileRules are the rules whose errors drop declarations.
+var unreadableFileRules = []string{"landscape/file", "landscape/kind", "landscape/name", "landscape/cue", "landscape/layer", "landscape/limits", "landscape/link", "landscape/sops", ruleNotRead}
 
-// incomplete reports whether declarations are missing because of an unreadable file or an unknown
+// isIncomplete reports whether declarations are missing because of an unreadable file or an unknown
 // kind.
-func (l *loader) incomplete() bool {
+func (l *loader) isIncomplete() bool {
 	return slices.ContainsFunc(l.violations, func(v schemas.Violation) bool {
-		return v.Severity == schemas.SeverityError && slices.Contains(rulesOfReading, v.Rule)
+		return v.Severity == schemas.SeverityError && slices.Contains(unreadableFileRules, v.Rule)
 	})
 }
 

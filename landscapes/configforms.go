@@ -7,8 +7,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// patternWords precede the pattern in a message of the schema.
-const patternWords = "does not have the form "
+// patternPrefix precede the pattern in a message of the schema.
+const patternPrefix = "does not have the form "
 
 // quotesHint is the schema's hint for a number instead of text. It does not help with a share.
 const quotesHint = "; put it in quotes"
@@ -41,14 +41,14 @@ func configForm(field string) string {
 	return ""
 }
 
-// WithForms replaces the pattern in findings about Landscape fields by a description.
-func WithForms(violations []schemas.Violation) []schemas.Violation {
+// DescribeForms replaces the pattern in findings about Landscape fields by a description.
+func DescribeForms(violations []schemas.Violation) []schemas.Violation {
 	for i := range violations {
 		v := &violations[i]
 		if v.Kind != configKind {
 			continue
 		}
-		before, _, found := strings.Cut(v.Message, patternWords)
+		before, _, found := strings.Cut(v.Message, patternPrefix)
 		if words := configForm(v.Field); found && words != "" {
 			v.Message = before + words
 		}

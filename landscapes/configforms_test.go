@@ -13,17 +13,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// patterns returns the fields of an object that have a pattern.
-func patterns(props apiextensionsv1.JSONSchemaProps, field string) []string {
+// patternFields returns the fields of an object that have a pattern.
+func patternFields(props apiextensionsv1.JSONSchemaProps, field string) []string {
 	var out []string
 	if props.Pattern != "" {
 		out = append(out, field)
 	}
 	for name, child := range props.Properties {
-		out = append(out, patterns(child, field+"."+name)...)
+		out = append(out, patternFields(child, field+"."+name)...)
 	}
 	if props.Items != nil {
-		out = append(out, patterns(*props.Items.Schema, field+"[0]")...)
+		out = append(out, patternFields(*props.Items.Schema, field+"[0]")...)
 	}
 	return out
 }
@@ -32,7 +32,7 @@ func patterns(props apiextensionsv1.JSONSchemaProps, field string) []string {
 func TestConfigFormsInWords(t *testing.T) {
 	crd := crds.Get(landscapev1alpha1.GroupName, configKind)
 	require.NotNil(t, crd)
-	fields := patterns(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"], "spec")
+	fields := patternFields(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"], "spec")
 	require.NotEmpty(t, fields)
 	for _, field := range fields {
 		assert.Contains(t, configForm(field), "such as ", "no words for the form of %s", field)

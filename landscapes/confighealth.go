@@ -47,7 +47,7 @@ func (l *loader) reportHealth(config *Declaration, health map[string]any, source
 			v.Severity = schemas.SeverityWarning
 		}
 		if f.offset >= 0 {
-			v.Line, v.Column = insideScalar(source(v.File), v.Line, v.Column, []rune(f.text), f.offset)
+			v.Line, v.Column = scalarPosition(source(v.File), v.Line, v.Column, []rune(f.text), f.offset)
 		}
 	}
 }
@@ -84,10 +84,10 @@ func checkHealthRules(health map[string]any) []healthFinding {
 		if !ok {
 			continue
 		}
-		if field, message := wrongKind(byGroup, rule); field != "" {
+		if field, message := healthKindProblem(byGroup, rule); field != "" {
 			findings = append(findings, healthFinding{field: fmt.Sprintf("rules[%d].%s", i, field), typ: schemas.TypeNotSupported, message: message, offset: -1})
 		}
-		for field, message := range hardlyRules(rule) {
+		for field, message := range ineffectiveHealthFields(rule) {
 			findings = append(findings, healthFinding{field: fmt.Sprintf("rules[%d].%s", i, field), typ: schemas.TypeInvalid, message: message, offset: -1, warning: true})
 		}
 		key := rule.APIGroup + "/" + rule.Kind
@@ -116,15 +116,16 @@ func checkHealthRules(health map[string]any) []healthFinding {
 			f.typ = schemas.TypeRequired
 		}
 		if e.Line > 0 {
-			f.locate(expression(rules[e.Rule], e.Field), e)
+			f.locate(ruleExpression(rules[e.Rule], e.Field), e)
 		}
 		findings = append(findings, f)
 	}
 	return findings
 }
 
-// hardlyRules returns the fields of a rule that have less effect than they suggest, with advice.
-func hardlyRules(rule custom.Rule) map[string]string {
+// ineffectiveHealthFields returns the fields of a rule that have less effect than they suggest,
+// with advice.
+func ineffectiveHealthFields(rule custom.Rule) map[string]string {
 	same := func(a, b string) bool {
 		return a != "" && strings.Join(strings.Fields(a), " ") == strings.Join(strings.Fields(b), " ")
 	}
@@ -153,7 +154,7 @@ func healthRule(item any) (custom.Rule, bool) {
 	return rule, ok
 }
 
-func expression(rule custom.Rule, field string) string {
+func ruleExpression(rule custom.Rule, field string) string {
 	switch field {
 	case "healthy":
 		return rule.Healthy
@@ -214,12 +215,12 @@ func operatorHint(rest string) string {
 	return ""
 }
 
-// ofOtherLanguages maps function names of other languages to CEL functions.
-var ofOtherLanguages = map[string]string{"length": "size", "len": "size", "count": "size", "any": "exists", "some": "exists", "every": "all",
+// foreignFunctions maps function names of other languages to CEL functions.
+var foreignFunctions = map[string]string{"length": "size", "len": "size", "count": "size", "any": "exists", "some": "exists", "every": "all",
 	"includes": "contains", "tolower": "lowerAscii", "toupper": "upperAscii", "tostring": "string", "str": "string", "number": "int"}
 
-// maxNear limits how many functions a hint names.
-const maxNear = 3
+// maxSuggestions limits how many functions a hint names.
+const maxSuggestions = 3
 
 // functionHint suggests functions for an unknown name.
 func functionHint(name string) string {
@@ -233,13 +234,13 @@ func functionHint(name string) string {
 	all := slices.Concat(words.Macros, words.Functions)
 	slices.Sort(all)
 	var near []string
-	if known := ofOtherLanguages[strings.ToLower(name)]; known != "" {
+	if known := foreignFunctions[strings.ToLower(name)]; known != "" {
 		near = append(near, known)
 	} else if best := suggest.Closest(name, all); best != "" {
 		near = append(near, best)
 	}
 	for _, word := range all {
-		if len(near) == maxNear {
+		if len(near) == maxSuggestions {
 			break
 		}
 		inside := len(name) > 2 && strings.Contains(strings.ToLower(word), strings.ToLower(name)) || len(word) > 3 && strings.Contains(strings.ToLower(name), strings.ToLower(word))
@@ -253,8 +254,9 @@ func functionHint(name string) string {
 	return "; did you mean " + strings.Join(near, " or ") + "?"
 }
 
-// wrongKind finds kinds that a known group does not have: a rule for them would have no effect.
-func wrongKind(byGroup map[string][]string, rule custom.Rule) (field, message string) {
+// healthKindProblem finds kinds that a known group does not have: a rule for them would have no
+// effect.
+func healthKindProblem(byGroup map[string][]string, rule custom.Rule) (field, message string) {
 	kinds, known := byGroup[rule.APIGroup]
 	switch {
 	case rule.Kind == "" || strings.Contains(rule.APIGroup, "/"):

@@ -11,8 +11,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// validated returns all findings about a landscape with these files, in the format of validate.
-func validated(t *testing.T, files map[string]string, folder string) (*Landscape, []string) {
+// validateFiles returns all findings about a landscape with these files, in the format of validate.
+func validateFiles(t *testing.T, files map[string]string, folder string) (*Landscape, []string) {
 	t.Helper()
 	l, violations, err := LoadFS(t.Context(), tree(files), folder, Options{})
 	require.NoError(t, err)
@@ -94,8 +94,8 @@ func TestHealthRules(t *testing.T) {
 		"an unknown field":     {rules("{kind: Pod, «healty: 'true', progressing: 'true'}"), []string{`the field "healty" does not exist; did you mean "healthy"?`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, places := placesMarked(withSpec(test.spec))
-			_, lines := validated(t, map[string]string{"landscape.yaml": text}, ".")
+			text, places := extractMarks(withSpec(test.spec))
+			_, lines := validateFiles(t, map[string]string{"landscape.yaml": text}, ".")
 			require.Len(t, lines, len(test.want), "%s", strings.Join(lines, "\n"))
 			require.Len(t, places, len(test.want))
 			for i, want := range test.want {
@@ -112,8 +112,8 @@ func TestHealthRules(t *testing.T) {
 	}
 }
 
-// placesMarked removes the marks from a text and returns their places as LINE:COLUMN.
-func placesMarked(marked string) (text string, places []string) {
+// extractMarks removes the marks from a text and returns their places as LINE:COLUMN.
+func extractMarks(marked string) (text string, places []string) {
 	var b strings.Builder
 	line, column := 1, 1
 	for _, r := range marked {
@@ -136,7 +136,7 @@ func TestTooManyHealthRules(t *testing.T) {
 	for i := range 257 {
 		fmt.Fprintf(&text, "    - {apiGroup: a.org, kind: K%d, healthy: self.a}\n", i)
 	}
-	_, lines := validated(t, map[string]string{"landscape.yaml": withSpec(text.String())}, ".")
+	_, lines := validateFiles(t, map[string]string{"landscape.yaml": withSpec(text.String())}, ".")
 	assert.Equal(t, []string{"landscape.yaml:263:31: error: Landscape test: spec.health.rules[256].kind: there are 257 rules, 256 at most are allowed [landscape/health]"}, lines)
 }
 
@@ -145,14 +145,14 @@ func TestHealthRulesOfALayer(t *testing.T) {
 	rule := func(healthy string) string {
 		return withSpec("  health: {rules: [{apiGroup: example.org, kind: Database, healthy: " + healthy + "}]}\n")
 	}
-	base, places := placesMarked(rule("self.a && «obj"))
+	base, places := extractMarks(rule("self.a && «obj"))
 	files := map[string]string{"live/landscape.yaml": withSpec("  layers: [../base]\n"), "base/landscape.yaml": base}
-	_, lines := validated(t, files, "live")
+	_, lines := validateFiles(t, files, "live")
 	require.Len(t, lines, 1)
 	assert.Contains(t, lines[0], "../base/landscape.yaml:"+places[0]+": error: ")
 
 	files["live/landscape.yaml"] = withSpec("  layers: [../base]\n  health: {rules: [{apiGroup: example.org, kind: Other, healthy: self.status.ready}]}\n")
-	l, lines := validated(t, files, "live")
+	l, lines := validateFiles(t, files, "live")
 	assert.Empty(t, lines, "a list replaces the one of the layer below")
 	assert.Equal(t, "Other", l.Config.Spec.Health.Rules[0].Kind)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// someDay is the fixed start for following schedules, up to five years, so that a result does not
-// depend on the current date.
-var someDay = time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)
+// referenceDate is the fixed start for following schedules, up to five years, so that a result does
+// not depend on the current date.
+var referenceDate = time.Date(2024, time.January, 1, 0, 0, 0, 0, time.UTC)
 
 // checkTimes checks spec.timeout and the sync windows. The operator refuses windows that are
 // invalid or never open.
@@ -44,9 +44,9 @@ func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 				l.reportField(config, fmt.Sprintf("spec.windows[%d].%s", i, wrong.Field), schemas.TypeInvalid, ruleConfig, fmt.Sprintf("%q: %s", wrong.Value, wrong.Message))
 			}
 			never = false
-		} else if err == nil && !schedule.Next(someDay).IsZero() {
+		} else if err == nil && !schedule.Next(referenceDate).IsZero() {
 			never = false
-			if field, message := hardlyMeant(window, schedule); message != "" {
+			if field, message := windowWarning(window, schedule); message != "" {
 				l.warnField(config, fmt.Sprintf("spec.windows[%d]%s", i, field), ruleConfig, message)
 			}
 		}
@@ -56,9 +56,9 @@ func (l *loader) checkTimes(config *Declaration, spec map[string]any) {
 	}
 }
 
-// hardlyMeant returns the field of a valid window, as .schedule, that is hardly intended, with
+// windowWarning returns the field of a valid window, as .schedule, that is hardly intended, with
 // advice.
-func hardlyMeant(window landscapev1alpha1.SyncWindow, schedule cron.Schedule) (field, message string) {
+func windowWarning(window landscapev1alpha1.SyncWindow, schedule cron.Schedule) (field, message string) {
 	duration := window.Duration.Duration
 	minutes := uint64(1)<<60 - 1
 	fields, _ := schedule.(*cron.SpecSchedule)
@@ -67,20 +67,20 @@ func hardlyMeant(window landscapev1alpha1.SyncWindow, schedule cron.Schedule) (f
 		return ".duration", fmt.Sprintf("%s is less than a minute, so that a new revision is hardly ever noticed in time; write how long the window is open, such as 8h", duration)
 	case fields != nil && fields.Minute&minutes == minutes:
 		return ".schedule", fmt.Sprintf("%q opens the window anew each minute, so that it closes %s after the last one; write the minute at which it opens, such as \"0 8 * * 1-5\"", window.Schedule, duration)
-	case alwaysOpen(schedule, duration):
+	case isAlwaysOpen(schedule, duration):
 		return "", fmt.Sprintf("is always open: it opens again before its %s are over; shorten the duration, or remove spec.windows", duration)
 	}
 	return "", ""
 }
 
-// mostOpenings limits how many openings of a window are compared; an hourly window opens fewer
+// maxOpenings limits how many openings of a window are compared; an hourly window opens fewer
 // times in a year.
-const mostOpenings = 10_000
+const maxOpenings = 10_000
 
-// alwaysOpen reports whether a window never closes in the year after someDay.
-func alwaysOpen(schedule cron.Schedule, duration time.Duration) bool {
-	last := schedule.Next(someDay)
-	for end, n := last.AddDate(1, 0, 0), 0; last.Before(end) && n < mostOpenings; n++ {
+// isAlwaysOpen reports whether a window never closes in the year after referenceDate.
+func isAlwaysOpen(schedule cron.Schedule, duration time.Duration) bool {
+	last := schedule.Next(referenceDate)
+	for end, n := last.AddDate(1, 0, 0), 0; last.Before(end) && n < maxOpenings; n++ {
 		next := schedule.Next(last)
 		if next.IsZero() || next.Sub(last) > duration {
 			return false

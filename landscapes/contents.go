@@ -9,33 +9,33 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// contents are the objects of a file, which are read on first use. The key is the file's name and
-// all inputs of its content, so that revisions of a landscape in memory share unchanged files.
-type contents struct {
-	mu sync.Mutex
-	of []reader
+// fileContents are the objects of a file, which are read on first use. The key is the file's name
+// and all inputs of its content, so that revisions of a landscape in memory share unchanged files.
+type fileContents struct {
+	mu      sync.Mutex
+	readers []contentReader
 }
 
-// read returns the contents, calling from the first time. If from panics, the next caller retries.
-func (c *contents) read(from func() []reader) []reader {
+// load returns the contents, calling from the first time. If from panics, the next caller retries.
+func (c *fileContents) load(from func() []contentReader) []contentReader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = from()
+	if c.readers == nil {
+		c.readers = from()
 	}
-	return c.of
+	return c.readers
 }
 
-// held contains the contents that are in use, by key.
-var held = struct {
+// sharedContents contains the contents that are in use, by key.
+var sharedContents = struct {
 	sync.Mutex
-	files map[kept.Key]weak.Pointer[contents] // by digest of name and key
-}{files: map[kept.Key]weak.Pointer[contents]{}}
+	files map[kept.Key]weak.Pointer[fileContents] // by digest of name and key
+}{files: map[kept.Key]weak.Pointer[fileContents]{}}
 
 // contentsOf returns the shared contents of a file, or new unread ones. The key has the name,
 // because places contain it. It also has identified (the file system provides digests), because
 // such contents have no text.
-func (l *loader) contentsOf(name string, identified bool, file kept.Key) *contents {
+func (l *loader) contentsOf(name string, identified bool, file kept.Key) *fileContents {
 	var w kept.Writer
 	w.Text(l.relative(name))
 	if identified {
@@ -43,22 +43,22 @@ func (l *loader) contentsOf(name string, identified bool, file kept.Key) *conten
 	}
 	w.Key(file)
 	key := kept.Key(sha256.Sum256(w.Bytes()))
-	held.Lock()
-	defer held.Unlock()
-	if c := held.files[key].Value(); c != nil {
+	sharedContents.Lock()
+	defer sharedContents.Unlock()
+	if c := sharedContents.files[key].Value(); c != nil {
 		return c
 	}
-	c := &contents{}
-	held.files[key] = weak.Make(c)
+	c := &fileContents{}
+	sharedContents.files[key] = weak.Make(c)
 	runtime.AddCleanup(c, forgetContents, key)
 	return c
 }
 
 // forgetContents removes contents that are no longer in use, unless new ones replaced them.
 func forgetContents(key kept.Key) {
-	held.Lock()
-	defer held.Unlock()
-	if held.files[key].Value() == nil {
-		delete(held.files, key)
+	sharedContents.Lock()
+	defer sharedContents.Unlock()
+	if sharedContents.files[key].Value() == nil {
+		delete(sharedContents.files, key)
 	}
 }

@@ -24,8 +24,8 @@ func (c *converter) add(node *yaml.Node, format string, args ...any) {
 	c.problems = append(c.problems, problem{node.Line, node.Column, fmt.Sprintf(format, args...)})
 }
 
-// quotes reports whether a problem may quote a node.
-func (c *converter) quotes(node *yaml.Node) bool { return c.quotable != nil && c.quotable(node.Line) }
+// canQuote reports whether a problem may quote a node.
+func (c *converter) canQuote(node *yaml.Node) bool { return c.quotable != nil && c.quotable(node.Line) }
 
 // stop reports a problem after which conversion ends.
 func (c *converter) stop(node *yaml.Node, format string, args ...any) any {
@@ -47,7 +47,7 @@ func (c *converter) value(node *yaml.Node, depth int) any {
 		return c.stop(node, "values are nested more than %d deep, or an anchor holds itself", c.limits.Depth)
 	}
 	if node.Anchor != "" {
-		c.anchor(node)
+		c.checkAnchor(node)
 	}
 	switch node.Kind {
 	case yaml.AliasNode:
@@ -61,14 +61,14 @@ func (c *converter) value(node *yaml.Node, depth int) any {
 	case yaml.MappingNode:
 		return c.mapping(node, depth)
 	}
-	value, words := scalar(node)
-	if r, _ := utf8.DecodeRuneInString(node.Value); node.Style == 0 && invisible[r] != "" {
-		words = "begins with " + invisible[r] + ", which nobody can see; remove it, or put the value in quotes"
+	value, words := scalarValue(node)
+	if r, _ := utf8.DecodeRuneInString(node.Value); node.Style == 0 && invisibleCharacters[r] != "" {
+		words = "begins with " + invisibleCharacters[r] + ", which nobody can see; remove it, or put the value in quotes"
 	}
-	if r, _ := utf8.DecodeLastRuneInString(node.Value); words == "" && node.Style == 0 && invisible[r] != "" {
-		words = "ends with " + invisible[r] + ", which nobody can see; remove it, or put the value in quotes"
+	if r, _ := utf8.DecodeLastRuneInString(node.Value); words == "" && node.Style == 0 && invisibleCharacters[r] != "" {
+		words = "ends with " + invisibleCharacters[r] + ", which nobody can see; remove it, or put the value in quotes"
 	}
-	if words == unknownTag && c.quotes(node) {
+	if words == unknownTag && c.canQuote(node) {
 		words = "has the tag " + node.Tag + unknownTagHint
 	}
 	if words != "" {
@@ -91,13 +91,13 @@ func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
 			c.add(key, "the name of a field must be text")
 			continue
 		}
-		if name := invisibleIn(name); name != "" {
+		if name := invisibleCharacterIn(name); name != "" {
 			c.add(key, "the name of the field holds %s, which looks like nothing or like a space; type the name anew", name)
 			continue
 		}
 		if line := lines[name]; line > 0 {
 			what := "a field"
-			if c.quotes(key) {
+			if c.canQuote(key) {
 				what = fmt.Sprintf("the field %q", name)
 			}
 			c.add(key, "%s is written twice: first in line %d", what, line)
@@ -109,20 +109,20 @@ func (c *converter) mapping(node *yaml.Node, depth int) map[string]any {
 	return result
 }
 
-// invisibleIn names an invisible character in a field name, as in text from a web page; empty if
-// there is none.
-func invisibleIn(name string) string {
+// invisibleCharacterIn names an invisible character in a field name, as in text from a web page;
+// empty if there is none.
+func invisibleCharacterIn(name string) string {
 	for _, r := range name {
-		if what := invisible[r]; what != "" && r != '\t' {
+		if what := invisibleCharacters[r]; what != "" && r != '\t' {
 			return what
 		}
 	}
 	return ""
 }
 
-// anchor reports an anchor that is defined twice: aliases before and after it would have different
-// values.
-func (c *converter) anchor(node *yaml.Node) {
+// checkAnchor reports an anchor that is defined twice: aliases before and after it would have
+// different values.
+func (c *converter) checkAnchor(node *yaml.Node) {
 	if c.anchors == nil {
 		c.anchors = map[string]*yaml.Node{}
 	}
@@ -168,15 +168,15 @@ func keyText(node *yaml.Node) (string, bool) {
 	return node.Value, true
 }
 
-// places returns where a node and its parts are written. An alias counts as the place of its
+// newPlaceTree returns where a node and its parts are written. An alias counts as the place of its
 // content.
-func places(file string, node *yaml.Node, depth int) *place {
+func newPlaceTree(file string, node *yaml.Node, depth int) *placeTree {
 	if node.Kind == yaml.AliasNode {
-		tree := places(file, node.Alias, depth+1)
+		tree := newPlaceTree(file, node.Alias, depth+1)
 		tree.position = schemas.Position{File: file, Line: node.Line, Column: node.Column}
 		return tree
 	}
-	tree := &place{position: schemas.Position{File: file, Line: node.Line, Column: node.Column}}
+	tree := &placeTree{position: schemas.Position{File: file, Line: node.Line, Column: node.Column}}
 	if depth > 1000 {
 		return tree
 	}
@@ -186,13 +186,13 @@ func places(file string, node *yaml.Node, depth int) *place {
 			tree.literal = node.Value
 		}
 	case yaml.SequenceNode:
-		tree.items = make([]*place, len(node.Content))
+		tree.items = make([]*placeTree, len(node.Content))
 		for i, item := range node.Content {
-			tree.items[i] = places(file, item, depth+1)
+			tree.items[i] = newPlaceTree(file, item, depth+1)
 		}
 	case yaml.MappingNode:
 		tree.isMap = true
-		tree.fields = make(map[string]*place, len(node.Content)/2)
+		tree.fields = make(map[string]*placeTree, len(node.Content)/2)
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			key, value := node.Content[i], node.Content[i+1]
 			name, ok := keyText(key)
@@ -200,10 +200,10 @@ func places(file string, node *yaml.Node, depth int) *place {
 				continue
 			}
 			if key.ShortTag() == "!!merge" {
-				mergePlaces(tree, places(file, value, depth+1))
+				mergePlaces(tree, newPlaceTree(file, value, depth+1))
 				continue
 			}
-			child := places(file, value, depth+1)
+			child := newPlaceTree(file, value, depth+1)
 			child.key = schemas.Position{File: file, Line: key.Line, Column: key.Column}
 			tree.fields[name] = child
 		}
@@ -211,8 +211,8 @@ func places(file string, node *yaml.Node, depth int) *place {
 	return tree
 }
 
-func mergePlaces(tree, source *place) {
-	for _, from := range append([]*place{source}, source.items...) {
+func mergePlaces(tree, source *placeTree) {
+	for _, from := range append([]*placeTree{source}, source.items...) {
 		for name, child := range from.fields {
 			if tree.fields[name] == nil {
 				tree.fields[name] = child

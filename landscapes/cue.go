@@ -23,13 +23,13 @@ func (l *layer) readCUE(folder string, names []string) []evaluation.Package {
 	packages := map[string][]evaluation.File{}
 	var order []string
 	for _, name := range names {
-		data, ok := l.read(name)
+		data, ok := l.readTextFile(name)
 		if !ok {
 			continue
 		}
 		file := evaluation.File{Name: name, Data: data}
 		group := name
-		clause, ignored := evaluation.Header(file)
+		clause, ignored := evaluation.ParseHeader(file)
 		if ignored {
 			continue
 		}
@@ -53,8 +53,9 @@ func (l *loader) newPackage(files []evaluation.File) evaluation.Package {
 	return evaluation.Package{Files: files, Depth: l.limits.Depth, Values: l.limits.Values}
 }
 
-// errNoTime is the cause of a context that ends because all CUE files together take too long.
-var errNoTime = errors.New("the CUE files took too long together")
+// errEvaluationTimeout is the cause of a context that ends because all CUE files together take too
+// long.
+var errEvaluationTimeout = errors.New("the CUE files took too long together")
 
 // evaluate evaluates packages concurrently and returns the objects of each.
 func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error) {
@@ -64,8 +65,8 @@ func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error
 	results := make([]evaluation.Result, len(packages))
 	late := make([]bool, len(packages))
 	started := time.Now()
-	defer func() { l.evaluated += time.Since(started) }()
-	ctx, cancel := context.WithTimeoutCause(l.ctx, l.limits.Evaluation-l.evaluated, errNoTime)
+	defer func() { l.evaluationTime += time.Since(started) }()
+	ctx, cancel := context.WithTimeoutCause(l.ctx, l.limits.Evaluation-l.evaluationTime, errEvaluationTimeout)
 	defer cancel()
 	var group panics.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -73,7 +74,7 @@ func (l *loader) evaluate(packages []evaluation.Package) ([][]Declaration, error
 		group.Go(func() error {
 			var err error
 			results[i], err = l.evaluator.Evaluate(ctx, pkg)
-			if err != nil && l.ctx.Err() == nil && errors.Is(context.Cause(ctx), errNoTime) {
+			if err != nil && l.ctx.Err() == nil && errors.Is(context.Cause(ctx), errEvaluationTimeout) {
 				late[i] = true
 				return nil
 			}
@@ -101,7 +102,7 @@ func (l *loader) declareCUE(pkg evaluation.Package, result evaluation.Result) (f
 		l.violations = append(l.violations, v)
 	}
 	if len(result.Objects) == 0 && len(result.Violations) == 0 {
-		l.checkNothing(pkg)
+		l.warnWithoutObjects(pkg)
 	}
 	for _, value := range result.Objects {
 		object, ok := plainValue(value).(map[string]any)
@@ -113,19 +114,19 @@ func (l *loader) declareCUE(pkg evaluation.Package, result evaluation.Result) (f
 			l.report(name, value.Line, value.Column, "landscape/sops", schemas.TypeForbidden, "encrypted objects must be YAML files")
 			continue
 		}
-		found = append(found, l.declare(name, content{
+		found = append(found, l.declare(name, parsedObject{
 			object: object, line: value.Line, column: value.Column,
-			tree: sync.OnceValue(func() *place { return l.valuePlaces(pkg, value) }),
+			tree: sync.OnceValue(func() *placeTree { return l.valuePlaces(pkg, value) }),
 		})...)
 	}
 	return found
 }
 
-// checkNothing warns of CUE files without an object: their package is misspelt, or all their fields
-// are hidden.
-func (l *loader) checkNothing(pkg evaluation.Package) {
+// warnWithoutObjects warns of CUE files without an object: their package is misspelt, or all their
+// fields are hidden.
+func (l *loader) warnWithoutObjects(pkg evaluation.Package) {
 	for _, file := range pkg.Files {
-		line, hint := evaluation.First(file)
+		line, hint := evaluation.FirstDeclaration(file)
 		if line == 0 {
 			continue // only comments
 		}
@@ -168,10 +169,10 @@ func plainValue(value *evaluation.Value) any {
 }
 
 // valuePlaces returns where a value and its parts are written.
-func (l *loader) valuePlaces(pkg evaluation.Package, value *evaluation.Value) *place {
-	tree := &place{position: schemas.Position{File: l.relative(pkg.Files[value.File].Name), Line: value.Line, Column: value.Column}}
+func (l *loader) valuePlaces(pkg evaluation.Package, value *evaluation.Value) *placeTree {
+	tree := &placeTree{position: schemas.Position{File: l.relative(pkg.Files[value.File].Name), Line: value.Line, Column: value.Column}}
 	if value.Kind == evaluation.Map {
-		tree.isMap, tree.fields = true, make(map[string]*place, len(value.Fields))
+		tree.isMap, tree.fields = true, make(map[string]*placeTree, len(value.Fields))
 		for name, field := range value.Fields {
 			tree.fields[name] = l.valuePlaces(pkg, field)
 		}

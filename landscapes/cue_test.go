@@ -23,8 +23,8 @@ func (f evaluatorFunc) Evaluate(ctx context.Context, pkg evaluation.Package) (ev
 
 const namespaceCUE = `x: {apiVersion: "v1", kind: "Namespace", metadata: name: "of-cue"}`
 
-// endless blocks until the context ends for the file bad.cue.
-func endless(ctx context.Context, pkg evaluation.Package) (evaluation.Result, error) {
+// evaluateEndlessly blocks until the context ends for the file bad.cue.
+func evaluateEndlessly(ctx context.Context, pkg evaluation.Package) (evaluation.Result, error) {
 	if strings.HasSuffix(pkg.Files[0].Name, "bad.cue") {
 		<-ctx.Done()
 		return evaluation.Result{}, ctx.Err()
@@ -73,7 +73,7 @@ func TestFilesThatCUELeavesOut(t *testing.T) {
 // TestTimeForAllCUEFiles: after a timeout the rest of the landscape is loaded.
 func TestTimeForAllCUEFiles(t *testing.T) {
 	fsys := tree(map[string]string{"landscape.yaml": bareConfig, "a.yaml": namespace("a"), "bad.cue": namespaceCUE, "b/good.cue": namespaceCUE})
-	landscape, violations := load(t, fsys, ".", Options{Evaluator: evaluatorFunc(endless), Limits: Limits{Evaluation: 100 * time.Millisecond}})
+	landscape, violations := load(t, fsys, ".", Options{Evaluator: evaluatorFunc(evaluateEndlessly), Limits: Limits{Evaluation: 100 * time.Millisecond}})
 	assert.Equal(t, []string{"bad.cue:1:1 Invalid the CUE files of the landscape took longer than 100ms together: this one was left out"}, violations)
 	assert.Equal(t, []string{"Namespace a", "Namespace of-cue"}, names(landscape))
 }
@@ -83,7 +83,7 @@ func TestLoadEndsWithItsContext(t *testing.T) {
 	fsys := tree(map[string]string{"landscape.yaml": bareConfig, "bad.cue": namespaceCUE})
 	defer time.AfterFunc(50*time.Millisecond, cancel).Stop()
 	started := time.Now()
-	_, _, err := LoadFS(ctx, fsys, ".", Options{Evaluator: evaluatorFunc(endless)})
+	_, _, err := LoadFS(ctx, fsys, ".", Options{Evaluator: evaluatorFunc(evaluateEndlessly)})
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Less(t, time.Since(started), 500*time.Millisecond)
 	_, _, err = LoadFS(ctx, tree(map[string]string{"landscape.yaml": bareConfig}), ".", Options{})
@@ -138,8 +138,8 @@ func TestMergeConflicts(t *testing.T) {
 	assert.Empty(t, violations)
 }
 
-// TestPackagesOfNothing: CUE files without an object get a warning, unless they are empty.
-func TestPackagesOfNothing(t *testing.T) {
+// TestPackagesWithoutObjects: CUE files without an object get a warning, unless they are empty.
+func TestPackagesWithoutObjects(t *testing.T) {
 	const object = `{apiVersion: "v1", kind: "Namespace", metadata: name: "hidden"}`
 	for name, test := range map[string]struct {
 		files map[string]string

@@ -43,23 +43,23 @@ type Declaration struct {
 	namespace, name string
 	// digest identifies the content of a file that was already read in its present form; else zero.
 	digest  kept.Key
-	content reader
+	content contentReader
 }
 
-// purpose is why content is requested.
-type purpose int
+// contentUse is why content is requested.
+type contentUse int
 
 const (
-	toRead   purpose = iota
-	toChange         // the caller owns the object
-	toHave           // returns nothing: loads the content in advance
+	useShared  contentUse = iota
+	useCopy               // the caller owns the object
+	usePreload            // returns nothing: loads the content in advance
 )
 
-// reader returns the content of a declaration.
-type reader func(purpose) written
+// contentReader returns the content of a declaration.
+type contentReader func(contentUse) declaredContent
 
-// written is the content of a declaration.
-type written struct {
+// declaredContent is the content of a declaration.
+type declaredContent struct {
 	object *unstructured.Unstructured
 	// sealed is a SOPS-encrypted Secret as in the repository, still encrypted.
 	sealed map[string]any
@@ -69,10 +69,10 @@ type written struct {
 	origins []origin
 }
 
-// reader returns a reader of content in memory.
-func (w written) reader() reader {
-	return func(p purpose) written {
-		if p != toChange {
+// inMemoryReader returns a reader of content in memory.
+func (w declaredContent) inMemoryReader() contentReader {
+	return func(p contentUse) declaredContent {
+		if p != useCopy {
 			return w
 		}
 		own := w
@@ -82,19 +82,19 @@ func (w written) reader() reader {
 }
 
 // setContent sets the content of a declaration, and derives its identity from it.
-func (d *Declaration) setContent(w written) {
+func (d *Declaration) setContent(w declaredContent) {
 	d.kind, d.namespace, d.name = w.object.GroupVersionKind(), w.object.GetNamespace(), w.object.GetName()
-	d.digest, d.content = kept.Key{}, w.reader()
+	d.digest, d.content = kept.Key{}, w.inMemoryReader()
 }
 
 // Object returns the content, which must not be changed.
-func (d *Declaration) Object() *unstructured.Unstructured { return d.content(toRead).object }
+func (d *Declaration) Object() *unstructured.Unstructured { return d.content(useShared).object }
 
 // Copy returns a copy of the content, which the caller owns.
-func (d *Declaration) Copy() *unstructured.Unstructured { return d.content(toChange).object }
+func (d *Declaration) Copy() *unstructured.Unstructured { return d.content(useCopy).object }
 
 // Load reads the content if necessary. It panics if Object would.
-func (d *Declaration) Load() { d.content(toHave) }
+func (d *Declaration) Load() { d.content(usePreload) }
 
 // Sealed returns a SOPS-encrypted Secret as in the repository, to detect changes without a key. It
 // is nil for all other objects.
@@ -102,7 +102,7 @@ func (d *Declaration) Sealed() map[string]any {
 	if d.Secret == "" {
 		return nil // without reading the content
 	}
-	return d.content(toRead).sealed
+	return d.content(useShared).sealed
 }
 
 // Recipients returns the age keys that a Secret is encrypted for, in their public form (age1…).
@@ -110,7 +110,7 @@ func (d *Declaration) Recipients() []string {
 	if d.Secret == "" {
 		return nil // without reading the content
 	}
-	return d.content(toRead).recipients
+	return d.content(useShared).recipients
 }
 
 // GroupVersionKind returns the kind of the object.
@@ -139,8 +139,8 @@ func (d *Declaration) Wrap(err error) error {
 	return fmt.Errorf("%s: %w", identityOf(d), err)
 }
 
-// later returns the content for reading on demand; nil if the declaration has no digest.
-func (d *Declaration) later() *schemas.LazyObject {
+// lazyInput returns the content for reading on demand; nil if the declaration has no digest.
+func (d *Declaration) lazyInput() *schemas.LazyObject {
 	if d.digest == (kept.Key{}) {
 		return nil
 	}
@@ -149,17 +149,17 @@ func (d *Declaration) later() *schemas.LazyObject {
 
 // Input returns the declaration as input of validation.
 func (d *Declaration) Input() schemas.Input {
-	in := schemas.Input{Lazy: d.later(), Positions: d}
+	in := schemas.Input{Lazy: d.lazyInput(), Positions: d}
 	if in.Lazy == nil {
 		in.Object = d.Object()
 	}
 	return in
 }
 
-// Same reports whether two declarations have the same content, wherever it is written. Equal
-// content of different origin, such as another file, may count as different. Content with a digest
-// is not read.
-func (d *Declaration) Same(other *Declaration) bool {
+// HasSameContent reports whether two declarations have the same content, wherever it is written.
+// Equal content of different origin, such as another file, may count as different. Content with a
+// digest is not read.
+func (d *Declaration) HasSameContent(other *Declaration) bool {
 	one, two := d.Input(), other.Input()
 	if d.Secret != other.Secret || one.Digest() != two.Digest() {
 		return false
@@ -168,9 +168,9 @@ func (d *Declaration) Same(other *Declaration) bool {
 	return d.Secret != SecretEncrypted || d.digest != (kept.Key{}) && d.digest == other.digest || reflect.DeepEqual(d.Sealed(), other.Sealed())
 }
 
-// Before adds the declaration to an input as the old object of a change.
-func (d *Declaration) Before(in *schemas.Input) {
-	if in.OldLazy = d.later(); in.OldLazy == nil {
+// SetOld adds the declaration to an input as the old object of a change.
+func (d *Declaration) SetOld(in *schemas.Input) {
+	if in.OldLazy = d.lazyInput(); in.OldLazy == nil {
 		in.Old = d.Object()
 	}
 }
@@ -179,8 +179,8 @@ func (d *Declaration) Before(in *schemas.Input) {
 // path has the format of Violation.Field.
 func (d *Declaration) Position(path string) schemas.Position {
 	steps := fieldpath.Parse(path)
-	origins := d.content(toRead).origins
-	trees := make([]*place, 0, len(origins))
+	origins := d.content(useShared).origins
+	trees := make([]*placeTree, 0, len(origins))
 	for i := range origins {
 		if tree := origins[i].tree(); tree != nil {
 			trees = append(trees, tree)
@@ -188,7 +188,7 @@ func (d *Declaration) Position(path string) schemas.Position {
 	}
 	best := schemas.Position{File: d.File, Line: d.Line, Column: d.Column}
 	for {
-		trees = visible(trees)
+		trees = visiblePlaces(trees)
 		if len(trees) == 0 {
 			return best
 		}
@@ -197,7 +197,7 @@ func (d *Declaration) Position(path string) schemas.Position {
 		if len(steps) == 0 {
 			return best
 		}
-		var children []*place
+		var children []*placeTree
 		for _, tree := range trees {
 			if child := tree.child(steps[0]); child != nil {
 				children = append(children, child)
@@ -214,7 +214,7 @@ func (d *Declaration) Position(path string) schemas.Position {
 func (d *Declaration) KeyPosition(path string) schemas.Position {
 	steps := fieldpath.Parse(path)
 	if len(steps) > 0 {
-		origins := d.content(toRead).origins
+		origins := d.content(useShared).origins
 		for i := len(origins) - 1; i >= 0; i-- {
 			tree := origins[i].tree()
 			for _, step := range steps {
@@ -230,9 +230,9 @@ func (d *Declaration) KeyPosition(path string) schemas.Position {
 	return d.Position(path)
 }
 
-// visible drops layers that a later one hides: a list or a plain value replaces all layers below
-// it.
-func visible(trees []*place) []*place {
+// visiblePlaces drops layers that a later one hides: a list or a plain value replaces all layers
+// below it.
+func visiblePlaces(trees []*placeTree) []*placeTree {
 	for i := len(trees) - 1; i > 0; i-- {
 		if !trees[i].isMap {
 			return trees[i:]
@@ -242,21 +242,21 @@ func visible(trees []*place) []*place {
 }
 
 // origin is one document that contributes to an object.
-type origin struct{ tree func() *place }
+type origin struct{ tree func() *placeTree }
 
-// place is where a value and its parts are written.
-type place struct {
+// placeTree is where a value and its parts are written.
+type placeTree struct {
 	position schemas.Position
 	key      schemas.Position
 	isMap    bool
-	fields   map[string]*place
-	items    []*place
+	fields   map[string]*placeTree
+	items    []*placeTree
 	// literal is the text of a block scalar, which may hold YAML, such as a file in a ConfigMap.
 	literal string
 }
 
 // child returns the place one step down; nil if nothing is written there.
-func (p *place) child(step any) *place {
+func (p *placeTree) child(step any) *placeTree {
 	if p == nil {
 		return nil
 	}
@@ -267,24 +267,24 @@ func (p *place) child(step any) *place {
 		return nil
 	}
 	if p.literal != "" {
-		return p.inLiteral().child(step)
+		return p.literalPlaces().child(step)
 	}
 	return p.fields[fieldpath.Name(step)]
 }
 
-// inLiteral returns the places inside a block scalar that holds YAML; nil for other text. Columns
-// assume an indentation by two, which is usual.
-func (p *place) inLiteral() *place {
+// literalPlaces returns the places inside a block scalar that holds YAML; nil for other text.
+// Columns assume an indentation by two, which is usual.
+func (p *placeTree) literalPlaces() *placeTree {
 	var document yaml.Node
 	if yaml.Unmarshal([]byte(p.literal), &document) != nil || len(document.Content) == 0 {
 		return nil
 	}
-	tree := places(p.position.File, document.Content[0], 0)
+	tree := newPlaceTree(p.position.File, document.Content[0], 0)
 	tree.shift(p.position.Line, p.key.Column+1)
 	return tree
 }
 
-func (p *place) shift(lines, columns int) {
+func (p *placeTree) shift(lines, columns int) {
 	for _, position := range []*schemas.Position{&p.position, &p.key} {
 		if position.Line > 0 {
 			position.Line, position.Column = position.Line+lines, position.Column+columns
@@ -299,9 +299,9 @@ func (p *place) shift(lines, columns int) {
 	}
 }
 
-// Hide moves a finding from a line with a credential to the start of the object, since findings
+// HideLine moves a finding from a line with a credential to the start of the object, since findings
 // show their line. An object in one line gets no line.
-func (d *Declaration) Hide(v *schemas.Violation) {
+func (d *Declaration) HideLine(v *schemas.Violation) {
 	if v.Line == d.Line {
 		v.Line, v.Column = 0, 0
 		return

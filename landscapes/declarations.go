@@ -14,8 +14,8 @@ type declarations struct {
 
 func newDeclarations() *declarations { return &declarations{index: map[identity]int{}} }
 
-// expect reserves capacity for up to n more objects.
-func (s *declarations) expect(n int) {
+// reserve reserves capacity for up to n more objects.
+func (s *declarations) reserve(n int) {
 	if len(s.list) > 0 {
 		return
 	}
@@ -38,9 +38,9 @@ func (s *declarations) add(d Declaration) (first *Declaration, double bool) {
 	return nil, false
 }
 
-// lay puts the objects of a layer over the present ones. It calls vain for each field that the
-// layer tries to remove and that does not exist.
-func (s *declarations) lay(over *declarations, vain func(d *Declaration, field, meant string)) {
+// mergeLayer puts the objects of a layer over the present ones. It calls vain for each field that
+// the layer tries to remove and that does not exist.
+func (s *declarations) mergeLayer(over *declarations, vain func(d *Declaration, field, meant string)) {
 	if len(s.list) == 0 {
 		*s = *over
 		return
@@ -48,21 +48,21 @@ func (s *declarations) lay(over *declarations, vain func(d *Declaration, field, 
 	for i := range over.list {
 		if first, double := s.add(over.list[i]); double {
 			d := &over.list[i]
-			misspeltRemovals("", first.content(toRead).object.Object, d.content(toRead).object.Object, func(field, meant string) { vain(d, field, meant) })
-			layOver(first, d)
+			misspeltRemovals("", first.content(useShared).object.Object, d.content(useShared).object.Object, func(field, meant string) { vain(d, field, meant) })
+			mergeDeclaration(first, d)
 		}
 	}
 }
 
-// layOver merges a declaration onto another one of the same identity.
-func layOver(base, over *Declaration) {
-	below, above := base.content(toRead), over.content(toRead)
-	merged := written{
+// mergeDeclaration merges a declaration onto another one of the same identity.
+func mergeDeclaration(base, over *Declaration) {
+	below, above := base.content(useShared), over.content(useShared)
+	merged := declaredContent{
 		object:  &unstructured.Unstructured{Object: merge(below.object.Object, above.object.Object)},
 		origins: slices.Concat(below.origins, above.origins),
 	}
 	if below.sealed != nil || above.sealed != nil {
-		merged.sealed = merge(below.asWritten(), above.asWritten())
+		merged.sealed = merge(below.encryptedObject(), above.encryptedObject())
 		merged.recipients = slices.Concat(below.recipients, above.recipients)
 	}
 	base.setContent(merged)
@@ -72,8 +72,8 @@ func layOver(base, over *Declaration) {
 	}
 }
 
-// asWritten returns an object without decrypted values.
-func (w written) asWritten() map[string]any {
+// encryptedObject returns an object without decrypted values.
+func (w declaredContent) encryptedObject() map[string]any {
 	if w.sealed != nil {
 		return w.sealed
 	}

@@ -31,8 +31,8 @@ type document struct {
 	// offset is the number of lines before the document.
 	offset int
 	// json reports whether it is a JSON value, which begins after behind characters of its line.
-	json   bool
-	behind int
+	json         bool
+	columnOffset int
 }
 
 // checkText finds the first fault that makes a file unreadable as text.
@@ -58,23 +58,23 @@ func checkText(name string, data []byte) *problem {
 	}
 	// a YAML text may contain such lines
 	if ext := path.Ext(name); ext == ".cue" || ext == ".json" {
-		return conflictIn(data)
+		return findConflict(data)
 	}
 	return nil
 }
 
-// conflictIn finds an unresolved merge conflict.
-func conflictIn(data []byte) *problem {
+// findConflict finds an unresolved merge conflict.
+func findConflict(data []byte) *problem {
 	at := bytes.Index(append([]byte("\n"), data...), []byte("\n<<<<<<< "))
 	if at < 0 || !bytes.Contains(data[at:], []byte("\n>>>>>>> ")) {
 		return nil
 	}
-	return &problem{bytes.Count(data[:at], []byte("\n")) + 1, 1, conflictWords}
+	return &problem{bytes.Count(data[:at], []byte("\n")) + 1, 1, conflictMessage}
 }
 
-// split cuts a YAML file at lines that begin with "---" or "...", and JSON after each value. It
-// drops no content.
-func split(data []byte) []document {
+// splitDocuments cuts a YAML file at lines that begin with "---" or "...", and JSON after each
+// value. It drops no content.
+func splitDocuments(data []byte) []document {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var documents []document
 	var current []byte
@@ -84,7 +84,7 @@ func split(data []byte) []document {
 			return
 		}
 		d := document{data: current, offset: offset}
-		if values := d.stream(); values != nil {
+		if values := d.splitJSON(); values != nil {
 			documents = append(documents, values...)
 			return
 		}
@@ -177,22 +177,22 @@ func (d document) parse() (*yaml.Node, *problem) {
 			}
 			return nil, &problem{line, 1, "text follows the object, and would be lost; if it is another object, put a line with --- before it"}
 		}
-		shift(node.Content[0], d.offset, map[*yaml.Node]bool{})
+		shiftLines(node.Content[0], d.offset, map[*yaml.Node]bool{})
 		return node.Content[0], nil
 	}
-	return nil, d.fault(err)
+	return nil, d.describeFault(err)
 }
 
 // YAMLFault describes why the YAML parser rejects a text: the line and column of the fault, and a
 // message with advice where possible.
 func YAMLFault(text []byte, err error) (line, column int, message string) {
-	p := document{data: text}.fault(err)
+	p := document{data: text}.describeFault(err)
 	return p.line, p.column, p.message
 }
 
-// fault finds the cause of a parser error. Without a known cause it returns the parser's own
-// message and line.
-func (d document) fault(err error) *problem {
+// describeFault finds the cause of a parser error. Without a known cause it returns the parser's
+// own message and line.
+func (d document) describeFault(err error) *problem {
 	line, words := 1, err.Error()
 	if match := yamlErrorLine.FindStringSubmatch(err.Error()); match != nil {
 		words = match[2]
@@ -200,14 +200,14 @@ func (d document) fault(err error) *problem {
 			line = n
 		}
 	}
-	if p := d.unknownAlias(words); p != nil {
+	if p := d.findUnknownAlias(words); p != nil {
 		return p
 	}
-	if p := d.afterQuotes(words); p != nil {
+	if p := d.findTextAfterQuotes(words); p != nil {
 		return p
 	}
-	if p := d.cause(); p != nil {
-		if p.message != tabIndents {
+	if p := d.findSyntaxFault(); p != nil {
+		if p.message != tabIndentMessage {
 			p.message = "this is not YAML: " + p.message
 		}
 		return p
@@ -220,11 +220,11 @@ func (d document) fault(err error) *problem {
 	return &problem{d.offset + line, column, "this is not YAML: " + words + yamlHints[words]}
 }
 
-var alias = regexp.MustCompile(`(^|[\s\[{,])\*`)
+var aliasStart = regexp.MustCompile(`(^|[\s\[{,])\*`)
 
-// unknownAlias finds the place of an alias without an anchor. The parser gives no place, and quotes
-// the alias, which may be an unquoted value.
-func (d document) unknownAlias(words string) *problem {
+// findUnknownAlias finds the place of an alias without an anchor. The parser gives no place, and
+// quotes the alias, which may be an unquoted value.
+func (d document) findUnknownAlias(words string) *problem {
 	rest, ok := strings.CutPrefix(words, "unknown anchor '")
 	name, ok2 := strings.CutSuffix(rest, "' referenced")
 	if !ok || !ok2 {
@@ -233,7 +233,7 @@ func (d document) unknownAlias(words string) *problem {
 	number := d.offset
 	for line := range strings.Lines(string(d.data)) {
 		number++
-		for _, at := range alias.FindAllStringIndex(line, -1) {
+		for _, at := range aliasStart.FindAllStringIndex(line, -1) {
 			if after, ok := strings.CutPrefix(line[at[1]:], name); ok && (after == "" || strings.ContainsAny(after[:1], " \t\r\n,]}")) {
 				return &problem{number, utf8.RuneCountInString(line[:at[1]]), "an alias (*NAME) refers to an anchor (&NAME) that does not exist before it; put text that begins with * in quotes"}
 			}
@@ -242,8 +242,9 @@ func (d document) unknownAlias(words string) *problem {
 	return &problem{d.offset + 1, 1, "an alias (*NAME) refers to an anchor (&NAME) that does not exist before it"}
 }
 
-// jsonProblem finds the syntax error of a JSON file, since the YAML parser often reports no place.
-func jsonProblem(data []byte) *problem {
+// findJSONFault finds the syntax error of a JSON file, since the YAML parser often reports no
+// place.
+func findJSONFault(data []byte) *problem {
 	var syntax *json.SyntaxError
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	for {
@@ -267,13 +268,13 @@ func jsonProblem(data []byte) *problem {
 	}
 }
 
-func shift(node *yaml.Node, offset int, seen map[*yaml.Node]bool) {
+func shiftLines(node *yaml.Node, offset int, seen map[*yaml.Node]bool) {
 	if offset == 0 || seen[node] {
 		return
 	}
 	seen[node] = true
 	node.Line += offset
 	for _, child := range node.Content {
-		shift(child, offset, seen)
+		shiftLines(child, offset, seen)
 	}
 }

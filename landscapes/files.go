@@ -16,8 +16,8 @@ import (
 
 // parseYAML reads the objects of a YAML or JSON file.
 func (l *loader) parseYAML(name string, data []byte) []Declaration {
-	var contents []content
-	for _, d := range split(data) {
+	var contents []parsedObject
+	for _, d := range splitDocuments(data) {
 		value, node := l.parseDocument(name, d)
 		object, ok := value.(map[string]any)
 		switch {
@@ -29,7 +29,7 @@ func (l *loader) parseYAML(name string, data []byte) []Declaration {
 			}
 			l.report(name, node.Line, node.Column, "landscape/file", schemas.TypeInvalid, "%s", message)
 		default:
-			contents = append(contents, content{object: object, line: node.Line, column: node.Column, tree: l.lazyPlaces(name, d), document: d})
+			contents = append(contents, parsedObject{object: object, line: node.Line, column: node.Column, tree: l.lazyPlaces(name, d), document: d})
 		}
 	}
 	contents = l.decrypt(name, data, contents)
@@ -47,7 +47,7 @@ func (l *loader) parseYAML(name string, data []byte) []Declaration {
 func (l *loader) parseDocument(name string, d document) (any, *yaml.Node) {
 	node, p := d.parse()
 	if p != nil {
-		if at := jsonProblem(d.data); path.Ext(name) == ".json" && at != nil {
+		if at := findJSONFault(d.data); path.Ext(name) == ".json" && at != nil {
 			at.line += d.offset
 			p = at
 		}
@@ -65,11 +65,11 @@ func (l *loader) parseDocument(name string, d document) (any, *yaml.Node) {
 	return value, node
 }
 
-// content is one object of a file with its places.
-type content struct {
+// parsedObject is one object of a file with its places.
+type parsedObject struct {
 	object       map[string]any
 	line, column int
-	tree         func() *place
+	tree         func() *placeTree
 	document     document // only for YAML files
 	secret       SecretState
 	sealed       map[string]any
@@ -78,11 +78,11 @@ type content struct {
 }
 
 // item returns the content of one item of a List, with the properties of the List.
-func (c content) item(i int) (content, bool) {
+func (c parsedObject) item(i int) (parsedObject, bool) {
 	items, _ := c.object["items"].([]any)
 	object, ok := items[i].(map[string]any)
-	one := content{object: object, line: c.line, column: c.column, document: c.document, secret: c.secret, recipients: c.recipients,
-		tree: sync.OnceValue(func() *place { return c.tree().child("items").child(i) })}
+	one := parsedObject{object: object, line: c.line, column: c.column, document: c.document, secret: c.secret, recipients: c.recipients,
+		tree: sync.OnceValue(func() *placeTree { return c.tree().child("items").child(i) })}
 	if place := one.tree(); place != nil {
 		one.line, one.column = place.position.Line, place.position.Column
 	}
@@ -92,8 +92,8 @@ func (c content) item(i int) (content, bool) {
 	return one, ok
 }
 
-// place returns the place of a field's name, or of the object.
-func (c content) place(field string) schemas.Position {
+// fieldPosition returns the place of a field's name, or of the object.
+func (c parsedObject) fieldPosition(field string) schemas.Position {
 	if at := c.tree().child(field); at != nil && at.key.Line > 0 {
 		return at.key
 	}
@@ -102,14 +102,14 @@ func (c content) place(field string) schemas.Position {
 
 // lazyPlaces parses a document again when a place is needed. Most documents have no findings, and
 // places need more memory than the object.
-func (l *loader) lazyPlaces(name string, d document) func() *place {
+func (l *loader) lazyPlaces(name string, d document) func() *placeTree {
 	file := l.relative(name)
-	return sync.OnceValue(func() *place {
+	return sync.OnceValue(func() *placeTree {
 		node, p := d.parse()
 		if p != nil {
 			return nil
 		}
-		return places(file, node, 0)
+		return newPlaceTree(file, node, 0)
 	})
 }
 
@@ -119,17 +119,17 @@ func (l *loader) lazyPlaces(name string, d document) func() *place {
 var serverMetadata = []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"}
 
 // declare makes a declaration of an object, or of each item of a List.
-func (l *loader) declare(name string, c content) []Declaration {
+func (l *loader) declare(name string, c parsedObject) []Declaration {
 	if c.object["kind"] == "List" && c.object["apiVersion"] == "v1" {
 		items, ok := c.object["items"].([]any)
 		for _, field := range sortedKeys(c.object) {
 			if !slices.Contains([]string{"apiVersion", "kind", "metadata", "items"}, field) {
-				at := c.place(field)
+				at := c.fieldPosition(field)
 				l.report(name, at.Line, at.Column, "landscape/file", schemas.TypeForbidden, "a List has no field %q; its objects are in items", field)
 			}
 		}
 		if !ok && c.object["items"] != nil {
-			at := c.place("items")
+			at := c.fieldPosition("items")
 			l.report(name, at.Line, at.Column, "landscape/file", schemas.TypeTypeInvalid, "items of a List must be a list of objects")
 		} else if !ok {
 			l.report(name, c.line, c.column, "landscape/file", schemas.TypeRequired, "a List must have items")
@@ -142,7 +142,7 @@ func (l *loader) declare(name string, c content) []Declaration {
 				continue
 			}
 			if _, has := one.object[sopsField]; has {
-				at := one.place(sopsField)
+				at := one.fieldPosition(sopsField)
 				l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeForbidden,
 					"SOPS metadata (sops:) belong to the file, not to an item of a List, so nobody can decrypt it; put the object into a file of its own")
 				continue
@@ -151,25 +151,25 @@ func (l *loader) declare(name string, c content) []Declaration {
 		}
 		return found
 	}
-	if metadata, ok := c.object["metadata"].(map[string]any); ok && !l.live {
+	if metadata, ok := c.object["metadata"].(map[string]any); ok && !l.keepsServerMetadata {
 		for _, field := range serverMetadata {
 			delete(metadata, field)
 		}
 	}
 	d := Declaration{File: l.relative(name), Line: c.line, Column: c.column, Secret: c.secret}
-	d.setContent(written{object: &unstructured.Unstructured{Object: c.object}, sealed: c.sealed, recipients: c.recipients, origins: []origin{{tree: c.tree}}})
+	d.setContent(declaredContent{object: &unstructured.Unstructured{Object: c.object}, sealed: c.sealed, recipients: c.recipients, origins: []origin{{tree: c.tree}}})
 	if !l.checkIdentity(&d) {
 		return nil
 	}
 	l.checkSecret(&d)
-	if c.secret != "" || len(c.document.data) == 0 || mentionsKeys(c.document.data) {
-		l.checkTexts(&d)
+	if c.secret != "" || len(c.document.data) == 0 || mayHavePrivateKey(c.document.data) {
+		l.checkPEMTexts(&d)
 	}
 	return []Declaration{d}
 }
 
-// notAnObject returns advice about a document that is not an object.
-func notAnObject(file string) string {
+// nonObjectAdvice returns advice about a document that is not an object.
+func nonObjectAdvice(file string) string {
 	switch path.Base(file) {
 	case "kustomization.yaml", "kustomization.yml", "Kustomization":
 		return "an overlay belongs to the folder " + overlayFolder + "/OWNER/COMPONENT of the landscape itself, and not to a layer"
@@ -192,7 +192,7 @@ func (l *loader) checkIdentity(d *Declaration) bool {
 		l.reportField(d, missing[0], schemas.TypeRequired, "landscape/kind", "must be set, as for every object of an API")
 		return false
 	default:
-		l.reportField(d, "", schemas.TypeRequired, "landscape/kind", "apiVersion and kind must be set, as for every object of an API; "+notAnObject(d.File))
+		l.reportField(d, "", schemas.TypeRequired, "landscape/kind", "apiVersion and kind must be set, as for every object of an API; "+nonObjectAdvice(d.File))
 		return false
 	}
 	if _, err := schema.ParseGroupVersion(d.Object().GetAPIVersion()); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// hostile are files that a YAML reader may fail on.
-var hostile = []string{
+// hostileInputs are files that a YAML reader may fail on.
+var hostileInputs = []string{
 	"", "\n", "---\n---\n", "\ufeffkind: A\n", "a: b\r\nc: d\r\n", "\ta: b\n", "a: [\n", "a: b\na: c\n", "{{ .Values }}\n", "%YAML 1.1\n---\na: b\n",
 	"a: &a [*a]\n", "a: &a {b: *a}\n", "&a a: *a\n", "x: &x [l,l]\ny: &y [*x,*x]\nz: &z [*y,*y]\n", "<<: {a: b}\n", "a: &a {b: c}\nd:\n  <<: *a\n  <<: *a\n",
 	"kind: !!binary aGk=\n", "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata: {a: !!int x}\n", "1: 2\n", "? {a: b}\n: c\n", "? [a]\n: c\n", "null: null\n",
@@ -24,7 +24,7 @@ var hostile = []string{
 
 // FuzzParse: no file ends the program, blocks it, or causes a finding without a place.
 func FuzzParse(f *testing.F) {
-	for _, text := range hostile {
+	for _, text := range hostileInputs {
 		f.Add([]byte(text))
 	}
 	require.NoError(f, filepath.WalkDir("local", func(path string, d os.DirEntry, err error) error {

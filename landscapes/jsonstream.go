@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// stream splits a JSON document into its values, since `jq` and other tools write several; nil if
-// it is not JSON.
-func (d document) stream() []document {
+// splitJSON splits a JSON document into its values, since `jq` and other tools write several; nil
+// if it is not JSON.
+func (d document) splitJSON() []document {
 	if first := bytes.TrimLeft(d.data, " \t\r\n"); len(first) == 0 || first[0] != '{' && first[0] != '[' {
 		return nil
 	}
@@ -21,7 +21,7 @@ func (d document) stream() []document {
 	decoder := json.NewDecoder(bytes.NewReader(d.data))
 	at := jsonReader{data: d.data, decoder: decoder, line: d.offset + 1, column: 1}
 	for {
-		at.place()
+		at.advance()
 		line, behind := at.line, at.column-1
 		var value json.RawMessage
 		switch err := decoder.Decode(&value); {
@@ -31,7 +31,7 @@ func (d document) stream() []document {
 			return nil
 		}
 		end := int(decoder.InputOffset())
-		values = append(values, document{data: d.data[end-len(value) : end : end], offset: line - 1, json: true, behind: behind})
+		values = append(values, document{data: d.data[end-len(value) : end : end], offset: line - 1, json: true, columnOffset: behind})
 	}
 }
 
@@ -46,13 +46,13 @@ type jsonReader struct {
 
 // parseJSON reads the nodes of a document that stream found.
 func (d document) parseJSON() (*yaml.Node, error) {
-	r := &jsonReader{data: d.data, decoder: json.NewDecoder(bytes.NewReader(d.data)), line: d.offset + 1, column: 1 + d.behind}
+	r := &jsonReader{data: d.data, decoder: json.NewDecoder(bytes.NewReader(d.data)), line: d.offset + 1, column: 1 + d.columnOffset}
 	r.decoder.UseNumber()
 	return r.node()
 }
 
-// place moves to the next token.
-func (r *jsonReader) place() {
+// advance moves to the next token.
+func (r *jsonReader) advance() {
 	to := int(r.decoder.InputOffset())
 	for to < len(r.data) && strings.IndexByte(" \t\r\n,:", r.data[to]) >= 0 {
 		to++
@@ -67,7 +67,7 @@ func (r *jsonReader) place() {
 }
 
 func (r *jsonReader) node() (*yaml.Node, error) {
-	r.place()
+	r.advance()
 	node := &yaml.Node{Kind: yaml.ScalarNode, Line: r.line, Column: r.column}
 	token, err := r.decoder.Token()
 	if err != nil {

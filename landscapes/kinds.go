@@ -37,9 +37,9 @@ func checkKind(gvk schema.GroupVersionKind) (field string, typ schemas.Violation
 	}
 	if len(elsewhere) > 0 {
 		slices.Sort(elsewhere)
-		if isForeign(gvk.Group, known) {
+		if isForeignGroup(gvk.Group, known) {
 			return "apiVersion", schemas.TypeNotSupported, fmt.Sprintf("%q is no API of a landscape, where kind %s is of %s: add an object of another API to a component%s",
-				gvk.GroupVersion().String(), gvk.Kind, strings.Join(elsewhere, " or "), byOverlay)
+				gvk.GroupVersion().String(), gvk.Kind, strings.Join(elsewhere, " or "), overlayAdvice)
 		}
 		return "apiVersion", schemas.TypeNotSupported, fmt.Sprintf("%q has no kind %s; it is served by %s",
 			gvk.GroupVersion().String(), gvk.Kind, strings.Join(elsewhere, " and "))
@@ -55,7 +55,7 @@ func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]st
 	for _, names := range known {
 		all = append(all, names...)
 	}
-	if isForeign(gvk.Group, known) {
+	if isForeignGroup(gvk.Group, known) {
 		all = nil // its kinds have their own names
 	}
 	for _, names := range [][]string{own, all} {
@@ -71,16 +71,16 @@ func unknownKind(gvk schema.GroupVersionKind, known map[schema.GroupVersion][]st
 	case own != nil && gvk.Group != "":
 		return fmt.Sprintf("unknown kind %q; %s has %s", gvk.Kind, gvk.GroupVersion(), strings.Join(slices.Sorted(slices.Values(own)), ", "))
 	}
-	return fmt.Sprintf("a landscape declares no %s: add it to a component%s", gvk.Kind, byOverlay)
+	return fmt.Sprintf("a landscape declares no %s: add it to a component%s", gvk.Kind, overlayAdvice)
 }
 
-// byOverlay explains how to add objects of other APIs.
-const byOverlay = ", by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
+// overlayAdvice explains how to add objects of other APIs.
+const overlayAdvice = ", by an overlay components/OWNER/COMPONENT/kustomization.yaml that lists its file under resources"
 
-// isForeign reports whether an API group (cluster.x-k8s.io, argoproj.io) belongs to another
+// isForeignGroup reports whether an API group (cluster.x-k8s.io, argoproj.io) belongs to another
 // project. Its kinds are unrelated to known kinds of the same name. Groups of Gardener and
 // Kubernetes, even misspelt ones, are not foreign.
-func isForeign(group string, known map[schema.GroupVersion][]string) bool {
+func isForeignGroup(group string, known map[schema.GroupVersion][]string) bool {
 	if !strings.Contains(group, ".") || strings.HasSuffix(group, "gardener.cloud") || strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".x-k8s.io") {
 		return false
 	}

@@ -44,8 +44,8 @@ type Landscape struct {
 	// Keys are the age keys used for decryption, in their public form (age1…).
 	Keys []string
 
-	// kept stores validation results between runs.
-	kept *kept.Store
+	// resultCache stores validation results between runs.
+	resultCache *kept.Store
 }
 
 // Overlay is a Kustomize overlay for one component.

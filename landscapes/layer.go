@@ -17,12 +17,12 @@ type layer struct {
 	*loader
 	folder string
 	found  *declarations
-	// readings are the inputs in order, before CUE is evaluated.
-	readings []reading
+	// inputs are the inputs in order, before CUE is evaluated.
+	inputs []layerInput
 }
 
-// reading is an unread file, its objects, or an unevaluated CUE package.
-type reading struct {
+// layerInput is an unread file, its objects, or an unevaluated CUE package.
+type layerInput struct {
 	file  string
 	found []Declaration
 	pkg   evaluation.Package
@@ -34,7 +34,7 @@ func (l *layer) finish() error {
 		return err
 	}
 	var packages []evaluation.Package
-	for _, r := range l.readings {
+	for _, r := range l.inputs {
 		if len(r.pkg.Files) > 0 {
 			packages = append(packages, r.pkg)
 		}
@@ -44,14 +44,14 @@ func (l *layer) finish() error {
 		return err
 	}
 	count := 0
-	for _, r := range l.readings {
+	for _, r := range l.inputs {
 		count += len(r.found)
 	}
 	for _, found := range evaluated {
 		count += len(found)
 	}
-	l.found.expect(count)
-	for _, r := range l.readings {
+	l.found.reserve(count)
+	for _, r := range l.inputs {
 		if len(r.pkg.Files) > 0 {
 			r.found, evaluated = evaluated[0], evaluated[1:]
 		}
@@ -70,7 +70,7 @@ func (l *layer) readConfig() (*Declaration, bool) {
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 && !l.checkLink(name) {
 		return nil, true
 	}
-	data, ok := l.read(name)
+	data, ok := l.readTextFile(name)
 	if !ok {
 		return nil, true
 	}
@@ -84,7 +84,7 @@ func (l *layer) readConfig() (*Declaration, bool) {
 			return &found[i], true
 		}
 	}
-	if len(found) > 0 || len(split(data)) == 0 {
+	if len(found) > 0 || len(splitDocuments(data)) == 0 {
 		l.report(name, 1, 1, "landscape/config", schemas.TypeRequired, "must hold an object of kind Landscape (landscape.pergola.dev/v1alpha1) with a metadata.name")
 	}
 	return nil, true
@@ -101,7 +101,7 @@ func (l *layer) walk(folder string, depth int, skip []string) error {
 	}
 	entries, err := fs.ReadDir(l.fs, folder)
 	if err != nil {
-		l.report(folder, 0, 0, "landscape/file", schemas.TypeInvalid, "the folder cannot be read: %s", reason(err))
+		l.report(folder, 0, 0, "landscape/file", schemas.TypeInvalid, "the folder cannot be read: %s", ioErrorText(err))
 		return nil
 	}
 	l.checkNames(folder, entries)
@@ -116,7 +116,7 @@ func (l *layer) walk(folder string, depth int, skip []string) error {
 			l.checkLink(name)
 		case entry.IsDir() && entry.Name() == moduleFolder: // for CUE editors
 		case entry.IsDir() && l.isLandscape(name):
-			if l.folder == l.home || !within(l.folder, l.home) {
+			if l.folder == l.home || !isWithin(l.folder, l.home) {
 				l.nested = append(l.nested, name)
 			}
 		case entry.IsDir():
@@ -126,19 +126,19 @@ func (l *layer) walk(folder string, depth int, skip []string) error {
 		case !entry.Type().IsRegular():
 			l.reportIrregular(name, entry.Type())
 		case !isDeclarationFile(entry.Name()):
-			l.checkOther(name)
-		case path.Ext(entry.Name()) == ".cue" && !evaluation.Selected(name):
-			l.checkLeftOut(name)
+			l.checkOtherFile(name)
+		case path.Ext(entry.Name()) == ".cue" && !evaluation.IsSelected(name):
+			l.checkIgnoredCUE(name)
 		case path.Ext(entry.Name()) == ".cue":
 			cueFiles = append(cueFiles, name)
 		default:
-			if l.admit(name) {
-				l.readings = append(l.readings, reading{file: name})
+			if l.countFile(name) {
+				l.inputs = append(l.inputs, layerInput{file: name})
 			}
 		}
 	}
 	for _, pkg := range l.readCUE(folder, cueFiles) {
-		l.readings = append(l.readings, reading{pkg: pkg})
+		l.inputs = append(l.inputs, layerInput{pkg: pkg})
 	}
 	return nil
 }

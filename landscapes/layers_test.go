@@ -44,7 +44,7 @@ func TestLayersMergeWithTheirPlaces(t *testing.T) {
 	assert.Equal(t, schemas.Position{File: "ns.yaml", Line: 8, Column: 15}, place("metadata.finalizers[1]", x), "the list of the base is replaced")
 }
 
-func TestLayersThatCannotBe(t *testing.T) {
+func TestInvalidLayers(t *testing.T) {
 	fsys := tree(map[string]string{
 		"base/ns.yaml":         namespace("x"),
 		"file":                 "",

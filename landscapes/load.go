@@ -60,7 +60,7 @@ func Load(ctx context.Context, dir string, opts Options) (*Landscape, []schemas.
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the repository of %s: %w", dir, err)
 	}
-	return loadFS(ctx, newFolders(handle), filepath.ToSlash(inside), dir, opts)
+	return loadFS(ctx, newFolderCache(handle), filepath.ToSlash(inside), dir, opts)
 }
 
 // repositoryRoot returns the given folder, or the closest parent with .git, or else dir.
@@ -128,7 +128,7 @@ func (l *loader) finish() (*Landscape, []schemas.Violation) {
 	}
 	l.checkConfig()
 	l.convertConfig()
-	l.landscape.Incomplete = l.incomplete()
+	l.landscape.Incomplete = l.isIncomplete()
 	schemas.SortViolations(l.violations)
 	return l.landscape, l.violations
 }
@@ -139,9 +139,9 @@ func newLoader(ctx context.Context, fsys fs.FS, home string, opts Options) *load
 		evaluator = evaluation.InProcess{}
 	}
 	return &loader{
-		ctx: ctx, evaluator: evaluator, fs: fsys, home: home, opts: opts, limits: opts.Limits.withDefaults(), keys: keysOf(opts.AgeIdentities),
-		done: map[string]bool{}, open: map[string]bool{}, merged: newDeclarations(),
-		landscape: &Landscape{FS: fsys, Path: home, Config: &landscapev1alpha1.Landscape{}, kept: opts.Kept, Keys: publicKeys(opts.AgeIdentities)},
+		ctx: ctx, evaluator: evaluator, fs: fsys, home: home, opts: opts, limits: opts.Limits.withDefaults(), keys: newKeySet(opts.AgeIdentities),
+		mergedFolders: map[string]bool{}, openFolders: map[string]bool{}, merged: newDeclarations(),
+		landscape: &Landscape{FS: fsys, Path: home, Config: &landscapev1alpha1.Landscape{}, resultCache: opts.ResultCache, Keys: publicKeys(opts.AgeIdentities)},
 	}
 }
 
@@ -171,7 +171,7 @@ func (l *loader) convertConfig() {
 // input may come from an API server. The error is as in Load.
 func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Declaration, []schemas.Violation, error) {
 	l := newLoader(ctx, nil, ".", opts)
-	l.live = true
+	l.keepsServerMetadata = true
 	if limit := l.limits.FileSize; int64(len(data)) > limit {
 		l.reportTooLong(name, int64(len(data)))
 		return nil, l.violations, nil
@@ -182,9 +182,9 @@ func Parse(ctx context.Context, name string, data []byte, opts Options) ([]Decla
 	}
 	layer := &layer{loader: l, folder: ".", found: newDeclarations()}
 	if strings.HasSuffix(name, ".cue") {
-		layer.readings = []reading{{pkg: l.newPackage([]evaluation.File{{Name: name, Data: data}})}}
+		layer.inputs = []layerInput{{pkg: l.newPackage([]evaluation.File{{Name: name, Data: data}})}}
 	} else {
-		layer.readings = []reading{{found: l.parseYAML(name, data)}}
+		layer.inputs = []layerInput{{found: l.parseYAML(name, data)}}
 	}
 	if err := layer.finish(); err != nil {
 		if ctx.Err() != nil {

@@ -321,7 +321,7 @@ data:
   broken: |
     a: [
 `
-	files := memory(t, "local")
+	files := readMemoryFS(t, "local")
 	files["a.yaml"] = &fstest.MapFile{Data: []byte(text)}
 	l, violations, err := LoadFS(t.Context(), files, ".", Options{})
 	require.NoError(t, err)

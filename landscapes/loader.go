@@ -20,22 +20,22 @@ const configFile = "landscape.yaml"
 
 // loader reads one landscape. It collects violations instead of stopping at the first one.
 type loader struct {
-	ctx        context.Context
-	evaluator  evaluation.Evaluator
-	evaluated  time.Duration // time spent on CUE files
-	fs         fs.FS
-	home       string // the landscape folder
-	opts       Options
-	limits     Limits
-	keys       keys
-	violations []schemas.Violation
-	files      int
-	limitSaid  bool
-	live       bool // the objects come from an API server, so server metadata are retained
+	ctx                 context.Context
+	evaluator           evaluation.Evaluator
+	evaluationTime      time.Duration // time spent on CUE files
+	fs                  fs.FS
+	home                string // the landscape folder
+	opts                Options
+	limits              Limits
+	keys                keySet
+	violations          []schemas.Violation
+	files               int
+	isLimitReported     bool
+	keepsServerMetadata bool // the objects come from an API server, so server metadata are retained
 
-	// done and open are the folders already merged and being read, to load each once and to find
-	// cycles.
-	done, open map[string]bool
+	// mergedFolders and open are the folders already merged and being read, to load each once and
+	// to find cycles.
+	mergedFolders, openFolders map[string]bool
 	// nested are landscapes in subfolders of this one.
 	nested    []string
 	landscape *Landscape
@@ -75,11 +75,11 @@ func (l *loader) layerName(folder string) string {
 
 // loadFolder merges the layers of a folder, and then the folder itself.
 func (l *loader) loadFolder(folder string) error {
-	if l.done[folder] {
+	if l.mergedFolders[folder] {
 		return nil
 	}
-	l.open[folder] = true
-	defer delete(l.open, folder)
+	l.openFolders[folder] = true
+	defer delete(l.openFolders, folder)
 
 	layer := &layer{loader: l, folder: folder, found: newDeclarations()}
 	config, hasConfig := layer.readConfig()
@@ -107,9 +107,9 @@ func (l *loader) loadFolder(folder string) error {
 	if err := layer.finish(); err != nil {
 		return err
 	}
-	l.done[folder] = true
+	l.mergedFolders[folder] = true
 	l.landscape.Layers = append(l.landscape.Layers, l.relativeFolder(folder))
-	l.merged.lay(layer.found, func(d *Declaration, field, meant string) {
+	l.merged.mergeLayer(layer.found, func(d *Declaration, field, meant string) {
 		l.reportField(d, field, schemas.TypeInvalid, ruleRemoval, fmt.Sprintf("null removes what layers below have, and none has this field; did you mean %q?", meant))
 	})
 	if config != nil {
@@ -127,7 +127,7 @@ func (l *loader) relativeFolder(folder string) string {
 
 func (l *loader) mergeConfig(config *Declaration) {
 	if before := l.landscape.ConfigDeclaration; before != nil {
-		layOver(before, config)
+		mergeDeclaration(before, config)
 		return
 	}
 	l.landscape.ConfigDeclaration = config
@@ -154,7 +154,7 @@ func (l *loader) layersOf(config *Declaration, folder string) []string {
 		base, problem := l.resolveLayer(folder, name)
 		switch {
 		case problem != "":
-		case l.open[base]:
+		case l.openFolders[base]:
 			problem = fmt.Sprintf("the layer %q builds on this landscape: layers must not form a circle", name)
 		case slices.Contains(bases, base):
 			problem = fmt.Sprintf("the layer %q is listed twice", name)

@@ -34,7 +34,7 @@ const internalDNS = `dns: {internal: {type: local, domain: internal.soil.example
 // managedSeedOf returns landscape "local" with a Shoot of two zones in namespace garden, and with a
 // ManagedSeed for it.
 func managedSeedOf(t *testing.T, shootDeclared bool, spec string) *Landscape {
-	files := memory(t, "local")
+	files := readMemoryFS(t, "local")
 	shoot := string(files["projects/local/shoot.yaml"].Data)
 	replaced := map[string]string{
 		"  name: local\n  namespace: garden-local\n": "  name: soil\n  namespace: garden\n", "credentialsBindingName: local": "credentialsBindingName: soil",
@@ -72,9 +72,9 @@ spec:
 	return l
 }
 
-// TestManagedSeedsAreJudgedAsTheAPIShowsThem: upstream defaults fields from the Shoot before it
+// TestManagedSeedDefaults: upstream defaults fields from the Shoot before it
 // validates the Seed.
-func TestManagedSeedsAreJudgedAsTheAPIShowsThem(t *testing.T) {
+func TestManagedSeedDefaults(t *testing.T) {
 	const at = "spec.gardenlet.config.seedConfig.spec."
 	const soil = "{apiVersion: v1, kind: Secret, name: soil, namespace: garden}"
 	for _, c := range []struct {
@@ -98,7 +98,7 @@ func TestManagedSeedsAreJudgedAsTheAPIShowsThem(t *testing.T) {
 		{"another region", internalDNS + "\nprovider: {region: elsewhere}", []string{"provider.region"}, nil},
 	} {
 		for declared, want := range map[bool][]string{true: c.want, false: c.elsewhere} {
-			found, err := managedSeedOf(t, declared, c.spec).ValidateAt(t.Context(), outlineNow, nil, schemas.Options{})
+			found, err := managedSeedOf(t, declared, c.spec).ValidateAt(t.Context(), validationTime, nil, schemas.Options{})
 			require.NoError(t, err)
 			var fields []string
 			for _, v := range found {
@@ -111,16 +111,16 @@ func TestManagedSeedsAreJudgedAsTheAPIShowsThem(t *testing.T) {
 	}
 }
 
-// TestManagedSeedsOfChangedFilesStay: changes are compared with the defaulted old object, and
+// TestManagedSeedChanges: changes are compared with the defaulted old object, and
 // findings about defaulted fields say so.
-func TestManagedSeedsOfChangedFilesStay(t *testing.T) {
+func TestManagedSeedChanges(t *testing.T) {
 	before := managedSeedOf(t, true, internalDNS)
 	for spec, want := range map[string]string{
 		internalDNS: "",
 		internalDNS + "\nnetworks: {nodes: 10.20.0.0/16, pods: 10.128.0.0/11, services: 10.160.0.0/13}": "",
 		internalDNS + "\nnetworks: {shootDefaults: {pods: 10.130.0.0/16}, ipFamilies: [IPv6]}":          "ipFamilies",
 	} {
-		found, err := managedSeedOf(t, true, spec).ValidateAt(t.Context(), outlineNow, before, schemas.Options{})
+		found, err := managedSeedOf(t, true, spec).ValidateAt(t.Context(), validationTime, before, schemas.Options{})
 		require.NoError(t, err)
 		if want == "" {
 			assert.Empty(t, found)
@@ -128,7 +128,7 @@ func TestManagedSeedsOfChangedFilesStay(t *testing.T) {
 		}
 		assert.True(t, slices.ContainsFunc(found, func(v schemas.Violation) bool { return strings.HasSuffix(v.Field, want) }), "%v", found)
 	}
-	found, err := managedSeedOf(t, true, internalDNS+"\nnetworks: {ipFamilies: [IPv6]}").ValidateAt(t.Context(), outlineNow, nil, schemas.Options{})
+	found, err := managedSeedOf(t, true, internalDNS+"\nnetworks: {ipFamilies: [IPv6]}").ValidateAt(t.Context(), validationTime, nil, schemas.Options{})
 	require.NoError(t, err)
 	require.NotEmpty(t, found)
 	assert.Contains(t, found[0].Message, "; the API fills it in: that of the Shoot soil")

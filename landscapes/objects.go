@@ -15,9 +15,9 @@ import (
 // violations, objects are missing. The landscape shares the objects, which must not be changed.
 func FromObjects(config landscapev1alpha1.Landscape, objects []*unstructured.Unstructured) (*Landscape, []schemas.Violation) {
 	l := newLoader(context.Background(), nil, ".", Options{}) // the context is for CUE files
-	l.live, l.landscape.Config, l.landscape.Layers = true, &config, []string{"."}
+	l.keepsServerMetadata, l.landscape.Config, l.landscape.Layers = true, &config, []string{"."}
 	for _, o := range objects {
-		for _, d := range l.declare("", content{object: o.Object, tree: func() *place { return nil }}) {
+		for _, d := range l.declare("", parsedObject{object: o.Object, tree: func() *placeTree { return nil }}) {
 			if _, double := l.merged.add(d); double {
 				l.reportField(&d, "metadata.name", schemas.TypeDuplicate, "landscape/duplicate", "the object is given twice; give it once")
 			}

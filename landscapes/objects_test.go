@@ -84,7 +84,7 @@ func TestFromObjects(t *testing.T) {
 				assert.Equal(t, identityOf(other), identityOf(one))
 				assert.Equal(t, other.Secret, one.Secret)
 				assert.Empty(t, one.Place())
-				assert.True(t, one.Same(other))
+				assert.True(t, one.HasSameContent(other))
 			}
 			for i := range wanted {
 				wanted[i].File, wanted[i].Line, wanted[i].Column = "", 0, 0

@@ -32,24 +32,24 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 				Field: field, Type: typ, Rule: rule, Message: message, NewOnly: true,
 			})
 		}
-		if o.Late(now) {
+		if o.IsExpired(now) {
 			continue
 		}
-		if problem := besideOthers(o, fresh[:i], now); problem != "" && before != nil {
+		if problem := operationConflict(o, fresh[:i], now); problem != "" && before != nil {
 			add(o.OperationAt, "spec.operation", schemas.TypeForbidden, ruleOperationOrder, problem)
 			out[len(out)-1].Severity = schemas.SeverityWarning
 		}
-		if was := before.operation(o.ID); was != nil {
+		if was := before.operationByID(o.ID); was != nil {
 			add(o.OperationAt, "spec.operation", schemas.TypeForbidden, ruleOperationChanged,
 				fmt.Sprintf("the id %s stands for %s of %s already, and is executed once; leave that file as it was, and give this one another id", o.ID, was.Operation, was.Object()))
 			// The operator refuses only this operation and applies the rest of the commit.
 			out[len(out)-1].Severity = schemas.SeverityWarning
 			continue
 		}
-		declared := l.operated(o)
+		declared := l.operationTarget(o)
 		if declared == nil {
-			if !l.Incomplete && !l.madeElsewhere(o) && (before == nil || before.operated(o) == nil) {
-				add(o.ObjectAt, "spec.object", schemas.TypeInvalid, ruleOperationObject, l.notDeclared(o))
+			if !l.Incomplete && !l.isExternal(o) && (before == nil || before.operationTarget(o) == nil) {
+				add(o.ObjectAt, "spec.object", schemas.TypeInvalid, ruleOperationObject, l.undeclaredMessage(o))
 			}
 			continue
 		}
@@ -70,11 +70,11 @@ func (l *Landscape) checkOperations(now time.Time, before *Landscape) ([]schemas
 	return out, nil
 }
 
-// besideOthers says why an operation conflicts with another new one on the same object, or returns
-// "". The second phase of a rotation has to wait for the first one, which takes hours.
-func besideOthers(o Operation, others []Operation, now time.Time) string {
+// operationConflict says why an operation conflicts with another new one on the same object, or
+// returns "". The second phase of a rotation has to wait for the first one, which takes hours.
+func operationConflict(o Operation, others []Operation, now time.Time) string {
 	for _, other := range others {
-		if other.Object() != o.Object() || other.Late(now) {
+		if other.Object() != o.Object() || other.IsExpired(now) {
 			continue
 		}
 		if other.Operation == o.Operation {
@@ -82,7 +82,7 @@ func besideOthers(o Operation, others []Operation, now time.Time) string {
 		}
 		for first := range strings.SplitSeq(other.Operation, ";") {
 			for second := range strings.SplitSeq(o.Operation, ";") {
-				if begins, completes, both := phasesOfOne(first, second); both {
+				if begins, completes, both := rotationPhases(first, second); both {
 					return fmt.Sprintf("%s is refused until what %s begins has been prepared, which the status of the %s says, and the same commit asks for both (%s); commit it then", completes, begins, o.Kind, other.File)
 				}
 			}
@@ -91,8 +91,9 @@ func besideOthers(o Operation, others []Operation, now time.Time) string {
 	return ""
 }
 
-// phasesOfOne reports whether two operations begin and complete the same rotation, in either order.
-func phasesOfOne(a, b string) (begins, completes string, both bool) {
+// rotationPhases reports whether two operations begin and complete the same rotation, in either
+// order.
+func rotationPhases(a, b string) (begins, completes string, both bool) {
 	for _, pair := range [][2]string{{a, b}, {b, a}} {
 		of, begins := strings.CutSuffix(strings.TrimSuffix(pair[0], withoutRollout), "-start")
 		ends, completes := strings.CutSuffix(pair[1], "-complete")
@@ -109,8 +110,8 @@ const (
 	withoutRollout = "-without-workers-rollout"
 )
 
-// operation returns the operation with an id, or nil.
-func (l *Landscape) operation(id string) *Operation {
+// operationByID returns the operation with an id, or nil.
+func (l *Landscape) operationByID(id string) *Operation {
 	if l == nil {
 		return nil
 	}
@@ -122,8 +123,8 @@ func (l *Landscape) operation(id string) *Operation {
 	return nil
 }
 
-// operated returns the declaration that an operation is for, or nil.
-func (l *Landscape) operated(o Operation) *Declaration {
+// operationTarget returns the declaration that an operation is for, or nil.
+func (l *Landscape) operationTarget(o Operation) *Declaration {
 	for i := range l.Declarations {
 		if d := &l.Declarations[i]; d.kind.Kind == o.Kind && d.namespace == o.Namespace && d.name == o.Name {
 			return d
@@ -132,9 +133,9 @@ func (l *Landscape) operated(o Operation) *Declaration {
 	return nil
 }
 
-// madeElsewhere reports whether the object comes from another source: an external tool, a gardenlet
+// isExternal reports whether the object comes from another source: an external tool, a gardenlet
 // that registers its Seed, or a ManagedSeedSet.
-func (l *Landscape) madeElsewhere(o Operation) bool {
+func (l *Landscape) isExternal(o Operation) bool {
 	if slices.ContainsFunc(l.Config.Spec.External, func(e landscapev1alpha1.ExternalObject) bool {
 		return across.External(e).Matches(o.Kind, o.Namespace, o.Name)
 	}) {
@@ -151,8 +152,8 @@ func (l *Landscape) madeElsewhere(o Operation) bool {
 	})
 }
 
-// notDeclared describes a missing object and suggests another one.
-func (l *Landscape) notDeclared(o Operation) string {
+// undeclaredMessage describes a missing object and suggests another one.
+func (l *Landscape) undeclaredMessage(o Operation) string {
 	var names []string
 	for i := range l.Declarations {
 		if d := &l.Declarations[i]; d.kind.Kind == o.Kind {

@@ -13,8 +13,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// sound loads a landscape that must have no violations.
-func sound(t *testing.T, files fstest.MapFS) *Landscape {
+// loadValid loads a landscape that must have no violations.
+func loadValid(t *testing.T, files fstest.MapFS) *Landscape {
 	t.Helper()
 	l, violations, err := LoadFS(t.Context(), files, ".", Options{})
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestOperationsAndTheirObjects(t *testing.T) {
 		"not yet late":                       {object: "Shoot garden-local/lokal", operation: "reconcile\n  notAfter: \"2026-12-01T00:00:00Z\"", want: "is not declared"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := memory(t, "local")
+			files := readMemoryFS(t, "local")
 			text := string(files[shoot].Data)
 			for i := 0; i < len(test.replace); i += 2 {
 				require.Contains(t, text, test.replace[i])
@@ -71,7 +71,7 @@ func TestOperationsAndTheirObjects(t *testing.T) {
 			}
 			files[shoot] = &fstest.MapFile{Data: []byte(text)}
 			files["landscape.yaml"] = &fstest.MapFile{Data: append(files["landscape.yaml"].Data, test.config...)}
-			read := func() *Landscape { return sound(t, files) }
+			read := func() *Landscape { return loadValid(t, files) }
 			before := read()
 			files["operations/op.yaml"] = &fstest.MapFile{Data: fmt.Appendf(nil, "apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: %s\n  operation: %s\n", test.object, test.operation)}
 			l := read()
@@ -99,13 +99,13 @@ func TestOperationsAndTheirObjects(t *testing.T) {
 
 // TestOperationsOfUnknownAge: if it is unknown which operations are new, findings are warnings.
 func TestOperationsOfUnknownAge(t *testing.T) {
-	files := memory(t, "local")
+	files := readMemoryFS(t, "local")
 	files["operations/op.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n  object: Shoot garden-local/lokal\n  operation: reconcile\n")}
 	l, violations, err := LoadFS(t.Context(), files, ".", Options{})
 	require.NoError(t, err)
 	require.Empty(t, violations)
 	for before, severity := range map[*Landscape]schemas.Severity{nil: schemas.SeverityWarning, {Config: l.Config}: schemas.SeverityError} {
-		found, err := l.ValidateAt(t.Context(), outlineNow, before, schemas.Options{})
+		found, err := l.ValidateAt(t.Context(), validationTime, before, schemas.Options{})
 		require.NoError(t, err)
 		require.Len(t, found, 1)
 		assert.Equal(t, []any{severity, "landscape/operation-object"}, []any{found[0].Severity, found[0].Rule})
@@ -114,7 +114,7 @@ func TestOperationsOfUnknownAge(t *testing.T) {
 
 // TestOperationOfARemovedObject: one commit may confirm a deletion and remove the object.
 func TestOperationOfARemovedObject(t *testing.T) {
-	files := memory(t, "local")
+	files := readMemoryFS(t, "local")
 	before, _, err := LoadFS(t.Context(), files, ".", Options{})
 	require.NoError(t, err)
 	delete(files, "projects/local/shoot.yaml")
@@ -122,7 +122,7 @@ func TestOperationOfARemovedObject(t *testing.T) {
 	l, violations, err := LoadFS(t.Context(), files, ".", Options{})
 	require.NoError(t, err)
 	require.Empty(t, violations)
-	found, err := l.checkOperations(outlineNow, before)
+	found, err := l.checkOperations(validationTime, before)
 	require.NoError(t, err)
 	assert.Empty(t, found)
 }
@@ -139,7 +139,7 @@ func TestChangedOperation(t *testing.T) {
 		"under another id":    {"next", "  object: Shoot garden-local/local\n  operation: rotate-ssh-keypair\n", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := memory(t, "local")
+			files := readMemoryFS(t, "local")
 			read := func(file, spec string) *Landscape {
 				files["operations/"+file+".yaml"] = &fstest.MapFile{Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Operation\nspec:\n" + spec)}
 				l, violations, err := LoadFS(t.Context(), files, ".", Options{})
@@ -161,8 +161,8 @@ func TestChangedOperation(t *testing.T) {
 	}
 }
 
-// TestOperationsBesideOthers: operations of one commit run shortly after each other.
-func TestOperationsBesideOthers(t *testing.T) {
+// TestConflictingOperations: operations of one commit run shortly after each other.
+func TestConflictingOperations(t *testing.T) {
 	const begins, completes = "Shoot garden-local/local/rotate-credentials-start", "Shoot garden-local/local/rotate-credentials-complete"
 	for name, test := range map[string]struct {
 		operations []string
@@ -181,8 +181,8 @@ func TestOperationsBesideOthers(t *testing.T) {
 		"the same after one that went": {operations: []string{"Seed local/reconcile\n  notAfter: \"2026-10-01T00:00:00Z\"", "Seed local/reconcile"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := memory(t, "local")
-			read := func() *Landscape { return sound(t, files) }
+			files := readMemoryFS(t, "local")
+			read := func() *Landscape { return loadValid(t, files) }
 			before := read()
 			for i, text := range test.operations {
 				last := strings.LastIndex(text, "/")

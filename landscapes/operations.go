@@ -17,8 +17,8 @@ import (
 // KindOperation is the kind of the files in operations/.
 const KindOperation = "Operation"
 
-// mostOperations is the largest number of files in operations/; finished ones can go.
-const mostOperations = 1000
+// maxOperations is the largest number of files in operations/; finished ones can go.
+const maxOperations = 1000
 
 // Operation is a one-shot operation on an object, from a file operations/ID.yaml. It runs exactly
 // once.
@@ -43,12 +43,14 @@ type Operation struct {
 	Digest string
 }
 
-// Late reports whether an operation has expired. If it has not run by then, it never does.
-func (o Operation) Late(now time.Time) bool { return !o.NotAfter.IsZero() && now.After(o.NotAfter) }
+// IsExpired reports whether an operation has expired. If it has not run by then, it never does.
+func (o Operation) IsExpired(now time.Time) bool {
+	return !o.NotAfter.IsZero() && now.After(o.NotAfter)
+}
 
-// LateOperations returns the expired ones of newOperations.
-func (l *Landscape) LateOperations(since *Landscape, now time.Time) []Operation {
-	return slices.DeleteFunc(l.newOperations(since), func(o Operation) bool { return !o.Late(now) })
+// ExpiredOperations returns the expired ones of newOperations.
+func (l *Landscape) ExpiredOperations(since *Landscape, now time.Time) []Operation {
+	return slices.DeleteFunc(l.newOperations(since), func(o Operation) bool { return !o.IsExpired(now) })
 }
 
 // newOperations returns operations that are new or changed since another revision (nil: all). Older
@@ -91,7 +93,7 @@ func (l *layer) readOperations(folder string) {
 			l.report(name, 0, 0, ruleOperation, typ, format, args...)
 		}
 		switch {
-		case isAside(entry.Name()):
+		case isDocumentation(entry.Name()):
 			continue
 		case entry.Type()&fs.ModeSymlink != 0 || !entry.Type().IsRegular():
 			report(schemas.TypeForbidden, "operations/ holds plain files only, one for each operation")
@@ -103,11 +105,11 @@ func (l *layer) readOperations(folder string) {
 			report(schemas.TypeNotSupported, "an operation is a file operations/ID.yaml")
 			continue
 		}
-		if found++; found > mostOperations {
-			report(schemas.TypeTooMany, "there are more than %d operations; remove those that were executed", mostOperations)
+		if found++; found > maxOperations {
+			report(schemas.TypeTooMany, "there are more than %d operations; remove those that were executed", maxOperations)
 			return
 		}
-		if data, ok := l.read(name); ok {
+		if data, ok := l.readTextFile(name); ok {
 			if o := l.parseOperation(name, data); o != nil {
 				l.landscape.Operations = append(l.landscape.Operations, *o)
 			}
@@ -117,7 +119,7 @@ func (l *layer) readOperations(folder string) {
 
 // parseOperation reads one file. It reports problems and returns nil for them.
 func (l *layer) parseOperation(name string, data []byte) *Operation {
-	documents := split(data)
+	documents := splitDocuments(data)
 	if len(documents) != 1 {
 		l.report(name, 1, 1, ruleOperation, schemas.TypeInvalid, "the file has to hold one object of kind %s, and nothing else", KindOperation)
 		return nil
@@ -127,12 +129,12 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 		return nil
 	}
 	object, _ := value.(map[string]any)
-	p := &operationFile{layer: l, name: name, content: content{line: node.Line, column: node.Column, tree: l.lazyPlaces(name, documents[0])}}
-	p.fields(object, "", "apiVersion", "kind", "metadata", "spec")
+	p := &operationFile{layer: l, name: name, content: parsedObject{line: node.Line, column: node.Column, tree: l.lazyPlaces(name, documents[0])}}
+	p.checkFields(object, "", "apiVersion", "kind", "metadata", "spec")
 	spec, _ := object["spec"].(map[string]any)
 	metadata, _ := object["metadata"].(map[string]any)
-	p.fields(metadata, "metadata", "name")
-	p.fields(spec, "spec", "object", "operation", "notAfter")
+	p.checkFields(metadata, "metadata", "name")
+	p.checkFields(spec, "spec", "object", "operation", "notAfter")
 	id := strings.TrimSuffix(path.Base(name), ".yaml")
 	sum := sha256.Sum256(data)
 	o := &Operation{ID: id, File: l.relative(name), Digest: hex.EncodeToString(sum[:16])}
@@ -150,11 +152,11 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 	}
 	text, _ := spec["object"].(string)
 	var problem string
-	if o.Kind, o.Namespace, o.Name, problem = ParseOperated(text); problem != "" {
+	if o.Kind, o.Namespace, o.Name, problem = ParseOperationTarget(text); problem != "" {
 		p.report("spec.object", schemas.TypeInvalid, "%s", problem)
 	}
 	o.Operation, _ = spec["operation"].(string)
-	o.ObjectAt, o.OperationAt = p.at("spec.object"), p.at("spec.operation")
+	o.ObjectAt, o.OperationAt = p.position("spec.object"), p.position("spec.operation")
 	o.Line = o.OperationAt.Line
 	if o.Operation == "" {
 		p.report("spec.operation", schemas.TypeRequired, "must be set, for example to reconcile")
@@ -166,18 +168,18 @@ func (l *layer) parseOperation(name string, data []byte) *Operation {
 		if err != nil {
 			p.report("spec.notAfter", schemas.TypeInvalid, "must be a time such as 2026-01-31T18:00:00Z")
 		}
-		o.NotAfter, o.NotAfterAt = at, p.at("spec.notAfter")
+		o.NotAfter, o.NotAfterAt = at, p.position("spec.notAfter")
 		o.NotAfterAt.File = o.File
 	}
-	if p.bad {
+	if p.hasProblems {
 		return nil
 	}
 	return o
 }
 
-// ParseOperated reads the name of an object that supports operations, such as "Shoot
+// ParseOperationTarget reads the name of an object that supports operations, such as "Shoot
 // garden-local/local" or "Seed local".
-func ParseOperated(text string) (kind, namespace, name, problem string) {
+func ParseOperationTarget(text string) (kind, namespace, name, problem string) {
 	kind, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	rest = strings.TrimSpace(rest)
 	scoped, known := schemas.KindsWithOperations()[kind]
@@ -207,12 +209,12 @@ func ParseOperated(text string) (kind, namespace, name, problem string) {
 // operationFile reports problems of a file at their places.
 type operationFile struct {
 	*layer
-	name    string
-	content content
-	bad     bool
+	name        string
+	content     parsedObject
+	hasProblems bool
 }
 
-func (p *operationFile) at(field string) schemas.Position {
+func (p *operationFile) position(field string) schemas.Position {
 	tree := p.content.tree()
 	best := schemas.Position{Line: p.content.line, Column: p.content.column}
 	for step := range strings.SplitSeq(field, ".") {
@@ -225,15 +227,15 @@ func (p *operationFile) at(field string) schemas.Position {
 }
 
 func (p *operationFile) report(field string, typ schemas.ViolationType, format string, args ...any) {
-	p.bad = true
-	at := p.at(field)
+	p.hasProblems = true
+	at := p.position(field)
 	p.layer.report(p.name, at.Line, at.Column, ruleOperation, typ, format, args...)
 	v := &p.violations[len(p.violations)-1]
 	v.Kind, v.Name, v.Field = KindOperation, strings.TrimSuffix(path.Base(p.name), ".yaml"), field
 }
 
-// fields reports unknown fields.
-func (p *operationFile) fields(object map[string]any, at string, known ...string) {
+// checkFields reports unknown fields.
+func (p *operationFile) checkFields(object map[string]any, at string, known ...string) {
 	for _, field := range sortedKeys(object) {
 		if !slices.Contains(known, field) {
 			p.report(strings.TrimPrefix(at+"."+field, "."), schemas.TypeForbidden, "there is no field %q; there are %s", field, strings.Join(known, ", "))

@@ -36,9 +36,9 @@ func TestOperations(t *testing.T) {
 	assert.Empty(t, l.Declarations)
 }
 
-// TestLateOperations: new or changed operations that have expired; at NotAfter itself they are
+// TestExpiredOperations: new or changed operations that have expired; at NotAfter itself they are
 // still valid.
-func TestLateOperations(t *testing.T) {
+func TestExpiredOperations(t *testing.T) {
 	over := time.Date(2026, 12, 31, 18, 0, 0, 0, time.UTC)
 	now := over.Add(time.Second)
 	of := func(operations ...Operation) *Landscape { return &Landscape{Operations: operations} }
@@ -52,9 +52,9 @@ func TestLateOperations(t *testing.T) {
 		}
 		return out
 	}
-	assert.Equal(t, []string{"changed", "new"}, ids(l.LateOperations(since, now)))
-	assert.Equal(t, []string{"same", "changed", "new"}, ids(l.LateOperations(nil, now)))
-	assert.Empty(t, l.LateOperations(since, over))
+	assert.Equal(t, []string{"changed", "new"}, ids(l.ExpiredOperations(since, now)))
+	assert.Equal(t, []string{"same", "changed", "new"}, ids(l.ExpiredOperations(nil, now)))
+	assert.Empty(t, l.ExpiredOperations(since, over))
 }
 
 func TestWrongOperations(t *testing.T) {

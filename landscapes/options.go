@@ -24,9 +24,9 @@ type Options struct {
 	Evaluator evaluation.Evaluator
 	// Limits bound the input; zero values mean the defaults.
 	Limits Limits
-	// Kept caches between runs which objects a file declares, so that unchanged files are read only
-	// if their content is needed. It never stores content. nil disables the cache.
-	Kept *kept.Store
+	// ResultCache caches between runs which objects a file declares, so that unchanged files are
+	// read only if their content is needed. It never stores content. nil disables the cache.
+	ResultCache *kept.Store
 }
 
 // MaxFileSize is the default limit of Limits.FileSize, in bytes. Objects in a cluster are not

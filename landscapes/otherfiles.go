@@ -42,25 +42,25 @@ func isBackup(name string) bool {
 	return false
 }
 
-// isDeclarations reports whether the extension of a file is read as declarations.
-func isDeclarations(name string) bool {
+// isDeclarationExtension reports whether the extension of a file is read as declarations.
+func isDeclarationExtension(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json", ".cue"}, path.Ext(name))
 }
 
-// checkOther reports an object in a file with an unread extension, which would be missing
+// checkOtherFile reports an object in a file with an unread extension, which would be missing
 // unnoticed. Other files are ignored.
-func (l *layer) checkOther(name string) {
+func (l *layer) checkOtherFile(name string) {
 	base := path.Base(name)
-	if isAside(base) || isEditorFile(base) || !l.admit(name) {
+	if isDocumentation(base) || isEditorFile(base) || !l.countFile(name) {
 		return
 	}
-	line, holds := l.objectIn(name)
+	line, holds := l.findObject(name)
 	switch {
 	case !holds:
-		l.checkKeys(name)
+		l.checkPrivateKeys(name)
 	case isBackup(base):
 		advice := "remove the file"
-		if original := strings.TrimSuffix(name, path.Ext(name)); isDeclarations(original) {
+		if original := strings.TrimSuffix(name, path.Ext(name)); isDeclarationExtension(original) {
 			if _, err := fs.Stat(l.fs, original); errors.Is(err, fs.ErrNotExist) {
 				advice = fmt.Sprintf("rename the file to %s if the object is wanted, else remove it", path.Base(original))
 			}
@@ -73,22 +73,22 @@ func (l *layer) checkOther(name string) {
 	}
 }
 
-// checkLeftOut warns of a file with an object that CUE ignores because of its name.
-func (l *layer) checkLeftOut(name string) {
-	if !l.admit(name) {
+// checkIgnoredCUE warns of a file with an object that CUE ignores because of its name.
+func (l *layer) checkIgnoredCUE(name string) {
+	if !l.countFile(name) {
 		return
 	}
-	if line, holds := l.objectIn(name); holds {
+	if line, holds := l.findObject(name); holds {
 		l.report(name, line, 1, ruleLeftOut, schemas.TypeNotSupported, "declares nothing: CUE leaves out files whose name begins with _ or ends in _test.cue or _tool.cue; "+
 			"rename the file if its object is wanted")
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning
 	}
 }
 
-// objectIn returns the line of the first object in an unread file. An unreadable file has no
+// findObject returns the line of the first object in an unread file. An unreadable file has no
 // object.
-func (l *layer) objectIn(name string) (line int, holds bool) {
-	part := l.part() // findings about the file are discarded
+func (l *layer) findObject(name string) (line int, holds bool) {
+	part := l.fileLoader() // findings about the file are discarded
 	data, ok := part.readBytes(name)
 	if !ok || checkText(name, data) != nil {
 		return 0, false
@@ -97,23 +97,23 @@ func (l *layer) objectIn(name string) (line int, holds bool) {
 }
 
 var (
-	namesVersion = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?apiVersion["']?[ \t]*:`)
-	namesKind    = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?kind["']?[ \t]*:`)
-	// startsObject matches the start of an object that is not valid YAML.
-	startsObject = regexp.MustCompile(`^["']?(apiVersion|kind|metadata)["']?[ \t]*:`)
+	versionField = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?apiVersion["']?[ \t]*:`)
+	kindField    = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?kind["']?[ \t]*:`)
+	// objectStart matches the start of an object that is not valid YAML.
+	objectStart = regexp.MustCompile(`^["']?(apiVersion|kind|metadata)["']?[ \t]*:`)
 )
 
 // firstObject returns the line of the first object in YAML, JSON or CUE.
 func firstObject(data []byte) (line int, holds bool) {
-	if !namesVersion.Match(data) || !namesKind.Match(data) {
+	if !versionField.Match(data) || !kindField.Match(data) {
 		return 0, false
 	}
 	kubeconfig := false
-	for _, d := range split(data) {
+	for _, d := range splitDocuments(data) {
 		var node yaml.Node
 		if err := yaml.Unmarshal(d.data, &node); err != nil {
 			first, skipped := firstLine(d.data)
-			if startsObject.Match(first) {
+			if objectStart.Match(first) {
 				return d.offset + skipped + 1, true
 			}
 			continue
@@ -129,7 +129,7 @@ func firstObject(data []byte) (line int, holds bool) {
 	if kubeconfig {
 		return 0, false // JSON is also CUE
 	}
-	line, err := evaluation.Declares(evaluation.File{Data: data})
+	line, err := evaluation.FirstObjectLine(evaluation.File{Data: data})
 	return line, err == nil && line > 0
 }
 

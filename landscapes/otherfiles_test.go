@@ -74,8 +74,8 @@ func TestFilesThatAreNotRead(t *testing.T) {
 
 const sshKey = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAA\n-----END OPENSSH PRIVATE KEY-----\n"
 
-// TestNamesOfFiles: confusing names have a finding.
-func TestNamesOfFiles(t *testing.T) {
+// TestConfusingFileNames: confusing names have a finding.
+func TestConfusingFileNames(t *testing.T) {
 	const differs = " only in the case of letters: a clone on a file system that does not keep them apart has one of the two; rename one"
 	for name, test := range map[string]struct {
 		files map[string]string
@@ -97,9 +97,9 @@ func TestNamesOfFiles(t *testing.T) {
 	}
 }
 
-// TestTexts: readable private keys and unreadable PEM texts have a finding, which never has the
+// TestPEMTexts: readable private keys and unreadable PEM texts have a finding, which never has the
 // value.
-func TestTexts(t *testing.T) {
+func TestPEMTexts(t *testing.T) {
 	const (
 		readable = "holds a private key, which everyone who has the repository can use; put it into a Secret that is encrypted with SOPS, and renew the key: the history of the repository keeps it"
 		joined   = "begins like PEM, but its lines were joined to one, so that nothing can read it; write the text after | with each line on its own"

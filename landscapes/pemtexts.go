@@ -24,21 +24,21 @@ var (
 	joinedPEM = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]+-----[ \t]*[A-Za-z0-9+/]{16}`)
 )
 
-// keyAdvice returns advice about a private key, or an empty text.
-func keyAdvice(data []byte) string {
+// privateKeyAdvice returns advice about a private key, or an empty text.
+func privateKeyAdvice(data []byte) string {
 	switch {
 	case ageKey.Match(data):
 		return "holds a private age key: whoever has the repository can decrypt its Secrets; remove the file, and encrypt them anew for another key"
 	case privateKey.Match(data):
 		return "holds a private key, which everyone who has the repository can use; remove the file, and renew the key: the history of the repository keeps it"
-	case holdsCredentials(data):
+	case hasCredentials(data):
 		return "is a kubeconfig with credentials, which everyone who has the repository can use; remove the file, and renew the credentials: the history of the repository keeps them"
 	}
 	return ""
 }
 
-// holdsCredentials reports whether a text is a kubeconfig with credentials of a user.
-func holdsCredentials(data []byte) bool {
+// hasCredentials reports whether a text is a kubeconfig with credentials of a user.
+func hasCredentials(data []byte) bool {
 	var config struct {
 		APIVersion string `yaml:"apiVersion"`
 		Kind       string `yaml:"kind"`
@@ -47,7 +47,7 @@ func holdsCredentials(data []byte) bool {
 		} `yaml:"users"`
 	}
 	// Most files are not kubeconfigs, and parsing long ones takes time.
-	if !namesKind.Match(data) || yaml.Unmarshal(data, &config) != nil || config.APIVersion != "v1" || config.Kind != "Config" {
+	if !kindField.Match(data) || yaml.Unmarshal(data, &config) != nil || config.APIVersion != "v1" || config.Kind != "Config" {
 		return false
 	}
 	for _, user := range config.Users {
@@ -60,22 +60,22 @@ func holdsCredentials(data []byte) bool {
 	return false
 }
 
-// beginsPEM is the start of a base64-encoded text that begins with `-----BEGIN `.
-var beginsPEM = strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("-----BEGIN ")), "=")[:14]
+// base64PEMStart is the start of a base64-encoded text that begins with `-----BEGIN `.
+var base64PEMStart = strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("-----BEGIN ")), "=")[:14]
 
-// mentionsKeys reports whether a document may have a text for checkTexts. Visiting all values of
-// all objects takes longer.
-func mentionsKeys(data []byte) bool {
-	return bytes.Contains(data, []byte("-----BEGIN ")) || bytes.Contains(data, []byte(beginsPEM)) || ageKey.Match(data)
+// mayHavePrivateKey reports whether a document may have a text for checkPEMTexts. Visiting all
+// values of all objects takes longer.
+func mayHavePrivateKey(data []byte) bool {
+	return bytes.Contains(data, []byte("-----BEGIN ")) || bytes.Contains(data, []byte(base64PEMStart)) || ageKey.Match(data)
 }
 
-// checkTexts warns of values with private keys, and of certificates and keys with joined lines. No
-// message contains a value.
-func (l *loader) checkTexts(d *Declaration) {
+// checkPEMTexts warns of values with private keys, and of certificates and keys with joined lines.
+// No message contains a value.
+func (l *loader) checkPEMTexts(d *Declaration) {
 	isSecret := d.kind.Group == "" && d.kind.Kind == "Secret"
-	walkTexts(d.Object().Object, nil, func(path []string, at func() *place, value any) {
+	walkScalars(d.Object().Object, nil, func(path []string, at func() *placeTree, value any) {
 		text, _ := value.(string)
-		if strings.HasPrefix(text, beginsPEM) {
+		if strings.HasPrefix(text, base64PEMStart) {
 			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil {
 				text = string(decoded)
 			}
@@ -101,18 +101,18 @@ func (l *loader) checkTexts(d *Declaration) {
 		})
 		// code that prints lines detects "PRIVATE KEY" itself
 		if written, _ := value.(string); rule == rulePrivateKey && !strings.Contains(written, "PRIVATE KEY") {
-			d.Hide(&l.violations[len(l.violations)-1])
+			d.HideLine(&l.violations[len(l.violations)-1])
 		}
-	}, d.content(toRead).origins[0].tree)
+	}, d.content(useShared).origins[0].tree)
 }
 
-// checkKeys warns of a readable file with a private key. checkTexts checks declarations.
-func (l *layer) checkKeys(name string) bool {
-	data, ok := l.part().readBytes(name)
+// checkPrivateKeys warns of a readable file with a private key. checkPEMTexts checks declarations.
+func (l *layer) checkPrivateKeys(name string) bool {
+	data, ok := l.fileLoader().readBytes(name)
 	if !ok {
 		return false
 	}
-	advice := keyAdvice(data)
+	advice := privateKeyAdvice(data)
 	if advice != "" {
 		l.report(name, 1, 1, rulePrivateKey, schemas.TypeForbidden, "%s", advice)
 		l.violations[len(l.violations)-1].Severity = schemas.SeverityWarning

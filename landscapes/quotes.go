@@ -16,10 +16,10 @@ var quotedStart = regexp.MustCompile(`(?:^|[{,\s])[\w.-]+:[ \t]+(("(?:[^"\\]|\\.
 // maxRepairs limits how many places are tried.
 const maxRepairs = 20
 
-// afterQuotes finds a value that continues after its quotes and makes the YAML invalid: with the
-// whole value in quotes, the parser gets further. The parser only reports where the list or the
-// fields begin.
-func (d document) afterQuotes(words string) *problem {
+// findTextAfterQuotes finds a value that continues after its quotes and makes the YAML invalid:
+// with the whole value in quotes, the parser gets further. The parser only reports where the list
+// or the fields begin.
+func (d document) findTextAfterQuotes(words string) *problem {
 	offset := 0
 	tried := 0
 	for i, line := range strings.Split(string(d.data), "\n") {

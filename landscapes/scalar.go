@@ -8,15 +8,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scalar returns the value of a plain YAML node as kubectl reads it. YAML 1.1 applies: yes, no, on,
-// off, y and n are true and false. problem is set if the value cannot be part of an API object.
-func scalar(node *yaml.Node) (value any, problem string) {
+// scalarValue returns the value of a plain YAML node as kubectl reads it. YAML 1.1 applies: yes,
+// no, on, off, y and n are true and false. problem is set if the value cannot be part of an API
+// object.
+func scalarValue(node *yaml.Node) (value any, problem string) {
 	switch node.ShortTag() {
 	case "!!null":
 		return nil, ""
 	case "!!str", "!!timestamp", "!!merge":
 		if node.Style == 0 {
-			if value, ok := oldBoolean(node.Value); ok {
+			if value, ok := yaml11Boolean(node.Value); ok {
 				return value, ""
 			}
 		}
@@ -55,7 +56,7 @@ const (
 	unknownTagHint = ", which API objects do not know; text that begins with ! needs quotes"
 )
 
-func oldBoolean(text string) (value, ok bool) {
+func yaml11Boolean(text string) (value, ok bool) {
 	switch text {
 	case "y", "Y", "yes", "Yes", "YES", "on", "On", "ON":
 		return true, true

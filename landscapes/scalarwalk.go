@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// insideScalar returns the place in a YAML file of a rune of a text, which is the scalar at a
+// scalarPosition returns the place in a YAML file of a rune of a text, which is the scalar at a
 // place, in any style. If the file does not show the text (an alias, an unknown escape), it returns
 // the place of the scalar.
-func insideScalar(source []byte, line, column int, text []rune, offset int) (int, int) {
+func scalarPosition(source []byte, line, column int, text []rune, offset int) (int, int) {
 	if len(source) == 0 || line < 1 || column < 1 {
 		return line, column
 	}
@@ -20,13 +20,13 @@ func insideScalar(source []byte, line, column int, text []rune, offset int) (int
 		}
 	}
 	s.at += column - 1
-	s.open()
+	s.skipToText()
 	for _, r := range text[:min(offset, len(text))] {
-		if !unicode.IsSpace(r) && !s.take(r) {
+		if !unicode.IsSpace(r) && !s.skip(r) {
 			return line, column
 		}
 	}
-	if offset < len(text) && !unicode.IsSpace(text[offset]) && !s.find(text[offset]) {
+	if offset < len(text) && !unicode.IsSpace(text[offset]) && !s.skipTo(text[offset]) {
 		return line, column
 	}
 	l, c := 1, 1
@@ -54,13 +54,13 @@ func (s *scalarWalk) peek(ahead int) rune {
 	return 0
 }
 
-// open moves to the first character of the text.
-func (s *scalarWalk) open() {
+// skipToText moves to the first character of the text.
+func (s *scalarWalk) skipToText() {
 	for s.peek(0) == '!' || s.peek(0) == '&' { // a tag, an anchor
 		for s.peek(0) != 0 && !unicode.IsSpace(s.peek(0)) {
 			s.at++
 		}
-		s.space()
+		s.skipSpace()
 	}
 	switch s.peek(0) {
 	case '|', '>':
@@ -73,15 +73,15 @@ func (s *scalarWalk) open() {
 	}
 }
 
-func (s *scalarWalk) space() {
+func (s *scalarWalk) skipSpace() {
 	for unicode.IsSpace(s.peek(0)) {
 		s.at++
 	}
 }
 
-// escape returns the character at the current place and its length in runes. ok is false for an
-// unknown escape.
-func (s *scalarWalk) escape() (r rune, length int, ok bool) {
+// readCharacter returns the character at the current place and its length in runes. ok is false for
+// an unknown escape.
+func (s *scalarWalk) readCharacter() (r rune, length int, ok bool) {
 	switch {
 	case s.quote == '\'' && s.peek(0) == '\'':
 		return '\'', 2, s.peek(1) == '\''
@@ -103,11 +103,11 @@ func (s *scalarWalk) escape() (r rune, length int, ok bool) {
 	return 0, 0, false
 }
 
-// find moves to the next character that is not white space, which must be want.
-func (s *scalarWalk) find(want rune) bool {
+// skipTo moves to the next character that is not white space, which must be want.
+func (s *scalarWalk) skipTo(want rune) bool {
 	for {
-		s.space()
-		r, length, ok := s.escape()
+		s.skipSpace()
+		r, length, ok := s.readCharacter()
 		switch {
 		case !ok:
 			return false
@@ -119,12 +119,12 @@ func (s *scalarWalk) find(want rune) bool {
 	}
 }
 
-// take moves past a character of the text.
-func (s *scalarWalk) take(want rune) bool {
-	if !s.find(want) {
+// skip moves past a character of the text.
+func (s *scalarWalk) skip(want rune) bool {
+	if !s.skipTo(want) {
 		return false
 	}
-	_, length, _ := s.escape()
+	_, length, _ := s.readCharacter()
 	s.at += length
 	return true
 }

@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestInsideScalar: for each style of a scalar, a rune is found at its place in the file, and the
+// TestScalarPosition: for each style of a scalar, a rune is found at its place in the file, and the
 // order is right.
-func TestInsideScalar(t *testing.T) {
+func TestScalarPosition(t *testing.T) {
 	texts := []string{
 		`self.status.phase == "Running"`, `self.a == "it's" && 'x' == "\\d"`, "self.a ==\n  self.b &&\n\n  self.c\n", "a\tb", `'"phase " + self.a`, "é == 'ü' && \u00a0x == '😀'",
 		strings.Repeat("self.status.conditions.exists(c, c.type == 'Ready') || ", 6) + "false", `"a" + "b"`, "# no comment", "*a", "\x01\u2028x",
@@ -36,7 +36,7 @@ func TestInsideScalar(t *testing.T) {
 					if unicode.IsSpace(want) {
 						continue
 					}
-					line, column := insideScalar(data, scalar.Line, scalar.Column, runes, at)
+					line, column := scalarPosition(data, scalar.Line, scalar.Column, runes, at)
 					have := []rune(lines[line-1])[column-1]
 					if want == '\x01' || have == '\\' && want != '\\' {
 						continue // an escape
@@ -50,7 +50,7 @@ func TestInsideScalar(t *testing.T) {
 	}
 }
 
-func TestInsideScalarThatIsNotThere(t *testing.T) {
+func TestScalarPositionWithoutScalar(t *testing.T) {
 	text := []rune("self.a")
 	for name, test := range map[string]struct {
 		source       string
@@ -61,7 +61,7 @@ func TestInsideScalarThatIsNotThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for at := range text {
-				line, column := insideScalar([]byte(test.source), test.line, test.column, text, at)
+				line, column := scalarPosition([]byte(test.source), test.line, test.column, text, at)
 				if at == len(text)-1 || name != "another text" && name != "ends too early" {
 					assert.Equal(t, []int{test.line, test.column}, []int{line, column})
 				}

@@ -34,7 +34,7 @@ func init() {
 
 // decrypt replaces the encrypted content of a file by plain content, or by placeholders without a
 // matching key. SOPS signs a file as a whole, so it is decrypted as a whole.
-func (l *loader) decrypt(name string, data []byte, contents []content) []content {
+func (l *loader) decrypt(name string, data []byte, contents []parsedObject) []parsedObject {
 	encrypted := false
 	for i := range contents {
 		if _, ok := contents[i].object[sopsField]; ok {
@@ -45,7 +45,7 @@ func (l *loader) decrypt(name string, data []byte, contents []content) []content
 	if !encrypted {
 		return contents
 	}
-	if !l.checkSealed(name, contents) {
+	if !l.checkEncrypted(name, contents) {
 		data = nil // already reported, and more precisely than by decryption
 	}
 	branches, err := decryptFile(data, l.opts.AgeIdentities)
@@ -67,13 +67,13 @@ func (l *loader) decrypt(name string, data []byte, contents []content) []content
 		if err == nil {
 			c.object, c.secret = plainMap(branches[i]), SecretDecrypted
 		} else {
-			hideValues(c.object)
+			clearCiphertext(c.object)
 		}
 	}
 	return contents
 }
 
-func sopsLine(contents []content) int {
+func sopsLine(contents []parsedObject) int {
 	for _, c := range contents {
 		if place := c.tree().child(sopsField); place != nil {
 			return place.key.Line
@@ -95,7 +95,7 @@ func decryptFile(data []byte, identities []age.Identity) (sops.TreeBranches, err
 	if err != nil {
 		return nil, errors.New("the SOPS metadata cannot be read; encrypt the file again with `sops --encrypt`")
 	}
-	if err := checkKeys(tree.Metadata); err != nil {
+	if err := checkAgeKeys(tree.Metadata); err != nil {
 		return nil, err
 	}
 	key, err := dataKey(&tree, identities)
@@ -164,13 +164,13 @@ func plainMap(branch sops.TreeBranch) map[string]any {
 	result := make(map[string]any, len(branch))
 	for _, item := range branch {
 		if _, comment := item.Key.(sops.Comment); !comment {
-			result[fmt.Sprint(item.Key)] = plain(item.Value)
+			result[fmt.Sprint(item.Key)] = plainContent(item.Value)
 		}
 	}
 	return result
 }
 
-func plain(value any) any {
+func plainContent(value any) any {
 	switch v := value.(type) {
 	case sops.TreeBranch:
 		return plainMap(v)
@@ -178,7 +178,7 @@ func plain(value any) any {
 		var list []any
 		for _, item := range v {
 			if _, comment := item.(sops.Comment); !comment {
-				list = append(list, plain(item))
+				list = append(list, plainContent(item))
 			}
 		}
 		return list
@@ -190,16 +190,16 @@ func plain(value any) any {
 	return value
 }
 
-// hideValues empties encrypted values in place: ciphertext must not look like a value.
-func hideValues(value any) any {
+// clearCiphertext empties encrypted values in place: ciphertext must not look like a value.
+func clearCiphertext(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for name := range v {
-			v[name] = hideValues(v[name])
+			v[name] = clearCiphertext(v[name])
 		}
 	case []any:
 		for i := range v {
-			v[i] = hideValues(v[i])
+			v[i] = clearCiphertext(v[i])
 		}
 	case string:
 		if isEncrypted(v) {
@@ -209,10 +209,10 @@ func hideValues(value any) any {
 	return value
 }
 
-// holdsCiphertext reports whether SOPS encrypted any value: metadata alone hide nothing.
-func holdsCiphertext(sealed map[string]any) bool {
+// hasCiphertext reports whether SOPS encrypted any value: metadata alone hide nothing.
+func hasCiphertext(sealed map[string]any) bool {
 	found := false
-	walkTexts(sealed, nil, func(path []string, _ func() *place, value any) {
+	walkScalars(sealed, nil, func(path []string, _ func() *placeTree, value any) {
 		text, ok := value.(string)
 		found = found || ok && isEncrypted(text)
 	}, nil)
@@ -234,7 +234,7 @@ func (l *loader) checkSecret(d *Declaration) {
 	case !isSecret && d.Secret != "":
 		l.reportField(d, sopsField, schemas.TypeForbidden, "landscape/sops", "only Secrets may be encrypted: other objects must be readable in a review, and without a key")
 		d.Secret = ""
-	case isSecret && (d.Secret == "" || !holdsCiphertext(d.Sealed())):
+	case isSecret && (d.Secret == "" || !hasCiphertext(d.Sealed())):
 		if d.Secret == "" {
 			d.Secret = SecretPlain
 		}

@@ -70,7 +70,7 @@ func TestEncryptedFormIsKept(t *testing.T) {
 			assert.Contains(t, found[0].Sealed()["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
 
 			over, _ := parse(t, "over.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: one, labels: {a: b}}\n", Options{})
-			layOver(&found[0], &over[0])
+			mergeDeclaration(&found[0], &over[0])
 			assert.Contains(t, found[0].Sealed()["stringData"].(map[string]any)["password"], "ENC[AES256_GCM,")
 			assert.Equal(t, "b", found[0].Sealed()["metadata"].(map[string]any)["labels"].(map[string]any)["a"])
 		})
@@ -135,9 +135,9 @@ func TestPlainValuesInEncryptedFiles(t *testing.T) {
 		"encrypted_regex":              {"encrypted_regex: ^(data|stringData)$", []string{"s.yaml:6:10 Forbidden stringData.plain " + message, "s.yaml:7:22 Forbidden stringData.plain_unencrypted " + message}},
 		"encrypted_regex of one key":   {"encrypted_regex: ^good$", nil},
 		"unencrypted_regex":            {"unencrypted_regex: ^(apiVersion|kind|metadata|plain)$", []string{"s.yaml:7:22 Forbidden stringData.plain_unencrypted " + message}},
-		"unencrypted_suffix":           {"unencrypted_suffix: _unencrypted", []string{"s.yaml:1:1 Forbidden " + wholeFile}},
+		"unencrypted_suffix":           {"unencrypted_suffix: _unencrypted", []string{"s.yaml:1:1 Forbidden " + wholeFileMessage}},
 		"encrypted_suffix":             {"encrypted_suffix: ood", nil},
-		"no selection":                 {"version: 3.13.3", []string{"s.yaml:1:1 Forbidden " + wholeFile}},
+		"no selection":                 {"version: 3.13.3", []string{"s.yaml:1:1 Forbidden " + wholeFileMessage}},
 		"comments, which are not read": {"encrypted_comment_regex: secret", nil},
 		"a broken expression":          {"encrypted_regex: (", []string{"s.yaml:1:1 Invalid sops.encrypted_regex is not a regular expression"}},
 	}

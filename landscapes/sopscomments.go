@@ -11,9 +11,9 @@ import (
 
 // reportPlainComments reports plain comments in the encrypted part of a file. SOPS would have
 // encrypted them; they are most likely values that somebody commented out. It needs no key.
-func (l *loader) reportPlainComments(name string, c content) bool {
+func (l *loader) reportPlainComments(name string, c parsedObject) bool {
 	metadata, _ := c.object[sopsField].(map[string]any)
-	wanted, err := selectionOf(metadata)
+	wanted, err := encryptionSelector(metadata)
 	if err != nil || wanted == nil || wanted([]string{"apiVersion"}) {
 		return false // reported with the values, or unknown
 	}
@@ -26,7 +26,7 @@ func (l *loader) reportPlainComments(name string, c content) bool {
 	lines := strings.Split(string(c.document.data), "\n")
 	reported := false
 	for i, text := range lines {
-		column, comment, ok := found.in(text)
+		column, comment, ok := found.find(text)
 		if !ok {
 			continue
 		}
@@ -79,8 +79,8 @@ func (c commentLines) add(comments ...string) {
 	}
 }
 
-// in finds a comment at the end of a line.
-func (c commentLines) in(text string) (column int, comment string, ok bool) {
+// find finds a comment at the end of a line.
+func (c commentLines) find(text string) (column int, comment string, ok bool) {
 	text = strings.TrimRight(text, " \t\r")
 	for i := range text {
 		if text[i] == '#' && c[text[i:]] > 0 {

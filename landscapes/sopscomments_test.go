@@ -52,8 +52,8 @@ func TestSOPSIsSilent(t *testing.T) {
 	}
 }
 
-// TestDamagedKeyOfAFile: a damaged data key is an error, not a missing key.
-func TestDamagedKeyOfAFile(t *testing.T) {
+// TestDamagedDataKey: a damaged data key is an error, not a missing key.
+func TestDamagedDataKey(t *testing.T) {
 	text := sopsFile(t, "secret.yaml")
 	_, rest, ok := strings.Cut(text, "-----BEGIN AGE ENCRYPTED FILE-----\n")
 	require.True(t, ok)

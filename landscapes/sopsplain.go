@@ -11,7 +11,7 @@ import (
 
 // reportCiphertext reports encrypted values in an object without the metadata to decrypt them.
 func (l *loader) reportCiphertext(d *Declaration) {
-	walkTexts(d.Object().Object, nil, func(path []string, at func() *place, value any) {
+	walkScalars(d.Object().Object, nil, func(path []string, at func() *placeTree, value any) {
 		text, ok := value.(string)
 		if !ok || !isEncrypted(text) {
 			return
@@ -26,20 +26,20 @@ func (l *loader) reportCiphertext(d *Declaration) {
 			Field: strings.Join(path, "."), Type: schemas.TypeInvalid, Rule: "landscape/sops",
 			Message: "the value is encrypted, but the object has no SOPS metadata (sops:), so nobody can decrypt it; restore them, or encrypt the file again with `sops --encrypt`",
 		})
-	}, d.content(toRead).origins[0].tree)
+	}, d.content(useShared).origins[0].tree)
 }
 
-// walkTexts visits all plain values in the order of their names, with their path of names (without
-// indices), and a function that finds their place.
-func walkTexts(value any, path []string, visit func([]string, func() *place, any), at func() *place) {
+// walkScalars visits all plain values in the order of their names, with their path of names
+// (without indices), and a function that finds their place.
+func walkScalars(value any, path []string, visit func([]string, func() *placeTree, any), at func() *placeTree) {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, name := range sortedKeys(v) {
-			walkTexts(v[name], append(path[:len(path):len(path)], name), visit, func() *place { return at().child(name) })
+			walkScalars(v[name], append(path[:len(path):len(path)], name), visit, func() *placeTree { return at().child(name) })
 		}
 	case []any:
 		for i := range v {
-			walkTexts(v[i], path, visit, func() *place { return at().child(i) })
+			walkScalars(v[i], path, visit, func() *placeTree { return at().child(i) })
 		}
 	default:
 		if len(path) > 0 {
@@ -48,10 +48,10 @@ func walkTexts(value any, path []string, visit func([]string, func() *place, any
 	}
 }
 
-// selectionOf returns a function that reports whether SOPS encrypts the value at a path of names.
-// It is nil if the metadata select by comments, which objects do not have. Rules: sops.go,
+// encryptionSelector returns a function that reports whether SOPS encrypts the value at a path of
+// names. It is nil if the metadata select by comments, which objects do not have. Rules: sops.go,
 // shouldBeEncrypted.
-func selectionOf(metadata map[string]any) (func(path []string) bool, error) {
+func encryptionSelector(metadata map[string]any) (func(path []string) bool, error) {
 	text := func(name string) string {
 		text, _ := metadata[name].(string)
 		return text

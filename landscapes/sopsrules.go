@@ -25,22 +25,22 @@ type SopsRule struct {
 	// Recipients are the age keys of all groups of the rule.
 	Recipients []string
 	// groups is the number of key groups; with several, encrypted files have another structure.
-	groups int
-	path   *regexp.Regexp
-	// only is the encrypted_regex, if set.
-	only *regexp.Regexp
-	// keyed reports whether it names keys of any type, and partly whether it encrypts only parts.
-	keyed, partly bool
-	// allBut reports whether it encrypts a file except some parts.
-	allBut bool
+	groups    int
+	pathRegex *regexp.Regexp
+	// encryptedRegex is the encrypted_regex, if set.
+	encryptedRegex *regexp.Regexp
+	// hasKeys reports whether it names keys of any type, and partly whether it encrypts only parts.
+	hasKeys, isPartial bool
+	// hasExclusion reports whether it encrypts a file except some parts.
+	hasExclusion bool
 }
 
 // SopsProblem is an entry of a SopsFile that breaks sops, or that sops ignores.
 type SopsProblem struct {
 	Line, Column int
 	Message      string
-	// Ignored reports whether sops works without the entry.
-	Ignored bool
+	// IsIgnored reports whether sops works without the entry.
+	IsIgnored bool
 }
 
 // Fields of a creation rule and of a group of keys (getsops/sops: config/config.go).
@@ -57,7 +57,7 @@ var (
 
 // ParseSopsRules reads the creation rules of a SopsFile, and finds problems in them.
 func ParseSopsRules(data []byte) ([]SopsRule, []SopsProblem) {
-	var s sopsRules
+	var s sopsRulesParser
 	var node yaml.Node
 	if err := yaml.Unmarshal(data, &node); err != nil {
 		line, column, message := YAMLFault(data, err)
@@ -66,33 +66,33 @@ func ParseSopsRules(data []byte) ([]SopsRule, []SopsProblem) {
 	if len(node.Content) == 0 {
 		return nil, nil
 	}
-	s.fields(node.Content[0], sopsTopFields, false, func(field string, value *yaml.Node) {
+	s.visitFields(node.Content[0], sopsTopFields, false, func(field string, value *yaml.Node) {
 		if field == "creation_rules" {
-			s.items(value, field, func(item *yaml.Node) { s.rule(item) })
+			s.visitItems(value, field, func(item *yaml.Node) { s.parseRule(item) })
 		}
 	})
 	return s.rules, s.problems
 }
 
-type sopsRules struct {
+type sopsRulesParser struct {
 	rules    []SopsRule
 	problems []SopsProblem
 }
 
-func (s *sopsRules) add(at *yaml.Node, format string, args ...any) {
+func (s *sopsRulesParser) add(at *yaml.Node, format string, args ...any) {
 	s.problems = append(s.problems, SopsProblem{Line: at.Line, Column: at.Column, Message: fmt.Sprintf(format, args...)})
 }
 
-// ignored reports a field that sops ignores.
-func (s *sopsRules) ignored(key *yaml.Node, hint string) {
+// reportIgnored reports a field that sops ignores.
+func (s *sopsRulesParser) reportIgnored(key *yaml.Node, hint string) {
 	s.add(key, "sops ignores the field %q, which it does not know; %s", key.Value, hint)
-	s.problems[len(s.problems)-1].Ignored = true
+	s.problems[len(s.problems)-1].IsIgnored = true
 }
 
-// fields visits the fields of an object. Unless strict, unknown fields are allowed for anchors, but
-// not if they look like a misspelt field of sops.
-func (s *sopsRules) fields(node *yaml.Node, known []string, strict bool, visit func(string, *yaml.Node)) {
-	node = behindAlias(node)
+// visitFields visits the fields of an object. Unless strict, unknown fields are allowed for
+// anchors, but not if they look like a misspelt field of sops.
+func (s *sopsRulesParser) visitFields(node *yaml.Node, known []string, strict bool, visit func(string, *yaml.Node)) {
+	node = resolveAlias(node)
 	if node.Kind != yaml.MappingNode {
 		s.add(node, "must be an object with %s", strings.Join(known, ", "))
 		return
@@ -101,38 +101,38 @@ func (s *sopsRules) fields(node *yaml.Node, known []string, strict bool, visit f
 		key, value := node.Content[i], node.Content[i+1]
 		guess := suggest.Closest(key.Value, known)
 		switch {
-		case key.ShortTag() == "!!merge" && behindAlias(value).Kind == yaml.MappingNode:
-			s.fields(value, known, strict, visit)
+		case key.ShortTag() == "!!merge" && resolveAlias(value).Kind == yaml.MappingNode:
+			s.visitFields(value, known, strict, visit)
 		case key.ShortTag() == "!!merge":
 		case slices.Contains(known, key.Value):
-			visit(key.Value, behindAlias(value))
+			visit(key.Value, resolveAlias(value))
 		case guess != "":
-			s.ignored(key, fmt.Sprintf("did you mean %q?", guess))
+			s.reportIgnored(key, fmt.Sprintf("did you mean %q?", guess))
 		case strict:
-			s.ignored(key, "it knows "+strings.Join(known, ", "))
+			s.reportIgnored(key, "it knows "+strings.Join(known, ", "))
 		}
 	}
 }
 
-func (s *sopsRules) items(node *yaml.Node, field string, visit func(*yaml.Node)) {
+func (s *sopsRulesParser) visitItems(node *yaml.Node, field string, visit func(*yaml.Node)) {
 	if node.Kind != yaml.SequenceNode {
 		s.add(node, "%s must be a list", field)
 		return
 	}
 	for _, item := range node.Content {
-		visit(behindAlias(item))
+		visit(resolveAlias(item))
 	}
 }
 
-func (s *sopsRules) rule(node *yaml.Node) {
+func (s *sopsRulesParser) parseRule(node *yaml.Node) {
 	rule := SopsRule{Line: node.Line, groups: 1}
-	s.fields(node, sopsRuleFields, true, func(field string, value *yaml.Node) {
+	s.visitFields(node, sopsRuleFields, true, func(field string, value *yaml.Node) {
 		switch {
 		case slices.Contains(sopsKeyFields, field):
-			rule.keyed = rule.keyed || hasValue(value)
+			rule.hasKeys = rule.hasKeys || hasValue(value)
 		case strings.Contains(field, "encrypted_") && field != "mac_only_encrypted":
-			rule.partly = rule.partly || hasValue(value)
-			rule.allBut = rule.allBut || strings.HasPrefix(field, "unencrypted_") && hasValue(value)
+			rule.isPartial = rule.isPartial || hasValue(value)
+			rule.hasExclusion = rule.hasExclusion || strings.HasPrefix(field, "unencrypted_") && hasValue(value)
 		}
 		switch {
 		case strings.HasSuffix(field, "_regex"):
@@ -140,53 +140,55 @@ func (s *sopsRules) rule(node *yaml.Node) {
 			if err != nil {
 				s.add(value, "%s does not compile, so that sops refuses to work: %s", field, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 			} else if field == "path_regex" && value.Value != "" {
-				rule.path = compiled
+				rule.pathRegex = compiled
 			} else if field == "encrypted_regex" && value.Value != "" {
-				rule.only = compiled
+				rule.encryptedRegex = compiled
 			}
 		case field == "age":
-			rule.Recipients = append(rule.Recipients, s.recipients(value)...)
+			rule.Recipients = append(rule.Recipients, s.parseRecipients(value)...)
 		case field == "key_groups":
 			rule.groups = len(value.Content)
-			s.items(value, field, func(group *yaml.Node) { rule.Recipients = append(rule.Recipients, s.group(group, &rule.keyed)...) })
+			s.visitItems(value, field, func(group *yaml.Node) {
+				rule.Recipients = append(rule.Recipients, s.parseGroup(group, &rule.hasKeys)...)
+			})
 		}
 	})
-	if node.Kind == yaml.MappingNode && !rule.keyed && !s.ignoresIn(node) {
+	if node.Kind == yaml.MappingNode && !rule.hasKeys && !s.hasIgnoredField(node) {
 		s.add(node, "the rule names no key, so that nobody could open what sops encrypts by it; give age, with a public key that age-keygen has printed")
 	}
 	s.rules = append(s.rules, rule)
 }
 
-// ignoresIn reports whether a rule has a field that sops ignores: it may be a misspelt field for
-// keys.
-func (s *sopsRules) ignoresIn(rule *yaml.Node) bool {
-	return slices.ContainsFunc(s.problems, func(p SopsProblem) bool { return p.Ignored && p.Line >= rule.Line })
+// hasIgnoredField reports whether a rule has a field that sops ignores: it may be a misspelt field
+// for keys.
+func (s *sopsRulesParser) hasIgnoredField(rule *yaml.Node) bool {
+	return slices.ContainsFunc(s.problems, func(p SopsProblem) bool { return p.IsIgnored && p.Line >= rule.Line })
 }
 
 // hasValue reports whether a field has a value.
 func hasValue(value *yaml.Node) bool { return value.Value != "" || len(value.Content) > 0 }
 
-// group returns the recipients of a key group, and sets keyed if it names any key.
-func (s *sopsRules) group(node *yaml.Node, keyed *bool) []string {
+// parseGroup returns the recipients of a key group, and sets keyed if it names any key.
+func (s *sopsRulesParser) parseGroup(node *yaml.Node, keyed *bool) []string {
 	var out []string
-	s.fields(node, sopsGroupFields, true, func(field string, value *yaml.Node) {
+	s.visitFields(node, sopsGroupFields, true, func(field string, value *yaml.Node) {
 		*keyed = *keyed || slices.Contains(sopsKeyFields, field) && hasValue(value)
 		switch field {
 		case "age":
-			out = append(out, s.recipients(value)...)
+			out = append(out, s.parseRecipients(value)...)
 		case "merge":
-			s.items(value, field, func(group *yaml.Node) { out = append(out, s.group(group, keyed)...) })
+			s.visitItems(value, field, func(group *yaml.Node) { out = append(out, s.parseGroup(group, keyed)...) })
 		}
 	})
 	return out
 }
 
-// recipients reads a text with commas between keys, or a list of such texts.
-func (s *sopsRules) recipients(node *yaml.Node) []string {
+// parseRecipients reads a text with commas between keys, or a list of such texts.
+func (s *sopsRulesParser) parseRecipients(node *yaml.Node) []string {
 	if node.Kind == yaml.SequenceNode {
 		var out []string
 		for _, item := range node.Content {
-			out = append(out, s.recipients(behindAlias(item))...)
+			out = append(out, s.parseRecipients(resolveAlias(item))...)
 		}
 		return out
 	}
@@ -210,7 +212,7 @@ func (s *sopsRules) recipients(node *yaml.Node) []string {
 	return out
 }
 
-func behindAlias(node *yaml.Node) *yaml.Node {
+func resolveAlias(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
 		return node.Alias
 	}
@@ -221,12 +223,12 @@ func behindAlias(node *yaml.Node) *yaml.Node {
 // It is separate from Load, since only sops needs these files.
 func (l *Landscape) CheckSops() []schemas.Violation {
 	c := sopsCheck{landscape: l, files: map[string]*sopsRulesFile{}}
-	c.in(l.Path)
+	c.rulesFor(l.Path)
 	checked := map[string]bool{}
 	for i := range l.Declarations {
 		if d := &l.Declarations[i]; d.Secret != "" && d.Secret != SecretPlain && !checked[d.File] {
 			checked[d.File] = true
-			c.file(d)
+			c.checkRecipients(d)
 		}
 	}
 	return c.found
@@ -242,11 +244,12 @@ type sopsCheck struct {
 type sopsRulesFile struct {
 	folder, name string
 	rules        []SopsRule
-	broken       bool
+	isInvalid    bool
 }
 
-// in returns the SopsFile for a folder: its own or the closest one above, within the repository.
-func (c *sopsCheck) in(folder string) *sopsRulesFile {
+// rulesFor returns the SopsFile for a folder: its own or the closest one above, within the
+// repository.
+func (c *sopsCheck) rulesFor(folder string) *sopsRulesFile {
 	if known, ok := c.files[folder]; ok {
 		return known
 	}
@@ -262,17 +265,17 @@ func (c *sopsCheck) in(folder string) *sopsRulesFile {
 		file = &sopsRulesFile{folder: folder, name: (&loader{home: c.landscape.Path}).relative(name)}
 		var problems []SopsProblem
 		file.rules, problems = ParseSopsRules(data)
-		file.broken = len(problems) > 0
+		file.isInvalid = len(problems) > 0
 		for _, p := range problems {
 			c.found = append(c.found, schemas.Violation{
 				Severity: schemas.SeverityError, File: file.name, Line: p.Line, Column: p.Column, Type: schemas.TypeInvalid, Rule: ruleSops, Message: p.Message,
 			})
 		}
-		if !file.broken && isBelow(folder, c.landscape.Path) {
-			c.readable(file)
+		if !file.isInvalid && isBelow(folder, c.landscape.Path) {
+			c.checkSelection(file)
 		}
 	case folder != ".":
-		file = c.in(path.Dir(folder))
+		file = c.rulesFor(path.Dir(folder))
 	}
 	if other := strings.TrimSuffix(name, ".yaml") + ".yml"; data == nil {
 		if _, err := fs.Stat(c.landscape.FS, other); err == nil {
@@ -307,10 +310,10 @@ func misspeltField(only *regexp.Regexp) string {
 	return ""
 }
 
-// readable warns of rules that make sops write files that a landscape cannot contain.
-func (c *sopsCheck) readable(file *sopsRulesFile) {
+// checkSelection warns of rules that make sops write files that a landscape cannot contain.
+func (c *sopsCheck) checkSelection(file *sopsRulesFile) {
 	for i, rule := range file.rules {
-		if j := slices.IndexFunc(file.rules[:i], func(before SopsRule) bool { return covers(before.path, rule.path) }); j >= 0 {
+		if j := slices.IndexFunc(file.rules[:i], func(before SopsRule) bool { return covers(before.pathRegex, rule.pathRegex) }); j >= 0 {
 			c.found = append(c.found, schemas.Violation{
 				Severity: schemas.SeverityWarning, File: file.name, Line: rule.Line, Column: 1, Type: schemas.TypeInvalid, Rule: ruleSops,
 				Message: fmt.Sprintf("the rule is never reached: the one in line %d is for all of its files, and sops takes the first that fits; put this one before it, or remove it", file.rules[j].Line),
@@ -318,17 +321,17 @@ func (c *sopsCheck) readable(file *sopsRulesFile) {
 		}
 		message := ""
 		switch {
-		case !rule.partly:
+		case !rule.isPartial:
 			message = "sops encrypts files by this rule as a whole, and of a landscape apiVersion, kind and metadata have to be readable; add encrypted_regex: ^(data|stringData)$"
-		case rule.allBut && rule.only == nil:
+		case rule.hasExclusion && rule.encryptedRegex == nil:
 			message = "sops encrypts all but some fields by this rule, and of a landscape apiVersion, kind and metadata have to be readable; write encrypted_regex: ^(data|stringData)$ instead"
-		case rule.only != nil && !rule.only.MatchString("data") && !rule.only.MatchString("stringData"):
+		case rule.encryptedRegex != nil && !rule.encryptedRegex.MatchString("data") && !rule.encryptedRegex.MatchString("stringData"):
 			message = "encrypted_regex matches neither data nor stringData: sops leaves the values of Secrets as they are; write ^(data|stringData)$"
-		case rule.only != nil && misspeltField(rule.only) != "":
-			message = fmt.Sprintf("encrypted_regex matches %q, and not the field that is nearly called so: sops leaves the values there as they are; write ^(data|stringData)$", misspeltField(rule.only))
-		case rule.only != nil && !rule.only.MatchString("stringData") && regexp.MustCompile("(?i)"+rule.only.String()).MatchString("stringData"):
+		case rule.encryptedRegex != nil && misspeltField(rule.encryptedRegex) != "":
+			message = fmt.Sprintf("encrypted_regex matches %q, and not the field that is nearly called so: sops leaves the values there as they are; write ^(data|stringData)$", misspeltField(rule.encryptedRegex))
+		case rule.encryptedRegex != nil && !rule.encryptedRegex.MatchString("stringData") && regexp.MustCompile("(?i)"+rule.encryptedRegex.String()).MatchString("stringData"):
 			message = "encrypted_regex matches stringData in other letters only, which sops leaves as it is then; write ^(data|stringData)$"
-		case rule.only != nil && !rule.only.MatchString("stringData") && rule.only.MatchString("data"):
+		case rule.encryptedRegex != nil && !rule.encryptedRegex.MatchString("stringData") && rule.encryptedRegex.MatchString("data"):
 			message = "encrypted_regex matches data and not stringData: sops leaves the values of Secrets there as they are; write ^(data|stringData)$"
 		case len(rule.Recipients) == 0:
 			message = "the rule names no age key, and Pergola opens files with age keys only; give age, too"
@@ -341,18 +344,18 @@ func (c *sopsCheck) readable(file *sopsRulesFile) {
 	}
 }
 
-// file warns of an encrypted file whose recipients differ from its rule.
-func (c *sopsCheck) file(d *Declaration) {
+// checkRecipients warns of an encrypted file whose recipients differ from its rule.
+func (c *sopsCheck) checkRecipients(d *Declaration) {
 	name := path.Join(c.landscape.Path, d.File)
-	rules := c.in(path.Dir(name))
-	if rules == nil || rules.broken {
+	rules := c.rulesFor(path.Dir(name))
+	if rules == nil || rules.isInvalid {
 		return
 	}
 	inside := strings.TrimPrefix(strings.TrimPrefix(name, rules.folder), "/")
 	if rules.folder == "." {
 		inside = name
 	}
-	i := slices.IndexFunc(rules.rules, func(r SopsRule) bool { return r.path == nil || r.path.MatchString(inside) })
+	i := slices.IndexFunc(rules.rules, func(r SopsRule) bool { return r.pathRegex == nil || r.pathRegex.MatchString(inside) })
 	if i < 0 && len(rules.rules) > 0 {
 		c.found = append(c.found, schemas.Violation{
 			Severity: schemas.SeverityWarning, File: d.File, Line: 1, Column: 1, Type: schemas.TypeInvalid, Rule: "landscape/sops-recipients",
@@ -364,10 +367,10 @@ func (c *sopsCheck) file(d *Declaration) {
 	}
 	line, recipients := c.recipients(name)
 	var differences []string
-	if more := without(rules.rules[i].Recipients, recipients); len(more) > 0 {
+	if more := difference(rules.rules[i].Recipients, recipients); len(more) > 0 {
 		differences = append(differences, "is not encrypted for "+strings.Join(more, ", ")+", who cannot open it")
 	}
-	if gone := without(recipients, rules.rules[i].Recipients); len(gone) > 0 {
+	if gone := difference(recipients, rules.rules[i].Recipients); len(gone) > 0 {
 		differences = append(differences, "is encrypted for "+strings.Join(gone, ", ")+" still")
 	}
 	if len(recipients) == 0 || len(differences) == 0 {
@@ -402,7 +405,7 @@ func (c *sopsCheck) recipients(name string) (line int, out []string) {
 	return max(encrypted.Sops.Age.Line, 1), out
 }
 
-// without returns the items of a list that the other one does not have.
-func without(list, other []string) []string {
+// difference returns the items of a list that the other one does not have.
+func difference(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(item string) bool { return slices.Contains(other, item) })
 }

@@ -64,7 +64,7 @@ func TestSopsRules(t *testing.T) {
 			}
 			require.Len(t, problems, 1)
 			assert.Contains(t, fmt.Sprintf("%d:%d: %s", problems[0].Line, problems[0].Column, problems[0].Message), tt.want)
-			assert.Equal(t, tt.ignored, problems[0].Ignored)
+			assert.Equal(t, tt.ignored, problems[0].IsIgnored)
 			assert.NotContains(t, problems[0].Message, secret.String())
 		})
 	}

@@ -18,12 +18,12 @@ type Typed[T any] struct {
 	Declaration *Declaration
 }
 
-// typed converts all declarations of a kind. It skips objects that it cannot convert and adds them
-// to the error; a valid landscape has none.
-func typed[T any](l *Landscape, gvk schema.GroupVersionKind) ([]Typed[T], error) {
+// convertAll converts all declarations of a kind. It skips objects that it cannot convert and adds
+// them to the error; a valid landscape has none.
+func convertAll[T any](l *Landscape, gvk schema.GroupVersionKind) ([]Typed[T], error) {
 	var result []Typed[T]
 	var failed []error
-	for one, err := range each[T](l, gvk) {
+	for one, err := range convertEach[T](l, gvk) {
 		if err != nil {
 			failed = append(failed, err)
 		} else {
@@ -33,22 +33,22 @@ func typed[T any](l *Landscape, gvk schema.GroupVersionKind) ([]Typed[T], error)
 	return result, errors.Join(failed...)
 }
 
-// each converts one declaration at a time.
-func each[T any](l *Landscape, gvk schema.GroupVersionKind) iter.Seq2[Typed[T], error] {
+// convertEach converts one declaration at a time.
+func convertEach[T any](l *Landscape, gvk schema.GroupVersionKind) iter.Seq2[Typed[T], error] {
 	return func(yield func(Typed[T], error) bool) {
 		for i := range l.Declarations {
 			d := &l.Declarations[i]
 			if d.kind != gvk {
 				continue
 			}
-			if one, err := typedOf[T](d); !yield(one, err) {
+			if one, err := convertDeclaration[T](d); !yield(one, err) {
 				return
 			}
 		}
 	}
 }
 
-func typedOf[T any](d *Declaration) (Typed[T], error) {
+func convertDeclaration[T any](d *Declaration) (Typed[T], error) {
 	object := new(T)
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object().Object, object)
 	if err != nil {
@@ -59,12 +59,12 @@ func typedOf[T any](d *Declaration) (Typed[T], error) {
 
 // ShootOf returns the Shoot of a declaration.
 func ShootOf(d *Declaration) (Typed[gardencorev1beta1.Shoot], error) {
-	return typedOf[gardencorev1beta1.Shoot](d)
+	return convertDeclaration[gardencorev1beta1.Shoot](d)
 }
 
 // Garden returns the first Garden of the landscape; nil if there is none.
 func (l *Landscape) Garden() (*operatorv1alpha1.Garden, *Declaration, error) {
-	gardens, err := typed[operatorv1alpha1.Garden](l, operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"))
+	gardens, err := convertAll[operatorv1alpha1.Garden](l, operatorv1alpha1.SchemeGroupVersion.WithKind("Garden"))
 	if len(gardens) == 0 {
 		return nil, nil, err
 	}
@@ -73,36 +73,36 @@ func (l *Landscape) Garden() (*operatorv1alpha1.Garden, *Declaration, error) {
 
 // Seeds returns all Seeds.
 func (l *Landscape) Seeds() ([]Typed[gardencorev1beta1.Seed], error) {
-	return typed[gardencorev1beta1.Seed](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))
+	return convertAll[gardencorev1beta1.Seed](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Seed"))
 }
 
 // EachShoot yields one Shoot at a time, which is converted on demand, or the error of its
 // conversion.
 func (l *Landscape) EachShoot() iter.Seq2[Typed[gardencorev1beta1.Shoot], error] {
-	return each[gardencorev1beta1.Shoot](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
+	return convertEach[gardencorev1beta1.Shoot](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
 }
 
 // Shoots returns all Shoots.
 func (l *Landscape) Shoots() ([]Typed[gardencorev1beta1.Shoot], error) {
-	return typed[gardencorev1beta1.Shoot](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
+	return convertAll[gardencorev1beta1.Shoot](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Shoot"))
 }
 
 // Projects returns all Projects.
 func (l *Landscape) Projects() ([]Typed[gardencorev1beta1.Project], error) {
-	return typed[gardencorev1beta1.Project](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Project"))
+	return convertAll[gardencorev1beta1.Project](l, gardencorev1beta1.SchemeGroupVersion.WithKind("Project"))
 }
 
 // CloudProfiles returns all CloudProfiles.
 func (l *Landscape) CloudProfiles() ([]Typed[gardencorev1beta1.CloudProfile], error) {
-	return typed[gardencorev1beta1.CloudProfile](l, gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile"))
+	return convertAll[gardencorev1beta1.CloudProfile](l, gardencorev1beta1.SchemeGroupVersion.WithKind("CloudProfile"))
 }
 
 // Secrets returns all Secrets; those in the state SecretEncrypted have empty values.
 func (l *Landscape) Secrets() ([]Typed[corev1.Secret], error) {
-	return typed[corev1.Secret](l, corev1.SchemeGroupVersion.WithKind("Secret"))
+	return convertAll[corev1.Secret](l, corev1.SchemeGroupVersion.WithKind("Secret"))
 }
 
 // Namespaces returns all Namespaces.
 func (l *Landscape) Namespaces() ([]Typed[corev1.Namespace], error) {
-	return typed[corev1.Namespace](l, corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return convertAll[corev1.Namespace](l, corev1.SchemeGroupVersion.WithKind("Namespace"))
 }

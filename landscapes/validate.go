@@ -49,7 +49,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 			// If only one side has a key for a Secret, a change is unknown: its key may have been
 			// exchanged.
 			if (old.Secret == SecretEncrypted) == (d.Secret == SecretEncrypted) {
-				old.Before(&in)
+				old.SetOld(&in)
 			}
 			delete(former, identityOf(d))
 		}
@@ -64,13 +64,13 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 		clear(former)
 	}
 	for _, old := range former {
-		in := schemas.Input{Positions: gone{old}}
-		old.Before(&in)
+		in := schemas.Input{Positions: removedDeclaration{old}}
+		old.SetOld(&in)
 		inputs = append(inputs, in)
 	}
 	opts.Landscape = around
-	if opts.Cache == nil && l.kept != nil {
-		opts.Cache = schemas.NewPersistentCache(l.kept)
+	if opts.Cache == nil && l.resultCache != nil {
+		opts.Cache = schemas.NewPersistentCache(l.resultCache)
 	}
 	managedSeeds := mutation.CompleteManagedSeeds(inputs, now)
 	found, err := schemas.Validate(ctx, managedSeeds.Inputs, opts)
@@ -83,7 +83,7 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 		return nil, err
 	}
 	var failed error
-	together := across.Options{Now: now, Kept: l.kept, Rules: func(in schemas.Input) []schemas.Violation {
+	together := across.Options{Now: now, Kept: l.resultCache, Rules: func(in schemas.Input) []schemas.Violation {
 		found, err := checker.Check(in)
 		failed = errors.Join(failed, err)
 		return found
@@ -96,9 +96,9 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 		return nil, failed
 	}
 	if before != nil && !l.Incomplete {
-		acrossAll = append(acrossAll, l.leaving(before)...)
+		acrossAll = append(acrossAll, l.checkClusterMoves(before)...)
 	}
-	found = withoutLeftToProfile(found, acrossAll)
+	found = dropProfileDefaults(found, acrossAll)
 	if l.Incomplete {
 		acrossAll = slices.DeleteFunc(acrossAll, across.IsMissing)
 	}
@@ -106,28 +106,29 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	if err != nil {
 		return nil, err
 	}
-	found = across.OneForEachFault(slices.Concat(WithForms(found), acrossAll, operations))
+	found = across.OneForEachFault(slices.Concat(DescribeForms(found), acrossAll, operations))
 	if before == nil {
-		warnOfNew(found)
+		demoteNewOnlyErrors(found)
 	}
 	schemas.SortViolations(found)
 	return found, nil
 }
 
-// gone returns places of a removed declaration: the file that had it, without lines, since these
-// have changed.
-type gone struct{ *Declaration }
+// removedDeclaration returns places of a removed declaration: the file that had it, without lines,
+// since these have changed.
+type removedDeclaration struct{ *Declaration }
 
 // Position implements schemas.Positioner.
-func (g gone) Position(path string) schemas.Position {
+func (g removedDeclaration) Position(path string) schemas.Position {
 	return schemas.Position{File: g.Declaration.Position(path).File}
 }
 
 // KeyPosition is Position, since a removed declaration has no field names.
-func (g gone) KeyPosition(path string) schemas.Position { return g.Position(path) }
+func (g removedDeclaration) KeyPosition(path string) schemas.Position { return g.Position(path) }
 
-// warnOfNew turns errors that only new objects have into warnings, if it is unknown which are new.
-func warnOfNew(found []schemas.Violation) {
+// demoteNewOnlyErrors turns errors that only new objects have into warnings, if it is unknown which
+// are new.
+func demoteNewOnlyErrors(found []schemas.Violation) {
 	for i := range found {
 		if v := &found[i]; v.NewOnly && v.Severity == schemas.SeverityError {
 			v.Severity = schemas.SeverityWarning
@@ -136,9 +137,9 @@ func warnOfNew(found []schemas.Violation) {
 	}
 }
 
-// withoutLeftToProfile drops findings about Shoot fields that a cloud profile defaults, if that
+// dropProfileDefaults drops findings about Shoot fields that a cloud profile defaults, if that
 // profile is reported as missing.
-func withoutLeftToProfile(found, acrossAll []schemas.Violation) []schemas.Violation {
+func dropProfileDefaults(found, acrossAll []schemas.Violation) []schemas.Violation {
 	missing := map[string]bool{}
 	for _, v := range acrossAll {
 		if v.Rule == "shoot/profile-exists" {

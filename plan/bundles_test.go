@@ -11,10 +11,10 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// place returns a bundle with objects from YAML documents.
-func place(t *testing.T, cluster, bundle string, objects ...string) Place {
+// bundlePlace returns a bundle with objects from YAML documents.
+func bundlePlace(t *testing.T, cluster, bundle string, objects ...string) PlacedBundle {
 	t.Helper()
-	p := Place{Cluster: cluster, Bundle: render.Bundle{Name: bundle, Component: "garden/" + bundle, Owner: render.Owner{Kind: "garden", Name: "local"}}}
+	p := PlacedBundle{Cluster: cluster, Bundle: render.Bundle{Name: bundle, Component: "garden/" + bundle, Owner: render.Owner{Kind: "garden", Name: "local"}}}
 	for _, text := range objects {
 		p.Bundle.Objects = append(p.Bundle.Objects, render.Object{Unstructured: object(t, text), Origin: render.Origin{File: bundle + ".yaml", Line: 3}})
 	}
@@ -33,52 +33,52 @@ func TestBundles(t *testing.T) {
 	ignored := func(annotation, value string) string {
 		return "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: ns, annotations: {resources.gardener.cloud/" + annotation + "}}, data: {a: " + value + "}}"
 	}
-	kept := func(p Place) Place {
+	kept := func(p PlacedBundle) PlacedBundle {
 		p.Bundle.Delivery.KeepObjects = true
 		return p
 	}
 	for name, c := range map[string]struct {
-		from, to  []Place
+		from, to  []PlacedBundle
 		want      map[string]change.Action
 		unchanged int
 	}{
 		"nothing":        {nil, nil, map[string]change.Action{}, 0},
-		"unchanged":      {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", configMap)}, map[string]change.Action{}, 1},
-		"create":         {nil, []Place{place(t, "r", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Create}, 0},
-		"change":         {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", changed)}, map[string]change.Action{"r b ConfigMap ns/c": change.Change}, 0},
-		"delete":         {[]Place{place(t, "r", "b", configMap)}, nil, map[string]change.Action{"r b ConfigMap ns/c": change.Delete}, 0},
-		"other bundle":   {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b2", configMap)}, map[string]change.Action{}, 1},
-		"other cluster":  {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "s", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Delete, "s b ConfigMap ns/c": change.Create}, 0},
-		"moves, changes": {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b2", changed)}, map[string]change.Action{"r b2 ConfigMap ns/c": change.Change}, 0},
-		"keepObjects":    {[]Place{kept(place(t, "r", "b", configMap))}, nil, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
-		"keep-object": {[]Place{place(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/keep-object: 'true'}}}")}, nil,
+		"unchanged":      {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{}, 1},
+		"create":         {nil, []PlacedBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Create}, 0},
+		"change":         {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b", changed)}, map[string]change.Action{"r b ConfigMap ns/c": change.Change}, 0},
+		"delete":         {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, nil, map[string]change.Action{"r b ConfigMap ns/c": change.Delete}, 0},
+		"other bundle":   {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b2", configMap)}, map[string]change.Action{}, 1},
+		"other cluster":  {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "s", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Delete, "s b ConfigMap ns/c": change.Create}, 0},
+		"moves, changes": {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b2", changed)}, map[string]change.Action{"r b2 ConfigMap ns/c": change.Change}, 0},
+		"keepObjects":    {[]PlacedBundle{kept(bundlePlace(t, "r", "b", configMap))}, nil, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
+		"keep-object": {[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/keep-object: 'true'}}}")}, nil,
 			map[string]change.Action{"r b ConfigMap c": change.Keep}, 0},
-		"mode Ignore": {[]Place{place(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/mode: Ignore}}}")}, nil,
+		"mode Ignore": {[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/mode: Ignore}}}")}, nil,
 			map[string]change.Action{"r b ConfigMap c": change.Keep}, 0},
-		"ignore": {[]Place{place(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/ignore: 'true'}}}")}, nil,
+		"ignore": {[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, annotations: {resources.gardener.cloud/ignore: 'true'}}}")}, nil,
 			map[string]change.Action{"r b ConfigMap c": change.Keep}, 0},
-		"ignored from now on":          {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
-		"hands off from now on":        {[]Place{place(t, "r", "b", configMap)}, []Place{place(t, "r", "b", ignored("ignore: 'true'", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
-		"ignored, changes":             {[]Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, []Place{place(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]change.Action{}, 1},
-		"new, ignored":                 {nil, []Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, map[string]change.Action{}, 1},
-		"ignored no longer":            {[]Place{place(t, "r", "b", ignored("mode: Ignore", "x"))}, []Place{place(t, "r", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Change}, 0},
-		"definition leaves":            {[]Place{place(t, "r", "b", crd, configMap)}, []Place{place(t, "r", "b", configMap)}, map[string]change.Action{"r b CustomResourceDefinition ws.a.b": change.Keep}, 1},
-		"definition goes with the set": {[]Place{place(t, "r", "b", crd)}, []Place{place(t, "r", "c", configMap)}, map[string]change.Action{"r b CustomResourceDefinition ws.a.b": change.Delete, "r c ConfigMap ns/c": change.Create}, 0},
-		"version moves": {[]Place{place(t, "r", "b", "{apiVersion: batch/v1beta1, kind: CronJob, metadata: {name: j}}")},
-			[]Place{place(t, "r", "b", "{apiVersion: batch/v1, kind: CronJob, metadata: {name: j}}")}, map[string]change.Action{"r b CronJob j": change.Change}, 0},
-		"hashed name": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"))}, []Place{place(t, "r", "b", hashed("c-4567cdef", "z"))},
+		"ignored from now on":          {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
+		"hands off from now on":        {[]PlacedBundle{bundlePlace(t, "r", "b", configMap)}, []PlacedBundle{bundlePlace(t, "r", "b", ignored("ignore: 'true'", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Keep}, 0},
+		"ignored, changes":             {[]PlacedBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "z"))}, map[string]change.Action{}, 1},
+		"new, ignored":                 {nil, []PlacedBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "x"))}, map[string]change.Action{}, 1},
+		"ignored no longer":            {[]PlacedBundle{bundlePlace(t, "r", "b", ignored("mode: Ignore", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{"r b ConfigMap ns/c": change.Change}, 0},
+		"definition leaves":            {[]PlacedBundle{bundlePlace(t, "r", "b", crd, configMap)}, []PlacedBundle{bundlePlace(t, "r", "b", configMap)}, map[string]change.Action{"r b CustomResourceDefinition ws.a.b": change.Keep}, 1},
+		"definition goes with the set": {[]PlacedBundle{bundlePlace(t, "r", "b", crd)}, []PlacedBundle{bundlePlace(t, "r", "c", configMap)}, map[string]change.Action{"r b CustomResourceDefinition ws.a.b": change.Delete, "r c ConfigMap ns/c": change.Create}, 0},
+		"version moves": {[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: batch/v1beta1, kind: CronJob, metadata: {name: j}}")},
+			[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: batch/v1, kind: CronJob, metadata: {name: j}}")}, map[string]change.Action{"r b CronJob j": change.Change}, 0},
+		"hashed name": {[]PlacedBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", hashed("c-4567cdef", "z"))},
 			map[string]change.Action{"r b ConfigMap ns/c-4567cdef": change.Change}, 0},
-		"hashed, of another": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"))}, []Place{place(t, "r", "b", hashed("d-4567cdef", "z"))},
+		"hashed, of another": {[]PlacedBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", hashed("d-4567cdef", "z"))},
 			map[string]change.Action{"r b ConfigMap ns/c-0123abcd": change.Delete, "r b ConfigMap ns/d-4567cdef": change.Create}, 0},
-		"two hashed become one": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"), hashed("c-11111111", "w"))}, []Place{place(t, "r", "b", hashed("c-4567cdef", "z"))},
+		"two hashed become one": {[]PlacedBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"), hashed("c-11111111", "w"))}, []PlacedBundle{bundlePlace(t, "r", "b", hashed("c-4567cdef", "z"))},
 			map[string]change.Action{"r b ConfigMap ns/c-4567cdef": change.Change, "r b ConfigMap ns/c-11111111": change.Delete}, 0},
-		"one hashed becomes two": {[]Place{place(t, "r", "b", hashed("c-0123abcd", "x"))}, []Place{place(t, "r", "b", hashed("c-4567cdef", "z"), hashed("c-55555555", "w"))},
+		"one hashed becomes two": {[]PlacedBundle{bundlePlace(t, "r", "b", hashed("c-0123abcd", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", hashed("c-4567cdef", "z"), hashed("c-55555555", "w"))},
 			map[string]change.Action{"r b ConfigMap ns/c-4567cdef": change.Change, "r b ConfigMap ns/c-55555555": change.Create}, 0},
-		"immutable in place": {[]Place{place(t, "r", "b", hashed("c", "x"))}, []Place{place(t, "r", "b", hashed("c", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Recreate}, 0},
+		"immutable in place": {[]PlacedBundle{bundlePlace(t, "r", "b", hashed("c", "x"))}, []PlacedBundle{bundlePlace(t, "r", "b", hashed("c", "z"))}, map[string]change.Action{"r b ConfigMap ns/c": change.Recreate}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range 5 { // map order must not matter
-				p := Bundles(c.from, c.to)
+				p := CompareBundles(c.from, c.to)
 				got := map[string]change.Action{}
 				for _, item := range p.Items {
 					got[item.Cluster+" "+item.Bundle+" "+item.Object.String()] = item.Action
@@ -89,10 +89,10 @@ func TestBundles(t *testing.T) {
 			}
 		})
 	}
-	p := Bundles([]Place{place(t, "r", "b", "{apiVersion: a.example.com/v1, kind: W, metadata: {name: w}}")},
-		[]Place{place(t, "r", "b", "{apiVersion: b.example.com/v1, kind: W, metadata: {name: w}}")})
+	p := CompareBundles([]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: a.example.com/v1, kind: W, metadata: {name: w}}")},
+		[]PlacedBundle{bundlePlace(t, "r", "b", "{apiVersion: b.example.com/v1, kind: W, metadata: {name: w}}")})
 	assert.Equal(t, change.Summary{Create: 1, Delete: 1}, p.Summary, "the same kind of another group is another object")
-	item := Bundles(nil, []Place{place(t, "r", "b", configMap)}).Items[0]
+	item := CompareBundles(nil, []PlacedBundle{bundlePlace(t, "r", "b", configMap)}).Items[0]
 	assert.Equal(t, change.Item{Cluster: "r", Owner: "garden local", Component: "garden/b", Bundle: "b", Action: change.Create, Origin: "b.yaml:3",
 		Object: change.Ref{APIVersion: "v1", Kind: "ConfigMap", Namespace: "ns", Name: "c"}}, item)
 }
@@ -141,7 +141,7 @@ func TestChangeOrRecreate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, new := object(t, c.old), object(t, c.new)
-			action, reason := edit{old: old.Object, new: new.Object, fields: redact.Compare(old.Object, new.Object)}.outcome(old, new)
+			action, reason := objectChange{old: old.Object, new: new.Object, fields: redact.Compare(old.Object, new.Object)}.predictAction(old, new)
 			assert.Equal(t, c.want, action)
 			assert.Contains(t, reason, c.reason)
 			assert.Equal(t, c.reason == "", reason == "")
@@ -191,21 +191,21 @@ func TestConsequences(t *testing.T) {
 	assert.Nil(t, Consequences(change.Item{Action: change.Delete, Object: change.Ref{Kind: "Service"}}, nil, nil))
 }
 
-// TestWhatIsPreservedRollsNothing: autoscaled fields keep their live values and roll no pods.
-func TestWhatIsPreservedRollsNothing(t *testing.T) {
+// TestPreservedFieldsRollNothing: autoscaled fields keep their live values and roll no pods.
+func TestPreservedFieldsRollNothing(t *testing.T) {
 	workload := func(replicas, cpu, image string) string {
 		return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, annotations: {resources.gardener.cloud/preserve-replicas: 'true', resources.gardener.cloud/preserve-resources: 'true'}}, " +
 			"spec: {replicas: " + replicas + ", template: {spec: {containers: [{name: a, image: " + image + ", resources: {requests: {cpu: " + cpu + "}}}]}}}}"
 	}
 	diff := func(new string) change.Item {
-		return Bundles([]Place{place(t, "r", "b", workload("3", "1", "a"))}, []Place{place(t, "r", "b", new)}).Items[0]
+		return CompareBundles([]PlacedBundle{bundlePlace(t, "r", "b", workload("3", "1", "a"))}, []PlacedBundle{bundlePlace(t, "r", "b", new)}).Items[0]
 	}
 	item := diff(workload("0", "2", "a"))
 	assert.Empty(t, item.Consequences)
 	assert.Len(t, item.Fields, 2, "they are shown")
 	assert.Equal(t, "spec.replicas stays as it lives: annotation resources.gardener.cloud/preserve-replicas; "+
 		"spec.template.spec.containers[name=a].resources.requests.cpu stays as it lives: annotation resources.gardener.cloud/preserve-resources", item.Reason)
-	assert.Equal(t, []string{rolls}, diff(workload("3", "2", "b")).Consequences)
+	assert.Equal(t, []string{rollText}, diff(workload("3", "2", "b")).Consequences)
 }
 
 // TestReplicasUnderAnAutoscaler: replicas keep the autoscaler's value, and no pod stops.
@@ -217,21 +217,21 @@ func TestReplicasUnderAnAutoscaler(t *testing.T) {
 		return "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: h, namespace: ns}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: " + kind + ", name: d}}}"
 	}
 	for name, c := range map[string]struct {
-		from, to     []Place
+		from, to     []PlacedBundle
 		reason       string
 		consequences []string
 	}{
-		"none":           {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("0"))}, "", []string{stops}},
-		"of its bundle":  {[]Place{place(t, "r", "b", deployment("3"), scaler("Deployment"))}, []Place{place(t, "r", "b", deployment("2"), scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
-		"to none":        {[]Place{place(t, "r", "b", deployment("3"), scaler("Deployment"))}, []Place{place(t, "r", "b", deployment("0"), scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
-		"from none":      {[]Place{place(t, "r", "b", deployment("0"), scaler("Deployment"))}, []Place{place(t, "r", "b", deployment("3"), scaler("Deployment"))}, "", []string{starts}},
-		"new":            {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("2")), place(t, "r", "c", scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
-		"of another":     {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("0"), scaler("StatefulSet"))}, "", []string{stops}},
-		"elsewhere":      {[]Place{place(t, "r", "b", deployment("3"))}, []Place{place(t, "r", "b", deployment("0")), place(t, "s", "c", scaler("Deployment"))}, "", []string{stops}},
-		"gone with this": {[]Place{place(t, "r", "b", deployment("3"), scaler("Deployment"))}, []Place{place(t, "r", "b", deployment("0"))}, "", []string{stops}},
+		"none":           {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"))}, "", []string{stopText}},
+		"of its bundle":  {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("2"), scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
+		"to none":        {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
+		"from none":      {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, "", []string{startText}},
+		"new":            {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("2")), bundlePlace(t, "r", "c", scaler("Deployment"))}, "spec.replicas stays as it lives: a HorizontalPodAutoscaler sets it", nil},
+		"of another":     {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"), scaler("StatefulSet"))}, "", []string{stopText}},
+		"elsewhere":      {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0")), bundlePlace(t, "s", "c", scaler("Deployment"))}, "", []string{stopText}},
+		"gone with this": {[]PlacedBundle{bundlePlace(t, "r", "b", deployment("3"), scaler("Deployment"))}, []PlacedBundle{bundlePlace(t, "r", "b", deployment("0"))}, "", []string{stopText}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, item := range Bundles(c.from, c.to).Items {
+			for _, item := range CompareBundles(c.from, c.to).Items {
 				if item.Object.Kind == "Deployment" {
 					assert.Equal(t, c.reason, item.Reason)
 					assert.Equal(t, c.consequences, item.Consequences)

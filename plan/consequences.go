@@ -12,10 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// Explain adds the consequences of an item and the worker pools whose nodes it affects. old and new
-// are the object before and after, if they exist and are known.
-func Explain(item *change.Item, old, new *unstructured.Unstructured) {
-	item.Consequences, item.Pools = Consequences(*item, old, new), Pools(*item, old, new)
+// AddConsequences adds the consequences of an item and the worker pools whose nodes it affects. old
+// and new are the object before and after, if they exist and are known.
+func AddConsequences(item *change.Item, old, new *unstructured.Unstructured) {
+	item.Consequences, item.Pools = Consequences(*item, old, new), PoolChanges(*item, old, new)
 }
 
 // Consequences returns the effects of an item beyond its object. old and new are the object before
@@ -23,45 +23,45 @@ func Explain(item *change.Item, old, new *unstructured.Unstructured) {
 func Consequences(item change.Item, old, new *unstructured.Unstructured) []string {
 	switch item.Action {
 	case change.Delete:
-		return deletion(item.Object, old)
+		return deletionConsequences(item.Object, old)
 	case change.Hold:
 		// a deletion, or the first step of a recreation, is held
-		return deletion(item.Object, old)
+		return deletionConsequences(item.Object, old)
 	case change.Recreate:
-		return append([]string{recreates}, deletion(item.Object, old)...)
+		return append([]string{recreateText}, deletionConsequences(item.Object, old)...)
 	case change.Create:
-		if item.Object.Kind == "PodDisruptionBudget" && known(item.Object) {
-			if text := forbidsEvictions(new); text != "" {
+		if item.Object.Kind == "PodDisruptionBudget" && isKnownGroup(item.Object) {
+			if text := evictionText(new); text != "" {
 				return []string{text}
 			}
 		}
 	case change.Change, change.Adopt:
-		return slices.Concat(rollout(item, old, new), effectsOf(item, old, new), nodes(item, old, new))
+		return slices.Concat(rolloutConsequences(item, old, new), effectsOf(item, old, new), nodeConsequences(item, old, new))
 	}
 	return nil
 }
 
-// recreates describes a recreation in reports.
-const recreates = "is deleted and created again"
+// recreateText describes a recreation in reports.
+const recreateText = "is deleted and created again"
 
 // Effects on the pods of a workload.
 const (
-	rolls      = "rolls its pods"
-	rollsLater = "its pods change when they are deleted"
-	rollsEtcd  = "may roll the etcd members"
-	stops      = "stops all its pods"
-	// starts is the inverse of stops: without pods before, nothing restarts.
-	starts = "starts its pods"
-	// replaces is rolls with a downtime.
-	replaces = "stops all its pods, then starts new ones"
-	// rollsBelow is rolls with a partition that excludes all pods.
-	rollsBelow = "its pods change when its partition goes down"
-	// rollsPaused is rolls of a paused workload.
-	rollsPaused = "its pods change when it is no longer paused"
+	rollText      = "rolls its pods"
+	rollLaterText = "its pods change when they are deleted"
+	rollEtcdText  = "may roll the etcd members"
+	stopText      = "stops all its pods"
+	// startText is the inverse of stops: without pods before, nothing restarts.
+	startText = "starts its pods"
+	// replaceText is rolls with a downtime.
+	replaceText = "stops all its pods, then starts new ones"
+	// rollBelowPartitionText is rolls with a partition that excludes all pods.
+	rollBelowPartitionText = "its pods change when its partition goes down"
+	// rollPausedText is rolls of a paused workload.
+	rollPausedText = "its pods change when it is no longer paused"
 )
 
-// deletions are the kinds whose deletion removes more than the object.
-var deletions = map[string]string{
+// deletionEffects are the kinds whose deletion removes more than the object.
+var deletionEffects = map[string]string{
 	"Namespace":                "deletes everything in the namespace",
 	"CustomResourceDefinition": "deletes every object of the kind",
 	"PersistentVolumeClaim":    "loses stored data",
@@ -81,28 +81,28 @@ var deletions = map[string]string{
 	"APIService":               "its API is no longer served",
 }
 
-// known reports whether a kind belongs to a group for which this package has rules.
-func known(r change.Ref) bool {
+// isKnownGroup reports whether a kind belongs to a group for which this package has rules.
+func isKnownGroup(r change.Ref) bool {
 	return r.APIVersion == "" || r.IsGardener() || !strings.Contains(r.Group(), ".") || strings.HasSuffix(r.Group(), ".k8s.io")
 }
 
-func deletion(ref change.Ref, old *unstructured.Unstructured) []string {
-	if text := deletions[ref.Kind]; text != "" && known(ref) {
+func deletionConsequences(ref change.Ref, old *unstructured.Unstructured) []string {
+	if text := deletionEffects[ref.Kind]; text != "" && isKnownGroup(ref) {
 		return []string{text}
 	}
-	if ref.Kind == "StatefulSet" && nested(old, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete" {
+	if ref.Kind == "StatefulSet" && nestedString(old, "spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted") == "Delete" {
 		return []string{"loses stored data"}
 	}
-	if ref.Kind == "Service" && nested(old, "spec", "type") == "LoadBalancer" {
+	if ref.Kind == "Service" && nestedString(old, "spec", "type") == "LoadBalancer" {
 		return []string{"gives the load balancer address back"}
 	}
 	return nil
 }
 
-// nodes describes the effects of an item on worker pools.
-func nodes(item change.Item, old, new *unstructured.Unstructured) []string {
+// nodeConsequences describes the effects of an item on worker pools.
+func nodeConsequences(item change.Item, old, new *unstructured.Unstructured) []string {
 	var out []string
-	for _, c := range Pools(item, old, new) {
+	for _, c := range PoolChanges(item, old, new) {
 		out = append(out, poolText(c))
 	}
 	return out
@@ -111,44 +111,44 @@ func nodes(item change.Item, old, new *unstructured.Unstructured) []string {
 // poolText describes a pool change, such as "the nodes of pool a (up to 5) are replaced: machine
 // image x 1 → x 2".
 func poolText(c change.PoolChange) string {
-	return fmt.Sprintf("the nodes of pool %s (up to %d) %s: %s", c.Pool, c.Nodes, become(c.How), strings.Join(c.Why, ", "))
+	return fmt.Sprintf("the nodes of pool %s (up to %d) %s: %s", c.Pool, c.Nodes, nodeVerbPhrase(c.How), strings.Join(c.Why, ", "))
 }
 
-func rollout(item change.Item, old, new *unstructured.Unstructured) []string {
+func rolloutConsequences(item change.Item, old, new *unstructured.Unstructured) []string {
 	var out []string
 	say := func(text string) {
 		if text != "" && !slices.Contains(out, text) {
 			out = append(out, text)
 		}
 	}
-	if what := scaling(item); what != "" {
+	if what := scalingConsequence(item); what != "" {
 		return []string{what} // all its pods stop or start, so other changes do not matter
 	}
 	for _, f := range item.Fields {
 		switch item.Object.Kind {
 		case "Deployment", "StatefulSet", "DaemonSet":
-			workload(f, new, say)
+			addWorkloadConsequence(f, new, say)
 		case "ReplicaSet", "ReplicationController":
-			if within(f.Path, "spec.template") {
-				say(rollsLater)
+			if isWithin(f.Path, "spec.template") {
+				say(rollLaterText)
 			}
 		case "Etcd":
-			if within(f.Path, "spec.etcd", "spec.backup", "spec.replicas") {
-				say(rollsEtcd)
+			if isWithin(f.Path, "spec.etcd", "spec.backup", "spec.replicas") {
+				say(rollEtcdText)
 			}
 		case "Service":
-			if f.Path == "spec.type" && nested(old, "spec", "type") == "LoadBalancer" {
+			if f.Path == "spec.type" && nestedString(old, "spec", "type") == "LoadBalancer" {
 				say("gives the load balancer address back")
 			}
 		case "Shoot":
-			say(shoot(f))
+			say(shootConsequence(f))
 		}
 	}
 	return out
 }
 
-// shoot describes the effect of a Shoot field on its control plane.
-func shoot(f change.Field) string {
+// shootConsequence describes the effect of a Shoot field on its control plane.
+func shootConsequence(f change.Field) string {
 	switch {
 	case f.Path == "spec.kubernetes.version":
 		o, n := fmt.Sprint(f.Old), fmt.Sprint(f.New)
@@ -162,7 +162,7 @@ func shoot(f change.Field) string {
 	case f.Path == "spec.seedName" && f.Old != nil && f.New != nil:
 		return fmt.Sprintf("moves the control plane from seed %v to seed %v", f.Old, f.New)
 	case f.Path == "spec.hibernation.enabled", f.Path == "spec.hibernation":
-		switch was, is := hibernates(f.Old), hibernates(f.New); {
+		switch was, is := isHibernation(f.Old), isHibernation(f.New); {
 		case is && !was:
 			return "hibernates the cluster: its nodes and its control plane stop"
 		case was && !is:
@@ -172,15 +172,15 @@ func shoot(f change.Field) string {
 	return ""
 }
 
-// hibernates reports whether a value of spec.hibernation, or of its field enabled, hibernates a
+// isHibernation reports whether a value of spec.hibernation, or of its field enabled, hibernates a
 // Shoot.
-func hibernates(v any) bool {
+func isHibernation(v any) bool {
 	return v == true || nestedValue(map[string]any{"h": v}, "h", "enabled") == true
 }
 
-// scaling describes a workload without pods before or after the change; empty otherwise, and if
-// that is unknown.
-func scaling(item change.Item) string {
+// scalingConsequence describes a workload without pods before or after the change; empty otherwise,
+// and if that is unknown.
+func scalingConsequence(item change.Item) string {
 	if !slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "Etcd"}, item.Object.Kind) {
 		return ""
 	}
@@ -193,9 +193,9 @@ func scaling(item change.Item) string {
 		switch {
 		case !known || !too:
 		case is.Sign() == 0:
-			return stops
+			return stopText
 		case was.Sign() == 0:
-			return starts
+			return startText
 		}
 	}
 	return ""
@@ -208,39 +208,39 @@ func isDowngrade(before, after string) bool {
 	return err == nil && err2 == nil && n.LessThan(o)
 }
 
-func workload(f change.Field, new *unstructured.Unstructured, say func(string)) {
+func addWorkloadConsequence(f change.Field, new *unstructured.Unstructured, say func(string)) {
 	switch {
-	case !within(f.Path, "spec.template"):
-	case nested(new, "spec", "updateStrategy", "type") == "OnDelete":
-		say(rollsLater)
+	case !isWithin(f.Path, "spec.template"):
+	case nestedString(new, "spec", "updateStrategy", "type") == "OnDelete":
+		say(rollLaterText)
 	case nestedValue(contentOf(new), "spec", "paused") == true:
-		say(rollsPaused)
-	case nested(new, "spec", "strategy", "type") == "Recreate":
-		say(replaces)
+		say(rollPausedText)
+	case nestedString(new, "spec", "strategy", "type") == "Recreate":
+		say(replaceText)
 	default:
-		say(rollsFrom(new))
+		say(rollPartitionText(new))
 	}
 }
 
 // partition of a StatefulSet is the number of pods that keep the old template.
 const partition = "spec.updateStrategy.rollingUpdate.partition"
 
-// rollsFrom describes which pods roll; a partition of a StatefulSet excludes some.
-func rollsFrom(new *unstructured.Unstructured) string {
+// rollPartitionText describes which pods roll; a partition of a StatefulSet excludes some.
+func rollPartitionText(new *unstructured.Unstructured) string {
 	o := contentOf(new)
-	from, ok := whole(nestedValue(o, strings.Split(partition, ".")...))
+	from, ok := wholeNumber(nestedValue(o, strings.Split(partition, ".")...))
 	if new == nil || new.GetKind() != "StatefulSet" || !ok || from <= 0 {
-		return rolls
+		return rollText
 	}
-	if replicas, known := whole(nestedValue(o, "spec", "replicas")); known && from >= replicas {
-		return rollsBelow
+	if replicas, known := wholeNumber(nestedValue(o, "spec", "replicas")); known && from >= replicas {
+		return rollBelowPartitionText
 	}
-	start, _ := whole(nestedValue(o, "spec", "ordinals", "start"))
-	return fmt.Sprintf("%s from number %d on", rolls, start+from)
+	start, _ := wholeNumber(nestedValue(o, "spec", "ordinals", "start"))
+	return fmt.Sprintf("%s from number %d on", rollText, start+from)
 }
 
-// whole returns an integer value; false for other values.
-func whole(v any) (int64, bool) {
+// wholeNumber returns an integer value; false for other values.
+func wholeNumber(v any) (int64, bool) {
 	n, ok := jsonvalue.Number(v)
 	if !ok || !n.IsInt() {
 		return 0, false
@@ -249,15 +249,15 @@ func whole(v any) (int64, bool) {
 	return i, true
 }
 
-// within reports whether a path is one of the prefixes or below one.
-func within(path string, prefixes ...string) bool {
+// isWithin reports whether a path is one of the prefixes or below one.
+func isWithin(path string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool {
 		rest, ok := strings.CutPrefix(path, p)
 		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[' || rest[0] == ' ')
 	})
 }
 
-func nested(o *unstructured.Unstructured, fields ...string) string {
+func nestedString(o *unstructured.Unstructured, fields ...string) string {
 	if o == nil {
 		return ""
 	}

@@ -63,8 +63,8 @@ func corpusCases(t *testing.T, folder string) []corpusCase {
 	return out
 }
 
-// TestDryRunAnswersAsArgo checks comparisons of objects from an API server with the corpus.
-func TestDryRunAnswersAsArgo(t *testing.T) {
+// TestDryRunMatchesArgo checks comparisons of objects from an API server with the corpus.
+func TestDryRunMatchesArgo(t *testing.T) {
 	seen := 0
 	for _, c := range corpusCases(t, "diff") {
 		if !strings.HasPrefix(c.headers["mode"], "server-side") {
@@ -104,9 +104,9 @@ var betterThanArgo = map[string]string{
 	"own-rbac-rules-order": "rules mean the same in any order, and nothing restarts with them",
 }
 
-// TestRenderingsAreComparedAsArgo: formatting, insignificant order and defaults are not
+// TestRenderingComparisonMatchesArgo: formatting, insignificant order and defaults are not
 // differences.
-func TestRenderingsAreComparedAsArgo(t *testing.T) {
+func TestRenderingComparisonMatchesArgo(t *testing.T) {
 	for _, c := range corpusCases(t, "diff") {
 		if strings.HasPrefix(c.headers["mode"], "server-side") {
 			continue
@@ -136,9 +136,9 @@ func TestNoSecretInAnyOutput(t *testing.T) {
 				if old == nil && new == nil {
 					continue
 				}
-				text += outputs(t, redact.Compare(old, new)) + outputs(t, redact.NewMasking(nil).Meaning(old, new))
+				text += allFormats(t, redact.Compare(old, new)) + allFormats(t, redact.NewMasking(nil).Meaning(old, new))
 			}
-			if doc, ok := c.documents["text"]; ok && !quotesTheObject[c.name] {
+			if doc, ok := c.documents["text"]; ok && !quotingTexts[c.name] {
 				text += redact.Text(doc["text"].(string))
 			}
 			for _, secret := range c.list(t, "forbidden") {
@@ -151,12 +151,12 @@ func TestNoSecretInAnyOutput(t *testing.T) {
 	}
 }
 
-// quotesTheObject are texts in which the server repeats a Secret. Package apply withholds such
+// quotingTexts are texts in which the server repeats a Secret. Package apply withholds such
 // texts entirely, and its tests run these cases.
-var quotesTheObject = map[string]bool{"own-error-text-validation": true}
+var quotingTexts = map[string]bool{"own-error-text-validation": true}
 
-// outputs prints a plan with these fields in every format.
-func outputs(t *testing.T, fields []change.Field) string {
+// allFormats prints a plan with these fields in every format.
+func allFormats(t *testing.T, fields []change.Field) string {
 	t.Helper()
 	p := change.Plan{Items: []change.Item{{Cluster: "c", Bundle: "b", Action: change.Change, Object: change.Ref{APIVersion: "v1", Kind: "Secret", Namespace: "n", Name: "s"}, Fields: fields}}}
 	p.Sort()

@@ -11,9 +11,9 @@ import (
 	"github.com/pergola-dev/pergola/change/redact"
 )
 
-// allocated are fields that the API server assigns or that depend on the cluster: they are not
+// assignedFields are fields that the API server assigns or that depend on the cluster: they are not
 // defaults.
-var allocated = map[string][]string{
+var assignedFields = map[string][]string{
 	"Service":               {"spec.clusterIP", "spec.clusterIPs", "spec.ipFamilies", "spec.ports[0].nodePort", "spec.ports[port=80].nodePort"},
 	"DaemonSet":             {"metadata.annotations"},
 	"PersistentVolumeClaim": {"metadata.finalizers"},
@@ -33,16 +33,16 @@ func TestDefaultsOfTheServerAreNoDifference(t *testing.T) {
 			require.NoError(t, err)
 			for _, pair := range [][2]map[string]any{{declared.Object, stored.Object}, {stored.Object, declared.Object}} {
 				for _, f := range (redact.Masking{}).Meaning(pair[0], pair[1]) {
-					assert.Contains(t, allocated[declared.GetKind()], f.Path, "%v → %v", f.Old, f.New)
+					assert.Contains(t, assignedFields[declared.GetKind()], f.Path, "%v → %v", f.Old, f.New)
 				}
 			}
 		})
 	}
 }
 
-// TestTemplatesDifferAsTheServerSays: pod templates that the server treats as equal restart
+// TestTemplateEquality: pod templates that the server treats as equal restart
 // nothing, and all other changes do.
-func TestTemplatesDifferAsTheServerSays(t *testing.T) {
+func TestTemplateEquality(t *testing.T) {
 	s := newServer(t)
 	const text = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, namespace: default}, spec: {replicas: 0, selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: %s}}}`
 	for i, c := range []struct{ one, other string }{

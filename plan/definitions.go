@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// drops describes which stored fields another storage version of a definition loses. Fields that
-// its schema does not have are pruned on reads, and lost on writes. With a conversion webhook the
-// result is unknown.
-func drops(old, new map[string]any) string {
-	before, after := storage(old), storage(new)
+// storageVersionLoss describes which stored fields another storage version of a definition loses.
+// Fields that its schema does not have are pruned on reads, and lost on writes. With a conversion
+// webhook the result is unknown.
+func storageVersionLoss(old, new map[string]any) string {
+	before, after := storageVersion(old), storageVersion(new)
 	if before == nil || after == nil || before["name"] == after["name"] || nestedValue(new, "spec", "preserveUnknownFields") == true ||
 		nestedValue(new, "spec", "conversion", "strategy") == "Webhook" {
 		return ""
@@ -19,11 +19,11 @@ func drops(old, new map[string]any) string {
 	if len(lost) == 0 {
 		return ""
 	}
-	return "prunes stored values, which version " + str(after, "name") + " does not have: " + some(lost)
+	return "prunes stored values, which version " + nestedText(after, "name") + " does not have: " + shownList(lost)
 }
 
-// storage returns the storage version of a definition.
-func storage(definition map[string]any) map[string]any {
+// storageVersion returns the storage version of a definition.
+func storageVersion(definition map[string]any) map[string]any {
 	versions, _ := nestedValue(definition, "spec", "versions").([]any)
 	for _, v := range versions {
 		if version, _ := v.(map[string]any); version["storage"] == true {
@@ -33,8 +33,8 @@ func storage(definition map[string]any) map[string]any {
 	return nil
 }
 
-// ofEvery are fields that every object has, independent of its schema.
-var ofEvery = []string{"apiVersion", "kind", "metadata"}
+// commonFields are fields that every object has, independent of its schema.
+var commonFields = []string{"apiVersion", "kind", "metadata"}
 
 // schemaLoss adds the paths of values that the old schema preserves and the new one prunes.
 func schemaLoss(path string, old, new map[string]any, object bool, lost *[]string) {
@@ -53,7 +53,7 @@ func schemaLoss(path string, old, new map[string]any, object bool, lost *[]strin
 		inner, _ := before[name].(map[string]any)
 		known, isKnown := after[name].(map[string]any)
 		switch {
-		case object && slices.Contains(ofEvery, name):
+		case object && slices.Contains(commonFields, name):
 		case isKnown:
 			schemaLoss(at, inner, known, false, lost)
 		case takesOthers:
@@ -68,7 +68,7 @@ func schemaLoss(path string, old, new map[string]any, object bool, lost *[]strin
 	case hadOthers && takesOthers && values != nil:
 		schemaLoss(path+"[]", values, others, false, lost)
 	case hadOthers && !takesOthers && !keepsAll:
-		*lost = append(*lost, strings.TrimSpace("what its schema does not know "+prefixed("of ", path)))
+		*lost = append(*lost, strings.TrimSpace("what its schema does not know "+withPrefix("of ", path)))
 	}
 	if items, ok := old["items"].(map[string]any); ok {
 		schemaLoss(path+"[]", items, nestedMap(new, "items"), false, lost)

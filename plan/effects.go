@@ -16,21 +16,21 @@ import (
 var effects = map[string]func(f change.Field, old, new *unstructured.Unstructured) string{
 	"StatefulSet": func(f change.Field, old, new *unstructured.Unstructured) string {
 		const policy = "spec.persistentVolumeClaimRetentionPolicy"
-		switch scaled := nested(new, "spec", "persistentVolumeClaimRetentionPolicy", "whenScaled") == "Delete"; {
-		case within(f.Path, policy) && becomes(f, policy+".whenDeleted", "Delete"):
+		switch scaled := nestedString(new, "spec", "persistentVolumeClaimRetentionPolicy", "whenScaled") == "Delete"; {
+		case isWithin(f.Path, policy) && isNewValue(f, policy+".whenDeleted", "Delete"):
 			return "its data goes when it is deleted, from now on"
-		case within(f.Path, policy) && becomes(f, policy+".whenScaled", "Delete"):
+		case isWithin(f.Path, policy) && isNewValue(f, policy+".whenScaled", "Delete"):
 			return "its data goes with the pods that a scale-down removes, from now on"
-		case f.Path == "spec.replicas" && scaled && fewer(f):
+		case f.Path == "spec.replicas" && scaled && isDecreased(f):
 			return "deletes the data of the pods that go"
-		case within(f.Path, "spec.updateStrategy") && partitionFalls(old, new):
+		case isWithin(f.Path, "spec.updateStrategy") && isPartitionLowered(old, new):
 			return "rolls the pods that its partition has kept as they were, if there are any"
 		}
 		return ""
 	},
 	"Deployment": func(f change.Field, _, new *unstructured.Unstructured) string {
 		switch {
-		case within(f.Path, "spec.strategy") && becomes(f, "spec.strategy.type", "Recreate"):
+		case isWithin(f.Path, "spec.strategy") && isNewValue(f, "spec.strategy.type", "Recreate"):
 			return "from now on all its pods stop before new ones start"
 		case f.Path == "spec.paused" && f.New == true:
 			return "its pods stay as they are until it is no longer paused"
@@ -38,41 +38,41 @@ var effects = map[string]func(f change.Field, old, new *unstructured.Unstructure
 		return ""
 	},
 	"CronJob": func(f change.Field, _, _ *unstructured.Unstructured) string {
-		return given(f.Path == "spec.suspend" && f.New == true, "no longer runs")
+		return textIf(f.Path == "spec.suspend" && f.New == true, "no longer runs")
 	},
 	"Job": func(f change.Field, _, _ *unstructured.Unstructured) string {
-		return given(f.Path == "spec.suspend" && f.New == true, stops)
+		return textIf(f.Path == "spec.suspend" && f.New == true, stopText)
 	},
 	"Service": func(f change.Field, old, new *unstructured.Unstructured) string {
 		switch {
 		case f.Path == "spec.type":
 			return fmt.Sprintf("changes how it is reached: %v", orElse(f.New, "ClusterIP"))
-		case within(f.Path, "spec.selector"):
+		case isWithin(f.Path, "spec.selector"):
 			return "sends its traffic to other pods"
 		}
 		return ""
 	},
 	"PersistentVolume": func(f change.Field, _, _ *unstructured.Unstructured) string {
-		return given(f.Path == "spec.persistentVolumeReclaimPolicy" && f.New == "Delete", "its data goes when its claim is deleted, from now on")
+		return textIf(f.Path == "spec.persistentVolumeReclaimPolicy" && f.New == "Delete", "its data goes when its claim is deleted, from now on")
 	},
 	"PersistentVolumeClaim": func(f change.Field, _, _ *unstructured.Unstructured) string {
-		return given(f.Path == "spec.resources.requests.storage" && f.New != nil, "makes the volume larger, if its class allows that")
+		return textIf(f.Path == "spec.resources.requests.storage" && f.New != nil, "makes the volume larger, if its class allows that")
 	},
-	"CustomResourceDefinition": definition,
+	"CustomResourceDefinition": definitionEffect,
 	"PodDisruptionBudget": func(f change.Field, _, new *unstructured.Unstructured) string {
-		return given(within(f.Path, "spec.minAvailable", "spec.maxUnavailable", "spec"), forbidsEvictions(new))
+		return textIf(isWithin(f.Path, "spec.minAvailable", "spec.maxUnavailable", "spec"), evictionText(new))
 	},
-	"ValidatingWebhookConfiguration": failing,
-	"MutatingWebhookConfiguration":   failing,
+	"ValidatingWebhookConfiguration": webhookEffect,
+	"MutatingWebhookConfiguration":   webhookEffect,
 	"PriorityClass": func(f change.Field, _, _ *unstructured.Unstructured) string {
-		return given(f.Path == "globalDefault" && f.New == true, "becomes the priority of all new pods that name none")
+		return textIf(f.Path == "globalDefault" && f.New == true, "becomes the priority of all new pods that name none")
 	},
 }
 
 // effectsOf returns the effects of all fields of an item; none for kinds of other groups.
 func effectsOf(item change.Item, old, new *unstructured.Unstructured) []string {
 	effect := effects[item.Object.Kind]
-	if effect == nil || !known(item.Object) {
+	if effect == nil || !isKnownGroup(item.Object) {
 		return nil
 	}
 	var out []string
@@ -84,8 +84,8 @@ func effectsOf(item change.Item, old, new *unstructured.Unstructured) []string {
 	return out
 }
 
-// definition describes the effect of a CustomResourceDefinition change on existing objects.
-func definition(f change.Field, old, new *unstructured.Unstructured) string {
+// definitionEffect describes the effect of a CustomResourceDefinition change on existing objects.
+func definitionEffect(f change.Field, old, new *unstructured.Unstructured) string {
 	const versions = "spec.versions[name="
 	version, rest, found := strings.Cut(strings.TrimPrefix(f.Path, versions), "]")
 	if !found || !strings.HasPrefix(f.Path, versions) {
@@ -94,39 +94,39 @@ func definition(f change.Field, old, new *unstructured.Unstructured) string {
 	switch {
 	case rest == "" && f.New == nil, rest == ".served" && f.New != true:
 		return "an API version is no longer served: " + version
-	case rest == "" && nestedIn(f.New, "storage") == true, rest == ".storage" && f.New == true:
-		return drops(contentOf(old), contentOf(new))
-	case f.New == nil && strings.Contains(rest, ".properties.") && propertyEnd(rest):
-		return "prunes stored values: " + property(rest)
+	case rest == "" && fieldOf(f.New, "storage") == true, rest == ".storage" && f.New == true:
+		return storageVersionLoss(contentOf(old), contentOf(new))
+	case f.New == nil && strings.Contains(rest, ".properties.") && isPropertyPath(rest):
+		return "prunes stored values: " + objectPath(rest)
 	case f.New != true && strings.HasSuffix(rest, ".x-kubernetes-preserve-unknown-fields"):
 		return "prunes stored values: those that the schema does not know"
 	case strings.HasSuffix(rest, ".required") && f.New != nil:
-		return "refuses objects without fields that are required now: " + property(strings.TrimSuffix(rest, ".required"))
+		return "refuses objects without fields that are required now: " + objectPath(strings.TrimSuffix(rest, ".required"))
 	}
 	return ""
 }
 
-// propertyEnd reports whether a path ends at a property.
-func propertyEnd(path string) bool {
+// isPropertyPath reports whether a path ends at a property.
+func isPropertyPath(path string) bool {
 	parts := strings.Split(path, ".")
 	return len(parts) > 1 && parts[len(parts)-2] == "properties"
 }
 
-// property converts a schema path to the path of the field in objects.
-func property(path string) string {
+// objectPath converts a schema path to the path of the field in objects.
+func objectPath(path string) string {
 	path = strings.TrimPrefix(path, ".schema.openAPIV3Schema")
 	return strings.TrimPrefix(strings.ReplaceAll(strings.ReplaceAll(path, ".properties.", "."), ".items", "[]"), ".")
 }
 
-// failing warns of a webhook whose unavailability now fails requests.
-func failing(f change.Field, _, _ *unstructured.Unstructured) string {
-	added := f.Old == nil && strings.HasPrefix(f.Path, "webhooks[name=") && strings.HasSuffix(f.Path, "]") && nestedIn(f.New, "failurePolicy") != "Ignore"
+// webhookEffect warns of a webhook whose unavailability now fails requests.
+func webhookEffect(f change.Field, _, _ *unstructured.Unstructured) string {
+	added := f.Old == nil && strings.HasPrefix(f.Path, "webhooks[name=") && strings.HasSuffix(f.Path, "]") && fieldOf(f.New, "failurePolicy") != "Ignore"
 	changed := strings.HasPrefix(f.Path, "webhooks[") && strings.HasSuffix(f.Path, ".failurePolicy") && f.New != "Ignore"
-	return given(added || changed, "requests fail while the webhook does not answer")
+	return textIf(added || changed, "requests fail while the webhook does not answer")
 }
 
-// forbidsEvictions describes a PodDisruptionBudget that never allows an eviction.
-func forbidsEvictions(budget *unstructured.Unstructured) string {
+// evictionText describes a PodDisruptionBudget that never allows an eviction.
+func evictionText(budget *unstructured.Unstructured) string {
 	if budget == nil {
 		return ""
 	}
@@ -147,15 +147,15 @@ func isNumber(v any, want float64) bool {
 	return got == want
 }
 
-// partitionFalls reports whether a StatefulSet rolls pods that its partition excluded before.
-func partitionFalls(old, new *unstructured.Unstructured) bool {
-	was, _ := whole(nestedValue(contentOf(old), strings.Split(partition, ".")...))
-	is, _ := whole(nestedValue(contentOf(new), strings.Split(partition, ".")...))
-	return is < was && nested(new, "spec", "updateStrategy", "type") != "OnDelete"
+// isPartitionLowered reports whether a StatefulSet rolls pods that its partition excluded before.
+func isPartitionLowered(old, new *unstructured.Unstructured) bool {
+	was, _ := wholeNumber(nestedValue(contentOf(old), strings.Split(partition, ".")...))
+	is, _ := wholeNumber(nestedValue(contentOf(new), strings.Split(partition, ".")...))
+	return is < was && nestedString(new, "spec", "updateStrategy", "type") != "OnDelete"
 }
 
-// becomes reports whether a value is new, even if the changed field is a parent map.
-func becomes(f change.Field, path string, want any) bool {
+// isNewValue reports whether a value is new, even if the changed field is a parent map.
+func isNewValue(f change.Field, path string, want any) bool {
 	if f.Path == path {
 		return f.New == want
 	}
@@ -169,9 +169,9 @@ func becomes(f change.Field, path string, want any) bool {
 	return nestedValue(m, keys...) == want && nestedValue(before, keys...) != want
 }
 
-// fewer reports whether a number decreases.
-func fewer(f change.Field) bool {
-	return f.New != nil && less(f.New, orElse(f.Old, int64(1)))
+// isDecreased reports whether a number decreases.
+func isDecreased(f change.Field) bool {
+	return f.New != nil && isLess(f.New, orElse(f.Old, int64(1)))
 }
 
 func orElse(v, otherwise any) any {
@@ -181,7 +181,7 @@ func orElse(v, otherwise any) any {
 	return v
 }
 
-func given(holds bool, text string) string {
+func textIf(holds bool, text string) string {
 	if holds {
 		return text
 	}

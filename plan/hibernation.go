@@ -9,9 +9,9 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// sleeps reports whether a Shoot is declared as hibernated, and so has no nodes. With a schedule it
-// returns false: the Shoot may be awake when the change is applied.
-func sleeps(shoot *unstructured.Unstructured) bool {
+// isHibernated reports whether a Shoot is declared as hibernated, and so has no nodes. With a
+// schedule it returns false: the Shoot may be awake when the change is applied.
+func isHibernated(shoot *unstructured.Unstructured) bool {
 	if shoot == nil || shoot.GetKind() != "Shoot" {
 		return false
 	}
@@ -21,16 +21,16 @@ func sleeps(shoot *unstructured.Unstructured) bool {
 // controlPlane identifies the cluster and namespace of a Shoot's control plane.
 type controlPlane struct{ cluster, namespace string }
 
-// hibernated returns the control planes of Shoots that are hibernated before or after, by their
-// Cluster objects.
-func hibernated(renderings ...[]Place) map[controlPlane]bool {
+// hibernatedControlPlanes returns the control planes of Shoots that are hibernated before or after,
+// by their Cluster objects.
+func hibernatedControlPlanes(renderings ...[]PlacedBundle) map[controlPlane]bool {
 	out := map[controlPlane]bool{}
 	for _, p := range slices.Concat(renderings...) {
 		for _, o := range p.Bundle.Objects {
 			if o.GetKind() != "Cluster" || !strings.HasSuffix(o.GroupVersionKind().Group, "gardener.cloud") {
 				continue
 			}
-			if shoot, ok := nestedValue(o.Object, "spec", "shoot").(map[string]any); ok && sleeps(&unstructured.Unstructured{Object: shoot}) {
+			if shoot, ok := nestedValue(o.Object, "spec", "shoot").(map[string]any); ok && isHibernated(&unstructured.Unstructured{Object: shoot}) {
 				out[controlPlane{p.Cluster, o.GetName()}] = true
 			}
 		}
@@ -38,9 +38,9 @@ func hibernated(renderings ...[]Place) map[controlPlane]bool {
 	return out
 }
 
-// leaveOut removes effects that a hibernated control plane cannot have. It has no nodes, and no
-// pods to restart if no replicas are declared before and after.
-func leaveOut(i *change.Item, asleep map[controlPlane]bool, old, new *unstructured.Unstructured) {
+// dropHibernatedEffects removes effects that a hibernated control plane cannot have. It has no
+// nodes, and no pods to restart if no replicas are declared before and after.
+func dropHibernatedEffects(i *change.Item, asleep map[controlPlane]bool, old, new *unstructured.Unstructured) {
 	if !asleep[controlPlane{i.Cluster, i.Object.Namespace}] {
 		return
 	}

@@ -24,9 +24,9 @@ func TestHibernatedShootsHaveNoNodes(t *testing.T) {
 		"without a schedule": {"{enabled: true, schedules: []}", "{enabled: true, schedules: []}", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			side := func(version, hash, hibernation string) (all, declared []Place) {
-				all = rendered(t, "s", "a", version, hash)
-				all = append(all, rendered(t, "s", "other", version, hash)...)
+			side := func(version, hash, hibernation string) (all, declared []PlacedBundle) {
+				all = renderedShoot(t, "s", "a", version, hash)
+				all = append(all, renderedShoot(t, "s", "other", version, hash)...)
 				for _, p := range all {
 					for _, o := range p.Bundle.Objects {
 						spec := map[string]any(nil)
@@ -46,14 +46,14 @@ func TestHibernatedShootsHaveNoNodes(t *testing.T) {
 			}
 			from, declaredFrom := side("1", "0123456789abcdef", c.hibernation)
 			to, declaredTo := side("2", "fedcba9876543210", c.later)
-			assert.Len(t, Nodes(Bundles(from, to)), 1+c.nodes, "the other one is awake")
-			p := Bundles(declaredFrom, declaredTo)
-			assert.Len(t, Nodes(p), c.nodes)
+			assert.Len(t, NodeChanges(CompareBundles(from, to)), 1+c.nodes, "the other one is awake")
+			p := CompareBundles(declaredFrom, declaredTo)
+			assert.Len(t, NodeChanges(p), c.nodes)
 			for _, item := range p.Items {
 				assert.Len(t, item.Pools, c.nodes)
 			}
-			gone := Bundles(from, nil)
-			assert.Len(t, Nodes(gone), map[bool]int{true: 2, false: 1}[c.hibernation == "{}" || c.nodes == 1 || c.hibernation == "{enabled: false}"])
+			gone := CompareBundles(from, nil)
+			assert.Len(t, NodeChanges(gone), map[bool]int{true: 2, false: 1}[c.hibernation == "{}" || c.nodes == 1 || c.hibernation == "{enabled: false}"])
 		})
 	}
 }
@@ -61,20 +61,20 @@ func TestHibernatedShootsHaveNoNodes(t *testing.T) {
 // TestNothingRestarts: a report says so if nothing else happens and that is certain.
 func TestNothingRestarts(t *testing.T) {
 	const says = "Nothing restarts, and nothing is recreated or deleted."
-	settings := func(value string, kind string, owner render.Owner) []Place {
-		return []Place{{Cluster: "c", Bundle: render.Bundle{Name: "b", Owner: owner, Objects: []render.Object{{Unstructured: object(t, "{apiVersion: core.gardener.cloud/v1beta1, kind: "+kind+", metadata: {name: x, namespace: garden-p}, spec: {a: "+value+"}}")}}}}}
+	settings := func(value string, kind string, owner render.Owner) []PlacedBundle {
+		return []PlacedBundle{{Cluster: "c", Bundle: render.Bundle{Name: "b", Owner: owner, Objects: []render.Object{{Unstructured: object(t, "{apiVersion: core.gardener.cloud/v1beta1, kind: "+kind+", metadata: {name: x, namespace: garden-p}, spec: {a: "+value+"}}")}}}}}
 	}
-	cloudProfile := func(value string) []Place { return settings(value, "CloudProfile", render.Owner{}) }
-	shoot := func(value string) []Place { return settings(value, "Shoot", render.Owner{}) }
-	cluster := func(value string) []Place {
+	cloudProfile := func(value string) []PlacedBundle { return settings(value, "CloudProfile", render.Owner{}) }
+	shoot := func(value string) []PlacedBundle { return settings(value, "Shoot", render.Owner{}) }
+	cluster := func(value string) []PlacedBundle {
 		return settings(value, "Cluster", render.Owner{Kind: "shoot", Namespace: "garden-p", Name: "x"})
 	}
-	assert.Contains(t, Markdown(Bundles(cloudProfile("b"), cloudProfile("c")), MaxMarkdown), says)
-	assert.NotContains(t, Markdown(Bundles(cloudProfile("b"), nil), MaxMarkdown), says)
-	assert.NotContains(t, Markdown(Bundles(nil, nil), MaxMarkdown), says, "No changes says it")
-	assert.NotContains(t, Markdown(Bundles(shoot("b"), shoot("c")), MaxMarkdown), says, "it is not rendered, who knows")
-	assert.Contains(t, Markdown(Bundles(append(shoot("b"), cluster("b")...), append(shoot("c"), cluster("c")...)), MaxMarkdown), says)
-	noted := Bundles(cloudProfile("b"), cloudProfile("c"))
+	assert.Contains(t, Markdown(CompareBundles(cloudProfile("b"), cloudProfile("c")), MaxMarkdown), says)
+	assert.NotContains(t, Markdown(CompareBundles(cloudProfile("b"), nil), MaxMarkdown), says)
+	assert.NotContains(t, Markdown(CompareBundles(nil, nil), MaxMarkdown), says, "No changes says it")
+	assert.NotContains(t, Markdown(CompareBundles(shoot("b"), shoot("c")), MaxMarkdown), says, "it is not rendered, who knows")
+	assert.Contains(t, Markdown(CompareBundles(append(shoot("b"), cluster("b")...), append(shoot("c"), cluster("c")...)), MaxMarkdown), says)
+	noted := CompareBundles(cloudProfile("b"), cloudProfile("c"))
 	noted.Notes = []string{"Secrets were left out"}
 	assert.NotContains(t, Markdown(noted, MaxMarkdown), says)
 }

@@ -34,8 +34,8 @@ type htmlReport struct {
 	Empty         bool
 	Nodes         []nodeGroup
 	ControlPlanes []htmlTable
-	Impacts       []row
-	Reach         []reachRow
+	Impacts       []tableRow
+	Reach         []affectedRow
 	HandedOver    []string
 	Clusters      []htmlCluster
 }
@@ -43,7 +43,7 @@ type htmlReport struct {
 // htmlTable is a table with a title.
 type htmlTable struct {
 	Title string
-	Rows  []row
+	Rows  []tableRow
 }
 
 // htmlCluster has the changes of a cluster by owner, or the shared changes.
@@ -83,7 +83,7 @@ type htmlLine struct{ Class, Text string }
 
 func (r Report) html(w io.Writer) error {
 	page, err := template.New("report").Funcs(template.FuncMap{"join": strings.Join, "printable": oneLine,
-		"place": func(row nodeRow) string { return r.place(row.Landscape, row.Cluster) }}).Parse(htmlPage)
+		"place": func(row nodeRow) string { return r.clusterLabel(row.Landscape, row.Cluster) }}).Parse(htmlPage)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ func (r Report) html(w io.Writer) error {
 		// both are part of the program
 		Style: template.CSS(htmlStyle), Script: template.JS(htmlScript),
 		StyleHash: sha256Base64(htmlStyle), ScriptHash: sha256Base64(htmlScript),
-		Revisions: printable(r.revisions()), Line: printable(r.line()), Notes: r.notes(), Empty: r.Empty(),
-		Nodes: r.nodeGroups(), ControlPlanes: r.htmlControlPlanes(), Impacts: r.impactRows(shownOnPage), Reach: r.reachRows(),
+		Revisions: escapeControls(r.revisions()), Line: escapeControls(r.summaryLine()), Notes: r.notes(), Empty: r.IsEmpty(),
+		Nodes: r.nodeGroups(), ControlPlanes: r.htmlControlPlanes(), Impacts: r.impactRows(maxNamesOnPage), Reach: r.affectedRows(),
 		HandedOver: r.handedOver(), Clusters: r.htmlClusters(),
 	}
 	return page.Execute(w, data)
@@ -102,15 +102,15 @@ func (r Report) html(w io.Writer) error {
 func (r Report) htmlControlPlanes() []htmlTable {
 	var out []htmlTable
 	for _, f := range fates {
-		if rows := r.controlPlaneRows(f, shownOnPage); len(rows) > 0 {
+		if rows := r.controlPlaneRows(f, maxNamesOnPage); len(rows) > 0 {
 			out = append(out, htmlTable{controlPlaneTitle(f), rows})
 		}
 	}
 	return out
 }
 
-// shownOnPage is the largest number of names in a cell of the page.
-const shownOnPage = 200
+// maxNamesOnPage is the largest number of names in a cell of the page.
+const maxNamesOnPage = 200
 
 func sha256Base64(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -120,11 +120,11 @@ func sha256Base64(text string) string {
 func (r Report) htmlClusters() []htmlCluster {
 	var out []htmlCluster
 	for _, s := range r.sections() {
-		title := s.heading(r.named())
+		title := s.heading(r.hasNames())
 		if len(out) == 0 || out[len(out)-1].Title != title {
 			out = append(out, htmlCluster{Title: title})
 		}
-		out[len(out)-1].add(s, r.named())
+		out[len(out)-1].add(s, r.hasNames())
 	}
 	for i := range out {
 		out[i].Counts = countsText(out[i].total)
@@ -137,7 +137,7 @@ func (r Report) htmlClusters() []htmlCluster {
 
 func (c *htmlCluster) add(s section, named bool) {
 	owner, component := s.Owner, s.Component
-	if s.shared() {
+	if s.isShared() {
 		owner, component = "Each shown once", "objects that change alike"
 	}
 	var o *htmlOwner
@@ -160,8 +160,8 @@ func (c *htmlCluster) add(s section, named bool) {
 	o.Components = append(o.Components, part)
 }
 
-func (b block) html(named bool) htmlBlock {
-	out := htmlBlock{Action: string(b.Action), Sign: symbols[b.Action], Name: b.name(), Origin: oneLine(b.Origin), Elsewhere: b.elsewhere(named, shownOnPage)}
+func (b itemGroup) html(named bool) htmlBlock {
+	out := htmlBlock{Action: string(b.Action), Sign: symbols[b.Action], Name: b.name(), Origin: oneLine(b.Origin), Elsewhere: b.otherPlaces(named, maxNamesOnPage)}
 	if b.Reason != "" {
 		out.Notes = append(out.Notes, oneLine(b.Reason))
 	}
@@ -172,22 +172,22 @@ func (b block) html(named bool) htmlBlock {
 		out.Notes = append(out.Notes, oneLine(what))
 	}
 	for _, f := range b.Fields {
-		field := htmlField{Path: printable(f.Path), Note: strings.TrimSpace(ownedBy(f))}
+		field := htmlField{Path: escapeControls(f.Path), Note: strings.TrimSpace(ownedBy(f))}
 		if f.Hidden {
 			_, field.Hidden, _ = strings.Cut(hiddenText(change.Field{Hidden: true, Encrypted: f.Encrypted, OldHash: f.OldHash, NewHash: f.NewHash}), ": ")
 			out.Fields = append(out.Fields, field)
 			continue
 		}
-		for _, line := range shortened(fieldLines(f), longestOnPage) {
-			field.Lines = append(field.Lines, htmlLine{classes[line[:1]], line})
+		for _, line := range truncateLines(fieldLines(f), maxLinesOnPage) {
+			field.Lines = append(field.Lines, htmlLine{lineClasses[line[:1]], line})
 		}
 		out.Fields = append(out.Fields, field)
 	}
 	return out
 }
 
-// longestOnPage is the largest number of lines per field on the page.
-const longestOnPage = 2000
+// maxLinesOnPage is the largest number of lines per field on the page.
+const maxLinesOnPage = 2000
 
-// classes of lines by their first character.
-var classes = map[string]string{"+": "add", "-": "remove", "@": "part"}
+// lineClasses of lines by their first character.
+var lineClasses = map[string]string{"+": "add", "-": "remove", "@": "part"}

@@ -15,7 +15,7 @@ import (
 func page(t *testing.T, r Report) string {
 	t.Helper()
 	var out bytes.Buffer
-	require.NoError(t, r.Print(&out, Printing{Format: FormatHTML}))
+	require.NoError(t, r.Print(&out, PrintOptions{Format: FormatHTML}))
 	return out.String()
 }
 

@@ -18,21 +18,21 @@ var neverRecreated = []string{"PersistentVolumeClaim", "PersistentVolume", "Name
 
 const annotationRecreate = "resources.gardener.cloud/delete-on-invalid-update"
 
-// outcome predicts the action of the engine. An update that the API server would refuse is a
+// predictAction predicts the action of the engine. An update that the API server would refuse is a
 // recreation if the object allows it, and a failure otherwise. The reason of a change names fields
 // that keep their live value.
-func (e edit) outcome(old, new *unstructured.Unstructured) (change.Action, string) {
-	kept, stay := e.staying(change.RefOf(old).GroupKind())
-	e.fields = fieldsBut(e.fields, kept)
+func (e objectChange) predictAction(old, new *unstructured.Unstructured) (change.Action, string) {
+	kept, stay := e.retainedFields(change.RefOf(old).GroupKind())
+	e.fields = fieldsExcept(e.fields, kept)
 	frozen, _, _ := unstructured.NestedBool(old.Object, "immutable")
 	frozen = frozen && slices.Contains([]string{"ConfigMap", "Secret", "InternalSecret"}, old.GetKind())
-	hits := e.hits(refusals[change.RefOf(old).GroupKind()])
+	hits := e.refusedPaths(updateRules[change.RefOf(old).GroupKind()])
 	if frozen {
-		hits = append(hits, e.changedWithin(content...)...)
+		hits = append(hits, e.changedWithin(immutableContent...)...)
 	}
 	slices.Sort(hits)
 	hit := strings.Join(slices.Compact(hits), ", ")
-	never := e.hits(unmendable[change.RefOf(old).GroupKind()])
+	never := e.refusedPaths(unrecreatableRules[change.RefOf(old).GroupKind()])
 	switch {
 	case len(never) > 0 && old.GetName() == new.GetName():
 		return change.Fail, strings.Join(never, ", ") + " cannot be changed, not even in a new object of this name: the API server will refuse it"
@@ -40,9 +40,9 @@ func (e edit) outcome(old, new *unstructured.Unstructured) (change.Action, strin
 		return change.Change, stay
 	case old.GetName() != new.GetName():
 		return change.Change, "its name is a hash of its content: the old one goes when nothing refers to it any more"
-	case slices.Contains(neverRecreated, old.GetKind()) && known(change.RefOf(old)):
+	case slices.Contains(neverRecreated, old.GetKind()) && isKnownGroup(change.RefOf(old)):
 		return change.Fail, hit + " cannot be changed, and an object of this kind is never recreated: the API server will refuse it"
-	case old.GetKind() == "Service" && change.RefOf(old).Group() == "" && hit != "" && holdsItsPlace(e):
+	case old.GetKind() == "Service" && change.RefOf(old).Group() == "" && hit != "" && hasAddressConflict(e):
 		return change.Fail, hit + " cannot be changed, and the Service cannot be made anew with the address or node port that it holds: the API server will refuse it"
 	case frozen && old.GetKind() != "InternalSecret", isTrue(old, annotationRecreate), isTrue(new, annotationRecreate):
 		return change.Recreate, hit + " cannot be changed"
@@ -50,13 +50,13 @@ func (e edit) outcome(old, new *unstructured.Unstructured) (change.Action, strin
 	return change.Fail, fmt.Sprintf("%s cannot be changed: the API server will refuse it; annotation %s=true has the object deleted and created anew", hit, annotationRecreate)
 }
 
-// staysAsItIs names declared fields without an effect.
-func staysAsItIs(paths []string) string {
+// retainedText names declared fields without an effect.
+func retainedText(paths []string) string {
 	return strings.Join(paths, ", ") + " cannot change on a live object and stays as it is"
 }
 
-// content has the fields that an immutable ConfigMap or Secret must not change.
-var content = []string{"data", "binaryData", "stringData", "immutable"}
+// immutableContent has the fields that an immutable ConfigMap or Secret must not change.
+var immutableContent = []string{"data", "binaryData", "stringData", "immutable"}
 
 // isTrue parses an annotation like package apply: True, 1 and t count, too.
 func isTrue(o *unstructured.Unstructured, annotation string) bool {
@@ -64,40 +64,44 @@ func isTrue(o *unstructured.Unstructured, annotation string) bool {
 	return err == nil && is
 }
 
-// edit is a change of one object: both versions, and the different fields.
-type edit struct {
+// objectChange is a change of one object: both versions, and the different fields.
+type objectChange struct {
 	old, new map[string]any
 	fields   []change.Field
-	// scaled reports whether an autoscaler sets its replicas.
-	scaled bool
+	// isAutoscaled reports whether an autoscaler sets its replicas.
+	isAutoscaled bool
 }
 
-// changed reports whether a value, or a value below it, differs.
-func (e edit) changed(path string) bool {
+// hasChanged reports whether a value, or a value below it, differs.
+func (e objectChange) hasChanged(path string) bool {
 	return slices.ContainsFunc(e.fields, func(f change.Field) bool {
-		return within(f.Path, path) || within(path, f.Path) && !jsonvalue.Equal(e.was(path), e.is(path))
+		return isWithin(f.Path, path) || isWithin(path, f.Path) && !jsonvalue.Equal(e.oldValue(path), e.newValue(path))
 	})
 }
 
 // changedWithin returns the different fields below some paths.
-func (e edit) changedWithin(paths ...string) []string {
+func (e objectChange) changedWithin(paths ...string) []string {
 	var out []string
 	for _, f := range e.fields {
-		if within(f.Path, paths...) {
+		if isWithin(f.Path, paths...) {
 			out = append(out, f.Path)
 		}
 	}
 	return out
 }
 
-func (e edit) was(path string) any { return nestedValue(e.old, strings.Split(path, ".")...) }
-func (e edit) is(path string) any  { return nestedValue(e.new, strings.Split(path, ".")...) }
+func (e objectChange) oldValue(path string) any {
+	return nestedValue(e.old, strings.Split(path, ".")...)
+}
+func (e objectChange) newValue(path string) any {
+	return nestedValue(e.new, strings.Split(path, ".")...)
+}
 
-// rule returns the paths of a change that an API server refuses.
-type rule func(e edit) []string
+// updateRule returns the paths of a change that an API server refuses.
+type updateRule func(e objectChange) []string
 
-// hits returns the paths that any of the rules refuses.
-func (e edit) hits(rules []rule) []string {
+// refusedPaths returns the paths that any of the rules refuses.
+func (e objectChange) refusedPaths(rules []updateRule) []string {
 	var out []string
 	for _, r := range rules {
 		out = append(out, r(e)...)
@@ -105,58 +109,58 @@ func (e edit) hits(rules []rule) []string {
 	return out
 }
 
-// staying returns the fields that keep their live value because of the engine or the API server,
-// and the reasons.
-func (e edit) staying(gk schemaKind) (paths []string, why string) {
-	if f := keeping[gk]; f != nil {
+// retainedFields returns the fields that keep their live value because of the engine or the API
+// server, and the reasons.
+func (e objectChange) retainedFields(gk schemaKind) (paths []string, why string) {
+	if f := retainedFieldsOf[gk]; f != nil {
 		paths = f(e)
 	}
 	var reasons []string
 	if len(paths) > 0 {
-		reasons = append(reasons, staysAsItIs(paths))
+		reasons = append(reasons, retainedText(paths))
 	}
-	preserved, more := e.preserved(gk)
+	preserved, more := e.preservedFields(gk)
 	return append(paths, preserved...), strings.Join(append(reasons, more...), "; ")
 }
 
-// fixed is a rule for immutable fields.
-func fixed(paths ...string) rule {
-	return func(e edit) []string {
-		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !e.changed(p) })
+// immutableFields is a rule for immutable fields.
+func immutableFields(paths ...string) updateRule {
+	return func(e objectChange) []string {
+		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !e.hasChanged(p) })
 	}
 }
 
-// setOnce is a rule for fields that are immutable once set.
-func setOnce(paths ...string) rule {
-	return func(e edit) []string {
-		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return e.was(p) == nil || !e.changed(p) })
+// immutableOnceSet is a rule for fields that are immutable once set.
+func immutableOnceSet(paths ...string) updateRule {
+	return func(e objectChange) []string {
+		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return e.oldValue(p) == nil || !e.hasChanged(p) })
 	}
 }
 
-// staysSet is a rule for fields that may change but not be removed.
-func staysSet(paths ...string) rule {
-	return func(e edit) []string {
-		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return e.was(p) == nil || e.is(p) != nil })
+// notRemovable is a rule for fields that may change but not be removed.
+func notRemovable(paths ...string) updateRule {
+	return func(e objectChange) []string {
+		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return e.oldValue(p) == nil || e.newValue(p) != nil })
 	}
 }
 
-// notLess is a rule for quantities that may only increase.
-func notLess(paths ...string) rule {
-	return func(e edit) []string {
+// notDecreasing is a rule for quantities that may only increase.
+func notDecreasing(paths ...string) updateRule {
+	return func(e objectChange) []string {
 		return slices.DeleteFunc(slices.Clone(paths), func(p string) bool {
-			was, err := jsonvalue.Quantity(e.was(p))
-			is, err2 := jsonvalue.Quantity(e.is(p))
+			was, err := jsonvalue.Quantity(e.oldValue(p))
+			is, err2 := jsonvalue.Quantity(e.newValue(p))
 			return err != nil || err2 == nil && is.Cmp(was) >= 0
 		})
 	}
 }
 
-// allBut is a rule for everything below a path except some fields.
-func allBut(path string, but ...string) rule {
-	return func(e edit) []string {
+// immutableExcept is a rule for everything below a path except some fields.
+func immutableExcept(path string, but ...string) updateRule {
+	return func(e objectChange) []string {
 		var out []string
 		for _, f := range e.fields {
-			if within(f.Path, path) && !within(f.Path, but...) {
+			if isWithin(f.Path, path) && !isWithin(f.Path, but...) {
 				out = append(out, f.Path)
 			}
 		}
@@ -164,9 +168,9 @@ func allBut(path string, but ...string) rule {
 	}
 }
 
-// when makes rules conditional.
-func when(holds func(e edit) bool, rules ...rule) rule {
-	return func(e edit) []string {
+// conditionalRules makes rules conditional.
+func conditionalRules(holds func(e objectChange) bool, rules ...updateRule) updateRule {
+	return func(e objectChange) []string {
 		if !holds(e) {
 			return nil
 		}

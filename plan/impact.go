@@ -21,9 +21,9 @@ type Impact struct {
 
 // Impacts of actions without further explanation.
 const (
-	deletes = "is deleted"
-	holds   = "is held"
-	fails   = "would fail"
+	deleteText = "is deleted"
+	holdText   = "is held"
+	failText   = "would fail"
 )
 
 // impactsOf returns the impacts that list an item.
@@ -31,11 +31,11 @@ func impactsOf(i change.Item) []string {
 	var out []string
 	switch {
 	case i.Action == change.Fail:
-		out = append(out, strings.TrimSuffix(fails+": "+i.Reason, ": "))
+		out = append(out, strings.TrimSuffix(failText+": "+i.Reason, ": "))
 	case i.Action == change.Hold:
-		return []string{cmp.Or(i.Reason, holds) + prefixed("; once let through it ", strings.Join(i.Consequences, ", and "))}
+		return []string{cmp.Or(i.Reason, holdText) + withPrefix("; once let through it ", strings.Join(i.Consequences, ", and "))}
 	case i.Action == change.Delete && len(i.Consequences) == 0:
-		out = append(out, deletes)
+		out = append(out, deleteText)
 	}
 	nodes := map[string]bool{}
 	for _, c := range i.Pools {
@@ -52,11 +52,11 @@ func impactsOf(i change.Item) []string {
 // Impacts groups the consequences of a plan by cluster. Impacts and their objects are in the order
 // of risk, highest first, since a line may be truncated.
 func Impacts(p change.Plan) []Impact {
-	return impactsBut(p, func(change.Item, string) bool { return false })
+	return impactsExcept(p, func(change.Item, string) bool { return false })
 }
 
-// impactsBut is Impacts except those for which told returns true.
-func impactsBut(p change.Plan, told func(change.Item, string) bool) []Impact {
+// impactsExcept is Impacts except those for which told returns true.
+func impactsExcept(p change.Plan, told func(change.Item, string) bool) []Impact {
 	var out []Impact
 	type group struct {
 		cluster, what string
@@ -68,7 +68,7 @@ func impactsBut(p change.Plan, told func(change.Item, string) bool) []Impact {
 			if told(item, what) {
 				continue
 			}
-			weight := weightOf(item)
+			weight := riskOf(item)
 			key := group{item.Cluster, what, weight}
 			i, known := index[key]
 			if !known {
@@ -88,24 +88,24 @@ func impactsBut(p change.Plan, told func(change.Item, string) bool) []Impact {
 	return out
 }
 
-// Reach is the set of owners (Gardens, Seeds, Shoots) and objects that a plan affects on one
-// cluster.
-type Reach struct {
+// AffectedCluster is the set of owners (Gardens, Seeds, Shoots) and objects that a plan affects on
+// one cluster.
+type AffectedCluster struct {
 	Cluster string         `json:"cluster"`
 	Owners  []string       `json:"owners,omitempty"`
 	Objects int            `json:"objects"`
 	Summary change.Summary `json:"summary"`
 }
 
-// Reaches returns the reach of a plan by cluster.
-func Reaches(p change.Plan) []Reach {
+// AffectedClusters returns the reach of a plan by cluster.
+func AffectedClusters(p change.Plan) []AffectedCluster {
 	byCluster := map[string][]change.Item{}
 	for _, item := range p.Items {
 		byCluster[item.Cluster] = append(byCluster[item.Cluster], item)
 	}
-	var out []Reach
+	var out []AffectedCluster
 	for cluster, items := range byCluster {
-		r := Reach{Cluster: cluster, Objects: len(items), Summary: change.Summarize(items)}
+		r := AffectedCluster{Cluster: cluster, Objects: len(items), Summary: change.Summarize(items)}
 		for _, item := range items {
 			if item.Owner != "" {
 				r.Owners = append(r.Owners, item.Owner)
@@ -115,7 +115,7 @@ func Reaches(p change.Plan) []Reach {
 		r.Owners = slices.Compact(r.Owners)
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b Reach) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(out, func(a, b AffectedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return out
 }
 
@@ -190,11 +190,11 @@ var fates = []fate{stopping, restarting, starting}
 // fateOf returns the fate in a consequence, or an empty text.
 func fateOf(what string) fate {
 	switch {
-	case what == stops:
+	case what == stopText:
 		return stopping
-	case what == starts:
+	case what == startText:
 		return starting
-	case slices.Contains([]string{rolls, replaces, rollsEtcd}, what), strings.HasPrefix(what, rolls+" from "):
+	case slices.Contains([]string{rollText, replaceText, rollEtcdText}, what), strings.HasPrefix(what, rollText+" from "):
 		// a partial rollout, too
 		return restarting
 	}
@@ -222,13 +222,13 @@ func fateOfItem(i change.Item) fate {
 	return ""
 }
 
-// shownNames is the largest number of names in a line; the rest is counted.
-const shownNames = 5
+// maxShownNames is the largest number of names in a line; the rest is counted.
+const maxShownNames = 5
 
-// some lists the first names and counts the others.
-func some(names []string) string { return first(names, shownNames) }
+// shownList lists the first names and counts the others.
+func shownList(names []string) string { return truncatedList(names, maxShownNames) }
 
-func first(names []string, n int) string {
+func truncatedList(names []string, n int) string {
 	text := strings.Join(names[:min(len(names), n)], ", ")
 	if more := len(names) - n; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
@@ -236,7 +236,7 @@ func first(names []string, n int) string {
 	return text
 }
 
-func names(refs []change.Ref) []string {
+func refNames(refs []change.Ref) []string {
 	out := make([]string, 0, len(refs))
 	for _, ref := range refs {
 		out = append(out, ref.String())

@@ -26,7 +26,7 @@ func TestImpacts(t *testing.T) {
 	p.Sort()
 	var said []string
 	for _, i := range Impacts(p) {
-		said = append(said, i.Cluster+": "+i.What+": "+some(names(i.Objects)))
+		said = append(said, i.Cluster+": "+i.What+": "+shownList(refNames(i.Objects)))
 	}
 	assert.Equal(t, []string{
 		"local: loses stored data: PersistentVolumeClaim n/data",
@@ -35,21 +35,21 @@ func TestImpacts(t *testing.T) {
 		"runtime: rolls its pods: Deployment n/d",
 	}, said, "the worst first; objects of one kind of impact on one cluster together")
 
-	assert.Equal(t, []Reach{{Cluster: "local", Owners: []string{"seed s", "shoot a/b"}, Objects: 10, Summary: change.Summary{Create: 1, Change: 7, Delete: 2}}, {Cluster: "runtime", Owners: []string{"garden g"}, Objects: 1, Summary: change.Summary{Change: 1}}}, Reaches(p))
+	assert.Equal(t, []AffectedCluster{{Cluster: "local", Owners: []string{"seed s", "shoot a/b"}, Objects: 10, Summary: change.Summary{Create: 1, Change: 7, Delete: 2}}, {Cluster: "runtime", Owners: []string{"garden g"}, Objects: 1, Summary: change.Summary{Change: 1}}}, AffectedClusters(p))
 	var out bytes.Buffer
 	require.NoError(t, Print(&out, p, FormatJSON, false))
 	var back struct {
 		Impacts []Impact
-		Reach   []Reach
+		Reach   []AffectedCluster
 	}
 	require.NoError(t, json.Unmarshal(out.Bytes(), &back))
 	assert.Len(t, back.Impacts, 4)
-	assert.Equal(t, Reaches(p), back.Reach)
+	assert.Equal(t, AffectedClusters(p), back.Reach)
 }
 
-// TestTheWorstObjectsComeFirst: truncated lists and changes begin with objects that have data or
+// TestRiskyObjectsComeFirst: truncated lists and changes begin with objects that have data or
 // pods.
-func TestTheWorstObjectsComeFirst(t *testing.T) {
+func TestRiskyObjectsComeFirst(t *testing.T) {
 	of := func(apiVersion, kind, name string) string {
 		return fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: %s}}", apiVersion, kind, name)
 	}
@@ -59,10 +59,10 @@ func TestTheWorstObjectsComeFirst(t *testing.T) {
 	}
 	before = append(before, of("apps/v1", "DaemonSet", "agent"), of("apps/v1", "Deployment", "web"), of("apps/v1", "StatefulSet", "store"),
 		of("example.com/v1", "Deployment", "of-somebody"), of("v1", "ServiceAccount", "a"))
-	p := Bundles([]Place{place(t, "c", "a", of("v1", "ConfigMap", "other")), place(t, "c", "b", before...)}, nil)
+	p := CompareBundles([]PlacedBundle{bundlePlace(t, "c", "a", of("v1", "ConfigMap", "other")), bundlePlace(t, "c", "b", before...)}, nil)
 	const first = "StatefulSet store, DaemonSet agent, Deployment web, ConfigMap other, "
 	require.Len(t, Impacts(p), 1)
-	assert.Equal(t, first+"Deployment of-somebody and 71 more", some(names(Impacts(p)[0].Objects)))
+	assert.Equal(t, first+"Deployment of-somebody and 71 more", shownList(refNames(Impacts(p)[0].Objects)))
 	var text bytes.Buffer
 	require.NoError(t, Print(&text, p, FormatText, false))
 	assert.Contains(t, text.String(), "  ! is deleted, on c: "+first)
@@ -77,7 +77,7 @@ func TestTheWorstObjectsComeFirst(t *testing.T) {
 	for _, kind := range []string{"ConfigMap", "Deployment", "PersistentVolumeClaim"} {
 		p.Items = append(p.Items, change.Item{Cluster: "c", Bundle: "b", Action: change.Hold, Reason: "too many", Object: change.Ref{APIVersion: "v1", Kind: kind, Namespace: "n", Name: "a"}})
 	}
-	assert.Equal(t, "PersistentVolumeClaim n/a, Deployment n/a, ConfigMap n/a", some(names(Impacts(p)[0].Objects)))
+	assert.Equal(t, "PersistentVolumeClaim n/a, Deployment n/a, ConfigMap n/a", shownList(refNames(Impacts(p)[0].Objects)))
 }
 
 func TestLongValuesShowWhereTheyDiffer(t *testing.T) {

@@ -20,21 +20,21 @@ func TestMarkdownOfManyShoots(t *testing.T) {
 		shoot string
 	}{"one seed": {1, "s%03d"}, "many seeds": {12, "s%03d"}, "long names": {4, "payment-services-%03d"}} {
 		t.Run(name, func(t *testing.T) {
-			var from, to []Place
+			var from, to []PlacedBundle
 			for i := range 300 {
 				seed, name := fmt.Sprintf("seed-%02d", i%test.seeds), fmt.Sprintf(test.shoot, i)
-				before, after := rendered(t, seed, name, "22.04", "0123456789abcdef"), rendered(t, seed, name, "24.04", "fedcba9876543210")
+				before, after := renderedShoot(t, seed, name, "22.04", "0123456789abcdef"), renderedShoot(t, seed, name, "24.04", "fedcba9876543210")
 				after[len(after)-1].Bundle.Objects[0].Object["spec"] = map[string]any{"replicas": int64(2), "template": map[string]any{"spec": map[string]any{"hostNetwork": true}}}
 				from, to = append(from, before...), append(to, after...)
 			}
-			from = append(from, place(t, "seed-00", "old", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: store, namespace: garden}}"),
-				place(t, "seed-00", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: b}}"))
-			to = append(to, place(t, "seed-00", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: c}}"))
-			p := Bundles(from, to)
+			from = append(from, bundlePlace(t, "seed-00", "old", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: store, namespace: garden}}"),
+				bundlePlace(t, "seed-00", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: b}}"))
+			to = append(to, bundlePlace(t, "seed-00", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: c}}"))
+			p := CompareBundles(from, to)
 			text := Markdown(p, MaxMarkdown)
 			assert.LessOrEqual(t, len(text), MaxMarkdown)
 			nodes := text[:strings.Index(text, "#### Control planes")]
-			seen := open(text)
+			seen := openText(text)
 			for i := range 300 {
 				shoot := "garden-prod/" + fmt.Sprintf(test.shoot, i)
 				assert.Contains(t, nodes, shoot, "its nodes")
@@ -51,10 +51,10 @@ func TestMarkdownOfManyShoots(t *testing.T) {
 }
 
 // manyPlaces returns n places with one object each; ten share a bundle name.
-func manyPlaces(n int, value string) []Place {
-	var out []Place
+func manyPlaces(n int, value string) []PlacedBundle {
+	var out []PlacedBundle
 	for i := range n {
-		p := Place{Cluster: "seed", Bundle: render.Bundle{Name: fmt.Sprint("b", i/10), Component: "shoot/x", Owner: render.Owner{Kind: "shoot", Name: fmt.Sprint(i / 100)}}}
+		p := PlacedBundle{Cluster: "seed", Bundle: render.Bundle{Name: fmt.Sprint("b", i/10), Component: "shoot/x", Owner: render.Owner{Kind: "shoot", Name: fmt.Sprint(i / 100)}}}
 		o := render.Object{}
 		o.Unstructured = manyObject(i, value)
 		p.Bundle.Objects = []render.Object{o}
@@ -66,26 +66,26 @@ func manyPlaces(n int, value string) []Place {
 func TestManyEqualObjects(t *testing.T) {
 	from, to := manyPlaces(2000, "x"), manyPlaces(2000, "x")
 	to[77].Bundle.Objects[0].Object["spec"].(map[string]any)["replicas"] = int64(9)
-	p := Bundles(from, to)
+	p := CompareBundles(from, to)
 	assert.Len(t, p.Items, 1)
 	assert.Equal(t, 1999, p.Unchanged)
 	for i := range from { // bundles with equal digests are not compared
 		from[i].Bundle.Digest.Symbolic, to[i].Bundle.Digest.Symbolic = "same", "same"
 	}
-	assert.Empty(t, Bundles(from, to).Items)
+	assert.Empty(t, CompareBundles(from, to).Items)
 }
 
 func BenchmarkEqualObjects(b *testing.B) {
 	from, to := manyPlaces(10000, "x"), manyPlaces(10000, "x")
 	for b.Loop() {
-		if p := Bundles(from, to); len(p.Items) > 0 {
+		if p := CompareBundles(from, to); len(p.Items) > 0 {
 			b.Fatal("no difference was to be found")
 		}
 	}
 }
 
 func BenchmarkReportOfManyChanges(b *testing.B) {
-	p := Bundles(manyPlaces(10000, "x"), manyPlaces(10000, "y"))
+	p := CompareBundles(manyPlaces(10000, "x"), manyPlaces(10000, "y"))
 	for b.Loop() {
 		Markdown(p, MaxMarkdown)
 	}

@@ -18,8 +18,8 @@ const (
 	MaxMarkdownGitLab = 900000
 )
 
-// room is a reserve, in bytes, for closing a section and the note on omissions.
-const room = 600
+// reservedBytes is a reserve, in bytes, for closing a section and the note on omissions.
+const reservedBytes = 600
 
 // Markdown is a plan as a pull request comment of at most limit bytes.
 func Markdown(p change.Plan, limit int) string {
@@ -33,27 +33,27 @@ func (r Report) Markdown(limit int, more string) string {
 	var b strings.Builder
 	title := "### Rendered changes"
 	if revisions := r.revisions(); revisions != "" {
-		title += " (" + cell(revisions) + ")"
+		title += " (" + escapeCell(revisions) + ")"
 	}
 	b.WriteString(title + "\n\n")
-	left := func() int { return limit - b.Len() - room }
-	b.WriteString(bounded(r.markdownNotes(), left()/4, "> … and %d more notes.\n\n"))
-	b.WriteString(cell(r.line()) + "\n")
+	left := func() int { return limit - b.Len() - reservedBytes }
+	b.WriteString(joinFitting(r.markdownNotes(), left()/4, "> … and %d more notes.\n\n"))
+	b.WriteString(escapeCell(r.summaryLine()) + "\n")
 	b.WriteString(r.markdownHandedOver(left() / 4))
-	if r.Empty() {
+	if r.IsEmpty() {
 		return b.String()
 	}
 	b.WriteString(r.markdownNodes(left() / 2))
 	for _, f := range fates {
-		rows := func(shown int) []row { return r.controlPlaneRows(f, shown) }
+		rows := func(shown int) []tableRow { return r.controlPlaneRows(f, shown) }
 		b.WriteString(fittingTable(controlPlaneTitle(f), "part|cluster|whose", rows, left()/2, left()/4))
 	}
 	b.WriteString(fittingTable("What happens besides the changes", "what happens|cluster|objects", r.impactRows, left()/2, left()/2))
-	if r.harmless() {
+	if r.isHarmless() {
 		b.WriteString("\nNothing restarts, and nothing is recreated or deleted.\n")
 	}
 	fmt.Fprintf(&b, "\n<details><summary>How far it goes, and all that changes</summary>\n")
-	b.WriteString(r.markdownReach(left() / 4))
+	b.WriteString(r.markdownAffected(left() / 4))
 	changes, omitted := r.markdownChanges(left())
 	b.WriteString(changes + "\n</details>\n")
 	if omitted > 0 {
@@ -67,35 +67,35 @@ func (r Report) Markdown(limit int, more string) string {
 
 // Names in a table row, if not all of them fit.
 const (
-	longList  = 60
-	shortList = 12
+	longListNames  = 60
+	shortListNames = 12
 )
 
 // fittingTable returns a table with all names if it fits into ample bytes, or else with fewer names
 // in space bytes.
-func fittingTable(title, columns string, rows func(shown int) []row, ample, space int) string {
-	if text := table(title, columns, rows(math.MaxInt), math.MaxInt); len(text) <= ample {
+func fittingTable(title, columns string, rows func(shown int) []tableRow, ample, space int) string {
+	if text := markdownTable(title, columns, rows(math.MaxInt), math.MaxInt); len(text) <= ample {
 		return text
 	}
-	if text := table(title, columns, rows(longList), math.MaxInt); len(text) <= space {
+	if text := markdownTable(title, columns, rows(longListNames), math.MaxInt); len(text) <= space {
 		return text
 	}
-	return table(title, columns, rows(shortList), space)
+	return markdownTable(title, columns, rows(shortListNames), space)
 }
 
 // markdownChanges returns all changes, with as many names of shared changes as fit, and the number
 // of omitted objects.
 func (r Report) markdownChanges(space int) (text string, omitted int) {
 	sections := r.sections()
-	for i, most := range []int{longList, shortList, 1} {
+	for i, most := range []int{longListNames, shortListNames, 1} {
 		var b strings.Builder
 		left, cluster := 0, ""
 		for _, s := range sections {
-			part, n := s.markdown(space-b.Len()-200, r.named(), most)
+			part, n := s.markdown(space-b.Len()-200, r.hasNames(), most)
 			left += n
-			if where := s.heading(r.named()); part != "" && where != cluster {
+			if where := s.heading(r.hasNames()); part != "" && where != cluster {
 				cluster = where
-				b.WriteString("\n#### " + cell(where) + "\n")
+				b.WriteString("\n#### " + escapeCell(where) + "\n")
 			}
 			b.WriteString(part)
 		}
@@ -111,17 +111,17 @@ func (r Report) markdownChanges(space int) (text string, omitted int) {
 
 // heading names the place of a section.
 func (s section) heading(named bool) string {
-	if s.shared() {
+	if s.isShared() {
 		return "The same in several places"
 	}
-	text := s.where(named)
+	text := s.clusterLabel(named)
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 func (r Report) markdownNotes() []string {
 	var out []string
 	for _, note := range r.notes() {
-		out = append(out, "> "+cell(note)+"\n\n")
+		out = append(out, "> "+escapeCell(note)+"\n\n")
 	}
 	return out
 }
@@ -129,17 +129,17 @@ func (r Report) markdownNotes() []string {
 func (r Report) markdownHandedOver(space int) string {
 	var lines []string
 	for _, text := range r.handedOver() {
-		lines = append(lines, "- "+cell(text)+"\n")
+		lines = append(lines, "- "+escapeCell(text)+"\n")
 	}
 	if len(lines) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("\n<details><summary>Handed over to controllers, and left as they set it (%d)</summary>\n\n%s\n</details>\n", len(lines),
-		bounded(lines, space-200, "\n… and %d more.\n"))
+		joinFitting(lines, space-200, "\n… and %d more.\n"))
 }
 
-// bounded returns the pieces that fit into space, and counts the rest.
-func bounded(pieces []string, space int, rest string) string {
+// joinFitting returns the pieces that fit into space, and counts the rest.
+func joinFitting(pieces []string, space int, rest string) string {
 	var b strings.Builder
 	left := 0
 	for _, piece := range pieces {
@@ -155,28 +155,28 @@ func bounded(pieces []string, space int, rest string) string {
 	return b.String()
 }
 
-// shownRows is the largest number of rows of an unfolded table.
-const shownRows = 25
+// maxOpenRows is the largest number of rows of an unfolded table.
+const maxOpenRows = 25
 
 func (r Report) markdownNodes(space int) string {
 	var b strings.Builder
 	for _, g := range r.nodeGroups() {
-		head := "\n#### " + cell(g.Title()) + "\n\n"
+		head := "\n#### " + escapeCell(g.Title()) + "\n\n"
 		columns, lines := "| shoot | cluster | pools | nodes at most | at a time |\n|-|-|-|-|-|\n", r.nodeLines(g.Rows)
-		if len(head)+len(columns)+len(strings.Join(lines, ""))+room > space-b.Len() {
-			lines = r.nodeLines(gathered(g.Rows))
+		if len(head)+len(columns)+len(strings.Join(lines, ""))+reservedBytes > space-b.Len() {
+			lines = r.nodeLines(mergeRows(g.Rows))
 		}
 		const more = "\n… and %d more shoots.\n"
 		if b.Len()+len(head)+len(columns) > space {
-			fmt.Fprintf(&b, "\n%s.\n", cell(g.Title()))
+			fmt.Fprintf(&b, "\n%s.\n", escapeCell(g.Title()))
 			continue
 		}
 		b.WriteString(head)
-		if len(lines) <= shownRows {
-			b.WriteString(columns + bounded(lines, space-b.Len(), more))
+		if len(lines) <= maxOpenRows {
+			b.WriteString(columns + joinFitting(lines, space-b.Len(), more))
 			continue
 		}
-		fmt.Fprintf(&b, "<details><summary>%d shoots</summary>\n\n%s%s\n</details>\n", g.Shoots, columns, bounded(lines, space-b.Len(), more))
+		fmt.Fprintf(&b, "<details><summary>%d shoots</summary>\n\n%s%s\n</details>\n", g.Shoots, columns, joinFitting(lines, space-b.Len(), more))
 	}
 	return b.String()
 }
@@ -184,14 +184,14 @@ func (r Report) markdownNodes(space int) string {
 func (r Report) nodeLines(rows []nodeRow) []string {
 	lines := make([]string, 0, len(rows))
 	for _, row := range rows {
-		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %d | %s |\n", cell(row.Shoot), cell(r.place(row.Landscape, row.Cluster)),
-			cell(strings.Join(row.Pools, ", ")), row.Nodes, cell(row.Step)))
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %d | %s |\n", escapeCell(row.Shoot), escapeCell(r.clusterLabel(row.Landscape, row.Cluster)),
+			escapeCell(strings.Join(row.Pools, ", ")), row.Nodes, escapeCell(row.Step)))
 	}
 	return lines
 }
 
-// table returns rows under a title, or nothing without rows.
-func table(title, columns string, rows []row, space int) string {
+// markdownTable returns rows under a title, or nothing without rows.
+func markdownTable(title, columns string, rows []tableRow, space int) string {
 	if len(rows) == 0 {
 		return ""
 	}
@@ -199,26 +199,26 @@ func table(title, columns string, rows []row, space int) string {
 	head := fmt.Sprintf("\n#### %s\n\n| %s |\n|%s\n", title, strings.Join(names, " | "), strings.Repeat("-|", len(names)))
 	lines := make([]string, 0, len(rows))
 	for _, row := range rows {
-		lines = append(lines, fmt.Sprintf("| %s | %s | %s |\n", cell(row.What), cell(row.Where), cell(row.Names)))
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s |\n", escapeCell(row.What), escapeCell(row.Where), escapeCell(row.Names)))
 	}
-	return head + bounded(lines, space-len(head), "\n… and %d more.\n")
+	return head + joinFitting(lines, space-len(head), "\n… and %d more.\n")
 }
 
-// markdownReach lists the affected clusters and owners.
-func (r Report) markdownReach(space int) string {
+// markdownAffected lists the affected clusters and owners.
+func (r Report) markdownAffected(space int) string {
 	head := "\n#### How far it goes\n\n| cluster | added | changed | removed | objects of |\n|-|-|-|-|-|\n"
 	var lines []string
-	for _, row := range r.reachRows() {
-		lines = append(lines, fmt.Sprintf("| %s | %d | %d | %d | %s |\n", cell(row.Where), row.Added, row.Changed, row.Removed, cell(row.Owners)))
+	for _, row := range r.affectedRows() {
+		lines = append(lines, fmt.Sprintf("| %s | %d | %d | %d | %s |\n", escapeCell(row.Where), row.Added, row.Changed, row.Removed, escapeCell(row.Owners)))
 	}
-	return head + bounded(lines, space-len(head), "\n… and on %d more clusters.\n")
+	return head + joinFitting(lines, space-len(head), "\n… and on %d more clusters.\n")
 }
 
 // markdown returns a folded section with the blocks that fit, and the number of omitted objects.
 func (s section) markdown(space int, named bool, most int) (string, int) {
 	var body strings.Builder
 	title := s.title()
-	if s.shared() {
+	if s.isShared() {
 		title = "objects that change alike, each shown once"
 	}
 	head := fmt.Sprintf("\n<details><summary>%s (%s)</summary>\n\n", escape(title), countsText(s.summary()))
@@ -228,7 +228,7 @@ func (s section) markdown(space int, named bool, most int) (string, int) {
 			left += len(b.Places)
 			continue
 		}
-		text := b.diff(named, most)
+		text := b.markdownDiff(named, most)
 		ticks := max(longest, longestFence(text))
 		if len(head)+body.Len()+len(text)+2*ticks > space {
 			left += len(b.Places)
@@ -263,23 +263,23 @@ func plural(n int, one, many string) string {
 }
 
 var (
-	escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\n", " ", "`", "&#96;")
-	cells   = strings.NewReplacer("|", "\\|", "*", "\\*", "[", "\\[", "@", "@\u200b")
+	escaper     = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\n", " ", "`", "&#96;")
+	cellEscaper = strings.NewReplacer("|", "\\|", "*", "\\*", "[", "\\[", "@", "@\u200b")
 )
 
 // escape prevents text from being read as markup.
-func escape(s string) string { return escaper.Replace(printable(s)) }
+func escape(s string) string { return escaper.Replace(escapeControls(s)) }
 
-// cell escapes text for a table, so that mentions notify nobody.
-func cell(s string) string { return cells.Replace(escape(s)) }
+// escapeCell escapes text for a table, so that mentions notify nobody.
+func escapeCell(s string) string { return cellEscaper.Replace(escape(s)) }
 
-var signs = map[change.Action]string{change.Create: "+ ", change.Delete: "- ", change.Change: "! ", change.Recreate: "! ", change.Adopt: "! ", change.Keep: "! ", change.Hold: "! ", change.Fail: "! "}
+var diffSigns = map[change.Action]string{change.Create: "+ ", change.Delete: "- ", change.Change: "! ", change.Recreate: "! ", change.Adopt: "! ", change.Keep: "! ", change.Hold: "! ", change.Fail: "! "}
 
-// diff returns a block for a diff fence, with at most that many names per place.
-func (b block) diff(named bool, most int) string {
+// markdownDiff returns a block for a diff fence, with at most that many names per place.
+func (b itemGroup) markdownDiff(named bool, most int) string {
 	var out strings.Builder
-	out.WriteString(signs[b.Action] + string(b.Action) + " " + b.name() + suffixOf(b.Item) + "\n")
-	for _, line := range b.elsewhere(named, most) {
+	out.WriteString(diffSigns[b.Action] + string(b.Action) + " " + b.name() + noteSuffix(b.Item) + "\n")
+	for _, line := range b.otherPlaces(named, most) {
 		out.WriteString("  " + line + "\n")
 	}
 	for _, f := range b.Fields {
@@ -287,8 +287,8 @@ func (b block) diff(named bool, most int) string {
 			out.WriteString("    " + hiddenText(f) + "\n")
 			continue
 		}
-		out.WriteString("    " + printable(f.Path) + ":" + ownedBy(f) + "\n")
-		for _, line := range shortened(fieldLines(f), longDiff) {
+		out.WriteString("    " + escapeControls(f.Path) + ":" + ownedBy(f) + "\n")
+		for _, line := range truncateLines(fieldLines(f), maxFieldLines) {
 			if strings.HasPrefix(line, "@@") || strings.HasPrefix(line, `\`) || strings.HasPrefix(line, "…") {
 				out.WriteString("    " + line + "\n")
 				continue
@@ -299,10 +299,10 @@ func (b block) diff(named bool, most int) string {
 	return out.String()
 }
 
-// longDiff is the largest number of lines per field in a comment.
-const longDiff = 80
+// maxFieldLines is the largest number of lines per field in a comment.
+const maxFieldLines = 80
 
-func shortened(lines []string, most int) []string {
+func truncateLines(lines []string, most int) []string {
 	if len(lines) <= most {
 		return lines
 	}
@@ -311,9 +311,9 @@ func shortened(lines []string, most int) []string {
 
 // fieldLines returns both values with signs; a diff for longer texts.
 func fieldLines(f change.Field) []string {
-	o, n := pair(f)
+	o, n := valuePair(f)
 	if f.Old == nil || f.New == nil || strings.Contains(o, "\n") || strings.Contains(n, "\n") {
-		return unified(f)
+		return lineDiff(f)
 	}
 	return []string{"-" + o, "+" + n}
 }

@@ -18,36 +18,36 @@ type pool struct {
 	maximum                            int64
 	// secretName has the hash of all settings that replace nodes, if it is known.
 	secretName string
-	// first marks Workers that predate this name: all of providerConfig counts, and no kubelet
+	// isLegacy marks Workers that predate this name: all of providerConfig counts, and no kubelet
 	// setting.
-	first    bool
+	isLegacy bool
 	provider any
-	// parts are the settings that affect nodes, in display order.
-	parts []part
+	// settings are the settings that affect nodes, in display order.
+	settings []poolSetting
 }
 
-// part is a setting of a pool.
-type part struct {
+// poolSetting is a setting of a pool.
+type poolSetting struct {
 	name, value string
-	// live marks a setting that an in-place update changes on running machines.
-	live bool
+	// isInPlace marks a setting that an in-place update changes on running machines.
+	isInPlace bool
 }
 
-func (p pool) inPlace() bool { return strings.HasSuffix(p.strategy, "InPlaceUpdate") }
+func (p pool) isInPlace() bool { return strings.HasSuffix(p.strategy, "InPlaceUpdate") }
 
-// Pools returns the worker pools that an item affects. old and new are the object before and after,
-// if they exist.
+// PoolChanges returns the worker pools that an item affects. old and new are the object before and
+// after, if they exist.
 //
 // A changed pool hash replaces nodes (gardener: WorkerPoolHash of extensions/pkg/controller/worker,
 // Key of pkg/component/extensions/operatingsystemconfig,
 // docs/usage/shoot-operations/shoot_updates.md). A hibernated Shoot has no nodes; only Bundles
 // knows the Workers of such a Shoot.
-func Pools(item change.Item, old, new *unstructured.Unstructured) []change.PoolChange {
-	read := readers[item.Object.Kind]
+func PoolChanges(item change.Item, old, new *unstructured.Unstructured) []change.PoolChange {
+	read := poolReaders[item.Object.Kind]
 	if read == nil || !strings.HasSuffix(item.Object.Group(), "gardener.cloud") {
 		return nil
 	}
-	if sleeps(old) || sleeps(new) {
+	if isHibernated(old) || isHibernated(new) {
 		return nil
 	}
 	before, after := read(old), read(new)
@@ -60,7 +60,7 @@ func Pools(item change.Item, old, new *unstructured.Unstructured) []change.PoolC
 		case i >= 0 && item.Action == change.Recreate:
 			out = append(out, o.change(change.NodesDeleted, []string{"the " + item.Object.Kind + " is deleted and created again"}))
 		case i >= 0:
-			if how, why := o.becomes(after[i]); how != "" {
+			if how, why := o.changeTo(after[i]); how != "" {
 				out = append(out, after[i].change(how, why))
 			}
 		}
@@ -76,37 +76,37 @@ func (p pool) change(how string, why []string) change.PoolChange {
 	return c
 }
 
-// becomes returns how the nodes of a pool change to its new form, and why.
-func (p pool) becomes(n pool) (how string, why []string) {
+// changeTo returns how the nodes of a pool change to its new form, and why.
+func (p pool) changeTo(n pool) (how string, why []string) {
 	replaces := false
 	var provider []string // for the provider's extension to decide
-	for i, o := range p.parts {
-		if i >= len(n.parts) || o.value == n.parts[i].value {
+	for i, o := range p.settings {
+		if i >= len(n.settings) || o.value == n.settings[i].value {
 			continue
 		}
-		why = append(why, o.told(n.parts[i].value))
-		replaces = replaces || !n.inPlace()
-		if n.inPlace() && !(o.live && o.reaches(n.parts[i])) {
-			provider = append(provider, o.told(n.parts[i].value))
+		why = append(why, o.differenceText(n.settings[i].value))
+		replaces = replaces || !n.isInPlace()
+		if n.isInPlace() && !(o.isInPlace && o.canUpdateInPlace(n.settings[i])) {
+			provider = append(provider, o.differenceText(n.settings[i].value))
 		}
 	}
 	hashed := p.secretName != "" || n.secretName != ""
 	if hashed {
 		replaces = p.secretName != n.secretName
 		if replaces && len(why) == 0 {
-			why = []string{startsWith}
+			why = []string{startConfigText}
 		}
 	}
 	if !jsonvalue.Equal(p.provider, n.provider) {
 		why, provider = append(why, "providerConfig"), append(provider, "providerConfig")
-		replaces = replaces || p.first && n.first
+		replaces = replaces || p.isLegacy && n.isLegacy
 	}
 	switch {
 	case len(why) == 0:
 		return "", nil
 	case replaces:
 		return change.NodesReplaced, why
-	case n.inPlace() && len(provider) < len(why):
+	case n.isInPlace() && len(provider) < len(why):
 		if n.strategy == "ManualInPlaceUpdate" {
 			return change.NodesSelected, why
 		}
@@ -117,28 +117,28 @@ func (p pool) becomes(n pool) (how string, why []string) {
 	return "", nil
 }
 
-// reaches reports whether a setting can change on a running machine: the version of an image can,
-// its name cannot.
-func (p part) reaches(n part) bool {
+// canUpdateInPlace reports whether a setting can change on a running machine: the version of an
+// image can, its name cannot.
+func (p poolSetting) canUpdateInPlace(n poolSetting) bool {
 	was, _, _ := strings.Cut(p.value, " ")
 	is, _, _ := strings.Cut(n.value, " ")
 	return p.name != machineImage || was == is
 }
 
-// startsWith describes settings that change the configuration's name but are not in a Worker.
-const startsWith = "the configuration that machines start with, such as new certificate authorities, another service account key, or " +
+// startConfigText describes settings that change the configuration's name but are not in a Worker.
+const startConfigText = "the configuration that machines start with, such as new certificate authorities, another service account key, or " +
 	"the address of node-local DNS where kube-proxy changes to IPVS or back"
 
-// become formats how nodes change as a verb phrase.
-func become(how string) string {
+// nodeVerbPhrase formats how nodes change as a verb phrase.
+func nodeVerbPhrase(how string) string {
 	if how == change.NodesMaybeReplaced {
 		return how
 	}
 	return "are " + how
 }
 
-// told describes the difference: "machine image ubuntu 1 → 2".
-func (p part) told(n string) string {
+// differenceText describes the difference: "machine image ubuntu 1 → 2".
+func (p poolSetting) differenceText(n string) string {
 	if strings.Contains(p.value+n, "{") {
 		return p.name
 	}
@@ -158,9 +158,9 @@ type NodeChange struct {
 	change.PoolChange
 }
 
-// Nodes lists the changed worker pools. A pool of a Worker replaces the same pool of its Shoot,
-// which is less precise.
-func Nodes(p change.Plan) []NodeChange {
+// NodeChanges lists the changed worker pools. A pool of a Worker replaces the same pool of its
+// Shoot, which is less precise.
+func NodeChanges(p change.Plan) []NodeChange {
 	var workers, shoots []NodeChange
 	rendered := map[string]bool{}
 	for _, item := range p.Items {

@@ -41,7 +41,7 @@ func TestPools(t *testing.T) {
 		"eviction":              {worker(hash1 + "kubeletConfig: {evictionHard: {memoryAvailable: 1Gi}}"), worker(hash2 + "kubeletConfig: {evictionHard: {memoryAvailable: 2Gi}}"), change.NodesReplaced, []string{"eviction thresholds of the kubelet"}},
 		"CPU manager":           {worker(hash1 + "kubeletConfig: {cpuManagerPolicy: none}"), worker(hash2 + "kubeletConfig: {cpuManagerPolicy: static}"), change.NodesReplaced, []string{"CPU manager policy of the kubelet none → static"}},
 		"other kubelet field":   {worker(hash1 + "kubeletConfig: {maxPods: 100}"), worker(hash1 + "kubeletConfig: {maxPods: 110}"), "", nil},
-		"rotation":              {worker(hash1), worker(hash2), change.NodesReplaced, []string{startsWith}},
+		"rotation":              {worker(hash1), worker(hash2), change.NodesReplaced, []string{startConfigText}},
 		"provider":              {worker(hash1 + "providerConfig: {a: 1}"), worker(hash1 + "providerConfig: {a: 2}"), change.NodesMaybeReplaced, []string{"providerConfig"}},
 		"size of the pool":      {worker(hash1 + "minimum: 1"), worker(hash1 + "minimum: 2"), "", nil},
 		"labels, taints, zones": {worker(hash1 + "labels: {a: b}"), worker(hash1 + "labels: {a: c}, taints: [{key: k}], zones: [b]"), "", nil},
@@ -55,7 +55,7 @@ func TestPools(t *testing.T) {
 		"old hash, provider":    {worker("providerConfig: {a: 1}"), worker("providerConfig: {a: 2}"), change.NodesReplaced, []string{"providerConfig"}},
 		"old hash, kubelet":     {worker("kubeletConfig: {cpuManagerPolicy: none}"), worker("kubeletConfig: {cpuManagerPolicy: static}"), "", nil},
 		"old hash, image":       {worker("machineImage: {name: u, version: '1'}"), worker("machineImage: {name: u, version: '2'}"), change.NodesReplaced, []string{"machine image u 1 → u 2"}},
-		"to the new hash":       {worker("machineType: s"), worker(hash1 + "machineType: s"), change.NodesReplaced, []string{startsWith}},
+		"to the new hash":       {worker("machineType: s"), worker(hash1 + "machineType: s"), change.NodesReplaced, []string{startConfigText}},
 
 		"shoot, image":            {shootOf("machine: {type: s, image: {name: u, version: 1.0.0}}", ""), shootOf("machine: {type: s, image: {name: u, version: 1.1.0}}", ""), change.NodesReplaced, []string{"machine image u 1.0.0 → u 1.1.0"}},
 		"shoot, version":          {shootOf("machine: {type: s}", "kubernetes: {version: 1.33.1}"), shootOf("machine: {type: s}", "kubernetes: {version: 1.34.1}"), change.NodesReplaced, []string{"Kubernetes 1.33 → 1.34"}},
@@ -75,7 +75,7 @@ func TestPools(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, new := object(t, c.old), object(t, c.new)
-			got := Pools(change.Item{Action: change.Change, Object: change.RefOf(old)}, old, new)
+			got := PoolChanges(change.Item{Action: change.Change, Object: change.RefOf(old)}, old, new)
 			if c.how == "" {
 				assert.Empty(t, got)
 				return
@@ -90,23 +90,23 @@ func TestPools(t *testing.T) {
 	}
 }
 
-func TestPoolsThatGo(t *testing.T) {
+func TestRemovedPools(t *testing.T) {
 	two := object(t, "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, metadata: {name: w}, spec: {pools: [{name: a, maximum: 1}, {name: b, maximum: 2}]}}")
 	one := object(t, "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, metadata: {name: w}, spec: {pools: [{name: b, maximum: 2}, {name: new, maximum: 9}]}}")
 	deleted := func(name string, nodes int64, why string) change.PoolChange {
 		return change.PoolChange{Pool: name, How: change.NodesDeleted, Nodes: nodes, Why: []string{why}}
 	}
 	ref := change.RefOf(two)
-	assert.Equal(t, []change.PoolChange{deleted("a", 1, "the pool is removed")}, Pools(change.Item{Action: change.Change, Object: ref}, two, one))
-	assert.Len(t, Pools(change.Item{Action: change.Delete, Object: ref}, two, nil), 2)
-	assert.Len(t, Pools(change.Item{Action: change.Recreate, Object: ref}, two, two), 2)
-	assert.Empty(t, Pools(change.Item{Action: change.Keep, Object: ref}, two, nil))
-	assert.Empty(t, Pools(change.Item{Action: change.Create, Object: ref}, nil, two))
+	assert.Equal(t, []change.PoolChange{deleted("a", 1, "the pool is removed")}, PoolChanges(change.Item{Action: change.Change, Object: ref}, two, one))
+	assert.Len(t, PoolChanges(change.Item{Action: change.Delete, Object: ref}, two, nil), 2)
+	assert.Len(t, PoolChanges(change.Item{Action: change.Recreate, Object: ref}, two, two), 2)
+	assert.Empty(t, PoolChanges(change.Item{Action: change.Keep, Object: ref}, two, nil))
+	assert.Empty(t, PoolChanges(change.Item{Action: change.Create, Object: ref}, nil, two))
 	ref.APIVersion = "example.com/v1"
-	assert.Empty(t, Pools(change.Item{Action: change.Delete, Object: ref}, two, nil), "a Worker of somebody else")
+	assert.Empty(t, PoolChanges(change.Item{Action: change.Delete, Object: ref}, two, nil), "a Worker of somebody else")
 	for _, broken := range []string{"{}", "{spec: {pools: x}}", "{spec: {pools: [1, {name: 2}]}}", "{spec: {pools: [{name: a, volume: 1, labels: 2, kubeletConfig: x}]}}"} {
 		o := &unstructured.Unstructured{Object: object(t, "{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Worker, metadata: {name: w}, x: "+broken+"}").Object["x"].(map[string]any)}
-		assert.NotPanics(t, func() { Pools(change.Item{Action: change.Change, Object: change.RefOf(two)}, o, two) }, broken)
+		assert.NotPanics(t, func() { PoolChanges(change.Item{Action: change.Change, Object: change.RefOf(two)}, o, two) }, broken)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestNodes(t *testing.T) {
 	}
 	p := change.Plan{Items: []change.Item{shoot("both"), shoot("unbound"), shoot("spared"), work("both", pools(change.NodesUpdated)), work("spared", nil)}}
 	var got []string
-	for _, n := range Nodes(p) {
+	for _, n := range NodeChanges(p) {
 		got = append(got, fmt.Sprintf("%s %s %s", n.Cluster, n.Shoot, n.How))
 	}
 	assert.Equal(t, []string{"seed garden-p/both updated in place", "virtual garden-p/unbound replaced"}, got)

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/jsonvalue"
 )
 
-// readers return the worker pools of a kind.
-var readers = map[string]func(*unstructured.Unstructured) []pool{"Worker": poolsOfWorker, "Shoot": poolsOfShoot}
+// poolReaders return the worker pools of a kind.
+var poolReaders = map[string]func(*unstructured.Unstructured) []pool{"Worker": poolsOfWorker, "Shoot": poolsOfShoot}
 
 // machineImage is the part with the name and version of the machine image.
 const machineImage = "machine image"
@@ -22,19 +22,19 @@ func poolsOfWorker(o *unstructured.Unstructured) []pool {
 	var out []pool
 	for _, w := range objectsAt(o, "spec", "pools") {
 		p := readPool(w)
-		p.secretName = str(w, "nodeAgentSecretName")
-		p.first = p.secretName == ""
+		p.secretName = nestedText(w, "nodeAgentSecretName")
+		p.isLegacy = p.secretName == ""
 		labels, _, _ := unstructured.NestedStringMap(w, "labels")
-		p.parts = append(p.parts,
-			part{machineImage, strings.TrimSpace(str(w, "machineImage", "name") + " " + str(w, "machineImage", "version")), false},
-			part{"Kubernetes", str(w, "kubernetesVersion"), true},
-			part{"container runtime", labels["worker.gardener.cloud/cri-name"], false},
-			part{"node-local DNS", labels["networking.gardener.cloud/node-local-dns-enabled"], true})
-		if p.inPlace() {
-			p.parts[len(p.parts)-1].value = "" // it has no effect, or is immutable
+		p.settings = append(p.settings,
+			poolSetting{machineImage, strings.TrimSpace(nestedText(w, "machineImage", "name") + " " + nestedText(w, "machineImage", "version")), false},
+			poolSetting{"Kubernetes", nestedText(w, "kubernetesVersion"), true},
+			poolSetting{"container runtime", labels["worker.gardener.cloud/cri-name"], false},
+			poolSetting{"node-local DNS", labels["networking.gardener.cloud/node-local-dns-enabled"], true})
+		if p.isInPlace() {
+			p.settings[len(p.settings)-1].value = "" // it has no effect, or is immutable
 		}
 		kubelet, _, _ := unstructured.NestedMap(w, "kubeletConfig")
-		p.finish(str(w, "machineType"), kubelet)
+		p.addCommonSettings(nestedText(w, "machineType"), kubelet)
 		out = append(out, p)
 	}
 	return out
@@ -47,51 +47,52 @@ func poolsOfShoot(o *unstructured.Unstructured) []pool {
 	var out []pool
 	for _, w := range objectsAt(o, "spec", "provider", "workers") {
 		p := readPool(w)
-		version := str(w, "kubernetes", "version")
+		version := nestedText(w, "kubernetes", "version")
 		if version == "" {
-			version = str(o.Object, "spec", "kubernetes", "version")
+			version = nestedText(o.Object, "spec", "kubernetes", "version")
 		}
-		cri := str(w, "cri", "name")
+		cri := nestedText(w, "cri", "name")
 		if cri == "" {
 			cri = "containerd"
 		}
-		p.parts = append(p.parts,
-			part{machineImage, strings.TrimSpace(str(w, "machine", "image", "name") + " " + str(w, "machine", "image", "version")), false},
-			part{"Kubernetes", version, true},
-			part{"container runtime", cri, false},
-			part{"kubelets are told the address of node-local DNS", yes(cachedDNS(o, version)), true})
+		p.settings = append(p.settings,
+			poolSetting{machineImage, strings.TrimSpace(nestedText(w, "machine", "image", "name") + " " + nestedText(w, "machine", "image", "version")), false},
+			poolSetting{"Kubernetes", version, true},
+			poolSetting{"container runtime", cri, false},
+			poolSetting{"kubelets are told the address of node-local DNS", yesNo(hasNodeLocalDNS(o, version)), true})
 		kubelet, own, _ := unstructured.NestedMap(w, "kubernetes", "kubelet")
 		if !own {
 			kubelet, _, _ = unstructured.NestedMap(o.Object, "spec", "kubernetes", "kubelet")
 		}
-		p.finish(str(w, "machine", "type"), kubelet)
+		p.addCommonSettings(nestedText(w, "machine", "type"), kubelet)
 		out = append(out, p)
 	}
 	return out
 }
 
-func yes(is bool) string {
+func yesNo(is bool) string {
 	if is {
 		return "yes"
 	}
 	return "no"
 }
 
-// cachedDNS reports whether kubelets get the address of node-local DNS, so that machines depend on
-// it: before 1.34, and with kube-proxy in IPVS mode. Otherwise it changes on running machines.
-func cachedDNS(shoot *unstructured.Unstructured, version string) bool {
+// hasNodeLocalDNS reports whether kubelets get the address of node-local DNS, so that machines
+// depend on it: before 1.34, and with kube-proxy in IPVS mode. Otherwise it changes on running
+// machines.
+func hasNodeLocalDNS(shoot *unstructured.Unstructured, version string) bool {
 	enabled, _, _ := unstructured.NestedBool(shoot.Object, "spec", "systemComponents", "nodeLocalDNS", "enabled")
 	proxy := nestedValue(shoot.Object, "spec", "kubernetes", "kubeProxy", "enabled") != false
-	ipvs := proxy && str(shoot.Object, "spec", "kubernetes", "kubeProxy", "mode") == "IPVS"
+	ipvs := proxy && nestedText(shoot.Object, "spec", "kubernetes", "kubeProxy", "mode") == "IPVS"
 	v, err := semver.NewVersion(version)
 	return enabled && (ipvs || err == nil && v.Major() == 1 && v.Minor() < 34)
 }
 
 // readPool reads the fields that both kinds have in common.
 func readPool(w map[string]any) pool {
-	p := pool{name: str(w, "name"), strategy: str(w, "updateStrategy"), provider: w["providerConfig"]}
+	p := pool{name: nestedText(w, "name"), strategy: nestedText(w, "updateStrategy"), provider: w["providerConfig"]}
 	p.surge, p.unavailable = "1", "0"
-	if p.inPlace() {
+	if p.isInPlace() {
 		p.surge, p.unavailable = "0", "1"
 	}
 	if v := w["maxSurge"]; v != nil {
@@ -103,29 +104,29 @@ func readPool(w map[string]any) pool {
 	if n, ok := jsonvalue.Number(w["maximum"]); ok {
 		p.maximum, _ = n.Int64()
 	}
-	p.parts = []part{{"volume", strings.TrimSpace(str(w, "volume", "size") + " " + str(w, "volume", "type")), false}}
+	p.settings = []poolSetting{{"volume", strings.TrimSpace(nestedText(w, "volume", "size") + " " + nestedText(w, "volume", "type")), false}}
 	return p
 }
 
-// finish adds common settings that depend on the strategy: an in-place update changes the image
-// version of a running machine.
-func (p *pool) finish(machineType string, kubelet map[string]any) {
-	p.parts = append([]part{{"machine type", machineType, false}}, p.parts...)
-	for i := range p.parts {
-		part := &p.parts[i]
+// addCommonSettings adds common settings that depend on the strategy: an in-place update changes
+// the image version of a running machine.
+func (p *pool) addCommonSettings(machineType string, kubelet map[string]any) {
+	p.settings = append([]poolSetting{{"machine type", machineType, false}}, p.settings...)
+	for i := range p.settings {
+		part := &p.settings[i]
 		switch part.name {
 		case "Kubernetes":
 			part.value = minor(part.value)
 		case machineImage:
-			part.live = p.inPlace()
+			part.isInPlace = p.isInPlace()
 		}
 	}
-	if p.first {
+	if p.isLegacy {
 		return
 	}
-	p.parts = append(p.parts, part{"reserved resources of the kubelet", reserved(kubelet), true},
-		part{"eviction thresholds of the kubelet", asJSON(kubelet, "evictionHard"), true},
-		part{"CPU manager policy of the kubelet", str(kubelet, "cpuManagerPolicy"), true})
+	p.settings = append(p.settings, poolSetting{"reserved resources of the kubelet", reservedResources(kubelet), true},
+		poolSetting{"eviction thresholds of the kubelet", asJSON(kubelet, "evictionHard"), true},
+		poolSetting{"CPU manager policy of the kubelet", nestedText(kubelet, "cpuManagerPolicy"), true})
 }
 
 // minor returns a version without its patch, which does not affect machines.
@@ -134,9 +135,9 @@ func minor(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// reserved formats the kubelet's reserved resources like the pool hash, which distinguishes a zero
-// quantity from a missing one.
-func reserved(kubelet map[string]any) string {
+// reservedResources formats the kubelet's reserved resources like the pool hash, which
+// distinguishes a zero quantity from a missing one.
+func reservedResources(kubelet map[string]any) string {
 	given, is := kubelet["kubeReserved"].(map[string]any)
 	if !is {
 		return ""
@@ -150,7 +151,7 @@ func reserved(kubelet map[string]any) string {
 	return cmp.Or(strings.Join(out, ", "), "nothing of its own")
 }
 
-func str(m map[string]any, path ...string) string {
+func nestedText(m map[string]any, path ...string) string {
 	s, _ := nestedValue(m, path...).(string)
 	return s
 }

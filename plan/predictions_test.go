@@ -30,8 +30,8 @@ const (
 	jobPods     = `template: {metadata: {labels: {app: x, more: also}}, spec: {restartPolicy: Never, containers: [{name: a, image: "a:1"}]}}`
 )
 
-// bases are the objects that the cases patch.
-var bases = map[string]string{
+// baseObjects are the objects that the cases patch.
+var baseObjects = map[string]string{
 	"deployment":  `{apiVersion: apps/v1, kind: Deployment, metadata: {name: NS, namespace: NS}, spec: {replicas: 0, selector: {matchLabels: {app: x}}, ` + podTemplate + `}}`,
 	"probed":      `{apiVersion: apps/v1, kind: Deployment, metadata: {name: NS, namespace: NS}, spec: {replicas: 0, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: a, image: "a:1", livenessProbe: {httpGet: {port: 80}}, lifecycle: {preStop: {httpGet: {port: 80}}}}], volumes: [{name: c, configMap: {name: a}}, {name: h, hostPath: {path: /a}}, {name: none}]}}}}`,
 	"rolling":     `{apiVersion: apps/v1, kind: Deployment, metadata: {name: NS, namespace: NS}, spec: {replicas: 0, strategy: {rollingUpdate: {maxSurge: 1}}, selector: {matchLabels: {app: x}}, ` + podTemplate + `}}`,
@@ -82,16 +82,16 @@ var bases = map[string]string{
 	"api service": `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.NS.example.com}, spec: {group: NS.example.com, version: v1, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {name: a, namespace: NS}}}`,
 }
 
-const recreated = `metadata: {annotations: {resources.gardener.cloud/delete-on-invalid-update: "true", resources.gardener.cloud/deletion-propagation-on-invalid-update: Background}}, `
+const recreateAnnotations = `metadata: {annotations: {resources.gardener.cloud/delete-on-invalid-update: "true", resources.gardener.cloud/deletion-propagation-on-invalid-update: Background}}, `
 
-// changes are patches of these objects (null removes a field), with the expected result.
-var changes = []struct {
+// patchCases are patches of these objects (null removes a field), with the expected result.
+var patchCases = []struct {
 	base, patch string
 	want        change.Action
 	said        string
 }{
 	{"deployment", `spec: {selector: {matchLabels: {more: also}}}`, change.Fail, "spec.selector"},
-	{"deployment", recreated + `spec: {selector: {matchLabels: {more: also}}}`, change.Recreate, "spec.selector"},
+	{"deployment", recreateAnnotations + `spec: {selector: {matchLabels: {more: also}}}`, change.Recreate, "spec.selector"},
 	{"deployment", `spec: {strategy: {type: Recreate}}`, change.Change, ""},
 	{"deployment", `spec: {strategy: {rollingUpdate: {maxSurge: 1}}, minReadySeconds: 5, paused: true}`, change.Change, ""},
 	{"rolling", `spec: {strategy: {type: Recreate, rollingUpdate: null}}`, change.Change, ""},
@@ -106,7 +106,7 @@ var changes = []struct {
 	{"replicaset", `spec: {selector: {matchLabels: {more: also}}}`, change.Fail, "spec.selector"},
 	{"controller", `spec: {selector: {more: also}}`, change.Change, ""},
 	{"statefulset", `spec: {serviceName: t}`, change.Fail, "spec.serviceName"},
-	{"statefulset", recreated + `spec: {podManagementPolicy: Parallel}`, change.Recreate, "spec.podManagementPolicy"},
+	{"statefulset", recreateAnnotations + `spec: {podManagementPolicy: Parallel}`, change.Recreate, "spec.podManagementPolicy"},
 	{"statefulset", `spec: {selector: {matchLabels: {more: also}}}`, change.Fail, "spec.selector"},
 	{"statefulset", `spec: {ordinals: {start: 1}, minReadySeconds: 5, revisionHistoryLimit: 3, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}`, change.Change, ""},
 	{"statefulset", `spec: {updateStrategy: {type: OnDelete}}`, change.Change, ""},
@@ -119,12 +119,12 @@ var changes = []struct {
 	{"said set", `spec: {updateStrategy: {type: OnDelete}}`, change.Change, ""},
 	{"said parts", `spec: {updateStrategy: {type: OnDelete, rollingUpdate: null}}`, change.Change, ""},
 	{"statefulset", `spec: {volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}}]}`, change.Change, "volumeClaimTemplates"},
-	{"statefulset", recreated + `spec: {volumeClaimTemplates: null}`, change.Change, "volumeClaimTemplates"},
+	{"statefulset", recreateAnnotations + `spec: {volumeClaimTemplates: null}`, change.Change, "volumeClaimTemplates"},
 	{"statefulset", `spec: {serviceName: t, volumeClaimTemplates: null}`, change.Fail, "spec.serviceName"},
 	{"job", `spec: {completions: 3}`, change.Fail, "spec.completions"},
 	{"job", `spec: {parallelism: 3, backoffLimit: 7, activeDeadlineSeconds: 100, ttlSecondsAfterFinished: 5}`, change.Change, ""},
 	{"job", `spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, change.Fail, "spec.template"},
-	{"job", recreated + `spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, change.Recreate, "spec.template"},
+	{"job", recreateAnnotations + `spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}`, change.Recreate, "spec.template"},
 	{"job", `spec: {template: {metadata: {labels: {new: z}}}}`, change.Fail, "spec.template"},
 	{"job", `spec: {template: {metadata: {labels: {more: null}}}}`, change.Change, "spec.template.metadata.labels.more"},
 	{"job", `spec: {completionMode: Indexed}`, change.Fail, "spec.completionMode"},
@@ -142,10 +142,10 @@ var changes = []struct {
 	{"pod", `spec: {activeDeadlineSeconds: null}`, change.Fail, "spec.activeDeadlineSeconds"},
 	{"pod", `spec: {terminationGracePeriodSeconds: 7}`, change.Fail, "spec.terminationGracePeriodSeconds"},
 	{"pod", `spec: {nodeSelector: {a: b}}`, change.Fail, "spec.nodeSelector"},
-	{"pod", recreated + `spec: {nodeSelector: {a: b}}`, change.Recreate, "spec.nodeSelector"},
+	{"pod", recreateAnnotations + `spec: {nodeSelector: {a: b}}`, change.Recreate, "spec.nodeSelector"},
 	{"pod", `metadata: {labels: {a: b}}`, change.Change, ""},
 	{"service", `spec: {clusterIP: None}`, change.Fail, "spec.clusterIP"},
-	{"service", recreated + `spec: {clusterIP: None}`, change.Recreate, "spec.clusterIP"},
+	{"service", recreateAnnotations + `spec: {clusterIP: None}`, change.Recreate, "spec.clusterIP"},
 	{"service", `spec: {clusterIP: 10.0.0.202}`, change.Change, "stays as it is"},
 	{"service", `spec: {type: NodePort, selector: {c: d}, ports: [{port: 81}]}`, change.Change, ""},
 	{"service", `spec: {type: LoadBalancer, loadBalancerClass: a/b}`, change.Change, ""},
@@ -168,7 +168,7 @@ var changes = []struct {
 	{"outside", `spec: {type: ClusterIP, externalName: null, ports: [{port: 80}]}`, change.Change, ""},
 	{"outside", `spec: {type: ClusterIP, clusterIP: None, externalName: null, ports: [{port: 80}]}`, change.Change, ""},
 	{"claim", `spec: {resources: {requests: {storage: 1Gi}}}`, change.Fail, "spec.resources.requests.storage"},
-	{"claim", recreated + `spec: {resources: {requests: {storage: 1Gi}}}`, change.Fail, "never recreated"},
+	{"claim", recreateAnnotations + `spec: {resources: {requests: {storage: 1Gi}}}`, change.Fail, "never recreated"},
 	{"claim", `spec: {resources: {requests: {storage: 3Gi}}}`, change.Change, ""},
 	{"claim", `spec: {storageClassName: slow}`, change.Fail, "spec.storageClassName"},
 	{"claim", `spec: {storageClassName: null}`, change.Change, "stays as it is"},
@@ -180,7 +180,7 @@ var changes = []struct {
 	{"claim", `spec: {volumeAttributesClassName: a}`, change.Change, ""},
 	{"claim", `metadata: {annotations: {volume.beta.kubernetes.io/storage-class: a}}`, change.Fail, "storage-class"},
 	{"volume", `spec: {hostPath: {path: /b}}`, change.Fail, "spec.hostPath.path"},
-	{"volume", recreated + `spec: {hostPath: {path: /b}}`, change.Fail, "never recreated"},
+	{"volume", recreateAnnotations + `spec: {hostPath: {path: /b}}`, change.Fail, "never recreated"},
 	{"volume", `spec: {hostPath: null, local: {path: /a}}`, change.Fail, "spec.local"},
 	{"volume", `spec: {volumeMode: Block}`, change.Fail, "spec.volumeMode"},
 	{"volume", `spec: {nodeAffinity: null}`, change.Fail, "spec.nodeAffinity"},
@@ -191,7 +191,7 @@ var changes = []struct {
 	{"quota", `spec: {scopes: [NotTerminating]}`, change.Fail, "spec.scopes"},
 	{"quota", `spec: {hard: {pods: 2}}`, change.Change, ""},
 	{"secret", `type: example.com/a`, change.Fail, "type"},
-	{"secret", recreated + `type: example.com/a`, change.Recreate, "type"},
+	{"secret", recreateAnnotations + `type: example.com/a`, change.Recreate, "type"},
 	{"secret", `stringData: {a: c}`, change.Change, ""},
 	{"secret", `immutable: true`, change.Change, ""},
 	{"frozen", `data: {a: c}`, change.Recreate, "data.a"},
@@ -202,7 +202,7 @@ var changes = []struct {
 	{"node", `spec: {providerID: b}`, change.Fail, "spec.providerID"},
 	{"node", `spec: {unschedulable: true}`, change.Change, ""},
 	{"binding", `roleRef: {name: edit}`, change.Fail, "roleRef"},
-	{"binding", recreated + `roleRef: {name: edit}`, change.Recreate, "roleRef"},
+	{"binding", recreateAnnotations + `roleRef: {name: edit}`, change.Recreate, "roleRef"},
 	{"binding", `subjects: [{kind: User, name: b, apiGroup: rbac.authorization.k8s.io}]`, change.Change, ""},
 	{"everywhere", `roleRef: {name: edit}`, change.Fail, "roleRef"},
 	{"class", `spec: {controller: d.e/f}`, change.Fail, "spec.controller"},
@@ -213,14 +213,14 @@ var changes = []struct {
 	{"slice", `addressType: IPv6, endpoints: [{addresses: ["fd00::1"]}]`, change.Fail, "addressType"},
 	{"slice", `endpoints: [{addresses: [1.2.3.5]}]`, change.Change, ""},
 	{"priority", `value: 6`, change.Fail, "value"},
-	{"priority", recreated + `preemptionPolicy: Never`, change.Recreate, "preemptionPolicy"},
+	{"priority", recreateAnnotations + `preemptionPolicy: Never`, change.Recreate, "preemptionPolicy"},
 	{"priority", `description: b`, change.Change, ""},
 	{"runtime", `handler: b`, change.Fail, "handler"},
 	{"runtime", `scheduling: {nodeSelector: {a: b}}`, change.Change, ""},
 	{"storage", `provisioner: b`, change.Fail, "provisioner"},
 	{"storage", `parameters: {a: c}`, change.Fail, "parameters"},
 	{"storage", `parameters: null`, change.Fail, "parameters"},
-	{"storage", recreated + `reclaimPolicy: Delete`, change.Recreate, "reclaimPolicy"},
+	{"storage", recreateAnnotations + `reclaimPolicy: Delete`, change.Recreate, "reclaimPolicy"},
 	{"storage", `volumeBindingMode: WaitForFirstConsumer`, change.Fail, "volumeBindingMode"},
 	{"storage", `allowVolumeExpansion: true, mountOptions: [ro]`, change.Change, ""},
 	{"driver", `spec: {attachRequired: false}`, change.Fail, "spec.attachRequired"},
@@ -236,7 +236,7 @@ var changes = []struct {
 	{"scaler", `spec: {maxReplicas: 5, scaleTargetRef: {name: b}}`, change.Change, ""},
 	{"webhook", `webhooks: null`, change.Change, ""},
 	{"definition", `spec: {scope: Cluster}`, change.Fail, "spec.scope"},
-	{"definition", recreated + `spec: {names: {kind: Gadget}}`, change.Fail, "spec.names.kind"},
+	{"definition", recreateAnnotations + `spec: {names: {kind: Gadget}}`, change.Fail, "spec.names.kind"},
 	{"definition", `spec: {versions: [{name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}`, change.Fail, "spec.versions[name=v1]"},
 	{"definition", `spec: {versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}`, change.Change, ""},
 	{"definition", `spec: {versions: [{name: v1, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}, {name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}`, change.Change, ""},
@@ -245,8 +245,8 @@ var changes = []struct {
 	{"api service", `spec: {service: {name: b}}`, change.Change, ""},
 }
 
-// TestWhatIsNeverRecreated: the engine never recreates objects of protected kinds.
-func TestWhatIsNeverRecreated(t *testing.T) {
+// TestProtectedKindsAreNeverRecreated: the engine never recreates objects of protected kinds.
+func TestProtectedKindsAreNeverRecreated(t *testing.T) {
 	for _, gk := range conventions.ProtectedKinds() {
 		o := func(region string) *unstructured.Unstructured {
 			return &unstructured.Unstructured{Object: map[string]any{"apiVersion": schema.GroupVersion{Group: gk.Group, Version: "v1"}.String(), "kind": gk.Kind,
@@ -270,9 +270,9 @@ func versions(t *testing.T, base, patch, ns string) (old, new *unstructured.Unst
 		require.NoError(t, yaml.Unmarshal(raw, &out))
 		return out
 	}
-	require.NotEmpty(t, bases[base], base)
-	old = &unstructured.Unstructured{Object: read(bases[base])}
-	merged := merge(read(bases[base]), read("{"+patch+"}"))
+	require.NotEmpty(t, baseObjects[base], base)
+	old = &unstructured.Unstructured{Object: read(baseObjects[base])}
+	merged := merge(read(baseObjects[base]), read("{"+patch+"}"))
 	raw, err := (&unstructured.Unstructured{Object: merged}).MarshalJSON()
 	require.NoError(t, err)
 	new = &unstructured.Unstructured{}
@@ -299,18 +299,18 @@ func merge(into, patch map[string]any) map[string]any {
 // predicted returns the item of a change in a diff.
 func predicted(t *testing.T, old, new *unstructured.Unstructured) change.Item {
 	t.Helper()
-	place := func(o *unstructured.Unstructured) []plan.Place {
-		return []plan.Place{{Cluster: "c", Bundle: render.Bundle{Name: "b", Objects: []render.Object{{Unstructured: o}}}}}
+	place := func(o *unstructured.Unstructured) []plan.PlacedBundle {
+		return []plan.PlacedBundle{{Cluster: "c", Bundle: render.Bundle{Name: "b", Objects: []render.Object{{Unstructured: o}}}}}
 	}
-	p := plan.Bundles(place(old), place(new))
+	p := plan.CompareBundles(place(old), place(new))
 	require.Len(t, p.Items, 1)
 	return p.Items[0]
 }
 
-func TestWhatTheServerRefusesIsPredicted(t *testing.T) {
-	for _, c := range changes {
+func TestRefusalsArePredicted(t *testing.T) {
+	for _, c := range patchCases {
 		t.Run(c.base+" "+c.patch, func(t *testing.T) {
-			item := predicted(t, first(versions(t, c.base, c.patch, "ns")), second(versions(t, c.base, c.patch, "ns")))
+			item := predicted(t, truncatedList(versions(t, c.base, c.patch, "ns")), second(versions(t, c.base, c.patch, "ns")))
 			assert.Equal(t, c.want, item.Action, item.Reason)
 			assert.Contains(t, item.Reason, c.said)
 			assert.Equal(t, c.said == "", item.Reason == "", item.Reason)
@@ -318,8 +318,8 @@ func TestWhatTheServerRefusesIsPredicted(t *testing.T) {
 	}
 }
 
-func first(old, _ *unstructured.Unstructured) *unstructured.Unstructured  { return old }
-func second(_, new *unstructured.Unstructured) *unstructured.Unstructured { return new }
+func truncatedList(old, _ *unstructured.Unstructured) *unstructured.Unstructured { return old }
+func second(_, new *unstructured.Unstructured) *unstructured.Unstructured        { return new }
 
 // TestPredictionsComeTrue applies the same changes to an API server.
 func TestPredictionsComeTrue(t *testing.T) {
@@ -335,12 +335,12 @@ func TestPredictionsComeTrue(t *testing.T) {
 	classes := api.Resource(schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"})
 	_, err = classes.Create(context.Background(), class, metav1.CreateOptions{})
 	require.NoError(t, err)
-	all := slices.Clone(changes)
-	for _, c := range changes {
+	all := slices.Clone(patchCases)
+	for _, c := range patchCases {
 		// Repeat the case with recreation allowed. This server has no second address family, and no
 		// controller removes finalizers of classes.
 		if c.want == change.Fail && !strings.HasPrefix(c.patch, "metadata:") && c.base != "attributes" && c.patch != `spec: {ipFamilies: [IPv6]}` {
-			c.patch = recreated + c.patch
+			c.patch = recreateAnnotations + c.patch
 			all = append(all, c)
 		}
 	}

@@ -17,44 +17,45 @@ var symbols = map[change.Action]string{change.Create: "+", change.Change: "~", c
 func (r Report) text(colored bool) string {
 	var b strings.Builder
 	for _, note := range r.notes() {
-		b.WriteString("Note: " + printable(note) + "\n")
+		b.WriteString("Note: " + escapeControls(note) + "\n")
 	}
-	if b.Len() > 0 && !r.Empty() {
+	if b.Len() > 0 && !r.IsEmpty() {
 		b.WriteString("\n")
 	}
-	if r.Empty() {
-		return b.String() + printable(r.line()) + "\n"
+	if r.IsEmpty() {
+		return b.String() + escapeControls(r.summaryLine()) + "\n"
 	}
-	b.WriteString(r.head())
+	b.WriteString(r.summaryText())
 	cluster := ""
 	for _, s := range r.sections() {
-		if where := s.heading(r.named()); where != cluster {
+		if where := s.heading(r.hasNames()); where != cluster {
 			cluster = where
-			b.WriteString(printable(where) + "\n")
+			b.WriteString(escapeControls(where) + "\n")
 		}
 		indent := "  "
-		if !s.shared() {
-			b.WriteString("  " + printable(s.title()) + "\n")
+		if !s.isShared() {
+			b.WriteString("  " + escapeControls(s.title()) + "\n")
 			indent = "    "
 		}
 		for _, block := range s.Blocks {
-			b.WriteString(block.text(indent, colored, r.named()))
+			b.WriteString(block.text(indent, colored, r.hasNames()))
 		}
 		b.WriteString("\n")
 	}
 	text := strings.TrimSuffix(b.String(), "\n")
-	if strings.Count(text, "\n") > screen {
-		text += "\n" + printable(r.line()) + "\n" // again at the end, near the prompt
+	if strings.Count(text, "\n") > terminalLines {
+		text += "\n" + escapeControls(r.summaryLine()) + "\n" // again at the end, near the prompt
 	}
 	return text
 }
 
-// screen is the number of lines of a usual terminal; the start of a longer text scrolls away.
-const screen = 24
+// terminalLines is the number of lines of a usual terminal; the start of a longer text scrolls
+// away.
+const terminalLines = 24
 
-func (b block) text(indent string, colored, named bool) string {
-	out := indent + paint(b.Action, symbols[b.Action]+" "+b.name()+suffixOf(b.Item), colored) + "\n"
-	for _, line := range b.elsewhere(named, longList) {
+func (b itemGroup) text(indent string, colored, named bool) string {
+	out := indent + colorize(b.Action, symbols[b.Action]+" "+b.name()+noteSuffix(b.Item), colored) + "\n"
+	for _, line := range b.otherPlaces(named, longListNames) {
 		out += indent + "    " + line + "\n"
 	}
 	for _, f := range b.Fields {
@@ -66,7 +67,7 @@ func (b block) text(indent string, colored, named bool) string {
 var colors = map[change.Action]color.Attribute{change.Create: color.FgGreen, change.Change: color.FgYellow, change.Recreate: color.FgMagenta, change.Delete: color.FgRed,
 	change.Adopt: color.FgCyan, change.Keep: color.FgCyan, change.Hold: color.FgRed, change.Fail: color.FgRed}
 
-func paint(action change.Action, s string, colored bool) string {
+func colorize(action change.Action, s string, colored bool) string {
 	if !colored {
 		return s
 	}
@@ -75,55 +76,55 @@ func paint(action change.Action, s string, colored bool) string {
 	return c.Sprint(s)
 }
 
-// head returns the summary of a report: its reach, and effects beyond the changed objects.
-func (r Report) head() string {
+// summaryText returns the summary of a report: its reach, and effects beyond the changed objects.
+func (r Report) summaryText() string {
 	var b strings.Builder
-	b.WriteString(printable(r.line()) + "\n")
-	for _, row := range r.reachRows() {
-		fmt.Fprintf(&b, "  on %s %d %s%s\n", printable(row.Where), row.Objects, plural(row.Objects, "object", "objects"), printable(prefixed(": ", row.Owners)))
+	b.WriteString(escapeControls(r.summaryLine()) + "\n")
+	for _, row := range r.affectedRows() {
+		fmt.Fprintf(&b, "  on %s %d %s%s\n", escapeControls(row.Where), row.Objects, plural(row.Objects, "object", "objects"), escapeControls(withPrefix(": ", row.Owners)))
 	}
 	for _, g := range r.nodeGroups() {
 		fmt.Fprintf(&b, "  ! %s\n", oneLine(g.Title()))
 		for _, row := range g.Rows {
-			fmt.Fprintf(&b, "      %s on %s, %s %s: up to %d%s\n", printable(row.Shoot), printable(r.place(row.Landscape, row.Cluster)),
-				plural(len(row.Pools), "pool", "pools"), printable(strings.Join(row.Pools, ", ")), row.Nodes, printable(prefixed(", ", row.Step)))
+			fmt.Fprintf(&b, "      %s on %s, %s %s: up to %d%s\n", escapeControls(row.Shoot), escapeControls(r.clusterLabel(row.Landscape, row.Cluster)),
+				plural(len(row.Pools), "pool", "pools"), escapeControls(strings.Join(row.Pools, ", ")), row.Nodes, escapeControls(withPrefix(", ", row.Step)))
 		}
 	}
 	for _, f := range fates {
-		for _, row := range r.controlPlaneRows(f, shownNames) {
-			fmt.Fprintf(&b, "  ! %ss %s of the control plane, on %s: %s\n", f, printable(row.What), printable(row.Where), printable(row.Names))
+		for _, row := range r.controlPlaneRows(f, maxShownNames) {
+			fmt.Fprintf(&b, "  ! %ss %s of the control plane, on %s: %s\n", f, escapeControls(row.What), escapeControls(row.Where), escapeControls(row.Names))
 		}
 	}
-	for _, row := range r.impactRows(shownNames) {
-		fmt.Fprintf(&b, "  ! %s, on %s: %s\n", oneLine(row.What), printable(row.Where), printable(row.Names))
+	for _, row := range r.impactRows(maxShownNames) {
+		fmt.Fprintf(&b, "  ! %s, on %s: %s\n", oneLine(row.What), escapeControls(row.Where), escapeControls(row.Names))
 	}
 	b.WriteString("\n")
 	return b.String()
 }
 
-func oneLine(s string) string { return printable(strings.ReplaceAll(s, "\n", " ")) }
+func oneLine(s string) string { return escapeControls(strings.ReplaceAll(s, "\n", " ")) }
 
-// prefixed adds a prefix to a text that is not empty.
-func prefixed(prefix, s string) string {
+// withPrefix adds a prefix to a text that is not empty.
+func withPrefix(prefix, s string) string {
 	if s == "" {
 		return ""
 	}
 	return prefix + s
 }
 
-// counted describes which objects a plan counts. ManagedResources and Secrets that deliver bundles
-// are not counted, since they follow from the bundles.
-const counted = "objects in bundles and declarations"
+// countedObjects describes which objects a plan counts. ManagedResources and Secrets that deliver
+// bundles are not counted, since they follow from the bundles.
+const countedObjects = "objects in bundles and declarations"
 
-// Line returns the summary in one line.
-func Line(p change.Plan) string {
+// SummaryLine returns the summary in one line.
+func SummaryLine(p change.Plan) string {
 	switch {
 	case p.Empty() && p.Settings > 0:
-		return fmt.Sprintf("No object changes (%d %s unchanged), but %d %s of landscape.yaml: see the notes.", p.Unchanged, counted, p.Settings, plural(p.Settings, "setting", "settings"))
+		return fmt.Sprintf("No object changes (%d %s unchanged), but %d %s of landscape.yaml: see the notes.", p.Unchanged, countedObjects, p.Settings, plural(p.Settings, "setting", "settings"))
 	case p.Empty() && p.LeftOut > 0:
-		return fmt.Sprintf("No changes in the rest (%d %s unchanged, %d left out: see the notes).", p.Unchanged, counted, p.LeftOut)
+		return fmt.Sprintf("No changes in the rest (%d %s unchanged, %d left out: see the notes).", p.Unchanged, countedObjects, p.LeftOut)
 	case p.Empty():
-		return fmt.Sprintf("No changes (%d %s unchanged).", p.Unchanged, counted)
+		return fmt.Sprintf("No changes (%d %s unchanged).", p.Unchanged, countedObjects)
 	}
 	var parts []string
 	for _, c := range []struct {
@@ -138,11 +139,11 @@ func Line(p change.Plan) string {
 			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))
 		}
 	}
-	return fmt.Sprintf("%s, %d unchanged (%s).", strings.Join(parts, ", "), p.Unchanged, counted)
+	return fmt.Sprintf("%s, %d unchanged (%s).", strings.Join(parts, ", "), p.Unchanged, countedObjects)
 }
 
 // name returns the name of a block's object, and its former name.
-func (b block) name() string {
+func (b itemGroup) name() string {
 	text := b.Object.String()
 	if b.Former != "" {
 		text += ", formerly " + b.Former
@@ -150,7 +151,7 @@ func (b block) name() string {
 	return oneLine(text)
 }
 
-func suffixOf(i change.Item) string {
+func noteSuffix(i change.Item) string {
 	var notes []string
 	if i.Reason != "" {
 		notes = append(notes, i.Reason)
@@ -165,14 +166,14 @@ func suffixOf(i change.Item) string {
 	return "  (" + oneLine(strings.Join(notes, "; ")) + ")"
 }
 
-// elsewhere lists the places of a block by cluster, with at most that many names each.
-func (b block) elsewhere(named bool, most int) []string {
+// otherPlaces lists the places of a block by cluster, with at most that many names each.
+func (b itemGroup) otherPlaces(named bool, most int) []string {
 	if len(b.Places) < 2 {
 		return nil
 	}
 	type group struct{ landscape, cluster string }
 	var order []group
-	places := map[group][]spot{}
+	places := map[group][]itemPlace{}
 	for _, p := range b.Places {
 		g := group{p.Landscape, p.Cluster}
 		if places[g] == nil {
@@ -182,7 +183,7 @@ func (b block) elsewhere(named bool, most int) []string {
 	}
 	out := []string{fmt.Sprintf("the same on %d objects:", len(b.Places))}
 	for i, g := range order {
-		if i == longList && len(order) > longList+1 {
+		if i == longListNames && len(order) > longListNames+1 {
 			out = append(out, fmt.Sprintf("and on %d more clusters", len(order)-i))
 			break
 		}
@@ -190,14 +191,14 @@ func (b block) elsewhere(named bool, most int) []string {
 		if named {
 			where = g.landscape + ": " + g.cluster
 		}
-		out = append(out, oneLine(fmt.Sprintf("on %s: %s", where, first(spotNames(places[g]), most))))
+		out = append(out, oneLine(fmt.Sprintf("on %s: %s", where, truncatedList(itemPlaceNames(places[g]), most))))
 	}
 	return out
 }
 
-// spotNames returns the owners of objects if each object has its own Shoot, and the object names
-// otherwise.
-func spotNames(spots []spot) []string {
+// itemPlaceNames returns the owners of objects if each object has its own Shoot, and the object
+// names otherwise.
+func itemPlaceNames(spots []itemPlace) []string {
 	owners, objects := map[string]bool{}, make([]string, 0, len(spots))
 	var whose []string
 	for _, s := range spots {
@@ -222,11 +223,11 @@ func hiddenText(f change.Field) string {
 	case f.OldHash != "" && f.NewHash != "":
 		hashes = ": " + f.OldHash + " → " + f.NewHash
 	case f.NewHash != "":
-		return fmt.Sprintf("%s: (hidden value added: %s)%s", printable(f.Path), f.NewHash, ownedBy(f))
+		return fmt.Sprintf("%s: (hidden value added: %s)%s", escapeControls(f.Path), f.NewHash, ownedBy(f))
 	case f.OldHash != "":
-		return fmt.Sprintf("%s: (hidden value removed: %s)%s", printable(f.Path), f.OldHash, ownedBy(f))
+		return fmt.Sprintf("%s: (hidden value removed: %s)%s", escapeControls(f.Path), f.OldHash, ownedBy(f))
 	}
-	return fmt.Sprintf("%s: (%s value changed%s)%s", printable(f.Path), kind, hashes, ownedBy(f))
+	return fmt.Sprintf("%s: (%s value changed%s)%s", escapeControls(f.Path), kind, hashes, ownedBy(f))
 }
 
 // countsText formats the counts: "1 added, 2 changed".
@@ -255,8 +256,8 @@ func fieldText(f change.Field, indent string) string {
 	if f.Hidden {
 		return indent + hiddenText(f) + "\n"
 	}
-	o, n := pair(f)
-	f.Path = printable(f.Path)
+	o, n := valuePair(f)
+	f.Path = escapeControls(f.Path)
 	if !strings.Contains(o, "\n") && !strings.Contains(n, "\n") {
 		switch {
 		case f.Old == nil:
@@ -268,14 +269,14 @@ func fieldText(f change.Field, indent string) string {
 	}
 	var b strings.Builder
 	b.WriteString(indent + f.Path + ":" + ownedBy(f) + "\n")
-	for _, line := range unified(f) {
+	for _, line := range lineDiff(f) {
 		b.WriteString(indent + "  " + line + "\n")
 	}
 	return b.String()
 }
 
-// show formats a value: short values in one line, long ones as YAML.
-func show(v any) string {
+// formatValue formats a value: short values in one line, long ones as YAML.
+func formatValue(v any) string {
 	switch x := v.(type) {
 	case nil:
 		return ""
@@ -283,11 +284,11 @@ func show(v any) string {
 		if x == "" {
 			return `""`
 		}
-		return printable(x)
+		return escapeControls(x)
 	case map[string]any, []any:
 		raw, err := json.Marshal(x)
 		if err != nil {
-			return printable(fmt.Sprint(x))
+			return escapeControls(fmt.Sprint(x))
 		}
 		if len(raw) <= 80 {
 			return string(raw)
@@ -296,13 +297,13 @@ func show(v any) string {
 		if err != nil {
 			return string(raw)
 		}
-		return strings.TrimRight(printable(string(doc)), "\n")
+		return strings.TrimRight(escapeControls(string(doc)), "\n")
 	}
 	return fmt.Sprint(v)
 }
 
-// printable escapes characters that control a terminal or hide text.
-func printable(s string) string {
+// escapeControls escapes characters that control a terminal or hide text.
+func escapeControls(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {

@@ -81,13 +81,13 @@ func TestPrintNothing(t *testing.T) {
 		require.NoError(t, Print(&got, change.Plan{Unchanged: 3}, format, false))
 		assert.Equal(t, want, got.String())
 	}
-	assert.Equal(t, "No changes in the rest (3 objects in bundles and declarations unchanged, 2 left out: see the notes).", Line(change.Plan{Unchanged: 3, LeftOut: 2}))
+	assert.Equal(t, "No changes in the rest (3 objects in bundles and declarations unchanged, 2 left out: see the notes).", SummaryLine(change.Plan{Unchanged: 3, LeftOut: 2}))
 	var got bytes.Buffer
 	require.NoError(t, Print(&got, change.Plan{}, FormatJSON, false))
 	assert.Contains(t, got.String(), `"items": []`)
 }
 
-func TestJSONComesBack(t *testing.T) {
+func TestJSONRoundTrip(t *testing.T) {
 	var text bytes.Buffer
 	require.NoError(t, Print(&text, example(), FormatJSON, false))
 	var back change.Plan
@@ -138,7 +138,7 @@ func TestMarkdownFits(t *testing.T) {
 		if limit < MaxMarkdown {
 			assert.Regexp(t, `\| is deleted \| c0 \|.* and \d+ more \|`, text, "deletions are counted, too")
 		} else {
-			assert.Equal(t, 1000, strings.Count(open(text), "ConfigMap ns/"), "or all named")
+			assert.Equal(t, 1000, strings.Count(openText(text), "ConfigMap ns/"), "or all named")
 		}
 		assert.Equal(t, strings.Count(text, "<details>"), strings.Count(text, "</details>"))
 	}

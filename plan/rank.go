@@ -10,8 +10,8 @@ import (
 // in deletions precede StatefulSets, other workloads, and the rest.
 func rank(r change.Ref) int {
 	switch {
-	case !known(r):
-	case deletions[r.Kind] != "":
+	case !isKnownGroup(r):
+	case deletionEffects[r.Kind] != "":
 		return 0
 	case r.Kind == "StatefulSet":
 		return 1

@@ -32,8 +32,8 @@ type LandscapePlan struct {
 	change.Plan
 }
 
-// Printing has the options for printing a report.
-type Printing struct {
+// PrintOptions has the options for printing a report.
+type PrintOptions struct {
 	// Format is one of text, markdown, json, html.
 	Format string
 	// Colored applies to text.
@@ -46,7 +46,7 @@ type Printing struct {
 }
 
 // Print writes a report. A single landscape without a name prints like its plan.
-func (r Report) Print(w io.Writer, how Printing) error {
+func (r Report) Print(w io.Writer, how PrintOptions) error {
 	var err error
 	switch how.Format {
 	case FormatText:
@@ -70,11 +70,11 @@ func (r Report) Print(w io.Writer, how Printing) error {
 
 // Print writes one plan; colored applies to text.
 func Print(w io.Writer, p change.Plan, format string, colored bool) error {
-	return Report{Landscapes: []LandscapePlan{{Plan: p}}}.Print(w, Printing{Format: format, Colored: colored})
+	return Report{Landscapes: []LandscapePlan{{Plan: p}}}.Print(w, PrintOptions{Format: format, Colored: colored})
 }
 
-// Empty reports whether nothing changes in any landscape.
-func (r Report) Empty() bool {
+// IsEmpty reports whether nothing changes in any landscape.
+func (r Report) IsEmpty() bool {
 	return !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.Plan.Empty() })
 }
 
@@ -87,47 +87,47 @@ func (r Report) Summary() change.Summary {
 	return s
 }
 
-// one reports whether the report has a single landscape without a name.
-func (r Report) one() bool { return len(r.Landscapes) == 1 && r.Landscapes[0].Name == "" }
+// isSinglePlan reports whether the report has a single landscape without a name.
+func (r Report) isSinglePlan() bool { return len(r.Landscapes) == 1 && r.Landscapes[0].Name == "" }
 
-// named reports whether places need the names of landscapes.
-func (r Report) named() bool {
+// hasNames reports whether places need the names of landscapes.
+func (r Report) hasNames() bool {
 	return len(r.Landscapes) > 1 || len(r.Landscapes) == 1 && r.Landscapes[0].Name != ""
 }
 
-// plainPlan is the JSON form of a plan, with its effects.
-type plainPlan struct {
+// jsonPlan is the JSON form of a plan, with its effects.
+type jsonPlan struct {
 	Name string `json:"name,omitempty"`
 	change.Plan
-	Nodes         []NodeChange   `json:"nodes,omitempty"`
-	ControlPlanes []ControlPlane `json:"controlPlanes,omitempty"`
-	Impacts       []Impact       `json:"impacts,omitempty"`
-	Reach         []Reach        `json:"reach,omitempty"`
+	Nodes         []NodeChange      `json:"nodes,omitempty"`
+	ControlPlanes []ControlPlane    `json:"controlPlanes,omitempty"`
+	Impacts       []Impact          `json:"impacts,omitempty"`
+	Reach         []AffectedCluster `json:"reach,omitempty"`
 }
 
-func plain(l LandscapePlan) plainPlan {
+func newJSONPlan(l LandscapePlan) jsonPlan {
 	if l.Items == nil {
 		l.Items = []change.Item{}
 	}
-	return plainPlan{l.Name, l.Plan, Nodes(l.Plan), ControlPlanes(l.Plan), Impacts(l.Plan), Reaches(l.Plan)}
+	return jsonPlan{l.Name, l.Plan, NodeChanges(l.Plan), ControlPlanes(l.Plan), Impacts(l.Plan), AffectedClusters(l.Plan)}
 }
 
 func (r Report) json(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
-	if r.one() {
-		return enc.Encode(plain(r.Landscapes[0]))
+	if r.isSinglePlan() {
+		return enc.Encode(newJSONPlan(r.Landscapes[0]))
 	}
-	all := make([]plainPlan, 0, len(r.Landscapes))
+	all := make([]jsonPlan, 0, len(r.Landscapes))
 	for _, l := range r.Landscapes {
-		all = append(all, plain(l))
+		all = append(all, newJSONPlan(l))
 	}
 	return enc.Encode(struct {
-		Landscapes []plainPlan      `json:"landscapes"`
+		Landscapes []jsonPlan       `json:"landscapes"`
 		Summary    change.Summary   `json:"summary"`
 		Unchanged  int              `json:"unchanged"`
 		Unreached  change.Unreached `json:"unreached,omitzero"`
-	}{all, r.Summary(), r.unchanged(), r.unreached()})
+	}{all, r.Summary(), r.unchangedCount(), r.unreached()})
 }
 
 func (r Report) unreached() change.Unreached {
@@ -138,7 +138,7 @@ func (r Report) unreached() change.Unreached {
 	return u
 }
 
-func (r Report) unchanged() int {
+func (r Report) unchangedCount() int {
 	n := 0
 	for _, l := range r.Landscapes {
 		n += l.Unchanged

@@ -15,8 +15,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// open returns the part of a Markdown text that is not folded.
-func open(text string) string {
+// openText returns the part of a Markdown text that is not folded.
+func openText(text string) string {
 	var out strings.Builder
 	depth := 0
 	for _, line := range strings.SplitAfter(text, "\n") {
@@ -29,15 +29,15 @@ func open(text string) string {
 	return out.String()
 }
 
-// rendered returns the objects of a Shoot with one pool, on its seed and in the virtual garden,
-// that contain the image version.
-func rendered(t *testing.T, seed, name, image, hash string) []Place {
+// renderedShoot returns the objects of a Shoot with one pool, on its seed and in the virtual
+// garden, that contain the image version.
+func renderedShoot(t *testing.T, seed, name, image, hash string) []PlacedBundle {
 	t.Helper()
 	namespace := "shoot--prod--" + name
 	owner := render.Owner{Kind: "shoot", Namespace: "garden-prod", Name: name}
 	secret := "gardener-node-agent-w-" + hash
-	place := func(cluster, component, bundle string, owner render.Owner, objects ...string) Place {
-		p := Place{Cluster: cluster, Bundle: render.Bundle{Name: bundle, Component: component, Owner: owner}}
+	place := func(cluster, component, bundle string, owner render.Owner, objects ...string) PlacedBundle {
+		p := PlacedBundle{Cluster: cluster, Bundle: render.Bundle{Name: bundle, Component: component, Owner: owner}}
 		for _, text := range objects {
 			p.Bundle.Objects = append(p.Bundle.Objects, render.Object{Unstructured: object(t, text)})
 		}
@@ -47,7 +47,7 @@ func rendered(t *testing.T, seed, name, image, hash string) []Place {
 		return fmt.Sprintf("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: OperatingSystemConfig, metadata: {name: %s-%s, namespace: %s}, spec: {type: ubuntu}}", secret, purpose, namespace)
 	}
 	declared := fmt.Sprintf("{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: %s, namespace: garden-prod}, spec: {provider: {workers: [{name: w, maximum: 4, machine: {type: m, image: {name: ubuntu, version: %q}}}]}}}", name, image)
-	return []Place{
+	return []PlacedBundle{
 		place("virtual", "", "declarations", render.Owner{Kind: "landscape", Name: "l"}, declared),
 		place(seed, "shoot/namespace", "cluster", owner, fmt.Sprintf("{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Cluster, metadata: {name: %s}, spec: {shoot: %s}}", namespace, declared)),
 		place(seed, "shoot/operatingsystemconfig", "osc", owner, osc("init"), osc("original")),
@@ -61,15 +61,15 @@ func imageChange(t *testing.T) Report {
 	const before, after = "0123456789abcdef", "fedcba9876543210"
 	var r Report
 	for _, landscape := range []string{"canary", "live", "unconcerned"} {
-		var from, to []Place
+		var from, to []PlacedBundle
 		if landscape != "unconcerned" {
 			for i := range 3 {
 				name := fmt.Sprintf("%s-%d", landscape, i)
-				from = append(from, rendered(t, "seed-"+landscape, name, "22.04", before)...)
-				to = append(to, rendered(t, "seed-"+landscape, name, "24.04", after)...)
+				from = append(from, renderedShoot(t, "seed-"+landscape, name, "22.04", before)...)
+				to = append(to, renderedShoot(t, "seed-"+landscape, name, "24.04", after)...)
 			}
 		}
-		p := Bundles(from, to)
+		p := CompareBundles(from, to)
 		p.From, p.To = "main", "change"
 		r.Landscapes = append(r.Landscapes, LandscapePlan{Name: landscape, Plan: p})
 	}
@@ -80,7 +80,7 @@ func imageChange(t *testing.T) Report {
 // the Shoots whose nodes are replaced, and folds the objects, each kind once.
 func TestMachineImageUnderSeveralLandscapes(t *testing.T) {
 	text := imageChange(t).Markdown(MaxMarkdown, "")
-	seen := open(text)
+	seen := openText(text)
 	assert.Contains(t, seen, "2 landscapes change: canary, live. No changes in unconcerned.")
 	assert.Contains(t, seen, "#### Nodes are replaced (up to 24, in 6 shoots): machine image ubuntu 22.04 → ubuntu 24.04")
 	for i := range 3 {
@@ -102,14 +102,14 @@ func TestMachineImageUnderSeveralLandscapes(t *testing.T) {
 	assert.Less(t, len(text), 8000)
 }
 
-func TestReportOfSeveral(t *testing.T) {
+func TestReportOfSeveralLandscapes(t *testing.T) {
 	r := imageChange(t)
-	assert.False(t, r.Empty())
+	assert.False(t, r.IsEmpty())
 	assert.Equal(t, change.Summary{Change: 30}, r.Summary())
-	assert.True(t, Report{}.Empty())
+	assert.True(t, Report{}.IsEmpty())
 	for _, format := range []string{FormatText, FormatMarkdown, FormatHTML} {
 		var out bytes.Buffer
-		require.NoError(t, r.Print(&out, Printing{Format: format}))
+		require.NoError(t, r.Print(&out, PrintOptions{Format: format}))
 		for _, want := range []string{"canary", "live", "machine image ubuntu 22.04 → ubuntu 24.04", "garden-prod/canary-1", "main → change"} {
 			if format == FormatText && want == "main → change" {
 				continue
@@ -118,7 +118,7 @@ func TestReportOfSeveral(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	require.NoError(t, r.Print(&out, Printing{Format: FormatJSON}))
+	require.NoError(t, r.Print(&out, PrintOptions{Format: FormatJSON}))
 	var back struct {
 		Landscapes []struct {
 			Name  string
@@ -135,7 +135,7 @@ func TestReportOfSeveral(t *testing.T) {
 	assert.Equal(t, []change.Item{}, back.Landscapes[2].Items)
 }
 
-func TestNotesOfSeveral(t *testing.T) {
+func TestNotesOfSeveralLandscapes(t *testing.T) {
 	plan := func(notes ...string) change.Plan { return change.Plan{Notes: notes} }
 	r := Report{Landscapes: []LandscapePlan{{"a", plan("all", "first")}, {"b", plan("all")}}}
 	assert.Equal(t, []string{"all", "landscape a: first"}, r.notes())
@@ -143,28 +143,28 @@ func TestNotesOfSeveral(t *testing.T) {
 	assert.Equal(t, []string{"all", "first"}, r.notes())
 }
 
-// TestMarkdownAloneSaysWhatHappensWhere: the unfolded part names restarts, recreations, deletions
+// TestMarkdownSummaryIsComplete: the unfolded part names restarts, recreations, deletions
 // and their places.
-func TestMarkdownAloneSaysWhatHappensWhere(t *testing.T) {
-	before := []Place{
-		place(t, "runtime", "web", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: garden}, spec: {template: {spec: {containers: [{name: a, image: 'x:1'}]}}}}"),
-		place(t, "runtime", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: b}}"),
-		place(t, "seed", "store", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: store, namespace: garden}}", "{apiVersion: v1, kind: Namespace, metadata: {name: old}}",
+func TestMarkdownSummaryIsComplete(t *testing.T) {
+	before := []PlacedBundle{
+		bundlePlace(t, "runtime", "web", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: garden}, spec: {template: {spec: {containers: [{name: a, image: 'x:1'}]}}}}"),
+		bundlePlace(t, "runtime", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: b}}"),
+		bundlePlace(t, "seed", "store", "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: store, namespace: garden}}", "{apiVersion: v1, kind: Namespace, metadata: {name: old}}",
 			"{apiVersion: v1, kind: ConfigMap, metadata: {name: plain, namespace: garden}}", "{apiVersion: v1, kind: Service, metadata: {name: lb, namespace: garden}, spec: {type: LoadBalancer}}"),
-		place(t, "seed", "selector", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: stuck, namespace: garden}, spec: {selector: {matchLabels: {a: b}}}}"),
+		bundlePlace(t, "seed", "selector", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: stuck, namespace: garden}, spec: {selector: {matchLabels: {a: b}}}}"),
 	}
-	before = append(before, rendered(t, "seed", "one", "22.04", "0123456789abcdef")...)
-	after := []Place{
-		place(t, "runtime", "web", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: garden}, spec: {template: {spec: {containers: [{name: a, image: 'x:2'}]}}}}"),
-		place(t, "runtime", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: c}}"),
-		place(t, "seed", "selector", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: stuck, namespace: garden}, spec: {selector: {matchLabels: {a: c}}}}"),
+	before = append(before, renderedShoot(t, "seed", "one", "22.04", "0123456789abcdef")...)
+	after := []PlacedBundle{
+		bundlePlace(t, "runtime", "web", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: garden}, spec: {template: {spec: {containers: [{name: a, image: 'x:2'}]}}}}"),
+		bundlePlace(t, "runtime", "frozen", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: settled, namespace: garden}, data: {a: c}}"),
+		bundlePlace(t, "seed", "selector", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: stuck, namespace: garden}, spec: {selector: {matchLabels: {a: c}}}}"),
 	}
-	shoot := rendered(t, "seed", "one", "24.04", "fedcba9876543210")
+	shoot := renderedShoot(t, "seed", "one", "24.04", "fedcba9876543210")
 	api := &shoot[len(shoot)-1].Bundle.Objects[0]
 	api.Object["spec"] = map[string]any{"replicas": int64(2), "template": map[string]any{"spec": map[string]any{"hostNetwork": true}}}
-	p := Bundles(before, append(after, shoot...))
+	p := CompareBundles(before, append(after, shoot...))
 	permit.Gate{Protected: []string{"PersistentVolumeClaim"}}.MarkHeld(&p, nil)
-	seen := open(Markdown(p, MaxMarkdown))
+	seen := openText(Markdown(p, MaxMarkdown))
 	for _, want := range []string{
 		"| rolls its pods | runtime | Deployment garden/web |",
 		"| kube-apiserver | seed | shoot garden-prod/one |",
@@ -179,7 +179,7 @@ func TestMarkdownAloneSaysWhatHappensWhere(t *testing.T) {
 		assert.Contains(t, seen, want)
 	}
 	// A smaller comment omits details, but not this.
-	assert.Contains(t, open(Markdown(p, 6000)), "| deletes everything in the namespace | seed | Namespace old |")
+	assert.Contains(t, openText(Markdown(p, 6000)), "| deletes everything in the namespace | seed | Namespace old |")
 }
 
 func TestHandedOverAndApprovals(t *testing.T) {

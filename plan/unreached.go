@@ -8,8 +8,8 @@ import (
 	"github.com/pergola-dev/pergola/render"
 )
 
-// UnreachedOf counts owners by kind.
-func UnreachedOf(owners []render.Owner) change.Unreached {
+// CountUnreached counts owners by kind.
+func CountUnreached(owners []render.Owner) change.Unreached {
 	var u change.Unreached
 	for _, o := range owners {
 		switch o.Kind {

@@ -15,7 +15,7 @@ import (
 
 // TestUnreached: every format counts the skipped owners, with and without changes.
 func TestUnreached(t *testing.T) {
-	u := UnreachedOf([]render.Owner{{Kind: "garden"}, {Kind: "seed"}, {Kind: "shoot"}, {Kind: "shoot"}, {Kind: "shoot"}})
+	u := CountUnreached([]render.Owner{{Kind: "garden"}, {Kind: "seed"}, {Kind: "shoot"}, {Kind: "shoot"}, {Kind: "shoot"}})
 	assert.Equal(t, change.Unreached{Gardens: 1, Seeds: 1, Shoots: 3}, u)
 	assert.Empty(t, unreachedText(change.Unreached{}))
 
@@ -31,13 +31,13 @@ func TestUnreached(t *testing.T) {
 	} {
 		for _, format := range []string{FormatText, FormatMarkdown, FormatHTML} {
 			var out bytes.Buffer
-			require.NoError(t, r.Print(&out, Printing{Format: format}))
+			require.NoError(t, r.Print(&out, PrintOptions{Format: format}))
 			assert.Contains(t, out.String(), want, format)
 		}
 	}
 	read := func(r Report) (p change.Plan) {
 		var out bytes.Buffer
-		require.NoError(t, r.Print(&out, Printing{Format: FormatJSON}))
+		require.NoError(t, r.Print(&out, PrintOptions{Format: FormatJSON}))
 		require.NoError(t, json.Unmarshal(out.Bytes(), &p))
 		return p
 	}
@@ -46,31 +46,31 @@ func TestUnreached(t *testing.T) {
 	assert.Equal(t, change.Unreached{Gardens: 1, Seeds: 2, Shoots: 3}, read(two).Unreached)
 }
 
-// TestWhatIsHeldIsOneRow: a held item is one row, with its effect after approval.
-func TestWhatIsHeldIsOneRow(t *testing.T) {
-	before := []Place{place(t, "c", "b", "{apiVersion: v1, kind: Namespace, metadata: {name: old}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: old}}")}
-	p := Bundles(before, nil)
+// TestHeldItemIsOneRow: a held item is one row, with its effect after approval.
+func TestHeldItemIsOneRow(t *testing.T) {
+	before := []PlacedBundle{bundlePlace(t, "c", "b", "{apiVersion: v1, kind: Namespace, metadata: {name: old}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: old}}")}
+	p := CompareBundles(before, nil)
 	permit.Gate{Protected: []string{"Namespace", "ConfigMap"}}.MarkHeld(&p, nil)
 	var rows []string
 	for _, i := range Impacts(p) {
-		rows = append(rows, i.What+": "+some(names(i.Objects)))
+		rows = append(rows, i.What+": "+shownList(refNames(i.Objects)))
 	}
 	assert.Equal(t, []string{
 		"delete is held: kind ConfigMap is protected: ConfigMap old/a",
 		"delete is held: kind Namespace is protected; once let through it deletes everything in the namespace: Namespace old",
 	}, rows)
 
-	before = []Place{place(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: b}}")}
-	after := []Place{place(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: c}}")}
-	p = Bundles(before, after)
+	before = []PlacedBundle{bundlePlace(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: b}}")}
+	after := []PlacedBundle{bundlePlace(t, "c", "b", "{apiVersion: v1, kind: ConfigMap, immutable: true, metadata: {name: a, namespace: n}, data: {a: c}}")}
+	p = CompareBundles(before, after)
 	permit.Gate{Protected: []string{"ConfigMap"}}.MarkHeld(&p, nil)
 	require.Len(t, Impacts(p), 1)
 	assert.Equal(t, "recreate is held: kind ConfigMap is protected; once let through it is deleted and created again", Impacts(p)[0].What)
 
 	// Nodes that a held deletion affects are marked.
-	before = rendered(t, "seed", "one", "22.04", "0123456789abcdef")
-	p = Bundles(before, nil)
+	before = renderedShoot(t, "seed", "one", "22.04", "0123456789abcdef")
+	p = CompareBundles(before, nil)
 	permit.Gate{Protected: []string{"Worker"}}.MarkHeld(&p, nil)
-	require.Len(t, Nodes(p), 1)
-	assert.Equal(t, []string{"the pool is removed", "which is held"}, Nodes(p)[0].Why)
+	require.Len(t, NodeChanges(p), 1)
+	assert.Equal(t, []string{"the pool is removed", "which is held"}, NodeChanges(p)[0].Why)
 }

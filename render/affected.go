@@ -199,11 +199,11 @@ func (c *ownerComparison) shoots() error {
 		}
 		seen[name] = true
 		before, after := c.old.shoots[name], c.new.shoots[name]
-		if sameAround && !referring[d.Namespace()] && before != nil && after != nil && before.Same(after) && reflect.DeepEqual(c.old.facts[name], c.new.facts[name]) {
+		if sameAround && !referring[d.Namespace()] && before != nil && after != nil && before.HasSameContent(after) && reflect.DeepEqual(c.old.facts[name], c.new.facts[name]) {
 			c.same = append(c.same, shootOwner(d))
 			continue
 		}
-		if before != nil && after != nil && before.Same(after) && isBound(after) {
+		if before != nil && after != nil && before.HasSameContent(after) && isBound(after) {
 			if !c.sample.include(after) {
 				c.unsampled = append(c.unsampled, shootOwner(d))
 				continue
@@ -218,7 +218,7 @@ func (c *ownerComparison) shoots() error {
 		}
 		if old != nil && new != nil && c.isSame(*old, *new) {
 			c.same = append(c.same, new.Owner)
-			if !before.Same(after) {
+			if !before.HasSameContent(after) {
 				c.old.EqualShoots, c.new.EqualShoots = append(c.old.EqualShoots, *old), append(c.new.EqualShoots, *new)
 			}
 			continue

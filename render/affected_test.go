@@ -230,7 +230,7 @@ func loadWithCache(t *testing.T, files map[string]string) (l *landscapes.Landsca
 	for range 2 {
 		var violations []schemas.Violation
 		var err error
-		l, violations, err = landscapes.LoadFS(t.Context(), tree, ".", landscapes.Options{Kept: store})
+		l, violations, err = landscapes.LoadFS(t.Context(), tree, ".", landscapes.Options{ResultCache: store})
 		require.NoError(t, err)
 		require.False(t, schemas.HasErrors(violations), "%v", violations)
 	}

@@ -72,7 +72,7 @@ func datedLandscape(t *testing.T, store *kept.Store, change func(shoot string) s
 	files[shoot].Data = []byte(change(string(files[shoot].Data)))
 	const garden = "garden/garden.yaml"
 	files[garden].Data = []byte(replaceTexts(t, "gardenerAPIServer: {}", "gardenerAPIServer: {featureGates: {VersionClassificationLifecycle: true}}")(string(files[garden].Data)))
-	l, violations, err := landscapes.LoadFS(t.Context(), files, ".", landscapes.Options{Kept: store})
+	l, violations, err := landscapes.LoadFS(t.Context(), files, ".", landscapes.Options{ResultCache: store})
 	require.NoError(t, err)
 	require.Empty(t, violations)
 	return l
@@ -133,7 +133,7 @@ func TestClock(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := datedLandscape(t, store, replaceTexts(t, test.change...))
-			empty := l.Only(func(d *landscapes.Declaration) bool { return d.GroupVersionKind().Kind != "Shoot" })
+			empty := l.Filter(func(d *landscapes.Declaration) bool { return d.GroupVersionKind().Kind != "Shoot" })
 			refused, accepted := 0, 0
 			for _, now := range testTimes(t) {
 				errorsOf := func(before *landscapes.Landscape) []string {

@@ -283,7 +283,7 @@ func (all referenceDeclarations) addTo(in *Input) {
 func changedNamespaces(old, new referenceDeclarations) map[string]bool {
 	out := map[string]bool{}
 	for name, d := range old {
-		if other := new[name]; other == nil || !d.Same(other) {
+		if other := new[name]; other == nil || !d.HasSameContent(other) {
 			out[name.namespace] = true
 		}
 	}

@@ -136,7 +136,7 @@ func (d *diffing) run(args []string) error {
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	if !report.Empty() || noted {
+	if !report.IsEmpty() || noted {
 		return errFinding
 	}
 	return nil
@@ -192,7 +192,7 @@ func firstLine(err error) string {
 
 // print writes the report to standard output, or to the file once the report is complete.
 func (d *diffing) print(report plan.Report) error {
-	how := plan.Printing{Format: d.output, Colored: d.file == "" && colored(d.cmd), More: d.more()}
+	how := plan.PrintOptions{Format: d.output, Colored: d.file == "" && colored(d.cmd), More: d.more()}
 	if d.file == "" {
 		return report.Print(d.cmd.OutOrStdout(), how)
 	}

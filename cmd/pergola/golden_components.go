@@ -44,7 +44,7 @@ func goldenComponents(cmd *cobra.Command, only []string, update bool, output str
 	default:
 		err = golden.Print(cmd.OutOrStdout(), report)
 	}
-	if err == nil && !report.Agrees() {
+	if err == nil && !report.IsCurrent() {
 		return errFinding
 	}
 	return err

@@ -97,7 +97,7 @@ func healthOptions(cmd *cobra.Command, dir, rules string) ([]health.Option, erro
 	if err != nil {
 		return nil, err
 	}
-	judging, err := l.Judging()
+	judging, err := l.HealthConfig()
 	return judging.Options(), err
 }
 

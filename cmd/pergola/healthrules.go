@@ -18,12 +18,12 @@ func healthRulesFlag(cmd *cobra.Command, target *string) {
 
 // healthRules reads the file of rules and reports its errors with positions. instead completes the
 // message with what was not done.
-func healthRules(cmd *cobra.Command, file, instead string) (landscapes.Judging, error) {
+func healthRules(cmd *cobra.Command, file, instead string) (landscapes.HealthConfig, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return landscapes.Judging{}, fmt.Errorf("reading the rules of health: %w", err)
+		return landscapes.HealthConfig{}, fmt.Errorf("reading the rules of health: %w", err)
 	}
-	judging, violations, err := landscapes.ParseJudging(cmd.Context(), file, data)
+	judging, violations, err := landscapes.ParseHealthConfig(cmd.Context(), file, data)
 	if err != nil {
 		return judging, err
 	}

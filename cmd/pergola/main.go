@@ -61,12 +61,13 @@ func program(root *cobra.Command, args []string) int {
 	return interruptible(clock.RealClock{}, signals, os.Stderr, func(ctx context.Context) int { return run(ctx, root, args) })
 }
 
-// executed runs the command. A file that disappears while it is read (landscapes.LostError) is an
-// ordinary error. Other panics are bugs of Pergola and end the process with their stack.
+// executed runs the command. A file that disappears while it is read
+// (landscapes.UnreadableFileError) is an ordinary error. Other panics are bugs of Pergola and end
+// the process with their stack.
 func executed(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
 	defer func() {
 		p := recover()
-		if cause, ok := p.(error); ok && errors.As(cause, new(*landscapes.LostError)) {
+		if cause, ok := p.(error); ok && errors.As(cause, new(*landscapes.UnreadableFileError)) {
 			cmd, err = root, cause
 		} else if p != nil {
 			panic(p)

@@ -152,7 +152,7 @@ func (v *validation) path(path string) (_ []schemas.Violation, err error) {
 		return nil, errors.New("--old goes with a single manifest; a landscape folder is compared with a Git revision: --from REV")
 	}
 	opts := v.opts
-	opts.Kept = keptFor(v.cmd, path)
+	opts.ResultCache = keptFor(v.cmd, path)
 	l, violations, err := landscapes.Load(v.cmd.Context(), path, opts)
 	if err != nil {
 		return nil, err

@@ -114,9 +114,9 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 		old.notes = append(old.notes, renderedInPart(c.From, wrong)...)
 	}
 	before, after = append(before, renderedBefore...), append(after, renderedAfter...)
-	p := plan.Bundles(before, after)
+	p := plan.CompareBundles(before, after)
 	p.Unchanged += same
-	p.Unreached = plan.UnreachedOf(reach.Same)
+	p.Unreached = plan.CountUnreached(reach.Same)
 	settings := preview.SettingNotes(old.Landscape, new.Landscape)
 	p.From, p.To, p.Notes, p.Settings = old.name, new.name, slices.Concat(settings, old.notes, new.notes), len(settings)
 	p.Items = append(p.Items, landscape.PlannedOperations(old.Landscape, new.Landscape, c.Now)...)
@@ -138,9 +138,9 @@ func (c Comparison) compare(old, new Revision, refused []schemas.Violation) (cha
 }
 
 // sides renders the affected owners before and after the change, as render.Reach does.
-func sides(reach render.Affected) (before, after []plan.Place, wrongBefore, err error) {
+func sides(reach render.Affected) (before, after []plan.PlacedBundle, wrongBefore, err error) {
 	old, new, wrongBefore, err := reach.Render()
-	return plan.Placed(old, reach.Old.ClusterOf()), plan.Placed(new, reach.New.ClusterOf()), wrongBefore, err
+	return plan.PlaceBundles(old, reach.Old.ClusterOf()), plan.PlaceBundles(new, reach.New.ClusterOf()), wrongBefore, err
 }
 
 // MaxShown limits the findings or errors of a landscape in a report; standard error has all of
@@ -159,7 +159,7 @@ func renderedInPart(from string, wrong error) []string {
 }
 
 // withShoots adds the effective spec of Shoots to the declarations.
-func withShoots(declared []plan.Place, side render.StateInputs) {
+func withShoots(declared []plan.PlacedBundle, side render.StateInputs) {
 	shoots := map[change.Ref]*unstructured.Unstructured{}
 	for _, in := range slices.Concat(side.Inputs, side.EqualShoots) {
 		if shoot := in.Objects["shoot"]; shoot != nil {
@@ -169,13 +169,13 @@ func withShoots(declared []plan.Place, side render.StateInputs) {
 		}
 	}
 	for i := range declared {
-		declared[i].InForce = shoots
+		declared[i].Defaulted = shoots
 	}
 }
 
 // totals returns the numbers of objects by cluster. It renders unaffected owners only if the gate
 // limits a share of all objects.
-func (c Comparison) totals(p change.Plan, gate permit.Gate, old Revision, before []plan.Place, incomplete bool) (map[string]int, error) {
+func (c Comparison) totals(p change.Plan, gate permit.Gate, old Revision, before []plan.PlacedBundle, incomplete bool) (map[string]int, error) {
 	if incomplete && wantsTotals(p, gate) {
 		all, err := c.everything(old)
 		if err != nil {
@@ -210,7 +210,7 @@ func wantsTotals(p change.Plan, gate permit.Gate) bool {
 }
 
 // everything returns all declarations and rendered objects of a revision.
-func (c Comparison) everything(r Revision) ([]plan.Place, error) {
+func (c Comparison) everything(r Revision) ([]plan.PlacedBundle, error) {
 	all, err := render.FindAffected(c.Reader.Catalogue, r.state(), render.State{}, render.At(c.Now))
 	if err != nil {
 		return nil, err
@@ -322,8 +322,8 @@ func (c Comparison) checkTarget(ctx context.Context, old, new Revision) ([]schem
 	}
 	// Objects that are valid as new ones are also valid as unchanged ones, so only changed objects
 	// are checked as updates.
-	alike := landscapes.Alike(old.Landscape, new.Landscape)
-	changed := old.Landscape.Only(func(d *landscapes.Declaration) bool { return !alike[d.ObjectName()] })
+	alike := landscapes.UnchangedDeclarations(old.Landscape, new.Landscape)
+	changed := old.Landscape.Filter(func(d *landscapes.Declaration) bool { return !alike[d.ObjectName()] })
 	since := func(before *landscapes.Landscape) ([]schemas.Violation, error) {
 		found, err := c.Reader.FindingsSince(ctx, new.Landscape, before, new.violations)
 		return slices.DeleteFunc(found, preview.IsRemovalHeld), err // the plan has notes about them

@@ -15,7 +15,7 @@ const RuleLate = "landscape/operation-late"
 // are never executed.
 func LateOperations(former, l *landscapes.Landscape, now time.Time) []schemas.Violation {
 	var out []schemas.Violation
-	for _, o := range l.LateOperations(former, now) {
+	for _, o := range l.ExpiredOperations(former, now) {
 		out = append(out, schemas.Violation{
 			Severity: schemas.SeverityWarning, File: filepath.Join(l.Dir, o.File), Line: o.NotAfterAt.Line, Column: o.NotAfterAt.Column, Kind: landscapes.KindOperation, Name: o.ID,
 			Field: "spec.notAfter", Type: schemas.TypeInvalid, Rule: RuleLate, Message: "has passed: " + o.Operation + " on " + o.Object() +

@@ -51,7 +51,7 @@ func SopsRecipients(dir string) ([]age.Recipient, error) {
 	}
 	rules, problems := landscapes.ParseSopsRules(raw)
 	for _, p := range problems {
-		if !p.Ignored {
+		if !p.IsIgnored {
 			return nil, fmt.Errorf("%s:%d: %s", path, p.Line, p.Message)
 		}
 	}

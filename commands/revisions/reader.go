@@ -33,7 +33,7 @@ type Reader struct {
 // Load reads a landscape from the work tree.
 func (r Reader) Load(ctx context.Context, dir string) (l *landscapes.Landscape, violations []schemas.Violation, err error) {
 	err = r.With(func(opts landscapes.Options) error {
-		opts.Kept = r.Kept(dir)
+		opts.ResultCache = r.Kept(dir)
 		l, violations, err = landscapes.Load(ctx, dir, opts)
 		return err
 	})
@@ -53,7 +53,7 @@ func (r Reader) LoadAt(ctx context.Context, repo *source.Repository, dir, rev st
 	var l *landscapes.Landscape
 	var violations []schemas.Violation
 	err = r.With(func(opts landscapes.Options) error {
-		opts.Kept = r.Kept(dir)
+		opts.ResultCache = r.Kept(dir)
 		l, violations, err = landscapes.LoadFS(ctx, revision.FS, rel, opts)
 		return err
 	})

@@ -104,7 +104,7 @@ func (c *check) source(from *landscapev1alpha1.Source) {
 		}
 		c.fail(field, message)
 		if location, err := url.Parse(from.URL); field == "spec.source.url" && (err != nil || location.User != nil && location.Scheme != "ssh") {
-			c.d.Hide(&c.found[len(c.found)-1])
+			c.d.HideLine(&c.found[len(c.found)-1])
 		}
 	}
 	if location, err := url.Parse(from.URL); err == nil && forgePage.MatchString(location.Path) && strings.HasPrefix(from.URL, "http") {

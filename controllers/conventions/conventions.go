@@ -21,7 +21,7 @@ func NewEngine(o apply.Options) *apply.Engine {
 		o.TakeoverManagers = takeoverManagers()
 	}
 	if o.ExplainItem == nil {
-		o.ExplainItem = plan.Explain
+		o.ExplainItem = plan.AddConsequences
 	}
 	return apply.NewEngine(o)
 }

@@ -140,7 +140,7 @@ func (g *Gardenlet) prepareSettings(ctx context.Context, p *seedpublication.Publ
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}
-	judging, err := l.Judging()
+	judging, err := l.HealthConfig()
 	if err != nil {
 		return nil, &seedpublication.InvalidError{Reason: err.Error()}
 	}

@@ -288,7 +288,7 @@ func (c *Converger) prepareOwners() error {
 	if err != nil {
 		return err
 	}
-	judging, err := l.Judging()
+	judging, err := l.HealthConfig()
 	if err != nil {
 		return err
 	}

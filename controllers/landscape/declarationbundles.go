@@ -16,7 +16,7 @@ const DeclarationsBundle = "declarations"
 // DeclarationBundles returns the declarations for the runtime cluster and the virtual garden as
 // bundles, for comparison only. Secrets in sealed, and undecryptable ones, are in their encrypted
 // form.
-func DeclarationBundles(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.Place {
+func DeclarationBundles(l *landscapes.Landscape, sealed map[apply.Ref]bool) []plan.PlacedBundle {
 	referenced := l.RuntimeReferences()
 	objects := map[string][]render.Object{}
 	for _, d := range l.Declarations {
@@ -31,10 +31,10 @@ func DeclarationBundles(l *landscapes.Landscape, sealed map[apply.Ref]bool) []pl
 		obj.SetAnnotations(withoutKey(obj.GetAnnotations(), AnnotationCluster))
 		objects[cluster] = append(objects[cluster], render.Object{Unstructured: obj, Origin: render.Origin{File: d.File, Line: d.Line}})
 	}
-	var out []plan.Place
+	var out []plan.PlacedBundle
 	for _, cluster := range []string{Runtime, Virtual} {
 		if len(objects[cluster]) > 0 {
-			out = append(out, plan.Place{Cluster: cluster, Bundle: render.Bundle{
+			out = append(out, plan.PlacedBundle{Cluster: cluster, Bundle: render.Bundle{
 				Name: DeclarationsBundle, Cluster: cluster, Objects: objects[cluster],
 				Owner: render.Owner{Kind: "landscape", Name: l.Config.Name},
 			}})

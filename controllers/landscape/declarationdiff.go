@@ -9,8 +9,8 @@ import (
 
 // ChangedDeclarations returns Declared for both sides without the common objects, and counts those.
 // The cost follows the size of the change unless the Garden changes.
-func ChangedDeclarations(old, new *landscapes.Landscape, sealed map[apply.Ref]bool) (before, after []plan.Place, same int) {
-	alike := landscapes.Alike(old, new)
+func ChangedDeclarations(old, new *landscapes.Landscape, sealed map[apply.Ref]bool) (before, after []plan.PlacedBundle, same int) {
+	alike := landscapes.UnchangedDeclarations(old, new)
 	for _, l := range []*landscapes.Landscape{old, new} {
 		for i := range l.Declarations {
 			if d := &l.Declarations[i]; isGardenDeclaration(d) && !alike[d.ObjectName()] {
@@ -26,7 +26,7 @@ func ChangedDeclarations(old, new *landscapes.Landscape, sealed map[apply.Ref]bo
 	}
 	// Gardens stay, because they decide the cluster of other objects.
 	shown := func(d *landscapes.Declaration) bool { return isGardenDeclaration(d) || !alike[d.ObjectName()] }
-	return DeclarationBundles(old.Only(shown), sealed), DeclarationBundles(new.Only(shown), sealed), same
+	return DeclarationBundles(old.Filter(shown), sealed), DeclarationBundles(new.Filter(shown), sealed), same
 }
 
 func isGardenDeclaration(d *landscapes.Declaration) bool {

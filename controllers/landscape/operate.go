@@ -139,7 +139,7 @@ type Operation struct {
 // CheckOperation returns an error if the object or its kind does not support an operation. It sends
 // no request.
 func CheckOperation(object, operation string) error {
-	kind, _, _, problem := landscapes.ParseOperated(object)
+	kind, _, _, problem := landscapes.ParseOperationTarget(object)
 	if problem == "" {
 		problem = schemas.OperationProblem(kind, operation)
 	}
@@ -155,7 +155,7 @@ func (c *Converger) Operate(ctx context.Context, o Operation) error {
 	if err := CheckOperation(o.Object, o.Operation); err != nil {
 		return err
 	}
-	kind, namespace, name, _ := landscapes.ParseOperated(o.Object)
+	kind, namespace, name, _ := landscapes.ParseOperationTarget(o.Object)
 	cluster, ref := c.connections.clusters[operationCluster(kind)], operationTarget(kind, namespace, name)
 	if cluster == nil {
 		return fmt.Errorf("no access to cluster %s: set spec.clusters in landscape.yaml, or give --kubeconfig %[1]s=PATH", operationCluster(kind))

@@ -18,14 +18,14 @@ func PlannedOperations(old, new *landscapes.Landscape, now time.Time) []change.I
 		known[o.ID] = true
 	}
 	var out []change.Item
-	for _, o := range new.LateOperations(old, now) {
+	for _, o := range new.ExpiredOperations(old, now) {
 		item := operationItem(new, o)
 		item.Action, item.Reason = change.Fail, fmt.Sprintf("operation %s, %s, ran out and is never executed: its time is over (notAfter %s)", o.ID, o.Operation, o.NotAfter.UTC().Format(time.RFC3339))
 		out = append(out, item)
 	}
 	var asked []landscapes.Operation
 	for _, o := range new.Operations {
-		if known[o.ID] || o.Late(now) {
+		if known[o.ID] || o.IsExpired(now) {
 			continue
 		}
 		annotation, value := annotationOperation, o.Operation

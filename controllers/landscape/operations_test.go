@@ -363,6 +363,6 @@ func TestOperateStopsWithoutHandler(t *testing.T) {
 func TestGardenOperationsUseRuntimeCluster(t *testing.T) {
 	assert.Equal(t, Runtime, operationCluster("Garden"))
 	assert.Equal(t, Virtual, operationCluster("Shoot"))
-	kind, namespace, name, problem := landscapes.ParseOperated("Garden local")
+	kind, namespace, name, problem := landscapes.ParseOperationTarget("Garden local")
 	assert.Equal(t, []string{"Garden", "", "local", ""}, []string{kind, namespace, name, problem})
 }

@@ -45,7 +45,7 @@ func (c *Converger) Plan(ctx context.Context) (change.Plan, error) {
 	for _, name := range []string{Runtime, Virtual} {
 		p.Notes, p.LeftOut = append(p.Notes, undecryptableNotes(parts[name].undecryptable)...), p.LeftOut+len(parts[name].undecryptable)
 		if c.isVirtualPending(ctx, name) {
-			found := plan.Bundles(nil, slices.DeleteFunc(DeclarationBundles(c.landscape, nil), func(p plan.Place) bool { return p.Cluster != name }))
+			found := plan.CompareBundles(nil, slices.DeleteFunc(DeclarationBundles(c.landscape, nil), func(p plan.PlacedBundle) bool { return p.Cluster != name }))
 			for i := range found.Items {
 				found.Items[i].Owner = "landscape " + c.landscape.Config.Name
 			}

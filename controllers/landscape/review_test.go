@@ -16,7 +16,7 @@ import (
 )
 
 // declaredPlaces returns the declarations as in the diff of revisions.
-func (w *folderLandscape) declaredPlaces() []plan.Place {
+func (w *folderLandscape) declaredPlaces() []plan.PlacedBundle {
 	w.Helper()
 	l, violations, err := landscapes.Load(w.Context(), w.dir, landscapes.Options{})
 	require.NoError(w, err)
@@ -33,7 +33,7 @@ func TestUnreviewedDeletionsAreHeld(t *testing.T) {
 	w.write("maps.yaml", mapFile("reviewed-a", "reviewed-b"))
 	before := w.declaredPlaces()
 	w.write("maps.yaml", mapFile("reviewed-a"))
-	difference := plan.Bundles(before, w.declaredPlaces())
+	difference := plan.CompareBundles(before, w.declaredPlaces())
 	reviewed := permit.NewReview("test", difference)
 	w.changeOptions = func(o *Options) { o.Permits.Reviewed = reviewed }
 

@@ -66,5 +66,5 @@ func TestRemovedShootInADryRun(t *testing.T) {
 	assert.Empty(t, p.Items[0].Approval)
 	assert.Empty(t, p.Items[0].Consequences)
 	assert.Empty(t, p.Items[0].Pools)
-	assert.Empty(t, plan.Nodes(p))
+	assert.Empty(t, plan.NodeChanges(p))
 }

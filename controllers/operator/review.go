@@ -102,7 +102,7 @@ func (r *revisionReader) compareWithBase(ctx context.Context, former *landscapes
 	if err != nil {
 		return newInvalidError("revision %s: %s", next.Revision(), err)
 	}
-	out.AddItems(plan.Bundles(differingDeclarations(former, next.landscape)).Items...)
+	out.AddItems(plan.CompareBundles(differingDeclarations(former, next.landscape)).Items...)
 	oldCluster, newCluster := reach.Old.ClusterOf(), reach.New.ClusterOf()
 	before, homes, sampled := map[string]bool{}, map[string]permit.SeedLocation{}, map[string]bool{}
 	for _, in := range reach.Old.Inputs {
@@ -128,7 +128,7 @@ func (r *revisionReader) compareWithBase(ctx context.Context, former *landscapes
 		if err != nil {
 			return newInvalidError("revision %s: %s", next.Revision(), err)
 		}
-		for _, item := range plan.Bundles(plan.Placed(old, oldCluster), plan.Placed(new, newCluster)).Items {
+		for _, item := range plan.CompareBundles(plan.PlaceBundles(old, oldCluster), plan.PlaceBundles(new, newCluster)).Items {
 			if kind, _, _ := strings.Cut(item.Owner, " "); kind == owner.Garden {
 				out.AddItems(item)
 				continue
@@ -144,7 +144,7 @@ func (r *revisionReader) compareWithBase(ctx context.Context, former *landscapes
 
 // differingDeclarations returns the declared objects that differ between two landscapes, for the
 // operator's clusters.
-func differingDeclarations(former, next *landscapes.Landscape) (before, after []plan.Place) {
+func differingDeclarations(former, next *landscapes.Landscape) (before, after []plan.PlacedBundle) {
 	if former == nil {
 		return nil, landscape.DeclarationBundles(next, landscape.UndecryptableSecrets(next))
 	}

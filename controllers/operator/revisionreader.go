@@ -167,7 +167,7 @@ func possibleRejections(found []schemas.Violation) []string {
 
 // loadLandscape reads the landscape in a folder without validating it.
 func (r *revisionReader) loadLandscape(ctx context.Context, snapshot *source.Snapshot, folder string) (*landscapes.Landscape, []schemas.Violation, error) {
-	return landscapes.LoadFS(ctx, snapshot.FS, folder, landscapes.Options{AgeIdentities: r.identities, Evaluator: r.evaluator, Kept: r.validationCache})
+	return landscapes.LoadFS(ctx, snapshot.FS, folder, landscapes.Options{AgeIdentities: r.identities, Evaluator: r.evaluator, ResultCache: r.validationCache})
 }
 
 // readApplied returns the last completely applied revision, nil for none, to validate the update.

@@ -93,7 +93,7 @@ func (r *Reconciler) planBundle(ctx context.Context, o *ownerSession, b render.B
 	}
 	if cluster == o.Target && !access.HasCredentials(ctx, cluster.RESTConfig()) {
 		// The control plane does not exist yet, so all objects are new.
-		found := plan.Bundles(nil, []plan.Place{{Cluster: cluster.Name(), Bundle: b}})
+		found := plan.CompareBundles(nil, []plan.PlacedBundle{{Cluster: cluster.Name(), Bundle: b}})
 		for i := range found.Items {
 			item := &found.Items[i]
 			item.Owner, item.Component, item.Bundle = o.String(), b.Component, b.Name

@@ -14,11 +14,11 @@ import (
 
 // evaluate returns the objects of a package.
 func evaluate(pkg Package) (result Result) {
-	r := newReader(pkg)
+	r := newObjectReader(pkg)
 	// The evaluator panics on some invalid input, which must not end a run over many files.
 	defer func() {
 		if recover() != nil {
-			result = failed(pkg, "the CUE evaluator failed on this package; simplify it")
+			result = failedResult(pkg, "the CUE evaluator failed on this package; simplify it")
 		}
 	}()
 	instance := build.NewContext().NewInstance("landscape", nil)
@@ -46,12 +46,12 @@ func evaluate(pkg Package) (result Result) {
 		r.reportAll(pkg.Files[0].Name, err)
 		return r.result
 	}
-	r.collect(value, place{line: 1, column: 1}, 0)
+	r.collect(value, position{line: 1, column: 1}, 0)
 	return r.result
 }
 
-// failed returns the result of a package that cannot be evaluated.
-func failed(pkg Package, message string) Result {
+// failedResult returns the result of a package that cannot be evaluated.
+func failedResult(pkg Package, message string) Result {
 	return Result{Violations: []schemas.Violation{{
 		Severity: schemas.SeverityError, File: pkg.Files[0].Name, Line: 1, Column: 1,
 		Type: schemas.TypeInvalid, Rule: RuleCUE, Message: message,
@@ -59,7 +59,7 @@ func failed(pkg Package, message string) Result {
 }
 
 // checkImports allows the CUE standard library except packages with side effects.
-func (r *reader) checkImports(name string, file *ast.File) bool {
+func (r *objectReader) checkImports(name string, file *ast.File) bool {
 	allowed := true
 	for spec := range file.ImportSpecs() {
 		importPath, err := strconv.Unquote(spec.Path.Value)

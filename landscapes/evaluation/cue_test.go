@@ -34,9 +34,9 @@ func ns(name string) string {
 	return fmt.Sprintf(`{apiVersion: "v1", kind: "Namespace", metadata: name: %q}`, name)
 }
 
-// TestWhatIsADeclaration: objects may be at any depth. A field without an object is reported once,
+// TestObjectDetection: objects may be at any depth. A field without an object is reported once,
 // at the outermost level.
-func TestWhatIsADeclaration(t *testing.T) {
+func TestObjectDetection(t *testing.T) {
 	const nothing = "this is no declaration: it has no apiVersion and kind, and nothing in it has"
 	const helpers = "; names of helpers begin with _ or #"
 	tests := map[string]struct {
@@ -68,8 +68,8 @@ func TestWhatIsADeclaration(t *testing.T) {
 	}
 }
 
-// TestErrorsHaveAPlaceAndWords: findings have a place and a message, even if CUE gives none.
-func TestErrorsHaveAPlaceAndWords(t *testing.T) {
+// TestErrorMessages: findings have a place and a message, even if CUE gives none.
+func TestErrorMessages(t *testing.T) {
 	object := "\nx: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"a\", data: %s}\n"
 	tests := map[string]struct{ text, want string }{
 		"large number":      {fmt.Sprintf(object, "9223372036854775808"), "a.cue:2:63 the value is not a number that fits 64 bits"},

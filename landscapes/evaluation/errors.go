@@ -20,7 +20,7 @@ import (
 // maxViolations limits the number of violations of one package.
 const maxViolations = 100
 
-func (r *reader) report(file string, line, column int, typ schemas.ViolationType, format string, args ...any) {
+func (r *objectReader) report(file string, line, column int, typ schemas.ViolationType, format string, args ...any) {
 	v := schemas.Violation{Severity: schemas.SeverityError, File: file, Line: line, Column: column, Type: typ, Rule: RuleCUE, Message: fmt.Sprintf(format, args...)}
 	// a comprehension repeats its fault in each value
 	if !slices.Contains(r.result.Violations, v) {
@@ -28,21 +28,21 @@ func (r *reader) report(file string, line, column int, typ schemas.ViolationType
 	}
 }
 
-func (r *reader) reportAt(at place, typ schemas.ViolationType, format string, args ...any) {
+func (r *objectReader) reportAt(at position, typ schemas.ViolationType, format string, args ...any) {
 	r.report(r.pkg.Files[at.file].Name, at.line, at.column, typ, format, args...)
 }
 
-// unclosed matches CUE's message about a file that ends inside brackets.
-var unclosed = regexp.MustCompile(`^expected '([])}])', found 'EOF'$`)
+// unclosedMessage matches CUE's message about a file that ends inside brackets.
+var unclosedMessage = regexp.MustCompile(`^expected '([])}])', found 'EOF'$`)
 
 // reportAll reports every error of an evaluation at its place.
-func (r *reader) reportAll(file string, err error) {
+func (r *objectReader) reportAll(file string, err error) {
 	for _, e := range errors.Errors(err) {
 		if len(r.result.Violations) >= maxViolations {
 			return
 		}
 		name, line, column := file, 1, 1
-		for _, pos := range append(append([]token.Pos{e.Position()}, e.InputPositions()...), r.locate(e.Path())) {
+		for _, pos := range append(append([]token.Pos{e.Position()}, e.InputPositions()...), r.fieldPosition(e.Path())) {
 			if _, ours := r.index[pos.Filename()]; ours && pos.IsValid() {
 				name, line, column = pos.Filename(), pos.Line(), pos.Column()
 				break
@@ -52,20 +52,20 @@ func (r *reader) reportAll(file string, err error) {
 		if steps := e.Path(); len(steps) > 0 {
 			where = strings.Join(steps, ".") + ": "
 		}
-		message := r.undefinedField(e)
+		message := r.undefinedFieldText(e)
 		if message == "" {
-			message = sentence(e, r.quotable(name, line))
+			message = errorText(e, r.canQuote(name, line))
 		}
-		if missing := unclosed.FindStringSubmatch(message); missing != nil {
+		if missing := unclosedMessage.FindStringSubmatch(message); missing != nil {
 			message = fmt.Sprintf("the file ends before a bracket is closed: %s is missing", missing[1])
 		}
 		r.report(name, line, column, schemas.TypeInvalid, "%s%s", where, message)
 	}
 }
 
-// locate finds where a field or its closest parent is written, for errors that name a field without
-// its place.
-func (r *reader) locate(path []string) token.Pos {
+// fieldPosition finds where a field or its closest parent is written, for errors that name a field
+// without its place.
+func (r *objectReader) fieldPosition(path []string) token.Pos {
 	best := token.NoPos
 	for _, file := range r.syntax {
 		depth := 0
@@ -100,10 +100,10 @@ func findField(declarations []ast.Decl, name string) *ast.Field {
 	return nil
 }
 
-// undefinedField describes a field that a value does not have, if the package has that field name
-// elsewhere. Field names are not confidential. It suggests the field that is most likely misspelt.
-// The text is empty for other errors.
-func (r *reader) undefinedField(e errors.Error) string {
+// undefinedFieldText describes a field that a value does not have, if the package has that field
+// name elsewhere. Field names are not confidential. It suggests the field that is most likely
+// misspelt. The text is empty for other errors.
+func (r *objectReader) undefinedFieldText(e errors.Error) string {
 	format, args := e.Msg()
 	name, ok := strings.CutPrefix(fmt.Sprintf(format, args...), "undefined field: ")
 	if !ok {
@@ -131,9 +131,9 @@ func (r *reader) undefinedField(e errors.Error) string {
 	return message
 }
 
-// quotable reports whether an error may quote names of a line: a name may be an unquoted value. Any
+// canQuote reports whether an error may quote names of a line: a name may be an unquoted value. Any
 // file of the package may declare the value as part of a Secret.
-func (r *reader) quotable(name string, line int) bool {
+func (r *objectReader) canQuote(name string, line int) bool {
 	for _, file := range r.pkg.Files {
 		text := string(file.Data)
 		if report.MayHoldSecrets(text) || file.Name == name && !report.QuotableCUE(text)(line) {
@@ -143,13 +143,13 @@ func (r *reader) quotable(name string, line int) bool {
 	return true
 }
 
-// foundLiteral matches unexpected tokens and unknown names in messages of CUE.
-var foundLiteral = regexp.MustCompile(`found '([A-Z]+)' .*|^(undefined field|reference)\b.*|^(import|package|unexpected|illegal|unreferenced) .*`)
+// quotedPattern matches unexpected tokens and unknown names in messages of CUE.
+var quotedPattern = regexp.MustCompile(`found '([A-Z]+)' .*|^(undefined field|reference)\b.*|^(import|package|unexpected|illegal|unreferenced) .*`)
 
-// withoutNames removes quoted text from a message of CUE.
-func withoutNames(text string) string {
-	return strings.TrimSpace(foundLiteral.ReplaceAllStringFunc(text, func(found string) string {
-		parts := foundLiteral.FindStringSubmatch(found)
+// removeNames removes quoted text from a message of CUE.
+func removeNames(text string) string {
+	return strings.TrimSpace(quotedPattern.ReplaceAllStringFunc(text, func(found string) string {
+		parts := quotedPattern.FindStringSubmatch(found)
 		switch {
 		case parts[1] != "":
 			return "found " + strings.ToLower(parts[1])
@@ -166,9 +166,9 @@ var standardPackages = []string{
 	"encoding/yaml", "html", "list", "math", "math/bits", "net", "path", "regexp", "strconv", "strings", "struct", "text/tabwriter", "text/template", "time", "uuid",
 }
 
-// sentence describes an error without values: CUE's messages quote them, and a file may hold a
+// errorText describes an error without values: CUE's messages quote them, and a file may hold a
 // Secret. It repeats names only if names is set.
-func sentence(e errors.Error, names bool) string {
+func errorText(e errors.Error, names bool) string {
 	format, args := e.Msg()
 	text := fmt.Sprintf(format, args...)
 	for _, known := range []struct{ mark, sentence string }{
@@ -197,7 +197,7 @@ func sentence(e errors.Error, names bool) string {
 	} {
 		if strings.HasPrefix(text, harmless) {
 			if !names {
-				return withoutNames(text)
+				return removeNames(text)
 			}
 			return text
 		}

@@ -22,7 +22,7 @@ func TestWorkersAreConfined(t *testing.T) {
 	for _, want := range []string{"Max data size 805306368", "Max core file size 0", "Max cpu time 6"} {
 		assert.Contains(t, strings.Join(strings.Fields(string(data)), " "), want)
 	}
-	if !pool.plain.Load() {
+	if !pool.lacksNamespaces.Load() {
 		ours, err := os.Readlink("/proc/self/ns/net")
 		require.NoError(t, err)
 		theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
@@ -34,7 +34,7 @@ func TestWorkersAreConfined(t *testing.T) {
 // TestWithoutNamespaces: workers also run on a machine that forbids namespaces.
 func TestWithoutNamespaces(t *testing.T) {
 	pool := newPool(t, Limits{})
-	pool.plain.Store(true)
+	pool.lacksNamespaces.Store(true)
 	result, err := pool.Evaluate(t.Context(), pkg(namespaceCUE))
 	require.NoError(t, err)
 	assert.Len(t, result.Objects, 1)

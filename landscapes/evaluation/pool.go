@@ -39,8 +39,8 @@ type Pool struct {
 	args    []string
 	limits  Limits
 	slots   chan struct{}
-	// plain is set once workers cannot get their own namespaces on this machine.
-	plain atomic.Bool
+	// lacksNamespaces is set once workers cannot get their own namespaces on this machine.
+	lacksNamespaces atomic.Bool
 
 	mu     sync.Mutex
 	idle   []*worker
@@ -67,7 +67,7 @@ func (p *Pool) Evaluate(ctx context.Context, pkg Package) (Result, error) {
 	case <-ctx.Done():
 		return Result{}, ctx.Err()
 	}
-	w, err := p.take(ctx)
+	w, err := p.acquire(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return Result{}, ctx.Err()
@@ -86,15 +86,15 @@ func (p *Pool) Evaluate(ctx context.Context, pkg Package) (Result, error) {
 	case ctx.Err() != nil:
 		return Result{}, ctx.Err()
 	case errors.Is(context.Cause(limited), errTooLong):
-		return failed(pkg, fmt.Sprintf("evaluating this took longer than %s: it was stopped; look for comprehensions over large lists, or raise the limit (--evaluation-timeout)", p.limits.Timeout)), nil
+		return failedResult(pkg, fmt.Sprintf("evaluating this took longer than %s: it was stopped; look for comprehensions over large lists, or raise the limit (--evaluation-timeout)", p.limits.Timeout)), nil
 	case state == endedByMemory:
-		return failed(pkg, fmt.Sprintf("evaluating this needed more than %s of memory: it was stopped; look for comprehensions over large lists, or raise the limit (--evaluation-memory)", size(p.limits.Memory))), nil
+		return failedResult(pkg, fmt.Sprintf("evaluating this needed more than %s of memory: it was stopped; look for comprehensions over large lists, or raise the limit (--evaluation-memory)", formatSize(p.limits.Memory))), nil
 	}
-	return failed(pkg, "the CUE evaluator failed on this package; simplify it"), nil
+	return failedResult(pkg, "the CUE evaluator failed on this package; simplify it"), nil
 }
 
-// take returns a living idle worker, or a new one.
-func (p *Pool) take(ctx context.Context) (*worker, error) {
+// acquire returns a living idle worker, or a new one.
+func (p *Pool) acquire(ctx context.Context) (*worker, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (p *Pool) take(ctx context.Context) (*worker, error) {
 		w := p.idle[len(p.idle)-1]
 		p.idle = p.idle[:len(p.idle)-1]
 		p.mu.Unlock()
-		if w.lives() {
+		if w.isAlive() {
 			return w, nil
 		}
 		w.end()
@@ -123,15 +123,15 @@ func (p *Pool) start(ctx context.Context) (*worker, error) {
 	program := p.program
 	if program == "" {
 		var err error
-		if program, err = thisProgram(); err != nil {
+		if program, err = currentProgram(); err != nil {
 			return nil, err
 		}
 	}
-	if !p.plain.Load() {
+	if !p.lacksNamespaces.Load() {
 		if w, err := startWorker(ctx, true, p.limits, program, p.args); err == nil || ctx.Err() != nil {
 			return w, err
 		}
-		p.plain.Store(true)
+		p.lacksNamespaces.Store(true)
 	}
 	return startWorker(ctx, false, p.limits, program, p.args)
 }
@@ -160,16 +160,16 @@ func (p *Pool) Close() {
 	}
 }
 
-// thisProgram returns a path of the running program that stays valid if the file is replaced.
-func thisProgram() (string, error) {
+// currentProgram returns a path of the running program that stays valid if the file is replaced.
+func currentProgram() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil
 	}
 	return os.Executable()
 }
 
-// size formats a number of bytes for people.
-func size(bytes int64) string {
+// formatSize formats a number of bytes for people.
+func formatSize(bytes int64) string {
 	if bytes%(1<<30) == 0 {
 		return fmt.Sprintf("%d GiB", bytes>>30)
 	}

@@ -63,8 +63,8 @@ func newPool(t *testing.T, limits Limits) *Pool {
 	return pool
 }
 
-// TestPoolGivesWhatThisProcessGives checks that Pool and InProcess agree for values of every kind.
-func TestPoolGivesWhatThisProcessGives(t *testing.T) {
+// TestPoolMatchesInProcess checks that Pool and InProcess agree for values of every kind.
+func TestPoolMatchesInProcess(t *testing.T) {
 	pool := newPool(t, Limits{})
 	for _, text := range []string{
 		namespaceCUE, "a: {", "x: 5", `o: {apiVersion: "v1", kind: "ConfigMap", x: [1, 1.0, 1.5, true, null, "a\n\u0000", {}, [], 9223372036854775807]}`,
@@ -205,7 +205,7 @@ func startParent(t *testing.T) (*os.Process, *os.File) {
 	t.Helper()
 	out, childOut, err := os.Pipe()
 	require.NoError(t, err)
-	program, err := thisProgram()
+	program, err := currentProgram()
 	require.NoError(t, err)
 	process, err := os.StartProcess(program, []string{program, idleArgument}, &os.ProcAttr{Files: []*os.File{nil, childOut, os.Stderr}})
 	require.NoError(t, err)

@@ -17,35 +17,36 @@ import (
 // maxText limits the text of all values of a package, in bytes.
 const maxText = 16 << 20
 
-// reader collects the objects of an evaluated package.
-type reader struct {
+// objectReader collects the objects of an evaluated package.
+type objectReader struct {
 	pkg    Package
 	index  map[string]int // index of each file, by name
 	syntax []*ast.File
 	result Result
 	values int
 	text   int
-	// stopped is set once a limit is exceeded; then reading ends.
-	stopped bool
+	// isStopped is set once a limit is exceeded; then reading ends.
+	isStopped bool
 }
 
-// place is where a value is written: index of the file, line and column.
-type place struct{ file, line, column int }
+// position is where a value is written: index of the file, line and column.
+type position struct{ file, line, column int }
 
-func newReader(pkg Package) *reader {
+func newObjectReader(pkg Package) *objectReader {
 	pkg.Depth, pkg.Values = cmp.Or(pkg.Depth, 64), cmp.Or(pkg.Values, 200_000)
-	r := &reader{pkg: pkg, index: make(map[string]int, len(pkg.Files))}
+	r := &objectReader{pkg: pkg, index: make(map[string]int, len(pkg.Files))}
 	for i, file := range pkg.Files {
 		r.index[file.Name] = i
 	}
 	return r
 }
 
-// placeOf returns the place of a value. If the package does not have it, the parent's place counts.
-func (r *reader) placeOf(value cue.Value, parent place) place {
+// positionOf returns the place of a value. If the package does not have it, the parent's place
+// counts.
+func (r *objectReader) positionOf(value cue.Value, parent position) position {
 	if pos := value.Pos(); pos.IsValid() {
 		if file, ours := r.index[pos.Filename()]; ours {
-			return place{file, pos.Line(), pos.Column()}
+			return position{file, pos.Line(), pos.Column()}
 		}
 	}
 	return parent
@@ -54,15 +55,15 @@ func (r *reader) placeOf(value cue.Value, parent place) place {
 // child is a field of a struct or an item of a list.
 type child struct {
 	value cue.Value
-	at    place
+	at    position
 }
 
 // collect takes an object, or searches fields and items at any depth. It returns false if it finds
 // none, and the caller reports the outermost such field: a misspelt kind must not remove an object
 // silently. Empty values pass, and hidden fields and definitions are skipped.
-func (r *reader) collect(value cue.Value, parent place, depth int) bool {
-	at := r.placeOf(value, parent)
-	if r.stopped {
+func (r *objectReader) collect(value cue.Value, parent position, depth int) bool {
+	at := r.positionOf(value, parent)
+	if r.isStopped {
 		return true
 	}
 	if depth > r.pkg.Depth {
@@ -75,15 +76,15 @@ func (r *reader) collect(value cue.Value, parent place, depth int) bool {
 	}
 	kind := value.IncompleteKind()
 	if kind == cue.StructKind {
-		switch hasVersion, hasKind := has(value, "apiVersion"), has(value, "kind"); {
+		switch hasVersion, hasKind := hasField(value, "apiVersion"), hasField(value, "kind"); {
 		case hasVersion && hasKind:
-			r.take(value, at)
+			r.addObject(value, at)
 			return true
 		case hasVersion:
-			r.reportAt(at, schemas.TypeRequired, "this is no declaration: it has an apiVersion but no kind%s", hint(value))
+			r.reportAt(at, schemas.TypeRequired, "this is no declaration: it has an apiVersion but no kind%s", misspeltFieldHint(value))
 			return true
 		case hasKind:
-			r.reportAt(at, schemas.TypeRequired, "this is no declaration: it has a kind but no apiVersion%s", hint(value))
+			r.reportAt(at, schemas.TypeRequired, "this is no declaration: it has a kind but no apiVersion%s", misspeltFieldHint(value))
 			return true
 		}
 	}
@@ -107,14 +108,14 @@ func (r *reader) collect(value cue.Value, parent place, depth int) bool {
 		return false
 	}
 	for _, c := range barren {
-		r.reportAt(c.at, schemas.TypeRequired, "this is no declaration: it has no apiVersion and kind, and nothing in it has%s; names of helpers begin with _ or #", hint(c.value))
+		r.reportAt(c.at, schemas.TypeRequired, "this is no declaration: it has no apiVersion and kind, and nothing in it has%s; names of helpers begin with _ or #", misspeltFieldHint(c.value))
 	}
 	return true
 }
 
 // children returns the parts of a struct or list. It returns false for other values. It reports
 // values that it cannot read.
-func (r *reader) children(value cue.Value, kind cue.Kind, at place) ([]child, bool) {
+func (r *objectReader) children(value cue.Value, kind cue.Kind, at position) ([]child, bool) {
 	var children []child
 	switch kind {
 	case cue.StructKind:
@@ -124,7 +125,7 @@ func (r *reader) children(value cue.Value, kind cue.Kind, at place) ([]child, bo
 			return nil, true
 		}
 		for fields.Next() {
-			children = append(children, child{fields.Value(), r.placeOf(fields.Value(), at)})
+			children = append(children, child{fields.Value(), r.positionOf(fields.Value(), at)})
 		}
 	case cue.ListKind:
 		items, err := value.List()
@@ -133,7 +134,7 @@ func (r *reader) children(value cue.Value, kind cue.Kind, at place) ([]child, bo
 			return nil, true
 		}
 		for items.Next() {
-			children = append(children, child{items.Value(), r.placeOf(items.Value(), at)})
+			children = append(children, child{items.Value(), r.positionOf(items.Value(), at)})
 		}
 	default:
 		return nil, false
@@ -141,12 +142,12 @@ func (r *reader) children(value cue.Value, kind cue.Kind, at place) ([]child, bo
 	return children, true
 }
 
-func has(value cue.Value, field string) bool {
+func hasField(value cue.Value, field string) bool {
 	return value.LookupPath(cue.MakePath(cue.Str(field))).Exists()
 }
 
-// hint suggests the right name for a misspelt field.
-func hint(value cue.Value) string {
+// misspeltFieldHint suggests the right name for a misspelt field.
+func misspeltFieldHint(value cue.Value) string {
 	fields, err := value.Fields()
 	if err != nil {
 		return ""
@@ -160,7 +161,7 @@ func hint(value cue.Value) string {
 	return ""
 }
 
-func (r *reader) take(value cue.Value, at place) {
+func (r *objectReader) addObject(value cue.Value, at position) {
 	if err := value.Validate(cue.Concrete(true), cue.Final()); err != nil {
 		r.reportAll(r.pkg.Files[at.file].Name, err)
 		return
@@ -172,23 +173,23 @@ func (r *reader) take(value cue.Value, at place) {
 	}
 }
 
-func (r *reader) stop(at place, format string, args ...any) {
-	if !r.stopped {
-		r.stopped = true
+func (r *objectReader) stop(at position, format string, args ...any) {
+	if !r.isStopped {
+		r.isStopped = true
 		r.reportAt(at, schemas.TypeTooMany, format, args...)
 	}
 }
 
 // content returns a concrete value with its parts.
-func (r *reader) content(value cue.Value, parent place, depth int) *Value {
-	at := r.placeOf(value, parent)
+func (r *objectReader) content(value cue.Value, parent position, depth int) *Value {
+	at := r.positionOf(value, parent)
 	result := &Value{Kind: Null, File: at.file, Line: at.line, Column: at.column}
 	if chosen, ok := value.Default(); ok {
 		value = chosen
 	}
 	r.values++
 	switch {
-	case r.stopped:
+	case r.isStopped:
 		return result
 	case r.values > r.pkg.Values:
 		r.stop(at, "the package has more than %d values", r.pkg.Values)
@@ -207,7 +208,7 @@ func (r *reader) content(value cue.Value, parent place, depth int) *Value {
 		}
 		for fields.Next() {
 			name := fields.Selector().Unquoted()
-			r.count(at, name)
+			r.countText(at, name)
 			result.Fields[name] = r.content(fields.Value(), at, depth+1)
 		}
 	case cue.ListKind:
@@ -218,20 +219,20 @@ func (r *reader) content(value cue.Value, parent place, depth int) *Value {
 		}
 	default:
 		result.Kind, result.Text = r.scalar(value, at)
-		r.count(at, result.Text)
+		r.countText(at, result.Text)
 	}
 	return result
 }
 
-// count adds text to the total of the package.
-func (r *reader) count(at place, text string) {
+// countText adds text to the total of the package.
+func (r *objectReader) countText(at position, text string) {
 	if r.text += len(text); r.text > maxText {
 		r.stop(at, "the values of the package have more than %d MiB of text", maxText>>20)
 	}
 }
 
 // scalar returns the kind and text of a plain value.
-func (r *reader) scalar(value cue.Value, at place) (Kind, string) {
+func (r *objectReader) scalar(value cue.Value, at position) (Kind, string) {
 	switch value.Kind() {
 	case cue.IntKind:
 		if number, err := value.Int64(); err == nil {

@@ -12,26 +12,26 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Selected reports whether CUE accepts a file name in a package. It ignores tests, tools and names
-// that begin with _ or a dot.
-func Selected(name string) bool {
+// IsSelected reports whether CUE accepts a file name in a package. It ignores tests, tools and
+// names that begin with _ or a dot.
+func IsSelected(name string) bool {
 	base := path.Base(name)
 	return !strings.HasPrefix(base, "_") && !strings.HasPrefix(base, ".") && !strings.HasSuffix(base, "_test.cue") && !strings.HasSuffix(base, "_tool.cue")
 }
 
-// Header returns the name in the package clause of a file, or an empty text. ignored reports
+// ParseHeader returns the name in the package clause of a file, or an empty text. ignored reports
 // whether @ignore() before that clause excludes the file from every package.
-func Header(file File) (packageName string, ignored bool) {
+func ParseHeader(file File) (packageName string, ignored bool) {
 	syntax, err := parser.ParseFile(file.Name, file.Data, parser.PackageClauseOnly)
 	if err != nil {
 		return "", false // evaluation reports it
 	}
-	return syntax.PackageName(), slices.ContainsFunc(header(syntax), func(a *ast.Attribute) bool { return key(a) == "ignore" })
+	return syntax.PackageName(), slices.ContainsFunc(leadingAttributes(syntax), func(a *ast.Attribute) bool { return attributeName(a) == "ignore" })
 }
 
-// First returns the line of the first declaration of a file, or 0. hidden describes which fields of
-// the file are hidden, or is empty.
-func First(file File) (line int, hidden string) {
+// FirstDeclaration returns the line of the first declaration of a file, or 0. hidden describes
+// which fields of the file are hidden, or is empty.
+func FirstDeclaration(file File) (line int, hidden string) {
 	syntax, err := parser.ParseFile(file.Name, file.Data)
 	if err != nil {
 		return 0, "" // evaluation reports it
@@ -59,8 +59,9 @@ func First(file File) (line int, hidden string) {
 	return line, hidden
 }
 
-// header returns the attributes before the package clause, or before the first declaration.
-func header(file *ast.File) []*ast.Attribute {
+// leadingAttributes returns the attributes before the package clause, or before the first
+// declaration.
+func leadingAttributes(file *ast.File) []*ast.Attribute {
 	var attributes []*ast.Attribute
 	for _, declaration := range file.Decls {
 		switch d := declaration.(type) {
@@ -74,14 +75,14 @@ func header(file *ast.File) []*ast.Attribute {
 	return attributes
 }
 
-func key(attribute *ast.Attribute) string {
+func attributeName(attribute *ast.Attribute) string {
 	name, _ := attribute.Split()
 	return name
 }
 
-// refusals explain why attributes of the cue command that change a file's meaning are not allowed.
-// CUE itself ignores other attributes.
-var refusals = map[string]string{
+// attributeErrors explain why attributes of the cue command that change a file's meaning are not
+// allowed. CUE itself ignores other attributes.
+var attributeErrors = map[string]string{
 	"extern": "@extern is not allowed: declarations do not read other files",
 	"embed":  "@embed is not allowed: declarations do not read other files; write the content here",
 	"if":     "@if is not allowed: Pergola sets no tags, so the file would never or always count; remove the attribute, or leave the file out with @ignore()",
@@ -91,16 +92,16 @@ var refusals = map[string]string{
 
 // checkAttributes reports attributes without an effect, or with another effect than in the cue
 // command.
-func (r *reader) checkAttributes(name string, file *ast.File) bool {
+func (r *objectReader) checkAttributes(name string, file *ast.File) bool {
 	sound := true
-	leading := header(file)
+	leading := leadingAttributes(file)
 	ast.Walk(file, func(node ast.Node) bool {
 		attribute, is := node.(*ast.Attribute)
 		if !is {
 			return true
 		}
-		message := refusals[key(attribute)]
-		if key(attribute) == "ignore" && slices.Contains(leading, attribute) {
+		message := attributeErrors[attributeName(attribute)]
+		if attributeName(attribute) == "ignore" && slices.Contains(leading, attribute) {
 			message = "@ignore() leaves the file out, so it declares nothing; remove the attribute"
 		}
 		if message != "" {
@@ -113,9 +114,10 @@ func (r *reader) checkAttributes(name string, file *ast.File) bool {
 	return sound
 }
 
-// Declares returns the line of the first struct in a file with the fields apiVersion and kind, or
+// FirstObjectLine returns the line of the first struct in a file with the fields apiVersion and
+// kind, or
 // 0. It evaluates nothing.
-func Declares(file File) (line int, err error) {
+func FirstObjectLine(file File) (line int, err error) {
 	syntax, err := parser.ParseFile(file.Name, file.Data)
 	if err != nil {
 		return 0, fmt.Errorf("reading %s: %w", file.Name, err)

@@ -15,11 +15,11 @@ import (
 // startTime limits how long a worker takes to be ready.
 const startTime = 20 * time.Second
 
-// ending is the reason why a worker ended.
-type ending int
+// endReason is the reason why a worker ended.
+type endReason int
 
 const (
-	endedOtherwise ending = iota
+	endedOtherwise endReason = iota
 	endedByMemory
 )
 
@@ -28,7 +28,7 @@ type worker struct {
 	cmd    *exec.Cmd
 	in     *os.File // we write
 	out    *os.File // we read
-	stderr *head
+	stderr *headBuffer
 	// done is closed when the process has ended.
 	done chan struct{}
 
@@ -38,7 +38,7 @@ type worker struct {
 // startWorker starts the program and waits until it is ready. The worker gets no kubeconfig, keys
 // or proxy from the environment.
 func startWorker(ctx context.Context, isolated bool, limits Limits, program string, args []string) (*worker, error) {
-	w := &worker{cmd: exec.Command(program, args...), stderr: &head{limit: 4096}, done: make(chan struct{})}
+	w := &worker{cmd: exec.Command(program, args...), stderr: &headBuffer{limit: 4096}, done: make(chan struct{})}
 	w.cmd.Dir = os.TempDir()
 	w.cmd.Env = []string{"GOTRACEBACK=none", "GOMAXPROCS=2"}
 	w.cmd.Stderr = w.stderr
@@ -57,7 +57,7 @@ func startWorker(ctx context.Context, isolated bool, limits Limits, program stri
 	}
 	if err != nil {
 		w.end()
-		return nil, errors.Join(fmt.Errorf("the worker did not start: %w", err), starting.Err(), w.words())
+		return nil, errors.Join(fmt.Errorf("the worker did not start: %w", err), starting.Err(), w.startError())
 	}
 	return w, nil
 }
@@ -110,7 +110,7 @@ func (w *worker) evaluate(ctx context.Context, pkg Package) (Result, error) {
 	return result, nil
 }
 
-func (w *worker) lives() bool {
+func (w *worker) isAlive() bool {
 	select {
 	case <-w.done:
 		return false
@@ -123,7 +123,7 @@ func (w *worker) lives() bool {
 func (w *worker) kill() { _ = w.cmd.Process.Kill() }
 
 // end ends the process if it still runs, and returns why it ended by itself.
-func (w *worker) end() ending {
+func (w *worker) end() endReason {
 	// A worker ends when its input is closed.
 	_, _ = w.in.Close(), w.out.Close()
 	select {
@@ -145,8 +145,8 @@ func (w *worker) end() ending {
 	return endedOtherwise
 }
 
-// words returns the first line of the error output of a worker that did not start.
-func (w *worker) words() error {
+// startError returns the first line of the error output of a worker that did not start.
+func (w *worker) startError() error {
 	line, _, _ := strings.Cut(strings.TrimSpace(w.stderr.String()), "\n")
 	if line == "" {
 		return nil
@@ -154,16 +154,16 @@ func (w *worker) words() error {
 	return errors.New(line)
 }
 
-// head stores the first bytes written to it, up to a limit.
-type head struct {
+// headBuffer stores the first bytes written to it, up to a limit.
+type headBuffer struct {
 	buffer bytes.Buffer
 	limit  int
 }
 
-func (h *head) Write(data []byte) (int, error) {
+func (h *headBuffer) Write(data []byte) (int, error) {
 	h.buffer.Write(data[:min(len(data), h.limit-h.buffer.Len())])
 	return len(data), nil
 }
 
 // String must only be called after the process has ended.
-func (h *head) String() string { return h.buffer.String() }
+func (h *headBuffer) String() string { return h.buffer.String() }

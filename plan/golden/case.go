@@ -54,8 +54,8 @@ const (
 	recordDigests = "digests"
 )
 
-// maxCase is the largest size of a case file, in bytes.
-const maxCase = 1 << 20
+// maxCaseSize is the largest size of a case file, in bytes.
+const maxCaseSize = 1 << 20
 
 func readCase(catalogue fs.FS, component, name string) (Case, error) {
 	file := path.Join(component, casesFolder, name+".yaml")
@@ -99,21 +99,21 @@ func readFile(catalogue fs.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read a case: %w", err)
 	}
-	if info.Size() > maxCase {
-		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxCase)
+	if info.Size() > maxCaseSize {
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxCaseSize)
 	}
 	return fs.ReadFile(catalogue, name)
 }
 
 const casesFolder = "cases"
 
-// owners are the folders of the catalogue with components.
-var owners = []string{"garden", "seed", "shoot"}
+// ownerFolders are the folders of the catalogue with components.
+var ownerFolders = []string{"garden", "seed", "shoot"}
 
 // componentsOf returns the components of a catalogue, or only the given ones.
 func componentsOf(catalogue fs.FS, only []string) ([]string, error) {
 	var all []string
-	for _, owner := range owners {
+	for _, owner := range ownerFolders {
 		entries, err := fs.ReadDir(catalogue, owner)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -38,8 +38,8 @@ type Difference struct {
 	Origin string `json:"origin,omitempty"`
 }
 
-// document of a recorded file.
-type document struct {
+// recordedDocument of a recorded file.
+type recordedDocument struct {
 	object map[string]any
 	text   string
 	// line is the first line of the document.
@@ -47,7 +47,7 @@ type document struct {
 }
 
 // name of the object, or "" for the head of the file.
-func (d document) name() string {
+func (d recordedDocument) name() string {
 	if d.object["apiVersion"] == nil || d.object["kind"] == nil {
 		return ""
 	}
@@ -55,19 +55,19 @@ func (d document) name() string {
 }
 
 // id identifies an object in a file, since objects of several groups may share a name.
-func (d document) id() string {
+func (d recordedDocument) id() string {
 	if name := d.name(); name != "" {
 		return fmt.Sprint(d.object["apiVersion"]) + " " + name
 	}
 	return ""
 }
 
-func documents(data []byte) []document {
-	var out []document
+func documents(data []byte) []recordedDocument {
+	var out []recordedDocument
 	line := 1
 	for _, text := range strings.SplitAfter(string(data), "\n---\n") {
 		content := strings.TrimSuffix(text, "---\n")
-		d := document{text: content, line: line}
+		d := recordedDocument{text: content, line: line}
 		// invalid YAML has no fields, and differs as text
 		_ = yaml.Unmarshal([]byte(content), &d.object)
 		out = append(out, d)
@@ -82,7 +82,7 @@ func Compare(file string, recorded, rendered []byte) []Difference {
 	if bytes.Equal(recorded, rendered) && (recorded == nil) == (rendered == nil) {
 		return nil
 	}
-	old, new := map[string]document{}, map[string]document{}
+	old, new := map[string]recordedDocument{}, map[string]recordedDocument{}
 	if recorded != nil {
 		for _, d := range documents(recorded) {
 			old[d.id()] = d
@@ -115,13 +115,13 @@ func Compare(file string, recorded, rendered []byte) []Difference {
 			d.Fields = redact.Compare(o.object, n.object)
 			d.Line = o.line + commonLines(o.text, n.text)
 			if !slices.ContainsFunc(d.Fields, func(f change.Field) bool { return f.Hidden }) {
-				d.Diff = unified(o.text, n.text)
+				d.Diff = lineDiff(o.text, n.text)
 			}
 		}
 		out = append(out, d)
 	}
 	if len(out) == 0 { // only the order of the documents differs
-		out = append(out, Difference{File: file, Line: 1 + commonLines(string(recorded), string(rendered)), Object: "order of the objects", Action: Changed, Diff: unified(string(recorded), string(rendered))})
+		out = append(out, Difference{File: file, Line: 1 + commonLines(string(recorded), string(rendered)), Object: "order of the objects", Action: Changed, Diff: lineDiff(string(recorded), string(rendered))})
 	}
 	return out
 }
@@ -136,22 +136,22 @@ func commonLines(a, b string) int {
 }
 
 const (
-	// maxDiffed is the largest text to compare by line, in bytes: the work is quadratic.
-	maxDiffed = 256 << 10
-	// maxDiff is the largest number of lines to show.
-	maxDiff = 60
+	// maxDiffBytes is the largest text to compare by line, in bytes: the work is quadratic.
+	maxDiffBytes = 256 << 10
+	// maxDiffLines is the largest number of lines to show.
+	maxDiffLines = 60
 )
 
-// unified returns a unified diff without file names.
-func unified(old, new string) string {
-	if len(old)+len(new) > maxDiffed {
+// lineDiff returns a unified diff without file names.
+func lineDiff(old, new string) string {
+	if len(old)+len(new) > maxDiffBytes {
 		return ""
 	}
 	out := fmt.Sprint(gotextdiff.ToUnified("recorded", "rendered", old, myers.ComputeEdits("", old, new)))
 	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 	lines = lines[min(2, len(lines)):]
-	if len(lines) > maxDiff {
-		lines = append(lines[:maxDiff], fmt.Sprintf("… %d more lines", len(lines)-maxDiff))
+	if len(lines) > maxDiffLines {
+		lines = append(lines[:maxDiffLines], fmt.Sprintf("… %d more lines", len(lines)-maxDiffLines))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -33,14 +33,14 @@ func changesOf(ctx context.Context, cases []fieldCase) (changes [][]string, prob
 			continue
 		}
 		at := slices.IndexFunc(shared, func(group []int) bool {
-			return !slices.ContainsFunc(group, func(other int) bool { return !cases[other].goesWith(c) })
+			return !slices.ContainsFunc(group, func(other int) bool { return !cases[other].canShareRender(c) })
 		})
 		if at < 0 {
 			shared, at = append(shared, nil), len(shared)
 		}
 		shared[at] = append(shared[at], i)
 	}
-	f := fieldTest{rendered: map[string]*renderedOnce{}}
+	f := fieldTest{rendered: map[string]*renderedDeclaration{}}
 	asked := make([]fieldCase, 0, len(alone)+len(shared))
 	for _, i := range alone {
 		asked = append(asked, cases[i])
@@ -48,7 +48,7 @@ func changesOf(ctx context.Context, cases []fieldCase) (changes [][]string, prob
 	for _, group := range shared {
 		together := fieldCase{GardenAPI: cases[group[0]].GardenAPI, With: cases[group[0]].With, Set: map[string]any{}}
 		for _, i := range group {
-			maps.Copy(together.Set, cases[i].other())
+			maps.Copy(together.Set, cases[i].otherFields())
 		}
 		asked = append(asked, together)
 	}
@@ -90,21 +90,22 @@ func changesOf(ctx context.Context, cases []fieldCase) (changes [][]string, prob
 	return changes, problems
 }
 
-// other returns the fields that the other value sets.
-func (c fieldCase) other() map[string]any {
+// otherFields returns the fields that the other value sets.
+func (c fieldCase) otherFields() map[string]any {
 	if c.Set != nil {
 		return c.Set
 	}
 	return map[string]any{c.Field: c.Value}
 }
 
-// goesWith reports whether two cases have the same initial declaration and set independent fields.
-func (c fieldCase) goesWith(other fieldCase) bool {
-	if c.GardenAPI != other.GardenAPI || keyOf(c.With) != keyOf(other.With) {
+// canShareRender reports whether two cases have the same initial declaration and set independent
+// fields.
+func (c fieldCase) canShareRender(other fieldCase) bool {
+	if c.GardenAPI != other.GardenAPI || contentKey(c.With) != contentKey(other.With) {
 		return false
 	}
-	for one := range c.other() {
-		for two := range other.other() {
+	for one := range c.otherFields() {
+		for two := range other.otherFields() {
 			if strings.HasPrefix(one+".", two+".") || strings.HasPrefix(two+".", one+".") {
 				return false
 			}
@@ -113,8 +114,8 @@ func (c fieldCase) goesWith(other fieldCase) bool {
 	return true
 }
 
-// keyOf is equal for equal content.
-func keyOf(content any) string {
+// contentKey is equal for equal content.
+func contentKey(content any) string {
 	text, err := json.Marshal(content)
 	if err != nil {
 		return err.Error()
@@ -123,9 +124,11 @@ func keyOf(content any) string {
 }
 
 // fieldTest renders each declaration once.
-type fieldTest struct{ rendered map[string]*renderedOnce }
+type fieldTest struct {
+	rendered map[string]*renderedDeclaration
+}
 
-type renderedOnce struct {
+type renderedDeclaration struct {
 	declared Case
 	input    render.Input
 	options  render.Options
@@ -135,7 +138,7 @@ type renderedOnce struct {
 
 // changes returns the names of changed objects from prepared renders.
 func (f fieldTest) changes(c fieldCase) ([]string, error) {
-	before, after := f.rendered[declaredBy(c.GardenAPI, c.With).key()], f.rendered[declaredBy(c.GardenAPI, c.With, c.other()).key()]
+	before, after := f.rendered[declaredBy(c.GardenAPI, c.With).key()], f.rendered[declaredBy(c.GardenAPI, c.With, c.otherFields()).key()]
 	if before.err != nil {
 		return nil, fmt.Errorf("without: %w", before.err)
 	}
@@ -157,17 +160,17 @@ func (f fieldTest) changes(c fieldCase) ([]string, error) {
 	return out, nil
 }
 
-// batch is the number of declarations to render at once. It is small enough for one evaluation of a
-// component.
-const batch = 6
+// batchSize is the number of declarations to render at once. It is small enough for one evaluation
+// of a component.
+const batchSize = 6
 
 // prepare renders missing declarations of the cases.
 func (f fieldTest) prepare(ctx context.Context, cases []fieldCase) {
-	var open []*renderedOnce
+	var open []*renderedDeclaration
 	for _, c := range cases {
-		for _, declared := range []Case{declaredBy(c.GardenAPI, c.With), declaredBy(c.GardenAPI, c.With, c.other())} {
+		for _, declared := range []Case{declaredBy(c.GardenAPI, c.With), declaredBy(c.GardenAPI, c.With, c.otherFields())} {
 			if key := declared.key(); f.rendered[key] == nil {
-				f.rendered[key] = &renderedOnce{declared: declared}
+				f.rendered[key] = &renderedDeclaration{declared: declared}
 				open = append(open, f.rendered[key])
 			}
 		}
@@ -181,8 +184,8 @@ func (f fieldTest) prepare(ctx context.Context, cases []fieldCase) {
 		})
 	}
 	_ = group.Wait()
-	open = slices.DeleteFunc(open, func(r *renderedOnce) bool { return r.err != nil })
-	for some := range slices.Chunk(open, batch) {
+	open = slices.DeleteFunc(open, func(r *renderedDeclaration) bool { return r.err != nil })
+	for some := range slices.Chunk(open, batchSize) {
 		inputs := make([]render.Input, len(some))
 		for i, r := range some {
 			inputs[i] = r.input
@@ -197,11 +200,11 @@ func (f fieldTest) prepare(ctx context.Context, cases []fieldCase) {
 	}
 }
 
-func nested(path []string, value any) map[string]any {
+func nestedMap(path []string, value any) map[string]any {
 	if len(path) == 1 {
 		return map[string]any{path[0]: value}
 	}
-	return map[string]any{path[0]: nested(path[1:], value)}
+	return map[string]any{path[0]: nestedMap(path[1:], value)}
 }
 
 // declaredBy returns the Garden with some fields merged onto it, in the given order.
@@ -213,15 +216,15 @@ func declaredBy(gardenAPI string, over ...map[string]any) Case {
 	declaration := map[string]any{"apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Garden", "metadata": map[string]any{"name": "local"}}
 	for _, fields := range over {
 		for _, path := range slices.Sorted(maps.Keys(fields)) {
-			declaration = merged(declaration, nested(strings.Split(path, "."), fields[path]))
+			declaration = mergeMaps(declaration, nestedMap(strings.Split(path, "."), fields[path]))
 		}
 	}
-	c.Declarations = []map[string]any{declaration, offered}
+	c.Declarations = []map[string]any{declaration, exampleExtension}
 	return c
 }
 
 // key is equal for equal declarations.
-func (c Case) key() string { return keyOf([]any{c.Landscape, c.Declarations}) }
+func (c Case) key() string { return contentKey([]any{c.Landscape, c.Declarations}) }
 
 // hashInName matches a content hash, which is redundant: the content is compared anyway.
 var hashInName = regexp.MustCompile(`-[0-9a-f]{8}$`)

@@ -82,17 +82,17 @@ func TestFieldsOfTheGarden(t *testing.T) {
 	assert.Empty(t, listed, "fields that the API does not have")
 }
 
-// TestFieldsThatAreReadAllTheSame: a case that wrongly claims to be unread is found, and does not
+// TestWronglyUnreadFields: a case that wrongly claims to be unread is found, and does not
 // fail the cases that share its declaration.
-func TestFieldsThatAreReadAllTheSame(t *testing.T) {
+func TestWronglyUnreadFields(t *testing.T) {
 	cases := []fieldCase{
 		{Field: "spec.runtimeCluster.networking.blockCIDRs", Value: []any{"169.254.169.254/32"}, Unread: "x"},
 		{Field: "spec.virtualCluster.kubernetes.kubeAPIServer.eventTTL", Value: "7h", Unread: "x"},
 		{Field: "spec.runtimeCluster.networking.nodes", Value: []any{"172.19.0.0/24"}, Unread: "x"},
 		{Field: "spec.runtimeCluster.networking.nodes", Value: []any{"172.20.0.0/24"}, Unread: "x"},
 	}
-	assert.True(t, cases[0].goesWith(cases[1]))
-	assert.False(t, cases[2].goesWith(cases[3]), "the same field")
+	assert.True(t, cases[0].canShareRender(cases[1]))
+	assert.False(t, cases[2].canShareRender(cases[3]), "the same field")
 	got, problems := changesOf(t.Context(), cases)
 	assert.Equal(t, [][]string{{}, {"runtime Deployment garden/virtual-garden-kube-apiserver"}, {}, {}}, got)
 	assert.Equal(t, make([]error, 4), problems)
@@ -103,20 +103,20 @@ var (
 	externals = []any{
 		map[string]any{"kind": "Secret", "namespace": "garden", "name": "*"}, map[string]any{"kind": "ConfigMap", "namespace": "garden", "name": "*"},
 	}
-	offered = map[string]any{
+	exampleExtension = map[string]any{
 		"apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Extension", "metadata": map[string]any{"name": "foobar"},
 		"spec": map[string]any{"deployment": map[string]any{"extension": map[string]any{"helm": map[string]any{"ociRepository": map[string]any{"ref": "registry.example.org/foobar:v1"}}}}, "resources": []any{map[string]any{"kind": "Extension", "type": "foobar", "clusterCompatibility": []any{"garden"}}}},
 	}
 )
 
-// merged merges one map onto another; lists are replaced.
-func merged(under, over map[string]any) map[string]any {
+// mergeMaps merges one map onto another; lists are replaced.
+func mergeMaps(under, over map[string]any) map[string]any {
 	out := maps.Clone(under)
 	for key, value := range over {
 		inner, isMap := value.(map[string]any)
 		below, wasMap := out[key].(map[string]any)
 		if isMap && wasMap {
-			value = merged(below, inner)
+			value = mergeMaps(below, inner)
 		}
 		out[key] = value
 	}

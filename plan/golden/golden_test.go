@@ -55,8 +55,8 @@ func runAll(t *testing.T, from fs.FS, only ...string) (*Report, string) {
 	return report, out.String()
 }
 
-// recorded adds the record of its cases to a catalogue.
-func recorded(t *testing.T, c fstest.MapFS) fstest.MapFS {
+// withRecord adds the record of its cases to a catalogue.
+func withRecord(t *testing.T, c fstest.MapFS) fstest.MapFS {
 	t.Helper()
 	report, _ := runAll(t, c, "seed/app")
 	out := maps.Clone(c)
@@ -66,17 +66,17 @@ func recorded(t *testing.T, c fstest.MapFS) fstest.MapFS {
 	return out
 }
 
-const visible = "about: As most are.\n"
+const caseText = "about: As most are.\n"
 
 func TestCases(t *testing.T) {
 	c := catalogue(t, map[string]string{
-		"default": visible,
+		"default": caseText,
 		"hidden":  "about: 'Off: a seed that takes no Shoots.'\ndeclarations:\n- apiVersion: core.gardener.cloud/v1beta1\n  kind: Seed\n  metadata: {name: local}\n  spec: {settings: {scheduling: {visible: false}}}\n",
 		"facts":   "about: In a cluster.\nfacts:\n  clusters: {seed: {kubernetesVersion: 1.33.1}}\n  secrets: {ca: {name: ca-1}}\n",
 	})
 	report, text := runAll(t, c)
 	assert.Equal(t, Summary{Components: 2, Cases: 3, New: 3, WithoutCases: []string{"seed/bare"}}, report.Summary)
-	assert.False(t, report.Agrees())
+	assert.False(t, report.IsCurrent())
 	assert.Contains(t, text, "Golden: 3 cases of 2 components: 3 not recorded yet.\n")
 	assert.Contains(t, text, "seed/app, case default: As most are.\n  + nothing is recorded yet\n")
 	assert.Contains(t, text, "Without cases: seed/bare\n")
@@ -86,12 +86,12 @@ func TestCases(t *testing.T) {
 	assert.Contains(t, string(report.Files["seed/app/cases/default/app.yaml"]), "unresolved:\n  - secret ca\n---\napiVersion: v1\ndata:\n  ca: ca-XXXXXXXX\n")
 	assert.Contains(t, string(report.Files["seed/app/cases/facts/app.yaml"]), "ca: ca-1\n  kubernetes: \"33\"\n")
 
-	_, text = runAll(t, recorded(t, c), "seed/app")
+	_, text = runAll(t, withRecord(t, c), "seed/app")
 	assert.Equal(t, "Golden: 3 cases of 1 component, all as recorded.\n", text)
 }
 
-func TestDifferencesAreToldByObjectAndField(t *testing.T) {
-	c := recorded(t, catalogue(t, map[string]string{"default": visible}))
+func TestDifferencesNameObjectAndField(t *testing.T) {
+	c := withRecord(t, catalogue(t, map[string]string{"default": caseText}))
 	c["seed/app/component.cue"] = &fstest.MapFile{Data: []byte(strings.Replace(seedComponent, "region: seed.spec.provider.region", `region: "elsewhere"`, 1))}
 	c["seed/app/cases/default/old.yaml"] = &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: old\n")}
 	c["seed/app/cases/gone/app.yaml"] = &fstest.MapFile{Data: []byte("x: y\n")}
@@ -135,7 +135,7 @@ func TestSecretValuesAreNotShown(t *testing.T) {
 	assert.Contains(t, found[0].String(), "data.key")
 }
 
-func TestCasesThatAreWrong(t *testing.T) {
+func TestInvalidCases(t *testing.T) {
 	for text, want := range map[string]string{
 		"about: x\nbsae: y\n":             "field bsae not found",
 		"base: default\n":                 "about: say in a sentence what the case shows",
@@ -147,7 +147,7 @@ func TestCasesThatAreWrong(t *testing.T) {
 		"about: x\ndeclarations:\n- {apiVersion: core.gardener.cloud/v1beta1, kind: Seed, metadata: {name: local}, spec: {provider: {region: null}}}\n":  "spec.provider.region",
 		"about: x\nlandscape:\n  images:\n  - {name: nothing, tag: v1}\n":                                                                                "nothing",
 	} {
-		report, printed := runAll(t, catalogue(t, map[string]string{"wrong": text, "right": visible}), "seed/app")
+		report, printed := runAll(t, catalogue(t, map[string]string{"wrong": text, "right": caseText}), "seed/app")
 		assert.Equal(t, 1, report.Summary.Failed, text)
 		assert.Equal(t, 1, report.Summary.New, "the others are rendered")
 		assert.Contains(t, printed, want)
@@ -158,8 +158,8 @@ func TestCasesThatAreWrong(t *testing.T) {
 	require.ErrorContains(t, err, "the catalogue has no components")
 }
 
-func TestWhatCannotBeRenderedKeepsItsRecord(t *testing.T) {
-	c := recorded(t, catalogue(t, map[string]string{"default": visible}))
+func TestFailedCasesKeepTheirRecord(t *testing.T) {
+	c := withRecord(t, catalogue(t, map[string]string{"default": caseText}))
 	c["seed/app/component.cue"] = &fstest.MapFile{Data: []byte(strings.Replace(seedComponent, "seed.spec.provider.region", "seed.spec.nothing.there", 1))}
 	report, _ := runAll(t, c, "seed/app")
 	assert.Equal(t, 1, report.Summary.Failed)

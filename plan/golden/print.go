@@ -21,12 +21,12 @@ func Print(w io.Writer, r *Report) error {
 			fmt.Fprintf(&b, "\n%s, case %s: %s\n", c.Name, one.Name, oneLine(one.About))
 			switch {
 			case one.Error != "":
-				b.WriteString(indent("✗ "+one.Error, "  "))
+				b.WriteString(indentLines("✗ "+one.Error, "  "))
 			case one.Unrecorded:
 				fmt.Fprintf(&b, "  + nothing is recorded yet\n")
 			}
 			for _, d := range one.Differences {
-				b.WriteString(indent(d.String(), "  "))
+				b.WriteString(indentLines(d.String(), "  "))
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (d Difference) String() string {
 	}
 	text += fmt.Sprintf("  %s:%d\n", d.File, d.Line)
 	if d.Diff != "" {
-		text += indent(d.Diff, "    ")
+		text += indentLines(d.Diff, "    ")
 	}
 	return text
 }
@@ -102,14 +102,14 @@ func FieldLine(f change.Field) string {
 	case f.Hidden:
 		return f.Path + ": (hidden value differs)"
 	case f.Old == nil:
-		return f.Path + ": + " + short(f.New)
+		return f.Path + ": + " + shortValue(f.New)
 	case f.New == nil:
-		return f.Path + ": - " + short(f.Old)
+		return f.Path + ": - " + shortValue(f.Old)
 	}
-	return f.Path + ": " + short(f.Old) + " → " + short(f.New)
+	return f.Path + ": " + shortValue(f.Old) + " → " + shortValue(f.New)
 }
 
-func short(value any) string {
+func shortValue(value any) string {
 	r := []rune(oneLine(fmt.Sprint(value)))
 	if len(r) > 120 {
 		return string(r[:120]) + "…"
@@ -119,7 +119,7 @@ func short(value any) string {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-func indent(text, by string) string {
+func indentLines(text, by string) string {
 	var b strings.Builder
 	for line := range strings.Lines(strings.TrimSuffix(text, "\n") + "\n") {
 		b.WriteString(by + line)
@@ -132,7 +132,7 @@ func indent(text, by string) string {
 func Annotations(w io.Writer, r *Report, root string) error {
 	var b strings.Builder
 	write := func(file string, line int, title, text string) {
-		fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", property(root+file), max(line, 1), property(title), message(text))
+		fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", escapeProperty(root+file), max(line, 1), escapeProperty(title), escapeMessage(text))
 	}
 	for _, c := range r.Components {
 		for _, one := range c.Cases {
@@ -164,16 +164,16 @@ func Annotations(w io.Writer, r *Report, root string) error {
 func AnnotateFiles(w io.Writer, differences []Difference, root string) error {
 	var b strings.Builder
 	for _, d := range differences {
-		fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", property(root+d.File), max(d.Line, 1), property("golden: "+d.Object), message(d.String()))
+		fmt.Fprintf(&b, "::error file=%s,line=%d,title=%s::%s\n", escapeProperty(root+d.File), max(d.Line, 1), escapeProperty("golden: "+d.Object), escapeMessage(d.String()))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func message(text string) string {
+func escapeMessage(text string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(strings.TrimSuffix(text, "\n"))
 }
 
-func property(text string) string {
-	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(message(text))
+func escapeProperty(text string) string {
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(escapeMessage(text))
 }

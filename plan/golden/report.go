@@ -58,8 +58,8 @@ type Summary struct {
 	WithoutCases []string `json:"withoutCases,omitempty"`
 }
 
-// Agrees reports whether all renders match their records.
-func (r *Report) Agrees() bool {
+// IsCurrent reports whether all renders match their records.
+func (r *Report) IsCurrent() bool {
 	return r.Summary.Differ+r.Summary.New+r.Summary.Failed+r.Summary.Stale == 0
 }
 

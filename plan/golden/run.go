@@ -38,7 +38,7 @@ func Run(ctx context.Context, catalogue fs.FS, only []string) (*Report, error) {
 		report.Components[i] = ComponentReport{Name: dir, Cases: make([]CaseReport, len(cases)), recorded: recorded}
 		for j, name := range cases {
 			group.Go(func() error {
-				report.Components[i].Cases[j] = run(ctx, catalogue, dir, name)
+				report.Components[i].Cases[j] = runCase(ctx, catalogue, dir, name)
 				return ctx.Err()
 			})
 		}
@@ -50,8 +50,8 @@ func Run(ctx context.Context, catalogue fs.FS, only []string) (*Report, error) {
 	return report, nil
 }
 
-// run renders one case.
-func run(ctx context.Context, catalogue fs.FS, dir, name string) CaseReport {
+// runCase renders one case.
+func runCase(ctx context.Context, catalogue fs.FS, dir, name string) CaseReport {
 	out := CaseReport{Name: name}
 	c, err := readCase(catalogue, dir, name)
 	if err == nil {

@@ -25,7 +25,7 @@ func jsonSchemas(_ context.Context, a arguments) (sample, error) {
 // validation in the same process. It does so a.runs times, each time with another Shoot, and
 // returns the sample of the median time.
 func validateAgain(ctx context.Context, a arguments) (sample, error) {
-	opts := landscapes.Options{Kept: kept.InMemory()}
+	opts := landscapes.Options{ResultCache: kept.InMemory()}
 	var files []string
 	validate := func() error {
 		l, found, err := landscapes.Load(ctx, a.dir, opts)

@@ -16,7 +16,7 @@ import (
 func TestFolders(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("outside"), 0o600))
-	for i := range 3 * mostOpen {
+	for i := range 3 * maxOpenFolders {
 		folder := filepath.Join(dir, fmt.Sprint(i), "deep")
 		require.NoError(t, os.MkdirAll(folder, 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(folder, "file"), fmt.Append(nil, i), 0o600))
@@ -27,12 +27,12 @@ func TestFolders(t *testing.T) {
 	root, err := os.OpenRoot(dir)
 	require.NoError(t, err)
 	defer root.Close()
-	files := newFolders(root)
+	files := newFolderCache(root)
 
 	var group sync.WaitGroup
 	for range 4 {
 		group.Go(func() {
-			for i := range 3 * mostOpen {
+			for i := range 3 * maxOpenFolders {
 				file, err := files.Open(fmt.Sprintf("%d/deep/file", i))
 				if !assert.NoError(t, err) {
 					return

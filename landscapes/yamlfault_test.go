@@ -61,8 +61,8 @@ func TestCauseOfBrokenYAML(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOver: text after an object is read, or reported at its place.
-func TestNothingIsLeftOver(t *testing.T) {
+// TestTextAfterObjects: text after an object is read, or reported at its place.
+func TestTextAfterObjects(t *testing.T) {
 	object := func(name string) string {
 		return `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "` + name + `"}}`
 	}
@@ -129,7 +129,7 @@ func TestFaultsOfJSON(t *testing.T) {
 		object + "{\"name\": \"a\n\"}}":                 `66 text has a line break or a control character in it`,
 		object + `{"name": "a"`:                         `66 the file ends too early: a closing brace, bracket or quotation mark is missing`,
 	} {
-		found := jsonProblem([]byte(text))
+		found := findJSONFault([]byte(text))
 		column, rest, _ := strings.Cut(want, " ")
 		said := fmt.Sprintf("%d %s", found.column, found.message)
 		assert.True(t, strings.HasPrefix(said, column+" this is not JSON: "+rest), "%s\n%s", text, said)

@@ -10,29 +10,29 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// unified returns a line diff with three lines of context, without file names. An added or removed
+// lineDiff returns a line diff with three lines of context, without file names. An added or removed
 // value has a sign on each line.
-func unified(f change.Field) []string {
-	old, new := pair(f)
+func lineDiff(f change.Field) []string {
+	old, new := valuePair(f)
 	if f.Old == nil || f.New == nil {
 		sign, text := "-", old
 		if f.Old == nil {
 			sign, text = "+", new
 		}
-		return signed(sign, strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
+		return withSign(sign, strings.Split(strings.TrimSuffix(text, "\n"), "\n"))
 	}
 	if strings.HasSuffix(old, "\n") == strings.HasSuffix(new, "\n") {
 		old, new = strings.TrimSuffix(old, "\n")+"\n", strings.TrimSuffix(new, "\n")+"\n"
 	}
-	return diffLines(lineList(old), lineList(new))
+	return diffLines(splitLines(old), splitLines(new))
 }
 
 const (
 	// contextLines is the number of unchanged lines around a difference.
 	contextLines = 3
-	// comparable is the largest number of different lines in a line diff: time and memory are
+	// maxComparedLines is the largest number of different lines in a line diff: time and memory are
 	// quadratic.
-	comparable = 1000
+	maxComparedLines = 1000
 )
 
 // diffLines compares lines without their common start and end. If there are too many, it returns
@@ -45,10 +45,10 @@ func diffLines(o, n []string) []string {
 	for end < min(len(o), len(n))-begin && o[len(o)-1-end] == n[len(n)-1-end] {
 		end++
 	}
-	if inner := o[begin : len(o)-end]; len(inner)+len(n)-end-begin > comparable {
+	if inner := o[begin : len(o)-end]; len(inner)+len(n)-end-begin > maxComparedLines {
 		other := n[begin : len(n)-end]
 		lines := []string{fmt.Sprintf("@@ -%d,%d +%d,%d @@", begin+1, len(inner), begin+1, len(other))}
-		return append(append(lines, signed("-", trimmed(inner))...), signed("+", trimmed(other))...)
+		return append(append(lines, withSign("-", withoutLineEnds(inner))...), withSign("+", withoutLineEnds(other))...)
 	}
 	begin, end = max(0, begin-contextLines), max(0, end-contextLines)
 	old, new := strings.Join(o[begin:len(o)-end], ""), strings.Join(n[begin:len(n)-end], "")
@@ -61,8 +61,8 @@ func diffLines(o, n []string) []string {
 	return lines[min(2, len(lines)):] // without the names
 }
 
-// lineList returns the lines of a text with their line ends.
-func lineList(text string) []string {
+// splitLines returns the lines of a text with their line ends.
+func splitLines(text string) []string {
 	lines := strings.SplitAfter(text, "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
@@ -70,7 +70,7 @@ func lineList(text string) []string {
 	return lines
 }
 
-func trimmed(lines []string) []string {
+func withoutLineEnds(lines []string) []string {
 	out := make([]string, 0, len(lines))
 	for _, line := range lines {
 		out = append(out, strings.TrimSuffix(line, "\n"))
@@ -78,7 +78,7 @@ func trimmed(lines []string) []string {
 	return out
 }
 
-func signed(sign string, lines []string) []string {
+func withSign(sign string, lines []string) []string {
 	out := make([]string, 0, len(lines))
 	for _, line := range lines {
 		out = append(out, sign+line)

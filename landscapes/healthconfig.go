@@ -14,8 +14,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Judging is the compiled spec.health of a landscape. Its zero value has only built-in rules.
-type Judging struct {
+// HealthConfig is the compiled spec.health of a landscape. Its zero value has only built-in rules.
+type HealthConfig struct {
 	// Rules precede the built-in ones; nil for none.
 	Rules health.Rules
 	// ExistenceOnly accepts any existing object whose kind has no rule.
@@ -23,7 +23,7 @@ type Judging struct {
 }
 
 // Options returns options for health.Check.
-func (j Judging) Options() []health.Option {
+func (j HealthConfig) Options() []health.Option {
 	options := []health.Option{health.WithRules(j.Rules)}
 	if !j.ExistenceOnly {
 		options = append(options, health.JudgeAllKinds())
@@ -31,20 +31,20 @@ func (j Judging) Options() []health.Option {
 	return options
 }
 
-// Judging compiles spec.health. It succeeds for each valid landscape.
-func (l *Landscape) Judging() (Judging, error) {
-	j, err := judging(l.Config.Spec.Health)
+// HealthConfig compiles spec.health. It succeeds for each valid landscape.
+func (l *Landscape) HealthConfig() (HealthConfig, error) {
+	j, err := compileHealth(l.Config.Spec.Health)
 	if err != nil {
 		return j, fmt.Errorf("landscape.yaml: %s: %w", fieldHealth, err)
 	}
 	return j, nil
 }
 
-func judging(spec *landscapev1alpha1.Health) (Judging, error) {
+func compileHealth(spec *landscapev1alpha1.Health) (HealthConfig, error) {
 	if spec == nil {
-		return Judging{}, nil
+		return HealthConfig{}, nil
 	}
-	j := Judging{ExistenceOnly: spec.OtherKinds == landscapev1alpha1.OtherKindsExistence}
+	j := HealthConfig{ExistenceOnly: spec.OtherKinds == landscapev1alpha1.OtherKindsExistence}
 	if len(spec.Rules) == 0 {
 		return j, nil
 	}
@@ -60,19 +60,19 @@ func judging(spec *landscapev1alpha1.Health) (Judging, error) {
 	return j, nil
 }
 
-// ParseJudging reads a YAML or JSON file with the fields of spec.health, without a landscape.
+// ParseHealthConfig reads a YAML or JSON file with the fields of spec.health, without a landscape.
 // Places contain the name, and findings the fields of the file. With an error among them the result
 // is unusable. An error is a failure without a finding.
-func ParseJudging(ctx context.Context, name string, data []byte) (Judging, []schemas.Violation, error) {
+func ParseHealthConfig(ctx context.Context, name string, data []byte) (HealthConfig, []schemas.Violation, error) {
 	l := newLoader(ctx, nil, ".", Options{})
 	config := l.parseHealth(name, data)
 	if config == nil {
-		return Judging{}, l.violations, nil
+		return HealthConfig{}, l.violations, nil
 	}
 	typed := &landscapev1alpha1.Landscape{}
 	found, err := schemas.Validate(ctx, []schemas.Input{config.Input()}, schemas.Options{})
 	if err != nil {
-		return Judging{}, nil, fmt.Errorf("checking %s: %w", name, err)
+		return HealthConfig{}, nil, fmt.Errorf("checking %s: %w", name, err)
 	}
 	spec, _ := config.Object().Object["spec"].(map[string]any)
 	rules, _ := spec["health"].(map[string]any)
@@ -84,12 +84,12 @@ func ParseJudging(ctx context.Context, name string, data []byte) (Judging, []sch
 	}
 	schemas.SortViolations(found)
 	if schemas.HasErrors(found) {
-		return Judging{}, found, nil
+		return HealthConfig{}, found, nil
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(config.Object().Object, typed); err != nil {
-		return Judging{}, found, fmt.Errorf("reading %s: %w", name, err)
+		return HealthConfig{}, found, fmt.Errorf("reading %s: %w", name, err)
 	}
-	j, err := judging(typed.Spec.Health)
+	j, err := compileHealth(typed.Spec.Health)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
@@ -103,11 +103,11 @@ func (l *loader) parseHealth(name string, data []byte) *Declaration {
 		l.reportTooLong(name, int64(len(data)))
 		return nil
 	}
-	if !l.isText(name, data) {
+	if !l.requireText(name, data) {
 		return nil
 	}
 	const want = "must hold one document with the fields of spec.health: rules, otherKinds"
-	documents := split(data)
+	documents := splitDocuments(data)
 	if len(documents) != 1 {
 		l.report(name, 1, 1, ruleHealth, schemas.TypeInvalid, want)
 		return nil
@@ -127,11 +127,11 @@ func (l *loader) parseHealth(name string, data []byte) *Declaration {
 		return nil
 	}
 	d := &Declaration{File: name, Line: node.Line, Column: node.Column}
-	in := func(field string, child *place) *place {
-		return &place{position: child.position, isMap: true, fields: map[string]*place{field: child}}
+	in := func(field string, child *placeTree) *placeTree {
+		return &placeTree{position: child.position, isMap: true, fields: map[string]*placeTree{field: child}}
 	}
-	tree := in("spec", in("health", places(name, node, 0)))
-	d.setContent(written{origins: []origin{{tree: func() *place { return tree }}}, object: &unstructured.Unstructured{Object: map[string]any{
+	tree := in("spec", in("health", newPlaceTree(name, node, 0)))
+	d.setContent(declaredContent{origins: []origin{{tree: func() *placeTree { return tree }}}, object: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": landscapev1alpha1.SchemeGroupVersion.String(), "kind": configKind, "metadata": map[string]any{"name": "health"},
 		"spec": map[string]any{"health": content},
 	}}})

@@ -16,14 +16,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// identifying is a file system that identifies content by its text, and records opened files.
-type identifying struct {
+// contentIDTestFS is a file system that identifies content by its text, and records opened files.
+type contentIDTestFS struct {
 	fstest.MapFS
 	mutex  sync.Mutex
 	opened []string
 }
 
-func (f *identifying) ContentID(name string) (string, bool) {
+func (f *contentIDTestFS) ContentID(name string) (string, bool) {
 	file, ok := f.MapFS[name]
 	if !ok {
 		return "", false
@@ -31,7 +31,7 @@ func (f *identifying) ContentID(name string) (string, bool) {
 	return "text " + string(file.Data), true
 }
 
-func (f *identifying) Open(name string) (fs.File, error) {
+func (f *contentIDTestFS) Open(name string) (fs.File, error) {
 	if name == "a.yaml" || name == "b.yaml" {
 		f.mutex.Lock()
 		f.opened = append(f.opened, name)
@@ -40,8 +40,8 @@ func (f *identifying) Open(name string) (fs.File, error) {
 	return f.MapFS.Open(name)
 }
 
-// TestPlacesAreThoseOfTheFile: files with the same content do not share positions.
-func TestPlacesAreThoseOfTheFile(t *testing.T) {
+// TestSameContentHasOwnPlaces: files with the same content do not share positions.
+func TestSameContentHasOwnPlaces(t *testing.T) {
 	text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  namespace: garden\n  name: a\n")
 	store := kept.InMemory()
 	load := func(name string) (fstest.MapFS, *Landscape) {
@@ -49,7 +49,7 @@ func TestPlacesAreThoseOfTheFile(t *testing.T) {
 			"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: x}\n")},
 			name:             {Data: text},
 		}
-		l, violations, err := LoadFS(t.Context(), &identifying{MapFS: files}, ".", Options{Kept: store})
+		l, violations, err := LoadFS(t.Context(), &contentIDTestFS{MapFS: files}, ".", Options{ResultCache: store})
 		require.NoError(t, err)
 		require.Empty(t, violations)
 		return files, l
@@ -68,14 +68,14 @@ func TestPlacesAreThoseOfTheFile(t *testing.T) {
 	assert.Equal(t, "renamed.yaml:5", place(after))
 }
 
-// TestNamesThatAreNoText: known content with a name that cannot be opened is a finding, not a
+// TestInvalidFileNames: known content with a name that cannot be opened is a finding, not a
 // panic.
-func TestNamesThatAreNoText(t *testing.T) {
+func TestInvalidFileNames(t *testing.T) {
 	text := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: garden, name: a}\n")
 	store := kept.InMemory()
 	config := &fstest.MapFile{Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: x}\n")}
 	load := func(files fstest.MapFS) []schemas.Violation {
-		_, violations, err := LoadFS(t.Context(), &identifying{MapFS: files}, ".", Options{Kept: store})
+		_, violations, err := LoadFS(t.Context(), &contentIDTestFS{MapFS: files}, ".", Options{ResultCache: store})
 		require.NoError(t, err)
 		return violations
 	}
@@ -92,12 +92,12 @@ func TestKnownContentIsNotRead(t *testing.T) {
 		return &fstest.MapFile{Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: garden}\ndata: {a: " + value + "}\n")}
 	}
 	store := kept.InMemory()
-	load := func(b string) (*identifying, *Landscape) {
-		files := &identifying{MapFS: fstest.MapFS{
+	load := func(b string) (*contentIDTestFS, *Landscape) {
+		files := &contentIDTestFS{MapFS: fstest.MapFS{
 			"landscape.yaml": {Data: []byte("apiVersion: landscape.pergola.dev/v1alpha1\nkind: Landscape\nmetadata: {name: x}\n")},
 			"a.yaml":         object("a", "one"), "b.yaml": object("b", b),
 		}}
-		l, violations, err := LoadFS(t.Context(), files, ".", Options{Kept: store})
+		l, violations, err := LoadFS(t.Context(), files, ".", Options{ResultCache: store})
 		require.NoError(t, err)
 		require.Empty(t, violations)
 		require.Len(t, l.Declarations, 2)
@@ -107,8 +107,8 @@ func TestKnownContentIsNotRead(t *testing.T) {
 	assert.ElementsMatch(t, []string{"a.yaml", "b.yaml"}, files.opened)
 	files, after := load("two")
 	assert.Equal(t, []string{"b.yaml"}, files.opened)
-	assert.True(t, before.Declarations[0].Same(&after.Declarations[0]))
-	assert.False(t, before.Declarations[1].Same(&after.Declarations[1]))
+	assert.True(t, before.Declarations[0].HasSameContent(&after.Declarations[0]))
+	assert.False(t, before.Declarations[1].HasSameContent(&after.Declarations[1]))
 
 	data, _, err := unstructured.NestedMap(after.Declarations[0].Object().Object, "data")
 	require.NoError(t, err)

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// packed is object content in a tenth of the memory of its maps. Unpacked texts are substrings of
-// it.
-type packed string
+// packedObject is object content in a tenth of the memory of its maps. Unpacked texts are
+// substrings of it.
+type packedObject string
 
 // Type marks before values.
 const (
@@ -26,7 +26,7 @@ const (
 )
 
 // pack encodes content with the types of unstructured objects.
-func pack(content map[string]any) packed { return packed(appendPacked(nil, content)) }
+func pack(content map[string]any) packedObject { return packedObject(appendPacked(nil, content)) }
 
 func appendPacked(to []byte, value any) []byte {
 	switch v := value.(type) {
@@ -62,7 +62,7 @@ func appendPackedText(to []byte, text string) []byte {
 }
 
 // unpack returns a new copy of the content.
-func (p packed) unpack() map[string]any {
+func (p packedObject) unpack() map[string]any {
 	u := unpacker{rest: string(p)}
 	content, _ := u.value().(map[string]any)
 	return content
@@ -123,24 +123,24 @@ func (u *unpacker) value() any {
 
 // pack returns a compact reader. It unpacks content on demand, and shares it while it is
 // referenced.
-func (w written) pack() reader {
+func (w declaredContent) pack() contentReader {
 	object, origins, recipients := pack(w.object.Object), w.origins, w.recipients
-	var sealed packed
+	var sealed packedObject
 	if w.sealed != nil {
 		sealed = pack(w.sealed)
 	}
 	var mutex sync.Mutex
 	var last weak.Pointer[unstructured.Unstructured]
-	return func(p purpose) written {
+	return func(p contentUse) declaredContent {
 		switch p {
-		case toHave:
-			return written{}
-		case toChange:
-			return written{object: &unstructured.Unstructured{Object: object.unpack()}, origins: origins}
+		case usePreload:
+			return declaredContent{}
+		case useCopy:
+			return declaredContent{object: &unstructured.Unstructured{Object: object.unpack()}, origins: origins}
 		}
 		mutex.Lock()
 		defer mutex.Unlock()
-		w := written{object: last.Value(), origins: origins, recipients: recipients}
+		w := declaredContent{object: last.Value(), origins: origins, recipients: recipients}
 		if w.object == nil {
 			w.object = &unstructured.Unstructured{Object: object.unpack()}
 			last = weak.Make(w.object)

@@ -32,19 +32,19 @@ func TestNoPodsBeforeOrAfter(t *testing.T) {
 		old, new string
 		want     []string
 	}{
-		"stops":                 {workload("Deployment", "replicas: 2"), workload("Deployment", "replicas: 0"), []string{stops}},
-		"stops, by default one": {workload("StatefulSet", "a: b"), workload("StatefulSet", "a: b, replicas: 0"), []string{stops}},
-		"stops, with others":    {workload("Deployment", "replicas: 2, template: {a: 1}"), workload("Deployment", "replicas: 0, template: {a: 2}"), []string{stops}},
-		"starts":                {workload("Deployment", "replicas: 0"), workload("Deployment", "replicas: 2"), []string{starts}},
-		"starts with others":    {workload("StatefulSet", "replicas: 0, template: {a: 1}"), workload("StatefulSet", "replicas: 1, template: {a: 2}"), []string{starts}},
-		"starts, no rollout":    {workload("Deployment", "strategy: {type: Recreate}, replicas: 0, template: {a: 1}"), workload("Deployment", "strategy: {type: Recreate}, replicas: 1, template: {a: 2}"), []string{starts}},
+		"stops":                 {workload("Deployment", "replicas: 2"), workload("Deployment", "replicas: 0"), []string{stopText}},
+		"stops, by default one": {workload("StatefulSet", "a: b"), workload("StatefulSet", "a: b, replicas: 0"), []string{stopText}},
+		"stops, with others":    {workload("Deployment", "replicas: 2, template: {a: 1}"), workload("Deployment", "replicas: 0, template: {a: 2}"), []string{stopText}},
+		"starts":                {workload("Deployment", "replicas: 0"), workload("Deployment", "replicas: 2"), []string{startText}},
+		"starts with others":    {workload("StatefulSet", "replicas: 0, template: {a: 1}"), workload("StatefulSet", "replicas: 1, template: {a: 2}"), []string{startText}},
+		"starts, no rollout":    {workload("Deployment", "strategy: {type: Recreate}, replicas: 0, template: {a: 1}"), workload("Deployment", "strategy: {type: Recreate}, replicas: 1, template: {a: 2}"), []string{startText}},
 		"grows":                 {workload("Deployment", "replicas: 1"), workload("Deployment", "replicas: 2"), nil},
-		"grows with others":     {workload("Deployment", "replicas: 1, template: {a: 1}"), workload("Deployment", "replicas: 2, template: {a: 2}"), []string{rolls}},
-		"etcd stops":            {etcd("replicas: 3"), etcd("replicas: 0"), []string{stops}},
-		"etcd stops changed":    {etcd("replicas: 1, etcd: {quota: 1Gi}"), etcd("replicas: 0, etcd: {quota: 2Gi}"), []string{stops}},
-		"etcd starts":           {etcd("replicas: 0"), etcd("replicas: 1"), []string{starts}},
-		"etcd grows":            {etcd("replicas: 1"), etcd("replicas: 3"), []string{rollsEtcd}},
-		"replica set":           {workload("ReplicaSet", "replicas: 1, template: {a: 1}"), workload("ReplicaSet", "replicas: 0, template: {a: 2}"), []string{stops}},
+		"grows with others":     {workload("Deployment", "replicas: 1, template: {a: 1}"), workload("Deployment", "replicas: 2, template: {a: 2}"), []string{rollText}},
+		"etcd stops":            {etcd("replicas: 3"), etcd("replicas: 0"), []string{stopText}},
+		"etcd stops changed":    {etcd("replicas: 1, etcd: {quota: 1Gi}"), etcd("replicas: 0, etcd: {quota: 2Gi}"), []string{stopText}},
+		"etcd starts":           {etcd("replicas: 0"), etcd("replicas: 1"), []string{startText}},
+		"etcd grows":            {etcd("replicas: 1"), etcd("replicas: 3"), []string{rollEtcdText}},
+		"replica set":           {workload("ReplicaSet", "replicas: 1, template: {a: 1}"), workload("ReplicaSet", "replicas: 0, template: {a: 2}"), []string{stopText}},
 		"hibernates":            {shoot(""), shoot(", hibernation: {enabled: true}"), []string{sleeps}},
 		"hibernates from awake": {shoot(", hibernation: {enabled: false}"), shoot(", hibernation: {enabled: true}"), []string{sleeps}},
 		"wakes up":              {shoot(", hibernation: {enabled: true}"), shoot(", hibernation: {enabled: false}"), []string{wakes}},
@@ -61,9 +61,9 @@ func TestNoPodsBeforeOrAfter(t *testing.T) {
 }
 
 // controlPlaneOf returns the control plane of a Shoot with these replicas of each part.
-func controlPlaneOf(t *testing.T, name, hibernation string, replicas int, image string) Place {
+func controlPlaneOf(t *testing.T, name, hibernation string, replicas int, image string) PlacedBundle {
 	t.Helper()
-	p := Place{Cluster: "seed", Bundle: render.Bundle{Name: "control-plane", Owner: render.Owner{Kind: "shoot", Namespace: "garden-prod", Name: name}}}
+	p := PlacedBundle{Cluster: "seed", Bundle: render.Bundle{Name: "control-plane", Owner: render.Owner{Kind: "shoot", Namespace: "garden-prod", Name: name}}}
 	for _, text := range []string{
 		"{apiVersion: extensions.gardener.cloud/v1alpha1, kind: Cluster, metadata: {name: shoot--prod--NAME}, spec: {shoot: {apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, spec: {hibernation: " + hibernation + "}}}}",
 		"{apiVersion: druid.gardener.cloud/v1alpha1, kind: Etcd, metadata: {name: etcd-main, namespace: shoot--prod--NAME}, spec: {replicas: N, etcd: {image: IMAGE}}}",
@@ -80,8 +80,8 @@ func controlPlaneOf(t *testing.T, name, hibernation string, replicas int, image 
 // restart.
 func TestControlPlanesThatStopAndStart(t *testing.T) {
 	const asleep, awake = "{enabled: true}", "{enabled: false}"
-	p := Bundles([]Place{controlPlaneOf(t, "tired", awake, 2, "a"), controlPlaneOf(t, "early", asleep, 0, "a"), controlPlaneOf(t, "busy", awake, 2, "a")},
-		[]Place{controlPlaneOf(t, "tired", asleep, 0, "b"), controlPlaneOf(t, "early", awake, 2, "b"), controlPlaneOf(t, "busy", awake, 2, "b")})
+	p := CompareBundles([]PlacedBundle{controlPlaneOf(t, "tired", awake, 2, "a"), controlPlaneOf(t, "early", asleep, 0, "a"), controlPlaneOf(t, "busy", awake, 2, "a")},
+		[]PlacedBundle{controlPlaneOf(t, "tired", asleep, 0, "b"), controlPlaneOf(t, "early", awake, 2, "b"), controlPlaneOf(t, "busy", awake, 2, "b")})
 	parts := []string{"etcd-main", "kube-apiserver"}
 	assert.Equal(t, []ControlPlane{{Cluster: "seed", Owner: "shoot garden-prod/busy", Parts: parts}, {Cluster: "seed", Owner: "shoot garden-prod/early", Starts: parts},
 		{Cluster: "seed", Owner: "shoot garden-prod/tired", Stops: parts}}, ControlPlanes(p))
@@ -91,7 +91,7 @@ func TestControlPlanesThatStopAndStart(t *testing.T) {
 		require.NoError(t, Print(&out, p, format, false))
 		return out.String()
 	}
-	seen := open(print(FormatMarkdown))
+	seen := openText(print(FormatMarkdown))
 	for fate, whose := range map[string]string{"stop": "tired", "restart": "busy", "start": "early"} {
 		assert.Contains(t, seen, "#### Control planes that "+fate+"\n\n| part | cluster | whose |\n|-|-|-|\n| etcd-main, kube-apiserver | seed | shoot garden-prod/"+whose+" |\n\n")
 		assert.Contains(t, print(FormatText), "  ! "+fate+"s etcd-main, kube-apiserver of the control plane, on seed: shoot garden-prod/"+whose+"\n")
@@ -99,7 +99,7 @@ func TestControlPlanesThatStopAndStart(t *testing.T) {
 	}
 	assert.Less(t, strings.Index(seen, "that stop\n"), strings.Index(seen, "that restart\n"), "the worst first")
 	assert.Less(t, strings.Index(seen, "that restart\n"), strings.Index(seen, "that start\n"))
-	for what, whose := range map[string]string{stops: "tired", rolls: "busy", starts: "early"} {
+	for what, whose := range map[string]string{stopText: "tired", rollText: "busy", startText: "early"} {
 		assert.Contains(t, seen, "| "+what+" | seed | Deployment shoot--prod--"+whose+"/vpn |\n", "what a table above has is not repeated")
 	}
 	var back struct{ ControlPlanes []ControlPlane }
@@ -107,12 +107,12 @@ func TestControlPlanesThatStopAndStart(t *testing.T) {
 	assert.Equal(t, ControlPlanes(p), back.ControlPlanes)
 }
 
-// TestNothingRestartsInItsSleep: a cluster that is hibernated before and after has no pods to
-// restart. With a schedule it may have.
-func TestNothingRestartsInItsSleep(t *testing.T) {
+// TestHibernatedClustersRestartNothing: a cluster that is hibernated before and after has no pods
+// to restart. With a schedule it may have.
+func TestHibernatedClustersRestartNothing(t *testing.T) {
 	const asleep, scheduled = "{enabled: true}", "{enabled: true, schedules: [{start: 0 20 * * *}]}"
 	change := func(hibernation string) change.Plan {
-		return Bundles([]Place{controlPlaneOf(t, "a", hibernation, 0, "a")}, []Place{controlPlaneOf(t, "a", hibernation, 0, "b")})
+		return CompareBundles([]PlacedBundle{controlPlaneOf(t, "a", hibernation, 0, "a")}, []PlacedBundle{controlPlaneOf(t, "a", hibernation, 0, "b")})
 	}
 	p := change(asleep)
 	assert.Len(t, p.Items, 3)

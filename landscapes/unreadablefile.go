@@ -8,11 +8,11 @@ type damagedFS interface {
 	Damaged() error
 }
 
-// LostError is the panic value when the content of a Declaration is requested and its file,
-// readable while loading, is unreadable now. The methods cannot return errors, and continuing would
-// look like removed objects. Users of a landscape from a repository recover from it (package
+// UnreadableFileError is the panic value when the content of a Declaration is requested and its
+// file, readable while loading, is unreadable now. The methods cannot return errors, and continuing
+// would look like removed objects. Users of a landscape from a repository recover from it (package
 // panics).
-type LostError struct {
+type UnreadableFileError struct {
 	// File is relative to the landscape folder.
 	File string
 	// Err is the cause; nil if it is unknown.
@@ -20,7 +20,7 @@ type LostError struct {
 }
 
 // Error implements error.
-func (e *LostError) Error() string {
+func (e *UnreadableFileError) Error() string {
 	text := e.File + " was there a moment ago and cannot be read any more"
 	if e.Err != nil {
 		return fmt.Sprintf("%s: %s", text, e.Err)
@@ -29,10 +29,10 @@ func (e *LostError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *LostError) Unwrap() error { return e.Err }
+func (e *UnreadableFileError) Unwrap() error { return e.Err }
 
-func (l *loader) lost(name string) *LostError {
-	out := &LostError{File: l.relative(name)}
+func (l *loader) newUnreadableFileError(name string) *UnreadableFileError {
+	out := &UnreadableFileError{File: l.relative(name)}
 	if kept, ok := l.fs.(damagedFS); ok {
 		out.Err = kept.Damaged()
 	}

@@ -29,17 +29,17 @@ func TestUnified(t *testing.T) {
 		"end":                       {"a\nb\n", "a\nb\nx\n", []string{"@@ -1,2 +1,3 @@", " a", " b", "+x"}},
 		"last line without its end": {"a\nb", "a\nb\n", []string{"@@ -1,2 +1,2 @@", " a", "-b", "\\ No newline at end of file", "+b"}},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, unified(change.Field{Old: c.old, New: c.new})) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, c.want, lineDiff(change.Field{Old: c.old, New: c.new})) })
 	}
 }
 
 // TestHugeTexts: a line diff of unrelated texts would take minutes and gigabytes.
 func TestHugeTexts(t *testing.T) {
 	begin := time.Now()
-	lines := unified(change.Field{Old: "same\n" + numbered(0, 50000, "a"), New: "same\n" + numbered(0, 50000, "b")})
+	lines := lineDiff(change.Field{Old: "same\n" + numbered(0, 50000, "a"), New: "same\n" + numbered(0, 50000, "b")})
 	assert.Equal(t, "@@ -2,50000 +2,50000 @@", lines[0])
 	assert.Len(t, lines, 100001)
-	small := unified(change.Field{Old: numbered(0, 100000, "a"), New: strings.Replace(numbered(0, 100000, "a"), "a 50000\n", "b\n", 1)})
+	small := lineDiff(change.Field{Old: numbered(0, 100000, "a"), New: strings.Replace(numbered(0, 100000, "a"), "a 50000\n", "b\n", 1)})
 	assert.Equal(t, "@@ -49998,7 +49998,7 @@", small[0])
 	assert.Len(t, small, 9)
 	assert.Less(t, time.Since(begin), 20*time.Second)

@@ -12,9 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// TestRulesSeeWhatTheAPIFillsIn: rules apply to networks from the Seed and to a version from the
+// TestRulesApplyToDefaults: rules apply to networks from the Seed and to a version from the
 // profile as to declared values.
-func TestRulesSeeWhatTheAPIFillsIn(t *testing.T) {
+func TestRulesApplyToDefaults(t *testing.T) {
 	const shoot = "projects/local/shoot.yaml"
 	for _, c := range []struct{ name, nodes, version, want string }{
 		{"all well", "10.10.0.0/16", "\"1.34\"", ""},
@@ -22,7 +22,7 @@ func TestRulesSeeWhatTheAPIFillsIn(t *testing.T) {
 		{"no version like that", "10.10.0.0/16", "\"1.2\"", "spec.kubernetes.version"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			files := memory(t, "local")
+			files := readMemoryFS(t, "local")
 			text := string(files[shoot].Data)
 			for before, after := range map[string]string{
 				"    pods: 100.96.0.0/11\n": "", "    services: 100.72.0.0/13\n": "", "nodes: 10.10.0.0/16": "nodes: " + c.nodes, "version: 1.34.1": "version: " + c.version,
@@ -34,7 +34,7 @@ func TestRulesSeeWhatTheAPIFillsIn(t *testing.T) {
 			l, violations, err := LoadFS(t.Context(), files, ".", Options{})
 			require.NoError(t, err)
 			require.Empty(t, violations)
-			found, err := l.ValidateAt(t.Context(), outlineNow, nil, schemas.Options{})
+			found, err := l.ValidateAt(t.Context(), validationTime, nil, schemas.Options{})
 			require.NoError(t, err)
 			if c.want == "" {
 				require.Empty(t, found)
@@ -47,12 +47,12 @@ func TestRulesSeeWhatTheAPIFillsIn(t *testing.T) {
 	}
 }
 
-// TestChangeOfWhatTheAPIFilledIn: networks that the Seed defaults are immutable, too.
-func TestChangeOfWhatTheAPIFilledIn(t *testing.T) {
+// TestDefaultedNetworksAreImmutable: networks that the Seed defaults are immutable, too.
+func TestDefaultedNetworksAreImmutable(t *testing.T) {
 	const shoot, seed = "projects/local/shoot.yaml", "seeds/local.yaml"
 	open := map[string]string{"    pods: 100.96.0.0/11\n": "", "    services: 100.72.0.0/13\n": ""}
 	load := func(changes map[string]map[string]string) *Landscape {
-		files := memory(t, "local")
+		files := readMemoryFS(t, "local")
 		for name, replaced := range changes {
 			text := string(files[name].Data)
 			for before, after := range replaced {
@@ -78,7 +78,7 @@ func TestChangeOfWhatTheAPIFilledIn(t *testing.T) {
 			`spec.networking.pods cannot be changed; it was 100.96.0.0/11; the API fills in what is left open (spec.networking.pods was left open before, and is 100.96.0.0/11: the one that Seed local has for Shoots`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			found, err := load(c.new).ValidateAt(t.Context(), outlineNow, load(c.old), schemas.Options{})
+			found, err := load(c.new).ValidateAt(t.Context(), validationTime, load(c.old), schemas.Options{})
 			require.NoError(t, err)
 			found = slices.DeleteFunc(found, func(v schemas.Violation) bool { return v.Kind != "Shoot" })
 			if c.want == "" {

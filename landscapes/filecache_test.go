@@ -18,10 +18,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-var outlineNow = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+var validationTime = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// memory returns a folder as a file system that can be changed.
-func memory(t *testing.T, dir string) fstest.MapFS {
+// readMemoryFS returns a folder as a file system that can be changed.
+func readMemoryFS(t *testing.T, dir string) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
 	require.NoError(t, fs.WalkDir(os.DirFS(dir), ".", func(name string, entry fs.DirEntry, err error) error {
@@ -35,12 +35,13 @@ func memory(t *testing.T, dir string) fstest.MapFS {
 	return files
 }
 
-// all returns the findings of loading and validation, and the place of each declaration.
-func all(t *testing.T, files fs.FS, dir string, before *Landscape, opts Options) (*Landscape, []string) {
+// loadAndValidate returns the findings of loading and validation, and the place of each
+// declaration.
+func loadAndValidate(t *testing.T, files fs.FS, dir string, before *Landscape, opts Options) (*Landscape, []string) {
 	t.Helper()
 	l, violations, err := LoadFS(t.Context(), files, dir, opts)
 	require.NoError(t, err)
-	found, err := l.ValidateAt(t.Context(), outlineNow, before, schemas.Options{})
+	found, err := l.ValidateAt(t.Context(), validationTime, before, schemas.Options{})
 	require.NoError(t, err)
 	lines := summaries(append(violations, found...))
 	for i := range l.Declarations {
@@ -50,9 +51,9 @@ func all(t *testing.T, files fs.FS, dir string, before *Landscape, opts Options)
 	return l, lines
 }
 
-// TestWhatIsKeptOfFilesIsStillTrue: after each change of a landscape, the findings with a cache
+// TestCachedFindingsMatch: after each change of a landscape, the findings with a cache
 // equal those without.
-func TestWhatIsKeptOfFilesIsStillTrue(t *testing.T) {
+func TestCachedFindingsMatch(t *testing.T) {
 	replace := func(name, before, after string) func(*testing.T, fstest.MapFS) {
 		return func(t *testing.T, files fstest.MapFS) {
 			text := string(files[name].Data)
@@ -67,7 +68,7 @@ func TestWhatIsKeptOfFilesIsStillTrue(t *testing.T) {
 		return func(_ *testing.T, files fstest.MapFS) { delete(files, name) }
 	}
 	const shoot, seed, profile, project = "projects/local/shoot.yaml", "seeds/local.yaml", "gardenconfig/cloudprofile.yaml", "projects/local/project.yaml"
-	files := memory(t, "local")
+	files := readMemoryFS(t, "local")
 	dir := t.TempDir()
 	var before, beforeKept *Landscape
 	opts := Options{}
@@ -82,7 +83,7 @@ func TestWhatIsKeptOfFilesIsStillTrue(t *testing.T) {
 		{"the structure is broken", replace(shoot, "spec:", "spce:")}, {"and mended", replace(shoot, "spce:", "spec:")},
 		{"no YAML", replace(shoot, "spec:", "spec: [")}, {"YAML", replace(shoot, "spec: [", "spec:")},
 		{"another Seed", replace(seed, "name: local", "name: other")}, {"the old one", replace(seed, "name: other", "name: local")},
-		{"the profile is gone", remove(profile)}, {"and back", func(t *testing.T, files fstest.MapFS) { files[profile] = memory(t, "local")[profile] }},
+		{"the profile is gone", remove(profile)}, {"and back", func(t *testing.T, files fstest.MapFS) { files[profile] = readMemoryFS(t, "local")[profile] }},
 		{"the namespace of the project", replace(project, "namespace: garden-local", "namespace: garden-lokal")},
 		{"as it was", replace(project, "namespace: garden-lokal", "namespace: garden-local")},
 		{"twice the same", set("twice.yaml", string(files[shoot].Data))}, {"once", remove("twice.yaml")},
@@ -98,22 +99,22 @@ func TestWhatIsKeptOfFilesIsStillTrue(t *testing.T) {
 		if step.change != nil {
 			step.change(t, files)
 		}
-		fresh, want := all(t, files, ".", before, opts)
+		fresh, want := loadAndValidate(t, files, ".", before, opts)
 		with := opts
-		with.Kept = kept.Open(dir, "x")
-		l, got := all(t, files, ".", beforeKept, with)
+		with.ResultCache = kept.Open(dir, "x")
+		l, got := loadAndValidate(t, files, ".", beforeKept, with)
 		require.Equal(t, want, got, step.name)
-		require.NoError(t, with.Kept.Save())
-		_, got = all(t, files, ".", l, with)
-		_, want = all(t, files, ".", fresh, opts)
+		require.NoError(t, with.ResultCache.Save())
+		_, got = loadAndValidate(t, files, ".", l, with)
+		_, want = loadAndValidate(t, files, ".", fresh, opts)
 		require.Equal(t, want, got, "%s: without a change", step.name)
 		before, beforeKept = fresh, l
 	}
 }
 
-// TestLayersAreKept: an object of several layers has the content of all of them.
-func TestLayersAreKept(t *testing.T) {
-	files := memory(t, "examples/layered")
+// TestCachedLayers: an object of several layers has the content of all of them.
+func TestCachedLayers(t *testing.T) {
+	files := readMemoryFS(t, "examples/layered")
 	dir := t.TempDir()
 	var folders []string
 	for name := range files {
@@ -124,24 +125,24 @@ func TestLayersAreKept(t *testing.T) {
 	require.NotEmpty(t, folders)
 	for range 2 {
 		for _, folder := range folders {
-			_, want := all(t, files, folder, nil, Options{})
+			_, want := loadAndValidate(t, files, folder, nil, Options{})
 			store := kept.Open(dir, folder)
-			_, got := all(t, files, folder, nil, Options{Kept: store})
+			_, got := loadAndValidate(t, files, folder, nil, Options{ResultCache: store})
 			require.Equal(t, want, got)
 			require.NoError(t, store.Save())
 		}
 	}
 }
 
-// TestKeysAreKnown: cached results of an encrypted file depend on the key.
-func TestKeysAreKnown(t *testing.T) {
+// TestCacheDependsOnKeys: cached results of an encrypted file depend on the key.
+func TestCacheDependsOnKeys(t *testing.T) {
 	files := tree(map[string]string{"landscape.yaml": bareConfig, "secret.yaml": sopsFile(t, "secret.yaml")})
 	store := kept.Open(t.TempDir(), "x")
 	for range 2 {
 		for _, opts := range []Options{{}, testKey(t)} {
-			l, want := all(t, files, ".", nil, opts)
-			opts.Kept = store
-			again, got := all(t, files, ".", nil, opts)
+			l, want := loadAndValidate(t, files, ".", nil, opts)
+			opts.ResultCache = store
+			again, got := loadAndValidate(t, files, ".", nil, opts)
 			assert.Equal(t, want, got)
 			require.Len(t, again.Declarations, len(l.Declarations))
 			for i := range l.Declarations {

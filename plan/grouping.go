@@ -9,25 +9,25 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// block is a set of items with the same change, which is printed once.
-type block struct {
+// itemGroup is a set of items with the same change, which is printed once.
+type itemGroup struct {
 	// Item is the first of the items.
 	change.Item
 	Landscape string
 	// Places are the places of all items, with the first.
-	Places []spot
+	Places []itemPlace
 }
 
-// spot is the place of an item.
-type spot struct {
+// itemPlace is the place of an item.
+type itemPlace struct {
 	Landscape, Cluster, Owner string
 	Object                    change.Ref
 }
 
-// alike groups items with the same change, in the order of their first items.
-func (r Report) alike() []block {
+// itemGroups groups items with the same change, in the order of their first items.
+func (r Report) itemGroups() []itemGroup {
 	index := map[string]int{}
-	var out []block
+	var out []itemGroup
 	for _, l := range r.Landscapes {
 		for _, item := range l.Items {
 			key := signature(item)
@@ -35,9 +35,9 @@ func (r Report) alike() []block {
 			if !known {
 				i = len(out)
 				index[key] = i
-				out = append(out, block{Item: item, Landscape: l.Name})
+				out = append(out, itemGroup{Item: item, Landscape: l.Name})
 			}
-			out[i].Places = append(out[i].Places, spot{l.Name, item.Cluster, item.Owner, item.Object})
+			out[i].Places = append(out[i].Places, itemPlace{l.Name, item.Cluster, item.Owner, item.Object})
 		}
 	}
 	return out
@@ -64,12 +64,12 @@ func signature(item change.Item) string {
 	if err != nil {
 		return item.Cluster + item.Object.String() // unique
 	}
-	return strings.ReplaceAll(string(raw), technical(item), "shoot--")
+	return strings.ReplaceAll(string(raw), controlPlaneNamespace(item), "shoot--")
 }
 
-// technical returns the namespace of a Shoot's control plane on its seed, or a text that never
-// occurs.
-func technical(item change.Item) string {
+// controlPlaneNamespace returns the namespace of a Shoot's control plane on its seed, or a text
+// that never occurs.
+func controlPlaneNamespace(item change.Item) string {
 	for _, name := range []string{item.Object.Namespace, item.Object.Name} {
 		if strings.HasPrefix(name, "shoot--") {
 			return name
@@ -78,21 +78,21 @@ func technical(item change.Item) string {
 	return "\x00"
 }
 
-// weight of a block: the risk of overlooking it, highest risk first.
-func (b block) weight() int { return weightOf(b.Item) }
+// risk of a block: the risk of overlooking it, highest risk first.
+func (b itemGroup) risk() int { return riskOf(b.Item) }
 
-// compareBlocks orders by weight, and up to weightRecreated also by rank; worst first.
-func compareBlocks(a, b block) int {
-	if c := cmp.Compare(a.weight(), b.weight()); c != 0 || a.weight() > weightRecreated {
+// compareGroups orders by weight, and up to riskRecreated also by rank; worst first.
+func compareGroups(a, b itemGroup) int {
+	if c := cmp.Compare(a.risk(), b.risk()); c != 0 || a.risk() > riskRecreated {
 		return c
 	}
 	return cmp.Compare(rank(a.Object), rank(b.Object))
 }
 
-// weightRecreated is the last weight of objects that do not remain, or whose outcome is unknown.
-const weightRecreated = 4
+// riskRecreated is the last weight of objects that do not remain, or whose outcome is unknown.
+const riskRecreated = 4
 
-func weightOf(item change.Item) int {
+func riskOf(item change.Item) int {
 	switch {
 	case item.Action == change.Fail:
 		return 0
@@ -103,7 +103,7 @@ func weightOf(item change.Item) int {
 	case item.Action == change.Delete:
 		return 3
 	case item.Action == change.Recreate:
-		return weightRecreated
+		return riskRecreated
 	case len(item.Pools) > 0:
 		return 5
 	case len(item.Consequences) > 0:
@@ -116,17 +116,17 @@ func weightOf(item change.Item) int {
 // component of one owner on one cluster.
 type section struct {
 	Landscape, Cluster, Owner, Component string
-	Blocks                               []block
+	Blocks                               []itemGroup
 }
 
-// shared reports whether the changes of a section occur in several places.
-func (s section) shared() bool { return s.Cluster == "" }
+// isShared reports whether the changes of a section occur in several places.
+func (s section) isShared() bool { return s.Cluster == "" }
 
 // sections groups the blocks by place, highest risk first, and each cluster together.
 func (r Report) sections() []section {
 	var out []section
 	index := map[[4]string]int{}
-	for _, b := range r.alike() {
+	for _, b := range r.itemGroups() {
 		s := section{Landscape: b.Landscape, Cluster: b.Cluster, Owner: b.Owner, Component: b.Component}
 		if s.Component == "" {
 			s.Component = b.Bundle
@@ -143,12 +143,12 @@ func (r Report) sections() []section {
 		}
 		out[i].Blocks = append(out[i].Blocks, b)
 	}
-	return sorted(out)
+	return sortSections(out)
 }
 
-// sorted orders sections by risk, highest first. Sections of one cluster stay together, after the
-// shared ones.
-func sorted(sections []section) []section {
+// sortSections orders sections by risk, highest first. Sections of one cluster stay together, after
+// the shared ones.
+func sortSections(sections []section) []section {
 	type group struct {
 		weight int
 		all    []section
@@ -162,18 +162,18 @@ func sorted(sections []section) []section {
 			i = len(groups)
 			index[key] = i
 			groups = append(groups, group{weight: 9})
-			if s.shared() {
+			if s.isShared() {
 				groups[i].weight = -1
 			}
 		}
-		slices.SortStableFunc(s.Blocks, compareBlocks)
+		slices.SortStableFunc(s.Blocks, compareGroups)
 		groups[i].all = append(groups[i].all, s)
-		groups[i].weight = min(groups[i].weight, s.Blocks[0].weight())
+		groups[i].weight = min(groups[i].weight, s.Blocks[0].risk())
 	}
 	slices.SortStableFunc(groups, func(a, b group) int { return a.weight - b.weight })
 	var out []section
 	for _, g := range groups {
-		slices.SortStableFunc(g.all, func(a, b section) int { return compareBlocks(a.Blocks[0], b.Blocks[0]) })
+		slices.SortStableFunc(g.all, func(a, b section) int { return compareGroups(a.Blocks[0], b.Blocks[0]) })
 		out = append(out, g.all...)
 	}
 	return out
@@ -201,8 +201,8 @@ func (s section) title() string {
 	return strings.Join(parts, ": ")
 }
 
-// where returns the cluster of a section, with its landscape if there are several.
-func (s section) where(named bool) string {
+// clusterLabel returns the cluster of a section, with its landscape if there are several.
+func (s section) clusterLabel(named bool) string {
 	if named {
 		return "landscape " + s.Landscape + ", cluster " + s.Cluster
 	}

@@ -33,7 +33,7 @@ type nodeRow struct {
 func (r Report) nodeGroups() []nodeGroup {
 	var out []nodeGroup
 	for _, l := range r.Landscapes {
-		for _, n := range Nodes(l.Plan) {
+		for _, n := range NodeChanges(l.Plan) {
 			why := strings.Join(n.Why, ", ")
 			i := slices.IndexFunc(out, func(g nodeGroup) bool { return g.How == n.How && g.Why == why })
 			if i < 0 {
@@ -69,8 +69,8 @@ func (g *nodeGroup) add(landscape string, n NodeChange) {
 	g.Rows[last].Nodes += n.PoolChange.Nodes
 }
 
-// gathered merges rows of a cluster whose pools have the same names and steps.
-func gathered(rows []nodeRow) []nodeRow {
+// mergeRows merges rows of a cluster whose pools have the same names and steps.
+func mergeRows(rows []nodeRow) []nodeRow {
 	index := map[string]int{}
 	var out []nodeRow
 	for _, row := range rows {
@@ -89,22 +89,22 @@ func gathered(rows []nodeRow) []nodeRow {
 
 // Title describes the group: "Nodes are replaced (up to 12, in 3 shoots): machine image a 1 → a 2".
 func (g nodeGroup) Title() string {
-	return fmt.Sprintf("Nodes %s (up to %d, in %d %s): %s", become(g.How), g.Nodes, g.Shoots, plural(g.Shoots, "shoot", "shoots"), g.Why)
+	return fmt.Sprintf("Nodes %s (up to %d, in %d %s): %s", nodeVerbPhrase(g.How), g.Nodes, g.Shoots, plural(g.Shoots, "shoot", "shoots"), g.Why)
 }
 
-// row is a line of a table: impact, place and objects.
-type row struct{ What, Where, Names string }
+// tableRow is a line of a table: impact, place and objects.
+type tableRow struct{ What, Where, Names string }
 
-// place names a cluster, with its landscape if there are several.
-func (r Report) place(landscape, cluster string) string {
-	if r.named() {
+// clusterLabel names a cluster, with its landscape if there are several.
+func (r Report) clusterLabel(landscape, cluster string) string {
+	if r.hasNames() {
 		return landscape + ": " + cluster
 	}
 	return cluster
 }
 
 // controlPlaneRows groups the control planes whose same parts have one fate.
-func (r Report) controlPlaneRows(f fate, shown int) []row {
+func (r Report) controlPlaneRows(f fate, shown int) []tableRow {
 	type group struct{ landscape, cluster, parts string }
 	var order []group
 	owners := map[group][]string{}
@@ -121,15 +121,15 @@ func (r Report) controlPlaneRows(f fate, shown int) []row {
 			owners[g] = append(owners[g], c.Owner)
 		}
 	}
-	var out []row
+	var out []tableRow
 	for _, g := range order {
-		out = append(out, row{g.parts, r.place(g.landscape, g.cluster), first(owners[g], shown)})
+		out = append(out, tableRow{g.parts, r.clusterLabel(g.landscape, g.cluster), truncatedList(owners[g], shown)})
 	}
 	return out
 }
 
-// toldWithControlPlanes reports whether the control plane table already shows an impact.
-func toldWithControlPlanes(item change.Item, what string) bool {
+// isControlPlaneImpact reports whether the control plane table already shows an impact.
+func isControlPlaneImpact(item change.Item, what string) bool {
 	return fateOf(what) != "" && controlPlanePartOf(item) != "" && fateOfItem(item) != ""
 }
 
@@ -137,60 +137,60 @@ func toldWithControlPlanes(item change.Item, what string) bool {
 func controlPlaneTitle(f fate) string { return "Control planes that " + string(f) }
 
 // impactRows returns the impacts of all landscapes, highest risk first.
-func (r Report) impactRows(shown int) []row {
+func (r Report) impactRows(shown int) []tableRow {
 	type impact struct {
 		Impact
 		landscape string
 	}
 	var all []impact
 	for _, l := range r.Landscapes {
-		for _, i := range impactsBut(l.Plan, toldWithControlPlanes) {
+		for _, i := range impactsExcept(l.Plan, isControlPlaneImpact) {
 			all = append(all, impact{i, l.Name})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b impact) int { return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.What, b.What)) })
-	var out []row
+	var out []tableRow
 	for _, i := range all {
-		out = append(out, row{i.What, r.place(i.landscape, i.Cluster), first(names(i.Objects), shown)})
+		out = append(out, tableRow{i.What, r.clusterLabel(i.landscape, i.Cluster), truncatedList(refNames(i.Objects), shown)})
 	}
 	return out
 }
 
-// harmless reports whether only the objects themselves change. It returns false if that is unknown:
-// for a changed Shoot without rendered seed objects, and for a landscape with notes.
-func (r Report) harmless() bool {
+// isHarmless reports whether only the objects themselves change. It returns false if that is
+// unknown: for a changed Shoot without rendered seed objects, and for a landscape with notes.
+func (r Report) isHarmless() bool {
 	for _, l := range r.Landscapes {
-		if len(l.Notes) > 0 || len(Nodes(l.Plan)) > 0 || len(ControlPlanes(l.Plan)) > 0 || len(Impacts(l.Plan)) > 0 || guesses(l.Plan) {
+		if len(l.Notes) > 0 || len(NodeChanges(l.Plan)) > 0 || len(ControlPlanes(l.Plan)) > 0 || len(Impacts(l.Plan)) > 0 || hasUnrenderedShoot(l.Plan) {
 			return false
 		}
 	}
 	return true
 }
 
-// guesses reports whether a plan has a changed Shoot without objects on a seed, so that
+// hasUnrenderedShoot reports whether a plan has a changed Shoot without objects on a seed, so that
 // consequences are missing.
-func guesses(p change.Plan) bool {
+func hasUnrenderedShoot(p change.Plan) bool {
 	owners := map[string]bool{}
 	for _, item := range p.Items {
 		owners[item.Owner] = true
 	}
 	return slices.ContainsFunc(p.Items, func(i change.Item) bool {
-		return i.Object.Kind == "Shoot" && known(i.Object) && i.Action != change.Create && !owners["shoot "+i.Object.Namespace+"/"+i.Object.Name]
+		return i.Object.Kind == "Shoot" && isKnownGroup(i.Object) && i.Action != change.Create && !owners["shoot "+i.Object.Namespace+"/"+i.Object.Name]
 	})
 }
 
-// reachRow counts the affected objects on one cluster.
-type reachRow struct {
+// affectedRow counts the affected objects on one cluster.
+type affectedRow struct {
 	Where, Owners                    string
 	Objects, Added, Changed, Removed int
 }
 
-func (r Report) reachRows() []reachRow {
-	var out []reachRow
+func (r Report) affectedRows() []affectedRow {
+	var out []affectedRow
 	for _, l := range r.Landscapes {
-		for _, reach := range Reaches(l.Plan) {
+		for _, reach := range AffectedClusters(l.Plan) {
 			s := reach.Summary
-			out = append(out, reachRow{Where: r.place(l.Name, reach.Cluster), Owners: some(reach.Owners), Objects: reach.Objects,
+			out = append(out, affectedRow{Where: r.clusterLabel(l.Name, reach.Cluster), Owners: shownList(reach.Owners), Objects: reach.Objects,
 				Added: s.Create, Changed: s.Change + s.Recreate + s.Adopt, Removed: s.Delete + s.Keep})
 		}
 	}
@@ -209,7 +209,7 @@ func (r Report) notes() []string {
 	for _, l := range r.Landscapes {
 		for _, note := range l.Notes {
 			switch {
-			case !r.named():
+			case !r.hasNames():
 			case count[note] == len(r.Landscapes):
 				if slices.Contains(out, note) {
 					continue
@@ -229,7 +229,7 @@ func (r Report) handedOver() []string {
 	for _, l := range r.Landscapes {
 		for _, h := range l.HandedOver {
 			text := HandedOverText(h)
-			if r.named() {
+			if r.hasNames() {
 				text = "landscape " + l.Name + ": " + text
 			}
 			out = append(out, text)
@@ -254,14 +254,14 @@ func (r Report) revisions() string {
 	return out
 }
 
-// line returns the summary in one line.
-func (r Report) line() string {
-	text := Line(change.Plan{Items: make([]change.Item, min(1, r.items())), Summary: r.Summary(), Unchanged: r.unchanged(), Settings: r.settings()})
+// summaryLine returns the summary in one line.
+func (r Report) summaryLine() string {
+	text := SummaryLine(change.Plan{Items: make([]change.Item, min(1, r.itemCount())), Summary: r.Summary(), Unchanged: r.unchangedCount(), Settings: r.settingCount()})
 	if !slices.ContainsFunc(r.Landscapes, func(l LandscapePlan) bool { return !l.Uncompared }) && len(r.Landscapes) > 0 {
 		text = "Nothing was compared: what changes is not known."
 	}
-	unreached := prefixed(" ", unreachedText(r.unreached()))
-	if !r.named() {
+	unreached := withPrefix(" ", unreachedText(r.unreached()))
+	if !r.hasNames() {
 		return text + unreached
 	}
 	var changed, same, unknown []string
@@ -276,18 +276,18 @@ func (r Report) line() string {
 		}
 	}
 	if len(changed) > 0 {
-		text += fmt.Sprintf(" %d %s: %s.", len(changed), plural(len(changed), "landscape changes", "landscapes change"), first(changed, 20))
+		text += fmt.Sprintf(" %d %s: %s.", len(changed), plural(len(changed), "landscape changes", "landscapes change"), truncatedList(changed, 20))
 	}
 	if len(same) > 0 {
-		text += fmt.Sprintf(" No changes in %s.", first(same, 20))
+		text += fmt.Sprintf(" No changes in %s.", truncatedList(same, 20))
 	}
 	if len(unknown) > 0 {
-		text += fmt.Sprintf(" Not compared: %s.", first(unknown, 20))
+		text += fmt.Sprintf(" Not compared: %s.", truncatedList(unknown, 20))
 	}
 	return text + unreached
 }
 
-func (r Report) settings() int {
+func (r Report) settingCount() int {
 	n := 0
 	for _, l := range r.Landscapes {
 		n += l.Settings
@@ -295,7 +295,7 @@ func (r Report) settings() int {
 	return n
 }
 
-func (r Report) items() int {
+func (r Report) itemCount() int {
 	n := 0
 	for _, l := range r.Landscapes {
 		n += len(l.Items)

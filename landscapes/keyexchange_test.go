@@ -17,8 +17,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// sealed encrypts a file for one key like `sops encrypt --encrypted-regex '^stringData$'`.
-func sealed(t *testing.T, text string, key *age.X25519Identity) []byte {
+// encryptForKey encrypts a file for one key like `sops encrypt --encrypted-regex '^stringData$'`.
+func encryptForKey(t *testing.T, text string, key *age.X25519Identity) []byte {
 	t.Helper()
 	files := sopsyaml.NewStore(&config.YAMLStoreConfig{})
 	branches, err := files.LoadPlainFile([]byte(text))
@@ -37,16 +37,16 @@ func sealed(t *testing.T, text string, key *age.X25519Identity) []byte {
 	return out
 }
 
-// TestKeysThatWereExchanged: a Secret does not count as changed if only one side has a key for it.
+// TestExchangedKeys: a Secret does not count as changed if only one side has a key for it.
 // With keys for both sides it does.
-func TestKeysThatWereExchanged(t *testing.T) {
+func TestExchangedKeys(t *testing.T) {
 	one, err := age.GenerateX25519Identity()
 	require.NoError(t, err)
 	two, err := age.GenerateX25519Identity()
 	require.NoError(t, err)
 	load := func(value string, key *age.X25519Identity, opened ...age.Identity) *Landscape {
-		files := memory(t, "local")
-		files["secret.yaml"] = &fstest.MapFile{Data: sealed(t, "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: garden\n  annotations:\n    landscape.pergola.dev/cluster: runtime\nimmutable: true\nstringData:\n  k: "+value+"\n", key)}
+		files := readMemoryFS(t, "local")
+		files["secret.yaml"] = &fstest.MapFile{Data: encryptForKey(t, "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  namespace: garden\n  annotations:\n    landscape.pergola.dev/cluster: runtime\nimmutable: true\nstringData:\n  k: "+value+"\n", key)}
 		l, violations, err := LoadFS(t.Context(), files, ".", Options{AgeIdentities: opened})
 		require.NoError(t, err)
 		require.Empty(t, violations)
@@ -64,7 +64,7 @@ func TestKeysThatWereExchanged(t *testing.T) {
 		"both, with more keys than 1": {load("v", one, one, two), load("w", two, one, two), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := c.after.ValidateAt(t.Context(), outlineNow, c.before, schemas.Options{})
+			found, err := c.after.ValidateAt(t.Context(), validationTime, c.before, schemas.Options{})
 			require.NoError(t, err)
 			var texts []string
 			for _, v := range found {

@@ -15,9 +15,9 @@ const (
 	windowWidth = 120 // in runes, of the difference
 )
 
-// pair formats the old and new value of a field for comparison.
-func pair(f change.Field) (old, new string) {
-	old, new = show(f.Old), show(f.New)
+// valuePair formats the old and new value of a field for comparison.
+func valuePair(f change.Field) (old, new string) {
+	old, new = formatValue(f.Old), formatValue(f.New)
 	o, n := []rune(old), []rune(new)
 	if max(len(o), len(n)) < longValue || hasBreak(o) || hasBreak(n) {
 		return old, new
@@ -27,7 +27,7 @@ func pair(f change.Field) (old, new string) {
 		same++
 	}
 	from := max(0, same-windowSides)
-	return window(o, from), window(n, from)
+	return valueWindow(o, from), valueWindow(n, from)
 }
 
 func hasBreak(s []rune) bool {
@@ -39,8 +39,8 @@ func hasBreak(s []rune) bool {
 	return false
 }
 
-// window returns the part of a long value from a rune on, with the total length.
-func window(s []rune, from int) string {
+// valueWindow returns the part of a long value from a rune on, with the total length.
+func valueWindow(s []rune, from int) string {
 	if len(s) < longValue {
 		return string(s)
 	}

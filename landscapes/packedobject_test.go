@@ -21,31 +21,31 @@ func TestPackedContentIsTheSame(t *testing.T) {
 	}
 }
 
-// TestPackedContentIsKeptWhileItIsHeld: readers get the same object while it is referenced, and an
+// TestPackedContentIsShared: readers get the same object while it is referenced, and an
 // equal one later.
-func TestPackedContentIsKeptWhileItIsHeld(t *testing.T) {
-	ask := written{object: &unstructured.Unstructured{Object: map[string]any{"kind": "A"}}, sealed: map[string]any{"b": "c"}}.pack()
-	first := ask(toRead)
+func TestPackedContentIsShared(t *testing.T) {
+	ask := declaredContent{object: &unstructured.Unstructured{Object: map[string]any{"kind": "A"}}, sealed: map[string]any{"b": "c"}}.pack()
+	first := ask(useShared)
 	for range 3 {
 		runtime.GC()
 	}
-	assert.Same(t, first.object, ask(toRead).object)
+	assert.Same(t, first.object, ask(useShared).object)
 	runtime.KeepAlive(first)
-	first = written{}
+	first = declaredContent{}
 	for range 3 {
 		runtime.GC()
 	}
-	assert.Equal(t, map[string]any{"kind": "A"}, ask(toRead).object.Object)
-	assert.Equal(t, map[string]any{"b": "c"}, ask(toRead).sealed)
+	assert.Equal(t, map[string]any{"kind": "A"}, ask(useShared).object.Object)
+	assert.Equal(t, map[string]any{"b": "c"}, ask(useShared).sealed)
 }
 
-// TestContentFor: the caller owns a copy, packed or not, and loading in advance unpacks nothing.
-func TestContentFor(t *testing.T) {
-	content := func() written {
-		return written{object: &unstructured.Unstructured{Object: map[string]any{"kind": "A", "metadata": map[string]any{"name": "a"}}}}
+// TestContentUses: the caller owns a copy, packed or not, and loading in advance unpacks nothing.
+func TestContentUses(t *testing.T) {
+	content := func() declaredContent {
+		return declaredContent{object: &unstructured.Unstructured{Object: map[string]any{"kind": "A", "metadata": map[string]any{"name": "a"}}}}
 	}
 	packed := content().pack()
-	for name, ask := range map[string]reader{"packed": packed, "in memory": content().reader()} {
+	for name, ask := range map[string]contentReader{"packed": packed, "in memory": content().inMemoryReader()} {
 		t.Run(name, func(t *testing.T) {
 			d := &Declaration{content: ask}
 			own := d.Copy()
@@ -55,5 +55,5 @@ func TestContentFor(t *testing.T) {
 			assert.NotSame(t, d.Copy(), d.Copy())
 		})
 	}
-	assert.Nil(t, packed(toHave).object)
+	assert.Nil(t, packed(usePreload).object)
 }

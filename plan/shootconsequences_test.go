@@ -9,9 +9,11 @@ import (
 	"github.com/pergola-dev/pergola/change"
 )
 
-// TestWordsOfShoots: consequences are complete phrases and name the direction.
-func TestWordsOfShoots(t *testing.T) {
-	version := func(o, n any) string { return shoot(change.Field{Path: "spec.kubernetes.version", Old: o, New: n}) }
+// TestShootConsequences: consequences are complete phrases and name the direction.
+func TestShootConsequences(t *testing.T) {
+	version := func(o, n any) string {
+		return shootConsequence(change.Field{Path: "spec.kubernetes.version", Old: o, New: n})
+	}
 	assert.Equal(t, "upgrades Kubernetes 1.33.5 → 1.34.1", version("1.33.5", "1.34.1"))
 	assert.Equal(t, "upgrades Kubernetes 1.9.0 → 1.10.0", version("1.9.0", "1.10.0"))
 	assert.Equal(t, "updates Kubernetes 1.34.1 → 1.34.2", version("1.34.1", "1.34.2"))
@@ -25,7 +27,7 @@ func TestWordsOfShoots(t *testing.T) {
 	}
 
 	old, new := object(t, shootOf("machine: {type: s}", "")), object(t, shootOf("machine: {type: s}", "kubernetes: {kubelet: {cpuManagerPolicy: none}}"))
-	pools := Pools(change.Item{Action: change.Change, Object: change.RefOf(old)}, old, new)
+	pools := PoolChanges(change.Item{Action: change.Change, Object: change.RefOf(old)}, old, new)
 	require.Len(t, pools, 1)
 	assert.Equal(t, []string{"CPU manager policy of the kubelet not set → none"}, pools[0].Why)
 }

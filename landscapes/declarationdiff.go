@@ -13,9 +13,9 @@ func (d *Declaration) ObjectName() ObjectName {
 	return ObjectName{d.kind.GroupKind(), d.namespace, d.name}
 }
 
-// Alike returns the declarations that are the same in two landscapes. It does not read content that
-// has a digest.
-func Alike(old, new *Landscape) map[ObjectName]bool {
+// UnchangedDeclarations returns the declarations that are the same in two landscapes. It does not
+// read content that has a digest.
+func UnchangedDeclarations(old, new *Landscape) map[ObjectName]bool {
 	was := make(map[ObjectName]*Declaration, len(old.Declarations))
 	for i := range old.Declarations {
 		was[old.Declarations[i].ObjectName()] = &old.Declarations[i]
@@ -23,15 +23,15 @@ func Alike(old, new *Landscape) map[ObjectName]bool {
 	alike := map[ObjectName]bool{}
 	for i := range new.Declarations {
 		d := &new.Declarations[i]
-		if other := was[d.ObjectName()]; other != nil && other.Same(d) {
+		if other := was[d.ObjectName()]; other != nil && other.HasSameContent(d) {
 			alike[d.ObjectName()] = true
 		}
 	}
 	return alike
 }
 
-// Only returns a copy of the landscape with the declarations that keep selects.
-func (l *Landscape) Only(keep func(*Declaration) bool) *Landscape {
+// Filter returns a copy of the landscape with the declarations that keep selects.
+func (l *Landscape) Filter(keep func(*Declaration) bool) *Landscape {
 	rest := *l
 	rest.Declarations = nil
 	for i := range l.Declarations {

@@ -26,8 +26,8 @@ const (
 	stalledCache   = "{apiVersion: example.org/v1, kind: Cache, metadata: {name: a}, status: {conditions: [{type: Stalled, status: 'True', message: stuck}]}}"
 )
 
-// TestJudging: spec.health decides, in a landscape and in a separate file.
-func TestJudging(t *testing.T) {
+// TestHealthConfig: spec.health decides, in a landscape and in a separate file.
+func TestHealthConfig(t *testing.T) {
 	const rule = `rules: [{apiGroup: example.org, kind: Database, healthy: self.status.phase == "Running", message: '"phase " + self.status.phase'}]`
 	for name, test := range map[string]struct {
 		health          string
@@ -41,14 +41,14 @@ func TestJudging(t *testing.T) {
 		"by default":     {"{" + rule + ", otherKinds: Status}", false, false, "phase Failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, lines := validated(t, map[string]string{"landscape.yaml": withSpec("  health: " + test.health + "\n")}, ".")
+			l, lines := validateFiles(t, map[string]string{"landscape.yaml": withSpec("  health: " + test.health + "\n")}, ".")
 			require.Empty(t, lines)
-			ofLandscape, err := l.Judging()
+			ofLandscape, err := l.HealthConfig()
 			require.NoError(t, err)
-			ofFile, found, err := ParseJudging(t.Context(), "rules.yaml", []byte("# ours\n---\n"+test.health))
+			ofFile, found, err := ParseHealthConfig(t.Context(), "rules.yaml", []byte("# ours\n---\n"+test.health))
 			require.NoError(t, err)
 			require.Empty(t, found)
-			for _, j := range []Judging{ofLandscape, ofFile} {
+			for _, j := range []HealthConfig{ofLandscape, ofFile} {
 				v := health.Check(sampleObject(t, failedDatabase), j.Options()...)
 				assert.Equal(t, test.database, v.Healthy)
 				assert.Equal(t, test.message, v.Message)
@@ -57,21 +57,21 @@ func TestJudging(t *testing.T) {
 		})
 	}
 	for _, text := range []string{"  health:\n", "  facts: ''\n"} {
-		l, _ := validated(t, map[string]string{"landscape.yaml": withSpec(text)}, ".")
-		j, err := l.Judging()
+		l, _ := validateFiles(t, map[string]string{"landscape.yaml": withSpec(text)}, ".")
+		j, err := l.HealthConfig()
 		require.NoError(t, err)
-		assert.Equal(t, Judging{}, j)
+		assert.Equal(t, HealthConfig{}, j)
 	}
 }
 
-func TestJudgingOfAnInvalidLandscape(t *testing.T) {
-	l, _ := validated(t, map[string]string{"landscape.yaml": withSpec("  health: {rules: [{kind: Pod, healthy: obj}]}\n")}, ".")
-	_, err := l.Judging()
+func TestHealthConfigOfAnInvalidLandscape(t *testing.T) {
+	l, _ := validateFiles(t, map[string]string{"landscape.yaml": withSpec("  health: {rules: [{kind: Pod, healthy: obj}]}\n")}, ".")
+	_, err := l.HealthConfig()
 	assert.ErrorContains(t, err, "landscape.yaml: spec.health: rules[0].healthy:1:1: undeclared reference to 'obj'")
 }
 
-// TestParseJudging: findings have the fields and places of the file; « marks the places.
-func TestParseJudging(t *testing.T) {
+// TestParseHealthConfig: findings have the fields and places of the file; « marks the places.
+func TestParseHealthConfig(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
 		want []string
@@ -93,8 +93,8 @@ func TestParseJudging(t *testing.T) {
 		"another object":   {"«apiVersion: a/v1\n«kind: Thing\n", []string{`apiVersion: the field "apiVersion" does not exist`, `kind: the field "kind" does not exist`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, places := placesMarked(test.text)
-			j, found, err := ParseJudging(t.Context(), "rules.yaml", []byte(text))
+			text, places := extractMarks(test.text)
+			j, found, err := ParseHealthConfig(t.Context(), "rules.yaml", []byte(text))
 			require.NoError(t, err)
 			assert.Nil(t, j.Rules)
 			require.Len(t, found, len(test.want), "%v", found)
@@ -106,7 +106,7 @@ func TestParseJudging(t *testing.T) {
 			}
 		})
 	}
-	_, found, err := ParseJudging(t.Context(), "rules.yaml", []byte("#"+strings.Repeat("x", MaxFileSize)))
+	_, found, err := ParseHealthConfig(t.Context(), "rules.yaml", []byte("#"+strings.Repeat("x", MaxFileSize)))
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	assert.Equal(t, "rules.yaml: error: is larger than 1 MiB: it has 1.1 MiB; make several files of it [landscape/limits]", found[0].String())
@@ -120,10 +120,10 @@ func TestExampleOfHealth(t *testing.T) {
 	require.NotNil(t, example)
 	spec, ok := strings.CutPrefix(string(example[1]), "spec:\n")
 	require.True(t, ok)
-	l, lines := validated(t, map[string]string{"landscape.yaml": withSpec(spec)}, ".")
+	l, lines := validateFiles(t, map[string]string{"landscape.yaml": withSpec(spec)}, ".")
 	require.Empty(t, lines)
 	require.NotNil(t, l.Config.Spec.ManagedResourceProgressingThreshold)
-	j, err := l.Judging()
+	j, err := l.HealthConfig()
 	require.NoError(t, err)
 	cluster := func(status string) health.Verdict {
 		return health.Check(sampleObject(t, "{apiVersion: postgresql.cnpg.io/v1, kind: Cluster, metadata: {name: a, generation: 2}, spec: {instances: 3}, status: "+status+"}"), j.Options()...)

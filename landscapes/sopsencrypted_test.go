@@ -18,8 +18,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// encrypted encrypts a file like `sops --encrypt`, for the key of testKey.
-func encrypted(t *testing.T, text string, change func(*sops.Metadata)) string {
+// encryptFile encrypts a file like `sops --encrypt`, for the key of testKey.
+func encryptFile(t *testing.T, text string, change func(*sops.Metadata)) string {
 	t.Helper()
 	identity, ok := testKey(t).AgeIdentities[0].(*age.X25519Identity)
 	require.True(t, ok)
@@ -68,7 +68,7 @@ func withoutLine(text, start string) string {
 
 // TestSameVerdictWithAndWithoutKey: a CI job without a key gets the same findings as the operator.
 func TestSameVerdictWithAndWithoutKey(t *testing.T) {
-	good := encrypted(t, secret("a", "  one: first-hunter2\n  two: other-hunter2\n"), nil)
+	good := encryptFile(t, secret("a", "  one: first-hunter2\n  two: other-hunter2\n"), nil)
 	var values []string // the encrypted ones
 	for line := range strings.Lines(good) {
 		if _, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && isEncrypted(value) && !strings.HasPrefix(line, "    mac") {
@@ -86,23 +86,23 @@ func TestSameVerdictWithAndWithoutKey(t *testing.T) {
 	plain := "---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: b\n  namespace: garden\n"
 	tests := map[string]struct{ text, want string }{
 		"sound":                              {good, ""},
-		"two documents":                      {encrypted(t, secret("a", "  x: hunter2\n")+"---\n"+secret("b", "  x: hunter2\n"), nil), ""},
-		"a List":                             {encrypted(t, listOf(secret("a", "  x: hunter2\n"), secret("b", "  x: hunter2\n")), nil), ""},
-		"text that looks like a number":      {encrypted(t, secret("a", "  x: \"1\"\n"), nil), ""},
-		"selected by a comment":              {encrypted(t, secret("a", "  # hide\n  x: hunter2\n"), func(m *sops.Metadata) { m.EncryptedRegex, m.EncryptedCommentRegex = "", "hide" }), ""},
-		"encrypted apart":                    {good + "---\n" + encrypted(t, secret("b", "  x: hunter2\n"), nil), "the documents of the file were encrypted apart"},
+		"two documents":                      {encryptFile(t, secret("a", "  x: hunter2\n")+"---\n"+secret("b", "  x: hunter2\n"), nil), ""},
+		"a List":                             {encryptFile(t, listOf(secret("a", "  x: hunter2\n"), secret("b", "  x: hunter2\n")), nil), ""},
+		"text that looks like a number":      {encryptFile(t, secret("a", "  x: \"1\"\n"), nil), ""},
+		"selected by a comment":              {encryptFile(t, secret("a", "  # hide\n  x: hunter2\n"), func(m *sops.Metadata) { m.EncryptedRegex, m.EncryptedCommentRegex = "", "hide" }), ""},
+		"encrypted apart":                    {good + "---\n" + encryptFile(t, secret("b", "  x: hunter2\n"), nil), "the documents of the file were encrypted apart"},
 		"a document without metadata":        {good + plain, "this document has no SOPS metadata"},
 		"the first document without":         {strings.TrimPrefix(plain, "---\n") + "---\n" + good, "this document has no SOPS metadata"},
-		"a whole number":                     {encrypted(t, secret("a", "  x: 1\n"), nil), "stringData.x must be text, but is encrypted as a whole number"},
-		"a number":                           {encrypted(t, secret("a", "  x: 1.5\n"), nil), "stringData.x must be text, but is encrypted as a number"},
-		"true":                               {encrypted(t, secret("a", "  x: true\n"), nil), "stringData.x must be text, but is encrypted as true or false"},
-		"a date":                             {encrypted(t, secret("a", "  x: 2026-01-01\n"), nil), "stringData.x must be text, but is encrypted as a date"},
-		"a number in a List":                 {encrypted(t, listOf(secret("a", "  x: 7\n")), nil), "items.stringData.x must be text, but is encrypted as a whole number"},
-		"encrypted as a whole":               {encrypted(t, secret("a", "  x: hunter2\n"), regex("")), "the file is encrypted as a whole"},
-		"as a whole, by the default of sops": {encrypted(t, secret("a", "  x: hunter2\n"), func(m *sops.Metadata) { m.EncryptedRegex, m.UnencryptedSuffix = "", "_unencrypted" }), "the file is encrypted as a whole"},
-		"the items of a List as a whole":     {encrypted(t, listOf(secret("a", "  x: hunter2\n")), regex("^items$")), "the file is encrypted as a whole"},
-		"the name":                           {encrypted(t, secret("a", "  x: hunter2\n"), regex("^(metadata|stringData)$")), "the file is encrypted as a whole"},
-		"the type":                           {encrypted(t, secret("a", "  x: hunter2\n")+"type: Opaque\n", regex("^(type|stringData)$")), "type is encrypted, but only data and stringData of a Secret may be"},
+		"a whole number":                     {encryptFile(t, secret("a", "  x: 1\n"), nil), "stringData.x must be text, but is encrypted as a whole number"},
+		"a number":                           {encryptFile(t, secret("a", "  x: 1.5\n"), nil), "stringData.x must be text, but is encrypted as a number"},
+		"true":                               {encryptFile(t, secret("a", "  x: true\n"), nil), "stringData.x must be text, but is encrypted as true or false"},
+		"a date":                             {encryptFile(t, secret("a", "  x: 2026-01-01\n"), nil), "stringData.x must be text, but is encrypted as a date"},
+		"a number in a List":                 {encryptFile(t, listOf(secret("a", "  x: 7\n")), nil), "items.stringData.x must be text, but is encrypted as a whole number"},
+		"encrypted as a whole":               {encryptFile(t, secret("a", "  x: hunter2\n"), regex("")), "the file is encrypted as a whole"},
+		"as a whole, by the default of sops": {encryptFile(t, secret("a", "  x: hunter2\n"), func(m *sops.Metadata) { m.EncryptedRegex, m.UnencryptedSuffix = "", "_unencrypted" }), "the file is encrypted as a whole"},
+		"the items of a List as a whole":     {encryptFile(t, listOf(secret("a", "  x: hunter2\n")), regex("^items$")), "the file is encrypted as a whole"},
+		"the name":                           {encryptFile(t, secret("a", "  x: hunter2\n"), regex("^(metadata|stringData)$")), "the file is encrypted as a whole"},
+		"the type":                           {encryptFile(t, secret("a", "  x: hunter2\n")+"type: Opaque\n", regex("^(type|stringData)$")), "type is encrypted, but only data and stringData of a Secret may be"},
 		"keys of KMS only":                   {sopsFile(t, "kms.yaml"), "the file is encrypted for keys of kms only; Pergola opens age keys"},
 		"ciphertext that is cut":             {replaced(good, ",type:str]", ""), "is damaged: it has not the form"},
 		"ciphertext that is no base64":       {replaced(good, "GCM,data:", "GCM,data:!"), "is damaged: it has not the form"},
@@ -143,8 +143,8 @@ func TestSameVerdictWithAndWithoutKey(t *testing.T) {
 
 // TestItemsOfAnEncryptedList: items are Secrets like separate documents.
 func TestItemsOfAnEncryptedList(t *testing.T) {
-	before := encrypted(t, listOf(secret("a", "  x: hunter1\n"), listOf(secret("b", "  y: hunter1\n"))), nil)
-	after := encrypted(t, listOf(secret("a", "  x: hunter2\n"), listOf(secret("b", "  y: hunter2\n"))), nil)
+	before := encryptFile(t, listOf(secret("a", "  x: hunter1\n"), listOf(secret("b", "  y: hunter1\n"))), nil)
+	after := encryptFile(t, listOf(secret("a", "  x: hunter2\n"), listOf(secret("b", "  y: hunter2\n"))), nil)
 	for name, opts := range map[string]Options{"no key": {}, "key": testKey(t), "another key": demoKey(t)} {
 		t.Run(name, func(t *testing.T) {
 			was, said := parse(t, "s.yaml", before, opts)
@@ -153,9 +153,9 @@ func TestItemsOfAnEncryptedList(t *testing.T) {
 			require.Len(t, was, 2)
 			require.Len(t, is, 2)
 			for i := range was {
-				assert.False(t, was[i].Same(&is[i]), "a ciphertext that changed is a change")
-				assert.True(t, is[i].Same(&is[i]))
-				assert.True(t, holdsCiphertext(is[i].Sealed()))
+				assert.False(t, was[i].HasSameContent(&is[i]), "a ciphertext that changed is a change")
+				assert.True(t, is[i].HasSameContent(&is[i]))
+				assert.True(t, hasCiphertext(is[i].Sealed()))
 				assert.NotEqual(t, was[i].Sealed(), is[i].Sealed())
 				assert.Equal(t, []string{"age1lcrwv2agztvtgl862m0g75eajqv40rhdxuvlcm75vwc3jrrd9dlqzl5945"}, is[i].Recipients())
 				assert.Equal(t, "Secret", is[i].Sealed()["kind"])

@@ -48,8 +48,10 @@ func (l *layer) readSpecialFolders() {
 	}
 }
 
-// isAside reports whether a file is only for people.
-func isAside(name string) bool { return strings.HasPrefix(name, ".") || path.Ext(name) == ".md" }
+// isDocumentation reports whether a file is only for people.
+func isDocumentation(name string) bool {
+	return strings.HasPrefix(name, ".") || path.Ext(name) == ".md"
+}
 
 func (l *layer) readOverlays(components string) {
 	owners := []string{"garden", "seed", "shoot"}
@@ -61,10 +63,10 @@ func (l *layer) readOverlays(components string) {
 		}
 		for _, component := range l.subfolders(path.Join(components, owner)) {
 			folder := path.Join(components, owner, component)
-			l.checkTree(folder, 0, func(name string) { l.checkKeys(name) })
+			l.checkTree(folder, 0, func(name string) { l.checkPrivateKeys(name) })
 			info, err := fs.Lstat(l.fs, path.Join(folder, overlayFile))
 			if err != nil {
-				l.report(folder, 0, 0, "landscape/overlay", schemas.TypeRequired, "the overlay has no file %s%s", overlayFile, l.misnamed(folder))
+				l.report(folder, 0, 0, "landscape/overlay", schemas.TypeRequired, "the overlay has no file %s%s", overlayFile, l.overlayFileHint(folder))
 			}
 			if err == nil && info.Mode().IsRegular() {
 				l.landscape.Overlays = append(l.landscape.Overlays, Overlay{Owner: owner, Component: component, Path: folder, Layer: l.layerName(l.folder)})
@@ -73,12 +75,12 @@ func (l *layer) readOverlays(components string) {
 	}
 }
 
-// misnamed suggests the file that should most likely be kustomization.yaml, or returns an empty
-// text.
-func (l *layer) misnamed(folder string) string {
+// overlayFileHint suggests the file that should most likely be kustomization.yaml, or returns an
+// empty text.
+func (l *layer) overlayFileHint(folder string) string {
 	var names []string
 	for _, entry := range l.entries(folder) {
-		if !entry.IsDir() && !isAside(entry.Name()) {
+		if !entry.IsDir() && !isDocumentation(entry.Name()) {
 			names = append(names, entry.Name())
 		}
 	}
@@ -96,7 +98,7 @@ func (l *layer) subfolders(folder string) []string {
 		switch {
 		case entry.Type()&fs.ModeSymlink != 0:
 			l.report(name, 0, 0, "landscape/link", schemas.TypeForbidden, "is a symbolic link: overlays must be folders of the landscape itself")
-		case isAside(entry.Name()):
+		case isDocumentation(entry.Name()):
 		case entry.IsDir():
 			names = append(names, entry.Name())
 		default:
@@ -109,7 +111,7 @@ func (l *layer) subfolders(folder string) []string {
 func (l *layer) entries(folder string) []fs.DirEntry {
 	entries, err := fs.ReadDir(l.fs, folder)
 	if err != nil {
-		l.report(folder, 0, 0, "landscape/file", schemas.TypeInvalid, "the folder cannot be read: %s", reason(err))
+		l.report(folder, 0, 0, "landscape/file", schemas.TypeInvalid, "the folder cannot be read: %s", ioErrorText(err))
 	}
 	return entries
 }
@@ -132,7 +134,7 @@ func (l *layer) checkTree(folder string, depth int, visit func(name string)) {
 			l.checkTree(name, depth+1, visit)
 		case !entry.Type().IsRegular():
 			l.reportIrregular(name, entry.Type())
-		case !isAside(entry.Name()):
+		case !isDocumentation(entry.Name()):
 			visit(name)
 		}
 	}
@@ -142,7 +144,7 @@ func (l *layer) checkTree(folder string, depth int, visit func(name string)) {
 // layers. Landscapes beside this one, in a layer that contains it, are expected.
 func (l *loader) reportNested() {
 	for _, folder := range l.nested {
-		if l.done[folder] {
+		if l.mergedFolders[folder] {
 			continue
 		}
 		name := path.Join(folder, configFile)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// mostPaths is the number of example paths for comparing two rules.
-const mostPaths = 200
+// maxExamplePaths is the number of example paths for comparing two rules.
+const maxExamplePaths = 200
 
 // covers reports whether one path_regex matches all paths of another one; nil matches everything.
 // There is no general algorithm for it, so it tests one with example paths of the other. The random
@@ -23,9 +23,9 @@ func covers(one, other *regexp.Regexp) bool {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	made := 0
-	for range mostPaths {
+	for range maxExamplePaths {
 		// An expression without ^ or $ also matches text before or after it.
-		path := pick(random, "", "", "a/", "q.x/b-1/") + example(parsed, random) + pick(random, "", "", "a", ".txt", "/b.yml")
+		path := pickText(random, "", "", "a/", "q.x/b-1/") + examplePath(parsed, random) + pickText(random, "", "", "a", ".txt", "/b.yml")
 		switch {
 		case !other.MatchString(path):
 		case !one.MatchString(path):
@@ -34,23 +34,23 @@ func covers(one, other *regexp.Regexp) bool {
 			made++
 		}
 	}
-	return made > mostPaths/20
+	return made > maxExamplePaths/20
 }
 
-func pick(random *rand.Rand, texts ...string) string { return texts[random.IntN(len(texts))] }
+func pickText(random *rand.Rand, texts ...string) string { return texts[random.IntN(len(texts))] }
 
-// example generates a text that an expression most likely matches, from its parts alone.
-func example(e *syntax.Regexp, random *rand.Rand) string {
+// examplePath generates a text that an expression most likely matches, from its parts alone.
+func examplePath(e *syntax.Regexp, random *rand.Rand) string {
 	times := 1
 	switch e.Op {
 	case syntax.OpLiteral:
 		return string(e.Rune)
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return pick(random, "a", "z", "7", "-", ".", "/")
+		return pickText(random, "a", "z", "7", "-", ".", "/")
 	case syntax.OpCharClass:
 		// A range may contain nearly all characters: try those of paths first.
 		for range 20 {
-			if c := rune(pick(random, "a", "m", "z", "A", "0", "5", "-", "_", ".", "/")[0]); inClass(e.Rune, c) {
+			if c := rune(pickText(random, "a", "m", "z", "A", "0", "5", "-", "_", ".", "/")[0]); isInClass(e.Rune, c) {
 				return string(c)
 			}
 		}
@@ -58,7 +58,7 @@ func example(e *syntax.Regexp, random *rand.Rand) string {
 			return string(e.Rune[0])
 		}
 	case syntax.OpAlternate:
-		return example(e.Sub[random.IntN(len(e.Sub))], random)
+		return examplePath(e.Sub[random.IntN(len(e.Sub))], random)
 	case syntax.OpQuest:
 		times = random.IntN(2)
 	case syntax.OpStar:
@@ -74,14 +74,14 @@ func example(e *syntax.Regexp, random *rand.Rand) string {
 	var out strings.Builder
 	for range times {
 		for _, sub := range e.Sub {
-			out.WriteString(example(sub, random))
+			out.WriteString(examplePath(sub, random))
 		}
 	}
 	return out.String()
 }
 
-// inClass reports whether a character is in one of the ranges.
-func inClass(ranges []rune, c rune) bool {
+// isInClass reports whether a character is in one of the ranges.
+func isInClass(ranges []rune, c rune) bool {
 	for i := 0; i+1 < len(ranges); i += 2 {
 		if ranges[i] <= c && c <= ranges[i+1] {
 			return true

@@ -17,17 +17,18 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// wholeFile is advice about a file whose apiVersion or kind is encrypted, too.
-const wholeFile = "the file is encrypted as a whole, but apiVersion, kind and metadata have to be readable without a key; " +
+// wholeFileMessage is advice about a file whose apiVersion or kind is encrypted, too.
+const wholeFileMessage = "the file is encrypted as a whole, but apiVersion, kind and metadata have to be readable without a key; " +
 	"decrypt it with `sops --decrypt`, and encrypt it with `sops --encrypt --encrypted-regex '^(data|stringData)$'`"
 
-// noSignature is advice about a file without a signature: it was truncated, or edited without SOPS.
-const noSignature = "the signature (sops.mac) is damaged or missing, so nobody can decrypt the file; restore it from Git, or encrypt the file again with `sops --encrypt`"
+// signatureMessage is advice about a file without a signature: it was truncated, or edited without
+// SOPS.
+const signatureMessage = "the signature (sops.mac) is damaged or missing, so nobody can decrypt the file; restore it from Git, or encrypt the file again with `sops --encrypt`"
 
-// checkSealed reports values that no key can decrypt, or that must not be encrypted. It needs no
+// checkEncrypted reports values that no key can decrypt, or that must not be encrypted. It needs no
 // key, so that a file has the same verdict with and without one. It returns whether it found
 // nothing.
-func (l *loader) checkSealed(name string, contents []content) bool {
+func (l *loader) checkEncrypted(name string, contents []parsedObject) bool {
 	if !l.checkMetadata(name, contents) {
 		return false
 	}
@@ -42,7 +43,7 @@ func (l *loader) checkSealed(name string, contents []content) bool {
 
 // checkMetadata reports documents whose metadata differ from those of the file. SOPS decrypts and
 // signs a file by the metadata of the first document, and writes the same ones to all.
-func (l *loader) checkMetadata(name string, contents []content) bool {
+func (l *loader) checkMetadata(name string, contents []parsedObject) bool {
 	sound := true
 	var first any
 	for _, c := range contents {
@@ -56,13 +57,13 @@ func (l *loader) checkMetadata(name string, contents []content) bool {
 			first = metadata
 			// In a truncated file the rest is missing, too: the selection of values, and other
 			// documents.
-			if fields, ok := metadata.(map[string]any); ok && fields["mac"] == nil && !identityIsSealed(c.object) {
-				at := c.place(sopsField)
-				l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeInvalid, noSignature)
+			if fields, ok := metadata.(map[string]any); ok && fields["mac"] == nil && !isIdentityEncrypted(c.object) {
+				at := c.fieldPosition(sopsField)
+				l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeInvalid, signatureMessage)
 				sound = false
 			}
 		case !reflect.DeepEqual(first, metadata):
-			at := c.place(sopsField)
+			at := c.fieldPosition(sopsField)
 			l.report(name, at.Line, at.Column, "landscape/sops", schemas.TypeInvalid,
 				"the documents of the file were encrypted apart: their SOPS metadata (sops:) differ, so nobody can decrypt the file; put each into a file of its own")
 			sound = false
@@ -73,24 +74,24 @@ func (l *loader) checkMetadata(name string, contents []content) bool {
 
 // checkValues reports plain values that should be encrypted, and encrypted values that no one can
 // use.
-func (l *loader) checkValues(name string, c *content, ciphertexts map[string]string) bool {
+func (l *loader) checkValues(name string, c *parsedObject, ciphertexts map[string]string) bool {
 	metadata, _ := c.object[sopsField].(map[string]any)
-	wanted, err := selectionOf(metadata)
+	wanted, err := encryptionSelector(metadata)
 	if err != nil {
 		l.report(name, c.line, c.column, "landscape/sops", schemas.TypeInvalid, "%s", err)
 		return false
 	}
-	if identityIsSealed(c.object) || wanted != nil && wanted([]string{"apiVersion"}) && wanted([]string{"kind"}) {
-		c.unreadable = identityIsSealed(c.object)
-		l.report(name, c.line, c.column, "landscape/sops", schemas.TypeForbidden, "%s", wholeFile)
+	if isIdentityEncrypted(c.object) || wanted != nil && wanted([]string{"apiVersion"}) && wanted([]string{"kind"}) {
+		c.unreadable = isIdentityEncrypted(c.object)
+		l.report(name, c.line, c.column, "landscape/sops", schemas.TypeForbidden, "%s", wholeFileMessage)
 		return false
 	}
 	sound := true
-	walkTexts(c.object, nil, func(path []string, at func() *place, value any) {
+	walkScalars(c.object, nil, func(path []string, at func() *placeTree, value any) {
 		if value == "" || value == nil || path[0] == sopsField {
 			return
 		}
-		typ, message := sealedProblem(path, value, wanted)
+		typ, message := encryptedValueProblem(path, value, wanted)
 		if text, ok := value.(string); ok && message == "" && isEncrypted(text) {
 			field := strings.Join(path, ".")
 			if other := ciphertexts[text]; other != "" && other != field {
@@ -111,9 +112,9 @@ func (l *loader) checkValues(name string, c *content, ciphertexts map[string]str
 	return sound
 }
 
-// identityIsSealed reports whether the kind or name of an object, or of an item of a List, is
+// isIdentityEncrypted reports whether the kind or name of an object, or of an item of a List, is
 // encrypted.
-func identityIsSealed(object map[string]any) bool {
+func isIdentityEncrypted(object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	for _, value := range []any{object["apiVersion"], object["kind"], metadata["name"], metadata["namespace"]} {
 		if text, ok := value.(string); ok && isEncrypted(text) {
@@ -122,16 +123,16 @@ func identityIsSealed(object map[string]any) bool {
 	}
 	items, _ := object["items"].([]any)
 	for _, item := range items {
-		if one, ok := item.(map[string]any); ok && identityIsSealed(one) {
+		if one, ok := item.(map[string]any); ok && isIdentityEncrypted(one) {
 			return true
 		}
 	}
 	return false
 }
 
-// sealedProblem describes the fault of a value in an encrypted file, or returns empty texts. wanted
-// is nil if the selection of SOPS is unknown.
-func sealedProblem(path []string, value any, wanted func([]string) bool) (schemas.ViolationType, string) {
+// encryptedValueProblem describes the fault of a value in an encrypted file, or returns empty
+// texts. wanted is nil if the selection of SOPS is unknown.
+func encryptedValueProblem(path []string, value any, wanted func([]string) bool) (schemas.ViolationType, string) {
 	text, _ := value.(string)
 	if !isEncrypted(text) {
 		if wanted != nil && wanted(path) {
@@ -145,7 +146,7 @@ func sealedProblem(path []string, value any, wanted func([]string) bool) (schema
 		return schemas.TypeInvalid, "is damaged: it has not the form ENC[AES256_GCM,data:…,iv:…,tag:…,type:…], so nobody can decrypt it; restore it from Git"
 	case wanted != nil && !wanted(path):
 		return schemas.TypeInvalid, "is encrypted, but the SOPS metadata do not select it, so it would stay as it is: edit the file with `sops FILE`"
-	case !isSecretField(inItem(path)[0]):
+	case !isSecretField(pathInItem(path)[0]):
 		return schemas.TypeForbidden, "is encrypted, but only data and stringData of a Secret may be: encrypt the file with `sops --encrypt --encrypted-regex '^(data|stringData)$'`"
 	case kind != "str":
 		return schemas.TypeTypeInvalid, "must be text, but is encrypted as " + kindNames[kind] + ": put the value in quotes, with `sops FILE`"
@@ -174,21 +175,21 @@ func ciphertextKind(text string) (string, bool) {
 	return parts[4], true
 }
 
-// inItem returns a path relative to its object, which may be an item of a List.
-func inItem(path []string) []string {
+// pathInItem returns a path relative to its object, which may be an item of a List.
+func pathInItem(path []string) []string {
 	for len(path) > 1 && path[0] == "items" {
 		path = path[1:]
 	}
 	return path
 }
 
-// checkKeys returns an error for a file that no age key can open.
-func checkKeys(metadata sops.Metadata) error {
+// checkAgeKeys returns an error for a file that no age key can open.
+func checkAgeKeys(metadata sops.Metadata) error {
 	if metadata.ShamirThreshold > 1 {
 		return errors.New("the file needs keys of several groups (shamir_threshold), which is not supported")
 	}
 	if _, ok := ciphertextKind(metadata.MessageAuthenticationCode); !ok {
-		return errors.New(noSignature)
+		return errors.New(signatureMessage)
 	}
 	var others []string
 	damaged, ageKeys := 0, 0
@@ -200,7 +201,7 @@ func checkKeys(metadata sops.Metadata) error {
 				continue
 			}
 			ageKeys++
-			if !opensForSomebody(key.EncryptedKey) {
+			if !isCompleteAgeFile(key.EncryptedKey) {
 				damaged++
 			}
 		}
@@ -214,10 +215,10 @@ func checkKeys(metadata sops.Metadata) error {
 	return nil
 }
 
-// opensForSomebody reports whether a text is a complete age file, which the right key opens.
-func opensForSomebody(enc string) bool {
+// isCompleteAgeFile reports whether a text is a complete age file, which the right key opens.
+func isCompleteAgeFile(enc string) bool {
 	var noMatch *age.NoIdentityMatchError
-	_, err := age.Decrypt(armor.NewReader(strings.NewReader(enc)), nobody{})
+	_, err := age.Decrypt(armor.NewReader(strings.NewReader(enc)), keylessIdentity{})
 	if !errors.As(err, &noMatch) {
 		return false
 	}
@@ -225,10 +226,10 @@ func opensForSomebody(enc string) bool {
 	return err == nil
 }
 
-// nobody is an identity without a key.
-type nobody struct{}
+// keylessIdentity is an identity without a key.
+type keylessIdentity struct{}
 
-func (nobody) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
+func (keylessIdentity) Unwrap([]*age.Stanza) ([]byte, error) { return nil, age.ErrIncorrectIdentity }
 
 // recipientsOf returns the age keys that a file is encrypted for, in their public form.
 func recipientsOf(object map[string]any) []string {
