@@ -269,7 +269,7 @@ func (p *placeTree) child(step any) *placeTree {
 	if p.literal != "" {
 		return p.literalPlaces().child(step)
 	}
-	return p.fields[fieldpath.Name(step)]
+	return p.fields[fieldpath.StepName(step)]
 }
 
 // literalPlaces returns the places inside a block scalar that holds YAML; nil for other text.

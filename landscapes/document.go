@@ -150,7 +150,7 @@ var yamlHints = map[string]string{
 // quotable returns a function that reports whether an error may quote a line of the file.
 func (d document) quotable() func(line int) bool {
 	// computed only if there are errors
-	quotable := sync.OnceValue(func() func(int) bool { return report.Quotable(string(d.data)) })
+	quotable := sync.OnceValue(func() func(int) bool { return report.QuotableLines(string(d.data)) })
 	return func(line int) bool { return quotable()(line - d.offset) }
 }
 

@@ -269,5 +269,5 @@ func (l *loader) decodeOutline(name string, identified bool, read func() []byte,
 			digest: objectDigest(key, i), content: l.withLazyPlaces(name, identified, i, func(p contentUse) declaredContent { return all()[i](p) }),
 		}
 	}
-	return found, r.Whole()
+	return found, r.IsComplete()
 }

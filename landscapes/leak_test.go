@@ -90,7 +90,7 @@ func TestErrorsAboutFilesQuoteNoSecrets(t *testing.T) {
 			violations = append(violations, found...)
 			require.NotEmpty(t, violations)
 			var out bytes.Buffer
-			require.NoError(t, report.Write(&out, violations, report.Options{Sources: tree.ReadFile}))
+			require.NoError(t, report.Write(&out, violations, report.Options{ReadSource: tree.ReadFile}))
 			t.Log(out.String())
 			for _, secret := range []string{"hunter2", "72022227"} {
 				assert.NotContains(t, out.String(), secret)

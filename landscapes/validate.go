@@ -77,13 +77,13 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	if err != nil {
 		return nil, err
 	}
-	managedSeeds.Explain(found)
+	managedSeeds.ExplainFindings(found)
 	checker, err := schemas.NewChecker(opts)
 	if err != nil {
 		return nil, err
 	}
 	var failed error
-	together := across.Options{Now: now, Kept: l.resultCache, Rules: func(in schemas.Input) []schemas.Violation {
+	together := across.Options{Now: now, Cache: l.resultCache, Rules: func(in schemas.Input) []schemas.Violation {
 		found, err := checker.Check(in)
 		failed = errors.Join(failed, err)
 		return found
@@ -100,13 +100,13 @@ func (l *Landscape) ValidateAt(ctx context.Context, now time.Time, before *Lands
 	}
 	found = dropProfileDefaults(found, acrossAll)
 	if l.Incomplete {
-		acrossAll = slices.DeleteFunc(acrossAll, across.IsMissing)
+		acrossAll = slices.DeleteFunc(acrossAll, across.IsMissingReference)
 	}
 	operations, err := l.checkOperations(now, before)
 	if err != nil {
 		return nil, err
 	}
-	found = across.OneForEachFault(slices.Concat(DescribeForms(found), acrossAll, operations))
+	found = across.DropDuplicates(slices.Concat(DescribeForms(found), acrossAll, operations))
 	if before == nil {
 		demoteNewOnlyErrors(found)
 	}

@@ -162,7 +162,7 @@ func TestClock(t *testing.T) {
 				assert.Equal(t, "shoot", inputs[len(inputs)-1].Owner.Kind, now)
 				isNew := errorsOf(empty)
 				for _, rule := range isNew {
-					assert.True(t, across.IsTimed(schemas.Violation{Rule: rule}), "%s: %s stops an operator", now, rule)
+					assert.True(t, across.IsTimeDependent(schemas.Violation{Rule: rule}), "%s: %s stops an operator", now, rule)
 				}
 				if len(isNew) > 0 {
 					refused++

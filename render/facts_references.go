@@ -39,14 +39,14 @@ type ReferenceFact struct {
 func ReferenceKey(kind, name string) string { return kind + "/" + name }
 
 // ReferenceFactOf returns the fact of an object that a declaration refers to.
-func ReferenceFactOf(r across.Reference, object *unstructured.Unstructured) (ReferenceFact, error) {
+func ReferenceFactOf(r across.ConfigReference, object *unstructured.Unstructured) (ReferenceFact, error) {
 	content, err := contentOf(object)
 	if err != nil {
 		return ReferenceFact{}, fmt.Errorf("%s %s: %w", r.Kind, r.Name, err)
 	}
 	fact := ReferenceFact{Checksum: ChecksumOf(content)}
 	if r.Kind == "ConfigMap" {
-		for _, key := range r.Files() {
+		for _, key := range r.MountedKeys() {
 			if value, has := content[key]; has {
 				if fact.Data == nil {
 					fact.Data = map[string]string{}
@@ -55,10 +55,10 @@ func ReferenceFactOf(r across.Reference, object *unstructured.Unstructured) (Ref
 			}
 		}
 	}
-	if r.Kind == "Secret" && r.KeysMatter() {
+	if r.Kind == "Secret" && r.IsKeyDependent() {
 		fact.Keys = sortedKeys(content)
 	}
-	if r.Kind == "Secret" && r.IsAuthority() {
+	if r.Kind == "Secret" && r.HasTrustedCertificates() {
 		fact.CABundle = base64.StdEncoding.EncodeToString(certificatesIn(content["ca.crt"]))
 	}
 	return fact, nil
@@ -108,14 +108,14 @@ func ChecksumOf(content map[string][]byte) string {
 
 // encryptedFact represents a Secret that is encrypted in Git: its content is unknown, but changes
 // are visible. It does not depend on the key, so that everybody renders the same.
-func encryptedFact(r across.Reference, sealed map[string]any) ReferenceFact {
+func encryptedFact(r across.ConfigReference, sealed map[string]any) ReferenceFact {
 	// The input was decoded from JSON or YAML.
 	raw, _ := json.Marshal(map[string]any{"data": sealed["data"], "stringData": sealed["stringData"]})
 	sum := sha256.Sum256(raw)
 	return ReferenceFact{Checksum: strings.ToLower(r.Kind) + "-" + r.Name + "-" + hex.EncodeToString(sum[:4]) + "-" + symbolicMark}
 }
 
-func symbolicReference(r across.Reference) ReferenceFact {
+func symbolicReference(r across.ConfigReference) ReferenceFact {
 	return ReferenceFact{Checksum: strings.ToLower(r.Kind) + "-" + r.Name + "-checksum-" + symbolicMark}
 }
 
@@ -124,7 +124,7 @@ var declarationKinds = map[string]string{"garden": "Garden", "shoot": "Shoot"}
 
 // ControlPlaneReferences returns the ConfigMaps and Secrets in ReferenceNamespace that the control
 // plane of the owner needs by name.
-func (in Input) ControlPlaneReferences() []across.Reference {
+func (in Input) ControlPlaneReferences() []across.ConfigReference {
 	kind, refers := declarationKinds[in.Owner.Kind]
 	if !refers {
 		return nil
@@ -139,7 +139,7 @@ func (in Input) ReferenceNamespace() string {
 }
 
 // referenceFact returns the fact of the cluster, else of Git, else a symbolic one.
-func (in Input) referenceFact(r across.Reference) ReferenceFact {
+func (in Input) referenceFact(r across.ConfigReference) ReferenceFact {
 	key := ReferenceKey(r.Kind, r.Name)
 	if fact, known := in.Facts.References[key]; known {
 		return fact
@@ -221,11 +221,11 @@ func unresolvedReferences(text string, unknown map[string]string) []string {
 
 // Credentials returns the binding, in ReferenceNamespace, that gives a Shoot its infrastructure
 // account; false if the owner has none.
-func (in Input) Credentials() (across.Reference, bool) {
+func (in Input) Credentials() (across.ConfigReference, bool) {
 	if in.Owner.Kind != "shoot" {
-		return across.Reference{}, false
+		return across.ConfigReference{}, false
 	}
-	return across.Credentials(in.Objects["shoot"])
+	return across.ShootBinding(in.Objects["shoot"])
 }
 
 // referenceDeclarations holds the declarations in Git that owners may refer to.

@@ -96,7 +96,7 @@ func TestFactsOfSecrets(t *testing.T) {
 		dashboard + "gitHub.secretRef.name":                         {Keys: []string{"ca.crt", "token"}},
 		dashboard + "oidcConfig.secretRef.name":                     {},
 	} {
-		fact, err := ReferenceFactOf(across.Reference{Kind: "Secret", Name: "s", Fields: []string{field}}, secret)
+		fact, err := ReferenceFactOf(across.ConfigReference{Kind: "Secret", Name: "s", Fields: []string{field}}, secret)
 		require.NoError(t, err)
 		assert.Len(t, fact.Checksum, 64)
 		fact.Checksum = ""

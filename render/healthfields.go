@@ -64,8 +64,8 @@ func fieldReadFault(n *structure.Node, read custom.Field) string {
 		case n.Open || len(n.Properties) == 0:
 			return ""
 		default:
-			hint := "; it has " + strings.Join(n.Names(), ", ")
-			if meant := suggest.Closest(name, n.Names()); meant != "" {
+			hint := "; it has " + strings.Join(n.FieldNames(), ", ")
+			if meant := suggest.Closest(name, n.FieldNames()); meant != "" {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}
 			return fmt.Sprintf("have no field %s%s", expressionPath(read.Path[:i+1]), hint)

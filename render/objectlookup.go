@@ -56,7 +56,7 @@ func hasLabels(labels, wanted map[string]string) bool {
 func textPath(path fieldpath.Path) []string {
 	out := make([]string, len(path))
 	for i, step := range path {
-		out[i] = fieldpath.Name(step)
+		out[i] = fieldpath.StepName(step)
 	}
 	return out
 }

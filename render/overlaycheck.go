@@ -194,7 +194,7 @@ func textField(content map[string]any, field string) string {
 
 // undefinedKind represents a kind that nothing defines.
 func undefinedKind(gvk schema.GroupVersionKind) *strict.Kind {
-	return &strict.Kind{Kind: structure.Foreign(gvk)}
+	return &strict.Kind{Kind: structure.MetadataOnlyKind(gvk)}
 }
 
 // checkPart checks a part of an object: its values and their notation.

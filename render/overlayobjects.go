@@ -132,7 +132,7 @@ func patchNodeAt(node *yamlv3.Node, path fieldpath.Path) *yamlv3.Node {
 			continue
 		}
 		steps := pointerSteps(pointer.Value)
-		if len(steps) > len(path) || !slices.EqualFunc(steps, path[:len(steps)], func(step string, other any) bool { return step == fieldpath.Name(other) || step == "-" }) {
+		if len(steps) > len(path) || !slices.EqualFunc(steps, path[:len(steps)], func(step string, other any) bool { return step == fieldpath.StepName(other) || step == "-" }) {
 			continue
 		}
 		at = pointer

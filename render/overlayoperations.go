@@ -223,7 +223,7 @@ func wrapValue(n *structure.Node, steps []string, value any) (content map[string
 		if _, isItem := path[i].(int); isItem {
 			value = []any{value}
 		} else {
-			value = map[string]any{fieldpath.Name(path[i]): value}
+			value = map[string]any{fieldpath.StepName(path[i]): value}
 		}
 	}
 	content, ok = value.(map[string]any)

@@ -63,10 +63,10 @@ func eachOwner(l *landscapes.Landscape, settings settings, shoots func() bool) i
 
 type ownerBuilder struct {
 	landscape *landscapes.Landscape
-	mutations *mutation.Surroundings
+	mutations *mutation.Mutator
 	// shootObjects has the objects that Shoots see through shootMutations.
 	shootObjects   relatedObjects
-	shootMutations *mutation.Surroundings
+	shootMutations *mutation.Mutator
 	garden         map[string]any
 	seeds          map[string]map[string]any
 	// seedChanges are the changes of mutations to Seeds.
@@ -168,14 +168,14 @@ func (b *ownerBuilder) readOtherObjects() error {
 	seeds, err := b.landscape.Seeds()
 	problems := []error{err}
 	for _, s := range seeds {
-		b.seedChanges[s.Object.Name] = b.mutations.Seed(s.Object).Changes
+		b.seedChanges[s.Object.Name] = b.mutations.MutateSeed(s.Object).Changes
 		b.seeds[s.Object.Name], err = toMap(s.Object)
 		problems = append(problems, err)
 	}
 	projects, err := b.landscape.Projects()
 	problems = append(problems, err)
 	for _, p := range projects {
-		b.mutations.Project(p.Object, nil)
+		b.mutations.MutateProject(p.Object, nil)
 		b.projects[p.Object.Name], err = toMap(p.Object)
 		problems = append(problems, err)
 		if p.Object.Spec.Namespace != nil {
@@ -205,7 +205,7 @@ func (b *ownerBuilder) withGarden(kind string, object map[string]any) map[string
 func (b *ownerBuilder) shoot(declared landscapes.Typed[gardencorev1beta1.Shoot], before *gardencorev1beta1.Shoot) (Input, bool, error) {
 	s := declared.Object
 	profile, profileErr := b.cloudProfile(declared)
-	filled := b.shootMutations.RenderedShoot(s, before)
+	filled := b.shootMutations.MutateRenderedShoot(s, before)
 	problems := []error{profileErr}
 	const versionField = "spec.kubernetes.version"
 	versionRefused := false
@@ -262,7 +262,7 @@ func checkVersion(d *landscapes.Declaration, field, version string) error {
 
 // checkVersionComplete rejects a version that is still incomplete after the API's changes.
 func checkVersionComplete(d *landscapes.Declaration, field, version string) error {
-	if !mutation.Open(version) {
+	if !mutation.IsOpenVersion(version) {
 		return nil
 	}
 	return declaredFinding(d, field, ruleVersion, fmt.Sprintf("%q leaves the version open, and neither the cloud profile nor the time decides which one is meant; name it in full, such as %s", version, DefaultKubernetesVersion))

@@ -11,8 +11,8 @@ import (
 )
 
 // relatedObjects gives mutations the declarations of a landscape that may shape a render. It
-// implements mutation.Around. Declarations that it omits cannot change a render, so equal digests
-// mean equal surroundings.
+// implements mutation.ObjectLister. Declarations that it omits cannot change a render, so equal
+// digests mean equal surroundings.
 type relatedObjects struct {
 	byKind map[schema.GroupKind][]*landscapes.Declaration
 	byName map[objectName]*landscapes.Declaration
@@ -24,13 +24,13 @@ type objectName struct {
 }
 
 // RelatedObjectsOfShoots gives mutations the declarations that shape the render of a Shoot.
-func RelatedObjectsOfShoots(l *landscapes.Landscape) mutation.Around {
+func RelatedObjectsOfShoots(l *landscapes.Landscape) mutation.ObjectLister {
 	return relatedObjectsOfShoots(l)
 }
 
 // relatedObjectsOfOwners serves Gardens, Seeds and Projects.
 func relatedObjectsOfOwners(l *landscapes.Landscape) relatedObjects {
-	return newRelatedObjects(l, mutation.Reads())
+	return newRelatedObjects(l, mutation.ReadKinds())
 }
 
 // relatedObjectsOfShoots serves Shoots: it has no other Shoot, and no object that exists for one

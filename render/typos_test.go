@@ -55,9 +55,9 @@ func typosIn(t *testing.T, bundles []Bundle) map[string]seededTypo {
 			kind := newKinds(Options{Catalogue: components.FS}).schemaOf(o.GroupVersionKind())
 			require.NotNil(t, kind, "%s: no schema", o.GroupVersionKind())
 			if spec := kind.Root.Properties["spec"]; spec != nil && !spec.Open && spec.Type == "object" {
-				typo.field = []string{"spec", slices.MaxFunc(spec.Names(), func(a, b string) int { return len(a) - len(b) })}
+				typo.field = []string{"spec", slices.MaxFunc(spec.FieldNames(), func(a, b string) int { return len(a) - len(b) })}
 			} else if spec == nil {
-				names := slices.DeleteFunc(kind.Root.Names(), func(n string) bool { return slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, n) })
+				names := slices.DeleteFunc(kind.Root.FieldNames(), func(n string) bool { return slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, n) })
 				if len(names) > 0 {
 					typo.field = names[:1]
 				}

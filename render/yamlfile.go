@@ -98,7 +98,7 @@ func childNode(node *yamlv3.Node, step any) (key, value *yamlv3.Node) {
 		return nil, nil
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == fieldpath.Name(step) {
+		if node.Content[i].Value == fieldpath.StepName(step) {
 			return node.Content[i], node.Content[i+1]
 		}
 	}

@@ -66,7 +66,7 @@ func readFindings(data []byte) ([]finding, bool) {
 	for range r.Count() {
 		findings = append(findings, finding{path: r.Text(), documentPath: r.Text(), typ: ViolationType(r.Text()), rule: r.Text(), message: r.Text(), severity: Severity(r.Text()), suggestion: r.Text()})
 	}
-	return findings, r.Whole()
+	return findings, r.IsComplete()
 }
 
 // memoryCache stores values in memory, at most about twice the limit: when the young half is full,

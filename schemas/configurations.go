@@ -76,7 +76,7 @@ var configurationSchemas = sync.OnceValues(func() (map[schema.GroupVersionKind]c
 	}
 	known = maps.Clone(known)
 	for _, c := range builtinConfigurationTypes() {
-		kind, err := structure.FromGo(c.gvk, c.goType)
+		kind, err := structure.KindFromGoType(c.gvk, c.goType)
 		if err != nil {
 			return nil, err
 		}

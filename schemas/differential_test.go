@@ -73,7 +73,7 @@ func schemaFieldPaths(n *structure.Node, path fieldpath.Path) []fieldpath.Path {
 	if len(path) > 0 {
 		paths = append(paths, path)
 	}
-	for _, name := range n.Names() {
+	for _, name := range n.FieldNames() {
 		if len(path) > 0 || name != "status" && (name != "metadata" || n.Properties["kind"].Enum[0] == "Shoot") {
 			paths = append(paths, schemaFieldPaths(n.Properties[name], path.Append(name))...)
 		}
@@ -95,7 +95,7 @@ func objectWithValue(path fieldpath.Path, value any) any {
 	if _, ok := path[0].(int); ok {
 		return []any{objectWithValue(path[1:], value)}
 	}
-	return map[string]any{fieldpath.Name(path[0]): objectWithValue(path[1:], value)}
+	return map[string]any{fieldpath.StepName(path[0]): objectWithValue(path[1:], value)}
 }
 
 // formatSamples are edge cases of the formats: right, wrong, and values on which readers differ.

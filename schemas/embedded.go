@@ -73,7 +73,7 @@ func StructuralKinds() ([]*structure.Kind, error) { return embeddedKinds().all()
 func definitionReader() func(schema.GroupVersionKind) (structure.Kinds, error) {
 	scheme := sync.OnceValues(newScheme)
 	return func(gvk schema.GroupVersionKind) (structure.Kinds, error) {
-		if core := structure.Core(); core[gvk] != nil {
+		if core := structure.CoreKinds(); core[gvk] != nil {
 			return core, nil
 		}
 		types, err := scheme()
@@ -84,7 +84,7 @@ func definitionReader() func(schema.GroupVersionKind) (structure.Kinds, error) {
 		if crd == nil {
 			return nil, fmt.Errorf("there is no definition of %s", gvk)
 		}
-		return structure.FromCRDs([]*apiextensionsv1.CustomResourceDefinition{crd}, types)
+		return structure.KindsFromCRDs([]*apiextensionsv1.CustomResourceDefinition{crd}, types)
 	}
 }
 

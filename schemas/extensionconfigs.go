@@ -38,7 +38,7 @@ var extensionConfigurationSchemas = sync.OnceValues(func() (map[schema.GroupVers
 		gvk := schema.FromAPIVersionAndKind(columns[0], columns[1])
 		c, ok := known[gvk]
 		if !ok {
-			c = configurationSchema{configurationType{gvk: gvk, processName: "the extension", releasedSeparately: true}, structure.Foreign(gvk)}
+			c = configurationSchema{configurationType{gvk: gvk, processName: "the extension", releasedSeparately: true}, structure.MetadataOnlyKind(gvk)}
 			c.kind.Root.Open = columns[2] == ""
 			known[gvk] = c
 		}
@@ -110,7 +110,7 @@ func newSchemaNode(typ, values string) (*structure.Node, error) {
 	case "duration", "cidr":
 		return &structure.Node{Type: "string", Format: typ}, nil
 	case "quantity":
-		return &structure.Node{IntOrString: true, Fraction: true}, nil
+		return &structure.Node{IntOrString: true, AllowsFraction: true}, nil
 	case "any":
 		return &structure.Node{Open: true}, nil
 	}
@@ -186,7 +186,7 @@ var extensionConfigFields = []string{"providerConfig", "infrastructureConfig", "
 // extensions recognise it. The ingress controller is not an extension.
 func checkConfigurationTypeMeta(in ruleInput, object embeddedObject) []finding {
 	if len(object.content) == 0 || len(object.path) == 0 || !slices.Contains([]string{"Shoot", "CloudProfile", "NamespacedCloudProfile"}, in.kind.GVK.Kind) ||
-		!slices.Contains(extensionConfigFields, fieldpath.Name(object.path[len(object.path)-1])) {
+		!slices.Contains(extensionConfigFields, fieldpath.StepName(object.path[len(object.path)-1])) {
 		return nil
 	}
 	for _, field := range []string{"apiVersion", "kind"} {

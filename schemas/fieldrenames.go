@@ -48,14 +48,14 @@ func renameField(object map[string]any, from, to fieldpath.Path) (map[string]any
 	if len(from) != len(to) || len(from) == 0 {
 		return nil, false
 	}
-	name := fieldpath.Name(from[0])
+	name := fieldpath.StepName(from[0])
 	value, ok := object[name]
 	if !ok {
 		return nil, false
 	}
 	out := maps.Clone(object)
 	if len(from) == 1 {
-		meant := fieldpath.Name(to[0])
+		meant := fieldpath.StepName(to[0])
 		if out[meant] != nil {
 			return nil, false // another misspelt field has this name already
 		}

@@ -39,7 +39,7 @@ func isParentFinding(outer, inner finding) bool {
 // upstream's finding. Aggregated API servers decode into structs and validate a missing value as an
 // empty one. Then some fields are Invalid or NotSupported, and a missing object has empty fields.
 func dropMissingReportedByRules(kind *structure.Kind, broken, ruled []finding) []finding {
-	if !kind.Aggregated() {
+	if !kind.IsAggregated() {
 		return broken
 	}
 	return slices.DeleteFunc(slices.Clone(broken), func(b finding) bool {

@@ -134,7 +134,7 @@ func (r goRule) findings(in ruleInput) []finding {
 
 // checkUnknownKind checks the metadata of an object without a schema.
 func checkUnknownKind(object *unstructured.Unstructured) []finding {
-	kind := structure.Foreign(object.GroupVersionKind())
+	kind := structure.MetadataOnlyKind(object.GroupVersionKind())
 	clean, empty := kind.Normalise(object.Object)
 	findings := append(emptyValueFindings(empty), structuralFindings(kind, clean)...)
 	for _, rule := range cachedGoRules() {

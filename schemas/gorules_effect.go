@@ -89,9 +89,9 @@ func checkAmounts(in ruleInput) []finding {
 					continue
 				}
 				if quantity, ok := field.quantity(); ok {
-					wrong := structure.Amount(resource, quantity)
+					wrong := structure.CheckAmount(resource, quantity)
 					if wrong == "" && ofPod {
-						wrong = structure.AmountOfPod(resource, quantity)
+						wrong = structure.CheckPodAmount(resource, quantity)
 					}
 					if wrong != "" {
 						r.add(field, TypeInvalid, "%v %s", field.value, wrong)

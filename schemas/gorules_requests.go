@@ -76,7 +76,7 @@ func namedResourcesCheck(lists []resourceList) func(ruleInput) []finding {
 func (r *findingCollector) checkResources(groups, resources fieldValue) {
 	names, wrong := []string{}, false
 	for _, group := range itemsOrSelf(groups) {
-		if words := requests.Group(group.text()); words != "" {
+		if words := requests.CheckGroup(group.text()); words != "" {
 			r.add(group, TypeNotSupported, "%s", words)
 			wrong = true
 		}
@@ -90,7 +90,7 @@ func (r *findingCollector) checkResources(groups, resources fieldValue) {
 	}
 	for _, resource := range itemsOrSelf(resources) {
 		if name := resource.text(); name != "" && !strings.Contains(name, "*") {
-			if words := requests.Resource(name, names, resourcePlurals); words != "" {
+			if words := requests.CheckResource(name, names, resourcePlurals); words != "" {
 				r.add(resource, TypeNotSupported, "%s", words)
 			}
 		}
@@ -147,7 +147,7 @@ func itemsOrSelf(t fieldValue) []fieldValue {
 func checkSubjects(in ruleInput) []finding {
 	r := &findingCollector{}
 	for _, subject := range gardenComponent(in.object, "gardenerAdmissionController").lookup("resourceAdmissionConfiguration", "unrestrictedSubjects").items() {
-		if words := requests.Subject(subject.lookup("name").text()); words != "" {
+		if words := requests.CheckSubject(subject.lookup("name").text()); words != "" {
 			r.add(subject.lookup("name"), TypeNotSupported, "%s", words)
 		}
 	}
@@ -159,7 +159,7 @@ func encryptionResourcesCheck(server string) func(ruleInput) []finding {
 		r := &findingCollector{}
 		for _, item := range (fieldValue{value: in.object}).lookup(strings.Split(server, ".")...).lookup("encryptionConfig", "resources").items() {
 			name, group, _ := strings.Cut(item.text(), ".")
-			wrong := requests.Resource(name, []string{group}, resourcePlurals)
+			wrong := requests.CheckResource(name, []string{group}, resourcePlurals)
 			switch {
 			case name == "" || strings.Contains(name, "*") || strings.ToLower(item.text()) != item.text():
 				// another rule reports an error
@@ -190,7 +190,7 @@ func hasAggregatedAPI(landscape *landscapeIndex) bool {
 }
 
 func hasResource(group, name string) bool {
-	for _, plural := range requests.Kubernetes(group) {
+	for _, plural := range requests.KubernetesResources(group) {
 		if plural == name {
 			return true
 		}
@@ -231,9 +231,9 @@ func checkQuotaResources(in ruleInput) []finding {
 				continue
 			}
 			plain, group, _ := strings.Cut(counted, ".")
-			if wrong := requests.Group(group); wrong != "" {
+			if wrong := requests.CheckGroup(group); wrong != "" {
 				r.add(hard.entry(name), TypeNotSupported, "%s", wrong)
-			} else if wrong := requests.Resource(plain, []string{group}, resourcePlurals); wrong != "" {
+			} else if wrong := requests.CheckResource(plain, []string{group}, resourcePlurals); wrong != "" {
 				r.add(hard.entry(name), TypeNotSupported, "%s; write count/NAME.GROUP", wrong)
 			}
 		}
@@ -253,7 +253,7 @@ var quotaAmountResourceNames = []string{"cpu", "ephemeral-storage", "memory", "s
 // resourcePlurals maps singular to plural names of the resources of a group with schemas here, or
 // of Kubernetes.
 func resourcePlurals(group string) map[string]string {
-	out := maps.Clone(requests.Kubernetes(group))
+	out := maps.Clone(requests.KubernetesResources(group))
 	if out == nil {
 		out = map[string]string{}
 	}

@@ -17,9 +17,9 @@ import (
 func TestKindNamesDistinct(t *testing.T) {
 	definitions, rules := map[string]schema.GroupVersionKind{}, map[string]schema.GroupKind{}
 	for gvk, kind := range kindsWithSchema(t) {
-		other, taken := definitions[kind.Definition()]
+		other, taken := definitions[kind.CUEDefinition()]
 		assert.False(t, taken, "%s and %s have the same definition", gvk, other)
-		definitions[kind.Definition()] = gvk
+		definitions[kind.CUEDefinition()] = gvk
 		group, taken := rules[structure.RulesName(gvk)]
 		assert.True(t, !taken || group == gvk.GroupKind(), "%s and %s have the same rules", gvk, group)
 		rules[structure.RulesName(gvk)] = gvk.GroupKind()

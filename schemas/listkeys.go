@@ -11,7 +11,7 @@ func listKeyRules() []goRule {
 
 func checkListKeys(in ruleInput) []finding {
 	var findings []finding
-	for _, f := range in.kind.Root.Doubles(in.object) {
+	for _, f := range in.kind.Root.DuplicateItems(in.object) {
 		findings = append(findings, finding{path: f.Path.String(), typ: ViolationType(f.Type), message: f.Message})
 	}
 	return findings

@@ -146,7 +146,7 @@ func checkOpenProjects(in ruleInput) []finding {
 	for _, member := range fieldsAtPath(fieldValue{value: in.object}, "spec.members[]") {
 		if name := member.lookup("name"); slices.Contains(allUserGroups, name.text()) {
 			r.add(name, TypeInvalid, "the group %q is everybody: each user gets the roles of the member", name.text())
-		} else if words := requests.Subject(name.text()); words != "" {
+		} else if words := requests.CheckSubject(name.text()); words != "" {
 			r.add(name, TypeNotSupported, "%s", words)
 		}
 	}

@@ -356,7 +356,7 @@ func isBelowFields(path, kind string, fields []string) bool {
 // hasRuleField reports whether a kind of the rule has the field.
 func hasRuleField(t *testing.T, rule Rule, field string) bool {
 	for gvk, kind := range kindsWithSchema(t) {
-		if rule.isForKind(gvk) && kind.Root.Field(fieldpath.Parse(field)) != nil {
+		if rule.isForKind(gvk) && kind.Root.FieldNode(fieldpath.Parse(field)) != nil {
 			return true
 		}
 	}

@@ -130,7 +130,7 @@ func (s *sources) compileBase(ctx *cue.Context, kind *structure.Kind) (cue.Value
 	if err := value.Err(); err != nil {
 		return cue.Value{}, fmt.Errorf("compiling the structure of %s: %w", gvk.Kind, s.explainError(err))
 	}
-	definition := value.LookupPath(cue.MakePath(cue.Def(kind.Definition())))
+	definition := value.LookupPath(cue.MakePath(cue.Def(kind.CUEDefinition())))
 	if err := definition.Err(); err != nil {
 		return cue.Value{}, fmt.Errorf("looking up the structure of %s: %w", gvk.Kind, err)
 	}

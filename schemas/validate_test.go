@@ -27,7 +27,7 @@ func toySources(t testing.TB) *sources {
 	require.NoError(t, err)
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	require.NoError(t, yaml.UnmarshalStrict(data, crd))
-	kinds, err := structure.FromCRDs([]*apiextensionsv1.CustomResourceDefinition{crd}, nil)
+	kinds, err := structure.KindsFromCRDs([]*apiextensionsv1.CustomResourceDefinition{crd}, nil)
 	require.NoError(t, err)
 	files := fstest.MapFS{}
 	for gvk, kind := range kinds {

@@ -169,7 +169,7 @@ func (w *worker) rejectedFields(kind *structure.Kind, object map[string]any) ([]
 func structuralFindings(kind *structure.Kind, object map[string]any) []finding {
 	var findings []finding
 	for _, f := range kind.Check(object) {
-		findings = append(findings, finding{path: f.Path.String(), typ: ViolationType(f.Type), rule: RuleStructure, severity: SeverityError, message: f.Message, suggestion: f.Meant.String()})
+		findings = append(findings, finding{path: f.Path.String(), typ: ViolationType(f.Type), rule: RuleStructure, severity: SeverityError, message: f.Message, suggestion: f.IntendedPath.String()})
 	}
 	return findings
 }
@@ -204,7 +204,7 @@ func cueErrorPaths(kind *structure.Kind, err error) []string {
 		for i := range names {
 			names[i] = strings.Trim(names[i], `"`)
 		}
-		paths = append(paths, kind.Root.Canonical(names).String())
+		paths = append(paths, kind.Root.CanonicalPath(names).String())
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths)

@@ -52,7 +52,7 @@ extensions.Worker or Worker.extensions.gardener.cloud, versions as ControllerDep
 }
 
 func explainRule(cmd *cobra.Command, id, output string) error {
-	found, err := rulebook.Find(id)
+	found, err := rulebook.FindRule(id)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func explainRules(cmd *cobra.Command, kind, output string) error {
 	if kind == "" {
 		list, err = rulebook.Rules()
 	} else {
-		list, err = rulebook.RulesOf(kind)
+		list, err = rulebook.RulesOfKindName(kind)
 	}
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func completeKinds(_ *cobra.Command, args []string, word string) ([]string, cobr
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	offers, err := rulebook.Complete(word)
+	offers, err := rulebook.CompleteQuestion(word)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -46,7 +46,7 @@ func reportFindings(cmd *cobra.Command, all []schemas.Violation, revision string
 		named[i].File = revision + named[i].File
 	}
 	return report.Write(cmd.ErrOrStderr(), named, report.Options{
-		Colored: coloredTo(cmd, cmd.ErrOrStderr()),
-		Sources: func(file string) ([]byte, error) { return sources(strings.TrimPrefix(file, revision)) },
+		Colored:    coloredTo(cmd, cmd.ErrOrStderr()),
+		ReadSource: func(file string) ([]byte, error) { return sources(strings.TrimPrefix(file, revision)) },
 	})
 }

@@ -63,7 +63,7 @@ PATH is a landscape folder (it has a landscape.yaml), a manifest in YAML, JSON o
 			if err != nil {
 				return err
 			}
-			if err := report.Write(cmd.OutOrStdout(), all, report.Options{Format: v.output, Sources: v.source, Colored: colored(cmd), Pointer: true, Version: version}); err != nil {
+			if err := report.Write(cmd.OutOrStdout(), all, report.Options{Format: v.output, ReadSource: v.source, Colored: colored(cmd), DocumentationHint: true, Version: version}); err != nil {
 				return err
 			}
 			if schemas.HasErrors(all) {

@@ -64,7 +64,7 @@ func (v Verdict) Findings(ctx context.Context, name string, data []byte) ([]sche
 		inputs = append(inputs, schemas.Input{Old: gone.Object(), Positions: gone})
 	}
 	found, err := schemas.Validate(ctx, inputs, schemas.Options{})
-	return append(violations, across.OneForEachFault(landscapes.DescribeForms(found))...), err
+	return append(violations, across.DropDuplicates(landscapes.DescribeForms(found))...), err
 }
 
 // before returns the objects before the change, by identity.

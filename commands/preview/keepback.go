@@ -85,17 +85,17 @@ func keepReferred(p *change.Plan, old, new *landscapes.Landscape) {
 	isGarden := func(d *landscapes.Declaration) bool {
 		return isHeldOwner(d.GroupVersionKind().GroupKind()) && d.GroupVersionKind().Kind == "Garden"
 	}
-	declared := map[across.Referred]*landscapes.Declaration{}
+	declared := map[across.ReferencedObject]*landscapes.Declaration{}
 	for i := range old.Declarations {
 		d := &old.Declarations[i]
-		declared[across.Referred{Kind: d.GroupVersionKind().GroupKind(), Namespace: d.Namespace(), Name: d.Name()}] = d
+		declared[across.ReferencedObject{Kind: d.GroupVersionKind().GroupKind(), Namespace: d.Namespace(), Name: d.Name()}] = d
 	}
-	reasons, ofGarden := map[across.Referred]string{}, map[across.Referred]bool{}
+	reasons, ofGarden := map[across.ReferencedObject]string{}, map[across.ReferencedObject]bool{}
 	holders := removedOwners(old, new)
 	for len(holders) > 0 {
 		holder := holders[0]
 		holders = holders[1:]
-		for _, name := range across.ReferredBy(holder.Object()) {
+		for _, name := range across.ReferencedObjects(holder.Object()) {
 			d := declared[name]
 			if d == nil || reasons[name] != "" || isHeldOwner(name.Kind) {
 				continue
@@ -109,8 +109,8 @@ func keepReferred(p *change.Plan, old, new *landscapes.Landscape) {
 		return
 	}
 	gardenStays := slices.ContainsFunc(new.Declarations, func(d landscapes.Declaration) bool { return isGarden(&d) })
-	nameOf := func(item change.Item) across.Referred {
-		return across.Referred{Kind: item.Object.GroupKind(), Namespace: item.Object.Namespace, Name: item.Object.Name}
+	nameOf := func(item change.Item) across.ReferencedObject {
+		return across.ReferencedObject{Kind: item.Object.GroupKind(), Namespace: item.Object.Namespace, Name: item.Object.Name}
 	}
 	p.Items = slices.DeleteFunc(p.Items, func(item change.Item) bool {
 		return item.Bundle == landscape.DeclarationsBundle && item.Cluster == landscape.Virtual && item.Action == change.Create && ofGarden[nameOf(item)] && !gardenStays

@@ -85,7 +85,7 @@ func reasonOf(in *render.Input, list steps) string {
 		}
 		same := true
 		for i := range have {
-			same = same && fieldpath.Name(have[i]) == fieldpath.Name(want[i])
+			same = same && fieldpath.StepName(have[i]) == fieldpath.StepName(want[i])
 		}
 		if same {
 			return change.Reason

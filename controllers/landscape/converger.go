@@ -229,7 +229,7 @@ type dryRunState struct {
 	ownerResults map[apply.Ref]*unstructured.Unstructured
 	defaulter    *render.Defaulter
 	// shootMutations choose the values that Shoots leave open.
-	shootMutations *mutation.Surroundings
+	shootMutations *mutation.Mutator
 	// plannedObjects are the objects that a plan would create.
 	plannedObjects *coming.PlannedPrerequisites
 }

@@ -46,12 +46,12 @@ func (c *Converger) isDeletionConfirmed(ctx context.Context, ref apply.Ref) bool
 
 // referencesOf returns the objects that a live object refers to: while it is held, they are held as
 // well.
-func (c *Converger) referencesOf(ctx context.Context, cluster string, ref apply.Ref) []across.Referred {
+func (c *Converger) referencesOf(ctx context.Context, cluster string, ref apply.Ref) []across.ReferencedObject {
 	live, err := c.connections.clusters[cluster].GetLive(ctx, ref)
 	if err != nil {
 		return nil // finalizers still protect them
 	}
-	return across.ReferredBy(live)
+	return across.ReferencedObjects(live)
 }
 
 // withoutDeletingGardens removes Gardens that are being deleted, or that this run has deleted, from

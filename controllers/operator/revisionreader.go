@@ -119,7 +119,7 @@ func (r *revisionReader) read(ctx context.Context, snapshot *source.Snapshot) (*
 	})
 	// A waiting revision does not become invalid by time: the API rejects the expired object alone.
 	for i := range found {
-		if across.IsTimed(found[i]) {
+		if across.IsTimeDependent(found[i]) {
 			found[i].Severity = schemas.SeverityWarning
 		}
 	}
@@ -155,7 +155,7 @@ func (r *revisionReader) read(ctx context.Context, snapshot *source.Snapshot) (*
 func possibleRejections(found []schemas.Violation) []string {
 	var notes []string
 	for _, v := range found {
-		if v.NewOnly || across.IsTimed(v) {
+		if v.NewOnly || across.IsTimeDependent(v) {
 			notes = append(notes, v.String())
 		}
 	}

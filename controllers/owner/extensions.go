@@ -145,11 +145,11 @@ func bundleAdmissionRuntime(extension string) string {
 
 // extensionReferences returns the Secrets and ConfigMaps that Extensions refer to. They are
 // protected like those of the Garden.
-func (o *ownerSession) extensionReferences() []across.Reference {
-	var out []across.Reference
+func (o *ownerSession) extensionReferences() []across.ConfigReference {
+	var out []across.ConfigReference
 	for _, e := range o.inputCopy().Extensions {
 		if !e.Deleting {
-			out = append(out, across.References(render.KindExtension.Kind, map[string]any{"spec": e.Spec})...)
+			out = append(out, across.ConfigReferences(render.KindExtension.Kind, map[string]any{"spec": e.Spec})...)
 		}
 	}
 	return out

@@ -53,7 +53,7 @@ func (o *ownerSession) withReferenceCopies(result render.Result) (render.Result,
 // checkReferences fails while references are missing: those for API servers or, with rest, all
 // others.
 func (r *run) checkReferences(rest bool) error {
-	found := slices.DeleteFunc(slices.Clone(r.owner.currentState().references), func(f references.LookupResult) bool { return f.ForDashboards() != rest })
+	found := slices.DeleteFunc(slices.Clone(r.owner.currentState().references), func(f references.LookupResult) bool { return f.IsDashboardOnly() != rest })
 	if err := references.Problems(found); err != nil {
 		return fmt.Errorf("what %s refers to: %w", r.owner, err)
 	}

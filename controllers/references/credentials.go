@@ -52,7 +52,7 @@ func findCredentials(of render.Input, cluster string, read objectGetter) (Lookup
 	if !has {
 		return LookupResult{}, false, nil
 	}
-	found := LookupResult{Reference: r, Namespace: of.ReferenceNamespace(), Credentials: true}
+	found := LookupResult{ConfigReference: r, Namespace: of.ReferenceNamespace(), Credentials: true}
 	at := apply.Ref{APIVersion: bindingVersions[r.Kind], Kind: r.Kind, Namespace: found.Namespace, Name: r.Name}
 	binding, err := read(at)
 	if err != nil {
@@ -62,8 +62,8 @@ func findCredentials(of render.Input, cluster string, read objectGetter) (Lookup
 		found.Problem = notFound(at, cluster, r.Fields)
 		return found, true, nil
 	}
-	field, kind, namespace, name := across.CredentialsOf(binding.Object)
-	found.Reference, found.Namespace = across.Reference{Kind: kind.Kind, Name: name, Fields: r.Fields}, namespace
+	field, kind, namespace, name := across.BindingCredentials(binding.Object)
+	found.ConfigReference, found.Namespace = across.ConfigReference{Kind: kind.Kind, Name: name, Fields: r.Fields}, namespace
 	said := fmt.Sprintf("%s %s/%s in cluster %s refers to %s %s/%s (%s)", r.Kind, at.Namespace, r.Name, cluster, kind.Kind, namespace, name, field)
 	switch {
 	case kind.Group != "" || kind.Kind != "Secret":

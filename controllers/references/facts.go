@@ -19,7 +19,7 @@ func Facts(found []LookupResult) (map[string]render.ReferenceFact, error) {
 		if f.Object == nil || f.Credentials { // no component reads credentials
 			continue
 		}
-		fact, err := render.ReferenceFactOf(f.Reference, f.Object)
+		fact, err := render.ReferenceFactOf(f.ConfigReference, f.Object)
 		if err != nil {
 			return nil, fmt.Errorf("what %s refers to: %w", f.Fields[0], err)
 		}

@@ -19,8 +19,8 @@ const keyKubeconfig = "kubeconfig"
 // checkKubeconfig rejects a user's kubeconfig that makes the Shoot's API server run programs or
 // read files, because that server runs on the seed. (gardener: pkg/client/kubernetes,
 // ValidateConfig, used by upstream's admission.)
-func checkKubeconfig(r across.Reference, live *unstructured.Unstructured) error {
-	if r.Kind != "Secret" || !slices.Contains(r.Files(), keyKubeconfig) {
+func checkKubeconfig(r across.ConfigReference, live *unstructured.Unstructured) error {
+	if r.Kind != "Secret" || !slices.Contains(r.MountedKeys(), keyKubeconfig) {
 		return nil
 	}
 	text, _, _ := unstructured.NestedString(live.Object, "data", keyKubeconfig)

@@ -34,7 +34,7 @@ func TestKubeconfigsOfUsers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			secret := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"kubeconfig": base64.StdEncoding.EncodeToString([]byte(c.text))}}}
-			err := checkKubeconfig(across.Reference{Kind: "Secret", Name: "a", Fields: []string{c.field}}, secret)
+			err := checkKubeconfig(across.ConfigReference{Kind: "Secret", Name: "a", Fields: []string{c.field}}, secret)
 			if c.wrong == "" {
 				require.NoError(t, err)
 				return

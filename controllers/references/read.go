@@ -16,7 +16,7 @@ import (
 
 // LookupResult is one reference and its object.
 type LookupResult struct {
-	across.Reference
+	across.ConfigReference
 	// Namespace of the object; empty means the namespace of the owner's references.
 	Namespace string
 	// Credentials marks the Secret behind the binding of a Shoot. Fields then name the binding.
@@ -35,7 +35,7 @@ func Read(ctx context.Context, in *apply.Cluster, of render.Input) ([]LookupResu
 	var out []LookupResult
 	namespace := of.ReferenceNamespace()
 	for _, r := range of.ControlPlaneReferences() {
-		found := LookupResult{Reference: r}
+		found := LookupResult{ConfigReference: r}
 		ref := apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: namespace, Name: r.Name}
 		live, err := in.GetLive(ctx, ref)
 		switch {
@@ -75,7 +75,7 @@ func AllMissing(in *apply.Cluster, of render.Input) []LookupResult {
 	var out []LookupResult
 	for _, r := range of.ControlPlaneReferences() {
 		ref := apply.Ref{APIVersion: "v1", Kind: r.Kind, Namespace: of.ReferenceNamespace(), Name: r.Name}
-		out = append(out, LookupResult{Reference: r, Problem: notFound(ref, in.Name(), r.Fields)})
+		out = append(out, LookupResult{ConfigReference: r, Problem: notFound(ref, in.Name(), r.Fields)})
 	}
 	if found, has, _ := findCredentials(of, in.Name(), func(apply.Ref) (*unstructured.Unstructured, error) { return nil, nil }); has {
 		out = append(out, found)
@@ -94,7 +94,7 @@ func Problems(found []LookupResult) error {
 
 // checkContent validates the content. It checks only that the keys of a Secret exist, never the
 // values.
-func checkContent(r across.Reference, live *unstructured.Unstructured) error {
+func checkContent(r across.ConfigReference, live *unstructured.Unstructured) error {
 	data := map[string]string{}
 	for _, field := range []string{"data", "binaryData"} {
 		values, _, err := unstructured.NestedStringMap(live.Object, field)
@@ -115,5 +115,5 @@ func checkContent(r across.Reference, live *unstructured.Unstructured) error {
 			data[key] = value
 		}
 	}
-	return r.Check(data)
+	return r.CheckContent(data)
 }

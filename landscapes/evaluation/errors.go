@@ -136,7 +136,7 @@ func (r *objectReader) undefinedFieldText(e errors.Error) string {
 func (r *objectReader) canQuote(name string, line int) bool {
 	for _, file := range r.pkg.Files {
 		text := string(file.Data)
-		if report.MayHoldSecrets(text) || file.Name == name && !report.QuotableCUE(text)(line) {
+		if report.MayHoldSecrets(text) || file.Name == name && !report.QuotableCUELines(text)(line) {
 			return false
 		}
 	}

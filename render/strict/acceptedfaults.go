@@ -216,7 +216,7 @@ func checkFeatureGates(at fieldpath.Path, container map[string]any) []structure.
 func valueAt(value any, path fieldpath.Path) any {
 	for _, step := range path {
 		object, _ := value.(map[string]any)
-		value = object[fieldpath.Name(step)]
+		value = object[fieldpath.StepName(step)]
 	}
 	return value
 }

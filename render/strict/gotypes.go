@@ -25,7 +25,7 @@ type goTypes struct {
 }
 
 func newGoTypes() *goTypes {
-	quantity := &structure.Node{IntOrString: true, Fraction: true, Pattern: quantityForm}
+	quantity := &structure.Node{IntOrString: true, AllowsFraction: true, Pattern: quantityForm}
 	time := &structure.Node{Type: "string", Format: "date-time", Nullable: true}
 	anything := &structure.Node{}
 	g := &goTypes{nodes: map[reflect.Type]*structure.Node{
@@ -50,7 +50,7 @@ func newGoTypes() *goTypes {
 // hideSecrets marks values that messages must not show.
 func (g *goTypes) hideSecrets() {
 	secret := g.node(reflect.TypeFor[corev1.Secret]())
-	secret.SecretNames = true
+	secret.HidesUnknownNames = true
 	for _, field := range []string{"data", "stringData"} {
 		values := *secret.Properties[field].Additional
 		values.Sensitive = true
@@ -113,10 +113,10 @@ func (g *goTypes) fields(n *structure.Node, t reflect.Type) {
 			}
 			n.Properties[name] = child
 			if since := kubernetesTable().since[place]; since > 0 {
-				if n.Since == nil {
-					n.Since = map[string]int{}
+				if n.FieldsSince == nil {
+					n.FieldsSince = map[string]int{}
 				}
-				n.Since[name] = since
+				n.FieldsSince[name] = since
 			}
 		}
 	}

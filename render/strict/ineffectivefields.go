@@ -131,7 +131,7 @@ func checkClaimedStorage(object map[string]any) []structure.Finding {
 		if err != nil {
 			return
 		}
-		if wrong := structure.Amount("storage", size); wrong != "" {
+		if wrong := structure.CheckAmount("storage", size); wrong != "" {
 			out = append(out, structure.Finding{Path: slices.Concat(at, path), Type: "Invalid", Message: fmt.Sprintf("%v %s", valueAt(claim, path), wrong)})
 		}
 	}
@@ -181,7 +181,7 @@ func checkSubjects(object map[string]any) []structure.Finding {
 	for i, subject := range list {
 		name, _ := valueAt(subject, fieldpath.Path{"name"}).(string)
 		kind, _ := valueAt(subject, fieldpath.Path{"kind"}).(string)
-		if wrong := requests.SubjectOf(kind, name); wrong != "" && kind != "ServiceAccount" && !strings.Contains(name, SymbolicMark) {
+		if wrong := requests.CheckSubjectOfKind(kind, name); wrong != "" && kind != "ServiceAccount" && !strings.Contains(name, SymbolicMark) {
 			out = append(out, structure.Finding{Path: fieldpath.Path{"subjects", i, "name"}, Type: "NotSupported", Message: wrong})
 		}
 	}
@@ -344,8 +344,10 @@ func checkWebhookRules(object map[string]any) []structure.Finding {
 				field string
 				wrong func(string) string
 			}{
-				{"apiGroups", func(group string) string { groups = append(groups, group); return requests.Group(group) }},
-				{"resources", func(resource string) string { return requests.Resource(resource, groups, requests.Kubernetes) }},
+				{"apiGroups", func(group string) string { groups = append(groups, group); return requests.CheckGroup(group) }},
+				{"resources", func(resource string) string {
+					return requests.CheckResource(resource, groups, requests.KubernetesResources)
+				}},
 			} {
 				words, _ := valueAt(rule, fieldpath.Path{check.field}).([]any)
 				for k, word := range words {

@@ -67,7 +67,7 @@ func DefinedKinds(crd *apiextensionsv1.CustomResourceDefinition) map[schema.Grou
 			continue
 		}
 		gvk := schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind}
-		read, whole := structure.FromForeign(gvk, crd.Spec.Scope == apiextensionsv1.NamespaceScoped, version.Schema.OpenAPIV3Schema)
+		read, whole := structure.KindFromForeignCRD(gvk, crd.Spec.Scope == apiextensionsv1.NamespaceScoped, version.Schema.OpenAPIV3Schema)
 		out[gvk] = &Kind{Kind: read, Resource: crd.Spec.Names.Plural, validate: validatorOf(version.Schema.OpenAPIV3Schema, whole)}
 	}
 	return out
@@ -82,7 +82,7 @@ func (k *Kind) Check(object map[string]any, minor int) []structure.Finding {
 	}
 	for _, err := range k.validate(object) {
 		if !isSymbolic(err) {
-			found = append(found, findingOf(err, k.Root.SecretNames))
+			found = append(found, findingOf(err, k.Root.HidesUnknownNames))
 		}
 	}
 	return sortFindings(append(found, k.checkAcceptedFaults(object)...))
@@ -96,7 +96,7 @@ func IsMissingNamespace(f structure.Finding) bool {
 
 // CheckStructure is Check without the API server's validation after decoding.
 func (k *Kind) CheckStructure(object map[string]any, minor int) []structure.Finding {
-	found := slices.Concat(k.Kind.Check(object), k.Root.Doubles(object))
+	found := slices.Concat(k.Kind.Check(object), k.Root.DuplicateItems(object))
 	if k.goType != nil {
 		found = append(found, k.checkRelease(object, minor)...)
 	}
@@ -110,7 +110,7 @@ func sortFindings(found []structure.Finding) []structure.Finding {
 
 // CheckPart finds faults of a part of an object; required fields may be missing.
 func (k *Kind) CheckPart(object map[string]any) []structure.Finding {
-	found := slices.Concat(k.Kind.Check(object), k.Root.Doubles(object))
+	found := slices.Concat(k.Kind.Check(object), k.Root.DuplicateItems(object))
 	return slices.DeleteFunc(found, func(f structure.Finding) bool { return f.Type == string(typeRequired) })
 }
 

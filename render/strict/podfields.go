@@ -51,7 +51,7 @@ func byteQuantityFault(amount resource.Quantity) string {
 	if amount.Sign() <= 0 || amount.CmpInt64(1<<10) >= 0 {
 		return ""
 	}
-	return structure.Amount("storage", amount)
+	return structure.CheckAmount("storage", amount)
 }
 
 // decimalModes are likely octal file modes written in decimal; API servers reject values above 511.

@@ -100,7 +100,7 @@ func nodeErrors(at *field.Path, spec *core.PodSpec) field.ErrorList {
 		for kind, list := range map[string]core.ResourceList{"requests": c.Resources.Requests, "limits": c.Resources.Limits} {
 			for name, amount := range list {
 				// kube-apiserver warns of fractions of a byte.
-				if wrong := structure.Amount(string(name), amount); wrong != "" && (name == core.ResourceCPU || !strings.HasSuffix(amount.String(), "m")) {
+				if wrong := structure.CheckAmount(string(name), amount); wrong != "" && (name == core.ResourceCPU || !strings.HasSuffix(amount.String(), "m")) {
 					errs = append(errs, field.Invalid(path.Child("resources", kind).Key(string(name)), amount.String(), wrong))
 				}
 			}

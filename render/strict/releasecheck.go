@@ -47,9 +47,9 @@ func (k *Kind) checkRelease(object map[string]any, minor int) []structure.Findin
 		case map[string]any:
 			for name, child := range v {
 				if inner := n.Properties[name]; inner != nil {
-					if n.Since[name] > minor {
+					if n.FieldsSince[name] > minor {
 						out = append(out, structure.Finding{Path: slices.Clone(append(path, name)), Type: "NotSupported",
-							Message: fmt.Sprintf("the field %q comes with %s, and the cluster has %s, which does not know it: remove it", name, version(n.Since[name]), version(minor))})
+							Message: fmt.Sprintf("the field %q comes with %s, and the cluster has %s, which does not know it: remove it", name, version(n.FieldsSince[name]), version(minor))})
 						continue
 					}
 					walk(append(path, name), inner, child)

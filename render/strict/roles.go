@@ -28,9 +28,9 @@ func CheckRole(object map[string]any, known func(group string) map[string]string
 			field string
 			wrong func(string) string
 		}{
-			{"apiGroups", func(group string) string { groups = append(groups, group); return requests.Group(group) }},
-			{"resources", func(resource string) string { return requests.Resource(resource, groups, known) }},
-			{"verbs", requests.Verb},
+			{"apiGroups", func(group string) string { groups = append(groups, group); return requests.CheckGroup(group) }},
+			{"resources", func(resource string) string { return requests.CheckResource(resource, groups, known) }},
+			{"verbs", requests.CheckVerb},
 		} {
 			list, _ := valueAt(item, fieldpath.Path{check.field}).([]any)
 			for j, word := range list {
@@ -48,7 +48,7 @@ func CheckRole(object map[string]any, known func(group string) map[string]string
 // definitions.
 func Plurals(group string, defined iter.Seq[*Kind]) map[string]string {
 	out := map[string]string{}
-	maps.Copy(out, requests.Kubernetes(group))
+	maps.Copy(out, requests.KubernetesResources(group))
 	for kind := range defined {
 		if kind.GVK.Group == group {
 			out[strings.ToLower(kind.GVK.Kind)] = kind.Resource

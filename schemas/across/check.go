@@ -44,41 +44,41 @@ type Options struct {
 	// Rules returns the findings of the single-object rules. Check applies them to Shoots with the
 	// values that the API fills in. Nil skips this step.
 	Rules func(schemas.Input) []schemas.Violation
-	// OnlyThere reports whether an object serves only as the target of references and is not
+	// IsReferenceOnly reports whether an object serves only as the target of references and is not
 	// checked itself; nil checks all objects.
-	OnlyThere func(*schemas.Input) bool
-	// Kept caches the results of objects between runs; nil disables caching.
-	Kept *kept.Store
+	IsReferenceOnly func(*schemas.Input) bool
+	// Cache caches the results of objects between runs; nil disables caching.
+	Cache *kept.Store
 }
 
 // Check returns the sorted findings about a landscape. It ignores structural faults, and tolerates
 // expired versions that an object (Input.Old) had before.
 func Check(inputs []schemas.Input, opts Options) []schemas.Violation {
-	c := &check{index: newIndex(inputs), Options: opts, byKind: map[string][]rule{}}
-	for _, r := range rules() {
-		c.byKind[r.Kind] = append(c.byKind[r.Kind], r)
+	c := &checker{index: newIndex(inputs), Options: opts, rulesByKind: map[string][]rule{}}
+	for _, r := range allRules() {
+		c.rulesByKind[r.Kind] = append(c.rulesByKind[r.Kind], r)
 	}
-	keys, records := c.recall(inputs)
-	for _, i := range judgingOrder(inputs) {
+	keys, records := c.loadRecords(inputs)
+	for _, i := range checkOrder(inputs) {
 		in := &inputs[i]
-		if opts.OnlyThere != nil && opts.OnlyThere(in) {
+		if opts.IsReferenceOnly != nil && opts.IsReferenceOnly(in) {
 			continue
 		}
-		if in.IsDeclared() && !c.still(in, records[i].clean) {
-			records[i].clean = c.look(in)
-			if opts.Kept != nil {
-				opts.Kept.Put(keys[i], records[i].write())
+		if in.IsDeclared() && !c.isStillClean(in, records[i].cleanResult) {
+			records[i].cleanResult = c.checkObject(in)
+			if opts.Cache != nil {
+				opts.Cache.Put(keys[i], records[i].encode())
 			}
 		}
 	}
-	schemas.SortViolations(c.found)
-	return slices.Compact(c.found)
+	schemas.SortViolations(c.findings)
+	return slices.Compact(c.findings)
 }
 
-// judgingOrder returns the indices of Gardens, then of other objects, then of Shoots. If two
+// checkOrder returns the indices of Gardens, then of other objects, then of Shoots. If two
 // objects exclude each other, the later one gets the finding: Shoots change more easily than Seeds,
 // and Seeds more easily than Gardens.
-func judgingOrder(inputs []schemas.Input) []int {
+func checkOrder(inputs []schemas.Input) []int {
 	ranks := make([]int, len(inputs))
 	order := make([]int, len(inputs))
 	for i := range inputs {
@@ -96,9 +96,9 @@ func judgingOrder(inputs []schemas.Input) []int {
 	return order
 }
 
-// keyOf returns the digest of all that a record depends on, except the answers to its questions.
-func (c *check) keyOf(in *schemas.Input) kept.Key {
-	if c.Kept == nil {
+// cacheKey returns the digest of all that a record depends on, except the answers to its questions.
+func (c *checker) cacheKey(in *schemas.Input) kept.Key {
+	if c.Cache == nil {
 		return kept.Key{}
 	}
 	own := in.Digest()
@@ -113,18 +113,18 @@ func (c *check) keyOf(in *schemas.Input) kept.Key {
 	return sha256.Sum256(w.Bytes())
 }
 
-// recall reads the cached records of the objects in parallel and indexes the Projects. It returns
-// the keys, too.
-func (c *check) recall(inputs []schemas.Input) ([]kept.Key, []record) {
-	keys, records := make([]kept.Key, len(inputs)), make([]record, len(inputs))
+// loadRecords reads the cached records of the objects in parallel and indexes the Projects. It
+// returns the keys, too.
+func (c *checker) loadRecords(inputs []schemas.Input) ([]kept.Key, []cacheRecord) {
+	keys, records := make([]kept.Key, len(inputs)), make([]cacheRecord, len(inputs))
 	var group panics.Group
 	size := max(1, (len(inputs)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
 	for start := 0; start < len(inputs); start += size {
 		group.Go(func() error {
 			for i := start; i < min(start+size, len(inputs)); i++ {
 				if in := &inputs[i]; in.IsDeclared() {
-					keys[i] = c.keyOf(in)
-					records[i] = c.kept(in, keys[i])
+					keys[i] = c.cacheKey(in)
+					records[i] = c.loadRecord(in, keys[i])
 				}
 			}
 			return nil
@@ -132,86 +132,86 @@ func (c *check) recall(inputs []schemas.Input) ([]kept.Key, []record) {
 	}
 	_ = group.Wait() // readers of the cache return no errors
 	for i := range inputs {
-		c.addProject(&inputs[i], records[i].namespace)
+		c.addProject(&inputs[i], records[i].projectNamespace)
 	}
 	return keys, records
 }
 
-// kept returns the cached record of an object. If there is none, the record has only the namespace
-// of a Project.
-func (c *check) kept(in *schemas.Input, key kept.Key) record {
-	if known, ok := c.recorded(key); ok {
+// loadRecord returns the cached record of an object. If there is none, the record has only the
+// namespace of a Project.
+func (c *checker) loadRecord(in *schemas.Input, key kept.Key) cacheRecord {
+	if known, ok := c.cachedRecord(key); ok {
 		return known
 	}
-	if c.Kept != nil {
+	if c.Cache != nil {
 		// A new object without findings has none as an unchanged object either.
 		if created, ok := in.AsNew(); ok {
-			if known, ok := c.recorded(c.keyOf(&created)); ok {
+			if known, ok := c.cachedRecord(c.cacheKey(&created)); ok {
 				return known
 			}
 		}
 	}
 	if identityOf(in).kind == kindProject {
-		return record{namespace: text(in.Content().Object, "spec", "namespace")}
+		return cacheRecord{projectNamespace: textAt(in.Content().Object, "spec", "namespace")}
 	}
-	return record{}
+	return cacheRecord{}
 }
 
-func (c *check) recorded(key kept.Key) (record, bool) {
-	data, ok := c.Kept.Get(key)
+func (c *checker) cachedRecord(key kept.Key) (cacheRecord, bool) {
+	data, ok := c.Cache.Get(key)
 	if !ok {
-		return record{}, false
+		return cacheRecord{}, false
 	}
-	return readRecord(data)
+	return decodeRecord(data)
 }
 
-// still reports whether nothing changed that the clean result of an object depends on. It also
-// registers the unique values of the object.
-func (c *check) still(in *schemas.Input, before *notes) bool {
-	if before == nil || c.answersTo(before.questions) != before.answers {
+// isStillClean reports whether nothing changed that the clean result of an object depends on. It
+// also registers the unique values of the object.
+func (c *checker) isStillClean(in *schemas.Input, before *cleanResult) bool {
+	if before == nil || c.digestAnswers(before.questions) != before.answersDigest {
 		return false
 	}
-	for _, u := range before.uses {
-		if first := c.uses[u]; first != nil && first != in && !u.isShared() {
+	for _, u := range before.claimedValues {
+		if first := c.valueOwners[u]; first != nil && first != in && !u.canBeShared() {
 			return false
 		}
-		if other := c.uses[use{contradictions[u.what], u.value}]; other != nil && other != in {
+		if other := c.valueOwners[uniqueValue{conflictingPurposes[u.purpose], u.value}]; other != nil && other != in {
 			return false
 		}
 	}
-	for _, u := range before.uses {
-		if c.uses[u] == nil {
-			c.uses[u] = in
+	for _, u := range before.claimedValues {
+		if c.valueOwners[u] == nil {
+			c.valueOwners[u] = in
 		}
 	}
 	return true
 }
 
-// look runs all rules of an object. It returns notes for the cache if there are no findings.
-func (c *check) look(in *schemas.Input) *notes {
-	before := len(c.found)
-	c.noted = &notes{}
+// checkObject runs all rules of an object. It returns notes for the cache if there are no findings.
+func (c *checker) checkObject(in *schemas.Input) *cleanResult {
+	before := len(c.findings)
+	c.currentNotes = &cleanResult{}
 	gvk, _, _ := in.Identity()
-	for _, r := range c.byKind[structure.RulesName(gvk)] {
-		c.rule, c.in = r.Rule, in
-		r.check(c)
+	for _, r := range c.rulesByKind[structure.RulesName(gvk)] {
+		c.currentRule, c.input = r.Rule, in
+		r.checkFunc(c)
 	}
 	if gvk.GroupKind() == kindShoot {
-		c.rulesForFilled()
+		c.checkFilledShoot()
 	}
-	noted := c.noted
-	c.noted = nil
-	if len(c.found) > before || c.Kept == nil {
+	noted := c.currentNotes
+	c.currentNotes = nil
+	if len(c.findings) > before || c.Cache == nil {
 		return nil
 	}
-	noted.answers = c.answersTo(noted.questions)
+	noted.answersDigest = c.digestAnswers(noted.questions)
 	return noted
 }
 
 // Rules describes the rules, sorted by id and kind. A rule for several kinds has an entry for each.
 func Rules() []schemas.Rule {
 	var out []schemas.Rule
-	for _, r := range rules() {
+	for _, r := range allRules() {
 		out = append(out, r.Rule)
 	}
 	slices.SortFunc(out, func(a, b schemas.Rule) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind)) })
@@ -221,97 +221,98 @@ func Rules() []schemas.Rule {
 // rule checks one object, check.in.
 type rule struct {
 	schemas.Rule
-	check func(*check)
+	checkFunc func(*checker)
 }
 
-// about sets the fields that the rule checks.
-func (r rule) about(fields ...string) rule {
+// withFields sets the fields that the rule checks.
+func (r rule) withFields(fields ...string) rule {
 	r.Fields = fields
 	return r
 }
 
-// change marks a rule that reads the object before the change, timed a rule that reads the clock.
-func (r rule) change() rule {
+// asChangeRule marks a rule that reads the object before the change, timed a rule that reads the
+// clock.
+func (r rule) asChangeRule() rule {
 	r.Class = schemas.ClassChange
 	return r
 }
 
-func (r rule) timed() rule {
+func (r rule) asTimeRule() rule {
 	r.Class = schemas.ClassTime
 	return r
 }
 
-// check is one run over a landscape, with its current rule and object.
-type check struct {
+// checker is one run over a landscape, with its current rule and object.
+type checker struct {
 	Options
 	*index
-	byKind map[string][]rule
-	rule   schemas.Rule
-	in     *schemas.Input
-	found  []schemas.Violation
+	rulesByKind map[string][]rule
+	currentRule schemas.Rule
+	input       *schemas.Input
+	findings    []schemas.Violation
 
-	// mutations fill in the fields that Shoots omit; fill is the result for filledFor.
-	mutations *mutation.Surroundings
-	fill      mutation.Result
-	filledFor *schemas.Input
-	// former is the previous revision of the Shoot formerFor, with formerFilled filled in.
-	former       *unstructured.Unstructured
-	formerFilled []mutation.Change
-	formerFor    *schemas.Input
+	// mutations fill in the fields that Shoots omit; fill is the result for fillInput.
+	mutations  *mutation.Mutator
+	fillResult mutation.Result
+	fillInput  *schemas.Input
+	// oldShoot is the previous revision of the Shoot oldShootInput, with oldShootChanges filled in.
+	oldShoot        *unstructured.Unstructured
+	oldShootChanges []mutation.Change
+	oldShootInput   *schemas.Input
 }
 
-func (c *check) object() map[string]any { return c.in.Content().Object }
+func (c *checker) object() map[string]any { return c.input.Content().Object }
 
 // name, namespace and kind identify the current object.
-func (c *check) name() string      { return identityOf(c.in).name }
-func (c *check) namespace() string { return identityOf(c.in).namespace }
-func (c *check) kind() string      { return identityOf(c.in).kind.Kind }
+func (c *checker) name() string      { return identityOf(c.input).name }
+func (c *checker) namespace() string { return identityOf(c.input).namespace }
+func (c *checker) kind() string      { return identityOf(c.input).kind.Kind }
 
 // reportNew is report for a finding that does not count for unchanged objects.
-func (c *check) reportNew(field string, typ schemas.ViolationType, format string, args ...any) {
+func (c *checker) reportNew(field string, typ schemas.ViolationType, format string, args ...any) {
 	c.report(field, typ, format, args...)
-	c.found[len(c.found)-1].NewOnly = true
+	c.findings[len(c.findings)-1].NewOnly = true
 }
 
 // report adds a finding about a field of the current object.
-func (c *check) report(field string, typ schemas.ViolationType, format string, args ...any) {
-	c.reportAbout(c.in, field, typ, format, args...)
+func (c *checker) report(field string, typ schemas.ViolationType, format string, args ...any) {
+	c.reportAbout(c.input, field, typ, format, args...)
 }
 
 // reportAbout adds a finding about an object that the current one refers to. Other referring
 // objects may add the same finding.
-func (c *check) reportAbout(in *schemas.Input, field string, typ schemas.ViolationType, format string, args ...any) {
+func (c *checker) reportAbout(in *schemas.Input, field string, typ schemas.ViolationType, format string, args ...any) {
 	id := identityOf(in)
 	v := schemas.Violation{
-		Severity: c.rule.Severity, Kind: id.kind.Kind, Namespace: id.namespace, Name: id.name,
-		Field: field, Type: typ, Rule: c.rule.ID, Message: fmt.Sprintf(format, args...),
+		Severity: c.currentRule.Severity, Kind: id.kind.Kind, Namespace: id.namespace, Name: id.name,
+		Field: field, Type: typ, Rule: c.currentRule.ID, Message: fmt.Sprintf(format, args...),
 	}
 	if in.Positions != nil {
 		p := in.Positions.Position(field)
 		v.File, v.Line, v.Column = p.File, p.Line, p.Column
 	}
-	c.found = append(c.found, v)
+	c.findings = append(c.findings, v)
 }
 
 // isExternal reports whether an object exists outside the landscape.
-func (c *check) isExternal(id identity) bool {
+func (c *checker) isExternal(id identity) bool {
 	return slices.ContainsFunc(c.External, func(e External) bool { return e.Matches(id.kind.Kind, id.namespace, id.name) })
 }
 
 // hasExternal reports whether landscape.yaml declares external objects of a kind.
-func (c *check) hasExternal(kind string) bool {
+func (c *checker) hasExternal(kind string) bool {
 	return slices.ContainsFunc(c.External, func(e External) bool { return e.Kind == kind })
 }
 
-// named returns an object's kind, namespace and name.
-func named(in *schemas.Input) string {
+// objectName returns an object's kind, namespace and name.
+func objectName(in *schemas.Input) string {
 	gvk, namespace, own := in.Identity()
 	return structure.RulesName(gvk) + " " + path.Join(namespace, own)
 }
 
-// place returns the name and position of an object, for messages about another one.
-func place(in *schemas.Input) string {
-	name := named(in)
+// objectPosition returns the name and position of an object, for messages about another one.
+func objectPosition(in *schemas.Input) string {
+	name := objectName(in)
 	if in.Positions == nil {
 		return name
 	}

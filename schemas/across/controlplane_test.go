@@ -27,7 +27,7 @@ spec:
       structuredAuthorization: {configMapName: authorization, kubeconfigs: [{authorizerName: one, secretName: webhook}]}
 `), &object))
 	const server = "spec.kubernetes.kubeAPIServer."
-	assert.Equal(t, []Reference{
+	assert.Equal(t, []ConfigReference{
 		{"ConfigMap", "authentication", []string{server + "structuredAuthentication.configMapName"}},
 		{"ConfigMap", "authorization", []string{server + "structuredAuthorization.configMapName"}},
 		{"ConfigMap", "for-extension", []string{"spec.resources[1].resourceRef.name"}},
@@ -53,18 +53,18 @@ spec:
         sni: {secretName: certificate}
 `), &object))
 	const virtual = "spec.virtualCluster.kubernetes.kubeAPIServer."
-	assert.Equal(t, []Reference{
+	assert.Equal(t, []ConfigReference{
 		{"ConfigMap", "of-another", []string{"spec.virtualCluster.gardener.gardenerAPIServer.auditConfig.auditPolicy.configMapRef.name"}},
 		{"Secret", "audit", []string{virtual + "auditWebhook.kubeconfigSecretName"}},
 		{"Secret", "authentication", []string{virtual + "authentication.webhook.kubeconfigSecretName"}},
-		{"Secret", "authority", []string{gardenDashboard + ".oidcConfig.certificateAuthoritySecretRef.name"}},
-		{"Secret", "certificate", []string{virtual + "sni.secretName", gardenDashboard + ".tlsSecretName"}},
-		{"Secret", "github", []string{gardenDashboard + ".gitHub.secretRef.name"}},
+		{"Secret", "authority", []string{gardenDashboardPath + ".oidcConfig.certificateAuthoritySecretRef.name"}},
+		{"Secret", "certificate", []string{virtual + "sni.secretName", gardenDashboardPath + ".tlsSecretName"}},
+		{"Secret", "github", []string{gardenDashboardPath + ".gitHub.secretRef.name"}},
 	}, ControlPlaneReferences("Garden", object))
 	// API servers wait for their references, dashboards for the rest.
 	rest, keys, authorities := []string{}, []string{}, []string{}
 	for _, r := range ControlPlaneReferences("Garden", object) {
-		for list, is := range map[*[]string]bool{&rest: r.ForDashboards(), &keys: r.KeysMatter(), &authorities: r.IsAuthority()} {
+		for list, is := range map[*[]string]bool{&rest: r.IsDashboardOnly(), &keys: r.IsKeyDependent(), &authorities: r.HasTrustedCertificates()} {
 			if is {
 				*list = append(*list, r.Name)
 			}
@@ -75,31 +75,31 @@ spec:
 	assert.Equal(t, []string{"authority", "certificate"}, authorities)
 }
 
-// TestFilesOfReferences checks that fileOf knows the keys of all mounted fields.
-func TestFilesOfReferences(t *testing.T) {
-	for _, r := range references() {
-		if !isForControlPlane(r) || r.path == "spec.resources[].resourceRef" {
+// TestMountedKeysOfReferences checks that mountedKeysOfField knows the keys of all mounted fields.
+func TestMountedKeysOfReferences(t *testing.T) {
+	for _, r := range referenceFields() {
+		if !isControlPlaneReference(r) || r.path == "spec.resources[].resourceRef" {
 			continue
 		}
 		field := r.path
 		if r.path[len(r.path)-3:] == "Ref" {
 			field += ".name"
 		}
-		keys, _ := fileOf(field)
-		if whole := []string{gardenDashboard + ".assetsConfigMapRef", gardenDashboard + ".gitHub.secretRef", gardenDashboard + ".oidcConfig.secretRef"}; slices.Contains(whole, r.path) {
+		keys, _ := mountedKeysOfField(field)
+		if whole := []string{gardenDashboardPath + ".assetsConfigMapRef", gardenDashboardPath + ".gitHub.secretRef", gardenDashboardPath + ".oidcConfig.secretRef"}; slices.Contains(whole, r.path) {
 			assert.Empty(t, keys, "%s is mounted as it is", r.path)
 			continue
 		}
-		assert.NotEmpty(t, keys, "%s %s", r.of, r.path)
+		assert.NotEmpty(t, keys, "%s %s", r.referrerKind, r.path)
 	}
 }
 
-// TestWarningsStopNoControlPlane checks that Check accepts a configuration with warnings.
-func TestWarningsStopNoControlPlane(t *testing.T) {
-	policy := Reference{Fields: []string{shootKube + policyRef + ".name"}}
-	require.NoError(t, policy.Check(map[string]string{keyPolicy: `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Request"}, {"level": "None"}]}`}))
-	require.ErrorContains(t, policy.Check(map[string]string{keyPolicy: `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Requst"}]}`}), "rules[0].level")
-	require.NoError(t, policy.Check(map[string]string{keyPolicy: `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata", "verbs": ["gett"]}]}`}), "an error of validate, which API servers take")
-	authn := Reference{Fields: []string{shootKube + ".structuredAuthentication.configMapName"}}
-	require.NoError(t, authn.Check(map[string]string{keyConfig: `{"apiVersion": "apiserver.config.k8s.io/v1beta1", "kind": "AuthenticationConfiguration", "anonymous": {"enabled": true}}`}))
+// TestCheckContentAcceptsWarnings checks that Check accepts a configuration with warnings.
+func TestCheckContentAcceptsWarnings(t *testing.T) {
+	policy := ConfigReference{Fields: []string{shootKubeAPIServerPath + auditPolicyRefPath + ".name"}}
+	require.NoError(t, policy.CheckContent(map[string]string{auditPolicyKey: `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Request"}, {"level": "None"}]}`}))
+	require.ErrorContains(t, policy.CheckContent(map[string]string{auditPolicyKey: `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Requst"}]}`}), "rules[0].level")
+	require.NoError(t, policy.CheckContent(map[string]string{auditPolicyKey: `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "Metadata", "verbs": ["gett"]}]}`}), "an error of validate, which API servers take")
+	authn := ConfigReference{Fields: []string{shootKubeAPIServerPath + ".structuredAuthentication.configMapName"}}
+	require.NoError(t, authn.CheckContent(map[string]string{apiServerConfigKey: `{"apiVersion": "apiserver.config.k8s.io/v1beta1", "kind": "AuthenticationConfiguration", "anonymous": {"enabled": true}}`}))
 }

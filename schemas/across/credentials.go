@@ -14,70 +14,70 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// referred returns the object that a field names; nil for another kind or an object outside the
-// landscape.
-func (c *check) referred(field, kind string) *schemas.Input {
-	ref := table(c.object(), strings.Split(field, ".")...)
-	if text(ref, "kind") != kind {
+// findReferencedObject returns the object that a field names; nil for another kind or an object
+// outside the landscape.
+func (c *checker) findReferencedObject(field, kind string) *schemas.Input {
+	ref := mapAt(c.object(), strings.Split(field, ".")...)
+	if textAt(ref, "kind") != kind {
 		return nil
 	}
-	id := identity{kind: c.kindOf(kind, text(ref, "apiVersion"), kindWorkloadIdentity), namespace: text(ref, "namespace"), name: text(ref, "name")}
+	id := identity{kind: c.resolveKind(kind, textAt(ref, "apiVersion"), kindWorkloadIdentity), namespace: textAt(ref, "namespace"), name: textAt(ref, "name")}
 	if id.namespace == "" {
 		id.namespace = c.namespace()
 	}
-	return c.find(id)
+	return c.findObject(id)
 }
 
-// workloadIdentity checks that a WorkloadIdentity has the provider type of its user. The field
+// checkWorkloadIdentity checks that a WorkloadIdentity has the provider type of its user. The field
 // types may be a comma-separated list, as in bindings. Source:
 // plugin/pkg/global/resourcereferencemanager, plugin/pkg/seed/validator,
 // plugin/pkg/global/backupbucketvalidator.
-func workloadIdentity(ref, types string) func(*check) {
-	return func(c *check) {
-		in := c.referred(ref, kindWorkloadIdentity.Kind)
+func checkWorkloadIdentity(ref, types string) func(*checker) {
+	return func(c *checker) {
+		in := c.findReferencedObject(ref, kindWorkloadIdentity.Kind)
 		if in == nil {
 			return
 		}
-		own, meant := text(c.object(), strings.Split(types, ".")...), text(in.Content().Object, "spec", "targetSystem", "type")
+		own, meant := textAt(c.object(), strings.Split(types, ".")...), textAt(in.Content().Object, "spec", "targetSystem", "type")
 		if own != "" && meant != "" && !slices.Contains(strings.Split(own, ","), meant) {
-			c.report(types, schemas.TypeInvalid, "%q is not the type of %s, which is for %q", own, place(in), meant)
+			c.report(types, schemas.TypeInvalid, "%q is not the type of %s, which is for %q", own, objectPosition(in), meant)
 		}
 	}
 }
 
-// bindingProvider checks that a new Shoot's credentials are for its provider. A binding may list
-// several types, separated by commas. Source: plugin/pkg/shoot/validator (validateProvider).
-func (c *check) bindingProvider() {
-	if c.in.HasOld() {
+// checkBindingProvider checks that a new Shoot's credentials are for its provider. A binding may
+// list several types, separated by commas. Source: plugin/pkg/shoot/validator (validateProvider).
+func (c *checker) checkBindingProvider() {
+	if c.input.HasOld() {
 		return
 	}
-	written := text(c.object(), "spec", "provider", "type")
+	written := textAt(c.object(), "spec", "provider", "type")
 	for _, binding := range []struct {
 		field string
 		kind  schema.GroupKind
-	}{{"credentialsBindingName", kindCredentialsBinding}, {"secretBindingName", core("SecretBinding")}} {
-		in := c.find(identity{binding.kind, c.namespace(), text(c.object(), "spec", binding.field)})
+	}{{"credentialsBindingName", kindCredentialsBinding}, {"secretBindingName", coreKind("SecretBinding")}} {
+		in := c.findObject(identity{binding.kind, c.namespace(), textAt(c.object(), "spec", binding.field)})
 		if in == nil {
 			continue // the references rule reports it
 		}
-		if types := text(in.Content().Object, "provider", "type"); types != "" && written != "" && !slices.Contains(strings.Split(types, ","), written) {
-			c.reportNew("spec.provider.type", schemas.TypeInvalid, "%q is not the provider of the credentials: %s is for %q", written, place(in), types)
+		if types := textAt(in.Content().Object, "provider", "type"); types != "" && written != "" && !slices.Contains(strings.Split(types, ","), written) {
+			c.reportNew("spec.provider.type", schemas.TypeInvalid, "%q is not the provider of the credentials: %s is for %q", written, objectPosition(in), types)
 		}
 	}
 }
 
-// credentialKeys checks that a binding's Secret has the keys that the provider extension reads. It
-// reports no secret values.
-func credentialKeys(ref func(*check) (namespace, name string)) func(*check) {
-	return func(c *check) {
+// checkCredentialKeys checks that a binding's Secret has the keys that the provider extension
+// reads. It reports no secret values.
+func checkCredentialKeys(ref func(*checker) (namespace, name string)) func(*checker) {
+	return func(c *checker) {
 		namespace, name := ref(c)
-		in := c.find(identity{kindSecret, namespace, name})
+		in := c.findObject(identity{kindSecret, namespace, name})
 		if name == "" || in == nil {
 			return
 		}
-		for _, provider := range strings.Split(text(c.object(), "provider", "type"), ",") {
+		for _, provider := range strings.Split(textAt(c.object(), "provider", "type"), ",") {
 			for _, field := range []string{"data", "stringData"} {
-				values := table(in.Content().Object, field)
+				values := mapAt(in.Content().Object, field)
 				for key := range values { // findings are sorted
 					if meant := schemas.SuggestCredentialKey(provider, key); meant != "" && values[meant] == nil {
 						c.reportAbout(in, fieldpath.Path{field, fieldpath.Key(key)}.String(), schemas.TypeNotSupported, "the extension of the provider %q reads no key of this name; did you mean %q?", provider, meant)
@@ -88,90 +88,92 @@ func credentialKeys(ref func(*check) (namespace, name string)) func(*check) {
 	}
 }
 
-// credentialsOf returns the Secret of a CredentialsBinding, secretOf the Secret of a SecretBinding.
-func credentialsOf(c *check) (namespace, name string) {
-	if text(c.object(), "credentialsRef", "kind") != kindSecret.Kind {
+// credentialsBindingSecret returns the Secret of a CredentialsBinding, secretBindingSecret the
+// Secret of a SecretBinding.
+func credentialsBindingSecret(c *checker) (namespace, name string) {
+	if textAt(c.object(), "credentialsRef", "kind") != kindSecret.Kind {
 		return "", ""
 	}
-	return cmp.Or(text(c.object(), "credentialsRef", "namespace"), c.namespace()), text(c.object(), "credentialsRef", "name")
+	return cmp.Or(textAt(c.object(), "credentialsRef", "namespace"), c.namespace()), textAt(c.object(), "credentialsRef", "name")
 }
 
-func secretOf(c *check) (namespace, name string) {
-	return cmp.Or(text(c.object(), "secretRef", "namespace"), c.namespace()), text(c.object(), "secretRef", "name")
+func secretBindingSecret(c *checker) (namespace, name string) {
+	return cmp.Or(textAt(c.object(), "secretRef", "namespace"), c.namespace()), textAt(c.object(), "secretRef", "name")
 }
 
-// bindingNamespace checks the namespace of a binding's Secret. The gardenlet uses another namespace
-// only if gardener-apiserver checked the author's access to the Secret (docs/gardenlet.md).
-func bindingNamespace(field string) func(*check) {
-	return func(c *check) {
-		namespace := text(c.object(), field, "namespace")
-		if namespace == "" || namespace == c.namespace() || field == "credentialsRef" && text(c.object(), field, "kind") != kindSecret.Kind {
+// checkBindingNamespace checks the namespace of a binding's Secret. The gardenlet uses another
+// namespace only if gardener-apiserver checked the author's access to the Secret
+// (docs/gardenlet.md).
+func checkBindingNamespace(field string) func(*checker) {
+	return func(c *checker) {
+		namespace := textAt(c.object(), field, "namespace")
+		if namespace == "" || namespace == c.namespace() || field == "credentialsRef" && textAt(c.object(), field, "kind") != kindSecret.Kind {
 			return
 		}
-		for _, in := range c.all(kindLandscape) {
-			if text(in.Content().Object, "spec", "gardenAPI") == string(landscapev1alpha1.GardenAPIAggregated) {
+		for _, in := range c.allOfKind(kindLandscape) {
+			if textAt(in.Content().Object, "spec", "gardenAPI") == string(landscapev1alpha1.GardenAPIAggregated) {
 				return
 			}
 		}
-		if len(c.all(kindLandscape)) > 0 {
+		if len(c.allOfKind(kindLandscape)) > 0 {
 			c.report(field+".namespace", schemas.TypeInvalid, "a Secret of another namespace counts with spec.gardenAPI: aggregated in landscape.yaml only, so that Shoots with the binding fail; declare the Secret in namespace %s, too", c.namespace())
 		}
 	}
 }
 
-// pluginKubeconfigs checks that spec.resources lists an admission plugin's Secret, and that the
-// Secret has a kubeconfig. Source: plugin/pkg/shoot/validator (validateAdmissionPlugins).
-func (c *check) pluginKubeconfigs() {
-	each(c.object(), "spec.kubernetes.kubeAPIServer.admissionPlugins[].kubeconfigSecretName", func(field string, value any) {
+// checkPluginKubeconfigs checks that spec.resources lists an admission plugin's Secret, and that
+// the Secret has a kubeconfig. Source: plugin/pkg/shoot/validator (validateAdmissionPlugins).
+func (c *checker) checkPluginKubeconfigs() {
+	visitValues(c.object(), "spec.kubernetes.kubeAPIServer.admissionPlugins[].kubeconfigSecretName", func(field string, value any) {
 		name, ok := value.(string)
 		if !ok || name == "" {
 			return
 		}
 		listed := false
-		each(c.object(), "spec.resources[].resourceRef", func(_ string, ref any) {
+		visitValues(c.object(), "spec.resources[].resourceRef", func(_ string, ref any) {
 			r, _ := ref.(map[string]any)
-			listed = listed || text(r, "kind") == kindSecret.Kind && text(r, "apiVersion") == "v1" && text(r, "name") == name
+			listed = listed || textAt(r, "kind") == kindSecret.Kind && textAt(r, "apiVersion") == "v1" && textAt(r, "name") == name
 		})
 		if !listed {
 			c.report(field, schemas.TypeInvalid, "the Secret %q must be listed in spec.resources, which brings it to the control plane", name)
 			return
 		}
-		in := c.find(identity{kindSecret, c.namespace(), name})
+		in := c.findObject(identity{kindSecret, c.namespace(), name})
 		if in == nil {
 			return // the references rule reports it
 		}
 		content := in.Content().Object
-		if _, ok := table(content, "data")[keyKubeconfig]; ok {
+		if _, ok := mapAt(content, "data")[kubeconfigKey]; ok {
 			return
 		}
-		if _, ok := table(content, "stringData")[keyKubeconfig]; !ok {
-			c.report(field, schemas.TypeInvalid, "%s has no key %s", place(in), keyKubeconfig)
+		if _, ok := mapAt(content, "stringData")[kubeconfigKey]; !ok {
+			c.report(field, schemas.TypeInvalid, "%s has no key %s", objectPosition(in), kubeconfigKey)
 		}
 	})
 }
 
-// keyKubeconfig is the Secret key of a kubeconfig.
-const keyKubeconfig = "kubeconfig"
+// kubeconfigKey is the Secret key of a kubeconfig.
+const kubeconfigKey = "kubeconfig"
 
-// quotaScopes checks that a binding has at most one quota per scope (project, credentials). Source:
-// plugin/pkg/global/resourcereferencemanager.
-func (c *check) quotaScopes() {
+// checkQuotaScopes checks that a binding has at most one quota per scope (project, credentials).
+// Source: plugin/pkg/global/resourcereferencemanager.
+func (c *checker) checkQuotaScopes() {
 	first := map[string]string{}
-	for i, item := range list(c.object(), "quotas") {
+	for i, item := range listAt(c.object(), "quotas") {
 		ref, _ := item.(map[string]any)
-		namespace := text(ref, "namespace")
+		namespace := textAt(ref, "namespace")
 		if namespace == "" {
 			namespace = c.namespace()
 		}
-		in := c.find(identity{core("Quota"), namespace, text(ref, "name")})
+		in := c.findObject(identity{coreKind("Quota"), namespace, textAt(ref, "name")})
 		if in == nil {
 			continue // the references rule reports it
 		}
 		scope := "credentials"
-		if text(in.Content().Object, "spec", "scope", "kind") == kindProject.Kind {
+		if textAt(in.Content().Object, "spec", "scope", "kind") == kindProject.Kind {
 			scope = "project"
 		}
-		name := path.Join(namespace, text(ref, "name"))
+		name := path.Join(namespace, textAt(ref, "name"))
 		if earlier := first[scope]; earlier != "" {
 			c.report(fmt.Sprintf("quotas[%d]", i), schemas.TypeForbidden, "the Quota %s is for the scope %s, as is %s; a binding has one quota for each scope", name, scope, earlier)
 			continue
@@ -180,24 +182,24 @@ func (c *check) quotaScopes() {
 	}
 }
 
-// exposureScheduling checks that a new Shoot does not repeat the scheduling of its ExposureClass.
-// Source: plugin/pkg/shoot/exposureclass.
-func (c *check) exposureScheduling() {
-	class := c.find(identity{kind: kindExposureClass, name: text(c.object(), "spec", "exposureClassName")})
-	if class == nil || c.in.HasOld() {
+// checkExposureScheduling checks that a new Shoot does not repeat the scheduling of its
+// ExposureClass. Source: plugin/pkg/shoot/exposureclass.
+func (c *checker) checkExposureScheduling() {
+	class := c.findObject(identity{kind: kindExposureClass, name: textAt(c.object(), "spec", "exposureClassName")})
+	if class == nil || c.input.HasOld() {
 		return
 	}
-	scheduling := table(class.Content().Object, "scheduling")
-	wanted := table(scheduling, "seedSelector", "matchLabels")
-	for key, value := range table(c.object(), "spec", "seedSelector", "matchLabels") {
+	scheduling := mapAt(class.Content().Object, "scheduling")
+	wanted := mapAt(scheduling, "seedSelector", "matchLabels")
+	for key, value := range mapAt(c.object(), "spec", "seedSelector", "matchLabels") {
 		if other, both := wanted[key]; both && other != value {
-			c.reportNew("spec.seedSelector.matchLabels["+key+"]", schemas.TypeForbidden, "%v is not %v, which %s asks for; leave the label out, or take another class", value, other, place(class))
+			c.reportNew("spec.seedSelector.matchLabels["+key+"]", schemas.TypeForbidden, "%v is not %v, which %s asks for; leave the label out, or take another class", value, other, objectPosition(class))
 		}
 	}
-	each(scheduling, "tolerations[].key", func(_ string, key any) {
-		each(c.object(), "spec.tolerations[].key", func(field string, own any) {
+	visitValues(scheduling, "tolerations[].key", func(_ string, key any) {
+		visitValues(c.object(), "spec.tolerations[].key", func(field string, own any) {
 			if own == key {
-				c.reportNew(field, schemas.TypeForbidden, "%s adds the toleration %v; leave it out", place(class), key)
+				c.reportNew(field, schemas.TypeForbidden, "%s adds the toleration %v; leave it out", objectPosition(class), key)
 			}
 		})
 	})

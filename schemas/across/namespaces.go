@@ -11,39 +11,40 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// mostEdits is the maximum edit distance of a typo. Other namespaces may exist through the API.
-const mostEdits = 2
+// maxEditDistance is the maximum edit distance of a typo. Other namespaces may exist through the
+// API.
+const maxEditDistance = 2
 
-// presentNamespaces exist in every cluster, or in every garden.
-var presentNamespaces = []string{gardencorev1beta1.GardenNamespace, "default", "kube-system", "kube-public", "kube-node-lease"}
+// builtinNamespaces exist in every cluster, or in every garden.
+var builtinNamespaces = []string{gardencorev1beta1.GardenNamespace, "default", "kube-system", "kube-public", "kube-node-lease"}
 
-// digits number the namespaces of a series: team-1 and team-2 are both intended.
-var digits = regexp.MustCompile("[0-9]+")
+// digitsPattern number the namespaces of a series: team-1 and team-2 are both intended.
+var digitsPattern = regexp.MustCompile("[0-9]+")
 
 // namespaceRules apply to all objects of Projects except Shoots, which require a Project anyway.
-func namespaceRules(def define) []rule {
+func namespaceRules(def ruleConstructor) []rule {
 	var out []rule
 	for _, kind := range []string{"Bastion", "ConfigMap", "CredentialsBinding", "InternalSecret", "NamespacedCloudProfile", "Quota", "Secret", "SecretBinding", "ShootState", "WorkloadIdentity"} {
 		r := def(kind, "landscape/namespace-misspelt", "The namespace of an object is not a misspelt one", "No Project and no Namespace of the landscape has this namespace, and one has nearly the same. Correct it, or list the Namespace in landscape.yaml under spec.external.",
-			"ours: nothing makes the namespace, so that the object cannot be applied", (*check).namespaceMisspelt).about("metadata.namespace")
+			"ours: nothing makes the namespace, so that the object cannot be applied", (*checker).checkNamespaceSpelling).withFields("metadata.namespace")
 		r.Severity = schemas.SeverityWarning
 		out = append(out, r)
 	}
 	return out
 }
 
-func (c *check) namespaceMisspelt() {
+func (c *checker) checkNamespaceSpelling() {
 	namespace := c.namespace()
 	id := identity{kind: kindNamespace, name: namespace}
-	if namespace == "" || c.projectOf(namespace) != nil || c.has(id) || c.isExternal(id) {
+	if namespace == "" || c.findProject(namespace) != nil || c.hasObject(id) || c.isExternal(id) {
 		return
 	}
-	known := slices.Clone(presentNamespaces)
+	known := slices.Clone(builtinNamespaces)
 	for _, kind := range []schema.GroupKind{kindProject, kindNamespace} {
-		for _, in := range c.all(kind) {
+		for _, in := range c.allOfKind(kind) {
 			name := identityOf(in).name
 			if kind == kindProject {
-				name = text(in.Content().Object, "spec", "namespace")
+				name = textAt(in.Content().Object, "spec", "namespace")
 			}
 			known = append(known, name)
 		}
@@ -51,8 +52,8 @@ func (c *check) namespaceMisspelt() {
 	if slices.Contains(known, namespace) {
 		return
 	}
-	guess := suggest.ClosestWithin(namespace, known, mostEdits)
-	if guess == "" || digits.ReplaceAllString(guess, "") == digits.ReplaceAllString(namespace, "") {
+	guess := suggest.ClosestWithin(namespace, known, maxEditDistance)
+	if guess == "" || digitsPattern.ReplaceAllString(guess, "") == digitsPattern.ReplaceAllString(namespace, "") {
 		return
 	}
 	c.report("metadata.namespace", schemas.TypeInvalid, "no Project and no Namespace of this landscape has the namespace %q; did you mean %q?", namespace, guess)

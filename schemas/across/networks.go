@@ -9,24 +9,25 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// network is a range with its field.
-type network struct {
+// networkField is a range with its field.
+type networkField struct {
 	path   string
 	prefix netip.Prefix
 }
 
-// networksAt parses the ranges at paths to strings or lists. The structure reports invalid ranges.
-func networksAt(object map[string]any, paths ...string) []network {
-	var out []network
+// readNetworks parses the ranges at paths to strings or lists. The structure reports invalid
+// ranges.
+func readNetworks(object map[string]any, paths ...string) []networkField {
+	var out []networkField
 	read := func(path string, value any) {
 		if s, ok := value.(string); ok {
 			if prefix, err := netip.ParsePrefix(s); err == nil {
-				out = append(out, network{path, prefix.Masked()})
+				out = append(out, networkField{path, prefix.Masked()})
 			}
 		}
 	}
 	for _, p := range paths {
-		each(object, p, func(path string, value any) {
+		visitValues(object, p, func(path string, value any) {
 			items, ok := value.([]any)
 			if !ok {
 				read(path, value)
@@ -40,26 +41,26 @@ func networksAt(object map[string]any, paths ...string) []network {
 	return out
 }
 
-func seedNetworks(seed map[string]any) []network {
-	return networksAt(seed, "spec.networks.nodes", "spec.networks.pods", "spec.networks.services")
+func seedNetworks(seed map[string]any) []networkField {
+	return readNetworks(seed, "spec.networks.nodes", "spec.networks.pods", "spec.networks.services")
 }
 
-func runtimeNetworks(garden map[string]any) []network {
+func runtimeNetworks(garden map[string]any) []networkField {
 	const runtime = "spec.runtimeCluster.networking."
-	return networksAt(garden, runtime+"nodes", runtime+"pods", runtime+"services")
+	return readNetworks(garden, runtime+"nodes", runtime+"pods", runtime+"services")
 }
 
-// shootNetworks checks that a Shoot's networks are disjoint from its Seed's, as control planes
+// checkShootNetworks checks that a Shoot's networks are disjoint from its Seed's, as control planes
 // route to both. The Seed supplies missing ranges. Source: plugin/pkg/shoot/validator;
 // pkg/utils/validation/cidr.
-func (c *check) shootNetworks() {
-	seed := c.seedOf()
+func (c *checker) checkShootNetworks() {
+	seed := c.findSeed()
 	if seed == nil {
 		return
 	}
-	own := networksAt(c.object(), "spec.networking.nodes", "spec.networking.pods", "spec.networking.services")
-	name := fmt.Sprintf("the Seed %q", text(c.object(), "spec", "seedName"))
-	c.disjoint(own, seedNetworks(seed), name)
+	own := readNetworks(c.object(), "spec.networking.nodes", "spec.networking.pods", "spec.networking.services")
+	name := fmt.Sprintf("the Seed %q", textAt(c.object(), "spec", "seedName"))
+	c.checkDisjoint(own, seedNetworks(seed), name)
 	for _, n := range own {
 		for _, reserved := range schemas.ReservedNetworks() {
 			if n.prefix.Overlaps(reserved) {
@@ -68,18 +69,18 @@ func (c *check) shootNetworks() {
 			}
 		}
 	}
-	c.openNetworks(name)
+	c.checkOmittedNetworks(name)
 }
 
-// openNetworks checks that the Seed supplies the ranges that the Shoot omits.
-func (c *check) openNetworks(seed string) {
-	if table(c.object(), "spec", "networking") == nil {
+// checkOmittedNetworks checks that the Seed supplies the ranges that the Shoot omits.
+func (c *checker) checkOmittedNetworks(seed string) {
+	if mapAt(c.object(), "spec", "networking") == nil {
 		return // the rules about the Shoot report a missing one
 	}
-	changes := c.filled().Changes
+	changes := c.shootMutations().Changes
 	for _, name := range []string{"pods", "services"} {
 		field := "spec.networking." + name
-		if at(c.object(), "spec", "networking", name) != nil || name == "pods" && len(list(c.object(), "spec", "provider", "workers")) == 0 {
+		if valueAt(c.object(), "spec", "networking", name) != nil || name == "pods" && len(listAt(c.object(), "spec", "provider", "workers")) == 0 {
 			continue
 		}
 		if !slices.ContainsFunc(changes, func(change mutation.Change) bool { return change.Field == field }) {
@@ -88,30 +89,31 @@ func (c *check) openNetworks(seed string) {
 	}
 }
 
-// seedOfRuntime checks that a Seed's networks are disjoint from the runtime cluster's. A Seed with
-// exactly the same ranges is the runtime cluster.
-func (c *check) seedOfRuntime() {
-	for _, in := range c.all(kindGarden) {
+// checkSeedAgainstRuntime checks that a Seed's networks are disjoint from the runtime cluster's. A
+// Seed with exactly the same ranges is the runtime cluster.
+func (c *checker) checkSeedAgainstRuntime() {
+	for _, in := range c.allOfKind(kindGarden) {
 		own, runtime := seedNetworks(c.object()), runtimeNetworks(in.Content().Object)
-		if !sameRanges(own, runtime) {
-			c.disjoint(own, runtime, "the runtime cluster of Garden "+identityOf(in).name)
+		if !equalRanges(own, runtime) {
+			c.checkDisjoint(own, runtime, "the runtime cluster of Garden "+identityOf(in).name)
 		}
 	}
 }
 
-// shootOfRuntime compares a Shoot with the runtime cluster, unless that is also the Shoot's Seed.
-func (c *check) shootOfRuntime() {
-	for _, in := range c.all(kindGarden) {
-		seed, runtime := c.seedOf(), runtimeNetworks(in.Content().Object)
-		if seed == nil || sameRanges(seedNetworks(seed), runtime) {
+// checkShootAgainstRuntime compares a Shoot with the runtime cluster, unless that is also the
+// Shoot's Seed.
+func (c *checker) checkShootAgainstRuntime() {
+	for _, in := range c.allOfKind(kindGarden) {
+		seed, runtime := c.findSeed(), runtimeNetworks(in.Content().Object)
+		if seed == nil || equalRanges(seedNetworks(seed), runtime) {
 			continue
 		}
-		c.disjoint(networksAt(c.object(), "spec.networking.nodes", "spec.networking.pods", "spec.networking.services"), runtime,
+		c.checkDisjoint(readNetworks(c.object(), "spec.networking.nodes", "spec.networking.pods", "spec.networking.services"), runtime,
 			"the runtime cluster of Garden "+identityOf(in).name)
 	}
 }
 
-func (c *check) disjoint(own, others []network, whose string) {
+func (c *checker) checkDisjoint(own, others []networkField, whose string) {
 	for _, n := range own {
 		for _, other := range others {
 			if n.prefix.Overlaps(other.prefix) {
@@ -122,7 +124,7 @@ func (c *check) disjoint(own, others []network, whose string) {
 	}
 }
 
-func sameRanges(a, b []network) bool {
+func equalRanges(a, b []networkField) bool {
 	if len(a) == 0 || len(a) != len(b) {
 		return false
 	}

@@ -8,100 +8,100 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// profile indexes the offers of a CloudProfile by name.
-type profile struct {
-	spec    gardencorev1beta1.CloudProfileSpec
-	place   string
-	regions map[string]*gardencorev1beta1.Region
-	types   map[string]*gardencorev1beta1.MachineType
-	images  map[string]*gardencorev1beta1.MachineImage
-	volumes map[string]*gardencorev1beta1.VolumeType
+// profileOffers indexes the offers of a CloudProfile by name.
+type profileOffers struct {
+	spec          gardencorev1beta1.CloudProfileSpec
+	position      string
+	regions       map[string]*gardencorev1beta1.Region
+	machineTypes  map[string]*gardencorev1beta1.MachineType
+	machineImages map[string]*gardencorev1beta1.MachineImage
+	volumeTypes   map[string]*gardencorev1beta1.VolumeType
 }
 
-// profileField returns the cloud profile of a Shoot and its field. The schemas report an empty
+// profileReference returns the cloud profile of a Shoot and its field. The schemas report an empty
 // name.
-func profileField(shoot map[string]any, namespace string) (id identity, field string) {
-	if reference := table(shoot, "spec", "cloudProfile"); reference != nil {
-		if text(reference, "kind") == kindNamespacedProfile.Kind {
-			return identity{kindNamespacedProfile, namespace, text(reference, "name")}, "spec.cloudProfile.name"
+func profileReference(shoot map[string]any, namespace string) (id identity, field string) {
+	if reference := mapAt(shoot, "spec", "cloudProfile"); reference != nil {
+		if textAt(reference, "kind") == kindNamespacedProfile.Kind {
+			return identity{kindNamespacedProfile, namespace, textAt(reference, "name")}, "spec.cloudProfile.name"
 		}
-		return identity{kindCloudProfile, "", text(reference, "name")}, "spec.cloudProfile.name"
+		return identity{kindCloudProfile, "", textAt(reference, "name")}, "spec.cloudProfile.name"
 	}
-	return identity{kindCloudProfile, "", text(shoot, "spec", "cloudProfileName")}, "spec.cloudProfileName"
+	return identity{kindCloudProfile, "", textAt(shoot, "spec", "cloudProfileName")}, "spec.cloudProfileName"
 }
 
-// profileOf returns the profile of the current Shoot; nil if it is undeclared or broken.
-func (c *check) profileOf() *profile {
-	id, _ := profileField(c.object(), c.namespace())
-	c.ask(question{aboutProfile, id})
-	return c.profile(id)
+// shootProfile returns the profile of the current Shoot; nil if it is undeclared or broken.
+func (c *checker) shootProfile() *profileOffers {
+	id, _ := profileReference(c.object(), c.namespace())
+	c.recordQuestion(question{topicProfile, id})
+	return c.loadProfile(id)
 }
 
-// profile reads a profile once.
-func (c *check) profile(id identity) *profile {
-	known, asked := c.profiles[id]
+// loadProfile reads a profile once.
+func (c *checker) loadProfile(id identity) *profileOffers {
+	known, asked := c.loadedProfiles[id]
 	if !asked {
 		known = c.readProfile(id)
-		c.profiles[id] = known
+		c.loadedProfiles[id] = known
 	}
 	return known
 }
 
-// parentOf returns the parent CloudProfile of a NamespacedCloudProfile.
-func parentOf(in *schemas.Input) identity {
-	return identity{kind: kindCloudProfile, name: text(in.Content().Object, "spec", "parent", "name")}
+// parentProfile returns the parent CloudProfile of a NamespacedCloudProfile.
+func parentProfile(in *schemas.Input) identity {
+	return identity{kind: kindCloudProfile, name: textAt(in.Content().Object, "spec", "parent", "name")}
 }
 
-func (c *check) readProfile(id identity) *profile {
-	in := c.objects[id]
+func (c *checker) readProfile(id identity) *profileOffers {
+	in := c.objectsByID[id]
 	if in == nil {
 		return nil
 	}
 	if id.kind == kindCloudProfile {
 		full := &gardencorev1beta1.CloudProfile{}
-		if !typed(in.Content(), full) {
+		if !toTyped(in.Content(), full) {
 			return nil
 		}
-		return newProfile(full, in)
+		return newProfileOffers(full, in)
 	}
 	own, parent := &gardencorev1beta1.NamespacedCloudProfile{}, &gardencorev1beta1.CloudProfile{}
-	if !typed(in.Content(), own) {
+	if !toTyped(in.Content(), own) {
 		return nil
 	}
-	above := c.objects[parentOf(in)]
-	if above == nil || !typed(above.Content(), parent) {
+	above := c.objectsByID[parentProfile(in)]
+	if above == nil || !toTyped(above.Content(), parent) {
 		return nil
 	}
-	return newProfile(gardencorev1beta1.CombineCloudProfiles(parent, own), in)
+	return newProfileOffers(gardencorev1beta1.CombineCloudProfiles(parent, own), in)
 }
 
-func newProfile(full *gardencorev1beta1.CloudProfile, in *schemas.Input) *profile {
+func newProfileOffers(full *gardencorev1beta1.CloudProfile, in *schemas.Input) *profileOffers {
 	gardencorev1beta1.SetDefaults_CloudProfile(full)
-	p := &profile{
-		spec: full.Spec, place: place(in),
-		regions: map[string]*gardencorev1beta1.Region{}, types: map[string]*gardencorev1beta1.MachineType{},
-		images: map[string]*gardencorev1beta1.MachineImage{}, volumes: map[string]*gardencorev1beta1.VolumeType{},
+	p := &profileOffers{
+		spec: full.Spec, position: objectPosition(in),
+		regions: map[string]*gardencorev1beta1.Region{}, machineTypes: map[string]*gardencorev1beta1.MachineType{},
+		machineImages: map[string]*gardencorev1beta1.MachineImage{}, volumeTypes: map[string]*gardencorev1beta1.VolumeType{},
 	}
 	for i := range p.spec.Regions {
 		p.regions[p.spec.Regions[i].Name] = &p.spec.Regions[i]
 	}
 	for i := range p.spec.MachineTypes {
-		p.types[p.spec.MachineTypes[i].Name] = &p.spec.MachineTypes[i]
+		p.machineTypes[p.spec.MachineTypes[i].Name] = &p.spec.MachineTypes[i]
 	}
 	for i := range p.spec.MachineImages {
-		p.images[p.spec.MachineImages[i].Name] = &p.spec.MachineImages[i]
+		p.machineImages[p.spec.MachineImages[i].Name] = &p.spec.MachineImages[i]
 	}
 	for i := range p.spec.VolumeTypes {
-		p.volumes[p.spec.VolumeTypes[i].Name] = &p.spec.VolumeTypes[i]
+		p.volumeTypes[p.spec.VolumeTypes[i].Name] = &p.spec.VolumeTypes[i]
 	}
 	return p
 }
 
-// architecture is a capability. Without it and the older field, machines are amd64.
-const architecture, amd64 = "architecture", "amd64"
+// architectureCapability is a capability. Without it and the older field, machines are amd64.
+const architectureCapability, amd64 = "architecture", "amd64"
 
-func typeArchitecture(t *gardencorev1beta1.MachineType) string {
-	if values := t.Capabilities[architecture]; len(values) > 0 {
+func machineArchitecture(t *gardencorev1beta1.MachineType) string {
+	if values := t.Capabilities[architectureCapability]; len(values) > 0 {
 		return values[0]
 	}
 	if t.Architecture != nil && *t.Architecture != "" {
@@ -110,10 +110,10 @@ func typeArchitecture(t *gardencorev1beta1.MachineType) string {
 	return amd64
 }
 
-// runs reports whether an image version exists for an architecture.
-func runs(v gardencorev1beta1.MachineImageVersion, arch string) bool {
+// hasArchitecture reports whether an image version exists for an architecture.
+func hasArchitecture(v gardencorev1beta1.MachineImageVersion, arch string) bool {
 	for _, flavor := range v.CapabilityFlavors {
-		if slices.Contains(flavor[architecture], arch) || len(flavor[architecture]) == 0 {
+		if slices.Contains(flavor[architectureCapability], arch) || len(flavor[architectureCapability]) == 0 {
 			return true
 		}
 	}
@@ -123,8 +123,8 @@ func runs(v gardencorev1beta1.MachineImageVersion, arch string) bool {
 	return slices.Contains(v.Architectures, arch) || len(v.Architectures) == 0 && arch == amd64
 }
 
-// shortened reports whether written is full or a prefix of it, such as 1.34 of 1.34.2.
-func shortened(written, full string) bool {
+// isVersionPrefix reports whether written is full or a prefix of it, such as 1.34 of 1.34.2.
+func isVersionPrefix(written, full string) bool {
 	written, full = strings.TrimPrefix(written, "v"), strings.TrimPrefix(full, "v")
 	return written == full || strings.HasPrefix(full, written+".")
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// quotaKept checks that the Shoots of a Quota stay within it at the maximum size of their pools. A
+// checkQuota checks that the Shoots of a Quota stay within it at the maximum size of their pools. A
 // project Quota applies to each namespace separately. Source: plugin/pkg/shoot/quotavalidator.
-func (c *check) quotaKept() {
-	limits := table(c.object(), "spec", "metrics")
-	byProject := text(c.object(), "spec", "scope", "kind") == kindProject.Kind
+func (c *checker) checkQuota() {
+	limits := mapAt(c.object(), "spec", "metrics")
+	byProject := textAt(c.object(), "spec", "scope", "kind") == kindProject.Kind
 	used, shoots := map[string]corev1.ResourceList{}, map[string][]string{}
-	for _, in := range c.all(kindShoot) {
+	for _, in := range c.allOfKind(kindShoot) {
 		shoot := in.Content().Object
 		id := identityOf(in)
-		if !c.countsFor(shoot, id.namespace) {
+		if !c.hasCurrentQuota(shoot, id.namespace) {
 			continue
 		}
 		scope := ""
@@ -33,7 +33,7 @@ func (c *check) quotaKept() {
 		if used[scope] == nil {
 			used[scope] = corev1.ResourceList{}
 		}
-		c.addUse(used[scope], shoot, id.namespace)
+		c.addShootUsage(used[scope], shoot, id.namespace)
 		shoots[scope] = append(shoots[scope], id.namespace+"/"+id.name)
 	}
 	for _, scope := range slices.Sorted(maps.Keys(used)) {
@@ -45,25 +45,25 @@ func (c *check) quotaKept() {
 			}
 			slices.Sort(shoots[scope])
 			c.report("spec.metrics["+metric+"]", schemas.TypeForbidden, "it allows %s, and its Shoots ask for %s when they are at their greatest (%s): one that is new or grows is refused; raise it, or make pools smaller",
-				limit.String(), asked.String(), enumerateFew(shoots[scope]))
+				limit.String(), asked.String(), joinFew(shoots[scope]))
 		}
 	}
 }
 
-// countsFor reports whether the binding of a Shoot names the current Quota.
-func (c *check) countsFor(shoot map[string]any, namespace string) bool {
-	for field, kind := range map[string]schema.GroupKind{"credentialsBindingName": kindCredentialsBinding, "secretBindingName": core("SecretBinding")} {
-		name := text(shoot, "spec", field)
+// hasCurrentQuota reports whether the binding of a Shoot names the current Quota.
+func (c *checker) hasCurrentQuota(shoot map[string]any, namespace string) bool {
+	for field, kind := range map[string]schema.GroupKind{"credentialsBindingName": kindCredentialsBinding, "secretBindingName": coreKind("SecretBinding")} {
+		name := textAt(shoot, "spec", field)
 		if name == "" {
 			continue
 		}
-		binding := c.find(identity{kind, namespace, name})
+		binding := c.findObject(identity{kind, namespace, name})
 		if binding == nil {
 			continue
 		}
-		for _, item := range list(binding.Content().Object, "quotas") {
+		for _, item := range listAt(binding.Content().Object, "quotas") {
 			ref, _ := item.(map[string]any)
-			if text(ref, "name") == c.name() && (text(ref, "namespace") == c.namespace() || text(ref, "namespace") == "" && namespace == c.namespace()) {
+			if textAt(ref, "name") == c.name() && (textAt(ref, "namespace") == c.namespace() || textAt(ref, "namespace") == "" && namespace == c.namespace()) {
 				return true
 			}
 		}
@@ -71,9 +71,9 @@ func (c *check) countsFor(shoot map[string]any, namespace string) bool {
 	return false
 }
 
-// addUse adds the maximum use of a Shoot. The cloud profile maps volume types to classes. A Shoot
-// has one load balancer, and a second for the ingress controller.
-func (c *check) addUse(used corev1.ResourceList, shoot map[string]any, namespace string) {
+// addShootUsage adds the maximum use of a Shoot. The cloud profile maps volume types to classes. A
+// Shoot has one load balancer, and a second for the ingress controller.
+func (c *checker) addShootUsage(used corev1.ResourceList, shoot map[string]any, namespace string) {
 	add := func(metric corev1.ResourceName, amount resource.Quantity, times int64) {
 		amount.Mul(times)
 		sum := used[metric]
@@ -82,18 +82,18 @@ func (c *check) addUse(used corev1.ResourceList, shoot map[string]any, namespace
 	}
 	one := resource.MustParse("1")
 	add(gardencorev1beta1.QuotaMetricLoadbalancer, one, 1)
-	if at(shoot, "spec", "addons", "nginxIngress", "enabled") == true {
+	if valueAt(shoot, "spec", "addons", "nginxIngress", "enabled") == true {
 		add(gardencorev1beta1.QuotaMetricLoadbalancer, one, 1)
 	}
-	id, _ := profileField(shoot, namespace)
-	c.ask(question{aboutProfile, id})
-	p := c.profile(id)
+	id, _ := profileReference(shoot, namespace)
+	c.recordQuestion(question{topicProfile, id})
+	p := c.loadProfile(id)
 	if p == nil {
 		return
 	}
-	for _, item := range list(shoot, "spec", "provider", "workers") {
+	for _, item := range listAt(shoot, "spec", "provider", "workers") {
 		worker, _ := item.(map[string]any)
-		machine, most := p.types[text(worker, "machine", "type")], number(worker, "maximum")
+		machine, most := p.machineTypes[textAt(worker, "machine", "type")], numberAt(worker, "maximum")
 		if machine == nil {
 			continue
 		}
@@ -103,10 +103,10 @@ func (c *check) addUse(used corev1.ResourceList, shoot map[string]any, namespace
 		class, size := "", resource.Quantity{}
 		if machine.Storage != nil && machine.Storage.StorageSize != nil {
 			class, size = machine.Storage.Class, *machine.Storage.StorageSize
-		} else if volume := p.volumes[text(worker, "volume", "type")]; volume != nil {
+		} else if volume := p.volumeTypes[textAt(worker, "volume", "type")]; volume != nil {
 			class = volume.Class
 			// the structure reports an invalid size
-			size, _ = resource.ParseQuantity(text(worker, "volume", "size"))
+			size, _ = resource.ParseQuantity(textAt(worker, "volume", "size"))
 		}
 		if class == gardencorev1beta1.VolumeClassStandard || class == gardencorev1beta1.VolumeClassPremium {
 			add(corev1.ResourceName("storage."+class), size, most)
@@ -114,7 +114,7 @@ func (c *check) addUse(used corev1.ResourceList, shoot map[string]any, namespace
 	}
 }
 
-func enumerateFew(names []string) string {
+func joinFew(names []string) string {
 	const most = 5
 	if len(names) > most {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)

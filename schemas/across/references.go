@@ -16,30 +16,34 @@ import (
 
 // Namespace of the object that a reference names.
 const (
-	inOwn     = "own"    // namespace of the referring object
-	inGarden  = "garden" // namespace garden
-	clustered = ""       // cluster-scoped
-	asWritten = "?"      // namespace field of the reference, else of the referrer
+	namespaceOfReferrer = "own"    // namespace of the referring object
+	namespaceGarden     = "garden" // namespace garden
+	namespaceNone       = ""       // cluster-scoped
+	namespaceAsWritten  = "?"      // namespace field of the reference, else of the referrer
 )
 
-// reference is a field that names another object: a name, or a structure with a name and optionally
-// kind, apiVersion and namespace.
-type reference struct {
-	of        string // kind of the referring object, as in rules
-	path      string
-	to        schema.GroupKind // default if the field has no kind
-	namespace string
+// referenceField is a field that names another object: a name, or a structure with a name and
+// optionally kind, apiVersion and namespace.
+type referenceField struct {
+	referrerKind string // kind of the referring object, as in rules
+	path         string
+	targetKind   schema.GroupKind // default if the field has no kind
+	namespace    string
 }
 
-// references returns the reference fields of the API. Upstream: the reference protection of
+// referenceFields returns the reference fields of the API. Upstream: the reference protection of
 // Gardens, Seeds, Shoots and ControllerDeployments (pkg/controller/reference) and the admission
 // plugin ResourceReferenceManager.
-func references() []reference {
-	garden := func(path string, to schema.GroupKind) reference { return reference{"Garden", path, to, inGarden} }
-	shoot := func(path string, to schema.GroupKind) reference { return reference{"Shoot", path, to, inOwn} }
-	seed := func(path string) reference { return reference{"Seed", path, kindSecret, asWritten} }
+func referenceFields() []referenceField {
+	garden := func(path string, to schema.GroupKind) referenceField {
+		return referenceField{"Garden", path, to, namespaceGarden}
+	}
+	shoot := func(path string, to schema.GroupKind) referenceField {
+		return referenceField{"Shoot", path, to, namespaceOfReferrer}
+	}
+	seed := func(path string) referenceField { return referenceField{"Seed", path, kindSecret, namespaceAsWritten} }
 	const kube, gapi, dashboard = "spec.virtualCluster.kubernetes.kubeAPIServer.", "spec.virtualCluster.gardener.gardenerAPIServer.", "spec.virtualCluster.gardener.gardenerDashboard."
-	return []reference{
+	return []referenceField{
 		garden("spec.dns.providers[].secretRef", kindSecret),
 		garden("spec.resources[].resourceRef", kindSecret),
 		garden("spec.virtualCluster.etcd.main.backup.secretRef", kindSecret),
@@ -64,11 +68,11 @@ func references() []reference {
 
 		seed("spec.backup.credentialsRef"), seed("spec.dns.provider.credentialsRef"),
 		seed("spec.dns.internal.credentialsRef"), seed("spec.dns.defaults[].credentialsRef"),
-		{"Seed", "spec.resources[].resourceRef", kindSecret, inGarden},
+		{"Seed", "spec.resources[].resourceRef", kindSecret, namespaceGarden},
 
 		shoot("spec.credentialsBindingName", kindCredentialsBinding),
-		shoot("spec.secretBindingName", core("SecretBinding")),
-		{"Shoot", "spec.exposureClassName", kindExposureClass, clustered},
+		shoot("spec.secretBindingName", coreKind("SecretBinding")),
+		{"Shoot", "spec.exposureClassName", kindExposureClass, namespaceNone},
 		shoot("spec.dns.providers[].credentialsRef", kindSecret),
 		shoot("spec.dns.providers[].secretName", kindSecret),
 		shoot("spec.kubernetes.kubeAPIServer.admissionPlugins[].kubeconfigSecretName", kindSecret),
@@ -79,55 +83,55 @@ func references() []reference {
 		shoot("spec.provider.workers[].controlPlane.backup.credentialsRef", kindSecret),
 		shoot("spec.resources[].resourceRef", kindSecret),
 
-		{"SecretBinding", "secretRef", kindSecret, asWritten},
-		{"SecretBinding", "quotas[]", core("Quota"), asWritten},
-		{"CredentialsBinding", "credentialsRef", kindSecret, asWritten},
-		{"CredentialsBinding", "quotas[]", core("Quota"), asWritten},
-		{"NamespacedCloudProfile", "spec.parent", kindCloudProfile, clustered},
-		{"BackupBucket", "spec.seedName", kindSeed, clustered},
-		{"BackupBucket", "spec.credentialsRef", kindSecret, asWritten},
-		{"BackupEntry", "spec.seedName", kindSeed, clustered},
-		{"BackupEntry", "spec.bucketName", core("BackupBucket"), clustered},
-		{"ControllerRegistration", "spec.deployment.deploymentRefs[]", core("ControllerDeployment"), clustered},
-		{"ControllerDeployment", "resources[].resourceRef", kindSecret, inGarden},
-		{"ControllerDeployment", "helm.ociRepository.pullSecretRef", kindSecret, inGarden},
-		{"ControllerDeployment", "helm.ociRepository.caBundleSecretRef", kindSecret, inGarden},
-		{"ControllerInstallation", "spec.registrationRef", kindRegistration, clustered},
-		{"ControllerInstallation", "spec.deploymentRef", core("ControllerDeployment"), clustered},
-		{"ControllerInstallation", "spec.seedRef", kindSeed, clustered},
-		{"Extension", "spec.deployment.extension.helm.ociRepository.pullSecretRef", kindSecret, inGarden},
-		{"Extension", "spec.deployment.extension.helm.ociRepository.caBundleSecretRef", kindSecret, inGarden},
-		{"Extension", "spec.deployment.admission.runtimeCluster.helm.ociRepository.pullSecretRef", kindSecret, inGarden},
-		{"Extension", "spec.deployment.admission.runtimeCluster.helm.ociRepository.caBundleSecretRef", kindSecret, inGarden},
-		{"Extension", "spec.deployment.admission.virtualCluster.helm.ociRepository.pullSecretRef", kindSecret, inGarden},
-		{"Extension", "spec.deployment.admission.virtualCluster.helm.ociRepository.caBundleSecretRef", kindSecret, inGarden},
-		{"Extension", "spec.deployment.resources[].resourceRef", kindSecret, inGarden},
-		{"Gardenlet", "spec.kubeconfigSecretRef", kindSecret, inOwn},
-		{"Gardenlet", "spec.deployment.helm.ociRepository.pullSecretRef", kindSecret, inOwn},
-		{"Gardenlet", "spec.deployment.helm.ociRepository.caBundleSecretRef", kindSecret, inOwn},
-		{"ManagedSeed", "spec.shoot", kindShoot, inOwn},
-		{"Bastion", "spec.shootRef", kindShoot, inOwn},
+		{"SecretBinding", "secretRef", kindSecret, namespaceAsWritten},
+		{"SecretBinding", "quotas[]", coreKind("Quota"), namespaceAsWritten},
+		{"CredentialsBinding", "credentialsRef", kindSecret, namespaceAsWritten},
+		{"CredentialsBinding", "quotas[]", coreKind("Quota"), namespaceAsWritten},
+		{"NamespacedCloudProfile", "spec.parent", kindCloudProfile, namespaceNone},
+		{"BackupBucket", "spec.seedName", kindSeed, namespaceNone},
+		{"BackupBucket", "spec.credentialsRef", kindSecret, namespaceAsWritten},
+		{"BackupEntry", "spec.seedName", kindSeed, namespaceNone},
+		{"BackupEntry", "spec.bucketName", coreKind("BackupBucket"), namespaceNone},
+		{"ControllerRegistration", "spec.deployment.deploymentRefs[]", coreKind("ControllerDeployment"), namespaceNone},
+		{"ControllerDeployment", "resources[].resourceRef", kindSecret, namespaceGarden},
+		{"ControllerDeployment", "helm.ociRepository.pullSecretRef", kindSecret, namespaceGarden},
+		{"ControllerDeployment", "helm.ociRepository.caBundleSecretRef", kindSecret, namespaceGarden},
+		{"ControllerInstallation", "spec.registrationRef", kindRegistration, namespaceNone},
+		{"ControllerInstallation", "spec.deploymentRef", coreKind("ControllerDeployment"), namespaceNone},
+		{"ControllerInstallation", "spec.seedRef", kindSeed, namespaceNone},
+		{"Extension", "spec.deployment.extension.helm.ociRepository.pullSecretRef", kindSecret, namespaceGarden},
+		{"Extension", "spec.deployment.extension.helm.ociRepository.caBundleSecretRef", kindSecret, namespaceGarden},
+		{"Extension", "spec.deployment.admission.runtimeCluster.helm.ociRepository.pullSecretRef", kindSecret, namespaceGarden},
+		{"Extension", "spec.deployment.admission.runtimeCluster.helm.ociRepository.caBundleSecretRef", kindSecret, namespaceGarden},
+		{"Extension", "spec.deployment.admission.virtualCluster.helm.ociRepository.pullSecretRef", kindSecret, namespaceGarden},
+		{"Extension", "spec.deployment.admission.virtualCluster.helm.ociRepository.caBundleSecretRef", kindSecret, namespaceGarden},
+		{"Extension", "spec.deployment.resources[].resourceRef", kindSecret, namespaceGarden},
+		{"Gardenlet", "spec.kubeconfigSecretRef", kindSecret, namespaceOfReferrer},
+		{"Gardenlet", "spec.deployment.helm.ociRepository.pullSecretRef", kindSecret, namespaceOfReferrer},
+		{"Gardenlet", "spec.deployment.helm.ociRepository.caBundleSecretRef", kindSecret, namespaceOfReferrer},
+		{"ManagedSeed", "spec.shoot", kindShoot, namespaceOfReferrer},
+		{"Bastion", "spec.shootRef", kindShoot, namespaceOfReferrer},
 	}
 }
 
-// seedReferences checks the references in a gardenlet's template of its Seed.
-func seedReferences(kind string) func(*check) {
-	return func(c *check) {
-		for _, r := range references() {
-			if r.of != kindSeed.Kind {
+// checkSeedReferences checks the references in a gardenlet's template of its Seed.
+func checkSeedReferences(kind string) func(*checker) {
+	return func(c *checker) {
+		for _, r := range referenceFields() {
+			if r.referrerKind != kindSeed.Kind {
 				continue
 			}
-			r.path = strings.Join(templatesOfSeeds[kind], ".") + "." + r.path
-			each(c.object(), r.path, func(path string, value any) { c.exists(r, path, value) })
+			r.path = strings.Join(seedTemplatePaths[kind], ".") + "." + r.path
+			visitValues(c.object(), r.path, func(path string, value any) { c.checkExists(r, path, value) })
 		}
 	}
 }
 
 // referenceRules returns one rule per kind, for all its references.
 func referenceRules() []rule {
-	byKind := map[string][]reference{}
-	for _, r := range references() {
-		byKind[r.of] = append(byKind[r.of], r)
+	byKind := map[string][]referenceField{}
+	for _, r := range referenceFields() {
+		byKind[r.referrerKind] = append(byKind[r.referrerKind], r)
 	}
 	var out []rule
 	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
@@ -139,19 +143,19 @@ func referenceRules() []rule {
 		slices.Sort(fields)
 		out = append(out, rule{schemas.Rule{
 			ID: strings.ToLower(kind) + "/references", Kind: kind, Language: "go", File: "schemas/across/references.go", Scope: "landscape", Severity: schemas.SeverityError, Class: schemas.ClassStatic, Fields: slices.Compact(fields),
-			Title:  "What " + article(kind) + " refers to exists",
+			Title:  "What " + withArticle(kind) + " refers to exists",
 			Doc:    "The object is declared in the landscape. What is made by hand, by another tool or through the API is listed in landscape.yaml under spec.external.",
 			Source: "plugin/pkg/global/resourcereferencemanager; pkg/gardenlet and pkg/operator wait for what is missing",
-		}, func(c *check) {
+		}, func(c *checker) {
 			for _, r := range refs {
-				each(c.object(), r.path, func(path string, value any) { c.exists(r, path, value) })
+				visitValues(c.object(), r.path, func(path string, value any) { c.checkExists(r, path, value) })
 			}
 		}})
 	}
 	return out
 }
 
-func article(kind string) string {
+func withArticle(kind string) string {
 	if strings.ContainsAny(kind[:1], "AEIOU") {
 		return "an " + kind
 	}
@@ -160,89 +164,89 @@ func article(kind string) string {
 
 // target returns the object that the value of a reference names. The name is empty if the value has
 // none. own is the namespace of the referring object.
-func (r reference) target(value any, own string, kindOf func(kind, version string, meant schema.GroupKind) schema.GroupKind) identity {
-	id := identity{kind: r.to}
+func (r referenceField) target(value any, own string, kindOf func(kind, version string, meant schema.GroupKind) schema.GroupKind) identity {
+	id := identity{kind: r.targetKind}
 	switch v := value.(type) {
 	case string:
 		id.name = v
 	case map[string]any:
-		id.name = text(v, "name")
-		if kind := text(v, "kind"); kind != "" {
-			id.kind = kindOf(kind, text(v, "apiVersion"), r.to)
+		id.name = textAt(v, "name")
+		if kind := textAt(v, "kind"); kind != "" {
+			id.kind = kindOf(kind, textAt(v, "apiVersion"), r.targetKind)
 		}
-		if r.namespace == asWritten {
-			id.namespace = text(v, "namespace")
+		if r.namespace == namespaceAsWritten {
+			id.namespace = textAt(v, "namespace")
 		}
 	}
 	switch {
-	case r.namespace == inGarden:
+	case r.namespace == namespaceGarden:
 		id.namespace = gardencorev1beta1.GardenNamespace
-	case r.namespace == inOwn, r.namespace == asWritten && id.namespace == "":
+	case r.namespace == namespaceOfReferrer, r.namespace == namespaceAsWritten && id.namespace == "":
 		id.namespace = own
 	}
 	return id
 }
 
-// exists reports a reference to a missing object.
-func (c *check) exists(r reference, at string, value any) {
-	id, field := r.target(value, c.namespace(), c.kindOf), at
+// checkExists reports a reference to a missing object.
+func (c *checker) checkExists(r referenceField, at string, value any) {
+	id, field := r.target(value, c.namespace(), c.resolveKind), at
 	if _, isTable := value.(map[string]any); isTable {
 		field = at + ".name"
 	}
 	if id.name == "" {
 		return // the structure reports it
 	}
-	if id.namespace == "" && r.namespace != clustered && c.isNamespaced(id.kind) {
+	if id.namespace == "" && r.namespace != namespaceNone && c.isNamespaced(id.kind) {
 		return // the rules about the object itself report a missing namespace
 	}
-	if c.has(id) {
-		if !c.inSaidCluster(r, field, id) {
-			c.inItsCluster(r, field, id)
+	if c.hasObject(id) {
+		if !c.reportAnnotatedCluster(r, field, id) {
+			c.checkTargetCluster(r, field, id)
 		}
-		c.hasKeys(field, id)
+		c.checkSecretKeys(field, id)
 		return
 	}
-	if c.isExternal(id) || !isReferable(id) {
+	if c.isExternal(id) || !canBeReferenced(id) {
 		return // the rules about the object itself report invalid targets
 	}
 	where := ""
 	if id.namespace != "" {
 		where = fmt.Sprintf(" in namespace %s", id.namespace)
 	}
-	c.report(field, schemas.TypeInvalid, "there is no %s %q%s in this landscape%s; declare it, or list it in landscape.yaml under spec.external", id.kind.Kind, id.name, where, c.suggest(id))
+	c.report(field, schemas.TypeInvalid, "there is no %s %q%s in this landscape%s; declare it, or list it in landscape.yaml under spec.external", id.kind.Kind, id.name, where, c.suggestName(id))
 }
 
-// IsMissing reports whether a finding is about a missing object. If only part of the files is read,
-// the object may be in another part.
-func IsMissing(v schemas.Violation) bool {
+// IsMissingReference reports whether a finding is about a missing object. If only part of the files
+// is read, the object may be in another part.
+func IsMissingReference(v schemas.Violation) bool {
 	return strings.HasSuffix(v.Rule, "/references") || slices.Contains([]string{"shoot/profile-exists", "shoot/seed-exists", "shoot/project-exists", "landscape/namespace-misspelt"}, v.Rule)
 }
 
-// hasKeys reports a Secret without the keys that the field mounts. Encryption leaves keys
+// checkSecretKeys reports a Secret without the keys that the field mounts. Encryption leaves keys
 // readable. Secrets without keys are filled by another party. Other rules check ConfigMaps.
-func (c *check) hasKeys(field string, id identity) {
+func (c *checker) checkSecretKeys(field string, id identity) {
 	if id.kind != kindSecret {
 		return
 	}
-	object := c.find(id).Content().Object
-	there := slices.Sorted(maps.Keys(table(object, "data")))
-	there = append(there, slices.Sorted(maps.Keys(table(object, "stringData")))...)
-	keys, _ := fileOf(field)
+	object := c.findObject(id).Content().Object
+	there := slices.Sorted(maps.Keys(mapAt(object, "data")))
+	there = append(there, slices.Sorted(maps.Keys(mapAt(object, "stringData")))...)
+	keys, _ := mountedKeysOfField(field)
 	for _, key := range keys {
 		if len(there) > 0 && !slices.Contains(there, key) {
-			c.report(field, schemas.TypeInvalid, "%s has no key %q, which is read; its keys are %s", place(c.find(id)), key, strings.Join(there, ", "))
+			c.report(field, schemas.TypeInvalid, "%s has no key %q, which is read; its keys are %s", objectPosition(c.findObject(id)), key, strings.Join(there, ", "))
 		}
 	}
 }
 
-// inSaidCluster reports a referenced object whose annotation selects another cluster than the
-// referring object's.
-func (c *check) inSaidCluster(r reference, field string, id identity) bool {
-	said := text(c.find(id).Content().Object, "metadata", "annotations", annotationCluster)
-	own := text(c.object(), "metadata", "annotations", annotationCluster)
+// reportAnnotatedCluster reports a referenced object whose annotation selects another cluster than
+// the referring object's.
+func (c *checker) reportAnnotatedCluster(r referenceField, field string, id identity) bool {
+	said := textAt(c.findObject(id).Content().Object, "metadata", "annotations", clusterAnnotation)
+	own := textAt(c.object(), "metadata", "annotations", clusterAnnotation)
 	if own == "" {
 		own = "virtual"
-		if r.of == "Garden" || r.of == "Extension" {
+		if r.referrerKind == "Garden" || r.referrerKind == "Extension" {
 			own = "runtime"
 		}
 	}
@@ -250,55 +254,56 @@ func (c *check) inSaidCluster(r reference, field string, id identity) bool {
 		return false
 	}
 	c.report(field, schemas.TypeInvalid, "%s %s is put into the %s cluster by its annotation %s, but looked for in the %s one; remove the annotation",
-		id.kind.Kind, path.Join(id.namespace, id.name), said, annotationCluster, own)
+		id.kind.Kind, path.Join(id.namespace, id.name), said, clusterAnnotation, own)
 	return true
 }
 
-// inItsCluster reports a reference from the virtual garden to an object in the runtime cluster. A
-// declared object exists in one cluster only: in the runtime cluster if the Garden or an Extension
-// refers to it.
-func (c *check) inItsCluster(r reference, field string, id identity) {
-	if r.of == "Garden" || r.of == "Extension" || id.namespace != gardencorev1beta1.GardenNamespace || id.kind != kindSecret && id.kind != kindConfigMap {
+// checkTargetCluster reports a reference from the virtual garden to an object in the runtime
+// cluster. A declared object exists in one cluster only: in the runtime cluster if the Garden or an
+// Extension refers to it.
+func (c *checker) checkTargetCluster(r referenceField, field string, id identity) {
+	if r.referrerKind == "Garden" || r.referrerKind == "Extension" || id.namespace != gardencorev1beta1.GardenNamespace || id.kind != kindSecret && id.kind != kindConfigMap {
 		return
 	}
 	for _, kind := range []schema.GroupKind{kindGarden, kindOperatorExtension} {
-		for _, in := range c.all(kind) {
-			other := c.find(identityOf(in)).Content().Object
+		for _, in := range c.allOfKind(kind) {
+			other := c.findObject(identityOf(in)).Content().Object
 			names := false
-			for _, of := range references() {
-				if of.of == kind.Kind {
-					each(other, of.path, func(_ string, value any) { names = names || refersTo(of, value, id) })
+			for _, of := range referenceFields() {
+				if of.referrerKind == kind.Kind {
+					visitValues(other, of.path, func(_ string, value any) { names = names || isReferenceTo(of, value, id) })
 				}
 			}
-			if names && text(c.find(id).Content().Object, "metadata", "annotations", annotationCluster) == "" {
+			if names && textAt(c.findObject(id).Content().Object, "metadata", "annotations", clusterAnnotation) == "" {
 				c.report(field, schemas.TypeInvalid, "%s %s/%s is put into the runtime cluster, because %s refers to it, and the virtual garden gets none of that name; declare one of its own, with another name",
-					id.kind.Kind, id.namespace, id.name, place(in))
+					id.kind.Kind, id.namespace, id.name, objectPosition(in))
 				return
 			}
 		}
 	}
 }
 
-// annotationCluster is controllers/landscape.AnnotationCluster.
-const annotationCluster = "landscape.pergola.dev/cluster"
+// clusterAnnotation is controllers/landscape.AnnotationCluster.
+const clusterAnnotation = "landscape.pergola.dev/cluster"
 
-// refersTo reports whether a reference in the runtime cluster names an object of namespace garden.
-func refersTo(r reference, value any, id identity) bool {
+// isReferenceTo reports whether a reference in the runtime cluster names an object of namespace
+// garden.
+func isReferenceTo(r referenceField, value any, id identity) bool {
 	switch v := value.(type) {
 	case string:
-		return r.to == id.kind && v == id.name
+		return r.targetKind == id.kind && v == id.name
 	case map[string]any:
-		kind := r.to.Kind
-		if said := text(v, "kind"); said != "" {
+		kind := r.targetKind.Kind
+		if said := textAt(v, "kind"); said != "" {
 			kind = said
 		}
-		return kind == id.kind.Kind && text(v, "name") == id.name
+		return kind == id.kind.Kind && textAt(v, "name") == id.name
 	}
 	return false
 }
 
-// isReferable reports whether the kind is known and the namespace valid.
-func isReferable(id identity) bool {
+// canBeReferenced reports whether the kind is known and the namespace valid.
+func canBeReferenced(id identity) bool {
 	if id.namespace != "" && len(validation.IsDNS1123Label(id.namespace)) > 0 {
 		return false
 	}
@@ -306,13 +311,13 @@ func isReferable(id identity) bool {
 }
 
 // isNamespaced reports whether a kind is known to be namespaced.
-func (c *check) isNamespaced(kind schema.GroupKind) bool {
-	return slices.Contains([]schema.GroupKind{kindSecret, kindConfigMap, kindCredentialsBinding, kindWorkloadIdentity, core("SecretBinding"), core("InternalSecret"), core("Quota"), kindShoot}, kind)
+func (c *checker) isNamespaced(kind schema.GroupKind) bool {
+	return slices.Contains([]schema.GroupKind{kindSecret, kindConfigMap, kindCredentialsBinding, kindWorkloadIdentity, coreKind("SecretBinding"), coreKind("InternalSecret"), coreKind("Quota"), kindShoot}, kind)
 }
 
-// kindOf returns the kind that a reference names. Without a version, the expected kind or a
+// resolveKind returns the kind that a reference names. Without a version, the expected kind or a
 // declared kind of that name matches.
-func (c *check) kindOf(kind, version string, meant schema.GroupKind) schema.GroupKind {
+func (c *checker) resolveKind(kind, version string, meant schema.GroupKind) schema.GroupKind {
 	if version != "" {
 		return schema.FromAPIVersionAndKind(version, kind).GroupKind()
 	}

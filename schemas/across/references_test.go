@@ -14,12 +14,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// build returns an object with one value at a path such as spec.dns.providers[].secretName.
-func build(path []string, value any) map[string]any {
+// objectWithValue returns an object with one value at a path such as
+// spec.dns.providers[].secretName.
+func objectWithValue(path []string, value any) map[string]any {
 	name, isList := strings.CutSuffix(path[0], "[]")
 	inner := value
 	if len(path) > 1 {
-		inner = build(path[1:], value)
+		inner = objectWithValue(path[1:], value)
 	}
 	if isList {
 		inner = []any{inner}
@@ -27,22 +28,22 @@ func build(path []string, value any) map[string]any {
 	return map[string]any{name: inner}
 }
 
-// TestReferences checks that each field of the table exists in the API, fails without its target,
-// and accepts a declared or external target.
-func TestReferences(t *testing.T) {
+// TestReferenceFields checks that each field of the table exists in the API, fails without its
+// target, and accepts a declared or external target.
+func TestReferenceFields(t *testing.T) {
 	kinds, err := schemas.StructuralKinds()
 	require.NoError(t, err)
-	find := func(r reference) *structure.Kind {
+	find := func(r referenceField) *structure.Kind {
 		first, _, _ := strings.Cut(r.path, ".")
 		for _, k := range kinds {
-			if structure.RulesName(k.GVK) == r.of && k.Root.Properties[strings.TrimSuffix(first, "[]")] != nil {
+			if structure.RulesName(k.GVK) == r.referrerKind && k.Root.Properties[strings.TrimSuffix(first, "[]")] != nil {
 				return k // any version
 			}
 		}
 		return nil
 	}
-	for _, r := range references() {
-		t.Run(r.of+" "+r.path, func(t *testing.T) {
+	for _, r := range referenceFields() {
+		t.Run(r.referrerKind+" "+r.path, func(t *testing.T) {
 			kind := find(r)
 			require.NotNil(t, kind)
 			node := kind.Root
@@ -60,15 +61,15 @@ func TestReferences(t *testing.T) {
 				value = map[string]any{"name": "thing"}
 				field += ".name"
 			}
-			from := build(strings.Split(r.path, "."), value)
+			from := objectWithValue(strings.Split(r.path, "."), value)
 			from["apiVersion"], from["kind"] = kind.GVK.GroupVersion().String(), kind.GVK.Kind
 			from["metadata"] = map[string]any{"name": "from", "namespace": "ns"}
-			namespace := map[string]string{inGarden: "garden", inOwn: "ns", asWritten: "ns"}[r.namespace]
+			namespace := map[string]string{namespaceGarden: "garden", namespaceOfReferrer: "ns", namespaceAsWritten: "ns"}[r.namespace]
 			to := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "thing"}}}
-			to.SetGroupVersionKind(schema.GroupVersionKind{Group: r.to.Group, Version: "v1", Kind: r.to.Kind})
+			to.SetGroupVersionKind(schema.GroupVersionKind{Group: r.targetKind.Group, Version: "v1", Kind: r.targetKind.Kind})
 			to.SetNamespace(namespace)
 
-			rule := strings.ToLower(r.of) + "/references"
+			rule := strings.ToLower(r.referrerKind) + "/references"
 			found := func(opts Options, objects ...*unstructured.Unstructured) []string {
 				inputs := []schemas.Input{{Object: &unstructured.Unstructured{Object: from}}}
 				for _, o := range objects {
@@ -84,14 +85,14 @@ func TestReferences(t *testing.T) {
 			}
 			assert.Equal(t, []string{field + " Invalid"}, found(Options{}))
 			assert.Empty(t, found(Options{}, to))
-			assert.Empty(t, found(Options{External: []External{{Kind: r.to.Kind, Namespace: namespace, Name: "th*"}}}))
+			assert.Empty(t, found(Options{External: []External{{Kind: r.targetKind.Kind, Namespace: namespace, Name: "th*"}}}))
 		})
 	}
 }
 
-// TestReferencesOutOfTheirCluster checks that a Seed's reference fails if the Garden refers to the
+// TestReferencesToOtherCluster checks that a Seed's reference fails if the Garden refers to the
 // same Secret, which is then in the runtime cluster only.
-func TestReferencesOutOfTheirCluster(t *testing.T) {
+func TestReferencesToOtherCluster(t *testing.T) {
 	object := func(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 		o.SetAPIVersion(apiVersion)
@@ -108,7 +109,7 @@ func TestReferencesOutOfTheirCluster(t *testing.T) {
 		return object("v1", "Secret", namespace, name, nil)
 	}
 	saying := func(o *unstructured.Unstructured, cluster string) *unstructured.Unstructured {
-		o.SetAnnotations(map[string]string{annotationCluster: cluster})
+		o.SetAnnotations(map[string]string{clusterAnnotation: cluster})
 		return o
 	}
 	for name, test := range map[string]struct {
@@ -148,8 +149,8 @@ func TestReferencesOutOfTheirCluster(t *testing.T) {
 	}
 }
 
-// TestKeysOfSecrets checks that Secrets need the keys that are mounted.
-func TestKeysOfSecrets(t *testing.T) {
+// TestSecretKeys checks that Secrets need the keys that are mounted.
+func TestSecretKeys(t *testing.T) {
 	const kube = "spec: {virtualCluster: {kubernetes: {kubeAPIServer: {"
 	for name, test := range map[string]struct{ garden, secret, want string }{
 		"the key":           {kube + "auditWebhook: {kubeconfigSecretName: s}}}}}", "stringData: {kubeconfig: a}", ""},

@@ -71,8 +71,8 @@ func Parse(text string) Path {
 	return path
 }
 
-// Name returns the step as a map key. An index becomes its digits, which may be a map key, too.
-func Name(step any) string {
+// StepName returns the step as a map key. An index becomes its digits, which may be a map key, too.
+func StepName(step any) string {
 	switch s := step.(type) {
 	case string:
 		return s

@@ -21,7 +21,7 @@ func TestParseAndString(t *testing.T) {
 	assert.Equal(t, Path{"a", Key("b")}, Parse("a[b"), "an unfinished bracket ends with the text")
 }
 
-func TestAppendKeepsTheReceiver(t *testing.T) {
+func TestAppendDoesNotModifyPath(t *testing.T) {
 	base := make(Path, 1, 8)
 	base[0] = "spec"
 	first, second := base.Append("a"), base.Append("b")

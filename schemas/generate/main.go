@@ -23,9 +23,9 @@ func main() {
 		os.Exit(2)
 	}
 	base := os.Args[1]
-	err := writeBase(base)
+	err := writeBaseDefinitions(base)
 	if err == nil {
-		err = writeRules(filepath.Join(base, "..", ".."))
+		err = writeRulesPage(filepath.Join(base, "..", ".."))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "generate:", err)
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-func writeBase(folder string) error {
+func writeBaseDefinitions(folder string) error {
 	kinds, err := schemas.StructuralKinds()
 	if err != nil {
 		return err
@@ -62,9 +62,9 @@ func writeBase(folder string) error {
 	return nil
 }
 
-// writeRules writes docs/rules.md in the root of the repository.
-func writeRules(root string) error {
-	page, err := rulebook.Page(filepath.Join(root, "schemas", "coverage.tsv"))
+// writeRulesPage writes docs/rules.md in the root of the repository.
+func writeRulesPage(root string) error {
+	page, err := rulebook.RenderPage(filepath.Join(root, "schemas", "coverage.tsv"))
 	if err != nil {
 		return err
 	}

@@ -18,58 +18,58 @@ import (
 type Key [sha256.Size]byte
 
 const (
-	magic = "pergola kept 1\n"
-	// keptRuns is the number of runs that an unused value survives, enough to switch between
+	fileMagic = "pergola kept 1\n"
+	// maxUnusedRuns is the number of runs that an unused value survives, enough to switch between
 	// branches.
-	keptRuns = 20
-	// limit is the size in bytes above which only values used by the last run are saved.
-	limit = 256 << 20
-	// keptFor is the age at which the file of an unused landscape is removed.
-	keptFor = 60 * 24 * time.Hour
+	maxUnusedRuns = 20
+	// maxStoreSize is the size in bytes above which only values used by the last run are saved.
+	maxStoreSize = 256 << 20
+	// maxFileAge is the age at which the file of an unused landscape is removed.
+	maxFileAge = 60 * 24 * time.Hour
 
-	folder    = "validate"
-	extension = ".kept"
-	// unfinished is the extension of temporary files.
-	unfinished = ".kept-new"
+	storeFolder    = "validate"
+	storeExtension = ".kept"
+	// temporaryExtension is the extension of temporary files.
+	temporaryExtension = ".kept-new"
 )
 
 // Store caches values. It is safe for concurrent use. A nil Store caches nothing.
 type Store struct {
-	file    string
-	program string
+	path      string
+	programID string
 
 	mutex   sync.Mutex
-	entries map[Key]*entry
-	added   bool
+	entries map[Key]*cacheEntry
+	isDirty bool
 }
 
-type entry struct {
+type cacheEntry struct {
 	value []byte
-	// unused is the number of runs since the last use of the value.
-	unused uint64
+	// unusedRuns is the number of runs since the last use of the value.
+	unusedRuns uint64
 }
 
 // Open reads the store of a named landscape in a folder; Save creates the folder. A corrupt store,
 // or one of another program, counts as empty.
 func Open(dir, name string) *Store {
-	program, err := program()
+	program, err := programID()
 	if err != nil {
 		return nil // results of other programs would be indistinguishable
 	}
-	return open(dir, name, program)
+	return openForProgram(dir, name, program)
 }
 
 // InMemory returns a store that is never saved.
-func InMemory() *Store { return &Store{entries: map[Key]*entry{}} }
+func InMemory() *Store { return &Store{entries: map[Key]*cacheEntry{}} }
 
-func open(dir, name, program string) *Store {
+func openForProgram(dir, name, program string) *Store {
 	sum := sha256.Sum256([]byte(name))
-	s := &Store{file: filepath.Join(dir, folder, hex.EncodeToString(sum[:12])+extension), program: program, entries: map[Key]*entry{}}
-	data, err := os.ReadFile(s.file)
+	s := &Store{path: filepath.Join(dir, storeFolder, hex.EncodeToString(sum[:12])+storeExtension), programID: program, entries: map[Key]*cacheEntry{}}
+	data, err := os.ReadFile(s.path)
 	if err != nil {
 		return s
 	}
-	if entries, ok := read(data, program); ok {
+	if entries, ok := decode(data, program); ok {
 		s.entries = entries
 	}
 	return s
@@ -86,7 +86,7 @@ func (s *Store) Get(key Key) ([]byte, bool) {
 	if e == nil {
 		return nil, false
 	}
-	e.unused = 0
+	e.unusedRuns = 0
 	return e.value, true
 }
 
@@ -98,11 +98,11 @@ func (s *Store) Put(key Key, value []byte) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if before := s.entries[key]; before != nil && bytes.Equal(before.value, value) {
-		before.unused = 0
+		before.unusedRuns = 0
 		return
 	}
-	s.entries[key] = &entry{value: slices.Clone(value)}
-	s.added = true
+	s.entries[key] = &cacheEntry{value: slices.Clone(value)}
+	s.isDirty = true
 }
 
 // Save writes the store if it has new values.
@@ -112,24 +112,24 @@ func (s *Store) Save() error {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if !s.added || s.file == "" {
+	if !s.isDirty || s.path == "" {
 		return nil
 	}
-	dir := filepath.Dir(s.file)
+	dir := filepath.Dir(s.path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("keeping results of validation: %w", err)
 	}
-	if err := replace(s.file, s.write()); err != nil {
+	if err := replaceFile(s.path, s.encode()); err != nil {
 		return fmt.Errorf("keeping results of validation: %w", err)
 	}
-	s.added = false
-	forgetOld(dir, time.Now())
+	s.isDirty = false
+	removeOldFiles(dir, time.Now())
 	return nil
 }
 
-// replace writes a file atomically.
-func replace(file string, data []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(file), "*"+unfinished)
+// replaceFile writes a file atomically.
+func replaceFile(file string, data []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(file), "*"+temporaryExtension)
 	if err != nil {
 		return err
 	}
@@ -141,54 +141,57 @@ func replace(file string, data []byte) error {
 	return os.Rename(temporary.Name(), file)
 }
 
-// forgetOld removes files that were not written for keptFor.
-func forgetOld(dir string, now time.Time) {
+// removeOldFiles removes files that were not written for maxFileAge.
+func removeOldFiles(dir string, now time.Time) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
-		ours := filepath.Ext(e.Name()) == extension || filepath.Ext(e.Name()) == unfinished
+		ours := filepath.Ext(e.Name()) == storeExtension || filepath.Ext(e.Name()) == temporaryExtension
 		info, err := e.Info()
-		if err == nil && ours && info.Mode()&fs.ModeType == 0 && now.Sub(info.ModTime()) > keptFor {
+		if err == nil && ours && info.Mode()&fs.ModeType == 0 && now.Sub(info.ModTime()) > maxFileAge {
 			os.Remove(filepath.Join(dir, e.Name())) // a cache may lose files
 		}
 	}
 }
 
-// write encodes the file: magic, digest of the rest, program, and the keys and values in any order.
-func (s *Store) write() []byte {
+// encode encodes the file: magic, digest of the rest, program, and the keys and values in any
+// order.
+func (s *Store) encode() []byte {
 	size := 0
 	for _, e := range s.entries {
 		size += len(e.value) + 48
 	}
-	stays := func(e *entry) bool { return e.unused <= keptRuns && (e.unused == 0 || size <= limit) }
+	stays := func(e *cacheEntry) bool {
+		return e.unusedRuns <= maxUnusedRuns && (e.unusedRuns == 0 || size <= maxStoreSize)
+	}
 	count := 0
 	for _, e := range s.entries {
 		if stays(e) {
 			count++
 		}
 	}
-	const head = len(magic) + sha256.Size
-	w := Writer{data: make([]byte, head, head+len(s.program)+size+32)}
-	w.Text(s.program)
+	const head = len(fileMagic) + sha256.Size
+	w := Writer{data: make([]byte, head, head+len(s.programID)+size+32)}
+	w.Text(s.programID)
 	w.Uint(uint64(count))
 	for key, e := range s.entries {
 		if stays(e) {
 			w.Key(key)
-			w.Uint(e.unused)
-			w.raw(e.value)
+			w.Uint(e.unusedRuns)
+			w.appendBytes(e.value)
 		}
 	}
 	sum := sha256.Sum256(w.data[head:])
-	copy(w.data, magic)
-	copy(w.data[len(magic):], sum[:])
+	copy(w.data, fileMagic)
+	copy(w.data[len(fileMagic):], sum[:])
 	return w.data
 }
 
-// read decodes a file; false if it is incomplete or of another program.
-func read(data []byte, program string) (map[Key]*entry, bool) {
-	rest, ok := bytes.CutPrefix(data, []byte(magic))
+// decode decodes a file; false if it is incomplete or of another program.
+func decode(data []byte, program string) (map[Key]*cacheEntry, bool) {
+	rest, ok := bytes.CutPrefix(data, []byte(fileMagic))
 	if !ok || len(rest) < sha256.Size {
 		return nil, false
 	}
@@ -200,13 +203,13 @@ func read(data []byte, program string) (map[Key]*entry, bool) {
 		return nil, false
 	}
 	count := r.Count()
-	entries := make(map[Key]*entry, count)
-	list := make([]entry, count)
+	entries := make(map[Key]*cacheEntry, count)
+	list := make([]cacheEntry, count)
 	for i := range list {
 		key := r.Key()
-		list[i] = entry{unused: r.Uint() + 1}
+		list[i] = cacheEntry{unusedRuns: r.Uint() + 1}
 		list[i].value = r.bytes()
 		entries[key] = &list[i]
 	}
-	return entries, r.Whole()
+	return entries, r.IsComplete()
 }

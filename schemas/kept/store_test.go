@@ -13,55 +13,55 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func key(text string) Key { return sha256.Sum256([]byte(text)) }
+func testKey(text string) Key { return sha256.Sum256([]byte(text)) }
 
-func TestStoreKeepsBetweenRuns(t *testing.T) {
+func TestStorePersistsBetweenRuns(t *testing.T) {
 	dir := t.TempDir()
 	s := Open(dir, "one")
-	_, ok := s.Get(key("a"))
+	_, ok := s.Get(testKey("a"))
 	assert.False(t, ok)
-	s.Put(key("a"), []byte("1"))
-	s.Put(key("b"), nil)
+	s.Put(testKey("a"), []byte("1"))
+	s.Put(testKey("b"), nil)
 	require.NoError(t, s.Save())
 
 	again := Open(dir, "one")
-	value, ok := again.Get(key("a"))
+	value, ok := again.Get(testKey("a"))
 	assert.True(t, ok)
 	assert.Equal(t, "1", string(value))
-	value, ok = again.Get(key("b"))
+	value, ok = again.Get(testKey("b"))
 	assert.True(t, ok)
 	assert.Empty(t, value)
-	_, ok = Open(dir, "another").Get(key("a"))
+	_, ok = Open(dir, "another").Get(testKey("a"))
 	assert.False(t, ok, "each landscape has its own")
 
-	info, err := os.Stat(s.file)
+	info, err := os.Stat(s.path)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
-func TestStoreIsWrittenOnlyWithSomethingNew(t *testing.T) {
+func TestSaveWithoutChangeWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	s := Open(dir, "one")
 	require.NoError(t, s.Save())
-	assert.NoFileExists(t, s.file)
-	s.Put(key("a"), []byte("1"))
+	assert.NoFileExists(t, s.path)
+	s.Put(testKey("a"), []byte("1"))
 	require.NoError(t, s.Save())
-	require.NoError(t, os.Remove(s.file))
-	again := open(dir, "one", s.program)
-	again.entries, again.added = s.entries, false
-	again.Put(key("a"), []byte("1"))
+	require.NoError(t, os.Remove(s.path))
+	again := openForProgram(dir, "one", s.programID)
+	again.entries, again.isDirty = s.entries, false
+	again.Put(testKey("a"), []byte("1"))
 	require.NoError(t, again.Save())
-	assert.NoFileExists(t, s.file)
+	assert.NoFileExists(t, s.path)
 }
 
 func TestStoreOfAnotherProgramIsEmpty(t *testing.T) {
 	dir := t.TempDir()
-	s := open(dir, "one", "first")
-	s.Put(key("a"), []byte("1"))
+	s := openForProgram(dir, "one", "first")
+	s.Put(testKey("a"), []byte("1"))
 	require.NoError(t, s.Save())
-	_, ok := open(dir, "one", "second").Get(key("a"))
+	_, ok := openForProgram(dir, "one", "second").Get(testKey("a"))
 	assert.False(t, ok)
-	_, ok = open(dir, "one", "first").Get(key("a"))
+	_, ok = openForProgram(dir, "one", "first").Get(testKey("a"))
 	assert.True(t, ok)
 }
 
@@ -69,115 +69,115 @@ func TestStoreOfAnotherProgramIsEmpty(t *testing.T) {
 func TestBrokenStoreIsEmpty(t *testing.T) {
 	dir := t.TempDir()
 	s := Open(dir, "one")
-	s.Put(key("a"), []byte("some text"))
-	s.Put(key("b"), []byte("some text"))
+	s.Put(testKey("a"), []byte("some text"))
+	s.Put(testKey("b"), []byte("some text"))
 	require.NoError(t, s.Save())
-	whole, err := os.ReadFile(s.file)
+	whole, err := os.ReadFile(s.path)
 	require.NoError(t, err)
 	for i := range whole {
 		broken := append([]byte(nil), whole...)
 		broken[i] ^= 1
-		_, ok := read(broken, s.program)
+		_, ok := decode(broken, s.programID)
 		require.False(t, ok, "byte %d", i)
-		_, ok = read(whole[:i], s.program)
+		_, ok = decode(whole[:i], s.programID)
 		require.False(t, ok, "cut at %d", i)
 	}
-	require.NoError(t, os.WriteFile(s.file, []byte("nonsense"), 0o600))
+	require.NoError(t, os.WriteFile(s.path, []byte("nonsense"), 0o600))
 	again := Open(dir, "one")
-	_, ok := again.Get(key("a"))
+	_, ok := again.Get(testKey("a"))
 	require.False(t, ok)
-	again.Put(key("a"), []byte("new"))
+	again.Put(testKey("a"), []byte("new"))
 	require.NoError(t, again.Save())
-	value, ok := Open(dir, "one").Get(key("a"))
+	value, ok := Open(dir, "one").Get(testKey("a"))
 	require.True(t, ok)
 	assert.Equal(t, "new", string(value))
 }
 
-func TestStoreForgetsWhatNobodyAsksFor(t *testing.T) {
+func TestUnusedValuesExpire(t *testing.T) {
 	dir := t.TempDir()
 	s := Open(dir, "one")
-	s.Put(key("used"), []byte("1"))
-	s.Put(key("unused"), []byte("1"))
+	s.Put(testKey("used"), []byte("1"))
+	s.Put(testKey("unused"), []byte("1"))
 	require.NoError(t, s.Save())
-	for run := range keptRuns + 1 {
+	for run := range maxUnusedRuns + 1 {
 		s = Open(dir, "one")
-		assert.Contains(t, s.entries, key("unused"), "run %d", run)
-		_, ok := s.Get(key("used"))
+		assert.Contains(t, s.entries, testKey("unused"), "run %d", run)
+		_, ok := s.Get(testKey("used"))
 		require.True(t, ok)
-		s.Put(key(fmt.Sprint(run)), nil)
+		s.Put(testKey(fmt.Sprint(run)), nil)
 		require.NoError(t, s.Save())
 	}
 	s = Open(dir, "one")
-	assert.Contains(t, s.entries, key("used"))
-	assert.NotContains(t, s.entries, key("unused"))
+	assert.Contains(t, s.entries, testKey("used"))
+	assert.NotContains(t, s.entries, testKey("unused"))
 }
 
-func TestFilesOfOldAreRemoved(t *testing.T) {
+func TestOldFilesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	old, s := Open(dir, "old"), Open(dir, "new")
-	old.Put(key("a"), nil)
+	old.Put(testKey("a"), nil)
 	require.NoError(t, old.Save())
-	long := time.Now().Add(-keptFor - time.Hour)
-	require.NoError(t, os.Chtimes(old.file, long, long))
-	other := filepath.Join(filepath.Dir(old.file), "notes.txt")
+	long := time.Now().Add(-maxFileAge - time.Hour)
+	require.NoError(t, os.Chtimes(old.path, long, long))
+	other := filepath.Join(filepath.Dir(old.path), "notes.txt")
 	require.NoError(t, os.WriteFile(other, nil, 0o600))
 	require.NoError(t, os.Chtimes(other, long, long))
-	s.Put(key("a"), nil)
+	s.Put(testKey("a"), nil)
 	require.NoError(t, s.Save())
 	assert.FileExists(t, other, "it is not ours")
-	assert.NoFileExists(t, old.file)
-	assert.FileExists(t, s.file)
+	assert.NoFileExists(t, old.path)
+	assert.FileExists(t, s.path)
 }
 
-// TestStoreIsSharedSafely checks that readers see a whole store during writes.
-func TestStoreIsSharedSafely(t *testing.T) {
+// TestConcurrentStores checks that readers see a whole store during writes.
+func TestConcurrentStores(t *testing.T) {
 	dir := t.TempDir()
 	var group sync.WaitGroup
 	for writer := range 4 {
 		group.Go(func() {
 			for i := range 20 {
 				s := Open(dir, "one")
-				s.Put(key(fmt.Sprint(writer, i)), []byte(fmt.Sprint(writer, i)))
+				s.Put(testKey(fmt.Sprint(writer, i)), []byte(fmt.Sprint(writer, i)))
 				assert.NoError(t, s.Save())
-				data, err := os.ReadFile(s.file)
+				data, err := os.ReadFile(s.path)
 				assert.NoError(t, err)
-				_, ok := read(data, s.program)
+				_, ok := decode(data, s.programID)
 				assert.True(t, ok)
 			}
 		})
 	}
 	group.Wait()
-	left, err := filepath.Glob(filepath.Join(dir, folder, "*"))
+	left, err := filepath.Glob(filepath.Join(dir, storeFolder, "*"))
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "no temporary file is left")
 }
 
-func TestStoreThatCannotBeWritten(t *testing.T) {
+func TestUnwritableStore(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	s := Open(file, "one")
-	s.Put(key("a"), nil)
+	s.Put(testKey("a"), nil)
 	require.ErrorContains(t, s.Save(), "keeping results of validation")
 }
 
 func TestStoreInMemory(t *testing.T) {
 	s := InMemory()
-	s.Put(key("a"), []byte("1"))
-	value, ok := s.Get(key("a"))
+	s.Put(testKey("a"), []byte("1"))
+	value, ok := s.Get(testKey("a"))
 	assert.True(t, ok)
 	assert.Equal(t, "1", string(value))
 	require.NoError(t, s.Save())
 }
 
-func TestNoStore(t *testing.T) {
+func TestNilStore(t *testing.T) {
 	var s *Store
-	s.Put(key("a"), nil)
-	_, ok := s.Get(key("a"))
+	s.Put(testKey("a"), nil)
+	_, ok := s.Get(testKey("a"))
 	assert.False(t, ok)
 	require.NoError(t, s.Save())
 }
 
-func TestProgramIsTheSameInEveryRun(t *testing.T) {
+func TestProgramIDIsStable(t *testing.T) {
 	path, err := os.Executable()
 	require.NoError(t, err)
 	first := buildID(path)

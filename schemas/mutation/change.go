@@ -35,37 +35,37 @@ type Result struct {
 	Problems []schemas.Violation
 }
 
-// Lasting returns the changes that an object retains from its creation: versions, machine images
-// and architectures, networks and the domain. Callers that store objects as declarations must store
-// these, too.
-func (r Result) Lasting() Result {
-	lasting := []string{shootDomain, shootNetworks, shootKubernetes, shootPools, shootArchitecture, shootImages}
+// PersistentChanges returns the changes that an object retains from its creation: versions, machine
+// images and architectures, networks and the domain. Callers that store objects as declarations
+// must store these, too.
+func (r Result) PersistentChanges() Result {
+	lasting := []string{shootDefaultDomain, shootNetworks, shootKubernetesVersion, shootPoolVersions, shootArchitecture, shootMachineImages}
 	return Result{Changes: slices.DeleteFunc(slices.Clone(r.Changes), func(c Change) bool { return !slices.Contains(lasting, c.Mutation) })}
 }
 
-// recorder collects the changes and problems of mutations.
-type recorder struct {
+// changeRecorder collects the changes and problems of mutations.
+type changeRecorder struct {
 	Result
-	id                    string
+	mutationID            string
 	kind, namespace, name string
 }
 
-// filled records a filled-in value.
-func (r *recorder) filled(field string, value any, reason string, args ...any) {
-	r.Changes = append(r.Changes, Change{Field: field, Value: value, Mutation: r.id, Reason: fmt.Sprintf(reason, args...)})
+// recordChange records a filled-in value.
+func (r *changeRecorder) recordChange(field string, value any, reason string, args ...any) {
+	r.Changes = append(r.Changes, Change{Field: field, Value: value, Mutation: r.mutationID, Reason: fmt.Sprintf(reason, args...)})
 }
 
-// refused records that no value fits.
-func (r *recorder) refused(rule, field string, message string, args ...any) {
+// recordProblem records that no value fits.
+func (r *changeRecorder) recordProblem(rule, field string, message string, args ...any) {
 	r.Problems = append(r.Problems, schemas.Violation{
 		Severity: schemas.SeverityError, Kind: r.kind, Namespace: r.namespace, Name: r.name,
 		Field: field, Type: schemas.TypeInvalid, Rule: rule, Message: fmt.Sprintf(message, args...),
 	})
 }
 
-// refusedNow records that no value fits at this time; unchanged objects remain valid.
-func (r *recorder) refusedNow(rule, field string, message string, args ...any) {
-	r.refused(rule, field, message, args...)
+// recordCurrentProblem records that no value fits at this time; unchanged objects remain valid.
+func (r *changeRecorder) recordCurrentProblem(rule, field string, message string, args ...any) {
+	r.recordProblem(rule, field, message, args...)
 	r.Problems[len(r.Problems)-1].NewOnly = true
 }
 
@@ -73,19 +73,19 @@ func (r *recorder) refusedNow(rule, field string, message string, args ...any) {
 // or the object has another structure.
 func (r Result) ApplyTo(object *unstructured.Unstructured) error {
 	for _, change := range r.Changes {
-		value, err := generic(change.Value)
+		value, err := toUnstructuredValue(change.Value)
 		if err != nil {
 			return fmt.Errorf("%s: %w", change.Field, err)
 		}
-		if object.Object, err = set(object.Object, fieldpath.Parse(change.Field), value); err != nil {
+		if object.Object, err = setField(object.Object, fieldpath.Parse(change.Field), value); err != nil {
 			return fmt.Errorf("%s: %w", change.Field, err)
 		}
 	}
 	return nil
 }
 
-// generic converts a value to the form of unstructured objects: maps, lists, int64.
-func generic(value any) (any, error) {
+// toUnstructuredValue converts a value to the form of unstructured objects: maps, lists, int64.
+func toUnstructuredValue(value any) (any, error) {
 	switch value.(type) {
 	case nil, string, bool, int64:
 		return value, nil
@@ -101,8 +101,8 @@ func generic(value any) (any, error) {
 	return out, nil
 }
 
-func set(object map[string]any, path fieldpath.Path, value any) (map[string]any, error) {
-	out, err := place(object, path, value)
+func setField(object map[string]any, path fieldpath.Path, value any) (map[string]any, error) {
+	out, err := setValueAt(object, path, value)
 	if err != nil {
 		return object, err
 	}
@@ -110,14 +110,14 @@ func set(object map[string]any, path fieldpath.Path, value any) (map[string]any,
 	return fields, nil
 }
 
-// place sets the value at a path and returns the changed root. It creates missing maps.
-func place(at any, path fieldpath.Path, value any) (any, error) {
+// setValueAt sets the value at a path and returns the changed root. It creates missing maps.
+func setValueAt(at any, path fieldpath.Path, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil
 	}
 	if index, ok := path[0].(int); ok {
 		if list, isList := at.([]any); isList || at == nil {
-			return placeItem(list, index, path[1:], value)
+			return setItemAt(list, index, path[1:], value)
 		}
 	}
 	fields, ok := at.(map[string]any)
@@ -127,12 +127,12 @@ func place(at any, path fieldpath.Path, value any) (any, error) {
 	if fields == nil {
 		fields = map[string]any{}
 	}
-	name := fieldpath.Name(path[0])
+	name := fieldpath.StepName(path[0])
 	if len(path) == 1 && value == nil {
 		delete(fields, name)
 		return fields, nil
 	}
-	inner, err := place(fields[name], path[1:], value)
+	inner, err := setValueAt(fields[name], path[1:], value)
 	if err != nil {
 		return nil, err
 	}
@@ -140,14 +140,14 @@ func place(at any, path fieldpath.Path, value any) (any, error) {
 	return fields, nil
 }
 
-// placeItem is place for lists. An index beyond the end appends an item, as defaults may have made
+// setItemAt is place for lists. An index beyond the end appends an item, as defaults may have made
 // the list longer.
-func placeItem(list []any, index int, path fieldpath.Path, value any) (any, error) {
+func setItemAt(list []any, index int, path fieldpath.Path, value any) (any, error) {
 	if index >= len(list) {
-		item, err := place(nil, path, value)
+		item, err := setValueAt(nil, path, value)
 		return append(list, item), err
 	}
-	item, err := place(list[index], path, value)
+	item, err := setValueAt(list[index], path, value)
 	if err == nil {
 		list[index] = item
 	}

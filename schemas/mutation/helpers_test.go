@@ -12,10 +12,10 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-// now is between the dates of the versions in profileYAML.
-var now = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+// testTime is between the dates of the versions in profileYAML.
+var testTime = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
-func decoded(t testing.TB, text string) *unstructured.Unstructured {
+func decodeYAML(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -24,23 +24,23 @@ func decoded(t testing.TB, text string) *unstructured.Unstructured {
 	return object
 }
 
-// around returns Surroundings with the objects of YAML documents.
-func around(t testing.TB, texts ...string) *mutation.Surroundings {
+// newTestMutator returns Surroundings with the objects of YAML documents.
+func newTestMutator(t testing.TB, texts ...string) *mutation.Mutator {
 	t.Helper()
 	var objects []*unstructured.Unstructured
 	for _, text := range texts {
 		for document := range strings.SplitSeq(text, "\n---\n") {
-			objects = append(objects, decoded(t, document))
+			objects = append(objects, decodeYAML(t, document))
 		}
 	}
-	return mutation.New(mutation.Objects(objects), now)
+	return mutation.New(mutation.NewObjectLister(objects), testTime)
 }
 
-// applied returns the filled-in object, and checks that a second run changes nothing.
-func applied(t testing.TB, s *mutation.Surroundings, object, old *unstructured.Unstructured) (*unstructured.Unstructured, mutation.Result) {
+// mutateTwice returns the filled-in object, and checks that a second run changes nothing.
+func mutateTwice(t testing.TB, s *mutation.Mutator, object, old *unstructured.Unstructured) (*unstructured.Unstructured, mutation.Result) {
 	t.Helper()
 	before := object.DeepCopy()
-	out, result, err := s.Apply(object, old)
+	out, result, err := s.MutateCopy(object, old)
 	require.NoError(t, err)
 	require.Equal(t, before, object, "what came in stays as it is")
 	for _, change := range result.Changes {
@@ -53,15 +53,15 @@ func applied(t testing.TB, s *mutation.Surroundings, object, old *unstructured.U
 		require.True(t, known, "%s is no mutation", change.Mutation)
 	}
 	if old == nil {
-		_, again, err := s.Apply(out, out)
+		_, again, err := s.MutateCopy(out, out)
 		require.NoError(t, err)
 		require.Empty(t, again.Changes, "a second time nothing is filled in")
 	}
 	return out, result
 }
 
-// by returns the changes of one mutation, keyed by field.
-func by(result mutation.Result, id string) map[string]any {
+// changesOf returns the changes of one mutation, keyed by field.
+func changesOf(result mutation.Result, id string) map[string]any {
 	out := map[string]any{}
 	for _, change := range result.Changes {
 		if change.Mutation == id {
@@ -125,12 +125,12 @@ spec:
   namespace: garden-dev
   tolerations: {defaults: [{key: a}, {key: b, value: c}]}`
 
-// shoot returns a Shoot with additional fields of spec.
-func shoot(t testing.TB, spec string) *unstructured.Unstructured {
+// newShoot returns a Shoot with additional fields of spec.
+func newShoot(t testing.TB, spec string) *unstructured.Unstructured {
 	t.Helper()
-	return decoded(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: botany, namespace: garden-dev}\nspec:\n  cloudProfile: {name: cloud}\n  region: here\n"+indented(spec))
+	return decodeYAML(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: botany, namespace: garden-dev}\nspec:\n  cloudProfile: {name: cloud}\n  region: here\n"+indentYAML(spec))
 }
 
-func indented(text string) string {
+func indentYAML(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ") + "\n"
 }

@@ -11,8 +11,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// yes is the value of boolean labels.
-const yes = "true"
+// labelTrue is the value of boolean labels.
+const labelTrue = "true"
 
 // Kinds of extensions in labels such as provider.extensions.gardener.cloud/aws.
 const (
@@ -25,12 +25,12 @@ const (
 	labelExposure         = "selfhostedshootexposure"
 )
 
-func labelKinds() []string {
+func extensionLabelKinds() []string {
 	return []string{labelExtension, labelProvider, labelDNSRecord, labelNetworking, labelOperatingSystem, labelContainerRuntime, labelExposure}
 }
 
-// labelledKinds returns the kinds with extension labels.
-func labelledKinds() []string {
+// kindsWithExtensionLabels returns the kinds with extension labels.
+func kindsWithExtensionLabels() []string {
 	var out []string
 	for _, kind := range []schema.GroupKind{
 		kindBackupBucket, kindBackupEntry, kindCloudProfile, kindCredentialsBinding, kindNamespacedCloudProfile, kindSecretBinding, kindSeed, kindShoot, kindWorkloadIdentity,
@@ -43,41 +43,41 @@ func labelledKinds() []string {
 // labelSet is the set of extension labels that an object must have.
 type labelSet map[string]string
 
-func (l labelSet) add(kind, typ string) {
+func (l labelSet) addType(kind, typ string) {
 	if typ != "" {
-		l[kind+gardencorev1beta1.ExtensionTypeSuffix+typ] = yes
+		l[kind+gardencorev1beta1.ExtensionTypeSuffix+typ] = labelTrue
 	}
 }
 
-// extensionLabels sets the extension labels of an object and removes others. Source:
+// syncExtensionLabels sets the extension labels of an object and removes others. Source:
 // plugin/pkg/global/extensionlabels.
-func (r *recorder) extensionLabels(object metav1.Object, wanted labelSet) {
-	r.id = anyExtensionLabels
-	r.maintain(object, wanted, "the object uses extensions of this type", func(key string) bool {
-		return slices.ContainsFunc(labelKinds(), func(kind string) bool { return strings.HasPrefix(key, kind+gardencorev1beta1.ExtensionTypeSuffix) })
+func (r *changeRecorder) syncExtensionLabels(object metav1.Object, wanted labelSet) {
+	r.mutationID = anyExtensionLabels
+	r.syncLabels(object, wanted, "the object uses extensions of this type", func(key string) bool {
+		return slices.ContainsFunc(extensionLabelKinds(), func(kind string) bool { return strings.HasPrefix(key, kind+gardencorev1beta1.ExtensionTypeSuffix) })
 	})
 }
 
-// seedLabels sets one label per Seed and removes other Seed labels. Source: pkg/utils/gardener
+// syncSeedLabels sets one label per Seed and removes other Seed labels. Source: pkg/utils/gardener
 // (MaintainSeedNameLabels).
-func (r *recorder) seedLabels(object metav1.Object, names ...*string) {
-	r.id = anySeedLabels
+func (r *changeRecorder) syncSeedLabels(object metav1.Object, names ...*string) {
+	r.mutationID = anySeedLabels
 	wanted := labelSet{}
 	for _, name := range names {
 		if name != nil && *name != "" {
-			wanted[gardencorev1beta1.NameSeedPrefix+*name] = yes
+			wanted[gardencorev1beta1.NameSeedPrefix+*name] = labelTrue
 		}
 	}
-	r.maintain(object, wanted, "the object concerns this Seed", func(key string) bool { return strings.HasPrefix(key, gardencorev1beta1.NameSeedPrefix) })
+	r.syncLabels(object, wanted, "the object concerns this Seed", func(key string) bool { return strings.HasPrefix(key, gardencorev1beta1.NameSeedPrefix) })
 }
 
-// maintain makes the owned labels of an object equal to the wanted ones.
-func (r *recorder) maintain(object metav1.Object, wanted labelSet, reason string, ours func(key string) bool) {
+// syncLabels makes the owned labels of an object equal to the wanted ones.
+func (r *changeRecorder) syncLabels(object metav1.Object, wanted labelSet, reason string, ours func(key string) bool) {
 	labels := maps.Clone(object.GetLabels())
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if _, stays := wanted[key]; ours(key) && !stays {
 			delete(labels, key)
-			r.filled("metadata.labels["+key+"]", nil, "kept by the API: no longer so")
+			r.recordChange("metadata.labels["+key+"]", nil, "kept by the API: no longer so")
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(wanted)) {
@@ -88,69 +88,69 @@ func (r *recorder) maintain(object metav1.Object, wanted labelSet, reason string
 			labels = map[string]string{}
 		}
 		labels[key] = wanted[key]
-		r.filled("metadata.labels["+key+"]", wanted[key], "%s", reason)
+		r.recordChange("metadata.labels["+key+"]", wanted[key], "%s", reason)
 	}
 	object.SetLabels(labels)
 }
 
-// autoEnabled is an extension that is enabled by default.
-type autoEnabled struct {
-	typ        string
-	workerless bool
+// autoEnabledExtension is an extension that is enabled by default.
+type autoEnabledExtension struct {
+	extensionType      string
+	supportsWorkerless bool
 }
 
-// autoEnabled returns the extensions that ControllerRegistrations and Extensions enable for all
-// clusters of a type.
-func (s *Surroundings) autoEnabled(cluster gardencorev1beta1.ClusterType) []autoEnabled {
-	if s.askedEnabled {
-		return s.enabled[cluster]
+// autoEnabledExtensions returns the extensions that ControllerRegistrations and Extensions enable
+// for all clusters of a type.
+func (s *Mutator) autoEnabledExtensions(cluster gardencorev1beta1.ClusterType) []autoEnabledExtension {
+	if s.hasAutoEnabled {
+		return s.autoEnabledByCluster[cluster]
 	}
-	s.askedEnabled, s.enabled = true, map[gardencorev1beta1.ClusterType][]autoEnabled{}
-	for _, object := range slices.Concat(s.around.List(kindControllerRegistration), s.around.List(kindOperatorExtension)) {
+	s.hasAutoEnabled, s.autoEnabledByCluster = true, map[gardencorev1beta1.ClusterType][]autoEnabledExtension{}
+	for _, object := range slices.Concat(s.lister.List(kindControllerRegistration), s.lister.List(kindOperatorExtension)) {
 		// both kinds have spec.resources
-		registration := read[gardencorev1beta1.ControllerRegistration](object)
+		registration := toTyped[gardencorev1beta1.ControllerRegistration](object)
 		if registration == nil {
 			continue
 		}
 		for _, r := range registration.Spec.Resources {
 			for _, enabled := range r.AutoEnable {
 				if r.Kind == "Extension" {
-					s.enabled[enabled] = append(s.enabled[enabled], autoEnabled{r.Type, r.WorkerlessSupported != nil && *r.WorkerlessSupported})
+					s.autoEnabledByCluster[enabled] = append(s.autoEnabledByCluster[enabled], autoEnabledExtension{r.Type, r.WorkerlessSupported != nil && *r.WorkerlessSupported})
 				}
 			}
 		}
 	}
-	return s.enabled[cluster]
+	return s.autoEnabledByCluster[cluster]
 }
 
-// extensions adds the enabled extensions of a cluster: the defaults and its own. Source:
+// addExtensionLabels adds the enabled extensions of a cluster: the defaults and its own. Source:
 // pkg/utils/gardener (ComputeEnabledTypesForKindExtension…).
-func (s *Surroundings) extensions(wanted labelSet, cluster gardencorev1beta1.ClusterType, own []gardencorev1beta1.Extension, workerless bool) {
-	for _, extension := range s.autoEnabled(cluster) {
-		if !workerless || extension.workerless {
-			wanted.add(labelExtension, extension.typ)
+func (s *Mutator) addExtensionLabels(wanted labelSet, cluster gardencorev1beta1.ClusterType, own []gardencorev1beta1.Extension, workerless bool) {
+	for _, extension := range s.autoEnabledExtensions(cluster) {
+		if !workerless || extension.supportsWorkerless {
+			wanted.addType(labelExtension, extension.extensionType)
 		}
 	}
 	for _, extension := range own {
 		if extension.Disabled != nil && *extension.Disabled {
 			delete(wanted, labelExtension+gardencorev1beta1.ExtensionTypeSuffix+extension.Type)
 		} else {
-			wanted.add(labelExtension, extension.Type)
+			wanted.addType(labelExtension, extension.Type)
 		}
 	}
 }
 
-func (m *shootMutator) labels() {
+func (m *shootMutator) setLabels() {
 	spec, wanted := &m.shoot.Spec, labelSet{}
-	m.extensions(wanted, gardencorev1beta1.ClusterTypeShoot, spec.Extensions, m.workerless())
-	wanted.add(labelProvider, spec.Provider.Type)
+	m.addExtensionLabels(wanted, gardencorev1beta1.ClusterTypeShoot, spec.Extensions, m.isWorkerless())
+	wanted.addType(labelProvider, spec.Provider.Type)
 	if spec.Networking != nil && spec.Networking.Type != nil {
-		wanted.add(labelNetworking, *spec.Networking.Type)
+		wanted.addType(labelNetworking, *spec.Networking.Type)
 	}
 	if spec.DNS != nil {
 		for _, provider := range spec.DNS.Providers {
 			if provider.Type != nil && *provider.Type != gardencorev1beta1.DNSUnmanaged {
-				wanted.add(labelDNSRecord, *provider.Type)
+				wanted.addType(labelDNSRecord, *provider.Type)
 			}
 		}
 	}
@@ -159,22 +159,22 @@ func (m *shootMutator) labels() {
 		worker := &spec.Provider.Workers[i]
 		if worker.CRI != nil {
 			for _, runtime := range worker.CRI.ContainerRuntimes {
-				wanted.add(labelContainerRuntime, runtime.Type)
+				wanted.addType(labelContainerRuntime, runtime.Type)
 			}
 		}
 		if worker.Machine.Image != nil {
-			wanted.add(labelOperatingSystem, worker.Machine.Image.Name)
+			wanted.addType(labelOperatingSystem, worker.Machine.Image.Name)
 		}
 		if worker.ControlPlane == nil {
 			continue
 		}
-		selfHosted[gardencorev1beta1.ShootSelfHosted] = yes
+		selfHosted[gardencorev1beta1.ShootSelfHosted] = labelTrue
 		if exposure := worker.ControlPlane.Exposure; exposure != nil && exposure.Extension != nil && exposure.Extension.Type != nil {
-			wanted.add(labelExposure, *exposure.Extension.Type)
+			wanted.addType(labelExposure, *exposure.Extension.Type)
 		}
 	}
-	m.extensionLabels(m.shoot, wanted)
-	m.seedLabels(m.shoot, spec.SeedName, m.shoot.Status.SeedName)
-	m.id = shootSelfHostedLabel
-	m.maintain(m.shoot, selfHosted, "a pool of the Shoot is for its control plane", func(key string) bool { return key == gardencorev1beta1.ShootSelfHosted })
+	m.syncExtensionLabels(m.shoot, wanted)
+	m.syncSeedLabels(m.shoot, spec.SeedName, m.shoot.Status.SeedName)
+	m.mutationID = shootSelfHostedLabel
+	m.syncLabels(m.shoot, selfHosted, "a pool of the Shoot is for its control plane", func(key string) bool { return key == gardencorev1beta1.ShootSelfHosted })
 }

@@ -13,81 +13,81 @@ import (
 	securityv1alpha1 "github.com/pergola-dev/pergola/api/security/v1alpha1"
 )
 
-// ingressPrefix is the first label of the ingress domain of a ManagedSeed.
-const ingressPrefix = "ingress"
+// ingressDomainPrefix is the first label of the ingress domain of a ManagedSeed.
+const ingressDomainPrefix = "ingress"
 
-// managedSeed fills in the seedConfig of a ManagedSeed from its Shoot. Source:
+// mutateManagedSeed fills in the seedConfig of a ManagedSeed from its Shoot. Source:
 // plugin/pkg/managedseed/validator (admitSeedSpec).
-func (s *Surroundings) managedSeed(object *unstructured.Unstructured) Result {
-	r := &recorder{kind: kindManagedSeed.Kind, namespace: object.GetNamespace(), name: object.GetName()}
+func (s *Mutator) mutateManagedSeed(object *unstructured.Unstructured) Result {
+	r := &changeRecorder{kind: kindManagedSeed.Kind, namespace: object.GetNamespace(), name: object.GetName()}
 	name, _, _ := unstructured.NestedString(object.Object, "spec", "shoot", "name")
-	shoot := s.shoot(object.GetNamespace(), name)
+	shoot := s.findMutatedShoot(object.GetNamespace(), name)
 	if name == "" || shoot == nil {
 		return r.Result
 	}
 	config, found, err := unstructured.NestedMap(object.Object, "spec", "gardenlet", "config", "seedConfig")
 	if found && err == nil {
-		f := &seedFiller{recorder: r, config: config, reason: "that of the Shoot " + name}
-		r.id = managedSeedConfig
-		s.seedOfShoot(f, shoot)
+		f := &seedFiller{changeRecorder: r, seedConfig: config, reason: "that of the Shoot " + name}
+		r.mutationID = managedSeedConfig
+		s.fillSeedFromShoot(f, shoot)
 	}
-	r.seedLabels(object.DeepCopy(), shoot.Spec.SeedName)
+	r.syncSeedLabels(object.DeepCopy(), shoot.Spec.SeedName)
 	return r.Result
 }
 
 // seedFiller fills in the spec of a seedConfig.
 type seedFiller struct {
-	*recorder
-	config map[string]any
-	reason string
+	*changeRecorder
+	seedConfig map[string]any
+	reason     string
 }
 
-// fill sets a missing or empty field, unless the value is empty.
-func (f *seedFiller) fill(value any, fields ...string) {
+// fillField sets a missing or empty field, unless the value is empty.
+func (f *seedFiller) fillField(value any, fields ...string) {
 	path := append([]string{"spec"}, fields...)
-	current, found, err := unstructured.NestedFieldNoCopy(f.config, path...)
+	current, found, err := unstructured.NestedFieldNoCopy(f.seedConfig, path...)
 	if err != nil || value == "" || found && current != nil && current != "" {
 		return
 	}
-	f.filled("spec.gardenlet.config.seedConfig."+strings.Join(path, "."), value, "%s", f.reason)
+	f.recordChange("spec.gardenlet.config.seedConfig."+strings.Join(path, "."), value, "%s", f.reason)
 }
 
-func (f *seedFiller) has(fields ...string) bool {
-	value, found, err := unstructured.NestedFieldNoCopy(f.config, append([]string{"spec"}, fields...)...)
+func (f *seedFiller) hasField(fields ...string) bool {
+	value, found, err := unstructured.NestedFieldNoCopy(f.seedConfig, append([]string{"spec"}, fields...)...)
 	return err == nil && found && value != nil
 }
 
-func (s *Surroundings) seedOfShoot(f *seedFiller, shoot *gardencorev1beta1.Shoot) {
-	if f.has("backup") {
-		f.fill(shoot.Spec.Provider.Type, "backup", "provider")
+func (s *Mutator) fillSeedFromShoot(f *seedFiller, shoot *gardencorev1beta1.Shoot) {
+	if f.hasField("backup") {
+		f.fillField(shoot.Spec.Provider.Type, "backup", "provider")
 	}
 	if shoot.Spec.DNS != nil && shoot.Spec.DNS.Domain != nil {
-		if !f.has("ingress") {
-			f.fill("nginx", "ingress", "controller", "kind")
+		if !f.hasField("ingress") {
+			f.fillField("nginx", "ingress", "controller", "kind")
 		}
-		if !f.has("dns", "provider") {
-			if provider := s.dnsProvider(shoot); provider != nil {
-				f.fill(provider, "dns", "provider")
+		if !f.hasField("dns", "provider") {
+			if provider := s.findDNSProvider(shoot); provider != nil {
+				f.fillField(provider, "dns", "provider")
 			}
 		}
-		f.fill(ingressPrefix+"."+*shoot.Spec.DNS.Domain, "ingress", "domain")
+		f.fillField(ingressDomainPrefix+"."+*shoot.Spec.DNS.Domain, "ingress", "domain")
 	}
-	for field, value := range networksOf(shoot) {
-		f.fill(value, "networks", field)
+	for field, value := range shootNetworkRanges(shoot) {
+		f.fillField(value, "networks", field)
 	}
-	f.fill(shoot.Spec.Provider.Type, "provider", "type")
-	f.fill(shoot.Spec.Region, "provider", "region")
-	if zones := zonesOf(shoot); len(zones) > 0 && !f.has("provider", "zones") {
-		f.fill(zones, "provider", "zones")
+	f.fillField(shoot.Spec.Provider.Type, "provider", "type")
+	f.fillField(shoot.Spec.Region, "provider", "region")
+	if zones := workerZones(shoot); len(zones) > 0 && !f.hasField("provider", "zones") {
+		f.fillField(zones, "provider", "zones")
 	}
 	f.reason = "the Shoot has one already"
-	if !f.has("settings", "verticalPodAutoscaler") {
-		f.fill(false, "settings", "verticalPodAutoscaler", "enabled")
+	if !f.hasField("settings", "verticalPodAutoscaler") {
+		f.fillField(false, "settings", "verticalPodAutoscaler", "enabled")
 	}
 }
 
-// networksOf yields the ranges of a Shoot, sorted by field name.
-func networksOf(shoot *gardencorev1beta1.Shoot) func(yield func(string, string) bool) {
+// shootNetworkRanges yields the ranges of a Shoot, sorted by field name.
+func shootNetworkRanges(shoot *gardencorev1beta1.Shoot) func(yield func(string, string) bool) {
 	ranges := map[string]*string{}
 	if n := shoot.Spec.Networking; n != nil {
 		ranges = map[string]*string{"nodes": n.Nodes, "pods": n.Pods, "services": n.Services}
@@ -101,9 +101,9 @@ func networksOf(shoot *gardencorev1beta1.Shoot) func(yield func(string, string) 
 	}
 }
 
-// zonesOf returns the zones of all pools. Source: pkg/api/core/v1beta1/helper
+// workerZones returns the zones of all pools. Source: pkg/api/core/v1beta1/helper
 // (GetAllZonesFromShoot).
-func zonesOf(shoot *gardencorev1beta1.Shoot) []string {
+func workerZones(shoot *gardencorev1beta1.Shoot) []string {
 	var zones []string
 	for _, worker := range shoot.Spec.Provider.Workers {
 		zones = append(zones, worker.Zones...)
@@ -111,16 +111,16 @@ func zonesOf(shoot *gardencorev1beta1.Shoot) []string {
 	return slices.Compact(slices.Sorted(slices.Values(zones)))
 }
 
-// dnsProvider returns the provider of a Shoot's domain: its primary provider, or the provider of
-// the default domain; nil for none.
-func (s *Surroundings) dnsProvider(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.SeedDNSProvider {
-	if i := primary(shoot.Spec.DNS.Providers); i >= 0 {
+// findDNSProvider returns the provider of a Shoot's domain: its primary provider, or the provider
+// of the default domain; nil for none.
+func (s *Mutator) findDNSProvider(shoot *gardencorev1beta1.Shoot) *gardencorev1beta1.SeedDNSProvider {
+	if i := primaryProviderIndex(shoot.Spec.DNS.Providers); i >= 0 {
 		provider := shoot.Spec.DNS.Providers[i]
 		if provider.Type == nil {
 			return nil
 		}
 		if *provider.Type != gardencorev1beta1.DNSUnmanaged {
-			credentials := s.credentialsOf(shoot, &provider)
+			credentials := s.providerCredentials(shoot, &provider)
 			if credentials == nil {
 				return nil
 			}
@@ -129,7 +129,7 @@ func (s *Surroundings) dnsProvider(shoot *gardencorev1beta1.Shoot) *gardencorev1
 	}
 	var seed *gardencorev1beta1.Seed
 	if shoot.Spec.SeedName != nil {
-		seed = s.seed(*shoot.Spec.SeedName)
+		seed = s.findSeed(*shoot.Spec.SeedName)
 	}
 	for _, domain := range s.defaultDomains(seed) {
 		if strings.HasSuffix(*shoot.Spec.DNS.Domain, "."+domain.domain) {
@@ -140,13 +140,14 @@ func (s *Surroundings) dnsProvider(shoot *gardencorev1beta1.Shoot) *gardencorev1
 	return nil
 }
 
-// credentialsOf returns the credentials of a DNS provider, by default those of the infrastructure.
-func (s *Surroundings) credentialsOf(shoot *gardencorev1beta1.Shoot, provider *gardencorev1beta1.DNSProvider) *corev1.ObjectReference {
+// providerCredentials returns the credentials of a DNS provider, by default those of the
+// infrastructure.
+func (s *Mutator) providerCredentials(shoot *gardencorev1beta1.Shoot, provider *gardencorev1beta1.DNSProvider) *corev1.ObjectReference {
 	if ref := provider.CredentialsRef; ref != nil {
 		return &corev1.ObjectReference{APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: shoot.Namespace, Name: ref.Name}
 	}
 	if name := shoot.Spec.SecretBindingName; name != nil {
-		binding := read[gardencorev1beta1.SecretBinding](s.around.Get(kindSecretBinding, shoot.Namespace, *name))
+		binding := toTyped[gardencorev1beta1.SecretBinding](s.lister.Get(kindSecretBinding, shoot.Namespace, *name))
 		if binding == nil {
 			return nil
 		}
@@ -154,7 +155,7 @@ func (s *Surroundings) credentialsOf(shoot *gardencorev1beta1.Shoot, provider *g
 		return &corev1.ObjectReference{APIVersion: "v1", Kind: kindSecret.Kind, Namespace: binding.SecretRef.Namespace, Name: binding.SecretRef.Name}
 	}
 	if name := shoot.Spec.CredentialsBindingName; name != nil {
-		binding := read[securityv1alpha1.CredentialsBinding](s.around.Get(kindCredentialsBinding, shoot.Namespace, *name))
+		binding := toTyped[securityv1alpha1.CredentialsBinding](s.lister.Get(kindCredentialsBinding, shoot.Namespace, *name))
 		if binding == nil {
 			return nil
 		}
@@ -164,26 +165,26 @@ func (s *Surroundings) credentialsOf(shoot *gardencorev1beta1.Shoot, provider *g
 	return nil
 }
 
-// bastion fills in a Bastion from its Shoot. Declared Shoots have no uid, so Git has no owner.
-// Source: plugin/pkg/bastion/validator.
-func (s *Surroundings) bastion(object *unstructured.Unstructured) Result {
-	r := &recorder{kind: kindBastion.Kind, namespace: object.GetNamespace(), name: object.GetName(), id: bastionShoot}
+// mutateBastion fills in a Bastion from its Shoot. Declared Shoots have no uid, so Git has no
+// owner. Source: plugin/pkg/bastion/validator.
+func (s *Mutator) mutateBastion(object *unstructured.Unstructured) Result {
+	r := &changeRecorder{kind: kindBastion.Kind, namespace: object.GetNamespace(), name: object.GetName(), mutationID: bastionFromShoot}
 	name, _, _ := unstructured.NestedString(object.Object, "spec", "shootRef", "name")
-	shoot := s.shoot(object.GetNamespace(), name)
+	shoot := s.findMutatedShoot(object.GetNamespace(), name)
 	if name == "" || shoot == nil || shoot.Spec.SeedName == nil || *shoot.Spec.SeedName == "" {
 		return r.Result
 	}
 	reason := "that of the Shoot " + name
 	for field, value := range map[string]string{"seedName": *shoot.Spec.SeedName, "providerType": shoot.Spec.Provider.Type} {
 		if current, _, _ := unstructured.NestedString(object.Object, "spec", field); current != value {
-			r.filled("spec."+field, value, "%s", reason)
+			r.recordChange("spec."+field, value, "%s", reason)
 		}
 	}
 	slices.SortFunc(r.Changes, func(a, b Change) int { return strings.Compare(a.Field, b.Field) })
 	owned := slices.ContainsFunc(object.GetOwnerReferences(), func(ref ownerReference) bool { return ref.UID == shoot.UID })
 	if shoot.UID != "" && !owned {
 		controller := true
-		r.filled(fmt.Sprintf("metadata.ownerReferences[%d]", len(object.GetOwnerReferences())), ownerReference{
+		r.recordChange(fmt.Sprintf("metadata.ownerReferences[%d]", len(object.GetOwnerReferences())), ownerReference{
 			APIVersion: gardencorev1beta1.SchemeGroupVersion.String(), Kind: kindShoot.Kind, Name: shoot.Name, UID: shoot.UID,
 			Controller: &controller, BlockOwnerDeletion: &controller,
 		}, "the bastion goes with its Shoot")

@@ -6,15 +6,15 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// profile is the cloud profile of a Shoot.
-type profile struct {
+// shootProfileSpec is the cloud profile of a Shoot.
+type shootProfileSpec struct {
 	spec gardencorev1beta1.CloudProfileSpec
-	// place is its name in reasons.
-	place string
+	// displayName is its name in reasons.
+	displayName string
 }
 
 // profileOf returns the cloud profile of a Shoot; nil if it is not named or does not exist.
-func (s *Surroundings) profileOf(shoot *gardencorev1beta1.Shoot) *profile {
+func (s *Mutator) profileOf(shoot *gardencorev1beta1.Shoot) *shootProfileSpec {
 	id := identity{kind: kindCloudProfile}
 	switch reference := shoot.Spec.CloudProfile; {
 	case reference != nil && reference.Kind == kindNamespacedCloudProfile.Kind:
@@ -35,17 +35,17 @@ func (s *Surroundings) profileOf(shoot *gardencorev1beta1.Shoot) *profile {
 	return known
 }
 
-func (s *Surroundings) readProfile(id identity) *profile {
-	object := s.around.Get(id.kind, id.namespace, id.name)
+func (s *Mutator) readProfile(id identity) *shootProfileSpec {
+	object := s.lister.Get(id.kind, id.namespace, id.name)
 	place := id.kind.Kind + " " + id.name
-	full := read[gardencorev1beta1.CloudProfile](object)
+	full := toTyped[gardencorev1beta1.CloudProfile](object)
 	if id.kind == kindNamespacedCloudProfile {
-		own := read[gardencorev1beta1.NamespacedCloudProfile](object)
+		own := toTyped[gardencorev1beta1.NamespacedCloudProfile](object)
 		if own == nil {
 			return nil
 		}
 		place = id.kind.Kind + " " + id.namespace + "/" + id.name
-		parent := read[gardencorev1beta1.CloudProfile](s.around.Get(kindCloudProfile, "", own.Spec.Parent.Name))
+		parent := toTyped[gardencorev1beta1.CloudProfile](s.lister.Get(kindCloudProfile, "", own.Spec.Parent.Name))
 		if parent == nil {
 			return nil
 		}
@@ -55,10 +55,10 @@ func (s *Surroundings) readProfile(id identity) *profile {
 		return nil
 	}
 	gardencorev1beta1.SetDefaults_CloudProfile(full)
-	return &profile{spec: full.Spec, place: place}
+	return &shootProfileSpec{spec: full.Spec, displayName: place}
 }
 
-func (p *profile) machineType(name string) *gardencorev1beta1.MachineType {
+func (p *shootProfileSpec) machineType(name string) *gardencorev1beta1.MachineType {
 	for i := range p.spec.MachineTypes {
 		if p.spec.MachineTypes[i].Name == name {
 			return &p.spec.MachineTypes[i]
@@ -67,14 +67,14 @@ func (p *profile) machineType(name string) *gardencorev1beta1.MachineType {
 	return nil
 }
 
-const architecture = "architecture"
+const architectureCapability = "architecture"
 
-// architectureOf returns the only architecture of a machine type, "" for none or several. Source:
-// pkg/apis/core/v1beta1 (MachineType.GetArchitecture).
-func (p *profile) architectureOf(machine *gardencorev1beta1.MachineType) string {
-	values := machine.Capabilities[architecture]
+// singleArchitecture returns the only architecture of a machine type, "" for none or several.
+// Source: pkg/apis/core/v1beta1 (MachineType.GetArchitecture).
+func (p *shootProfileSpec) singleArchitecture(machine *gardencorev1beta1.MachineType) string {
+	values := machine.Capabilities[architectureCapability]
 	if len(values) == 0 {
-		values = p.capability(architecture)
+		values = p.definedValues(architectureCapability)
 	}
 	switch {
 	case len(values) == 1:
@@ -85,8 +85,8 @@ func (p *profile) architectureOf(machine *gardencorev1beta1.MachineType) string 
 	return ""
 }
 
-// capability returns all values of a capability.
-func (p *profile) capability(name string) []string {
+// definedValues returns all values of a capability.
+func (p *shootProfileSpec) definedValues(name string) []string {
 	for _, definition := range p.spec.MachineCapabilities {
 		if definition.Name == name {
 			return definition.Values
@@ -95,15 +95,16 @@ func (p *profile) capability(name string) []string {
 	return nil
 }
 
-// runsOn reports whether an image version exists for an architecture. Without flavors it supports
-// all of the profile. Source: pkg/api/core/v1beta1/helper (ArchitectureSupportedByImageVersion).
-func (p *profile) runsOn(version *gardencorev1beta1.MachineImageVersion, wanted string) bool {
+// hasArchitecture reports whether an image version exists for an architecture. Without flavors it
+// supports all of the profile. Source: pkg/api/core/v1beta1/helper
+// (ArchitectureSupportedByImageVersion).
+func (p *shootProfileSpec) hasArchitecture(version *gardencorev1beta1.MachineImageVersion, wanted string) bool {
 	var known []string
 	for _, flavor := range version.CapabilityFlavors {
-		known = append(known, flavor[architecture]...)
+		known = append(known, flavor[architectureCapability]...)
 	}
 	if len(version.CapabilityFlavors) == 0 {
-		known = p.capability(architecture)
+		known = p.definedValues(architectureCapability)
 	}
 	if len(known) == 0 {
 		known = version.Architectures
@@ -111,16 +112,16 @@ func (p *profile) runsOn(version *gardencorev1beta1.MachineImageVersion, wanted 
 	return slices.Contains(known, wanted)
 }
 
-// fits reports whether a flavor of an image version has the capabilities of a machine type. Omitted
-// capabilities have all values of the profile. Source: pkg/api/core/v1beta1/helper
+// hasCapabilities reports whether a flavor of an image version has the capabilities of a machine
+// type. Omitted capabilities have all values of the profile. Source: pkg/api/core/v1beta1/helper
 // (AreCapabilitiesSupportedByImageFlavors).
-func (p *profile) fits(machine *gardencorev1beta1.MachineType, version *gardencorev1beta1.MachineImageVersion) bool {
+func (p *shootProfileSpec) hasCapabilities(machine *gardencorev1beta1.MachineType, version *gardencorev1beta1.MachineImageVersion) bool {
 	if len(version.CapabilityFlavors) == 0 {
 		return true
 	}
 	return slices.ContainsFunc(version.CapabilityFlavors, func(flavor gardencorev1beta1.MachineImageFlavor) bool {
 		for _, definition := range p.spec.MachineCapabilities {
-			if !overlap(orAll(flavor, definition), orAll(machine.Capabilities, definition)) {
+			if !hasCommonValue(valuesOrAll(flavor, definition), valuesOrAll(machine.Capabilities, definition)) {
 				return false
 			}
 		}
@@ -128,13 +129,13 @@ func (p *profile) fits(machine *gardencorev1beta1.MachineType, version *gardenco
 	})
 }
 
-func orAll(capabilities gardencorev1beta1.Capabilities, definition gardencorev1beta1.CapabilityDefinition) []string {
+func valuesOrAll(capabilities gardencorev1beta1.Capabilities, definition gardencorev1beta1.CapabilityDefinition) []string {
 	if values := capabilities[definition.Name]; len(values) > 0 {
 		return values
 	}
 	return definition.Values
 }
 
-func overlap(a, b []string) bool {
+func hasCommonValue(a, b []string) bool {
 	return slices.ContainsFunc(a, func(value string) bool { return slices.Contains(b, value) })
 }

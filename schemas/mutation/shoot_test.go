@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	workers    = "\nprovider: {type: example, workers: [{name: a, machine: {type: intel, image: {name: both, version: 2.2.0}}}]}"
-	workerless = "\nprovider: {type: example}"
-	kubernetes = "kubernetes: {version: 1.35.2}"
+	workersYAML    = "\nprovider: {type: example, workers: [{name: a, machine: {type: intel, image: {name: both, version: 2.2.0}}}]}"
+	workerlessYAML = "\nprovider: {type: example}"
+	kubernetesYAML = "kubernetes: {version: 1.35.2}"
 )
 
 func TestNetworks(t *testing.T) {
@@ -23,24 +23,24 @@ func TestNetworks(t *testing.T) {
 		spec string
 		want map[string]any
 	}{
-		"from the seed":         {spec: "seedName: eu" + workers, want: map[string]any{pods: "100.1.0.0/16", services: "100.2.0.0/16"}},
-		"without workers":       {spec: "seedName: eu" + workerless, want: map[string]any{services: "100.2.0.0/16"}},
-		"what is set stays":     {spec: "seedName: eu\nnetworking: {pods: 10.9.0.0/16}" + workers, want: map[string]any{services: "100.2.0.0/16"}},
-		"no seed yet":           {spec: workers, want: map[string]any{}},
-		"unknown seed":          {spec: "seedName: us" + workers, want: map[string]any{}},
-		"another family":        {spec: "seedName: eu\nnetworking: {ipFamilies: [IPv6]}" + workers, want: map[string]any{}},
-		"both families":         {spec: "seedName: eu\nnetworking: {ipFamilies: [IPv4, IPv6]}" + workers, want: map[string]any{pods: "100.1.0.0/16", services: "100.2.0.0/16"}},
-		"IPv6 without workers":  {spec: "seedName: eu\nnetworking: {ipFamilies: [IPv6]}" + workerless, want: map[string]any{services: "fd79:1aa1:d36::/112"}},
-		"an empty one is wrong": {spec: "seedName: eu\nnetworking: {pods: '', services: 10.8.0.0/16}" + workers, want: map[string]any{}},
+		"from the seed":         {spec: "seedName: eu" + workersYAML, want: map[string]any{pods: "100.1.0.0/16", services: "100.2.0.0/16"}},
+		"without workers":       {spec: "seedName: eu" + workerlessYAML, want: map[string]any{services: "100.2.0.0/16"}},
+		"what is set stays":     {spec: "seedName: eu\nnetworking: {pods: 10.9.0.0/16}" + workersYAML, want: map[string]any{services: "100.2.0.0/16"}},
+		"no seed yet":           {spec: workersYAML, want: map[string]any{}},
+		"unknown seed":          {spec: "seedName: us" + workersYAML, want: map[string]any{}},
+		"another family":        {spec: "seedName: eu\nnetworking: {ipFamilies: [IPv6]}" + workersYAML, want: map[string]any{}},
+		"both families":         {spec: "seedName: eu\nnetworking: {ipFamilies: [IPv4, IPv6]}" + workersYAML, want: map[string]any{pods: "100.1.0.0/16", services: "100.2.0.0/16"}},
+		"IPv6 without workers":  {spec: "seedName: eu\nnetworking: {ipFamilies: [IPv6]}" + workerlessYAML, want: map[string]any{services: "fd79:1aa1:d36::/112"}},
+		"an empty one is wrong": {spec: "seedName: eu\nnetworking: {pods: '', services: 10.8.0.0/16}" + workersYAML, want: map[string]any{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, result := applied(t, around(t, profileYAML, seedYAML), shoot(t, kubernetes+"\n"+test.spec), nil)
-			assert.Equal(t, test.want, by(result, "shoot/networks"))
+			_, result := mutateTwice(t, newTestMutator(t, profileYAML, seedYAML), newShoot(t, kubernetesYAML+"\n"+test.spec), nil)
+			assert.Equal(t, test.want, changesOf(result, "shoot/networks"))
 		})
 	}
 }
 
-func TestDNS(t *testing.T) {
+func TestDefaultDomainAndProvider(t *testing.T) {
 	const secrets = `apiVersion: v1
 kind: Secret
 metadata: {name: low, namespace: garden, labels: {gardener.cloud/role: default-domain}, annotations: {dns.gardener.cloud/domain: low.example.org, dns.gardener.cloud/provider: route}}
@@ -77,21 +77,21 @@ spec: {provider: {type: example, region: here}}`
 		t.Run(name, func(t *testing.T) {
 			var old *unstructured.Unstructured
 			if test.old != "" {
-				old = shoot(t, kubernetes+"\n"+test.old+workers)
+				old = newShoot(t, kubernetesYAML+"\n"+test.old+workersYAML)
 			}
-			_, result := applied(t, around(t, profileYAML, seedYAML, secrets), shoot(t, kubernetes+"\n"+test.spec+workers), old)
-			assert.Equal(t, test.domain, by(result, "shoot/default-domain")[domain])
+			_, result := mutateTwice(t, newTestMutator(t, profileYAML, seedYAML, secrets), newShoot(t, kubernetesYAML+"\n"+test.spec+workersYAML), old)
+			assert.Equal(t, test.domain, changesOf(result, "shoot/default-domain")[domain])
 			if test.primary == nil {
 				test.primary = map[string]any{}
 			}
-			assert.Equal(t, test.primary, by(result, "shoot/primary-dns-provider"))
+			assert.Equal(t, test.primary, changesOf(result, "shoot/primary-dns-provider"))
 		})
 	}
-	unnamed := shoot(t, kubernetes+"\nseedName: eu"+workers)
+	unnamed := newShoot(t, kubernetesYAML+"\nseedName: eu"+workersYAML)
 	unnamed.SetName("")
 	unnamed.SetGenerateName("b-")
-	_, result := applied(t, around(t, profileYAML, seedYAML), unnamed, nil)
-	assert.Empty(t, by(result, "shoot/default-domain"), "the name is not known yet")
+	_, result := mutateTwice(t, newTestMutator(t, profileYAML, seedYAML), unnamed, nil)
+	assert.Empty(t, changesOf(result, "shoot/default-domain"), "the name is not known yet")
 }
 
 func TestDNSCredentials(t *testing.T) {
@@ -100,8 +100,8 @@ func TestDNSCredentials(t *testing.T) {
 		"1.35.2": {},
 	} {
 		t.Run(version, func(t *testing.T) {
-			out, result := applied(t, around(t, profileYAML), shoot(t, "kubernetes: {version: "+version+"}\ndns: {providers: [{type: x, secretName: old}, {type: x, credentialsRef: {apiVersion: v1, kind: Secret, name: new}}, {type: x, credentialsRef: {apiVersion: security.gardener.cloud/v1alpha1, kind: WorkloadIdentity, name: wi}}]}"+workers), nil)
-			got := by(result, "shoot/dns-credentials")
+			out, result := mutateTwice(t, newTestMutator(t, profileYAML), newShoot(t, "kubernetes: {version: "+version+"}\ndns: {providers: [{type: x, secretName: old}, {type: x, credentialsRef: {apiVersion: v1, kind: Secret, name: new}}, {type: x, credentialsRef: {apiVersion: security.gardener.cloud/v1alpha1, kind: WorkloadIdentity, name: wi}}]}"+workersYAML), nil)
+			got := changesOf(result, "shoot/dns-credentials")
 			assert.Len(t, got, len(want))
 			providers, _, _ := unstructured.NestedSlice(out.Object, "spec", "dns", "providers")
 			if len(want) > 0 {
@@ -121,75 +121,75 @@ handler: internet
 scheduling:
   seedSelector: {matchLabels: {network: public}, providerTypes: [b, a]}
   tolerations: [{key: exposed}]`
-	s := around(t, profileYAML, seedYAML, class)
-	out, result := applied(t, s, shoot(t, kubernetes+"\nexposureClassName: internet\ntolerations: [{key: b}]\nseedSelector: {providerTypes: [c], matchLabels: {own: 'true'}}"+workers), nil)
+	s := newTestMutator(t, profileYAML, seedYAML, class)
+	out, result := mutateTwice(t, s, newShoot(t, kubernetesYAML+"\nexposureClassName: internet\ntolerations: [{key: b}]\nseedSelector: {providerTypes: [c], matchLabels: {own: 'true'}}"+workersYAML), nil)
 	tolerations, _, _ := unstructured.NestedSlice(out.Object, "spec", "tolerations")
 	assert.Equal(t, []any{map[string]any{"key": "b"}, map[string]any{"key": "a"}, map[string]any{"key": "exposed"}}, tolerations, "a key that is there stays as it is")
 	selector, _, _ := unstructured.NestedMap(out.Object, "spec", "seedSelector")
 	assert.Equal(t, map[string]any{"matchLabels": map[string]any{"own": "true", "network": "public"}, "providerTypes": []any{"a", "b", "c"}}, selector)
-	assert.Len(t, by(result, "shoot/project-tolerations"), 1)
-	assert.Len(t, by(result, "shoot/exposure-class"), 3)
+	assert.Len(t, changesOf(result, "shoot/project-tolerations"), 1)
+	assert.Len(t, changesOf(result, "shoot/exposure-class"), 3)
 
 	for name, conflict := range map[string]string{
 		"toleration": "tolerations: [{key: exposed}]", "label": "seedSelector: {matchLabels: {network: private}}",
 	} {
-		_, result := applied(t, s, shoot(t, kubernetes+"\nexposureClassName: internet\n"+conflict+workers), nil)
-		assert.Empty(t, by(result, "shoot/exposure-class"), name)
+		_, result := mutateTwice(t, s, newShoot(t, kubernetesYAML+"\nexposureClassName: internet\n"+conflict+workersYAML), nil)
+		assert.Empty(t, changesOf(result, "shoot/exposure-class"), name)
 	}
-	old := shoot(t, kubernetes+workers)
-	_, result = applied(t, s, shoot(t, kubernetes+"\nexposureClassName: internet"+workers), old)
-	assert.Empty(t, by(result, "shoot/exposure-class"), "only new Shoots get them")
-	assert.Empty(t, by(result, "shoot/project-tolerations"))
+	old := newShoot(t, kubernetesYAML+workersYAML)
+	_, result = mutateTwice(t, s, newShoot(t, kubernetesYAML+"\nexposureClassName: internet"+workersYAML), old)
+	assert.Empty(t, changesOf(result, "shoot/exposure-class"), "only new Shoots get them")
+	assert.Empty(t, changesOf(result, "shoot/project-tolerations"))
 }
 
-func TestNewShoots(t *testing.T) {
-	s := around(t, profileYAML)
-	_, result := applied(t, s, shoot(t, kubernetes+workers), nil)
-	assert.Equal(t, map[string]any{"spec.kubernetes.verticalPodAutoscaler.enabled": true}, by(result, "shoot/vertical-pod-autoscaler"))
-	assert.Equal(t, map[string]any{"spec.maintenance.autoRotation.credentials.etcdEncryptionKey.rotationPeriod": "672h0m0s"}, by(result, "shoot/key-rotation"))
+func TestMutationsOfNewShoots(t *testing.T) {
+	s := newTestMutator(t, profileYAML)
+	_, result := mutateTwice(t, s, newShoot(t, kubernetesYAML+workersYAML), nil)
+	assert.Equal(t, map[string]any{"spec.kubernetes.verticalPodAutoscaler.enabled": true}, changesOf(result, "shoot/vertical-pod-autoscaler"))
+	assert.Equal(t, map[string]any{"spec.maintenance.autoRotation.credentials.etcdEncryptionKey.rotationPeriod": "672h0m0s"}, changesOf(result, "shoot/key-rotation"))
 	assert.Equal(t, map[string]any{
 		"spec.kubernetes.kubelet.kubeReserved.cpu": "80m", "spec.kubernetes.kubelet.kubeReserved.memory": "1Gi", "spec.kubernetes.kubelet.kubeReserved.pid": "20k",
-	}, by(result, "shoot/kube-reserved"))
+	}, changesOf(result, "shoot/kube-reserved"))
 
-	_, result = applied(t, s, shoot(t, "kubernetes: {version: 1.35.2, verticalPodAutoscaler: {enabled: false}, kubelet: {kubeReserved: {cpu: 1}}}\nmaintenance: {autoRotation: {credentials: {etcdEncryptionKey: {rotationPeriod: 0s}}}}"+workers), nil)
-	assert.Empty(t, by(result, "shoot/vertical-pod-autoscaler"))
-	assert.Empty(t, by(result, "shoot/key-rotation"))
-	assert.Len(t, by(result, "shoot/kube-reserved"), 2)
+	_, result = mutateTwice(t, s, newShoot(t, "kubernetes: {version: 1.35.2, verticalPodAutoscaler: {enabled: false}, kubelet: {kubeReserved: {cpu: 1}}}\nmaintenance: {autoRotation: {credentials: {etcdEncryptionKey: {rotationPeriod: 0s}}}}"+workersYAML), nil)
+	assert.Empty(t, changesOf(result, "shoot/vertical-pod-autoscaler"))
+	assert.Empty(t, changesOf(result, "shoot/key-rotation"))
+	assert.Len(t, changesOf(result, "shoot/kube-reserved"), 2)
 
-	_, result = applied(t, s, shoot(t, kubernetes+workerless), nil)
-	assert.Empty(t, by(result, "shoot/vertical-pod-autoscaler"))
-	assert.Empty(t, by(result, "shoot/kube-reserved"))
+	_, result = mutateTwice(t, s, newShoot(t, kubernetesYAML+workerlessYAML), nil)
+	assert.Empty(t, changesOf(result, "shoot/vertical-pod-autoscaler"))
+	assert.Empty(t, changesOf(result, "shoot/kube-reserved"))
 
-	_, result = applied(t, s, shoot(t, kubernetes+workers), shoot(t, kubernetes+workers))
-	assert.Empty(t, by(result, "shoot/vertical-pod-autoscaler"))
-	assert.Empty(t, by(result, "shoot/key-rotation"))
-	assert.Len(t, by(result, "shoot/kube-reserved"), 3)
+	_, result = mutateTwice(t, s, newShoot(t, kubernetesYAML+workersYAML), newShoot(t, kubernetesYAML+workersYAML))
+	assert.Empty(t, changesOf(result, "shoot/vertical-pod-autoscaler"))
+	assert.Empty(t, changesOf(result, "shoot/key-rotation"))
+	assert.Len(t, changesOf(result, "shoot/kube-reserved"), 3)
 
-	deleted := shoot(t, kubernetes+workers)
-	deleted.SetDeletionTimestamp(&now1)
-	_, result = applied(t, s, deleted, nil)
+	deleted := newShoot(t, kubernetesYAML+workersYAML)
+	deleted.SetDeletionTimestamp(&testMetaTime)
+	_, result = mutateTwice(t, s, deleted, nil)
 	assert.Empty(t, result.Changes)
 }
 
-func TestOlderFieldOfTheProfile(t *testing.T) {
+func TestSyncProfileFields(t *testing.T) {
 	for version, want := range map[string]int{"1.33.8": 2, "1.35.2": 0} {
-		written := shoot(t, "kubernetes: {version: "+version+"}\ncloudProfileName: cloud"+workerless)
+		written := newShoot(t, "kubernetes: {version: "+version+"}\ncloudProfileName: cloud"+workerlessYAML)
 		unstructured.RemoveNestedField(written.Object, "spec", "cloudProfile")
-		_, result := applied(t, around(t, profileYAML), written, nil)
-		assert.Len(t, by(result, "shoot/cloud-profile"), want, version)
+		_, result := mutateTwice(t, newTestMutator(t, profileYAML), written, nil)
+		assert.Len(t, changesOf(result, "shoot/cloud-profile"), want, version)
 	}
 }
 
-// TestTypedAndWritten checks that the changes describe the mutated Go object completely.
-func TestTypedAndWritten(t *testing.T) {
-	written := shoot(t, "seedName: eu\nkubernetes: {version: '1.35'}\ndns: {providers: [{type: x, secretName: a}]}\ntolerations: [{key: z}]\nprovider: {type: example, workers: [{name: a, machine: {type: arm}}, {name: b, kubernetes: {version: '1.34'}, machine: {type: intel, image: {name: both, version: '2'}}}]}")
+// TestChangesMatchTypedObject checks that the changes describe the mutated Go object completely.
+func TestChangesMatchTypedObject(t *testing.T) {
+	written := newShoot(t, "seedName: eu\nkubernetes: {version: '1.35'}\ndns: {providers: [{type: x, secretName: a}]}\ntolerations: [{key: z}]\nprovider: {type: example, workers: [{name: a, machine: {type: arm}}, {name: b, kubernetes: {version: '1.34'}, machine: {type: intel, image: {name: both, version: '2'}}}]}")
 	written.SetNamespace("garden-dev")
-	out, _ := applied(t, around(t, profileYAML, seedYAML), written, nil)
+	out, _ := mutateTwice(t, newTestMutator(t, profileYAML, seedYAML), written, nil)
 	fromChanges, direct := &gardencorev1beta1.Shoot{}, &gardencorev1beta1.Shoot{}
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(out.Object, fromChanges))
 	gardencorev1beta1.SetDefaults_Shoot(fromChanges)
 	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(written.Object, direct))
-	around(t, profileYAML, seedYAML).Shoot(direct, nil)
+	newTestMutator(t, profileYAML, seedYAML).MutateShoot(direct, nil)
 	want, err := runtime.DefaultUnstructuredConverter.ToUnstructured(direct)
 	require.NoError(t, err)
 	got, err := runtime.DefaultUnstructuredConverter.ToUnstructured(fromChanges)
@@ -199,11 +199,11 @@ func TestTypedAndWritten(t *testing.T) {
 
 // BenchmarkShoot mutates one Shoot with shared Surroundings, as for a landscape of 10,000 Shoots.
 func BenchmarkShoot(b *testing.B) {
-	s := around(b, profileYAML, seedYAML)
-	object := shoot(b, "seedName: eu\nkubernetes: {version: '1.35'}\nprovider: {type: example, workers: [{name: a, machine: {type: arm}}, {name: b, machine: {type: intel}}]}")
+	s := newTestMutator(b, profileYAML, seedYAML)
+	object := newShoot(b, "seedName: eu\nkubernetes: {version: '1.35'}\nprovider: {type: example, workers: [{name: a, machine: {type: arm}}, {name: b, machine: {type: intel}}]}")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, _, err := s.Apply(object, nil); err != nil {
+		if _, _, err := s.MutateCopy(object, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-func withVersion(t testing.TB, version string) *unstructured.Unstructured {
-	return shoot(t, fmt.Sprintf("kubernetes: {version: %q}\nprovider: {type: example}", version))
+func shootWithVersion(t testing.TB, version string) *unstructured.Unstructured {
+	return newShoot(t, fmt.Sprintf("kubernetes: {version: %q}\nprovider: {type: example}", version))
 }
 
 func TestKubernetesVersion(t *testing.T) {
@@ -43,13 +43,13 @@ func TestKubernetesVersion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var old *unstructured.Unstructured
 			if test.before != "" {
-				old = withVersion(t, test.before)
+				old = shootWithVersion(t, test.before)
 			}
-			out, result := applied(t, around(t, profileYAML), withVersion(t, test.written), old)
+			out, result := mutateTwice(t, newTestMutator(t, profileYAML), shootWithVersion(t, test.written), old)
 			got, _, _ := unstructured.NestedString(out.Object, "spec", "kubernetes", "version")
 			if test.want == "" {
 				assert.Equal(t, test.written, got)
-				assert.Empty(t, by(result, "shoot/kubernetes-version"))
+				assert.Empty(t, changesOf(result, "shoot/kubernetes-version"))
 			} else {
 				assert.Equal(t, test.want, got)
 				assert.Contains(t, result.Changes, mutation.Change{Field: field, Value: test.want, Mutation: "shoot/kubernetes-version", Reason: test.reason})
@@ -66,33 +66,33 @@ func TestKubernetesVersion(t *testing.T) {
 	}
 }
 
-func TestNothingIsInvented(t *testing.T) {
-	written := shoot(t, "seedName: eu\nexposureClassName: none\nkubernetes: {version: '1.35'}\nprovider: {type: example, workers: [{name: a, machine: {type: arm}}]}\nnetworking: {type: net}")
-	_, alone := applied(t, around(t), written, nil)
+func TestMissingSourcesChangeNothing(t *testing.T) {
+	written := newShoot(t, "seedName: eu\nexposureClassName: none\nkubernetes: {version: '1.35'}\nprovider: {type: example, workers: [{name: a, machine: {type: arm}}]}\nnetworking: {type: net}")
+	_, alone := mutateTwice(t, newTestMutator(t), written, nil)
 	for _, change := range alone.Changes {
 		assert.NotContains(t, []string{"shoot/kubernetes-version", "shoot/machine-images", "shoot/architecture", "shoot/networks", "shoot/default-domain", "shoot/project-tolerations", "shoot/exposure-class"}, change.Mutation)
 	}
 	assert.Empty(t, alone.Problems)
 
-	timeless := mutation.New(mutation.Objects([]*unstructured.Unstructured{decoded(t, profileYAML)}), time.Time{})
-	_, result := applied(t, timeless, written, nil)
-	assert.Empty(t, by(result, "shoot/kubernetes-version"), "without a time nobody knows what has expired")
-	assert.Empty(t, by(result, "shoot/machine-images"))
-	assert.Equal(t, map[string]any{"spec.provider.workers[0].machine.architecture": "arm64"}, by(result, "shoot/architecture"))
+	timeless := mutation.New(mutation.NewObjectLister([]*unstructured.Unstructured{decodeYAML(t, profileYAML)}), time.Time{})
+	_, result := mutateTwice(t, timeless, written, nil)
+	assert.Empty(t, changesOf(result, "shoot/kubernetes-version"), "without a time nobody knows what has expired")
+	assert.Empty(t, changesOf(result, "shoot/machine-images"))
+	assert.Equal(t, map[string]any{"spec.provider.workers[0].machine.architecture": "arm64"}, changesOf(result, "shoot/architecture"))
 }
 
 func TestPoolVersions(t *testing.T) {
-	written := shoot(t, "kubernetes: {version: 1.35.2}\nprovider: {type: example, workers: [{name: a, kubernetes: {version: '1.34'}, machine: {type: intel}}, {name: b, machine: {type: intel}}]}")
-	_, result := applied(t, around(t, profileYAML), written, nil)
-	assert.Equal(t, map[string]any{"spec.provider.workers[0].kubernetes.version": "1.34.4"}, by(result, "shoot/pool-versions"), "a pool without a version has that of the control plane")
+	written := newShoot(t, "kubernetes: {version: 1.35.2}\nprovider: {type: example, workers: [{name: a, kubernetes: {version: '1.34'}, machine: {type: intel}}, {name: b, machine: {type: intel}}]}")
+	_, result := mutateTwice(t, newTestMutator(t, profileYAML), written, nil)
+	assert.Equal(t, map[string]any{"spec.provider.workers[0].kubernetes.version": "1.34.4"}, changesOf(result, "shoot/pool-versions"), "a pool without a version has that of the control plane")
 
-	old := shoot(t, "kubernetes: {version: 1.35.2}\nprovider: {type: example, workers: [{name: b, machine: {type: intel}}, {name: a, kubernetes: {version: 1.34.9}, machine: {type: intel}}]}")
-	_, result = applied(t, around(t, profileYAML), written, old)
-	assert.Equal(t, map[string]any{"spec.provider.workers[0].kubernetes.version": "1.34.9"}, by(result, "shoot/pool-versions"))
+	old := newShoot(t, "kubernetes: {version: 1.35.2}\nprovider: {type: example, workers: [{name: b, machine: {type: intel}}, {name: a, kubernetes: {version: 1.34.9}, machine: {type: intel}}]}")
+	_, result = mutateTwice(t, newTestMutator(t, profileYAML), written, old)
+	assert.Equal(t, map[string]any{"spec.provider.workers[0].kubernetes.version": "1.34.9"}, changesOf(result, "shoot/pool-versions"))
 }
 
-func withMachine(t testing.TB, machine, more string) *unstructured.Unstructured {
-	return shoot(t, "kubernetes: {version: 1.35.2}\nprovider: {type: example, workers: [{name: a, machine: "+machine+more+"}]}")
+func shootWithMachine(t testing.TB, machine, more string) *unstructured.Unstructured {
+	return newShoot(t, "kubernetes: {version: 1.35.2}\nprovider: {type: example, workers: [{name: a, machine: "+machine+more+"}]}")
 }
 
 func TestMachineImages(t *testing.T) {
@@ -121,10 +121,10 @@ func TestMachineImages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var old *unstructured.Unstructured
 			if test.before != "" {
-				old = withMachine(t, test.before, "")
+				old = shootWithMachine(t, test.before, "")
 			}
-			out, result := applied(t, around(t, profileYAML), withMachine(t, test.machine, test.more), old)
-			got := by(result, "shoot/machine-images")
+			out, result := mutateTwice(t, newTestMutator(t, profileYAML), shootWithMachine(t, test.machine, test.more), old)
+			got := changesOf(result, "shoot/machine-images")
 			if test.want == nil {
 				assert.Empty(t, got)
 			} else {
@@ -174,26 +174,26 @@ func TestCapabilities(t *testing.T) {
 		"{type: arm}":                        {"new", "4.0.0"},
 	} {
 		t.Run(machine, func(t *testing.T) {
-			_, result := applied(t, around(t, capabilitiesYAML), withMachine(t, machine, ""), nil)
-			got := by(result, "shoot/machine-images")
+			_, result := mutateTwice(t, newTestMutator(t, capabilitiesYAML), shootWithMachine(t, machine, ""), nil)
+			got := changesOf(result, "shoot/machine-images")
 			assert.Equal(t, want[0], got["spec.provider.workers[0].machine.image.name"])
 			assert.Equal(t, want[1], got["spec.provider.workers[0].machine.image.version"])
 			assert.Empty(t, result.Problems)
 		})
 	}
-	_, result := applied(t, around(t, capabilitiesYAML), withMachine(t, "{type: arm}", ""), nil)
-	assert.Equal(t, map[string]any{"spec.provider.workers[0].machine.architecture": "arm64"}, by(result, "shoot/architecture"))
+	_, result := mutateTwice(t, newTestMutator(t, capabilitiesYAML), shootWithMachine(t, "{type: arm}", ""), nil)
+	assert.Equal(t, map[string]any{"spec.provider.workers[0].machine.architecture": "arm64"}, changesOf(result, "shoot/architecture"))
 }
 
 func TestNamespacedCloudProfile(t *testing.T) {
 	own := "apiVersion: core.gardener.cloud/v1beta1\nkind: NamespacedCloudProfile\nmetadata: {name: own, namespace: garden-dev}\n" +
 		"spec: {parent: {kind: CloudProfile, name: cloud}, kubernetes: {versions: [{version: 1.35.3, expirationDate: '2026-12-01T00:00:00Z'}]}}"
-	written := withVersion(t, "1.35")
+	written := shootWithVersion(t, "1.35")
 	require.NoError(t, unstructured.SetNestedMap(written.Object, map[string]any{"kind": "NamespacedCloudProfile", "name": "own"}, "spec", "cloudProfile"))
-	_, result := applied(t, around(t, profileYAML, own), written, nil)
-	assert.Equal(t, map[string]any{"spec.kubernetes.version": "1.35.3"}, by(result, "shoot/kubernetes-version"), "the Project may use it for longer")
+	_, result := mutateTwice(t, newTestMutator(t, profileYAML, own), written, nil)
+	assert.Equal(t, map[string]any{"spec.kubernetes.version": "1.35.3"}, changesOf(result, "shoot/kubernetes-version"), "the Project may use it for longer")
 	assert.Equal(t, "the newest supported version like 1.35 of NamespacedCloudProfile garden-dev/own", result.Changes[0].Reason)
 
-	_, result = applied(t, around(t, own), written, nil)
-	assert.Empty(t, by(result, "shoot/kubernetes-version"), "without the parent nothing is known")
+	_, result = mutateTwice(t, newTestMutator(t, own), written, nil)
+	assert.Empty(t, changesOf(result, "shoot/kubernetes-version"), "without the parent nothing is known")
 }

@@ -17,10 +17,10 @@ const (
 	landscapeReference  = "https://github.com/pergola-dev/pergola/blob/main/landscapes/README.md#landscapeyaml"
 )
 
-// page returns the field reference of a kind, "" if unknown. Upstream pages have an anchor per
-// type, its name in lower case. The anchors for operations.gardener.cloud depend on the generator,
-// so its link has none.
-func page(gvk schema.GroupVersionKind) string {
+// fieldReferencePage returns the field reference of a kind, "" if unknown. Upstream pages have an
+// anchor per type, its name in lower case. The anchors for operations.gardener.cloud depend on the
+// generator, so its link has none.
+func fieldReferencePage(gvk schema.GroupVersionKind) string {
 	anchor := "#" + strings.ToLower(gvk.Kind)
 	switch gvk.Group {
 	case "core.gardener.cloud":
@@ -48,27 +48,27 @@ func page(gvk schema.GroupVersionKind) string {
 	return ""
 }
 
-// documentation returns the reference of a finding's kind, "" for files and kinds without one.
+// documentationLink returns the reference of a finding's kind, "" for files and kinds without one.
 // Findings have no group: if several groups have the kind, the rule or the file decides.
-func (s *sources) documentation(v schemas.Violation) string {
+func (s *sourceCache) documentationLink(v schemas.Violation) string {
 	if v.Kind == "" {
 		return ""
 	}
 	fitting := slices.DeleteFunc(schemas.KnownKinds(), func(gvk schema.GroupVersionKind) bool { return gvk.Kind != v.Kind })
 	folder, _, _ := strings.Cut(v.Rule, "/")
-	fitting = narrowed(fitting, func(gvk schema.GroupVersionKind) bool { return strings.ToLower(structure.RulesName(gvk)) == folder })
+	fitting = narrowKinds(fitting, func(gvk schema.GroupVersionKind) bool { return strings.ToLower(structure.RulesName(gvk)) == folder })
 	if len(fitting) > 1 {
 		written := s.apiVersion(v)
-		fitting = narrowed(fitting, func(gvk schema.GroupVersionKind) bool { return gvk.GroupVersion().String() == written })
+		fitting = narrowKinds(fitting, func(gvk schema.GroupVersionKind) bool { return gvk.GroupVersion().String() == written })
 	}
 	if len(fitting) != 1 {
 		return ""
 	}
-	return page(fitting[0])
+	return fieldReferencePage(fitting[0])
 }
 
-// narrowed returns the kinds for which holds is true, or all if there are none.
-func narrowed(kinds []schema.GroupVersionKind, holds func(schema.GroupVersionKind) bool) []schema.GroupVersionKind {
+// narrowKinds returns the kinds for which holds is true, or all if there are none.
+func narrowKinds(kinds []schema.GroupVersionKind, holds func(schema.GroupVersionKind) bool) []schema.GroupVersionKind {
 	var out []schema.GroupVersionKind
 	for _, gvk := range kinds {
 		if holds(gvk) {

@@ -15,7 +15,7 @@ import (
 func TestEveryKindHasDocumentation(t *testing.T) {
 	pages := map[string]bool{}
 	for _, gvk := range schemas.KnownKinds() {
-		link := page(gvk)
+		link := fieldReferencePage(gvk)
 		_, err := url.ParseRequestURI(link)
 		assert.NoError(t, err, gvk)
 		if gvk.Group != "operations.gardener.cloud" {
@@ -46,7 +46,7 @@ func TestDocumentation(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.v.Severity, test.v.File = schemas.SeverityError, "f.yaml"
-			text := written(t, []schemas.Violation{test.v}, Options{Format: FormatJSON, Sources: func(string) ([]byte, error) {
+			text := writeReport(t, []schemas.Violation{test.v}, Options{Format: FormatJSON, ReadSource: func(string) ([]byte, error) {
 				if test.content == "" {
 					return nil, os.ErrNotExist
 				}

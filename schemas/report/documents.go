@@ -9,29 +9,29 @@ import (
 
 // document is one YAML document of a file.
 type document struct {
-	// first is the index of its first line in the file.
-	first int
-	lines []string
+	// firstLine is the index of its first line in the file.
+	firstLine int
+	lines     []string
 	// root is the parsed content; nil if it is invalid.
 	root *yaml.Node
 }
 
-// marker matches the begin or end of a document.
-var marker = regexp.MustCompile(`^(---|\.\.\.)(\s|$)`)
+// documentMarker matches the begin or end of a document.
+var documentMarker = regexp.MustCompile(`^(---|\.\.\.)(\s|$)`)
 
-// split parses the documents of a YAML or JSON file separately, so that a broken one does not
-// affect others.
-func split(lines []string) []*document {
+// splitDocuments parses the documents of a YAML or JSON file separately, so that a broken one does
+// not affect others.
+func splitDocuments(lines []string) []*document {
 	var documents []*document
 	current := &document{}
 	for i, line := range lines {
-		if !marker.MatchString(line) {
+		if !documentMarker.MatchString(line) {
 			current.lines = append(current.lines, line)
 			continue
 		}
 		documents = append(documents, current)
 		// Text after the marker belongs to the document, in its column.
-		current = &document{first: i, lines: []string{"   " + line[3:]}}
+		current = &document{firstLine: i, lines: []string{"   " + line[3:]}}
 	}
 	documents = append(documents, current)
 	for _, d := range documents {
@@ -48,41 +48,41 @@ func (d *document) parse() {
 	}
 }
 
-// at returns the document that contains a line, counted from 1.
-func at(documents []*document, line int) *document {
+// documentAt returns the document that contains a line, counted from 1.
+func documentAt(documents []*document, line int) *document {
 	var found *document
 	for _, d := range documents {
-		if d.first < line {
+		if d.firstLine < line {
 			found = d
 		}
 	}
 	return found
 }
 
-// values returns all values of a key in a mapping; keys may be repeated.
-func values(mapping *yaml.Node, name string) []*yaml.Node {
+// mappingValues returns all values of a key in a mapping; keys may be repeated.
+func mappingValues(mapping *yaml.Node, name string) []*yaml.Node {
 	var found []*yaml.Node
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return nil
 	}
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {
-			found = append(found, resolved(mapping.Content[i+1]))
+			found = append(found, resolveAlias(mapping.Content[i+1]))
 		}
 	}
 	return found
 }
 
-// text returns the text value of a key, "" for none or several.
-func text(mapping *yaml.Node, name string) string {
-	found := values(mapping, name)
+// mappingText returns the text value of a key, "" for none or several.
+func mappingText(mapping *yaml.Node, name string) string {
+	found := mappingValues(mapping, name)
 	if len(found) != 1 || found[0].Kind != yaml.ScalarNode {
 		return ""
 	}
 	return found[0].Value
 }
 
-func resolved(node *yaml.Node) *yaml.Node {
+func resolveAlias(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode && node.Alias != nil {
 		return node.Alias
 	}

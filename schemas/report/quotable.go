@@ -2,22 +2,22 @@ package report
 
 import "strings"
 
-// Quotable returns a function that reports whether an error may quote a line (counted from 1) of a
-// YAML document. It excludes lines that may contain secret values.
-func Quotable(text string) func(line int) bool { return quotable(text, careful) }
+// QuotableLines returns a function that reports whether an error may quote a line (counted from 1)
+// of a YAML document. It excludes lines that may contain secret values.
+func QuotableLines(text string) func(line int) bool { return quotableLines(text, unparsedVisibility) }
 
-// QuotableCUE is Quotable for a CUE file.
-func QuotableCUE(text string) func(line int) bool { return quotable(text, carefulCUE) }
+// QuotableCUELines is Quotable for a CUE file.
+func QuotableCUELines(text string) func(line int) bool { return quotableLines(text, cueVisibility) }
 
-func quotable(text string, judge func(string) shade) func(int) bool {
+func quotableLines(text string, judge func(string) visibility) func(int) bool {
 	lines, sh := strings.Split(text, "\n"), judge(text)
-	if encrypted.MatchString(text) {
-		sh = hidden
+	if encryptedPattern.MatchString(text) {
+		sh = secret
 	}
-	return func(line int) bool { return line >= 1 && line <= len(lines) && !tells(lines[line-1], sh) }
+	return func(line int) bool { return line >= 1 && line <= len(lines) && !canRevealSecret(lines[line-1], sh) }
 }
 
 // MayHoldSecrets reports whether a CUE file may contain an object with secret values.
 func MayHoldSecrets(text string) bool {
-	return encrypted.MatchString(text) || carefulCUE(text) == hidden
+	return encryptedPattern.MatchString(text) || cueVisibility(text) == secret
 }

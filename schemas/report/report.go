@@ -24,13 +24,13 @@ func Formats() []string { return []string{FormatText, FormatJSON, FormatSARIF, F
 type Options struct {
 	// Format is one of Formats; empty means text.
 	Format string
-	// Sources reads a file for its source lines and for the group of ambiguous kinds; nil omits
+	// ReadSource reads a file for its source lines and for the group of ambiguous kinds; nil omits
 	// both.
-	Sources func(file string) ([]byte, error)
+	ReadSource func(file string) ([]byte, error)
 	// Colored colours severities and carets in text.
 	Colored bool
-	// Pointer ends a text with findings with a line about further documentation.
-	Pointer bool
+	// DocumentationHint ends a text with findings with a line about further documentation.
+	DocumentationHint bool
 	// Version is the program's version, for SARIF.
 	Version string
 }
@@ -39,7 +39,7 @@ type Options struct {
 func Write(w io.Writer, violations []schemas.Violation, o Options) error {
 	switch o.Format {
 	case FormatJSON:
-		return writeJSON(w, violations, newSources(o.Sources))
+		return writeJSON(w, violations, newSourceCache(o.ReadSource))
 	case FormatSARIF:
 		return writeSARIF(w, violations, o)
 	case FormatGitHub:
@@ -50,16 +50,16 @@ func Write(w io.Writer, violations []schemas.Violation, o Options) error {
 	return fmt.Errorf("there is no report of form %q, only %s", o.Format, strings.Join(Formats(), ", "))
 }
 
-// documented is a finding with a link to the reference of its kind.
-type documented struct {
+// linkedViolation is a finding with a link to the reference of its kind.
+type linkedViolation struct {
 	schemas.Violation
 	Documentation string `json:"documentation,omitempty"`
 }
 
-func writeJSON(w io.Writer, violations []schemas.Violation, files *sources) error {
-	list := make([]documented, 0, len(violations))
+func writeJSON(w io.Writer, violations []schemas.Violation, files *sourceCache) error {
+	list := make([]linkedViolation, 0, len(violations))
 	for _, v := range violations {
-		list = append(list, documented{v, files.documentation(v)})
+		list = append(list, linkedViolation{v, files.documentationLink(v)})
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -74,8 +74,8 @@ func writeGitHub(w io.Writer, violations []schemas.Violation) error {
 		if v.Field != "" {
 			text = v.Field + ": " + text
 		}
-		_, err := fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", v.Severity, property(v.File), max(v.Line, 1), max(v.Column, 1),
-			property(title(v)), data.Replace(text))
+		_, err := fmt.Fprintf(w, "::%s file=%s,line=%d,col=%d,title=%s::%s\n", v.Severity, escapeProperty(v.File), max(v.Line, 1), max(v.Column, 1),
+			escapeProperty(annotationTitle(v)), workflowDataEscaper.Replace(text))
 		if err != nil {
 			return err
 		}
@@ -83,16 +83,16 @@ func writeGitHub(w io.Writer, violations []schemas.Violation) error {
 	return nil
 }
 
-// title returns the object and the rule.
-func title(v schemas.Violation) string {
+// annotationTitle returns the object and the rule.
+func annotationTitle(v schemas.Violation) string {
 	if v.Kind == "" {
 		return v.Rule
 	}
-	return strings.TrimSuffix(object(v)+": "+v.Rule, ": ")
+	return strings.TrimSuffix(objectTitle(v)+": "+v.Rule, ": ")
 }
 
-// object returns the object of a finding as in text reports.
-func object(v schemas.Violation) string {
+// objectTitle returns the object of a finding as in text reports.
+func objectTitle(v schemas.Violation) string {
 	name := v.Name
 	if v.Namespace != "" {
 		name = v.Namespace + "/" + name
@@ -100,9 +100,10 @@ func object(v schemas.Violation) string {
 	return strings.TrimSpace(v.Kind + " " + name)
 }
 
-// data and property escape text for workflow commands, in which properties also end at a comma.
-var data = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+// workflowDataEscaper and property escape text for workflow commands, in which properties also end
+// at a comma.
+var workflowDataEscaper = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 
-func property(s string) string {
+func escapeProperty(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
 }

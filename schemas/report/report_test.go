@@ -14,29 +14,29 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-var findings = []schemas.Violation{
+var testFindings = []schemas.Violation{
 	{Severity: "error", File: "a b/shoot.yaml", Line: 3, Column: 3, Kind: "Shoot", Namespace: "garden-x", Name: "y", Field: "spec.region", Type: "Required", Rule: "structure", Message: "must be set, 100%\nalways"},
 	{Severity: "warning", File: "a b/shoot.yaml", Kind: "Shoot", Namespace: "garden-x", Name: "y", Type: "Invalid", Rule: "any/metadata", Message: "odd"},
 	{Severity: "error", File: "x.cue", Line: 1, Column: 2, Type: "Invalid", Rule: "landscape/cue", Message: "unexpected"},
 }
 
-func written(t *testing.T, violations []schemas.Violation, o Options) string {
+func writeReport(t *testing.T, violations []schemas.Violation, o Options) string {
 	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, Write(&b, violations, o))
 	return b.String()
 }
 
-func TestSARIFHoldsItsSchema(t *testing.T) {
-	for _, violations := range [][]schemas.Violation{nil, findings} {
-		text := written(t, violations, Options{Format: FormatSARIF, Version: "0.1.0"})
+func TestSARIFMatchesSchema(t *testing.T) {
+	for _, violations := range [][]schemas.Violation{nil, testFindings} {
+		text := writeReport(t, violations, Options{Format: FormatSARIF, Version: "0.1.0"})
 		document, err := sarif.FromBytes([]byte(text), sarif.WithStrictValidation())
 		require.NoError(t, err)
 		require.NoError(t, document.Validate())
 		require.Len(t, document.Runs, 1)
 		assert.Len(t, document.Runs[0].Results, len(violations))
 	}
-	text := written(t, findings, Options{Format: FormatSARIF})
+	text := writeReport(t, testFindings, Options{Format: FormatSARIF})
 	assert.Contains(t, text, `"uri": "a%20b/shoot.yaml"`)
 	assert.Contains(t, text, `"fullyQualifiedName": "Shoot garden-x/y"`)
 	assert.Contains(t, text, `"startLine": 3`)
@@ -45,16 +45,16 @@ func TestSARIFHoldsItsSchema(t *testing.T) {
 }
 
 func TestJSONIsAList(t *testing.T) {
-	for _, violations := range [][]schemas.Violation{nil, findings} {
+	for _, violations := range [][]schemas.Violation{nil, testFindings} {
 		var back []schemas.Violation
-		require.NoError(t, json.Unmarshal([]byte(written(t, violations, Options{Format: FormatJSON})), &back))
+		require.NoError(t, json.Unmarshal([]byte(writeReport(t, violations, Options{Format: FormatJSON})), &back))
 		assert.Len(t, back, len(violations))
 		assert.NotNil(t, back)
 	}
 }
 
 func TestGitHubEscapes(t *testing.T) {
-	lines := strings.Split(strings.TrimSpace(written(t, findings, Options{Format: FormatGitHub})), "\n")
+	lines := strings.Split(strings.TrimSpace(writeReport(t, testFindings, Options{Format: FormatGitHub})), "\n")
 	assert.Equal(t, []string{
 		"::error file=a b/shoot.yaml,line=3,col=3,title=Shoot garden-x/y%3A structure::spec.region: must be set, 100%25%0Aalways",
 		"::warning file=a b/shoot.yaml,line=1,col=1,title=Shoot garden-x/y%3A any/metadata::odd",
@@ -62,11 +62,11 @@ func TestGitHubEscapes(t *testing.T) {
 	}, lines)
 }
 
-func TestFormats(t *testing.T) {
+func TestUnknownFormat(t *testing.T) {
 	require.ErrorContains(t, Write(&bytes.Buffer{}, nil, Options{Format: "xml"}), "only text, json, sarif, github")
 }
 
-func TestText(t *testing.T) {
+func TestTextExcerpts(t *testing.T) {
 	long := "kind: Shoot\nspec: {" + strings.Repeat("a: b, ", 100) + "here: 1}\n"
 	tests := map[string]struct {
 		content string
@@ -81,7 +81,7 @@ func TestText(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			test.v.Severity, test.v.File, test.v.Message = "error", "f.yaml", "no"
-			text := written(t, []schemas.Violation{test.v}, Options{Sources: func(string) ([]byte, error) { return []byte(test.content), nil }})
+			text := writeReport(t, []schemas.Violation{test.v}, Options{ReadSource: func(string) ([]byte, error) { return []byte(test.content), nil }})
 			assert.Contains(t, text, test.want)
 			assert.Contains(t, text, "Not valid: 1 error in 1 file.\n")
 			for _, line := range strings.Split(text, "\n") {
@@ -91,8 +91,8 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestTextKeepsSecrets checks that source lines with possible secret values are omitted.
-func TestTextKeepsSecrets(t *testing.T) {
+// TestTextHidesSecrets checks that source lines with possible secret values are omitted.
+func TestTextHidesSecrets(t *testing.T) {
 	for name, content := range map[string]string{
 		"secret":          "kind: Secret\nx: hidden\n",
 		"secret in flow":  "{kind: Secret, apiVersion: v1}\nx: hidden\n",
@@ -108,7 +108,7 @@ func TestTextKeepsSecrets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := schemas.Violation{Severity: "error", File: "f", Line: 2, Column: 1, Message: "no"}
-			text := written(t, []schemas.Violation{v}, Options{Sources: func(string) ([]byte, error) {
+			text := writeReport(t, []schemas.Violation{v}, Options{ReadSource: func(string) ([]byte, error) {
 				if content == "" {
 					return nil, os.ErrNotExist
 				}
@@ -122,17 +122,17 @@ func TestTextKeepsSecrets(t *testing.T) {
 // TestTextEscapes checks that input cannot forge lines or terminal colours.
 func TestTextEscapes(t *testing.T) {
 	v := schemas.Violation{Severity: "error", File: "f", Kind: "Shoot", Name: "\x1b[31mX\nValid: no findings.", Message: "no\rmore"}
-	text := written(t, []schemas.Violation{v}, Options{})
+	text := writeReport(t, []schemas.Violation{v}, Options{})
 	assert.Equal(t, 2, strings.Count(text, "\n"))
 	assert.NotContains(t, text, "\x1b")
 	assert.NotContains(t, text, "\r")
 }
 
-func TestSummary(t *testing.T) {
-	assert.Equal(t, "Valid: no findings.\n", written(t, nil, Options{}))
-	assert.Equal(t, "Valid: no findings.\n", written(t, nil, Options{Pointer: true}))
-	assert.Regexp(t, "in 2 files\\.\n`pergola explain KIND.FIELD` says more .*\n$", written(t, findings, Options{Pointer: true}))
-	assert.Contains(t, written(t, findings, Options{}), "Not valid: 2 errors, 1 warning in 2 files.\n")
-	assert.Contains(t, written(t, findings[1:2], Options{}), "Valid: 1 warning in 1 file.\n")
-	assert.Contains(t, written(t, findings[1:2], Options{Colored: true}), "\x1b[33mwarning\x1b[0m")
+func TestTextSummary(t *testing.T) {
+	assert.Equal(t, "Valid: no findings.\n", writeReport(t, nil, Options{}))
+	assert.Equal(t, "Valid: no findings.\n", writeReport(t, nil, Options{DocumentationHint: true}))
+	assert.Regexp(t, "in 2 files\\.\n`pergola explain KIND.FIELD` says more .*\n$", writeReport(t, testFindings, Options{DocumentationHint: true}))
+	assert.Contains(t, writeReport(t, testFindings, Options{}), "Not valid: 2 errors, 1 warning in 2 files.\n")
+	assert.Contains(t, writeReport(t, testFindings[1:2], Options{}), "Valid: 1 warning in 1 file.\n")
+	assert.Contains(t, writeReport(t, testFindings[1:2], Options{Colored: true}), "\x1b[33mwarning\x1b[0m")
 }

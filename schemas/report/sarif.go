@@ -27,7 +27,7 @@ func writeSARIF(w io.Writer, violations []schemas.Violation, o Options) error {
 	if o.Version != "" {
 		run.Tool.Driver.WithVersion(o.Version)
 	}
-	files := newSources(o.Sources)
+	files := newSourceCache(o.ReadSource)
 	run.WithColumnKind("unicodeCodePoints")
 	for _, v := range violations {
 		id := v.Rule
@@ -36,14 +36,14 @@ func writeSARIF(w io.Writer, violations []schemas.Violation, o Options) error {
 		}
 		rule := run.AddRule(id)
 		if d, ok := described[id]; ok && rule.ShortDescription == nil {
-			rule.WithShortDescription(words(d.Title)).WithFullDescription(words(d.Doc)).WithHelp(words(d.Doc + " Source: " + d.Source + ".")).WithHelpURI(rulebook.Link(d))
+			rule.WithShortDescription(sarifText(d.Title)).WithFullDescription(sarifText(d.Doc)).WithHelp(sarifText(d.Doc + " Source: " + d.Source + ".")).WithHelpURI(rulebook.RuleLink(d))
 		}
 		result := sarif.NewRuleResult(id).
 			WithRuleIndex(slices.Index(run.Tool.Driver.Rules, rule)).
 			WithLevel(string(v.Severity)).
-			WithMessage(sarif.NewTextMessage(sentence(v))).
-			WithLocations([]*sarif.Location{location(v)})
-		if link := files.documentation(v); link != "" {
+			WithMessage(sarif.NewTextMessage(findingText(v))).
+			WithLocations([]*sarif.Location{sarifLocation(v)})
+		if link := files.documentationLink(v); link != "" {
 			result.WithProperties(sarif.NewPropertyBag().Add("documentation", link))
 		}
 		run.AddResult(result)
@@ -56,18 +56,18 @@ func writeSARIF(w io.Writer, violations []schemas.Violation, o Options) error {
 	return err
 }
 
-func words(text string) *sarif.MultiformatMessageString {
+func sarifText(text string) *sarif.MultiformatMessageString {
 	return sarif.NewMultiformatMessageString().WithText(text)
 }
 
-func sentence(v schemas.Violation) string {
+func findingText(v schemas.Violation) string {
 	if v.Field == "" {
 		return v.Message
 	}
 	return v.Field + ": " + v.Message
 }
 
-func location(v schemas.Violation) *sarif.Location {
+func sarifLocation(v schemas.Violation) *sarif.Location {
 	place := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation((&url.URL{Path: filepath.ToSlash(v.File)}).String()))
 	if v.Line > 0 {
 		region := sarif.NewRegion().WithStartLine(v.Line)
@@ -78,7 +78,7 @@ func location(v schemas.Violation) *sarif.Location {
 	}
 	l := sarif.NewLocationWithPhysicalLocation(place)
 	if v.Kind != "" {
-		logical := sarif.NewLogicalLocation().WithKind("object").WithFullyQualifiedName(object(v))
+		logical := sarif.NewLogicalLocation().WithKind("object").WithFullyQualifiedName(objectTitle(v))
 		if v.Field != "" {
 			logical.WithName(v.Field)
 		}

@@ -14,98 +14,98 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// sources caches the files that findings name.
-type sources struct {
-	read  func(string) ([]byte, error)
-	files map[string]*file
-	kinds map[schema.GroupVersionKind]*structure.Kind
+// sourceCache caches the files that findings name.
+type sourceCache struct {
+	readFile     func(string) ([]byte, error)
+	files        map[string]*sourceFile
+	schemaByKind map[schema.GroupVersionKind]*structure.Kind
 }
 
-// file is the content of a file by lines, with their shades; nil shades hide all lines.
-type file struct {
-	lines     []string
-	documents []*document
-	shades    []shade
+// sourceFile is the content of a file by lines, with their shades; nil shades hide all lines.
+type sourceFile struct {
+	lines        []string
+	documents    []*document
+	visibilities []visibility
 }
 
-func newSources(read func(string) ([]byte, error)) *sources {
-	return &sources{read: read, files: map[string]*file{}}
+func newSourceCache(read func(string) ([]byte, error)) *sourceCache {
+	return &sourceCache{readFile: read, files: map[string]*sourceFile{}}
 }
 
-func (s *sources) of(name string) *file {
+func (s *sourceCache) loadFile(name string) *sourceFile {
 	if f, ok := s.files[name]; ok {
 		return f
 	}
-	f := &file{} // remains empty if the file is unreadable
+	f := &sourceFile{} // remains empty if the file is unreadable
 	s.files[name] = f
-	if s.read == nil {
+	if s.readFile == nil {
 		return f
 	}
-	data, err := s.read(name)
+	data, err := s.readFile(name)
 	if err != nil || !utf8.Valid(data) {
 		return f
 	}
 	f.lines = strings.Split(string(data), "\n")
 	if path.Ext(name) != ".cue" {
-		f.documents = split(f.lines)
+		f.documents = splitDocuments(f.lines)
 	}
 	return f
 }
 
-// shaded returns a file with the shades of its lines.
-func (s *sources) shaded(name string) *file {
-	f := s.of(name)
+// loadFileWithVisibility returns a file with the shades of its lines.
+func (s *sourceCache) loadFileWithVisibility(name string) *sourceFile {
+	f := s.loadFile(name)
 	switch {
-	case f.shades != nil || len(f.lines) == 0 || encrypted.MatchString(strings.Join(f.lines, "\n")):
+	case f.visibilities != nil || len(f.lines) == 0 || encryptedPattern.MatchString(strings.Join(f.lines, "\n")):
 	case f.documents == nil:
-		f.shades = slices.Repeat([]shade{carefulCUE(strings.Join(f.lines, "\n"))}, len(f.lines))
+		f.visibilities = slices.Repeat([]visibility{cueVisibility(strings.Join(f.lines, "\n"))}, len(f.lines))
 	default:
-		f.shades = shadesOf(f.documents, s.kind)
+		f.visibilities = documentVisibilities(f.documents, s.schemaOf)
 	}
 	return f
 }
 
-// kind returns a kind with a schema, else nil.
-func (s *sources) kind(gvk schema.GroupVersionKind) *structure.Kind {
-	if s.kinds == nil {
-		s.kinds = map[schema.GroupVersionKind]*structure.Kind{}
+// schemaOf returns a kind with a schema, else nil.
+func (s *sourceCache) schemaOf(gvk schema.GroupVersionKind) *structure.Kind {
+	if s.schemaByKind == nil {
+		s.schemaByKind = map[schema.GroupVersionKind]*structure.Kind{}
 		// Without schemas every line is guarded; the error occurred earlier, before the findings.
 		known, _ := schemas.StructuralKinds()
 		for _, kind := range known {
-			s.kinds[kind.GVK] = kind
+			s.schemaByKind[kind.GVK] = kind
 		}
 	}
-	return s.kinds[gvk]
+	return s.schemaByKind[gvk]
 }
 
 // apiVersion returns the apiVersion of a finding's object, "" if unknown.
-func (s *sources) apiVersion(v schemas.Violation) string {
-	d := at(s.of(v.File).documents, v.Line)
-	if d == nil || text(d.root, "kind") != v.Kind {
+func (s *sourceCache) apiVersion(v schemas.Violation) string {
+	d := documentAt(s.loadFile(v.File).documents, v.Line)
+	if d == nil || mappingText(d.root, "kind") != v.Kind {
 		return ""
 	}
-	return text(d.root, "apiVersion")
+	return mappingText(d.root, "apiVersion")
 }
 
 // excerpt returns the source line of a finding and the indent of its column.
-func (s *sources) excerpt(v schemas.Violation) (line, indent string, ok bool) {
+func (s *sourceCache) excerpt(v schemas.Violation) (line, indent string, ok bool) {
 	if isSecretKind(v.Kind) {
 		return "", "", false // in CUE the values may be in any line
 	}
-	f := s.shaded(v.File)
-	if v.Line < 1 || v.Line > len(f.shades) || v.Column < 1 {
+	f := s.loadFileWithVisibility(v.File)
+	if v.Line < 1 || v.Line > len(f.visibilities) || v.Column < 1 {
 		return "", "", false
 	}
 	text := []rune(strings.TrimRight(f.lines[v.Line-1], "\r"))
 	at := v.Column - 1
-	if at > len(text) || tells(string(text), f.shades[v.Line-1]) || strings.IndexFunc(string(text), unprintable) >= 0 {
+	if at > len(text) || canRevealSecret(string(text), f.visibilities[v.Line-1]) || strings.IndexFunc(string(text), isUnprintable) >= 0 {
 		return "", "", false
 	}
 	start := 0
-	if at > widest*3/4 {
-		start = at - widest/2
+	if at > maxExcerptWidth*3/4 {
+		start = at - maxExcerptWidth/2
 	}
-	end := min(len(text), start+widest)
+	end := min(len(text), start+maxExcerptWidth)
 	shown := text[start:end]
 	before := make([]rune, 0, at-start)
 	for _, r := range text[start:at] {
@@ -117,16 +117,16 @@ func (s *sources) excerpt(v schemas.Violation) (line, indent string, ok bool) {
 	return string(shown), string(before), true
 }
 
-// tells reports whether a line may reveal a secret. Comments have no schema.
-func tells(line string, sh shade) bool {
+// canRevealSecret reports whether a line may reveal a secret. Comments have no schema.
+func canRevealSecret(line string, sh visibility) bool {
 	switch sh {
-	case hidden:
+	case secret:
 		return true
-	case guarded:
+	case maybeSecret:
 		return secretwords.HasSecretWord(line)
 	}
 	_, comment, _ := strings.Cut(" "+line, " #")
 	return secretwords.HasSecretWord(comment)
 }
 
-func unprintable(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }
+func isUnprintable(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }

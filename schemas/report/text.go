@@ -10,13 +10,13 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// widest is the maximum number of characters of a source line in a report.
-const widest = 120
+// maxExcerptWidth is the maximum number of characters of a source line in a report.
+const maxExcerptWidth = 120
 
 // writeText writes findings with their source lines and carets, and a summary.
 func writeText(w io.Writer, violations []schemas.Violation, o Options) error {
-	s := newSources(o.Sources)
-	paint := painter(o.Colored)
+	s := newSourceCache(o.ReadSource)
+	paint := newPainter(o.Colored)
 	var errors, warnings int
 	files := map[string]bool{}
 	var b strings.Builder
@@ -43,8 +43,8 @@ func writeText(w io.Writer, violations []schemas.Violation, o Options) error {
 		if errors == 0 {
 			verdict = "Valid: "
 		}
-		b.WriteString(verdict + strings.Join(nonzero(count(errors, "error"), count(warnings, "warning")), ", ") + " in " + count(len(files), "file") + ".\n")
-		if o.Pointer {
+		b.WriteString(verdict + strings.Join(nonEmpty(countNoun(errors, "error"), countNoun(warnings, "warning")), ", ") + " in " + countNoun(len(files), "file") + ".\n")
+		if o.DocumentationHint {
 			b.WriteString(paint(color.Faint, "`pergola explain KIND.FIELD` says more about a field, `pergola explain RULE` about a rule in brackets.") + "\n")
 		}
 	}
@@ -52,7 +52,7 @@ func writeText(w io.Writer, violations []schemas.Violation, o Options) error {
 	return err
 }
 
-func count(n int, what string) string {
+func countNoun(n int, what string) string {
 	switch n {
 	case 0:
 		return ""
@@ -62,7 +62,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-func nonzero(texts ...string) []string {
+func nonEmpty(texts ...string) []string {
 	var out []string
 	for _, text := range texts {
 		if text != "" {
@@ -72,7 +72,7 @@ func nonzero(texts ...string) []string {
 	return out
 }
 
-func painter(colored bool) func(color.Attribute, string) string {
+func newPainter(colored bool) func(color.Attribute, string) string {
 	return func(a color.Attribute, text string) string {
 		if !colored {
 			return text

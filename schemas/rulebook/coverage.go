@@ -10,9 +10,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// Statement is a line of schemas/coverage.tsv: an upstream requirement or behaviour and its
+// UpstreamStatement is a line of schemas/coverage.tsv: an upstream requirement or behaviour and its
 // counterpart here.
-type Statement struct {
+type UpstreamStatement struct {
 	ID     string
 	Topic  string
 	Source string // upstream code
@@ -26,25 +26,25 @@ type Statement struct {
 
 // Words for statements without a rule.
 const (
-	byStructure = schemas.RuleStructure
-	byDefault   = "default"
+	coveredByStructure = schemas.RuleStructure
+	coveredByDefault   = "default"
 )
 
-const coverageHead = "id\ttopic\tsource\tstatement\trules\treason"
+const coverageHeader = "id\ttopic\tsource\tstatement\trules\treason"
 
 // ReadCoverage parses schemas/coverage.tsv. Incomplete lines, unknown rules and repeated ids are
 // errors.
-func ReadCoverage(data []byte, rules []schemas.Rule) ([]Statement, error) {
+func ReadCoverage(data []byte, rules []schemas.Rule) ([]UpstreamStatement, error) {
 	lines := strings.Split(strings.TrimRight(string(bytes.TrimPrefix(data, []byte("\ufeff"))), "\n"), "\n")
-	if lines[0] != coverageHead {
-		return nil, fmt.Errorf("line 1 must be %q", coverageHead)
+	if lines[0] != coverageHeader {
+		return nil, fmt.Errorf("line 1 must be %q", coverageHeader)
 	}
-	known := map[string]bool{byStructure: true, byDefault: true}
+	known := map[string]bool{coveredByStructure: true, coveredByDefault: true}
 	for _, rule := range rules {
 		known[rule.ID] = true
 	}
 	var faults []error
-	var statements []Statement
+	var statements []UpstreamStatement
 	seen := map[string]bool{}
 	for i, line := range lines[1:] {
 		fault := func(format string, args ...any) {
@@ -55,7 +55,7 @@ func ReadCoverage(data []byte, rules []schemas.Rule) ([]Statement, error) {
 			fault("has %d columns, but must have 6", len(columns))
 			continue
 		}
-		s := Statement{ID: columns[0], Topic: columns[1], Source: columns[2], Text: columns[3], Rules: strings.Fields(columns[4]), Reason: strings.TrimSpace(columns[5])}
+		s := UpstreamStatement{ID: columns[0], Topic: columns[1], Source: columns[2], Text: columns[3], Rules: strings.Fields(columns[4]), Reason: strings.TrimSpace(columns[5])}
 		if s.ID == "" || s.Topic == "" || s.Source == "" || s.Text == "" {
 			fault("id, topic, source and statement must be set")
 		}
@@ -76,8 +76,8 @@ func ReadCoverage(data []byte, rules []schemas.Rule) ([]Statement, error) {
 	return statements, errors.Join(faults...)
 }
 
-// unnamed returns the ids of rules that no statement names.
-func unnamed(statements []Statement, rules []schemas.Rule) []string {
+// rulesWithoutStatement returns the ids of rules that no statement names.
+func rulesWithoutStatement(statements []UpstreamStatement, rules []schemas.Rule) []string {
 	named := map[string]bool{}
 	for _, s := range statements {
 		for _, id := range s.Rules {

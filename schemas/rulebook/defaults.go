@@ -17,45 +17,47 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// defaulting returns an empty object and its defaulting function; nil for kinds without one.
-func defaulting(kind *structure.Kind) (object any, set func()) {
+// defaultingFunction returns an empty object and its defaulting function; nil for kinds without
+// one.
+func defaultingFunction(kind *structure.Kind) (object any, set func()) {
 	const core, operator, security, seedmanagement = gardencorev1beta1.GroupName, operatorv1alpha1.GroupName, securityv1alpha1.GroupName, seedmanagementv1alpha1.GroupName
 	switch kind.GVK.GroupKind() {
 	case schema.GroupKind{Group: core, Kind: "CloudProfile"}:
-		return empty(gardencorev1beta1.SetDefaults_CloudProfile)
+		return newDefaulting(gardencorev1beta1.SetDefaults_CloudProfile)
 	case schema.GroupKind{Group: core, Kind: "ControllerRegistration"}:
-		return empty(gardencorev1beta1.SetDefaults_ControllerRegistration)
+		return newDefaulting(gardencorev1beta1.SetDefaults_ControllerRegistration)
 	case schema.GroupKind{Group: core, Kind: "NamespacedCloudProfile"}:
-		return empty(gardencorev1beta1.SetDefaults_NamespacedCloudProfile)
+		return newDefaulting(gardencorev1beta1.SetDefaults_NamespacedCloudProfile)
 	case schema.GroupKind{Group: core, Kind: "Project"}:
-		return empty(gardencorev1beta1.SetDefaults_Project)
+		return newDefaulting(gardencorev1beta1.SetDefaults_Project)
 	case schema.GroupKind{Group: core, Kind: "SecretBinding"}:
-		return empty(gardencorev1beta1.SetDefaults_SecretBinding)
+		return newDefaulting(gardencorev1beta1.SetDefaults_SecretBinding)
 	case schema.GroupKind{Group: core, Kind: "Seed"}:
-		return empty(gardencorev1beta1.SetDefaults_Seed)
+		return newDefaulting(gardencorev1beta1.SetDefaults_Seed)
 	case schema.GroupKind{Group: core, Kind: "Shoot"}:
-		return empty(gardencorev1beta1.SetDefaults_Shoot)
+		return newDefaulting(gardencorev1beta1.SetDefaults_Shoot)
 	case schema.GroupKind{Group: operator, Kind: "Garden"}:
-		return empty(operatorv1alpha1.SetDefaults_Garden)
+		return newDefaulting(operatorv1alpha1.SetDefaults_Garden)
 	case schema.GroupKind{Group: security, Kind: "CredentialsBinding"}:
-		return empty(securityv1alpha1.SetDefaults_CredentialsBinding)
+		return newDefaulting(securityv1alpha1.SetDefaults_CredentialsBinding)
 	case schema.GroupKind{Group: seedmanagement, Kind: "Gardenlet"}:
-		return empty(seedmanagementv1alpha1.SetDefaults_Gardenlet)
+		return newDefaulting(seedmanagementv1alpha1.SetDefaults_Gardenlet)
 	case schema.GroupKind{Group: seedmanagement, Kind: "ManagedSeed"}:
-		return empty(seedmanagementv1alpha1.SetDefaults_ManagedSeed)
+		return newDefaulting(seedmanagementv1alpha1.SetDefaults_ManagedSeed)
 	case schema.GroupKind{Group: seedmanagement, Kind: "ManagedSeedSet"}:
-		return empty(seedmanagementv1alpha1.SetDefaults_ManagedSeedSet)
+		return newDefaulting(seedmanagementv1alpha1.SetDefaults_ManagedSeedSet)
 	}
 	return nil, nil
 }
 
-func empty[T any](set func(*T)) (object any, do func()) {
+func newDefaulting[T any](set func(*T)) (object any, do func()) {
 	o := new(T)
 	return o, func() { set(o) }
 }
 
-// variants returns the specs for which defaults exist, as some apply to one form of an object only.
-func variants(kind *structure.Kind) []map[string]any {
+// specVariants returns the specs for which defaults exist, as some apply to one form of an object
+// only.
+func specVariants(kind *structure.Kind) []map[string]any {
 	resource := func(kind string) map[string]any {
 		return map[string]any{"resources": []any{map[string]any{"kind": kind}}}
 	}
@@ -68,18 +70,18 @@ func variants(kind *structure.Kind) []map[string]any {
 	return []map[string]any{nil}
 }
 
-// filledIn returns the default of a field that a defaulting function sets. The object has only the
-// parents of the field. It returns nil for no default, or a default that depends on the object's
-// name.
-func filledIn(kind *structure.Kind, path fieldpath.Path) (any, error) {
+// functionDefault returns the default of a field that a defaulting function sets. The object has
+// only the parents of the field. It returns nil for no default, or a default that depends on the
+// object's name.
+func functionDefault(kind *structure.Kind, path fieldpath.Path) (any, error) {
 	// Some blocks get defaults only as a whole, so try with ever fewer parents.
 	for depth := len(path); depth > 0; depth-- {
-		for _, spec := range variants(kind) {
-			first, err := filledInFor(kind, path, depth, "one", spec)
+		for _, spec := range specVariants(kind) {
+			first, err := functionDefaultIn(kind, path, depth, "one", spec)
 			if err != nil {
 				return nil, err
 			}
-			second, err := filledInFor(kind, path, depth, "another", spec)
+			second, err := functionDefaultIn(kind, path, depth, "another", spec)
 			if err != nil {
 				return nil, err
 			}
@@ -91,8 +93,8 @@ func filledIn(kind *structure.Kind, path fieldpath.Path) (any, error) {
 	return nil, nil
 }
 
-func filledInFor(kind *structure.Kind, path fieldpath.Path, depth int, name string, spec map[string]any) (any, error) {
-	object, set := defaulting(kind)
+func functionDefaultIn(kind *structure.Kind, path fieldpath.Path, depth int, name string, spec map[string]any) (any, error) {
+	object, set := defaultingFunction(kind)
 	if object == nil || len(path) == 0 {
 		return nil, nil
 	}
@@ -100,11 +102,11 @@ func filledInFor(kind *structure.Kind, path fieldpath.Path, depth int, name stri
 	if spec != nil {
 		around["spec"] = runtime.DeepCopyJSON(spec)
 	}
-	surround(kind.Root, around, path[:depth])
+	addParents(kind.Root, around, path[:depth])
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(around, object); err != nil {
 		return nil, nil // a parent of the field is not an object
 	}
-	before, err := read(object, kind, path)
+	before, err := readDefault(object, kind, path)
 	if err != nil {
 		return nil, err
 	}
@@ -114,21 +116,21 @@ func filledInFor(kind *structure.Kind, path fieldpath.Path, depth int, name stri
 		return nil, nil
 	}
 	set()
-	after, err := read(object, kind, path)
+	after, err := readDefault(object, kind, path)
 	if err != nil || reflect.DeepEqual(before, after) {
 		return nil, err
 	}
 	return after, nil
 }
 
-// surround adds the parents of a field to an object.
-func surround(node *structure.Node, object map[string]any, path fieldpath.Path) {
+// addParents adds the parents of a field to an object.
+func addParents(node *structure.Node, object map[string]any, path fieldpath.Path) {
 	if len(path) < 2 {
 		return
 	}
-	name := fieldpath.Name(path[0])
+	name := fieldpath.StepName(path[0])
 	child := node.Properties[name]
-	if child == nil || child.Held().Properties == nil {
+	if child == nil || child.InnermostItems().Properties == nil {
 		return
 	}
 	inner := map[string]any{}
@@ -143,11 +145,11 @@ func surround(node *structure.Node, object map[string]any, path fieldpath.Path) 
 			object[name] = []any{inner}
 		}
 	}
-	surround(child.Held(), inner, path[1:])
+	addParents(child.InnermostItems(), inner, path[1:])
 }
 
-// read returns the value of a field, nil if it is unset.
-func read(object any, kind *structure.Kind, path fieldpath.Path) (any, error) {
+// readDefault returns the value of a field, nil if it is unset.
+func readDefault(object any, kind *structure.Kind, path fieldpath.Path) (any, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
 		return nil, fmt.Errorf("reading the defaults of %s: %w", kind.GVK.Kind, err)
@@ -165,7 +167,7 @@ func read(object any, kind *structure.Kind, path fieldpath.Path) (any, error) {
 		if !ok {
 			return nil, nil
 		}
-		value = fields[fieldpath.Name(step)]
+		value = fields[fieldpath.StepName(step)]
 	}
 	return value, nil
 }

@@ -25,28 +25,28 @@ type Explanation struct {
 	Default any `json:"default,omitempty"`
 	// Values are the allowed values; empty if any value of the type and form is allowed.
 	Values []string `json:"values,omitempty"`
-	// Form are further constraints in words.
-	Form          []string `json:"form,omitempty"`
+	// Constraints are further constraints in words.
+	Constraints   []string `json:"form,omitempty"`
 	Documentation string   `json:"documentation,omitempty"`
 	// Fields are the fields of an object, list item or map value.
-	Fields []Field `json:"fields,omitempty"`
+	Fields []FieldSummary `json:"fields,omitempty"`
 	// Rules concern the field or its children, Around its parents. Rules for every field of every
 	// kind are only listed for the kind.
-	Rules  []Mention `json:"rules,omitempty"`
-	Around []Mention `json:"rulesAround,omitempty"`
-	// Others are unambiguous names of other kinds or versions with the same name.
-	Others []string `json:"others,omitempty"`
+	Rules       []RuleSummary `json:"rules,omitempty"`
+	ParentRules []RuleSummary `json:"rulesAround,omitempty"`
+	// OtherKinds are unambiguous names of other kinds or versions with the same name.
+	OtherKinds []string `json:"others,omitempty"`
 }
 
-// Field is an entry in a list of fields.
-type Field struct {
+// FieldSummary is an entry in a list of fields.
+type FieldSummary struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
 	Required bool   `json:"required"`
 }
 
-// Mention is an entry in a list of rules.
-type Mention struct {
+// RuleSummary is an entry in a list of rules.
+type RuleSummary struct {
 	ID       string           `json:"id"`
 	Severity schemas.Severity `json:"severity"`
 	Scope    string           `json:"scope"`
@@ -59,34 +59,34 @@ type Mention struct {
 // Explain answers a question such as Shoot.spec.provider.workers, in which indices are optional.
 // Errors about unknown names suggest similar ones.
 func Explain(question string) (*Explanation, error) {
-	kind, field, others, err := parse(question)
+	kind, field, others, err := parseQuestion(question)
 	if err != nil {
 		return nil, err
 	}
-	e := &Explanation{APIVersion: kind.GVK.GroupVersion().String(), Kind: kind.GVK.Kind, Namespaced: kind.Namespaced, Others: others}
-	path, node, required, err := walk(kind, field)
+	e := &Explanation{APIVersion: kind.GVK.GroupVersion().String(), Kind: kind.GVK.Kind, Namespaced: kind.Namespaced, OtherKinds: others}
+	path, node, required, err := resolveField(kind, field)
 	if err != nil {
 		return nil, err
 	}
 	e.Field, e.Required = path.String(), required
-	e.describe(node)
+	e.describeNode(node)
 	if e.Default == nil {
-		if e.Default, err = filledIn(kind, path); err != nil {
+		if e.Default, err = functionDefault(kind, path); err != nil {
 			return nil, err
 		}
 	}
-	rules, err := OfKind(kind.GVK)
+	rules, err := RulesOfKind(kind.GVK)
 	if err != nil {
 		return nil, err
 	}
 	for _, rule := range rules {
 		concerns, wider := rule.IsAbout(e.Field)
-		m := Mention{ID: rule.ID, Severity: rule.Severity, Scope: rule.Scope, Title: rule.Title, Fields: rule.Fields, Class: rule.Class}
+		m := RuleSummary{ID: rule.ID, Severity: rule.Severity, Scope: rule.Scope, Title: rule.Title, Fields: rule.Fields, Class: rule.Class}
 		switch {
 		case wider && rule.Kind == "*":
 			// Rules for everything are listed for the kind.
 		case wider:
-			e.Around = append(e.Around, m)
+			e.ParentRules = append(e.ParentRules, m)
 		case concerns:
 			e.Rules = append(e.Rules, m)
 		}
@@ -94,14 +94,14 @@ func Explain(question string) (*Explanation, error) {
 	return e, nil
 }
 
-// walk resolves a field. The returned path has no indices.
-func walk(kind *structure.Kind, field string) (path fieldpath.Path, node *structure.Node, required bool, err error) {
+// resolveField resolves a field. The returned path has no indices.
+func resolveField(kind *structure.Kind, field string) (path fieldpath.Path, node *structure.Node, required bool, err error) {
 	node, required = kind.Root, true
 	for _, step := range fieldpath.Parse(strings.ReplaceAll(field, "[]", "")) {
 		if _, isIndex := step.(int); isIndex && node.Items != nil {
 			continue
 		}
-		holder, name := node.Held(), fieldpath.Name(step)
+		holder, name := node.InnermostItems(), fieldpath.StepName(step)
 		child, isField := holder.Properties[name]
 		switch {
 		case isField:
@@ -120,46 +120,46 @@ func unknownField(kind *structure.Kind, path fieldpath.Path, name string, holder
 	if len(path) > 0 {
 		where += "." + path.String()
 	}
-	switch known := holder.Names(); {
+	switch known := holder.FieldNames(); {
 	case len(known) > 0:
-		return fmt.Errorf("%s has no field %q%s", where, name, meantOr(name, known, "; its fields are "))
+		return fmt.Errorf("%s has no field %q%s", where, name, suggestionOrList(name, known, "; its fields are "))
 	case holder.Open:
 		return fmt.Errorf("what is in %s is not described here: any value is accepted", where)
 	}
 	return errors.New(where + " has no fields")
 }
 
-func (e *Explanation) describe(node *structure.Node) {
-	e.Type, e.Documentation, e.Default = typeOf(node), node.Description, node.Default
-	held := node.Held()
+func (e *Explanation) describeNode(node *structure.Node) {
+	e.Type, e.Documentation, e.Default = typeWords(node), node.Description, node.Default
+	held := node.InnermostItems()
 	e.Values = held.Enum
-	e.Form = node.Form()
+	e.Constraints = node.Constraints()
 	if held != node {
-		e.Form = append(e.Form, held.Form()...)
+		e.Constraints = append(e.Constraints, held.Constraints()...)
 	}
 	inside := held
 	for inside.Additional != nil && len(inside.Properties) == 0 {
-		inside = inside.Additional.Held()
+		inside = inside.Additional.InnermostItems()
 	}
-	for _, name := range inside.Names() {
-		e.Fields = append(e.Fields, Field{Name: name, Type: typeOf(inside.Properties[name]), Required: slices.Contains(inside.Required, name)})
+	for _, name := range inside.FieldNames() {
+		e.Fields = append(e.Fields, FieldSummary{Name: name, Type: typeWords(inside.Properties[name]), Required: slices.Contains(inside.Required, name)})
 	}
 }
 
-func typeOf(n *structure.Node) string {
+func typeWords(n *structure.Node) string {
 	switch {
 	case n.IntOrString && n.IsQuantity():
 		return "quantity"
 	case n.IntOrString:
 		return "whole number or text"
 	case n.Items != nil:
-		return "list of " + plural(typeOf(n.Items))
+		return "list of " + pluralOf(typeWords(n.Items))
 	case n.Additional != nil && len(n.Properties) == 0:
-		return "map of " + plural(typeOf(n.Additional))
+		return "map of " + pluralOf(typeWords(n.Additional))
 	}
 	switch n.Type {
 	case "string":
-		return textType(n)
+		return textTypeWords(n)
 	case "integer":
 		return "whole number"
 	case "boolean":
@@ -170,7 +170,7 @@ func typeOf(n *structure.Node) string {
 	return n.Type
 }
 
-func textType(n *structure.Node) string {
+func textTypeWords(n *structure.Node) string {
 	switch n.Format {
 	case "duration":
 		return "duration"
@@ -180,7 +180,7 @@ func textType(n *structure.Node) string {
 	return "text"
 }
 
-func plural(what string) string {
+func pluralOf(what string) string {
 	first, rest, compound := strings.Cut(what, " of ")
 	switch {
 	case what == "text" || what == "any value" || strings.Contains(what, " or "):

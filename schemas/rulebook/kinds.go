@@ -12,9 +12,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/structure"
 )
 
-// names returns the names of a kind in lower case: Shoot, Shoot.core.gardener.cloud,
+// kindNames returns the names of a kind in lower case: Shoot, Shoot.core.gardener.cloud,
 // Shoot.v1beta1.core.gardener.cloud, and extensions.Worker for group extensions.gardener.cloud.
-func names(kind *structure.Kind) []string {
+func kindNames(kind *structure.Kind) []string {
 	gvk := kind.GVK
 	list := []string{structure.RulesName(gvk), gvk.Kind, gvk.Kind + "." + gvk.Version}
 	if gvk.Group != "" {
@@ -40,9 +40,10 @@ func Kinds() ([]string, error) {
 	return slices.Compact(list), nil
 }
 
-// parse splits a question such as Shoot.spec.provider into kind and field. Kinds of landscapes take
-// precedence over kinds of extensions, and newer versions over older ones; others names the rest.
-func parse(question string) (kind *structure.Kind, field string, others []string, err error) {
+// parseQuestion splits a question such as Shoot.spec.provider into kind and field. Kinds of
+// landscapes take precedence over kinds of extensions, and newer versions over older ones; others
+// names the rest.
+func parseQuestion(question string) (kind *structure.Kind, field string, others []string, err error) {
 	kinds, err := schemas.StructuralKinds()
 	if err != nil {
 		return nil, "", nil, err
@@ -50,7 +51,7 @@ func parse(question string) (kind *structure.Kind, field string, others []string
 	best := 0
 	var fitting []*structure.Kind
 	for _, k := range kinds {
-		for _, name := range names(k) {
+		for _, name := range kindNames(k) {
 			rest, ok := strings.CutPrefix(strings.ToLower(question), name)
 			switch {
 			case !ok || rest != "" && rest[0] != '.' && rest[0] != '[' || len(name) < best:
@@ -67,10 +68,10 @@ func parse(question string) (kind *structure.Kind, field string, others []string
 			return nil, "", nil, err
 		}
 		word, _, _ := strings.Cut(question, ".")
-		if kind := kindOfKubernetes(word); kind != "" {
+		if kind := findKubernetesKind(word); kind != "" {
 			return nil, "", nil, fmt.Errorf("%s is a kind of Kubernetes, which no landscape declares and only overlays change: kubectl explain %s describes its fields", kind, kind)
 		}
-		return nil, "", nil, fmt.Errorf("there is no kind %q%s", word, meantOr(word, known, "; there are "))
+		return nil, "", nil, fmt.Errorf("there is no kind %q%s", word, suggestionOrList(word, known, "; there are "))
 	}
 	slices.SortFunc(fitting, compareKinds)
 	for _, k := range fitting[1:] {
@@ -79,8 +80,8 @@ func parse(question string) (kind *structure.Kind, field string, others []string
 	return fitting[0], strings.TrimPrefix(question[best:], "."), others, nil
 }
 
-// kindOfKubernetes returns the Kubernetes kind that a word names, ignoring case; empty for none.
-func kindOfKubernetes(word string) string {
+// findKubernetesKind returns the Kubernetes kind that a word names, ignoring case; empty for none.
+func findKubernetesKind(word string) string {
 	for gvk := range scheme.Scheme.AllKnownTypes() {
 		if strings.EqualFold(gvk.Kind, word) {
 			return gvk.Kind
@@ -102,20 +103,20 @@ func compareKinds(a, b *structure.Kind) int {
 	return version.CompareKubeAwareVersionStrings(b.GVK.Version, a.GVK.Version)
 }
 
-// RulesOf returns the rules of a kind by one of its names.
-func RulesOf(name string) ([]schemas.Rule, error) {
-	kind, field, _, err := parse(name)
+// RulesOfKindName returns the rules of a kind by one of its names.
+func RulesOfKindName(name string) ([]schemas.Rule, error) {
+	kind, field, _, err := parseQuestion(name)
 	if err != nil {
 		return nil, err
 	}
 	if field != "" {
 		return nil, fmt.Errorf("--rules goes with a kind, not with a field; pergola explain %s lists the rules about it", name)
 	}
-	return OfKind(kind.GVK)
+	return RulesOfKind(kind.GVK)
 }
 
-// Complete returns completions of a question: kinds, and fields after a dot.
-func Complete(begin string) ([]string, error) {
+// CompleteQuestion returns completions of a question: kinds, and fields after a dot.
+func CompleteQuestion(begin string) ([]string, error) {
 	offers, err := Kinds()
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-const intro = `# Rules
+const pageIntro = `# Rules
 
 <!-- Written by ` + "`make generate`" + ` (schemas/generate) from the rules and schemas/coverage.tsv. Do not edit. -->
 
@@ -25,8 +25,8 @@ field, ` + "`pergola explain ID`" + ` says why a rule is there and what to do.
 - Source: where upstream has the rule (paths are those of github.com/gardener/gardener), or why it is ours.
 `
 
-// Markdown returns docs/rules.md: all rules by kind, and the coverage of upstream statements.
-func Markdown(kinds int, rules []schemas.Rule, statements []Statement) []byte {
+// RenderMarkdown returns docs/rules.md: all rules by kind, and the coverage of upstream statements.
+func RenderMarkdown(kinds int, rules []schemas.Rule, statements []UpstreamStatement) []byte {
 	var b strings.Builder
 	ids := map[string]bool{}
 	var order []string
@@ -39,35 +39,37 @@ func Markdown(kinds int, rules []schemas.Rule, statements []Statement) []byte {
 		byKind[rule.Kind] = append(byKind[rule.Kind], rule)
 	}
 	slices.Sort(order) // "*" comes first
-	fmt.Fprintf(&b, intro, len(ids), kinds)
+	fmt.Fprintf(&b, pageIntro, len(ids), kinds)
 	b.WriteString("\n## Rules by kind\n")
 	for _, kind := range order {
-		fmt.Fprintf(&b, "\n### %s\n\n| rule | what holds | severity | scope | class | written in | source |\n|---|---|---|---|---|---|---|\n", heading(kind))
+		fmt.Fprintf(&b, "\n### %s\n\n| rule | what holds | severity | scope | class | written in | source |\n|---|---|---|---|---|---|---|\n", kindHeading(kind))
 		for _, rule := range byKind[kind] {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", rule.ID, cell(rule.Title), rule.Severity, rule.Scope, rule.Class, cell(written(rule)), cell(rule.Source))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", rule.ID, escapeCell(rule.Title), rule.Severity, rule.Scope, rule.Class, escapeCell(ruleLocation(rule)), escapeCell(rule.Source))
 		}
 	}
 	writeCoverage(&b, statements)
-	if rest := unnamed(statements, rules); len(rest) > 0 {
+	if rest := rulesWithoutStatement(statements, rules); len(rest) > 0 {
 		b.WriteString("\n### Rules that no statement names\n\nRules of upstream's validation functions, of Kubernetes, or ours; each has its source above.\n\n")
-		b.WriteString(wrapped(strings.Join(rest, ", ")) + "\n")
+		b.WriteString(wrapText(strings.Join(rest, ", ")) + "\n")
 	}
 	return []byte(b.String())
 }
 
-func heading(kind string) string {
+func kindHeading(kind string) string {
 	words := KindWords(kind)
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 
-// page is the address of docs/rules.md.
-const page = "https://github.com/pergola-dev/pergola/blob/main/docs/rules.md"
+// rulesPageURL is the address of docs/rules.md.
+const rulesPageURL = "https://github.com/pergola-dev/pergola/blob/main/docs/rules.md"
 
-// Link returns the address of the list with the rule.
-func Link(rule schemas.Rule) string { return page + "#" + anchor(heading(rule.Kind)) }
+// RuleLink returns the address of the list with the rule.
+func RuleLink(rule schemas.Rule) string {
+	return rulesPageURL + "#" + headingAnchor(kindHeading(rule.Kind))
+}
 
-// anchor returns GitHub's anchor of a heading.
-func anchor(heading string) string {
+// headingAnchor returns GitHub's anchor of a heading.
+func headingAnchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == ' ':
@@ -79,7 +81,7 @@ func anchor(heading string) string {
 	}, heading)
 }
 
-func writeCoverage(b *strings.Builder, statements []Statement) {
+func writeCoverage(b *strings.Builder, statements []UpstreamStatement) {
 	b.WriteString("\n## What of upstream is covered by what\n\nEvery statement about what upstream accepts, refuses or fills in, with the rules that say it here. *structure* is the definition of the\n" +
 		"kind (types, enums, formats, required fields), *default* a value that is filled in. ⚠ marks what upstream accepts without a word.\n")
 	topic := ""
@@ -95,17 +97,17 @@ func writeCoverage(b *strings.Builder, statements []Statement) {
 		case s.Reason != "":
 			here += " (" + s.Reason + ")"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", s.ID, cell(s.Text), cell(here))
+		fmt.Fprintf(b, "| %s | %s | %s |\n", s.ID, escapeCell(s.Text), escapeCell(here))
 	}
 }
 
-// cell escapes text for a cell of a Markdown table.
-func cell(text string) string {
+// escapeCell escapes text for a cell of a Markdown table.
+func escapeCell(text string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;", "\n", " ").Replace(text)
 }
 
-// Page returns the current docs/rules.md. coverage is the path of schemas/coverage.tsv.
-func Page(coverage string) ([]byte, error) {
+// RenderPage returns the current docs/rules.md. coverage is the path of schemas/coverage.tsv.
+func RenderPage(coverage string) ([]byte, error) {
 	kinds, err := schemas.StructuralKinds()
 	if err != nil {
 		return nil, err
@@ -122,5 +124,5 @@ func Page(coverage string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", coverage, err)
 	}
-	return Markdown(len(kinds), rules, statements), nil
+	return RenderMarkdown(len(kinds), rules, statements), nil
 }

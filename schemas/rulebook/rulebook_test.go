@@ -19,15 +19,15 @@ import (
 // TestPageIsCurrent checks docs/rules.md against the generator, and the syntax of
 // schemas/coverage.tsv.
 func TestPageIsCurrent(t *testing.T) {
-	page, err := Page(filepath.Join("..", "coverage.tsv"))
+	page, err := RenderPage(filepath.Join("..", "coverage.tsv"))
 	require.NoError(t, err)
 	file, err := os.ReadFile(filepath.Join("..", "..", "docs", "rules.md"))
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(page, file), "docs/rules.md is not current; run `make generate`")
 }
 
-// TestIDs checks that an id belongs to one rule, which may have several kinds.
-func TestIDs(t *testing.T) {
+// TestRuleIDsAreUnique checks that an id belongs to one rule, which may have several kinds.
+func TestRuleIDsAreUnique(t *testing.T) {
 	own, err := schemas.Rules()
 	require.NoError(t, err)
 	all, err := Rules()
@@ -39,7 +39,7 @@ func TestIDs(t *testing.T) {
 		seen[use{rule.ID, rule.Kind}] = true
 	}
 	for _, rule := range own {
-		found, err := Find(rule.ID)
+		found, err := FindRule(rule.ID)
 		require.NoError(t, err)
 		assert.Len(t, found, 1, "%s is a rule of objects and one across landscapes", rule.ID)
 	}
@@ -48,7 +48,7 @@ func TestIDs(t *testing.T) {
 func TestReadCoverage(t *testing.T) {
 	rules := []schemas.Rule{{ID: "seed/name"}}
 	line := func(columns ...string) []byte {
-		return []byte(coverageHead + "\n" + strings.Join(columns, "\t") + "\n")
+		return []byte(coverageHeader + "\n" + strings.Join(columns, "\t") + "\n")
 	}
 	for name, test := range map[string]struct {
 		data  []byte
@@ -84,20 +84,20 @@ func TestExplainEverything(t *testing.T) {
 		var ask func(path string, n *structure.Node)
 		ask = func(path string, n *structure.Node) {
 			count++
-			found, node, _, err := walk(kind, path)
+			found, node, _, err := resolveField(kind, path)
 			require.NoError(t, err, "%s.%s", kind.GVK.Kind, path)
 			assert.Equal(t, path, found.String())
-			assert.NotEmpty(t, typeOf(node))
-			_, err = filledIn(kind, found)
+			assert.NotEmpty(t, typeWords(node))
+			_, err = functionDefault(kind, found)
 			require.NoError(t, err)
-			for _, name := range n.Held().Names() {
-				ask(fieldpath.Parse(path).Append(name).String(), n.Held().Properties[name])
+			for _, name := range n.InnermostItems().FieldNames() {
+				ask(fieldpath.Parse(path).Append(name).String(), n.InnermostItems().Properties[name])
 			}
 		}
-		for _, name := range kind.Root.Names() {
+		for _, name := range kind.Root.FieldNames() {
 			ask(name, kind.Root.Properties[name])
 		}
-		for _, name := range names(kind)[3:] {
+		for _, name := range kindNames(kind)[3:] {
 			e, err := Explain(name + ".metadata")
 			require.NoError(t, err)
 			assert.Equal(t, kind.GVK.Kind, e.Kind)
@@ -107,7 +107,7 @@ func TestExplainEverything(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	ids := func(mentions []Mention) []string {
+	ids := func(mentions []RuleSummary) []string {
 		var out []string
 		for _, m := range mentions {
 			out = append(out, m.ID)
@@ -118,12 +118,12 @@ func TestExplain(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []any{"Shoot", "spec.provider.workers.maximum", "whole number", true}, []any{e.Kind, e.Field, e.Type, e.Required})
 	assert.Equal(t, []string{"shoot/worker-minimum-maximum", "shoot/worker-system-components"}, ids(e.Rules))
-	assert.Contains(t, ids(e.Around), "shoot/nodes-limit")
-	assert.NotContains(t, ids(e.Around), "structure")
+	assert.Contains(t, ids(e.ParentRules), "shoot/nodes-limit")
+	assert.NotContains(t, ids(e.ParentRules), "structure")
 
 	e, err = Explain("Shoot.spec.region")
 	require.NoError(t, err)
-	at := slices.IndexFunc(e.Rules, func(m Mention) bool { return m.ID == "shoot/immutable" })
+	at := slices.IndexFunc(e.Rules, func(m RuleSummary) bool { return m.ID == "shoot/immutable" })
 	require.GreaterOrEqual(t, at, 0)
 	assert.Equal(t, schemas.ClassChange, e.Rules[at].Class)
 
@@ -135,19 +135,19 @@ func TestExplain(t *testing.T) {
 	e, err = Explain("Shoot.spec.maintenance.timeWindow.begin")
 	require.NoError(t, err)
 	assert.Nil(t, e.Default, "it depends on the name")
-	assert.NotEmpty(t, e.Form)
+	assert.NotEmpty(t, e.Constraints)
 
 	e, err = Explain("Shoot.metadata.annotations[gardener.cloud/operation]")
 	require.NoError(t, err)
-	assert.Contains(t, ids(append(e.Rules, e.Around...)), "shoot/operations")
+	assert.Contains(t, ids(append(e.Rules, e.ParentRules...)), "shoot/operations")
 }
 
-// TestWhatARuleRequiresIsNotCalledOptional checks that the documentation of the field of
+// TestRequiredFieldDocumentation checks that the documentation of the field of
 // garden/sni-domains does not call it optional.
-func TestWhatARuleRequiresIsNotCalledOptional(t *testing.T) {
+func TestRequiredFieldDocumentation(t *testing.T) {
 	e, err := Explain("garden.spec.virtualCluster.kubernetes.kubeAPIServer.sni.domainPatterns")
 	require.NoError(t, err)
-	assert.True(t, slices.ContainsFunc(e.Rules, func(m Mention) bool { return m.ID == "garden/sni-domains" }))
+	assert.True(t, slices.ContainsFunc(e.Rules, func(m RuleSummary) bool { return m.ID == "garden/sni-domains" }))
 	assert.Contains(t, e.Documentation, "At least one")
 	assert.NotContains(t, e.Documentation, "Unset:")
 }
@@ -173,10 +173,10 @@ func TestKindsOfTheSameName(t *testing.T) {
 	}
 	e, err := Explain("Extension")
 	require.NoError(t, err)
-	assert.Equal(t, []string{"Extension.v1alpha1.extensions.gardener.cloud"}, e.Others)
+	assert.Equal(t, []string{"Extension.v1alpha1.extensions.gardener.cloud"}, e.OtherKinds)
 }
 
-func TestUnknown(t *testing.T) {
+func TestUnknownNames(t *testing.T) {
 	for question, want := range map[string]string{
 		"Shot":                           `there is no kind "Shot"; did you mean "Shoot"?`,
 		"Nonsense":                       `there is no kind "Nonsense"; there are BackupBucket, `,
@@ -189,9 +189,9 @@ func TestUnknown(t *testing.T) {
 		_, err := Explain(question)
 		assert.ErrorContains(t, err, want)
 	}
-	_, err := Find("shoot/purpos")
+	_, err := FindRule("shoot/purpos")
 	assert.ErrorContains(t, err, `did you mean "shoot/purpose"?`)
-	_, err = RulesOf("Shoot.spec")
+	_, err = RulesOfKindName("Shoot.spec")
 	assert.ErrorContains(t, err, "goes with a kind")
 }
 
@@ -202,28 +202,28 @@ func TestComplete(t *testing.T) {
 		"Shoot.nothing.":    {},
 		"extensions.Worker": {"extensions.Worker"},
 	} {
-		offers, err := Complete(begin)
+		offers, err := CompleteQuestion(begin)
 		require.NoError(t, err)
 		assert.Equal(t, want, append([]string{}, offers...), begin)
 	}
 }
 
-// TestLinks checks that docs/rules.md has the anchor of each rule, and the rule there.
-func TestLinks(t *testing.T) {
+// TestRuleLinks checks that docs/rules.md has the anchor of each rule, and the rule there.
+func TestRuleLinks(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "rules.md"))
 	require.NoError(t, err)
 	sections := map[string]string{}
 	for _, section := range strings.Split(string(data), "\n### ")[1:] {
 		title, text, _ := strings.Cut(section, "\n")
-		if _, twice := sections[anchor(title)]; !twice { // GitHub numbers repeated anchors
-			sections[anchor(title)] = text
+		if _, twice := sections[headingAnchor(title)]; !twice { // GitHub numbers repeated anchors
+			sections[headingAnchor(title)] = text
 		}
 	}
 	all, err := Rules()
 	require.NoError(t, err)
 	for _, rule := range all {
-		_, name, _ := strings.Cut(Link(rule), "/docs/rules.md#")
-		assert.Contains(t, sections[name], "\n| "+rule.ID+" |", Link(rule))
+		_, name, _ := strings.Cut(RuleLink(rule), "/docs/rules.md#")
+		assert.Contains(t, sections[name], "\n| "+rule.ID+" |", RuleLink(rule))
 	}
-	assert.Equal(t, "every-kind-of-extensionsgardenercloud", anchor(heading("extensions.*")))
+	assert.Equal(t, "every-kind-of-extensionsgardenercloud", headingAnchor(kindHeading("extensions.*")))
 }

@@ -26,9 +26,9 @@ func Rules() ([]schemas.Rule, error) {
 	return all, nil
 }
 
-// Find returns the rule with an id, once per kind. The error for an unknown id suggests a similar
-// one.
-func Find(id string) ([]schemas.Rule, error) {
+// FindRule returns the rule with an id, once per kind. The error for an unknown id suggests a
+// similar one.
+func FindRule(id string) ([]schemas.Rule, error) {
 	all, err := Rules()
 	if err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func Find(id string) ([]schemas.Rule, error) {
 	return found, nil
 }
 
-// OfKind returns the rules for objects of a kind, with those for every kind.
-func OfKind(gvk schema.GroupVersionKind) ([]schemas.Rule, error) {
+// RulesOfKind returns the rules for objects of a kind, with those for every kind.
+func RulesOfKind(gvk schema.GroupVersionKind) ([]schemas.Rule, error) {
 	all, err := Rules()
 	if err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func OfKind(gvk schema.GroupVersionKind) ([]schemas.Rule, error) {
 	}), nil
 }
 
-// meantOr suggests the similar word, or lists all words.
-func meantOr(word string, known []string, introduction string) string {
+// suggestionOrList suggests the similar word, or lists all words.
+func suggestionOrList(word string, known []string, introduction string) string {
 	if better := suggest.Closest(word, known); better != "" {
 		return fmt.Sprintf("; did you mean %q?", better)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// width is the maximum number of characters in a line of documentation.
-const width = 100
+// lineWidth is the maximum number of characters in a line of documentation.
+const lineWidth = 100
 
 // WriteText writes the explanation as text.
 func (e *Explanation) WriteText(w io.Writer) error {
@@ -21,8 +21,8 @@ func (e *Explanation) WriteText(w io.Writer) error {
 		where = "in a namespace"
 	}
 	fmt.Fprintf(&b, "KIND:      %s (%s, %s)\n", e.Kind, e.APIVersion, where)
-	if len(e.Others) > 0 {
-		fmt.Fprintf(&b, "ALSO:      %s\n", strings.Join(e.Others, ", "))
+	if len(e.OtherKinds) > 0 {
+		fmt.Fprintf(&b, "ALSO:      %s\n", strings.Join(e.OtherKinds, ", "))
 	}
 	if e.Field != "" {
 		fmt.Fprintf(&b, "FIELD:     %s\nTYPE:      %s\nREQUIRED:  %s\n", e.Field, e.Type, map[bool]string{true: "yes", false: "no"}[e.Required])
@@ -37,11 +37,11 @@ func (e *Explanation) WriteText(w io.Writer) error {
 	if len(e.Values) > 0 {
 		fmt.Fprintf(&b, "VALUES:    %s\n", strings.Join(e.Values, ", "))
 	}
-	if len(e.Form) > 0 {
-		fmt.Fprintf(&b, "FORM:      %s\n", strings.Join(e.Form, "; "))
+	if len(e.Constraints) > 0 {
+		fmt.Fprintf(&b, "FORM:      %s\n", strings.Join(e.Constraints, "; "))
 	}
 	if e.Documentation != "" {
-		b.WriteString("\n" + wrapped(e.Documentation) + "\n")
+		b.WriteString("\n" + wrapText(e.Documentation) + "\n")
 	}
 	if len(e.Fields) > 0 {
 		b.WriteString("\nFIELDS\n")
@@ -57,27 +57,27 @@ func (e *Explanation) WriteText(w io.Writer) error {
 			return fmt.Errorf("writing the fields: %w", err)
 		}
 	}
-	if err := writeMentions(&b, "RULES", e.Rules); err != nil {
+	if err := writeRuleSummaries(&b, "RULES", e.Rules); err != nil {
 		return err
 	}
-	if err := writeMentions(&b, "RULES ABOUT WHAT IT IS IN", e.Around); err != nil {
+	if err := writeRuleSummaries(&b, "RULES ABOUT WHAT IT IS IN", e.ParentRules); err != nil {
 		return err
 	}
-	if len(e.Rules)+len(e.Around) > 0 {
+	if len(e.Rules)+len(e.ParentRules) > 0 {
 		b.WriteString("\n`pergola explain ID` says more about a rule.\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func writeMentions(b *strings.Builder, heading string, mentions []Mention) error {
+func writeRuleSummaries(b *strings.Builder, heading string, mentions []RuleSummary) error {
 	if len(mentions) == 0 {
 		return nil
 	}
 	b.WriteString("\n" + heading + "\n")
 	t := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
 	for _, m := range mentions {
-		fmt.Fprintf(t, "  %s\t%s%s\n", m.ID, m.Title, remarks(m.Severity, m.Scope, m.Class))
+		fmt.Fprintf(t, "  %s\t%s%s\n", m.ID, m.Title, ruleRemarks(m.Severity, m.Scope, m.Class))
 	}
 	if err := t.Flush(); err != nil {
 		return fmt.Errorf("writing the rules: %w", err)
@@ -85,8 +85,8 @@ func writeMentions(b *strings.Builder, heading string, mentions []Mention) error
 	return nil
 }
 
-// remarks lists the properties that differ from most rules.
-func remarks(severity schemas.Severity, scope string, class schemas.RuleClass) string {
+// ruleRemarks lists the properties that differ from most rules.
+func ruleRemarks(severity schemas.Severity, scope string, class schemas.RuleClass) string {
 	var words []string
 	if severity == schemas.SeverityWarning {
 		words = append(words, "warning")
@@ -110,11 +110,11 @@ func remarks(severity schemas.Severity, scope string, class schemas.RuleClass) s
 func WriteRule(w io.Writer, rules []schemas.Rule) error {
 	var b strings.Builder
 	rule := rules[0]
-	fmt.Fprintf(&b, "RULE:      %s%s\nSEVERITY:  %s\n", rule.ID, remarks(schemas.SeverityError, rule.Scope, rule.Class), rule.Severity)
+	fmt.Fprintf(&b, "RULE:      %s%s\nSEVERITY:  %s\n", rule.ID, ruleRemarks(schemas.SeverityError, rule.Scope, rule.Class), rule.Severity)
 	for _, r := range rules {
 		fmt.Fprintf(&b, "ABOUT:     %s: %s\n", KindWords(r.Kind), strings.Join(fieldWords(r.Fields), ", "))
 	}
-	fmt.Fprintf(&b, "SOURCE:    %s\nWRITTEN:   %s\n\n%s\n\n%s\n", rule.Source, written(rule), wrapped(rule.Title+"."), wrapped(rule.Doc))
+	fmt.Fprintf(&b, "SOURCE:    %s\nWRITTEN:   %s\n\n%s\n\n%s\n", rule.Source, ruleLocation(rule), wrapText(rule.Title+"."), wrapText(rule.Doc))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -123,7 +123,7 @@ func WriteRule(w io.Writer, rules []schemas.Rule) error {
 func WriteRules(w io.Writer, rules []schemas.Rule) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, r := range rules {
-		fmt.Fprintf(t, "%s\t%s\t%s%s\n", r.ID, KindWords(r.Kind), r.Title, remarks(r.Severity, r.Scope, r.Class))
+		fmt.Fprintf(t, "%s\t%s\t%s%s\n", r.ID, KindWords(r.Kind), r.Title, ruleRemarks(r.Severity, r.Scope, r.Class))
 	}
 	return t.Flush()
 }
@@ -151,15 +151,15 @@ func fieldWords(fields []string) []string {
 	return words
 }
 
-func written(rule schemas.Rule) string {
+func ruleLocation(rule schemas.Rule) string {
 	if rule.File == "" {
 		return "schemas/base, generated from api/crds"
 	}
 	return rule.File
 }
 
-// wrapped breaks lines between words. It retains the begin of paragraphs and list items.
-func wrapped(text string) string {
+// wrapText breaks lines between words. It retains the begin of paragraphs and list items.
+func wrapText(text string) string {
 	var out []string
 	line := ""
 	end := func() {
@@ -177,7 +177,7 @@ func wrapped(text string) string {
 			end()
 		}
 		for _, word := range words {
-			if line != "" && len(line)+1+len(word) > width {
+			if line != "" && len(line)+1+len(word) > lineWidth {
 				end()
 			}
 			line = strings.TrimPrefix(line+" "+word, " ")

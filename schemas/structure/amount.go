@@ -10,44 +10,44 @@ import (
 // Bounds of plausible amounts: machines have fewer cores, and programs and volumes more bytes.
 // Wrong suffixes result in amounts far beyond.
 const (
-	mostCores = 10_000
-	leastRoom = 1 << 20
-	// mostCoresOfPod and the following constants are bounds of one pod.
-	mostCoresOfPod       = 256
-	leastMillicoresOfPod = 10
-	mostMemoryOfPod      = 8 << 40
+	maxCores = 10_000
+	minBytes = 1 << 20
+	// maxPodCores and the following constants are bounds of one pod.
+	maxPodCores      = 256
+	minPodMillicores = 10
+	maxPodMemory     = 8 << 40
 )
 
-// Amount returns the fault of an implausible quantity of a resource, "" if there is none. API
+// CheckAmount returns the fault of an implausible quantity of a resource, "" if there is none. API
 // servers accept any quantity.
-func Amount(name string, amount resource.Quantity) string {
+func CheckAmount(name string, amount resource.Quantity) string {
 	text := amount.String()
 	switch {
 	case amount.Sign() <= 0:
 		return ""
-	case name == "cpu" && amount.CmpInt64(mostCores) > 0:
+	case name == "cpu" && amount.CmpInt64(maxCores) > 0:
 		return fmt.Sprintf("is %s cores, more than machines have; write a number of cores, such as 2, or of thousandths, such as 500m", amount.AsDec())
 	case name != "memory" && name != "storage" && name != "ephemeral-storage":
 		return ""
-	case strings.HasSuffix(text, "m") && amount.CmpInt64(leastRoom) < 0:
+	case strings.HasSuffix(text, "m") && amount.CmpInt64(minBytes) < 0:
 		return fmt.Sprintf("is %s bytes, since m stands for thousandths; did you mean %s?", amount.AsDec(), strings.TrimSuffix(text, "m")+"Mi")
-	case amount.CmpInt64(leastRoom) < 0:
+	case amount.CmpInt64(minBytes) < 0:
 		return fmt.Sprintf("is %s bytes; write a unit, such as Mi or Gi", amount.AsDec())
 	}
 	return ""
 }
 
-// AmountOfPod returns the fault of a quantity as a bound for one pod, "" if there is none.
-func AmountOfPod(name string, amount resource.Quantity) string {
+// CheckPodAmount returns the fault of a quantity as a bound for one pod, "" if there is none.
+func CheckPodAmount(name string, amount resource.Quantity) string {
 	switch {
 	case name != "cpu" && name != "memory":
 	case amount.Sign() <= 0:
 		return "lets no pod have anything; leave it out for no bound"
-	case name == "cpu" && amount.CmpInt64(mostCoresOfPod) > 0:
+	case name == "cpu" && amount.CmpInt64(maxPodCores) > 0:
 		return fmt.Sprintf("is %s cores, more than a pod can have; write a number of cores, such as 2, or of thousandths, such as 500m", amount.AsDec())
-	case name == "cpu" && amount.MilliValue() < leastMillicoresOfPod:
+	case name == "cpu" && amount.MilliValue() < minPodMillicores:
 		return fmt.Sprintf("is %s cores, less than a pod can do anything with; m stands for thousandths", amount.AsDec())
-	case name == "memory" && amount.CmpInt64(mostMemoryOfPod) > 0:
+	case name == "memory" && amount.CmpInt64(maxPodMemory) > 0:
 		return fmt.Sprintf("is %s bytes, more than a pod can have", amount.AsDec())
 	}
 	return ""

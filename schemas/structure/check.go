@@ -16,15 +16,16 @@ type Finding struct {
 	Path    fieldpath.Path
 	Type    string
 	Message string
-	// Meant is the probably intended field for an unknown one; nil if there is none or it is set.
-	Meant fieldpath.Path
+	// IntendedPath is the probably intended field for an unknown one; nil if there is none or it is
+	// set.
+	IntendedPath fieldpath.Path
 }
 
 // Check compares an object with its schema and returns all findings in the order of the fields. The
 // object must have unstructured content: map[string]any, []any, string, bool, int64, float64, nil.
 func (k *Kind) Check(object map[string]any) []Finding {
-	c := &checker{kind: k.GVK.Kind, root: k.Root, leaves: k.Aggregated()}
-	c.check(nil, k.Root, object)
+	c := &checker{kind: k.GVK.Kind, root: k.Root, reportsMissingLeaves: k.IsAggregated()}
+	c.checkValue(nil, k.Root, object)
 	return c.findings
 }
 
@@ -32,19 +33,19 @@ type checker struct {
 	kind     string
 	root     *Node
 	findings []Finding
-	// leaves reports the required fields of a missing object instead of the object. The aggregated
-	// API server decodes into structs, in which the object exists with empty fields.
-	leaves bool
+	// reportsMissingLeaves reports the required fields of a missing object instead of the object.
+	// The aggregated API server decodes into structs, in which the object exists with empty fields.
+	reportsMissingLeaves bool
 }
 
-func (c *checker) add(path fieldpath.Path, typ, format string, args ...any) {
+func (c *checker) addFinding(path fieldpath.Path, typ, format string, args ...any) {
 	c.findings = append(c.findings, Finding{Path: slices.Clone(path), Type: typ, Message: fmt.Sprintf(format, args...)})
 }
 
-func (c *checker) check(path fieldpath.Path, n *Node, value any) {
+func (c *checker) checkValue(path fieldpath.Path, n *Node, value any) {
 	if value == nil {
-		if !n.Nullable && n.typed() {
-			c.add(path, "TypeInvalid", "must be %s, but is null", n.wanted())
+		if !n.Nullable && n.hasType() {
+			c.addFinding(path, "TypeInvalid", "must be %s, but is null", n.typeWords())
 		}
 		return
 	}
@@ -79,13 +80,13 @@ func (c *checker) check(path fieldpath.Path, n *Node, value any) {
 	default:
 		return
 	}
-	c.add(path, "TypeInvalid", "must be %s, but is %s%s", n.wanted(), n.described(value), n.quotesHint(value))
+	c.addFinding(path, "TypeInvalid", "must be %s, but is %s%s", n.typeWords(), n.describeValue(value), n.quotesHint(value))
 }
 
 func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]any) {
 	for _, name := range n.Required {
 		if value, ok := object[name]; !ok || value == nil {
-			c.missing(path.Append(name), n.Properties[name])
+			c.reportMissing(path.Append(name), n.Properties[name])
 		}
 	}
 	names := make([]string, 0, len(object))
@@ -100,67 +101,67 @@ func (c *checker) checkObject(path fieldpath.Path, n *Node, object map[string]an
 		case known && object[name] == nil && !child.Nullable:
 			// Null means absent.
 		case known:
-			c.check(path.Append(name), child, object[name])
+			c.checkValue(path.Append(name), child, object[name])
 		case n.Additional != nil:
-			c.checkNamed(path.Append(fieldpath.Key(name)), n.Additional, name, object[name])
+			c.checkMapValue(path.Append(fieldpath.Key(name)), n.Additional, name, object[name])
 		case !n.Open && (len(n.Properties) > 0 || n.Additional != nil || n.Type == "object"):
-			c.unknown(path.Append(name), name, n, object)
+			c.reportUnknownField(path.Append(name), name, n, object)
 		}
 	}
 }
 
-// checkNamed checks a map value. If the check fails and the key names a secret, the value is
+// checkMapValue checks a map value. If the check fails and the key names a secret, the value is
 // hidden.
-func (c *checker) checkNamed(path fieldpath.Path, n *Node, key string, value any) {
+func (c *checker) checkMapValue(path fieldpath.Path, n *Node, key string, value any) {
 	found := len(c.findings)
-	c.check(path, n, value)
+	c.checkValue(path, n, value)
 	if len(c.findings) == found {
 		return
 	}
-	if secret := n.named(key); secret != n {
+	if secret := n.nodeForKey(key); secret != n {
 		c.findings = c.findings[:found]
-		c.check(path, secret, value)
+		c.checkValue(path, secret, value)
 	}
 }
 
-func (c *checker) unknown(path fieldpath.Path, name string, n *Node, object map[string]any) {
-	if n.SecretNames && !suggest.IsMisspelt(name, n.Names()) {
+func (c *checker) reportUnknownField(path fieldpath.Path, name string, n *Node, object map[string]any) {
+	if n.HidesUnknownNames && !suggest.IsMisspelt(name, n.FieldNames()) {
 		// The unknown name may be a misplaced value: hide it in the path, too.
-		if len(c.findings) == 0 || c.findings[len(c.findings)-1].Message != secretNameWords(n) {
-			c.add(path[:len(path)-1], "Forbidden", "%s", secretNameWords(n))
+		if len(c.findings) == 0 || c.findings[len(c.findings)-1].Message != hiddenNameMessage(n) {
+			c.addFinding(path[:len(path)-1], "Forbidden", "%s", hiddenNameMessage(n))
 		}
 		return
 	}
-	if instead := removed(c.kind, path); instead != "" {
-		c.add(path, "Forbidden", "the field %q does not exist any more; %s", name, instead)
+	if instead := replacementOf(c.kind, path); instead != "" {
+		c.addFinding(path, "Forbidden", "the field %q does not exist any more; %s", name, instead)
 		return
 	}
 	if len(path) == 2 && path[0] == "metadata" && name == "namespace" {
-		c.add(path, "Forbidden", "objects of kind %s are in no namespace; remove it", c.kind)
+		c.addFinding(path, "Forbidden", "objects of kind %s are in no namespace; remove it", c.kind)
 		return
 	}
 	hint := ""
 	var meant fieldpath.Path
-	if word := wordOfYAML11(name); word != "" && n.Properties[word] != nil {
+	if word := yaml11Value(name); word != "" && n.Properties[word] != nil {
 		hint = fmt.Sprintf("; the definition has %q, which YAML 1.1 reads for %s without quotes: put it in quotes there", word, name)
-	} else if better := suggest.Closest(name, n.Names()); better != "" {
+	} else if better := suggest.Closest(name, n.FieldNames()); better != "" {
 		hint = fmt.Sprintf("; did you mean %q?", better)
 		if object[better] == nil {
 			meant = slices.Clone(path[:len(path)-1].Append(better))
 		}
-	} else if there := c.root.elsewhere(path); len(there) == 1 && !slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "status"}, name) {
+	} else if there := c.root.findMisplaced(path); len(there) == 1 && !slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "status"}, name) {
 		hint = fmt.Sprintf("; did you mean %s at the top of the object?", there)
 	} else if len(there) > 1 {
 		hint = fmt.Sprintf("; did you mean %s?", there)
 	} else if len(n.Properties) > 0 && len(n.Properties) <= 12 {
-		hint = "; known here: " + strings.Join(n.Names(), ", ")
+		hint = "; known here: " + strings.Join(n.FieldNames(), ", ")
 	}
-	c.add(path, "Forbidden", "the field %q does not exist%s", name, hint)
-	c.findings[len(c.findings)-1].Meant = meant
+	c.addFinding(path, "Forbidden", "the field %q does not exist%s", name, hint)
+	c.findings[len(c.findings)-1].IntendedPath = meant
 }
 
-// wordOfYAML11 returns the value of an unquoted word in YAML 1.1; empty if it is a plain string.
-func wordOfYAML11(name string) string {
+// yaml11Value returns the value of an unquoted word in YAML 1.1; empty if it is a plain string.
+func yaml11Value(name string) string {
 	switch strings.ToLower(name) {
 	case "n", "no", "off":
 		return "false"
@@ -170,27 +171,27 @@ func wordOfYAML11(name string) string {
 	return ""
 }
 
-func secretNameWords(n *Node) string {
-	return "has a field that does not exist, whose name is not shown; known here: " + strings.Join(n.Names(), ", ")
+func hiddenNameMessage(n *Node) string {
+	return "has a field that does not exist, whose name is not shown; known here: " + strings.Join(n.FieldNames(), ", ")
 }
 
-func (c *checker) missing(path fieldpath.Path, n *Node) {
-	if c.leaves && n != nil && len(n.Required) > 0 && !isPart(path) {
+func (c *checker) reportMissing(path fieldpath.Path, n *Node) {
+	if c.reportsMissingLeaves && n != nil && len(n.Required) > 0 && !isSpecOrMetadata(path) {
 		for _, name := range n.Required {
-			c.missing(path.Append(name), n.Properties[name])
+			c.reportMissing(path.Append(name), n.Properties[name])
 		}
 		return
 	}
 	if n != nil && len(n.Enum) > 0 {
-		c.add(path, "Required", "must be set, to %s", alternatives(n.Enum))
+		c.addFinding(path, "Required", "must be set, to %s", joinAlternatives(n.Enum))
 		return
 	}
-	c.add(path, "Required", "must be set")
+	c.addFinding(path, "Required", "must be set")
 }
 
-// isPart reports whether the path is spec or metadata. An object without them is incomplete, not an
-// object with empty fields.
-func isPart(path fieldpath.Path) bool {
+// isSpecOrMetadata reports whether the path is spec or metadata. An object without them is
+// incomplete, not an object with empty fields.
+func isSpecOrMetadata(path fieldpath.Path) bool {
 	return len(path) == 1 && (path[0] == "spec" || path[0] == "metadata")
 }
 
@@ -200,20 +201,20 @@ func (c *checker) checkList(path fieldpath.Path, n *Node, list []any) {
 		return
 	}
 	for i, item := range list {
-		c.check(path.Append(i), n.Items, item)
+		c.checkValue(path.Append(i), n.Items, item)
 	}
 }
 
 func (c *checker) checkCount(path fieldpath.Path, what string, count int, minimum, maximum *int64) {
 	if minimum != nil && int64(count) < *minimum {
 		if count == 0 {
-			c.add(path, "Invalid", "must not be empty: at least %d %s", *minimum, plural(what, *minimum))
+			c.addFinding(path, "Invalid", "must not be empty: at least %d %s", *minimum, pluralOf(what, *minimum))
 		} else {
-			c.add(path, "Invalid", "has %d %s, but must have at least %d", count, what, *minimum)
+			c.addFinding(path, "Invalid", "has %d %s, but must have at least %d", count, what, *minimum)
 		}
 	}
 	if maximum != nil && int64(count) > *maximum {
-		c.add(path, "TooMany", "has %d %s, but may have at most %d", count, what, *maximum)
+		c.addFinding(path, "TooMany", "has %d %s, but may have at most %d", count, what, *maximum)
 	}
 }
 
@@ -223,16 +224,16 @@ func (c *checker) checkIntOrString(path fieldpath.Path, n *Node, value any) {
 		c.checkText(path, n, v)
 	case int64, int:
 	case float64:
-		if n.Fraction {
+		if n.AllowsFraction {
 			return
 		}
 		if isTooWide(v) {
-			c.add(path, "Invalid", tooWideWords+"; put it in quotes")
+			c.addFinding(path, "Invalid", tooWideMessage+"; put it in quotes")
 		} else if v != math.Trunc(v) {
-			c.add(path, "TypeInvalid", "must be a whole number or text, but is %v; put it in quotes", v)
+			c.addFinding(path, "TypeInvalid", "must be a whole number or text, but is %v; put it in quotes", v)
 		}
 	default:
-		c.add(path, "TypeInvalid", "must be a whole number or text, but is %s", n.described(value))
+		c.addFinding(path, "TypeInvalid", "must be a whole number or text, but is %s", n.describeValue(value))
 	}
 }
 
@@ -244,18 +245,18 @@ func (c *checker) checkText(path fieldpath.Path, n *Node, text string) {
 		if better := suggest.Closest(text, n.Enum); better != "" && text != "" {
 			hint = fmt.Sprintf("; did you mean %q?", better)
 		}
-		c.add(path, "NotSupported", "%s is not supported, but %s%s", n.quoted(text), alternatives(n.Enum), hint)
+		c.addFinding(path, "NotSupported", "%s is not supported, but %s%s", n.quoteText(text), joinAlternatives(n.Enum), hint)
 	case n.MinLength != nil && length < *n.MinLength && length == 0:
-		c.add(path, "Required", "must not be empty")
+		c.addFinding(path, "Required", "must not be empty")
 	case n.MinLength != nil && length < *n.MinLength:
-		c.add(path, "Invalid", "has %d characters, but must have at least %d", length, *n.MinLength)
+		c.addFinding(path, "Invalid", "has %d characters, but must have at least %d", length, *n.MinLength)
 	case n.MaxLength != nil && length > *n.MaxLength:
-		c.add(path, "TooLong", "has %d characters, but may have at most %d", length, *n.MaxLength)
+		c.addFinding(path, "TooLong", "has %d characters, but may have at most %d", length, *n.MaxLength)
 	case n.Pattern != nil && !n.Pattern.MatchString(text):
-		c.add(path, "Invalid", "%s %s", n.quoted(text), n.patternWords())
+		c.addFinding(path, "Invalid", "%s %s", n.quoteText(text), n.patternWords())
 	default:
 		if words := checkFormat(n.Format, text); words != "" {
-			c.add(path, "Invalid", "%s %s", n.quoted(text), words)
+			c.addFinding(path, "Invalid", "%s %s", n.quoteText(text), words)
 		}
 	}
 }
@@ -278,11 +279,11 @@ func (c *checker) checkNumber(path fieldpath.Path, n *Node, value any) bool {
 	}
 	switch low, high := n.bounds(); {
 	case n.Type == "integer" && isTooWide(value):
-		c.add(path, "Invalid", tooWideWords)
+		c.addFinding(path, "Invalid", tooWideMessage)
 	case number < low || n.ExclusiveMin && number == low:
-		c.add(path, "Invalid", "%v is too small: %s", value, n.rangeWords())
+		c.addFinding(path, "Invalid", "%v is too small: %s", value, n.rangeWords())
 	case number > high || n.ExclusiveMax && number == high:
-		c.add(path, "Invalid", "%v is too large: %s", value, n.rangeWords())
+		c.addFinding(path, "Invalid", "%v is too large: %s", value, n.rangeWords())
 	}
 	return true
 }

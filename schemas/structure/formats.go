@@ -16,9 +16,9 @@ const (
 	formatIPv6     = "ipv6"
 )
 
-// formats are the checked formats of each type. Definitions with other formats are rejected. New
-// formats also need code in checkFormat and writer.format.
-var formats = map[string][]string{
+// supportedFormats are the checked formats of each type. Definitions with other formats are
+// rejected. New supportedFormats also need code in checkFormat and writer.format.
+var supportedFormats = map[string][]string{
 	"":        {""},
 	"object":  {""},
 	"array":   {""},
@@ -59,28 +59,28 @@ func checkFormat(format, text string) string {
 	return ""
 }
 
-// base64Form matches the input of Go's decoder: complete groups, with line breaks anywhere.
-const base64Form = `^[\r\n]*(([A-Za-z0-9+/][\r\n]*){4})*(([A-Za-z0-9+/][\r\n]*){2}=[\r\n]*=[\r\n]*|([A-Za-z0-9+/][\r\n]*){3}=[\r\n]*)?$`
+// base64Pattern matches the input of Go's decoder: complete groups, with line breaks anywhere.
+const base64Pattern = `^[\r\n]*(([A-Za-z0-9+/][\r\n]*){4})*(([A-Za-z0-9+/][\r\n]*){2}=[\r\n]*=[\r\n]*|([A-Za-z0-9+/][\r\n]*){3}=[\r\n]*)?$`
 
-// format returns the CUE constraint of a format, or "".
-func (w *writer) format(format string) string {
+// formatConstraint returns the CUE constraint of a format, or "".
+func (w *cueWriter) formatConstraint(format string) string {
 	switch format {
 	case formatDateTime:
-		w.use("time")
+		w.addImport("time")
 		return "time.Time"
 	case formatDuration:
-		w.use("time")
+		w.addImport("time")
 		return "time.Duration"
 	case formatByte:
-		return "=~" + strconv.Quote(base64Form)
+		return "=~" + strconv.Quote(base64Pattern)
 	case formatCIDR:
-		w.use("net")
+		w.addImport("net")
 		return "net.IPCIDR"
 	case formatIPv4:
-		w.use("net")
+		w.addImport("net")
 		return "net.IPv4"
 	case formatIPv6:
-		w.use("net")
+		w.addImport("net")
 		return "net.IPv6"
 	}
 	return ""

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// FromGo derives the schema of a configuration from the Go type into which its process decodes it.
-// The type defines fields and forms, but not which fields are required. open are paths with
-// unchecked content.
-func FromGo(gvk schema.GroupVersionKind, t reflect.Type, open ...string) (*Kind, error) {
-	root, err := nodeOf(t, nil)
+// KindFromGoType derives the schema of a configuration from the Go type into which its process
+// decodes it. The type defines fields and forms, but not which fields are required. open are paths
+// with unchecked content.
+func KindFromGoType(gvk schema.GroupVersionKind, t reflect.Type, open ...string) (*Kind, error) {
+	root, err := nodeFromType(t, nil)
 	if err != nil {
 		return nil, fmt.Errorf("reading the schema of %s: %w", gvk, err)
 	}
@@ -32,19 +32,19 @@ func FromGo(gvk schema.GroupVersionKind, t reflect.Type, open ...string) (*Kind,
 	return &Kind{GVK: gvk, Root: root}, nil
 }
 
-// wireTypes are types whose JSON form differs from their Go fields.
-var wireTypes = map[reflect.Type]Node{
+// jsonTypes are types whose JSON form differs from their Go fields.
+var jsonTypes = map[reflect.Type]Node{
 	durationType:                          {Type: "string", Format: formatDuration},
 	reflect.TypeFor[metav1.Time]():        {Type: "string", Format: formatDateTime},
-	reflect.TypeFor[resource.Quantity]():  {IntOrString: true, Fraction: true},
+	reflect.TypeFor[resource.Quantity]():  {IntOrString: true, AllowsFraction: true},
 	reflect.TypeFor[intstr.IntOrString](): {IntOrString: true},
 }
 
-func nodeOf(t reflect.Type, within []reflect.Type) (*Node, error) {
+func nodeFromType(t reflect.Type, within []reflect.Type) (*Node, error) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if n, ok := wireTypes[t]; ok {
+	if n, ok := jsonTypes[t]; ok {
 		return &n, nil
 	}
 	for _, outer := range within {
@@ -61,17 +61,17 @@ func nodeOf(t reflect.Type, within []reflect.Type) (*Node, error) {
 	switch t.Kind() {
 	case reflect.Struct:
 		n.Type, n.Properties = "object", map[string]*Node{}
-		return n, fieldsOf(n, t, within)
+		return n, addStructFields(n, t, within)
 	case reflect.Map:
 		n.Type = "object"
-		n.Additional, err = nodeOf(t.Elem(), within)
+		n.Additional, err = nodeFromType(t.Elem(), within)
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
 			n.Type, n.Format = "string", formatByte
 			return n, nil
 		}
 		n.Type = "array"
-		n.Items, err = nodeOf(t.Elem(), within)
+		n.Items, err = nodeFromType(t.Elem(), within)
 	case reflect.String:
 		n.Type = "string"
 	case reflect.Bool:
@@ -88,21 +88,21 @@ func nodeOf(t reflect.Type, within []reflect.Type) (*Node, error) {
 	return n, err
 }
 
-func fieldsOf(n *Node, t reflect.Type, within []reflect.Type) error {
+func addStructFields(n *Node, t reflect.Type, within []reflect.Type) error {
 	for i := range t.NumField() {
 		field := t.Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case name == "-" || !field.IsExported():
 		case name == "" && (field.Anonymous || strings.Contains(options, "inline")):
-			if err := fieldsOf(n, field.Type, within); err != nil {
+			if err := addStructFields(n, field.Type, within); err != nil {
 				return err
 			}
 		default:
 			if name == "" {
 				name = field.Name
 			}
-			child, err := nodeOf(field.Type, within)
+			child, err := nodeFromType(field.Type, within)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}

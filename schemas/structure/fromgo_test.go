@@ -15,17 +15,17 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-type outer struct {
+type outerConfig struct {
 	metav1.TypeMeta `json:",inline"`
-	Deep            *inner             `json:"deep,omitempty"`
-	Many            []inner            `json:"many"`
+	Deep            *innerConfig       `json:"deep,omitempty"`
+	Many            []innerConfig      `json:"many"`
 	Named           map[string]float64 `json:"named"`
 	Raw             runtime.RawExtension
-	Self            *outer `json:"self"`
-	Hidden          string `json:"-"`
+	Self            *outerConfig `json:"self"`
+	Hidden          string       `json:"-"`
 }
 
-type inner struct {
+type innerConfig struct {
 	For   metav1.Duration    `json:"for"`
 	Size  *resource.Quantity `json:"size"`
 	Port  intstr.IntOrString `json:"port"`
@@ -35,8 +35,8 @@ type inner struct {
 	Only  int32              `json:"only"`
 }
 
-func TestFromGo(t *testing.T) {
-	kind, err := FromGo(schema.GroupVersionKind{Kind: "Outer"}, reflect.TypeFor[outer]())
+func TestKindFromGoType(t *testing.T) {
+	kind, err := KindFromGoType(schema.GroupVersionKind{Kind: "Outer"}, reflect.TypeFor[outerConfig]())
 	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		object map[string]any
@@ -68,12 +68,12 @@ func TestFromGo(t *testing.T) {
 			}
 		})
 	}
-	_, err = FromGo(schema.GroupVersionKind{Kind: "Bad"}, reflect.TypeFor[struct{ C chan int }]())
+	_, err = KindFromGoType(schema.GroupVersionKind{Kind: "Bad"}, reflect.TypeFor[struct{ C chan int }]())
 	require.EqualError(t, err, "reading the schema of /, Kind=Bad: C: chan int has no form in JSON")
 }
 
-// TestElsewhere checks that a path is suggested only if it is the only nearest one.
-func TestElsewhere(t *testing.T) {
+// TestMisplacedFieldHint checks that a path is suggested only if it is the only nearest one.
+func TestMisplacedFieldHint(t *testing.T) {
 	leaf := func() *Node { return &Node{Type: "string"} }
 	object := func(fields map[string]*Node) *Node { return &Node{Type: "object", Properties: fields} }
 	root := object(map[string]*Node{
@@ -88,6 +88,6 @@ func TestElsewhere(t *testing.T) {
 		"spec.single": "spec.b.single", "single": "spec.b.single", "spec.a.single": "spec.b.single", "spec.both": "", "spec.a.top": "top", "spec.far": "spec.a.deep.far",
 		"tooFar": "", "spec.item": "", "nowhere": "",
 	} {
-		assert.Equal(t, want, root.elsewhere(fieldpath.Parse(path)).String(), path)
+		assert.Equal(t, want, root.findMisplaced(fieldpath.Parse(path)).String(), path)
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 var durationType = reflect.TypeFor[metav1.Duration]()
 
-// goTag is the key of struct tags with information that definitions lack.
-const goTag = "pergola"
+// structTag is the key of struct tags with information that definitions lack.
+const structTag = "pergola"
 
 const (
 	// tagSensitive marks a value that must not be quoted, nor its children.
@@ -30,10 +30,10 @@ func addGoFormats(root *Node, gvk schema.GroupVersionKind, scheme *runtime.Schem
 	if err != nil {
 		return fmt.Errorf("making an empty %s: %w", gvk, err)
 	}
-	return addFromGo(root, reflect.TypeOf(object).Elem())
+	return addTypeInfo(root, reflect.TypeOf(object).Elem())
 }
 
-func addFromGo(n *Node, t reflect.Type) error {
+func addTypeInfo(n *Node, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -44,21 +44,21 @@ func addFromGo(n *Node, t reflect.Type) error {
 			n.Format = formatDuration
 		}
 	case t.Kind() == reflect.Slice && n.Items != nil:
-		return addFromGo(n.Items, t.Elem())
+		return addTypeInfo(n.Items, t.Elem())
 	case t.Kind() == reflect.Map && n.Additional != nil:
-		return addFromGo(n.Additional, t.Elem())
+		return addTypeInfo(n.Additional, t.Elem())
 	case t.Kind() == reflect.Struct && n.Properties != nil:
-		return addFromFields(n, t)
+		return addFieldInfo(n, t)
 	}
 	return nil
 }
 
-func addFromFields(n *Node, t reflect.Type) error {
+func addFieldInfo(n *Node, t reflect.Type) error {
 	for i := range t.NumField() {
 		field := t.Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "" && (field.Anonymous || strings.Contains(options, "inline")) {
-			if err := addFromGo(n, field.Type); err != nil {
+			if err := addTypeInfo(n, field.Type); err != nil {
 				return err
 			}
 			continue
@@ -67,7 +67,7 @@ func addFromFields(n *Node, t reflect.Type) error {
 		if !ok {
 			continue
 		}
-		switch tag := field.Tag.Get(goTag); tag {
+		switch tag := field.Tag.Get(structTag); tag {
 		case "":
 		case tagSensitive:
 			child.markSensitive()
@@ -75,9 +75,9 @@ func addFromFields(n *Node, t reflect.Type) error {
 			delete(n.Properties, name)
 			continue
 		default:
-			return fmt.Errorf("the field %s of %s has the tag %s:%q, which is not known", field.Name, t, goTag, tag)
+			return fmt.Errorf("the field %s of %s has the tag %s:%q, which is not known", field.Name, t, structTag, tag)
 		}
-		if err := addFromGo(child, field.Type); err != nil {
+		if err := addTypeInfo(child, field.Type); err != nil {
 			return err
 		}
 	}

@@ -17,8 +17,8 @@ type Kind struct {
 	Root       *Node
 }
 
-// Aggregated reports whether upstream serves the kind from gardener-apiserver instead of a CRD.
-func (k *Kind) Aggregated() bool {
+// IsAggregated reports whether upstream serves the kind from gardener-apiserver instead of a CRD.
+func (k *Kind) IsAggregated() bool {
 	group, _, _ := strings.Cut(k.GVK.Group, ".")
 	return slices.Contains([]string{"core", "operations", "security", "seedmanagement"}, group)
 }
@@ -36,8 +36,8 @@ func RulesName(gvk schema.GroupVersionKind) string {
 	return gvk.Kind
 }
 
-// Definition returns the kind's name in the CUE base, unique among all kinds and versions.
-func (k *Kind) Definition() string {
+// CUEDefinition returns the kind's name in the CUE base, unique among all kinds and versions.
+func (k *Kind) CUEDefinition() string {
 	switch {
 	case k.GVK.Group == extensionsGroup:
 		return "Extensions" + k.GVK.Kind
@@ -50,9 +50,9 @@ func (k *Kind) Definition() string {
 // Kinds are the known kinds by group, version and kind.
 type Kinds map[schema.GroupVersionKind]*Kind
 
-// FromCRDs reads all versions of the definitions. It takes formats that CRDs lack (durations) from
-// the Go types of the scheme, which may be nil.
-func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.Scheme) (Kinds, error) {
+// KindsFromCRDs reads all versions of the definitions. It takes formats that CRDs lack (durations)
+// from the Go types of the scheme, which may be nil.
+func KindsFromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.Scheme) (Kinds, error) {
 	kinds := make(Kinds, len(crds))
 	for _, crd := range crds {
 		for _, version := range crd.Spec.Versions {
@@ -60,7 +60,7 @@ func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.
 			if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 				return nil, fmt.Errorf("the definition of %s has no schema", gvk)
 			}
-			root, err := fromProps(version.Schema.OpenAPIV3Schema, gvk.Kind, refused)
+			root, err := nodeFromProps(version.Schema.OpenAPIV3Schema, gvk.Kind, rejectUnknown)
 			if err != nil {
 				return nil, fmt.Errorf("reading the schema of %s: %w", gvk, err)
 			}
@@ -72,7 +72,7 @@ func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.
 				}
 			}
 			kind := &Kind{GVK: gvk, Namespaced: namespaced, Root: root}
-			if kind.Aggregated() {
+			if kind.IsAggregated() {
 				root.allowFractions()
 			}
 			kinds[gvk] = kind
@@ -81,8 +81,8 @@ func FromCRDs(crds []*apiextensionsv1.CustomResourceDefinition, scheme *runtime.
 	return kinds, nil
 }
 
-// Foreign returns a schema that only knows the metadata. The name is optional.
-func Foreign(gvk schema.GroupVersionKind) *Kind {
+// MetadataOnlyKind returns a schema that only knows the metadata. The name is optional.
+func MetadataOnlyKind(gvk schema.GroupVersionKind) *Kind {
 	metadata := metadataNode(true)
 	metadata.Required = nil
 	metadata.Properties["name"].MinLength = nil
@@ -111,7 +111,7 @@ func completeRoot(root *Node, gvk schema.GroupVersionKind, namespaced bool) {
 	root.Required = required
 	switch gvk.Kind {
 	case "Secret", "InternalSecret":
-		root.SecretNames = true
+		root.HidesUnknownNames = true
 		for _, name := range []string{"immutable", "type"} {
 			root.Properties[name].markSensitive()
 		}

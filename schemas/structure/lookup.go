@@ -12,7 +12,7 @@ func (n *Node) Lookup(path fieldpath.Path) *Node {
 			n = n.Items
 			continue
 		}
-		name := fieldpath.Name(step)
+		name := fieldpath.StepName(step)
 		if child, ok := n.Properties[name]; ok {
 			n = child
 		} else {
@@ -22,15 +22,15 @@ func (n *Node) Lookup(path fieldpath.Path) *Node {
 	return n
 }
 
-// Field returns the node at a path of names without indices, in which a list stands for its items.
-// It returns nil if the schema has none.
-func (n *Node) Field(path fieldpath.Path) *Node {
+// FieldNode returns the node at a path of names without indices, in which a list stands for its
+// items. It returns nil if the schema has none.
+func (n *Node) FieldNode(path fieldpath.Path) *Node {
 	for _, step := range path {
-		n = n.Held()
+		n = n.InnermostItems()
 		if _, isIndex := step.(int); isIndex {
 			continue
 		}
-		name := fieldpath.Name(step)
+		name := fieldpath.StepName(step)
 		if child, ok := n.Properties[name]; ok {
 			n = child
 		} else {
@@ -43,16 +43,16 @@ func (n *Node) Field(path fieldpath.Path) *Node {
 	return n
 }
 
-// Held returns the node of the innermost list items; n if it is not a list.
-func (n *Node) Held() *Node {
+// InnermostItems returns the node of the innermost list items; n if it is not a list.
+func (n *Node) InnermostItems() *Node {
 	for n.Items != nil {
 		n = n.Items
 	}
 	return n
 }
 
-// Canonical converts names to fields, keys and indices according to the schema.
-func (n *Node) Canonical(names []string) fieldpath.Path {
+// CanonicalPath converts names to fields, keys and indices according to the schema.
+func (n *Node) CanonicalPath(names []string) fieldpath.Path {
 	var path fieldpath.Path
 	for _, name := range names {
 		switch {

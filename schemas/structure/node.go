@@ -24,13 +24,13 @@ type Node struct {
 	Open bool
 	// Sensitive values are never quoted in messages.
 	Sensitive bool
-	// SecretNames hides names of unknown fields, which may be misplaced values.
-	SecretNames bool
+	// HidesUnknownNames hides names of unknown fields, which may be misplaced values.
+	HidesUnknownNames bool
 	// IntOrString values are integers or text.
 	IntOrString bool
-	// Fraction means that an IntOrString may be any number. The aggregated API server reads
+	// AllowsFraction means that an IntOrString may be any number. The aggregated API server reads
 	// quantities such as 0.5 and "0.5"; a CRD only accepts the latter.
-	Fraction bool
+	AllowsFraction bool
 
 	Properties map[string]*Node
 	Required   []string
@@ -52,8 +52,8 @@ type Node struct {
 	// ListType (atomic, set or map) and ListKeys identify list items.
 	ListType string
 	ListKeys []string
-	// Since are the Kubernetes minor releases that introduced the object's fields, if known.
-	Since map[string]int
+	// FieldsSince are the Kubernetes minor releases that introduced the object's fields, if known.
+	FieldsSince map[string]int
 }
 
 // IsQuantity reports whether the node is a quantity.
@@ -61,15 +61,15 @@ func (n *Node) IsQuantity() bool {
 	return n.IntOrString && n.Pattern != nil && strings.Contains(n.Pattern.String(), "KMGTPE")
 }
 
-// typed reports whether the node has a type, which null does not satisfy.
-func (n *Node) typed() bool { return n.Type != "" || n.IntOrString }
+// hasType reports whether the node has a type, which null does not satisfy.
+func (n *Node) hasType() bool { return n.Type != "" || n.IntOrString }
 
 // allowFractions marks all quantities in a schema.
 func (n *Node) allowFractions() {
 	if n == nil {
 		return
 	}
-	n.Fraction = n.IsQuantity()
+	n.AllowsFraction = n.IsQuantity()
 	n.Additional.allowFractions()
 	n.Items.allowFractions()
 	for _, child := range n.Properties {
@@ -77,17 +77,17 @@ func (n *Node) allowFractions() {
 	}
 }
 
-// Names returns the fields of an object in alphabetical order.
-func (n *Node) Names() []string { return slices.Sorted(maps.Keys(n.Properties)) }
+// FieldNames returns the fields of an object in alphabetical order.
+func (n *Node) FieldNames() []string { return slices.Sorted(maps.Keys(n.Properties)) }
 
 // IsMap reports whether the node is a map with free keys.
 func (n *Node) IsMap() bool { return n.Additional != nil }
 
-// FromForeign converts the schema of a third-party definition, and reports whether the conversion
-// is complete.
-func FromForeign(gvk schema.GroupVersionKind, namespaced bool, props *apiextensionsv1.JSONSchemaProps) (kind *Kind, whole bool) {
+// KindFromForeignCRD converts the schema of a third-party definition, and reports whether the
+// conversion is complete.
+func KindFromForeignCRD(gvk schema.GroupVersionKind, namespaced bool, props *apiextensionsv1.JSONSchemaProps) (kind *Kind, whole bool) {
 	whole = true
-	root, err := fromProps(props, "", func(error) error { whole = false; return nil })
+	root, err := nodeFromProps(props, "", func(error) error { whole = false; return nil })
 	if err != nil { // unknown constructs are not errors here
 		root, whole = &Node{Type: "object", Open: true}, false
 	}
@@ -95,12 +95,12 @@ func FromForeign(gvk schema.GroupVersionKind, namespaced bool, props *apiextensi
 	return &Kind{GVK: gvk, Namespaced: namespaced, Root: root}, whole
 }
 
-// refused fails for every unknown construct.
-func refused(err error) error { return err }
+// rejectUnknown fails for every unknown construct.
+func rejectUnknown(err error) error { return err }
 
-// fromProps converts a CRD schema. unknown decides whether constructs without support in the CUE
-// base and messages are errors.
-func fromProps(props *apiextensionsv1.JSONSchemaProps, path string, unknown func(error) error) (*Node, error) {
+// nodeFromProps converts a CRD schema. unknown decides whether constructs without support in the
+// CUE base and messages are errors.
+func nodeFromProps(props *apiextensionsv1.JSONSchemaProps, path string, unknown func(error) error) (*Node, error) {
 	n := &Node{
 		Type: props.Type, Description: props.Description, Nullable: props.Nullable,
 		Open:        props.XPreserveUnknownFields != nil && *props.XPreserveUnknownFields,
@@ -112,23 +112,23 @@ func fromProps(props *apiextensionsv1.JSONSchemaProps, path string, unknown func
 	if props.XListType != nil {
 		n.ListType = *props.XListType
 	}
-	if err := errors.Join(refuseUnknown(props), n.readValues(props)); err != nil {
+	if err := errors.Join(checkSupported(props), n.readValues(props)); err != nil {
 		if err := unknown(fmt.Errorf("%s: %w", path, err)); err != nil {
 			return nil, err
 		}
 	}
-	if !slices.Contains(formats[n.Type], n.Format) {
+	if !slices.Contains(supportedFormats[n.Type], n.Format) {
 		n.Format = ""
 	}
 	return n, n.readChildren(props, path, unknown)
 }
 
-// refuseUnknown fails for unsupported constraints, so that they are not ignored silently.
-func refuseUnknown(props *apiextensionsv1.JSONSchemaProps) error {
+// checkSupported fails for unsupported constraints, so that they are not ignored silently.
+func checkSupported(props *apiextensionsv1.JSONSchemaProps) error {
 	switch {
 	case !props.XIntOrString && (len(props.AnyOf) > 0 || len(props.OneOf) > 0 || props.Not != nil):
 		return errors.New("anyOf, oneOf and not are known for integers or strings only")
-	case !slices.Contains(formats[props.Type], props.Format):
+	case !slices.Contains(supportedFormats[props.Type], props.Format):
 		return fmt.Errorf("the format %q of type %q is not known", props.Format, props.Type)
 	case props.MultipleOf != nil || props.UniqueItems || len(props.PatternProperties) > 0 || len(props.Dependencies) > 0:
 		return errors.New("multipleOf, uniqueItems, patternProperties and dependencies are not known")
@@ -174,13 +174,13 @@ func (n *Node) readChildren(props *apiextensionsv1.JSONSchemaProps, path string,
 	if len(props.Properties) > 0 {
 		n.Properties = make(map[string]*Node, len(props.Properties))
 		for name, child := range props.Properties {
-			if n.Properties[name], err = fromProps(&child, path+"."+name, unknown); err != nil {
+			if n.Properties[name], err = nodeFromProps(&child, path+"."+name, unknown); err != nil {
 				return err
 			}
 		}
 	}
 	if extra := props.AdditionalProperties; extra != nil && extra.Schema != nil {
-		if n.Additional, err = fromProps(extra.Schema, path+"[*]", unknown); err != nil {
+		if n.Additional, err = nodeFromProps(extra.Schema, path+"[*]", unknown); err != nil {
 			return err
 		}
 	}
@@ -188,7 +188,7 @@ func (n *Node) readChildren(props *apiextensionsv1.JSONSchemaProps, path string,
 		n.Open = true
 	}
 	if props.Items != nil && props.Items.Schema != nil {
-		if n.Items, err = fromProps(props.Items.Schema, path+"[*]", unknown); err != nil {
+		if n.Items, err = nodeFromProps(props.Items.Schema, path+"[*]", unknown); err != nil {
 			return err
 		}
 	}

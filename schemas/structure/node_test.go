@@ -8,8 +8,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// TestUnknownConstraintsAreRefused checks that unsupported constraints are not ignored.
-func TestUnknownConstraintsAreRefused(t *testing.T) {
+// TestUnknownConstraintsAreRejected checks that unsupported constraints are not ignored.
+func TestUnknownConstraintsAreRejected(t *testing.T) {
 	three := 3.0
 	for name, props := range map[string]apiextensionsv1.JSONSchemaProps{
 		"format":            {Type: "string", Format: "hostname"},
@@ -22,17 +22,17 @@ func TestUnknownConstraintsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"a": props}}
-			_, err := fromProps(&root, "Kind", refused)
+			_, err := nodeFromProps(&root, "Kind", rejectUnknown)
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "Kind.a: ")
 		})
 	}
 }
 
-// TestEveryFormatIsWritten checks that each text format has a message and a CUE constraint.
-func TestEveryFormatIsWritten(t *testing.T) {
-	for _, format := range formats["string"][1:] {
+// TestEveryFormatIsImplemented checks that each text format has a message and a CUE constraint.
+func TestEveryFormatIsImplemented(t *testing.T) {
+	for _, format := range supportedFormats["string"][1:] {
 		assert.NotEmpty(t, checkFormat(format, "%"), format)
-		assert.NotEmpty(t, (&writer{}).format(format), format)
+		assert.NotEmpty(t, (&cueWriter{}).formatConstraint(format), format)
 	}
 }

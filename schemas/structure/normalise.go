@@ -10,16 +10,16 @@ import (
 // for whole numbers such as 1.0. It also returns the paths of the removed fields.
 func (k *Kind) Normalise(object map[string]any) (map[string]any, []fieldpath.Path) {
 	n := &normaliser{}
-	clean, _ := n.value(nil, k.Root, object).(map[string]any)
-	return clean, n.empty
+	clean, _ := n.normaliseValue(nil, k.Root, object).(map[string]any)
+	return clean, n.removedPaths
 }
 
-type normaliser struct{ empty []fieldpath.Path }
+type normaliser struct{ removedPaths []fieldpath.Path }
 
-func (r *normaliser) value(path fieldpath.Path, n *Node, value any) any {
+func (r *normaliser) normaliseValue(path fieldpath.Path, n *Node, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
-		return r.object(path, n, v)
+		return r.normaliseObject(path, n, v)
 	case []any:
 		var items *Node
 		if n != nil {
@@ -27,7 +27,7 @@ func (r *normaliser) value(path fieldpath.Path, n *Node, value any) any {
 		}
 		list := make([]any, len(v))
 		for i := range v {
-			list[i] = r.value(path.Append(i), items, v[i])
+			list[i] = r.normaliseValue(path.Append(i), items, v[i])
 		}
 		return list
 	case float64:
@@ -39,15 +39,15 @@ func (r *normaliser) value(path fieldpath.Path, n *Node, value any) any {
 	return value
 }
 
-func (r *normaliser) object(path fieldpath.Path, n *Node, object map[string]any) map[string]any {
+func (r *normaliser) normaliseObject(path fieldpath.Path, n *Node, object map[string]any) map[string]any {
 	result := make(map[string]any, len(object))
 	for name, value := range object {
 		child, step := childOf(n, name)
-		if value == nil && child != nil && !child.Nullable && child.typed() {
-			r.empty = append(r.empty, path.Append(step))
+		if value == nil && child != nil && !child.Nullable && child.hasType() {
+			r.removedPaths = append(r.removedPaths, path.Append(step))
 			continue
 		}
-		result[name] = r.value(path.Append(step), child, value)
+		result[name] = r.normaliseValue(path.Append(step), child, value)
 	}
 	return result
 }

@@ -9,12 +9,12 @@ import (
 )
 
 //go:embed fields.tsv
-var table string
+var fieldsTable string
 
-// fields are the unread fields by kind; list items have no index.
-var fields = sync.OnceValue(func() map[string][]string {
+// fieldsByKind are the unread fields by kind; list items have no index.
+var fieldsByKind = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
-	for line := range strings.Lines(table) {
+	for line := range strings.Lines(fieldsTable) {
 		kind, field, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		if ok {
 			out[kind] = append(out[kind], field)
@@ -23,22 +23,22 @@ var fields = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// The Of function returns the fields of a kind that nothing reads.
-func Of(kind string) []string { return fields()[kind] }
+// The FieldsOf function returns the fields of a kind that nothing reads.
+func FieldsOf(kind string) []string { return fieldsByKind()[kind] }
 
-// In returns the fields that an object sets and nothing reads. A field in several list items is
-// returned for the first.
-func In(kind string, object map[string]any) []fieldpath.Path {
+// FieldsIn returns the fields that an object sets and nothing reads. A field in several list items
+// is returned for the first.
+func FieldsIn(kind string, object map[string]any) []fieldpath.Path {
 	var out []fieldpath.Path
-	for _, field := range fields()[kind] {
-		if at := find(object, strings.Split(field, "."), nil); at != nil {
+	for _, field := range fieldsByKind()[kind] {
+		if at := findField(object, strings.Split(field, "."), nil); at != nil {
 			out = append(out, at)
 		}
 	}
 	return out
 }
 
-func find(value any, names []string, at fieldpath.Path) fieldpath.Path {
+func findField(value any, names []string, at fieldpath.Path) fieldpath.Path {
 	switch v := value.(type) {
 	case map[string]any:
 		child, ok := v[names[0]]
@@ -48,10 +48,10 @@ func find(value any, names []string, at fieldpath.Path) fieldpath.Path {
 		case len(names) == 1:
 			return at.Append(names[0])
 		}
-		return find(child, names[1:], at.Append(names[0]))
+		return findField(child, names[1:], at.Append(names[0]))
 	case []any:
 		for i, item := range v {
-			if found := find(item, names, at.Append(i)); found != nil {
+			if found := findField(item, names, at.Append(i)); found != nil {
 				return found
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-func TestFind(t *testing.T) {
+func TestFindField(t *testing.T) {
 	object := map[string]any{"spec": map[string]any{"a": map[string]any{"b": 1, "none": nil}, "list": []any{map[string]any{}, map[string]any{"c": 2}, map[string]any{"c": 3}}}}
 	for field, want := range map[string]fieldpath.Path{
 		"a":      {"spec", "a"},
@@ -21,14 +21,14 @@ func TestFind(t *testing.T) {
 		"list.c": {"spec", "list", 1, "c"},
 		"list.d": nil,
 	} {
-		assert.Equal(t, want, find(object, append([]string{"spec"}, strings.Split(field, ".")...), nil), field)
+		assert.Equal(t, want, findField(object, append([]string{"spec"}, strings.Split(field, ".")...), nil), field)
 	}
 }
 
-// TestTable checks that the table has fields in specs of owners only.
-func TestTable(t *testing.T) {
-	require.NotEmpty(t, fields())
-	for kind, list := range fields() {
+// TestFieldsTable checks that the table has fields in specs of owners only.
+func TestFieldsTable(t *testing.T) {
+	require.NotEmpty(t, fieldsByKind())
+	for kind, list := range fieldsByKind() {
 		assert.Contains(t, []string{"Garden", "Seed", "Shoot"}, kind)
 		for _, field := range list {
 			assert.Regexp(t, `^spec(\.[a-zA-Z]+)+$`, field)

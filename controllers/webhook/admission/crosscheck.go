@@ -24,7 +24,7 @@ const ruleExposureClassScheduling = "shoot/exposure-class-scheduling"
 
 // isAuthorTextRule reports whether a rule checks the text of an author, which defaulting changes.
 func isAuthorTextRule(rule string) bool {
-	return rule == ruleExposureClassScheduling || across.IsUnread(rule)
+	return rule == ruleExposureClassScheduling || across.IsUnreadRule(rule)
 }
 
 // relatedKinds returns the kinds that rules and mutations of a kind read; none for other kinds.
@@ -180,7 +180,7 @@ func (h *Handler) crossCheck(around *relatedObjects, object, old *unstructured.U
 	inputs = append(inputs, schemas.Input{Object: object, Old: old})
 	var found []schemas.Violation
 	onlyUses := func(in *schemas.Input) bool { return users[in.Object] }
-	for _, v := range across.Check(inputs, across.Options{Now: h.clock.Now(), External: around.unreadableKinds, OnlyThere: onlyUses}) {
+	for _, v := range across.Check(inputs, across.Options{Now: h.clock.Now(), External: around.unreadableKinds, IsReferenceOnly: onlyUses}) {
 		if v.Kind == object.GetKind() && v.Namespace == object.GetNamespace() && v.Name == object.GetName() {
 			found = append(found, v)
 		}
@@ -188,8 +188,8 @@ func (h *Handler) crossCheck(around *relatedObjects, object, old *unstructured.U
 	return found
 }
 
-func (h *Handler) mutationSurroundings(around *relatedObjects) *mutation.Surroundings {
-	return mutation.New(mutation.Objects(around.objects), h.clock.Now())
+func (h *Handler) mutationSurroundings(around *relatedObjects) *mutation.Mutator {
+	return mutation.New(mutation.NewObjectLister(around.objects), h.clock.Now())
 }
 
 func isSameObject(a, b *unstructured.Unstructured) bool {
@@ -200,7 +200,7 @@ func isSameObject(a, b *unstructured.Unstructured) bool {
 // nothing.
 func (h *Handler) completeObject(around *relatedObjects, object, old *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if around != nil {
-		filled, _, err := h.mutationSurroundings(around).Apply(object, old)
+		filled, _, err := h.mutationSurroundings(around).MutateCopy(object, old)
 		if err != nil {
 			return nil, fmt.Errorf("filling in the object: %w", err)
 		}
@@ -234,7 +234,7 @@ func (h *Handler) validateObject(ctx context.Context, object, old *unstructured.
 		return nil, err
 	}
 	found = append(found, slices.DeleteFunc(together, func(v schemas.Violation) bool { return isAuthorTextRule(v.Rule) })...)
-	found = across.WithoutForetold(found)
+	found = across.DropSuperseded(found)
 	schemas.SortViolations(found)
 	return found, nil
 }

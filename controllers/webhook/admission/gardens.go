@@ -25,7 +25,7 @@ const (
 // Gardens finds the Gardens of a runtime cluster.
 type Gardens interface {
 	// Names returns the names of all Gardens; none if the kind does not exist.
-	Names(ctx context.Context) ([]string, error)
+	FieldNames(ctx context.Context) ([]string, error)
 }
 
 // LiveGardens lists Gardens with each call: a cache would allow two Gardens in quick succession.
@@ -42,7 +42,7 @@ func NewLiveGardens(config *rest.Config) (*LiveGardens, error) {
 }
 
 // Names implements Gardens.
-func (l *LiveGardens) Names(ctx context.Context) ([]string, error) {
+func (l *LiveGardens) FieldNames(ctx context.Context) ([]string, error) {
 	list, err := l.client.List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil // without the definition no Garden exists
@@ -65,7 +65,7 @@ func (e lookupError) Unwrap() error { return e.error }
 
 // gardenNames returns the names of all Gardens.
 func (h *Handler) gardenNames(ctx context.Context) ([]string, error) {
-	names, err := h.gardens.Names(ctx)
+	names, err := h.gardens.FieldNames(ctx)
 	if err != nil {
 		return nil, lookupError{err}
 	}

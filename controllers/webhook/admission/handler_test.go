@@ -30,7 +30,7 @@ type fakeGardens struct {
 	err   error
 }
 
-func (g fakeGardens) Names(context.Context) ([]string, error) { return g.names, g.err }
+func (g fakeGardens) FieldNames(context.Context) ([]string, error) { return g.names, g.err }
 
 func newHandler(t *testing.T, opts Options) *Handler {
 	t.Helper()

@@ -199,7 +199,7 @@ func TestUnservedKinds(t *testing.T) {
 	full := h.defaults.withDefaults(shoot)
 	around, err := h.readRelatedObjects(t.Context(), full, false)
 	require.NoError(t, err)
-	unread := func(v schemas.Violation) bool { return across.IsUnread(v.Rule) }
+	unread := func(v schemas.Violation) bool { return across.IsUnreadRule(v.Rule) }
 	require.True(t, slices.ContainsFunc(h.crossCheck(around, full, nil), unread))
 	found, err = h.validateObject(t.Context(), full, nil)
 	require.NoError(t, err)

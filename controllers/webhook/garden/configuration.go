@@ -100,7 +100,7 @@ func (w *webhooks) checkConfigMapInUse(ctx context.Context, c shootConfig, confi
 // checkRules checks a Shoot with its ConfigMap.
 func (w *webhooks) checkRules(c shootConfig, shoot, config *unstructured.Unstructured) (*admissionv1.AdmissionResponse, error) {
 	found := across.Check([]schemas.Input{{Object: shoot}, {Object: config}}, across.Options{
-		Now: w.Clock.Now(), OnlyThere: func(in *schemas.Input) bool { return in.Object != shoot },
+		Now: w.Clock.Now(), IsReferenceOnly: func(in *schemas.Input) bool { return in.Object != shoot },
 	})
 	var wrong []string
 	for _, v := range found {

@@ -80,7 +80,7 @@ func (n *Network) Local(prefix netip.Prefix) error {
 }
 
 // Names returns the pods that have a namespace, including pods of an earlier process.
-func (n *Network) Names() ([]string, error) {
+func (n *Network) FieldNames() ([]string, error) {
 	entries, err := os.ReadDir(n.folder)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("reading folder of network namespaces: %w", err)
@@ -95,7 +95,7 @@ func (n *Network) Names() ([]string, error) {
 // Close removes all pods and local ranges; it may be called twice. The gateway stays: pods of other
 // nodes may need it.
 func (n *Network) Close() error {
-	names, err := n.Names()
+	names, err := n.FieldNames()
 	for _, name := range names {
 		err = errors.Join(err, n.Remove(name))
 	}

@@ -224,7 +224,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := network.Add(test.pod, ip(test.ip), test.options)
 			assert.ErrorContains(t, err, test.want)
-			names, err := network.Names()
+			names, err := network.FieldNames()
 			require.NoError(t, err)
 			assert.Equal(t, []string{"one"}, names, "nothing half made")
 			links, err := netlink.LinkList()
@@ -306,7 +306,7 @@ func TestFormerProcess(t *testing.T) {
 	require.NoError(t, os.WriteFile(former.path("three"), nil, 0o600))
 	network, err := Open(former.folder)
 	require.NoError(t, err)
-	names, err := network.Names()
+	names, err := network.FieldNames()
 	require.NoError(t, err)
 	require.Equal(t, []string{"one", "three", "two"}, names)
 	for _, name := range names {

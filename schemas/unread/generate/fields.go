@@ -9,21 +9,22 @@ import (
 	operatorv1alpha1 "github.com/pergola-dev/pergola/api/operator/v1alpha1"
 )
 
-// kinds are the owners.
-var kinds = []reflect.Type{reflect.TypeFor[operatorv1alpha1.Garden](), reflect.TypeFor[gardencorev1beta1.Seed](), reflect.TypeFor[gardencorev1beta1.Shoot]()}
+// ownerKinds are the owners.
+var ownerKinds = []reflect.Type{reflect.TypeFor[operatorv1alpha1.Garden](), reflect.TypeFor[gardencorev1beta1.Seed](), reflect.TypeFor[gardencorev1beta1.Shoot]()}
 
-// upstreams are fields that upstream programs of the catalogue read, whose sources are elsewhere.
-var upstreams = map[string]string{
+// upstreamReaders are fields that upstream programs of the catalogue read, whose sources are
+// elsewhere.
+var upstreamReaders = map[string]string{
 	"spec.settings.scheduling.visible":          "gardener-scheduler",
 	"spec.maintenance.confineSpecUpdateRollout": "gardener-controller-manager",
 }
 
-// ours is the prefix of API packages. Fields with types of other packages, such as tolerations,
-// count as a whole.
-const ours = "github.com/pergola-dev/pergola/api/"
+// apiPackagePrefix is the prefix of API packages. Fields with types of other packages, such as
+// tolerations, count as a whole.
+const apiPackagePrefix = "github.com/pergola-dev/pergola/api/"
 
-// unread returns the topmost fields of a kind's spec that nothing reads.
-func (s sources) unread(kind reflect.Type) []string {
+// unreadFields returns the topmost fields of a kind's spec that nothing reads.
+func (s sourceReads) unreadFields(kind reflect.Type) []string {
 	spec, _ := kind.FieldByName("Spec")
 	var out []string
 	var walk func(at []string, t reflect.Type, within []reflect.Type)
@@ -31,7 +32,7 @@ func (s sources) unread(kind reflect.Type) []string {
 		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
 			t = t.Elem()
 		}
-		if t.Kind() != reflect.Struct || !strings.HasPrefix(t.PkgPath(), ours) || slices.Contains(within, t) {
+		if t.Kind() != reflect.Struct || !strings.HasPrefix(t.PkgPath(), apiPackagePrefix) || slices.Contains(within, t) {
 			return
 		}
 		within = append(slices.Clone(within), t)
@@ -43,9 +44,9 @@ func (s sources) unread(kind reflect.Type) []string {
 				continue
 			}
 			here := append(slices.Clone(at), name)
-			read, whole := s.reads(at[len(at)-1], name, field.Name)
+			read, whole := s.isRead(at[len(at)-1], name, field.Name)
 			switch {
-			case upstreams[strings.Join(here, ".")] != "":
+			case upstreamReaders[strings.Join(here, ".")] != "":
 			case !read:
 				out = append(out, strings.Join(here, "."))
 			case !whole:

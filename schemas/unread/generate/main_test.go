@@ -19,8 +19,8 @@ func TestTableIsCurrent(t *testing.T) {
 	assert.Equal(t, want, string(got), "run make generate")
 }
 
-// TestReads checks which fields count as read.
-func TestReads(t *testing.T) {
+// TestIsRead checks which fields count as read.
+func TestIsRead(t *testing.T) {
 	for name, tt := range map[string]struct {
 		file, text string
 		// read and whole concern field b below a, whose Go name is B.
@@ -47,12 +47,12 @@ func TestReads(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := fstest.MapFS{tt.file: {Data: []byte(tt.text)}}
-			for _, folder := range readers {
+			for _, folder := range readerFolders {
 				root[folder+"/README.md"] = &fstest.MapFile{}
 			}
 			s, err := readSources(root)
 			require.NoError(t, err)
-			read, whole := s.reads("a", "b", "B")
+			read, whole := s.isRead("a", "b", "B")
 			assert.Equal(t, [2]bool{tt.read, tt.whole}, [2]bool{read, whole})
 		})
 	}

@@ -15,23 +15,23 @@ import (
 	"cuelang.org/go/cue/parser"
 )
 
-// sources are the names that the sources read.
-type sources struct {
-	// selected are {parent, name} pairs of CUE selectors; the parent is "" if unknown.
-	selected map[[2]string]bool
-	// taken is the subset of selected whose values are used as a whole.
-	taken map[[2]string]bool
-	// goNames are selected Go fields, texts the parts of strings that may be field paths.
-	goNames, texts map[string]bool
+// sourceReads are the names that the sources read.
+type sourceReads struct {
+	// selectedPairs are {parent, name} pairs of CUE selectors; the parent is "" if unknown.
+	selectedPairs map[[2]string]bool
+	// usedWholePairs is the subset of selected whose values are used as a whole.
+	usedWholePairs map[[2]string]bool
+	// goFieldNames are selected Go fields, texts the parts of strings that may be field paths.
+	goFieldNames, textParts map[string]bool
 }
 
-// readers are the folders whose sources read declarations. Most code in api and schemas handles
-// every field; only packages across and mutation use values.
-var readers = []string{"cmd", "components", "controllers", "health", "landscapes", "plan", "render", "secrets", "schemas/across", "schemas/mutation"}
+// readerFolders are the folders whose sources read declarations. Most code in api and schemas
+// handles every field; only packages across and mutation use values.
+var readerFolders = []string{"cmd", "components", "controllers", "health", "landscapes", "plan", "render", "secrets", "schemas/across", "schemas/mutation"}
 
-func readSources(root fs.FS) (sources, error) {
-	s := sources{selected: map[[2]string]bool{}, taken: map[[2]string]bool{}, goNames: map[string]bool{}, texts: map[string]bool{}}
-	for _, folder := range readers {
+func readSources(root fs.FS) (sourceReads, error) {
+	s := sourceReads{selectedPairs: map[[2]string]bool{}, usedWholePairs: map[[2]string]bool{}, goFieldNames: map[string]bool{}, textParts: map[string]bool{}}
+	for _, folder := range readerFolders {
 		err := fs.WalkDir(root, folder, func(file string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
@@ -47,20 +47,20 @@ func readSources(root fs.FS) (sources, error) {
 			}
 			switch path.Ext(file) {
 			case ".cue":
-				return s.cue(file, data)
+				return s.addCUEFile(file, data)
 			case ".go":
-				return s.goFile(file, data)
+				return s.addGoFile(file, data)
 			}
 			return nil
 		})
 		if err != nil {
-			return sources{}, fmt.Errorf("read the sources in %s: %w", folder, err)
+			return sourceReads{}, fmt.Errorf("read the sources in %s: %w", folder, err)
 		}
 	}
 	return s, nil
 }
 
-func (s sources) goFile(file string, data []byte) error {
+func (s sourceReads) addGoFile(file string, data []byte) error {
 	parsed, err := goparser.ParseFile(token.NewFileSet(), file, data, goparser.SkipObjectResolution)
 	if err != nil {
 		return err
@@ -68,12 +68,12 @@ func (s sources) goFile(file string, data []byte) error {
 	goast.Inspect(parsed, func(n goast.Node) bool {
 		switch n := n.(type) {
 		case *goast.SelectorExpr:
-			s.goNames[n.Sel.Name] = true
+			s.goFieldNames[n.Sel.Name] = true
 		case *goast.BasicLit:
 			if n.Kind == token.STRING {
 				text, err := strconv.Unquote(n.Value)
 				for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(".[]/", r) }) {
-					s.texts[part] = err == nil
+					s.textParts[part] = err == nil
 				}
 			}
 		}
@@ -82,10 +82,10 @@ func (s sources) goFile(file string, data []byte) error {
 	return nil
 }
 
-// cue collects the selector chains of a file: x.spec.settings reads settings below spec. The last
-// value of a chain counts as read with all its fields, unless it is only renamed or checked for
-// existence.
-func (s sources) cue(file string, data []byte) error {
+// addCUEFile collects the selector chains of a file: x.spec.settings reads settings below spec. The
+// last value of a chain counts as read with all its fields, unless it is only renamed or checked
+// for existence.
+func (s sourceReads) addCUEFile(file string, data []byte) error {
 	parsed, err := parser.ParseFile(file, data)
 	if err != nil {
 		return err
@@ -106,10 +106,10 @@ func (s sources) cue(file string, data []byte) error {
 	}
 	chain := func(n ast.Node, x ast.Expr, name string) {
 		goesOn[x] = true
-		place := [2]string{nameBefore(x), name}
-		s.selected[place] = true
+		place := [2]string{parentName(x), name}
+		s.selectedPairs[place] = true
 		if !goesOn[n] {
-			s.taken[place] = true
+			s.usedWholePairs[place] = true
 		}
 	}
 	ast.Walk(parsed, func(n ast.Node) bool {
@@ -141,9 +141,9 @@ func (s sources) cue(file string, data []byte) error {
 	return nil
 }
 
-// nameBefore returns the last name of a chain; "" if it has none, such as a list item or a renamed
+// parentName returns the last name of a chain; "" if it has none, such as a list item or a renamed
 // value.
-func nameBefore(x ast.Expr) string {
+func parentName(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.SelectorExpr:
 		if name, _, err := ast.LabelName(x.Sel); err == nil {
@@ -153,7 +153,7 @@ func nameBefore(x ast.Expr) string {
 		name, _ := textOf(x.Index)
 		return name
 	case *ast.ParenExpr:
-		return nameBefore(x.X)
+		return parentName(x.X)
 	}
 	return ""
 }
@@ -167,8 +167,8 @@ func textOf(x ast.Expr) (string, bool) {
 	return text, err == nil
 }
 
-// reads reports whether a field is read, and whether its children are, too.
-func (s sources) reads(parent, name, goName string) (read, whole bool) {
+// isRead reports whether a field is read, and whether its children are, too.
+func (s sourceReads) isRead(parent, name, goName string) (read, whole bool) {
 	place := [2]string{parent, name}
-	return s.selected[place] || s.selected[[2]string{"", name}] || s.goNames[goName] || s.texts[name], s.taken[place]
+	return s.selectedPairs[place] || s.selectedPairs[[2]string{"", name}] || s.goFieldNames[goName] || s.textParts[name], s.usedWholePairs[place]
 }

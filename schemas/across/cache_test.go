@@ -15,14 +15,14 @@ import (
 	"github.com/pergola-dev/pergola/schemas/kept"
 )
 
-// later returns inputs that count how often their content is read.
-func later(inputs []schemas.Input, read map[string]int) []schemas.Input {
+// lazyInputs returns inputs that count how often their content is read.
+func lazyInputs(inputs []schemas.Input, read map[string]int) []schemas.Input {
 	out := make([]schemas.Input, len(inputs))
 	for i := range inputs {
 		in := inputs[i]
 		gvk, namespace, name := in.Identity()
 		object := in.Object
-		in.Lazy = &schemas.LazyObject{Kind: gvk, Namespace: namespace, Name: name, Digest: digestOfContent(object), Read: func() *unstructured.Unstructured {
+		in.Lazy = &schemas.LazyObject{Kind: gvk, Namespace: namespace, Name: name, Digest: contentDigest(object), Read: func() *unstructured.Unstructured {
 			read[gvk.Kind+" "+name]++
 			return object
 		}}
@@ -32,44 +32,44 @@ func later(inputs []schemas.Input, read map[string]int) []schemas.Input {
 	return out
 }
 
-func digestOfContent(object *unstructured.Unstructured) kept.Key {
+func contentDigest(object *unstructured.Unstructured) kept.Key {
 	in := schemas.Input{Object: object}
 	return in.Digest()
 }
 
-// TestWhatIsKeptIsStillTrue checks that cached results lead to the same findings as a fresh check.
-// It applies the changes of all rule tests and lets versions expire.
-func TestWhatIsKeptIsStillTrue(t *testing.T) {
+// TestCachedFindingsEqualFreshOnes checks that cached results lead to the same findings as a fresh
+// check. It applies the changes of all rule tests and lets versions expire.
+func TestCachedFindingsEqualFreshOnes(t *testing.T) {
 	data, err := os.ReadFile("testdata/tests.yaml")
 	require.NoError(t, err)
-	var entries []entry
+	var entries []ruleTest
 	require.NoError(t, sigsyaml.UnmarshalStrict(data, &entries))
 	dir := t.TempDir()
 	warm := kept.Open(dir, "good")
-	require.Empty(t, Check(entry{}.inputs(t), Options{Now: noon, Kept: warm}))
+	require.Empty(t, Check(ruleTest{}.buildInputs(t), Options{Now: testTime, Cache: warm}))
 	require.NoError(t, warm.Save())
 	for i, e := range entries {
-		for _, now := range []time.Time{noon, noon.AddDate(1, 0, 0), noon.AddDate(-2, 0, 0)} {
-			fresh := Check(e.inputs(t), Options{Now: now, External: e.External})
+		for _, now := range []time.Time{testTime, testTime.AddDate(1, 0, 0), testTime.AddDate(-2, 0, 0)} {
+			fresh := Check(e.buildInputs(t), Options{Now: now, External: e.External})
 			store := kept.Open(dir, "good")
 			for range 2 { // the second run uses the cache of the first
-				found := Check(later(e.inputs(t), map[string]int{}), Options{Now: now, External: e.External, Kept: store})
+				found := Check(lazyInputs(e.buildInputs(t), map[string]int{}), Options{Now: now, External: e.External, Cache: store})
 				require.Equal(t, fmt.Sprint(fresh), fmt.Sprint(found), "%d %s %s at %s", i, e.Rule, e.Why, now)
 			}
 		}
 	}
 }
 
-// TestOnlyWhatChangedIsRead checks that Check does not read unchanged objects with unchanged
+// TestReadsOnlyChangedObjects checks that Check does not read unchanged objects with unchanged
 // references.
-func TestOnlyWhatChangedIsRead(t *testing.T) {
+func TestReadsOnlyChangedObjects(t *testing.T) {
 	dir := t.TempDir()
 	run := func(change func([]schemas.Input)) map[string]int {
 		read := map[string]int{}
 		store := kept.Open(dir, "good")
-		inputs := entry{}.inputs(t)
+		inputs := ruleTest{}.buildInputs(t)
 		change(inputs)
-		Check(later(inputs, read), Options{Now: noon, Kept: store})
+		Check(lazyInputs(inputs, read), Options{Now: testTime, Cache: store})
 		require.NoError(t, store.Save())
 		return read
 	}
@@ -97,8 +97,8 @@ func TestOnlyWhatChangedIsRead(t *testing.T) {
 	assert.NotContains(t, read, "Secret audit")
 }
 
-// unchanged sets the previous revision of every object to the current one.
-func unchanged(inputs []schemas.Input) []schemas.Input {
+// asUnchanged sets the previous revision of every object to the current one.
+func asUnchanged(inputs []schemas.Input) []schemas.Input {
 	for i := range inputs {
 		inputs[i].Old = inputs[i].Object
 	}
@@ -109,16 +109,16 @@ func unchanged(inputs []schemas.Input) []schemas.Input {
 func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 	data, err := os.ReadFile("testdata/tests.yaml")
 	require.NoError(t, err)
-	var entries []entry
+	var entries []ruleTest
 	require.NoError(t, sigsyaml.UnmarshalStrict(data, &entries))
 	fewer := 0
 	for _, e := range entries {
-		created := e.inputs(t)
+		created := e.buildInputs(t)
 		for i := range created {
 			created[i].Old = nil
 		}
-		asNew := Check(created, Options{Now: noon, External: e.External})
-		still := Check(unchanged(e.inputs(t)), Options{Now: noon, External: e.External})
+		asNew := Check(created, Options{Now: testTime, External: e.External})
+		still := Check(asUnchanged(e.buildInputs(t)), Options{Now: testTime, External: e.External})
 		for _, v := range still {
 			assert.Contains(t, asNew, v, "%s %s", e.Rule, e.Why)
 		}
@@ -126,35 +126,35 @@ func TestUnchangedObjectsHaveNoMoreFindings(t *testing.T) {
 			fewer++
 		}
 		store := kept.InMemory()
-		Check(created, Options{Now: noon, External: e.External, Kept: store})
-		found := Check(later(unchanged(e.inputs(t)), map[string]int{}), Options{Now: noon, External: e.External, Kept: store})
+		Check(created, Options{Now: testTime, External: e.External, Cache: store})
+		found := Check(lazyInputs(asUnchanged(e.buildInputs(t)), map[string]int{}), Options{Now: testTime, External: e.External, Cache: store})
 		assert.Equal(t, fmt.Sprint(still), fmt.Sprint(found), "%s %s", e.Rule, e.Why)
 	}
 	assert.NotZero(t, fewer, "some rules are about new objects only")
 }
 
-// TestFirstChangeReadsWhatChanged checks that objects cached as new are not read for the first
+// TestNewObjectsAreCachedAsUnchanged checks that objects cached as new are not read for the first
 // change.
-func TestFirstChangeReadsWhatChanged(t *testing.T) {
+func TestNewObjectsAreCachedAsUnchanged(t *testing.T) {
 	store := kept.InMemory()
-	Check(later(entry{}.inputs(t), map[string]int{}), Options{Now: noon, Kept: store})
+	Check(lazyInputs(ruleTest{}.buildInputs(t), map[string]int{}), Options{Now: testTime, Cache: store})
 	read := map[string]int{}
-	Check(later(unchanged(entry{}.inputs(t)), read), Options{Now: noon, Kept: store})
+	Check(lazyInputs(asUnchanged(ruleTest{}.buildInputs(t)), read), Options{Now: testTime, Cache: store})
 	delete(read, "CloudProfile cloud") // read in every run for expirations
 	delete(read, "NamespacedCloudProfile special")
 	assert.Empty(t, read)
 }
 
-func TestBrokenRecordsAreLeftOut(t *testing.T) {
-	whole := record{namespace: "garden-x", clean: &notes{questions: []question{{aboutContent, identity{kindSeed, "", "a"}}}, uses: []use{{"domain", "x"}}, answers: kept.Key{1}}}
-	again, ok := readRecord(whole.write())
+func TestBrokenRecordsAreRejected(t *testing.T) {
+	whole := cacheRecord{projectNamespace: "garden-x", cleanResult: &cleanResult{questions: []question{{topicContent, identity{kindSeed, "", "a"}}}, claimedValues: []uniqueValue{{"domain", "x"}}, answersDigest: kept.Key{1}}}
+	again, ok := decodeRecord(whole.encode())
 	require.True(t, ok)
 	assert.Equal(t, whole, again)
-	again, ok = readRecord(record{}.write())
+	again, ok = decodeRecord(cacheRecord{}.encode())
 	require.True(t, ok)
-	assert.Equal(t, record{}, again)
-	for i := range whole.write() {
-		_, ok := readRecord(whole.write()[:i])
+	assert.Equal(t, cacheRecord{}, again)
+	for i := range whole.encode() {
+		_, ok := decodeRecord(whole.encode()[:i])
 		assert.False(t, ok, i)
 	}
 }

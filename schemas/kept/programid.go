@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// program identifies the running program, with its schemas and Go rules.
-var program = sync.OnceValues(func() (string, error) {
+// programID identifies the running program, with its schemas and Go rules.
+var programID = sync.OnceValues(func() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("finding the program: %w", err)

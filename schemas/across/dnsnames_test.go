@@ -10,25 +10,26 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// writtenIn is a file that has each field in the line of the field name's length.
-type writtenIn string
+// fieldLengthPositions is a file that has each field in the line of the field name's length.
+type fieldLengthPositions string
 
-func (w writtenIn) Position(field string) schemas.Position {
+func (w fieldLengthPositions) Position(field string) schemas.Position {
 	return schemas.Position{File: string(w), Line: len(field), Column: 1 + strings.Count(field, ".")}
 }
 
-// TestBothPlacesAreSaid checks that the finding names file, line, column and field of both names.
-func TestBothPlacesAreSaid(t *testing.T) {
-	e := entry{Change: []map[string]any{{"kind": "Garden", "spec": map[string]any{"virtualCluster": map[string]any{"gardener": map[string]any{
+// TestConflictReportsBothPositions checks that the finding names file, line, column and field of
+// both names.
+func TestConflictReportsBothPositions(t *testing.T) {
+	e := ruleTest{Change: []map[string]any{{"kind": "Garden", "spec": map[string]any{"virtualCluster": map[string]any{"gardener": map[string]any{
 		"gardenerDiscoveryServer": map[string]any{"domain": map[string]any{"name": "API.one.team.shoots.example.org"}},
 		"gardenerDashboard":       map[string]any{"domain": map[string]any{"name": "ingress.north.example.org"}},
 	}}}}, {"kind": "Seed", "spec": map[string]any{"ingress": map[string]any{"domain": "garden.example.org"}}}}}
-	inputs := e.inputs(t)
+	inputs := e.buildInputs(t)
 	for i := range inputs {
-		inputs[i].Positions = writtenIn(strings.ToLower(inputs[i].Object.GetKind()) + ".yaml")
+		inputs[i].Positions = fieldLengthPositions(strings.ToLower(inputs[i].Object.GetKind()) + ".yaml")
 	}
 	var found []string
-	for _, v := range Check(inputs, Options{Now: noon}) {
+	for _, v := range Check(inputs, Options{Now: testTime}) {
 		found = append(found, v.String())
 	}
 	require.Len(t, found, 2)

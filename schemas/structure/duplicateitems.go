@@ -8,14 +8,15 @@ import (
 	"github.com/pergola-dev/pergola/schemas/fieldpath"
 )
 
-// Doubles returns the repeated items of sets and of lists with keys. Check reports wrong types.
-func (n *Node) Doubles(value any) []Finding {
+// DuplicateItems returns the repeated items of sets and of lists with keys. Check reports wrong
+// types.
+func (n *Node) DuplicateItems(value any) []Finding {
 	c := &checker{}
-	c.doubles(nil, n, value)
+	c.findDuplicates(nil, n, value)
 	return c.findings
 }
 
-func (c *checker) doubles(path fieldpath.Path, n *Node, value any) {
+func (c *checker) findDuplicates(path fieldpath.Path, n *Node, value any) {
 	switch value := value.(type) {
 	case map[string]any:
 		if len(n.Properties) == 0 && n.Additional == nil {
@@ -23,9 +24,9 @@ func (c *checker) doubles(path fieldpath.Path, n *Node, value any) {
 		}
 		for name, child := range value {
 			if inner := n.Properties[name]; inner != nil {
-				c.doubles(append(path, name), inner, child)
+				c.findDuplicates(append(path, name), inner, child)
 			} else if n.Additional != nil {
-				c.doubles(append(path, fieldpath.Key(name)), n.Additional, child)
+				c.findDuplicates(append(path, fieldpath.Key(name)), n.Additional, child)
 			}
 		}
 	case []any:
@@ -33,7 +34,7 @@ func (c *checker) doubles(path fieldpath.Path, n *Node, value any) {
 		for i, item := range value {
 			if key, ok := n.itemKey(item); ok {
 				if first, double := seen[key]; double {
-					c.addDouble(path.Append(i), n, first)
+					c.addDuplicate(path.Append(i), n, first)
 				} else {
 					if seen == nil {
 						seen = make(map[string]int, len(value))
@@ -42,18 +43,18 @@ func (c *checker) doubles(path fieldpath.Path, n *Node, value any) {
 				}
 			}
 			if n.Items != nil {
-				c.doubles(append(path, i), n.Items, item)
+				c.findDuplicates(append(path, i), n.Items, item)
 			}
 		}
 	}
 }
 
-func (c *checker) addDouble(path fieldpath.Path, n *Node, first int) {
+func (c *checker) addDuplicate(path fieldpath.Path, n *Node, first int) {
 	list := path[:len(path)-1].String()
 	if len(n.ListKeys) == 1 {
 		path = append(path, n.ListKeys[0])
 	}
-	c.add(slices.Clone(path), "Duplicate", "is given already by %s[%d]; items of this list are told apart by it", list, first)
+	c.addFinding(slices.Clone(path), "Duplicate", "is given already by %s[%d]; items of this list are told apart by it", list, first)
 }
 
 // itemKey returns the key of an item; false if items may be equal or a key is missing.

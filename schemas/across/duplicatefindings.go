@@ -10,44 +10,44 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// foretold maps warnings of single-object rules, which cannot see the users of a value, to the
-// rules of this package that see them.
-var foretold = map[string]string{
+// supersededRules maps warnings of single-object rules, which cannot see the users of a value, to
+// the rules of this package that see them.
+var supersededRules = map[string]string{
 	"seed/zones-stay":      "seed/zones-in-use",
 	"seed/domains-changed": "seed/domains-in-use",
 }
 
-// subject is the field of an object that a finding is about.
-type subject struct{ kind, namespace, name, field string }
+// findingSubject is the field of an object that a finding is about.
+type findingSubject struct{ kind, namespace, name, field string }
 
-func subjectOf(v schemas.Violation) subject {
-	return subject{v.Kind, v.Namespace, v.Name, cmp.Or(v.ActualField, v.Field)}
+func subjectOf(v schemas.Violation) findingSubject {
+	return findingSubject{v.Kind, v.Namespace, v.Name, cmp.Or(v.ActualField, v.Field)}
 }
 
 // bySubject groups findings by field.
-func bySubject(found []schemas.Violation) map[subject][]schemas.Violation {
-	at := map[subject][]schemas.Violation{}
+func bySubject(found []schemas.Violation) map[findingSubject][]schemas.Violation {
+	at := map[findingSubject][]schemas.Violation{}
 	for _, v := range found {
 		at[subjectOf(v)] = append(at[subjectOf(v)], v)
 	}
 	return at
 }
 
-// WithoutForetold drops warnings about possible users if another finding names the users.
-func WithoutForetold(found []schemas.Violation) []schemas.Violation {
+// DropSuperseded drops warnings about possible users if another finding names the users.
+func DropSuperseded(found []schemas.Violation) []schemas.Violation {
 	at := bySubject(found)
 	return slices.DeleteFunc(slices.Clone(found), func(v schemas.Violation) bool {
-		return slices.ContainsFunc(at[subjectOf(v)], func(other schemas.Violation) bool { return isForetold(v, other) })
+		return slices.ContainsFunc(at[subjectOf(v)], func(other schemas.Violation) bool { return isSuperseded(v, other) })
 	})
 }
 
-func isForetold(this, by schemas.Violation) bool {
-	return foretold[this.Rule] == by.Rule && valueIn(this) == valueIn(by)
+func isSuperseded(this, by schemas.Violation) bool {
+	return supersededRules[this.Rule] == by.Rule && findingValue(this) == findingValue(by)
 }
 
-// OneForEachFault drops repeated findings about a field. Rules check values separately, like
+// DropDuplicates drops repeated findings about a field. Rules check values separately, like
 // upstream, so a malformed value also fails lookups in profiles and references.
-func OneForEachFault(found []schemas.Violation) []schemas.Violation {
+func DropDuplicates(found []schemas.Violation) []schemas.Violation {
 	at := bySubject(found)
 	return slices.DeleteFunc(slices.Clone(found), func(v schemas.Violation) bool {
 		here := subjectOf(v)
@@ -56,7 +56,7 @@ func OneForEachFault(found []schemas.Violation) []schemas.Violation {
 			beside.field = field
 			return slices.ContainsFunc(at[beside], func(other schemas.Violation) bool { return other.Type == typ })
 		}
-		if slices.ContainsFunc(at[here], func(other schemas.Violation) bool { return saysMore(other, v) }) || isAboutMalformed(v, found) {
+		if slices.ContainsFunc(at[here], func(other schemas.Violation) bool { return isMoreSpecific(other, v) }) || isAboutMalformedValue(v, found) {
 			return true
 		}
 		switch v.Type {
@@ -65,17 +65,17 @@ func OneForEachFault(found []schemas.Violation) []schemas.Violation {
 			return has(here.field+".apiVersion", schemas.TypeRequired) || has(here.field+".kind", schemas.TypeRequired)
 		case schemas.TypeDuplicate: // a repeated item repeats its key, too
 			item := here.field[:max(0, strings.LastIndexByte(here.field, '.'))]
-			return isGeneral(v) && has(item, schemas.TypeDuplicate)
+			return isForAllKinds(v) && has(item, schemas.TypeDuplicate)
 		}
 		return false
 	})
 }
 
-// isAboutMalformed reports whether a rule of this package checked a parent of a malformed value.
-// The check repeats after the correction.
-func isAboutMalformed(v schemas.Violation, found []schemas.Violation) bool {
+// isAboutMalformedValue reports whether a rule of this package checked a parent of a malformed
+// value. The check repeats after the correction.
+func isAboutMalformedValue(v schemas.Violation, found []schemas.Violation) bool {
 	here := subjectOf(v)
-	return order(v) > 0 && slices.ContainsFunc(found, func(other schemas.Violation) bool {
+	return ruleRank(v) > 0 && slices.ContainsFunc(found, func(other schemas.Violation) bool {
 		there := subjectOf(other)
 		rest, below := strings.CutPrefix(there.field, here.field)
 		there.field = here.field
@@ -83,15 +83,15 @@ func isAboutMalformed(v schemas.Violation, found []schemas.Violation) bool {
 	})
 }
 
-// saysMore reports whether the other finding about the same field makes this one redundant.
-func saysMore(other, this schemas.Violation) bool {
-	value, otherValue := valueIn(this), valueIn(other)
+// isMoreSpecific reports whether the other finding about the same field makes this one redundant.
+func isMoreSpecific(other, this schemas.Violation) bool {
+	value, otherValue := findingValue(this), findingValue(other)
 	same := value != "" && value == otherValue
 	isError := other.Severity == schemas.SeverityError
 	switch {
-	case isForetold(this, other):
+	case isSuperseded(this, other):
 		return true
-	case isForetold(other, this), other == this, this.Type == schemas.TypeTooLong, this.Type == schemas.TypeTooMany:
+	case isSuperseded(other, this), other == this, this.Type == schemas.TypeTooLong, this.Type == schemas.TypeTooMany:
 		return false
 	case (this.Type == schemas.TypeDuplicate) != (other.Type == schemas.TypeDuplicate):
 		return false
@@ -107,29 +107,30 @@ func saysMore(other, this schemas.Violation) bool {
 		return !(strings.HasPrefix(other.Message, otherValue) && same)
 	case this.Rule == "any/amounts": // another rule may warn of a different problem with the amount
 		return false
-	case isGeneral(this) != isGeneral(other):
-		return isGeneral(this) && other.Type != schemas.TypeTooLong
+	case isForAllKinds(this) != isForAllKinds(other):
+		return isForAllKinds(this) && other.Type != schemas.TypeTooLong
 	case (this.Rule == schemas.RuleStructure) != (other.Rule == schemas.RuleStructure):
 		return other.Rule == schemas.RuleStructure
 	case !same:
 		return false
-	case order(this) != order(other):
-		return order(other) < order(this)
+	case ruleRank(this) != ruleRank(other):
+		return ruleRank(other) < ruleRank(this)
 	case this.Type != other.Type:
 		return this.Type == schemas.TypeNotSupported
 	}
 	return cmp.Or(cmp.Compare(other.Rule, this.Rule), cmp.Compare(other.Message, this.Message)) < 0
 }
 
-// isGeneral reports whether a rule is for all kinds; rules of one kind know its values better.
-func isGeneral(v schemas.Violation) bool { return strings.HasPrefix(v.Rule, "any/") }
+// isForAllKinds reports whether a rule is for all kinds; rules of one kind know its values better.
+func isForAllKinds(v schemas.Violation) bool { return strings.HasPrefix(v.Rule, "any/") }
 
-// order returns 0 for single-object rules, else the position in the list of this package's rules.
-func order(v schemas.Violation) int { return orders()[v.Rule] }
+// ruleRank returns 0 for single-object rules, else the position in the list of this package's
+// rules.
+func ruleRank(v schemas.Violation) int { return ruleRanks()[v.Rule] }
 
-var orders = sync.OnceValue(func() map[string]int {
+var ruleRanks = sync.OnceValue(func() map[string]int {
 	out := map[string]int{}
-	for i, r := range rules() {
+	for i, r := range allRules() {
 		if out[r.ID] == 0 {
 			out[r.ID] = i + 1
 		}
@@ -137,7 +138,7 @@ var orders = sync.OnceValue(func() map[string]int {
 	return out
 })
 
-var firstValue = regexp.MustCompile(`"[^"]*"|^-?[0-9]+`)
+var firstValuePattern = regexp.MustCompile(`"[^"]*"|^-?[0-9]+`)
 
-// valueIn returns the first value in a message: quoted, or a number at its start.
-func valueIn(v schemas.Violation) string { return firstValue.FindString(v.Message) }
+// findingValue returns the first value in a message: quoted, or a number at its start.
+func findingValue(v schemas.Violation) string { return firstValuePattern.FindString(v.Message) }

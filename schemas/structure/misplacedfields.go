@@ -2,16 +2,16 @@ package structure
 
 import "github.com/pergola-dev/pergola/schemas/fieldpath"
 
-// mostBelow is the maximum depth of the search for a misplaced field.
-const mostBelow = 3
+// maxSearchDepth is the maximum depth of the search for a misplaced field.
+const maxSearchDepth = 3
 
-// elsewhere returns the right path of a misplaced field: below its parent, or else below an
+// findMisplaced returns the right path of a misplaced field: below its parent, or else below an
 // ancestor. It returns nil if there is no path or several equally near ones.
-func (n *Node) elsewhere(path fieldpath.Path) fieldpath.Path {
-	name := fieldpath.Name(path[len(path)-1])
+func (n *Node) findMisplaced(path fieldpath.Path) fieldpath.Path {
+	name := fieldpath.StepName(path[len(path)-1])
 	for around := len(path) - 1; around >= 0; around-- {
 		if node := n.Lookup(path[:around]); node != nil {
-			if found := node.below(name); len(found) == 1 {
+			if found := node.nearestFields(name); len(found) == 1 {
 				return path[:around].Append(found[0]...)
 			} else if len(found) > 1 {
 				return nil
@@ -21,18 +21,18 @@ func (n *Node) elsewhere(path fieldpath.Path) fieldpath.Path {
 	return nil
 }
 
-// below returns the paths of the nearest fields with a name, except in lists and maps.
-func (n *Node) below(name string) []fieldpath.Path {
+// nearestFields returns the paths of the nearest fields with a name, except in lists and maps.
+func (n *Node) nearestFields(name string) []fieldpath.Path {
 	type at struct {
 		path fieldpath.Path
 		node *Node
 	}
 	level := []at{{nil, n}}
-	for range mostBelow {
+	for range maxSearchDepth {
 		var found []fieldpath.Path
 		var next []at
 		for _, a := range level {
-			for _, field := range a.node.Names() {
+			for _, field := range a.node.FieldNames() {
 				path := a.path.Append(field)
 				if field == name {
 					found = append(found, path)

@@ -11,7 +11,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-func TestOneFaultIsToldOnce(t *testing.T) {
+func TestDropSupersededWarnings(t *testing.T) {
 	seed := func(rule, field, message string) schemas.Violation {
 		return schemas.Violation{Kind: "Seed", Name: "a", Rule: rule, Field: field, Message: message}
 	}
@@ -20,13 +20,13 @@ func TestOneFaultIsToldOnce(t *testing.T) {
 	otherDomain := seed("seed/domains-changed", "spec.dns.defaults", `lost "e"`)
 	otherSeed := zone
 	otherSeed.Name = "b"
-	assert.Equal(t, []schemas.Violation{otherSeed, zoneInUse, otherDomain, domainInUse}, OneForEachFault([]schemas.Violation{zone, otherSeed, zoneInUse, domain, otherDomain, domainInUse}))
-	assert.Equal(t, []schemas.Violation{zone, domain}, OneForEachFault([]schemas.Violation{zone, domain}), "of Shoots that are not in Git only the API knows")
+	assert.Equal(t, []schemas.Violation{otherSeed, zoneInUse, otherDomain, domainInUse}, DropDuplicates([]schemas.Violation{zone, otherSeed, zoneInUse, domain, otherDomain, domainInUse}))
+	assert.Equal(t, []schemas.Violation{zone, domain}, DropDuplicates([]schemas.Violation{zone, domain}), "of Shoots that are not in Git only the API knows")
 }
 
-// TestOneFaultInALandscape checks that several rules about one value give one finding, and that
+// TestOneFindingPerFault checks that several rules about one value give one finding, and that
 // each further fault has its own.
-func TestOneFaultInALandscape(t *testing.T) {
+func TestOneFindingPerFault(t *testing.T) {
 	for name, test := range map[string]struct {
 		change string
 		want   []string
@@ -58,20 +58,20 @@ func TestOneFaultInALandscape(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var change map[string]any
 			require.NoError(t, yaml.Unmarshal([]byte(test.change), &change))
-			e := entry{Change: []map[string]any{change}}
-			inputs := e.inputs(t)
+			e := ruleTest{Change: []map[string]any{change}}
+			inputs := e.buildInputs(t)
 			around := &schemas.LandscapeObjects{}
 			for _, in := range inputs {
 				around.Objects = append(around.Objects, in.Object)
 			}
 			found, err := schemas.Validate(t.Context(), inputs, schemas.Options{Landscape: around})
 			require.NoError(t, err)
-			found = append(found, Check(inputs, Options{Now: noon})...)
-			good := entry{}.inputs(t)
+			found = append(found, Check(inputs, Options{Now: testTime})...)
+			good := ruleTest{}.buildInputs(t)
 			known, err := schemas.Validate(t.Context(), good, schemas.Options{})
 			require.NoError(t, err)
 			var told []string
-			for _, v := range OneForEachFault(found) {
+			for _, v := range DropDuplicates(found) {
 				if v.Kind == change["kind"] && !slices.ContainsFunc(known, func(k schemas.Violation) bool { return k.Field == v.Field && k.Rule == v.Rule && k.Kind == v.Kind }) {
 					told = append(told, v.Field+" "+v.Rule)
 				}
@@ -82,14 +82,14 @@ func TestOneFaultInALandscape(t *testing.T) {
 	}
 }
 
-// TestAnAmountAndItsChange checks that a wrong amount and an ineffective change are two faults of a
-// field.
-func TestAnAmountAndItsChange(t *testing.T) {
+// TestAmountAndChangeAreTwoFaults checks that a wrong amount and an ineffective change are two
+// faults of a field.
+func TestAmountAndChangeAreTwoFaults(t *testing.T) {
 	amount := schemas.Violation{Severity: schemas.SeverityWarning, Kind: "Garden", Name: "a", Field: "spec.x.capacity", Type: schemas.TypeInvalid, Rule: "any/amounts", Message: "25 is 25 bytes"}
 	made := amount
 	made.Rule, made.Message = "garden/etcd-storage-made", "has no effect on the volumes"
-	assert.Equal(t, []schemas.Violation{amount, made}, OneForEachFault([]schemas.Violation{amount, made}))
+	assert.Equal(t, []schemas.Violation{amount, made}, DropDuplicates([]schemas.Violation{amount, made}))
 	refused := made
 	refused.Severity, refused.Rule, refused.Message = schemas.SeverityError, "garden/amounts", "25 is no amount"
-	assert.Equal(t, []schemas.Violation{refused}, OneForEachFault([]schemas.Violation{amount, refused}), "an error about the value says more")
+	assert.Equal(t, []schemas.Violation{refused}, DropDuplicates([]schemas.Violation{amount, refused}), "an error about the value says more")
 }

@@ -8,7 +8,7 @@ import (
 // The getters accept any object: a field may be missing or have any type. The structure reports
 // such faults.
 
-func at(object map[string]any, fields ...string) any {
+func valueAt(object map[string]any, fields ...string) any {
 	var value any = object
 	for _, f := range fields {
 		m, ok := value.(map[string]any)
@@ -20,23 +20,23 @@ func at(object map[string]any, fields ...string) any {
 	return value
 }
 
-func text(object map[string]any, fields ...string) string {
-	s, _ := at(object, fields...).(string)
+func textAt(object map[string]any, fields ...string) string {
+	s, _ := valueAt(object, fields...).(string)
 	return s
 }
 
-func list(object map[string]any, fields ...string) []any {
-	l, _ := at(object, fields...).([]any)
+func listAt(object map[string]any, fields ...string) []any {
+	l, _ := valueAt(object, fields...).([]any)
 	return l
 }
 
-func table(object map[string]any, fields ...string) map[string]any {
-	m, _ := at(object, fields...).(map[string]any)
+func mapAt(object map[string]any, fields ...string) map[string]any {
+	m, _ := valueAt(object, fields...).(map[string]any)
 	return m
 }
 
-func number(object map[string]any, fields ...string) int64 {
-	switch n := at(object, fields...).(type) {
+func numberAt(object map[string]any, fields ...string) int64 {
+	switch n := valueAt(object, fields...).(type) {
 	case int64:
 		return n
 	case float64:
@@ -45,7 +45,7 @@ func number(object map[string]any, fields ...string) int64 {
 	return 0
 }
 
-func texts(items []any) []string {
+func stringItems(items []any) []string {
 	out := make([]string, 0, len(items))
 	for _, item := range items {
 		if s, ok := item.(string); ok {
@@ -55,8 +55,8 @@ func texts(items []any) []string {
 	return out
 }
 
-// each visits the values at a path such as spec.dns.providers[].secretName.
-func each(object map[string]any, pattern string, visit func(path string, value any)) {
+// visitValues visits the values at a path such as spec.dns.providers[].secretName.
+func visitValues(object map[string]any, pattern string, visit func(path string, value any)) {
 	var walk func(value any, done string, rest []string)
 	walk = func(value any, done string, rest []string) {
 		if len(rest) == 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas/mutation"
 )
 
-var now1 = metav1.NewTime(now)
+var testMetaTime = metav1.NewTime(testTime)
 
 const registrationYAML = `apiVersion: core.gardener.cloud/v1beta1
 kind: ControllerRegistration
@@ -24,11 +24,11 @@ spec:
   - {kind: Extension, type: asked}
   - {kind: Infrastructure, type: example}`
 
-// labels returns the keys of set labels, and of removed labels with a minus.
-func labels(result mutation.Result) []string {
+// changedLabels returns the keys of set labels, and of removed labels with a minus.
+func changedLabels(result mutation.Result) []string {
 	var out []string
 	for _, change := range result.Changes {
-		if key, ok := cut(change.Field); ok && change.Value == nil {
+		if key, ok := labelKey(change.Field); ok && change.Value == nil {
 			out = append(out, "-"+key)
 		} else if ok {
 			out = append(out, key)
@@ -37,7 +37,7 @@ func labels(result mutation.Result) []string {
 	return out
 }
 
-func cut(field string) (string, bool) {
+func labelKey(field string) (string, bool) {
 	const prefix = "metadata.labels["
 	if len(field) < len(prefix) || field[:len(prefix)] != prefix {
 		return "", false
@@ -45,7 +45,7 @@ func cut(field string) (string, bool) {
 	return field[len(prefix) : len(field)-1], true
 }
 
-func TestLabels(t *testing.T) {
+func TestExtensionAndSeedLabels(t *testing.T) {
 	const extension, provider = "extensions.extensions.gardener.cloud/", "provider.extensions.gardener.cloud/"
 	header := func(kind, group, name string) string {
 		return "apiVersion: " + group + "\nkind: " + kind + "\nmetadata: {name: " + name + ", namespace: garden-dev, labels: {own: a, provider.extensions.gardener.cloud/stale: 'true'}}\n"
@@ -75,8 +75,8 @@ func TestLabels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			managed := "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: ManagedSeed\nmetadata: {name: child, namespace: garden}\nspec: {shoot: {name: child}}"
 			host := "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: child, namespace: garden}\nspec: {seedName: eu, provider: {type: example}}"
-			out, result := applied(t, around(t, seedYAML, profileYAML, registrationYAML, bucket, managed, host), decoded(t, test.object), nil)
-			assert.Equal(t, test.want, labels(result))
+			out, result := mutateTwice(t, newTestMutator(t, seedYAML, profileYAML, registrationYAML, bucket, managed, host), decodeYAML(t, test.object), nil)
+			assert.Equal(t, test.want, changedLabels(result))
 			assert.Equal(t, "a", out.GetLabels()["own"])
 			for _, key := range test.want {
 				if key[0] == '-' {
@@ -89,26 +89,26 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-func TestProject(t *testing.T) {
+func TestProjectOwner(t *testing.T) {
 	project := func(spec string) *unstructured.Unstructured {
-		return decoded(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\nmetadata: {name: dev}\nspec: "+spec)
+		return decodeYAML(t, "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\nmetadata: {name: dev}\nspec: "+spec)
 	}
 	const alice, bob = "apiGroup: rbac.authorization.k8s.io, kind: User, name: alice", "apiGroup: rbac.authorization.k8s.io, kind: User, name: bob"
-	s := around(t)
-	out, result := applied(t, s, project("{members: [{"+bob+", role: admin}, {"+alice+", role: admin, roles: [owner]}]}"), nil)
+	s := newTestMutator(t)
+	out, result := mutateTwice(t, s, project("{members: [{"+bob+", role: admin}, {"+alice+", role: admin, roles: [owner]}]}"), nil)
 	owner, _, _ := unstructured.NestedMap(out.Object, "spec", "owner")
 	assert.Equal(t, map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}, owner)
 	assert.Len(t, result.Changes, 1)
 
-	out, _ = applied(t, s, project("{owner: {kind: User, name: alice}, members: [{"+bob+", role: admin}]}"), nil)
+	out, _ = mutateTwice(t, s, project("{owner: {kind: User, name: alice}, members: [{"+bob+", role: admin}]}"), nil)
 	members, _, _ := unstructured.NestedSlice(out.Object, "spec", "members")
 	require.Len(t, members, 2)
 	assert.Equal(t, map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice", "role": "admin", "roles": []any{"owner"}}, members[1])
 
-	_, result = applied(t, s, project("{members: [{"+bob+", role: admin}]}"), nil)
+	_, result = mutateTwice(t, s, project("{members: [{"+bob+", role: admin}]}"), nil)
 	assert.Empty(t, result.Changes, "who makes it is not known")
-	_, result = applied(t, s, project("{members: [{"+alice+", role: owner}]}"), project("{description: before}"))
-	assert.Empty(t, by(result, "project/owner"), "only a new one gets an owner")
+	_, result = mutateTwice(t, s, project("{members: [{"+alice+", role: owner}]}"), project("{description: before}"))
+	assert.Empty(t, changesOf(result, "project/owner"), "only a new one gets an owner")
 }
 
 const hostYAML = `apiVersion: core.gardener.cloud/v1beta1
@@ -124,10 +124,10 @@ spec:
 
 func TestManagedSeed(t *testing.T) {
 	managed := func(config string) *unstructured.Unstructured {
-		return decoded(t, "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: ManagedSeed\nmetadata: {name: host, namespace: garden-dev}\nspec: {shoot: {name: host}, gardenlet: {config: "+config+"}}")
+		return decodeYAML(t, "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: ManagedSeed\nmetadata: {name: host, namespace: garden-dev}\nspec: {shoot: {name: host}, gardenlet: {config: "+config+"}}")
 	}
-	s := around(t, seedYAML, profileYAML, hostYAML)
-	out, result := applied(t, s, managed("{seedConfig: {spec: {backup: {}}}}"), nil)
+	s := newTestMutator(t, seedYAML, profileYAML, hostYAML)
+	out, result := mutateTwice(t, s, managed("{seedConfig: {spec: {backup: {}}}}"), nil)
 	spec, _, _ := unstructured.NestedMap(out.Object, "spec", "gardenlet", "config", "seedConfig", "spec")
 	assert.Equal(t, map[string]any{
 		"backup":  map[string]any{"provider": "example"},
@@ -138,18 +138,18 @@ func TestManagedSeed(t *testing.T) {
 		"provider": map[string]any{"type": "example", "region": "here", "zones": []any{"z1", "z2"}},
 		"settings": map[string]any{"verticalPodAutoscaler": map[string]any{"enabled": false}},
 	}, spec, "the Shoot counts as the API shows it")
-	assert.Equal(t, []string{"name.seed.gardener.cloud/eu"}, labels(result))
+	assert.Equal(t, []string{"name.seed.gardener.cloud/eu"}, changedLabels(result))
 
-	_, result = applied(t, s, managed("{seedConfig: {spec: {ingress: {domain: a.org, controller: {kind: nginx}}, dns: {provider: {type: own}}, networks: {nodes: 1.0.0.0/8, pods: 2.0.0.0/8, services: 3.0.0.0/8}, provider: {type: own, region: there, zones: [a]}, settings: {verticalPodAutoscaler: {enabled: true}}}}}"), nil)
-	assert.Empty(t, by(result, "managedseed/seed-config"), "what is set stays")
-	_, result = applied(t, s, managed("{}"), nil)
-	assert.Empty(t, by(result, "managedseed/seed-config"))
-	_, result = applied(t, around(t), managed("{seedConfig: {spec: {}}}"), nil)
+	_, result = mutateTwice(t, s, managed("{seedConfig: {spec: {ingress: {domain: a.org, controller: {kind: nginx}}, dns: {provider: {type: own}}, networks: {nodes: 1.0.0.0/8, pods: 2.0.0.0/8, services: 3.0.0.0/8}, provider: {type: own, region: there, zones: [a]}, settings: {verticalPodAutoscaler: {enabled: true}}}}}"), nil)
+	assert.Empty(t, changesOf(result, "managedseed/seed-config"), "what is set stays")
+	_, result = mutateTwice(t, s, managed("{}"), nil)
+	assert.Empty(t, changesOf(result, "managedseed/seed-config"))
+	_, result = mutateTwice(t, newTestMutator(t), managed("{seedConfig: {spec: {}}}"), nil)
 	assert.Empty(t, result.Changes, "the Shoot is not known")
 }
 
 func TestManagedSeedDNSProvider(t *testing.T) {
-	managed := decoded(t, "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: ManagedSeed\nmetadata: {name: host, namespace: garden-dev}\nspec: {shoot: {name: host}, gardenlet: {config: {seedConfig: {spec: {}}}}}")
+	managed := decodeYAML(t, "apiVersion: seedmanagement.gardener.cloud/v1alpha1\nkind: ManagedSeed\nmetadata: {name: host, namespace: garden-dev}\nspec: {shoot: {name: host}, gardenlet: {config: {seedConfig: {spec: {}}}}}")
 	const credentials = "apiVersion: security.gardener.cloud/v1alpha1\nkind: CredentialsBinding\nmetadata: {name: cb, namespace: garden-dev}\nprovider: {type: example}\ncredentialsRef: {apiVersion: v1, kind: Secret, name: infra}"
 	const secret = "apiVersion: core.gardener.cloud/v1beta1\nkind: SecretBinding\nmetadata: {name: sb, namespace: garden-dev}\nprovider: {type: example}\nsecretRef: {name: infra}"
 	infra := map[string]any{"apiVersion": "v1", "kind": "Secret", "namespace": "garden-dev", "name": "infra"}
@@ -165,7 +165,7 @@ func TestManagedSeedDNSProvider(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := "apiVersion: core.gardener.cloud/v1beta1\nkind: Shoot\nmetadata: {name: host, namespace: garden-dev}\nspec: {seedName: eu, kubernetes: {version: 1.35.2}, provider: {type: example}, " + test.spec + "}"
-			out, _ := applied(t, around(t, seedYAML, host, credentials, secret), managed, nil)
+			out, _ := mutateTwice(t, newTestMutator(t, seedYAML, host, credentials, secret), managed, nil)
 			got, found, _ := unstructured.NestedFieldCopy(out.Object, "spec", "gardenlet", "config", "seedConfig", "spec", "dns", "provider", "credentialsRef")
 			assert.Equal(t, test.want != nil, found)
 			assert.Equal(t, test.want, got)
@@ -174,15 +174,15 @@ func TestManagedSeedDNSProvider(t *testing.T) {
 }
 
 func TestBastion(t *testing.T) {
-	bastion := decoded(t, "apiVersion: operations.gardener.cloud/v1alpha1\nkind: Bastion\nmetadata: {name: b, namespace: garden-dev}\nspec: {shootRef: {name: host}}")
-	out, _ := applied(t, around(t, seedYAML, profileYAML, hostYAML), bastion, nil)
+	bastion := decodeYAML(t, "apiVersion: operations.gardener.cloud/v1alpha1\nkind: Bastion\nmetadata: {name: b, namespace: garden-dev}\nspec: {shootRef: {name: host}}")
+	out, _ := mutateTwice(t, newTestMutator(t, seedYAML, profileYAML, hostYAML), bastion, nil)
 	spec, _, _ := unstructured.NestedMap(out.Object, "spec")
 	assert.Equal(t, "eu", spec["seedName"])
 	assert.Equal(t, "example", spec["providerType"])
 	require.Len(t, out.GetOwnerReferences(), 1)
 	assert.Equal(t, types.UID("77"), out.GetOwnerReferences()[0].UID)
 
-	_, result := applied(t, around(t), bastion, nil)
+	_, result := mutateTwice(t, newTestMutator(t), bastion, nil)
 	assert.Empty(t, result.Changes)
 }
 
@@ -195,5 +195,5 @@ func TestMutationsAreDescribed(t *testing.T) {
 		assert.NotEmpty(t, m.Source, m.ID)
 		assert.NotEmpty(t, m.Kinds, m.ID)
 	}
-	assert.Len(t, mutation.Reads(), 13)
+	assert.Len(t, mutation.ReadKinds(), 13)
 }

@@ -17,8 +17,8 @@ func (w *Writer) Text(text string) {
 	w.data = append(w.data, text...)
 }
 
-// raw appends a byte slice.
-func (w *Writer) raw(data []byte) {
+// appendBytes appends a byte slice.
+func (w *Writer) appendBytes(data []byte) {
 	w.Uint(uint64(len(data)))
 	w.data = append(w.data, data...)
 }
@@ -28,21 +28,21 @@ func (w *Writer) Key(key Key) { w.data = append(w.data, key[:]...) }
 
 // Reader decodes a value. Missing parts are zero, and Whole becomes false.
 type Reader struct {
-	data   []byte
-	broken bool
+	data     []byte
+	isBroken bool
 }
 
 // NewReader returns a Reader of an encoded value.
 func NewReader(data []byte) *Reader { return &Reader{data: data} }
 
-// Whole reports whether all parts existed and no data is left.
-func (r *Reader) Whole() bool { return !r.broken && len(r.data) == 0 }
+// IsComplete reports whether all parts existed and no data is left.
+func (r *Reader) IsComplete() bool { return !r.isBroken && len(r.data) == 0 }
 
 // Uint reads a number.
 func (r *Reader) Uint() uint64 {
 	n, size := binary.Uvarint(r.data)
 	if size <= 0 {
-		r.broken, r.data = true, nil
+		r.isBroken, r.data = true, nil
 		return 0
 	}
 	r.data = r.data[size:]
@@ -54,7 +54,7 @@ func (r *Reader) Uint() uint64 {
 func (r *Reader) Count() int {
 	n := r.Uint()
 	if n > uint64(len(r.data)) {
-		r.broken, r.data = true, nil
+		r.isBroken, r.data = true, nil
 		return 0
 	}
 	return int(n)
@@ -66,7 +66,7 @@ func (r *Reader) Text() string { return string(r.bytes()) }
 // Key reads a key.
 func (r *Reader) Key() (key Key) {
 	if len(r.data) < len(key) {
-		r.broken, r.data = true, nil
+		r.isBroken, r.data = true, nil
 		return key
 	}
 	copy(key[:], r.data)

@@ -14,8 +14,8 @@ import (
 	gardencorev1beta1 "github.com/pergola-dev/pergola/api/core/v1beta1"
 )
 
-// Around finds other objects. Callers must not change them.
-type Around interface {
+// ObjectLister finds other objects. Callers must not change them.
+type ObjectLister interface {
 	// Get returns an object, nil if it does not exist. Cluster-scoped objects have an empty
 	// namespace.
 	Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured
@@ -23,9 +23,9 @@ type Around interface {
 	List(kind schema.GroupKind) []*unstructured.Unstructured
 }
 
-// Reads returns the kinds that mutations read. They read only the annotations of Secrets, and only
-// of default domains (label gardener.cloud/role: default-domain, in namespace garden).
-func Reads() []schema.GroupKind {
+// ReadKinds returns the kinds that mutations read. They read only the annotations of Secrets, and
+// only of default domains (label gardener.cloud/role: default-domain, in namespace garden).
+func ReadKinds() []schema.GroupKind {
 	return []schema.GroupKind{
 		kindBackupBucket, kindCloudProfile, kindControllerRegistration, kindCredentialsBinding, kindExposureClass, kindManagedSeed,
 		kindNamespacedCloudProfile, kindOperatorExtension, kindProject, kindSecret, kindSecretBinding, kindSeed, kindShoot,
@@ -37,16 +37,16 @@ type identity struct {
 	namespace, name string
 }
 
-// objects implements Around with a list.
-type objects struct {
+// objectList implements Around with a list.
+type objectList struct {
 	byIdentity map[identity]*unstructured.Unstructured
 	byKind     map[schema.GroupKind][]*unstructured.Unstructured
 }
 
-// Objects returns an Around for the objects of a landscape or cluster. The first of two objects
-// with the same name counts.
-func Objects(list []*unstructured.Unstructured) Around {
-	o := objects{byIdentity: make(map[identity]*unstructured.Unstructured, len(list)), byKind: map[schema.GroupKind][]*unstructured.Unstructured{}}
+// NewObjectLister returns an Around for the objects of a landscape or cluster. The first of two
+// objects with the same name counts.
+func NewObjectLister(list []*unstructured.Unstructured) ObjectLister {
+	o := objectList{byIdentity: make(map[identity]*unstructured.Unstructured, len(list)), byKind: map[schema.GroupKind][]*unstructured.Unstructured{}}
 	for _, object := range list {
 		kind := object.GroupVersionKind().GroupKind()
 		id := identity{kind, object.GetNamespace(), object.GetName()}
@@ -58,43 +58,43 @@ func Objects(list []*unstructured.Unstructured) Around {
 	return o
 }
 
-func (o objects) Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured {
+func (o objectList) Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured {
 	return o.byIdentity[identity{kind, namespace, name}]
 }
 
-func (o objects) List(kind schema.GroupKind) []*unstructured.Unstructured { return o.byKind[kind] }
+func (o objectList) List(kind schema.GroupKind) []*unstructured.Unstructured { return o.byKind[kind] }
 
-// Surroundings caches the objects that mutations read. Share one for all objects of a landscape. It
+// Mutator caches the objects that mutations read. Share one for all objects of a landscape. It
 // is not safe for concurrent use.
-type Surroundings struct {
-	around Around
+type Mutator struct {
+	lister ObjectLister
 	now    time.Time
 	// Requested objects with API defaults; nil for missing or unreadable ones.
-	profiles map[identity]*profile
-	seeds    map[string]*gardencorev1beta1.Seed
-	classes  map[string]*gardencorev1beta1.ExposureClass
-	projects map[string]*gardencorev1beta1.Project
-	domains  []defaultDomain
-	enabled  map[gardencorev1beta1.ClusterType][]autoEnabled
+	profiles             map[identity]*shootProfileSpec
+	seeds                map[string]*gardencorev1beta1.Seed
+	exposureClasses      map[string]*gardencorev1beta1.ExposureClass
+	projects             map[string]*gardencorev1beta1.Project
+	landscapeDomains     []defaultDomain
+	autoEnabledByCluster map[gardencorev1beta1.ClusterType][]autoEnabledExtension
 	// asked reports which lists are read.
-	askedProjects, askedDomains, askedEnabled bool
+	hasProjects, hasDomains, hasAutoEnabled bool
 }
 
 // New returns the Surroundings at a time. With the zero time, mutations choose no version, as
 // expirations are unknown.
-func New(around Around, now time.Time) *Surroundings {
-	return &Surroundings{
-		around: around, now: now, profiles: map[identity]*profile{}, seeds: map[string]*gardencorev1beta1.Seed{},
-		classes: map[string]*gardencorev1beta1.ExposureClass{},
+func New(around ObjectLister, now time.Time) *Mutator {
+	return &Mutator{
+		lister: around, now: now, profiles: map[identity]*shootProfileSpec{}, seeds: map[string]*gardencorev1beta1.Seed{},
+		exposureClasses: map[string]*gardencorev1beta1.ExposureClass{},
 	}
 }
 
-func core(kind string) schema.GroupKind {
+func coreKind(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: gardencorev1beta1.SchemeGroupVersion.Group, Kind: kind}
 }
 
-// read returns the typed object; nil if it is missing or broken, which validation reports.
-func read[T any](object *unstructured.Unstructured) *T {
+// toTyped returns the typed object; nil if it is missing or broken, which validation reports.
+func toTyped[T any](object *unstructured.Unstructured) *T {
 	if object == nil {
 		return nil
 	}
@@ -105,10 +105,10 @@ func read[T any](object *unstructured.Unstructured) *T {
 	return out
 }
 
-func (s *Surroundings) seed(name string) *gardencorev1beta1.Seed {
+func (s *Mutator) findSeed(name string) *gardencorev1beta1.Seed {
 	seed, asked := s.seeds[name]
 	if !asked {
-		if seed = read[gardencorev1beta1.Seed](s.around.Get(kindSeed, "", name)); seed != nil {
+		if seed = toTyped[gardencorev1beta1.Seed](s.lister.Get(kindSeed, "", name)); seed != nil {
 			gardencorev1beta1.SetDefaults_Seed(seed)
 		}
 		s.seeds[name] = seed
@@ -116,21 +116,21 @@ func (s *Surroundings) seed(name string) *gardencorev1beta1.Seed {
 	return seed
 }
 
-func (s *Surroundings) exposureClass(name string) *gardencorev1beta1.ExposureClass {
-	class, asked := s.classes[name]
+func (s *Mutator) findExposureClass(name string) *gardencorev1beta1.ExposureClass {
+	class, asked := s.exposureClasses[name]
 	if !asked {
-		class = read[gardencorev1beta1.ExposureClass](s.around.Get(kindExposureClass, "", name))
-		s.classes[name] = class
+		class = toTyped[gardencorev1beta1.ExposureClass](s.lister.Get(kindExposureClass, "", name))
+		s.exposureClasses[name] = class
 	}
 	return class
 }
 
-// project returns the Project of a namespace.
-func (s *Surroundings) project(namespace string) *gardencorev1beta1.Project {
-	if !s.askedProjects {
-		s.askedProjects, s.projects = true, map[string]*gardencorev1beta1.Project{}
-		for _, object := range s.around.List(kindProject) {
-			project := read[gardencorev1beta1.Project](object)
+// findProject returns the Project of a namespace.
+func (s *Mutator) findProject(namespace string) *gardencorev1beta1.Project {
+	if !s.hasProjects {
+		s.hasProjects, s.projects = true, map[string]*gardencorev1beta1.Project{}
+		for _, object := range s.lister.List(kindProject) {
+			project := toTyped[gardencorev1beta1.Project](object)
 			if project == nil || project.Spec.Namespace == nil || s.projects[*project.Spec.Namespace] != nil {
 				continue
 			}
@@ -141,11 +141,11 @@ func (s *Surroundings) project(namespace string) *gardencorev1beta1.Project {
 	return s.projects[namespace]
 }
 
-// shoot returns a Shoot with the values that mutations fill in.
-func (s *Surroundings) shoot(namespace, name string) *gardencorev1beta1.Shoot {
-	shoot := read[gardencorev1beta1.Shoot](s.around.Get(kindShoot, namespace, name))
+// findMutatedShoot returns a Shoot with the values that mutations fill in.
+func (s *Mutator) findMutatedShoot(namespace, name string) *gardencorev1beta1.Shoot {
+	shoot := toTyped[gardencorev1beta1.Shoot](s.lister.Get(kindShoot, namespace, name))
 	if shoot != nil {
-		s.Shoot(shoot, nil)
+		s.MutateShoot(shoot, nil)
 	}
 	return shoot
 }
@@ -154,7 +154,7 @@ func (s *Surroundings) shoot(namespace, name string) *gardencorev1beta1.Shoot {
 type defaultDomain struct {
 	domain, provider string
 	credentials      corev1.ObjectReference
-	place            string
+	source           string
 }
 
 const (
@@ -164,7 +164,7 @@ const (
 )
 
 // defaultDomains returns the Seed's own default domains, or else the landscape's by priority.
-func (s *Surroundings) defaultDomains(seed *gardencorev1beta1.Seed) []defaultDomain {
+func (s *Mutator) defaultDomains(seed *gardencorev1beta1.Seed) []defaultDomain {
 	if seed != nil && len(seed.Spec.DNS.Defaults) > 0 {
 		var own []defaultDomain
 		for _, d := range seed.Spec.DNS.Defaults {
@@ -172,30 +172,30 @@ func (s *Surroundings) defaultDomains(seed *gardencorev1beta1.Seed) []defaultDom
 		}
 		return own
 	}
-	if s.askedDomains {
-		return s.domains
+	if s.hasDomains {
+		return s.landscapeDomains
 	}
-	s.askedDomains = true
+	s.hasDomains = true
 	var secrets []*unstructured.Unstructured
-	for _, secret := range s.around.List(kindSecret) {
+	for _, secret := range s.lister.List(kindSecret) {
 		isDomain := secret.GetLabels()[gardencorev1beta1.GardenRole] == gardencorev1beta1.GardenRoleDefaultDomain
 		if isDomain && secret.GetNamespace() == gardencorev1beta1.GardenNamespace && secret.GetAnnotations()[annotationDomain] != "" {
 			secrets = append(secrets, secret)
 		}
 	}
-	slices.SortStableFunc(secrets, func(a, b *unstructured.Unstructured) int { return cmp.Compare(priority(b), priority(a)) })
+	slices.SortStableFunc(secrets, func(a, b *unstructured.Unstructured) int { return cmp.Compare(domainPriority(b), domainPriority(a)) })
 	for _, secret := range secrets {
-		s.domains = append(s.domains, defaultDomain{
+		s.landscapeDomains = append(s.landscapeDomains, defaultDomain{
 			domain: secret.GetAnnotations()[annotationDomain], provider: secret.GetAnnotations()[annotationProvider],
 			credentials: corev1.ObjectReference{APIVersion: "v1", Kind: kindSecret.Kind, Namespace: secret.GetNamespace(), Name: secret.GetName()},
-			place:       "Secret garden/" + secret.GetName(),
+			source:      "Secret garden/" + secret.GetName(),
 		})
 	}
-	return s.domains
+	return s.landscapeDomains
 }
 
-// priority returns the priority of a default domain, 0 if it is not a number.
-func priority(secret *unstructured.Unstructured) int {
+// domainPriority returns the priority of a default domain, 0 if it is not a number.
+func domainPriority(secret *unstructured.Unstructured) int {
 	n, err := strconv.Atoi(secret.GetAnnotations()[annotationPriority])
 	if err != nil {
 		return 0

@@ -4,9 +4,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Core returns the core kinds that a landscape may declare: Namespace, Secret and ConfigMap. They
-// have no definition file; rules check key names and sizes.
-func Core() Kinds {
+// CoreKinds returns the core kinds that a landscape may declare: Namespace, Secret and ConfigMap.
+// They have no definition file; rules check key names and sizes.
+func CoreKinds() Kinds {
 	kinds := Kinds{}
 	add := func(name, description string, namespaced bool, fields map[string]*Node) {
 		gvk := corev1.SchemeGroupVersion.WithKind(name)
@@ -24,20 +24,20 @@ func Core() Kinds {
 		return &Node{Type: "boolean", Description: "Whether the data can never be changed again."}
 	}
 	add("Secret", "Secret holds values that only few may read.", true, map[string]*Node{
-		"data":       values("Values, in base64.", formatByte, true),
-		"stringData": values("Values as plain text; they win over those of data.", "", true),
+		"data":       valuesNode("Values, in base64.", formatByte, true),
+		"stringData": valuesNode("Values as plain text; they win over those of data.", "", true),
 		"immutable":  immutable(),
 		"type":       {Type: "string", Description: "What the values are for. Default: Opaque."},
 	})
 	add("ConfigMap", "ConfigMap holds values that everyone in the namespace may read.", true, map[string]*Node{
-		"data":       values("Values as text.", "", false),
-		"binaryData": values("Values, in base64.", formatByte, false),
+		"data":       valuesNode("Values as text.", "", false),
+		"binaryData": valuesNode("Values, in base64.", formatByte, false),
 		"immutable":  immutable(),
 	})
 	return kinds
 }
 
-func values(description, format string, sensitive bool) *Node {
+func valuesNode(description, format string, sensitive bool) *Node {
 	return &Node{
 		Type: "object", Description: description, Sensitive: sensitive,
 		Additional: &Node{Type: "string", Format: format, Sensitive: sensitive},

@@ -12,8 +12,8 @@ type removedField struct {
 	kind string
 	// path is the end of the field's path, without indices.
 	path string
-	// instead is the replacement in the words of the release notes.
-	instead string
+	// replacement is the replacement in the words of the release notes.
+	replacement string
 }
 
 // removedFields are fields whose release notes name a successor or exclude one. Rules such as
@@ -37,8 +37,8 @@ var removedFields = [...]removedField{
 	{"Seed", "spec.secretRef", "remove it; the gardenlet runs in the cluster of the Seed and uses its ServiceAccount"},
 }
 
-// removed returns the replacement of a removed field, "" if the API never had it.
-func removed(kind string, path fieldpath.Path) string {
+// replacementOf returns the replacement of a removed field, "" if the API never had it.
+func replacementOf(kind string, path fieldpath.Path) string {
 	var names []string
 	for _, step := range path {
 		if name, ok := step.(string); ok {
@@ -48,7 +48,7 @@ func removed(kind string, path fieldpath.Path) string {
 	whole := "." + strings.Join(names, ".")
 	for _, field := range removedFields {
 		if (field.kind == "" || field.kind == kind) && strings.HasSuffix(whole, "."+field.path) {
-			return field.instead
+			return field.replacement
 		}
 	}
 	return ""

@@ -15,10 +15,11 @@ import (
 	"github.com/pergola-dev/pergola/internal/suggest"
 )
 
-// Kubernetes maps the lower-case kinds of a Kubernetes group to resources; empty for other groups.
-func Kubernetes(group string) map[string]string { return kubernetes()[group] }
+// KubernetesResources maps the lower-case kinds of a Kubernetes group to resources; empty for other
+// groups.
+func KubernetesResources(group string) map[string]string { return resourcesByGroup()[group] }
 
-var kubernetes = sync.OnceValue(func() map[string]map[string]string {
+var resourcesByGroup = sync.OnceValue(func() map[string]map[string]string {
 	out := map[string]map[string]string{"apiextensions.k8s.io": {"customresourcedefinition": "customresourcedefinitions"}}
 	for kind, of := range scheme.Scheme.AllKnownTypes() {
 		if _, has := of.FieldByName("ObjectMeta"); !has {
@@ -33,16 +34,16 @@ var kubernetes = sync.OnceValue(func() map[string]map[string]string {
 	return out
 })
 
-// version matches API versions.
-var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+// apiVersionPattern matches API versions.
+var apiVersionPattern = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// shortGroups are the Kubernetes groups without a dot; extensions is from old releases.
-var shortGroups = []string{"", "apps", "autoscaling", "batch", "extensions", "policy"}
+// groupsWithoutDot are the Kubernetes groups without a dot; extensions is from old releases.
+var groupsWithoutDot = []string{"", "apps", "autoscaling", "batch", "extensions", "policy"}
 
-// Group returns the fault of an API group, "" if there is none.
-func Group(group string) string {
+// CheckGroup returns the fault of an API group, "" if there is none.
+func CheckGroup(group string) string {
 	name, _, versioned := strings.Cut(group, "/")
-	if name == "core" || version.MatchString(name) {
+	if name == "core" || apiVersionPattern.MatchString(name) {
 		return fmt.Sprintf("%q is no API that requests are for: that of Pods and Secrets has the name \"\", without a version", group)
 	}
 	if versioned {
@@ -51,11 +52,11 @@ func Group(group string) string {
 	if lower := strings.ToLower(group); lower != group {
 		return fmt.Sprintf("%q is no API that requests are for, since it has capital letters; did you mean %q?", group, lower)
 	}
-	if meant := suggest.Closest(group, shortGroups); meant != "" && !strings.Contains(group, ".") && !slices.Contains(shortGroups, group) {
+	if meant := suggest.Closest(group, groupsWithoutDot); meant != "" && !strings.Contains(group, ".") && !slices.Contains(groupsWithoutDot, group) {
 		return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
 	}
 	if strings.Contains(group, ".") && !strings.Contains(group, "*") {
-		known := append(slices.Collect(maps.Keys(kubernetes())), gardenerGroups...)
+		known := append(slices.Collect(maps.Keys(resourcesByGroup())), gardenerGroups...)
 		if slices.Sort(known); !slices.Contains(known, group) {
 			if meant := suggest.ClosestWithin(group, known, 1); strings.Contains(meant, ".") {
 				return fmt.Sprintf("%q is no API that requests are for; did you mean %q?", group, meant)
@@ -71,9 +72,9 @@ var gardenerGroups = []string{
 	"resources.gardener.cloud", "security.gardener.cloud", "seedmanagement.gardener.cloud", "settings.gardener.cloud", "views.gardener.cloud",
 }
 
-// Resource returns the fault of a resource in groups, "" if there is none. known returns the
+// CheckResource returns the fault of a resource in groups, "" if there is none. known returns the
 // resources of a group, like Kubernetes.
-func Resource(name string, groups []string, known func(group string) map[string]string) string {
+func CheckResource(name string, groups []string, known func(group string) map[string]string) string {
 	if slices.ContainsFunc(groups, func(group string) bool { return strings.HasSuffix(group, "metrics.k8s.io") }) {
 		return "" // metrics are resource names
 	}
@@ -82,7 +83,7 @@ func Resource(name string, groups []string, known func(group string) map[string]
 	for _, group := range groups {
 		of := known(group)
 		if plural := of[strings.ToLower(resource)]; plural != "" && plural != resource {
-			return notPlural(name, resource, plural)
+			return pluralMessage(name, resource, plural)
 		}
 		plurals = slices.AppendSeq(plurals, maps.Values(of))
 	}
@@ -91,7 +92,7 @@ func Resource(name string, groups []string, known func(group string) map[string]
 			plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: lower})
 			lower = plural.Resource
 		}
-		return notPlural(name, resource, lower)
+		return pluralMessage(name, resource, lower)
 	}
 	if plain, group, dotted := strings.Cut(resource, "."); dotted {
 		return fmt.Sprintf("%q is no resource that requests are for: write %q, and %q in apiGroups", name, plain, group)
@@ -100,21 +101,21 @@ func Resource(name string, groups []string, known func(group string) map[string]
 		if meant := suggest.Closest(resource, plurals); meant != "" {
 			return fmt.Sprintf("%q is no resource that requests are for; did you mean %q?", name, meant+strings.TrimPrefix(name, resource))
 		}
-		if other, has := groupOf(resource, groups); has {
+		if other, has := otherGroupOf(resource, groups); has {
 			return fmt.Sprintf("%q is no resource of the API %q, but of %q", name, strings.Join(groups, ", "), other)
 		}
 	}
 	return ""
 }
 
-// groupOf returns the Kubernetes group of a resource, if the given groups are other Kubernetes
+// otherGroupOf returns the Kubernetes group of a resource, if the given groups are other Kubernetes
 // groups.
-func groupOf(resource string, groups []string) (string, bool) {
-	if len(groups) == 0 || slices.ContainsFunc(groups, func(group string) bool { return !slices.Contains(shortGroups, group) || group == "extensions" }) {
+func otherGroupOf(resource string, groups []string) (string, bool) {
+	if len(groups) == 0 || slices.ContainsFunc(groups, func(group string) bool { return !slices.Contains(groupsWithoutDot, group) || group == "extensions" }) {
 		return "", false // other APIs and those of old releases may have any resource
 	}
-	for _, group := range slices.Sorted(maps.Keys(kubernetes())) {
-		if slices.Contains(slices.Collect(maps.Values(kubernetes()[group])), resource) {
+	for _, group := range slices.Sorted(maps.Keys(resourcesByGroup())) {
+		if slices.Contains(slices.Collect(maps.Values(resourcesByGroup()[group])), resource) {
 			return group, true
 		}
 	}
@@ -125,7 +126,7 @@ func groupOf(resource string, groups []string) (string, bool) {
 // (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#user-impersonation).
 var resourcesWithoutKind = []string{"users", "groups", "uids", "userextras", "signers"}
 
-func notPlural(name, resource, plural string) string {
+func pluralMessage(name, resource, plural string) string {
 	return fmt.Sprintf("%q is no resource that requests are for: they are named in the plural and in small letters; did you mean %q?", name, plural+strings.TrimPrefix(name, resource))
 }
 
@@ -134,18 +135,18 @@ func notPlural(name, resource, plural string) string {
 // APIs may define others, such as manage-members of Projects, so only similar words are faults.
 var knownVerbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "use", "bind", "escalate", "impersonate", "approve", "sign", "attest"}
 
-// otherVerbs maps common words to verbs.
-var otherVerbs = map[string]string{
+// verbSynonyms maps common words to verbs.
+var verbSynonyms = map[string]string{
 	"read": "get, list and watch", "view": "get, list and watch", "write": "create, update, patch and delete", "edit": "update and patch", "modify": "update and patch",
 	"remove": "delete", "add": "create", "all": `"*"`,
 }
 
-// Verb returns a message with the intended verb, "" if the verb may exist.
-func Verb(verb string) string {
+// CheckVerb returns a message with the intended verb, "" if the verb may exist.
+func CheckVerb(verb string) string {
 	if slices.Contains(knownVerbs, verb) {
 		return ""
 	}
-	if instead := otherVerbs[verb]; instead != "" {
+	if instead := verbSynonyms[verb]; instead != "" {
 		return fmt.Sprintf("%q is no verb that API servers ask about; write %s", verb, instead)
 	}
 	if meant := suggest.Closest(verb, knownVerbs); meant != "" {
@@ -163,9 +164,9 @@ var knownSubjects = []string{
 	"system:kube-proxy", "system:kube-scheduler", "system:masters", "system:monitoring", "system:nodes", "system:serviceaccounts", "system:unauthenticated",
 }
 
-// Subject returns the fault of a user or group name, "" if there is none. A misspelt system name
-// grants nothing to anyone.
-func Subject(name string) string {
+// CheckSubject returns the fault of a user or group name, "" if there is none. A misspelt system
+// name grants nothing to anyone.
+func CheckSubject(name string) string {
 	if slices.Contains(knownSubjects, name) {
 		return ""
 	}
@@ -175,10 +176,10 @@ func Subject(name string) string {
 	return ""
 }
 
-// SubjectOf is Subject for kind User or Group. The user of a ServiceAccount and the group of all
-// ServiceAccounts differ by one letter
+// CheckSubjectOfKind is Subject for kind User or Group. The user of a ServiceAccount and the group
+// of all ServiceAccounts differ by one letter
 // (https://kubernetes.io/docs/reference/access-authn-authz/authentication/#service-account-tokens).
-func SubjectOf(kind, name string) string {
+func CheckSubjectOfKind(kind, name string) string {
 	const one, all = "system:serviceaccount:", "system:serviceaccounts"
 	namespace, account, isOne := strings.Cut(strings.TrimPrefix(name, one), ":")
 	switch {
@@ -191,5 +192,5 @@ func SubjectOf(kind, name string) string {
 	case kind == "User" && strings.HasPrefix(name, one) && (namespace == "" || account == ""):
 		return fmt.Sprintf("%q is no user: the user of a ServiceAccount is called %q", name, one+"NAMESPACE:NAME")
 	}
-	return Subject(name)
+	return CheckSubject(name)
 }

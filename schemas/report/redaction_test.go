@@ -9,7 +9,7 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-const seed = `apiVersion: core.gardener.cloud/v1beta1
+const seedYAML = `apiVersion: core.gardener.cloud/v1beta1
 kind: Seed
 metadata: {name: local}
 spec:
@@ -23,7 +23,7 @@ spec:
       type: local # the password is hidden
 `
 
-const shoot = `apiVersion: core.gardener.cloud/v1beta1
+const shootYAML = `apiVersion: core.gardener.cloud/v1beta1
 kind: Shoot
 metadata: {name: web, namespace: garden-web}
 spec:
@@ -32,47 +32,47 @@ spec:
     infrastructureConfig: {apiKey: hidden}
 `
 
-// shownAt returns the excerpt that a report shows for a finding in a line, counted from 1.
-func shownAt(t *testing.T, file, content string, line int) string {
+// excerptAt returns the excerpt that a report shows for a finding in a line, counted from 1.
+func excerptAt(t *testing.T, file, content string, line int) string {
 	t.Helper()
 	v := schemas.Violation{Severity: schemas.SeverityError, File: file, Line: line, Column: 1, Message: "no"}
-	text := written(t, []schemas.Violation{v}, Options{Sources: func(string) ([]byte, error) { return []byte(content), nil }})
+	text := writeReport(t, []schemas.Violation{v}, Options{ReadSource: func(string) ([]byte, error) { return []byte(content), nil }})
 	_, excerpt, _ := strings.Cut(text, " | ")
 	excerpt, _, _ = strings.Cut(excerpt, "\n")
 	return excerpt
 }
 
-// TestReferencesAreShown checks that names of Secrets are shown.
-func TestReferencesAreShown(t *testing.T) {
+// TestSecretReferencesAreShown checks that names of Secrets are shown.
+func TestSecretReferencesAreShown(t *testing.T) {
 	for name, test := range map[string]struct {
 		content string
 		line    int
 		want    string
 	}{
-		"beside a reference":    {seed, 5, "  provider: {type: local, regoin: here}"},
-		"a reference":           {seed, 8, "    credentialsRef: {apiVersion: v1, kind: Secret, namespace: garden, name: backup}"},
-		"name of a binding":     {shoot, 5, "  credentialsBindingName: web"},
-		"behind a Secret":       {"kind: Secret\nstringData: {a: hidden}\n---\n" + seed, 8, "  provider: {type: local, regoin: here}"},
-		"before a Secret":       {shoot + "---\nkind: Secret\nstringData: {a: hidden}\n", 5, "  credentialsBindingName: web"},
-		"a field in it":         {strings.Replace(seed, "name: backup", "nam: backup", 1), 8, "    credentialsRef: {apiVersion: v1, kind: Secret, namespace: garden, nam: backup}"},
-		"below a telling name":  {strings.Replace(seed, "password: hidden", "password:\n    hidden", 1), 10, ""},
-		"lines of a text":       {strings.Replace(shoot, "{apiKey: hidden}", "\n      script: |\n        x\n        token=hidden\n        y", 1), 11, ""},
+		"beside a reference":    {seedYAML, 5, "  provider: {type: local, regoin: here}"},
+		"a reference":           {seedYAML, 8, "    credentialsRef: {apiVersion: v1, kind: Secret, namespace: garden, name: backup}"},
+		"name of a binding":     {shootYAML, 5, "  credentialsBindingName: web"},
+		"behind a Secret":       {"kind: Secret\nstringData: {a: hidden}\n---\n" + seedYAML, 8, "  provider: {type: local, regoin: here}"},
+		"before a Secret":       {shootYAML + "---\nkind: Secret\nstringData: {a: hidden}\n", 5, "  credentialsBindingName: web"},
+		"a field in it":         {strings.Replace(seedYAML, "name: backup", "nam: backup", 1), 8, "    credentialsRef: {apiVersion: v1, kind: Secret, namespace: garden, nam: backup}"},
+		"below a telling name":  {strings.Replace(seedYAML, "password: hidden", "password:\n    hidden", 1), 10, ""},
+		"lines of a text":       {strings.Replace(shootYAML, "{apiKey: hidden}", "\n      script: |\n        x\n        token=hidden\n        y", 1), 11, ""},
 		"in JSON":               {`{"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot",` + "\n" + `"spec": {"credentialsBindingName": "web"}}`, 2, `"spec": {"credentialsBindingName": "web"}}`},
 		"an item of a List":     {"apiVersion: v1\nkind: List\nitems:\n- apiVersion: core.gardener.cloud/v1beta1\n  kind: Shoot\n  spec:\n    credentialsBindingName: web\n", 7, "    credentialsBindingName: web"},
-		"an unknown field":      {seed, 9, ""},
-		"a comment":             {seed, 12, ""},
-		"an annotation":         {strings.Replace(shoot, "name: web,", "name: web, annotations: {example.org/token: hidden},", 1), 3, ""},
-		"config of a provider":  {shoot, 7, ""},
-		"a broken document":     {seed + "  a: [\n", 5, ""},
-		"beside a broken Shoot": {shoot + "---\na: [\n---\n" + seed, 15, "  provider: {type: local, regoin: here}"},
+		"an unknown field":      {seedYAML, 9, ""},
+		"a comment":             {seedYAML, 12, ""},
+		"an annotation":         {strings.Replace(shootYAML, "name: web,", "name: web, annotations: {example.org/token: hidden},", 1), 3, ""},
+		"config of a provider":  {shootYAML, 7, ""},
+		"a broken document":     {seedYAML + "  a: [\n", 5, ""},
+		"beside a broken Shoot": {shootYAML + "---\na: [\n---\n" + seedYAML, 15, "  provider: {type: local, regoin: here}"},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, shownAt(t, "f.yaml", test.content, test.line)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, excerptAt(t, "f.yaml", test.content, test.line)) })
 	}
 }
 
-// TestSecretsAreHidden checks that objects with secret values are hidden, in any notation of the
-// kind.
-func TestSecretsAreHidden(t *testing.T) {
+// TestSecretObjectsAreHidden checks that objects with secret values are hidden, in any notation of
+// the kind.
+func TestSecretObjectsAreHidden(t *testing.T) {
 	for _, kind := range []string{"Secret", "InternalSecret", "ShootState"} {
 		escaped := `"\x` + map[string]string{"Secret": "53ecret", "InternalSecret": "49nternalSecret", "ShootState": "53hootState"}[kind] + `"`
 		half := len(kind) / 2
@@ -97,14 +97,14 @@ func TestSecretsAreHidden(t *testing.T) {
 			"CUE, odd name":     {"f.cue", "a: {\n\"d\\u0061ta\": {\n\nx: \"hidden\"\n"},
 			"CUE, computed":     {"f.cue", "a: {\n(\"da\" + \"ta\"): {\n\nx: \"hidden\"\n"},
 		} {
-			t.Run(kind+" "+name, func(t *testing.T) { assert.Empty(t, shownAt(t, test.file, test.content, 4)) })
+			t.Run(kind+" "+name, func(t *testing.T) { assert.Empty(t, excerptAt(t, test.file, test.content, 4)) })
 		}
 	}
 	v := schemas.Violation{Severity: schemas.SeverityError, File: "f.cue", Line: 1, Column: 1, Kind: "Secret", Message: "no"}
-	assert.NotContains(t, written(t, []schemas.Violation{v}, Options{Sources: func(string) ([]byte, error) { return []byte("_a: \"hidden\"\n"), nil }}), "hidden")
+	assert.NotContains(t, writeReport(t, []schemas.Violation{v}, Options{ReadSource: func(string) ([]byte, error) { return []byte("_a: \"hidden\"\n"), nil }}), "hidden")
 }
 
-func TestCUEIsShown(t *testing.T) {
+func TestCUEExcerpt(t *testing.T) {
 	content := "package local\n\n\"\\(name)\": {\n\tkind: \"Seed\" // of a region\n\tregoin: \"x\"\n}\n"
-	assert.Equal(t, "\tregoin: \"x\"", shownAt(t, "f.cue", content, 5))
+	assert.Equal(t, "\tregoin: \"x\"", excerptAt(t, "f.cue", content, 5))
 }

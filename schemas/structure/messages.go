@@ -9,8 +9,8 @@ import (
 	"github.com/pergola-dev/pergola/internal/secretwords"
 )
 
-// wanted returns the type of a node for a sentence.
-func (n *Node) wanted() string {
+// typeWords returns the type of a node for a sentence.
+func (n *Node) typeWords() string {
 	switch n.Type {
 	case "object":
 		if n.IsMap() {
@@ -21,7 +21,7 @@ func (n *Node) wanted() string {
 		return "a list"
 	case "string":
 		if len(n.Enum) > 0 {
-			return alternatives(n.Enum)
+			return joinAlternatives(n.Enum)
 		}
 		if n.Format == formatDuration {
 			return "a duration such as 1h30m"
@@ -37,8 +37,8 @@ func (n *Node) wanted() string {
 	return "a value"
 }
 
-// named returns the schema of a map value; it is sensitive if the key names a secret.
-func (n *Node) named(key string) *Node {
+// nodeForKey returns the schema of a map value; it is sensitive if the key names a secret.
+func (n *Node) nodeForKey(key string) *Node {
 	if n.Sensitive || n.Type == "object" || n.Type == "array" || !secretwords.HasSecretWord(key) {
 		return n
 	}
@@ -47,10 +47,10 @@ func (n *Node) named(key string) *Node {
 	return &secret
 }
 
-// described returns the found value, shortened to show a fault but not a whole document.
-func (n *Node) described(value any) string {
+// describeValue returns the found value, shortened to show a fault but not a whole document.
+func (n *Node) describeValue(value any) string {
 	if n.Sensitive {
-		return kindOf(value)
+		return valueTypeWords(value)
 	}
 	switch v := value.(type) {
 	case nil:
@@ -81,11 +81,11 @@ func (n *Node) described(value any) string {
 	case int64, int:
 		return fmt.Sprintf("the number %v", v)
 	}
-	return kindOf(value)
+	return valueTypeWords(value)
 }
 
-// kindOf returns the type of a value without its content.
-func kindOf(value any) string {
+// valueTypeWords returns the type of a value without its content.
+func valueTypeWords(value any) string {
 	switch value.(type) {
 	case nil:
 		return "null"
@@ -110,10 +110,10 @@ func isTooWide(value any) bool {
 	return ok && (number < math.MinInt64 || number >= -math.MinInt64)
 }
 
-const tooWideWords = "is a whole number of more than 64 bit, which the API cannot hold"
+const tooWideMessage = "is a whole number of more than 64 bit, which the API cannot hold"
 
-// quoted returns the wrong text, or a placeholder if it may be secret.
-func (n *Node) quoted(text string) string {
+// quoteText returns the wrong text, or a placeholder if it may be secret.
+func (n *Node) quoteText(text string) string {
 	if n.Sensitive || n.Format == "byte" { // base64 hides its content
 		return "the value (not shown)"
 	}
@@ -134,7 +134,7 @@ func (n *Node) quotesHint(value any) string {
 	return ""
 }
 
-func alternatives(values []string) string {
+func joinAlternatives(values []string) string {
 	quoted := make([]string, len(values))
 	for i, value := range values {
 		quoted[i] = strconv.Quote(value)
@@ -145,7 +145,7 @@ func alternatives(values []string) string {
 	return strings.Join(quoted[:len(quoted)-1], ", ") + " or " + quoted[len(quoted)-1]
 }
 
-func plural(what string, count int64) string {
+func pluralOf(what string, count int64) string {
 	if count != 1 {
 		return what
 	}
@@ -205,8 +205,8 @@ func (n *Node) rangeWords() string {
 	return "must be " + least + number(low) + " and " + most + number(high)
 }
 
-// Form returns the constraints besides the type, in words for documentation.
-func (n *Node) Form() []string {
+// Constraints returns the constraints besides the type, in words for documentation.
+func (n *Node) Constraints() []string {
 	var words []string
 	switch {
 	case n.Pattern != nil && !n.IsQuantity():
@@ -225,9 +225,9 @@ func (n *Node) Form() []string {
 	if n.Minimum != nil || n.Maximum != nil {
 		words = append(words, n.rangeWords())
 	}
-	words = append(words, counted("character", n.MinLength, n.MaxLength)...)
-	words = append(words, counted("item", n.MinItems, n.MaxItems)...)
-	words = append(words, counted("entry", n.MinProperties, n.MaxProperties)...)
+	words = append(words, countConstraints("character", n.MinLength, n.MaxLength)...)
+	words = append(words, countConstraints("item", n.MinItems, n.MaxItems)...)
+	words = append(words, countConstraints("entry", n.MinProperties, n.MaxProperties)...)
 	switch n.ListType {
 	case "map":
 		words = append(words, "items are told apart by "+strings.Join(n.ListKeys, ", "))
@@ -237,7 +237,7 @@ func (n *Node) Form() []string {
 	return words
 }
 
-func counted(what string, minimum, maximum *int64) []string {
+func countConstraints(what string, minimum, maximum *int64) []string {
 	many := func(n int64) string {
 		if n == 1 {
 			return "1 " + what

@@ -11,20 +11,20 @@ import (
 	"github.com/pergola-dev/pergola/schemas"
 )
 
-// ManagedSeeds are the declarations of a landscape with completed ManagedSeeds. The API checks the
-// rules of Seeds only after it has filled in values of their Shoots.
-type ManagedSeeds struct {
-	// Inputs are the declarations in their order. ManagedSeeds with undeclared Shoots are
+// CompletedManagedSeeds are the declarations of a landscape with completed CompletedManagedSeeds.
+// The API checks the rules of Seeds only after it has filled in values of their Shoots.
+type CompletedManagedSeeds struct {
+	// Inputs are the declarations in their order. CompletedManagedSeeds with undeclared Shoots are
 	// unchanged.
 	Inputs []schemas.Input
 
 	changes map[string][]Change
 }
 
-// CompleteManagedSeeds returns the inputs with completed ManagedSeeds and does not change its
-// argument. Without a ManagedSeed it reads no objects.
-func CompleteManagedSeeds(inputs []schemas.Input, now time.Time) ManagedSeeds {
-	out := ManagedSeeds{Inputs: inputs}
+// CompleteManagedSeeds returns the inputs with completed CompletedManagedSeeds and does not change
+// its argument. Without a ManagedSeed it reads no objects.
+func CompleteManagedSeeds(inputs []schemas.Input, now time.Time) CompletedManagedSeeds {
+	out := CompletedManagedSeeds{Inputs: inputs}
 	isManagedSeed := func(in schemas.Input) bool {
 		gvk, _, _ := in.Identity()
 		return gvk.GroupKind() == kindManagedSeed && in.IsDeclared()
@@ -33,7 +33,7 @@ func CompleteManagedSeeds(inputs []schemas.Input, now time.Time) ManagedSeeds {
 		return out
 	}
 	out.Inputs, out.changes = slices.Clone(inputs), map[string][]Change{}
-	declared, former := New(Inputs(inputs, (*schemas.Input).Content), now), New(Inputs(inputs, formerContent), now)
+	declared, former := New(NewInputLister(inputs, (*schemas.Input).Content), now), New(NewInputLister(inputs, oldContent), now)
 	for i := range out.Inputs {
 		if in := &out.Inputs[i]; isManagedSeed(*in) {
 			object, changes := declared.completeManagedSeed(in.Content())
@@ -51,8 +51,8 @@ func CompleteManagedSeeds(inputs []schemas.Input, now time.Time) ManagedSeeds {
 	return out
 }
 
-// formerContent returns an object before the change; new objects count as unchanged.
-func formerContent(in *schemas.Input) *unstructured.Unstructured {
+// oldContent returns an object before the change; new objects count as unchanged.
+func oldContent(in *schemas.Input) *unstructured.Unstructured {
 	if old := in.OldContent(); old != nil {
 		return old
 	}
@@ -61,8 +61,8 @@ func formerContent(in *schemas.Input) *unstructured.Unstructured {
 
 // completeManagedSeed returns a ManagedSeed with the configuration of its Shoot, and the changes.
 // If the Shoot has no zones, it sets an empty list to mark the configuration as complete.
-func (s *Surroundings) completeManagedSeed(object *unstructured.Unstructured) (*unstructured.Unstructured, []Change) {
-	result := s.managedSeed(object)
+func (s *Mutator) completeManagedSeed(object *unstructured.Unstructured) (*unstructured.Unstructured, []Change) {
+	result := s.mutateManagedSeed(object)
 	result.Changes = slices.DeleteFunc(result.Changes, func(c Change) bool { return c.Mutation != managedSeedConfig })
 	if len(result.Changes) == 0 {
 		return object, nil
@@ -79,8 +79,8 @@ func (s *Surroundings) completeManagedSeed(object *unstructured.Unstructured) (*
 	return full, result.Changes
 }
 
-// Explain appends the origin of filled-in values to findings about them.
-func (m ManagedSeeds) Explain(found []schemas.Violation) {
+// ExplainFindings appends the origin of filled-in values to findings about them.
+func (m CompletedManagedSeeds) ExplainFindings(found []schemas.Violation) {
 	for i := range found {
 		v := &found[i]
 		if v.Kind != kindManagedSeed.Kind {
@@ -95,17 +95,17 @@ func (m ManagedSeeds) Explain(found []schemas.Violation) {
 	}
 }
 
-// inputObjects implements Around with inputs, and reads their content on demand.
-type inputObjects struct {
+// inputLister implements Around with inputs, and reads their content on demand.
+type inputLister struct {
 	byIdentity map[identity]*schemas.Input
 	byKind     map[schema.GroupKind][]*schemas.Input
-	content    func(*schemas.Input) *unstructured.Unstructured
+	contentOf  func(*schemas.Input) *unstructured.Unstructured
 }
 
-// Inputs returns an Around for inputs; content selects the revision. The first of two objects with
-// the same name counts.
-func Inputs(inputs []schemas.Input, content func(*schemas.Input) *unstructured.Unstructured) Around {
-	around := inputObjects{byIdentity: map[identity]*schemas.Input{}, byKind: map[schema.GroupKind][]*schemas.Input{}, content: content}
+// NewInputLister returns an Around for inputs; content selects the revision. The first of two
+// objects with the same name counts.
+func NewInputLister(inputs []schemas.Input, content func(*schemas.Input) *unstructured.Unstructured) ObjectLister {
+	around := inputLister{byIdentity: map[identity]*schemas.Input{}, byKind: map[schema.GroupKind][]*schemas.Input{}, contentOf: content}
 	for i := range inputs {
 		in := &inputs[i]
 		gvk, namespace, name := in.Identity()
@@ -118,17 +118,17 @@ func Inputs(inputs []schemas.Input, content func(*schemas.Input) *unstructured.U
 	return around
 }
 
-func (o inputObjects) Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured {
+func (o inputLister) Get(kind schema.GroupKind, namespace, name string) *unstructured.Unstructured {
 	if in := o.byIdentity[identity{kind, namespace, name}]; in != nil {
-		return o.content(in)
+		return o.contentOf(in)
 	}
 	return nil
 }
 
-func (o inputObjects) List(kind schema.GroupKind) []*unstructured.Unstructured {
+func (o inputLister) List(kind schema.GroupKind) []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured
 	for _, in := range o.byKind[kind] {
-		if object := o.content(in); object != nil {
+		if object := o.contentOf(in); object != nil {
 			list = append(list, object)
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/pergola-dev/pergola/schemas/unread"
 )
 
-// unread reports all fields without a reader, in one finding per object.
-func (c *check) unread() {
-	fields := unread.In(c.kind(), c.object())
+// checkUnreadFields reports all fields without a reader, in one finding per object.
+func (c *checker) checkUnreadFields() {
+	fields := unread.FieldsIn(c.kind(), c.object())
 	if len(fields) == 0 {
 		return
 	}
